@@ -1,0 +1,128 @@
+//! The `[network]` section: what all topologies share.
+
+use units::{Amount, Default, Key, Kind, Marks, Range, Values};
+
+use crate::topology::Graph;
+
+/// Keys of `[network]` beside those of the topology.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "rate",
+        kind: Kind::Rate,
+        default: Default::Required,
+        range: Range::at_least(1e4),
+        help: "rate of every host's link",
+        source: "",
+    },
+    Key {
+        name: "delay",
+        kind: Kind::Time,
+        default: Default::Required,
+        range: Range::POSITIVE,
+        help: "propagation delay of every link, one way",
+        source: "",
+    },
+    Key {
+        name: "buffer",
+        kind: Kind::Amount,
+        default: Default::Is("4 MB"),
+        range: Range::POSITIVE,
+        help: "a switch's buffer: the whole switch for dynamic and static, each port for per-port",
+        source: "D2TCP 4.1.1, 4.2.1: 4 MB; how it is shared is not stated",
+    },
+    Key {
+        name: "sharing",
+        kind: Kind::Choice(&["dynamic", "static", "per-port"]),
+        default: Default::Is("dynamic"),
+        range: Range::ANY,
+        help: "a shared pool with dynamic thresholds, an equal split over the ports, or a limit per port",
+        source: "Choudhury and Hahne 1998 (dynamic); open in the papers",
+    },
+    Key {
+        name: "dynamic_alpha",
+        kind: Kind::Number,
+        default: Default::Is("1"),
+        range: Range::above(0.0, 1024.0),
+        help: "a port may hold up to this times the free part of the shared pool",
+        source: "Choudhury and Hahne 1998; 1 is a common setting",
+    },
+    Key {
+        name: "mark",
+        kind: Kind::Marks,
+        default: Default::Absent,
+        range: Range::at_least(0.0),
+        help: "ECN marking threshold K: an arriving packet is marked when the queue with it exceeds K",
+        source: "DCTCP 3.1; 20 packets at 1 Gbps, 65 at 10 Gbps (D2TCP 4.1.1)",
+    },
+    Key {
+        name: "non_ect",
+        kind: Kind::Choice(&["pass", "drop"]),
+        default: Default::Is("pass"),
+        range: Range::ANY,
+        help: "what happens above K to packets that cannot be marked",
+        source: "RED drops them; open in the papers, and it decides every mix with plain TCP",
+    },
+    Key {
+        name: "frame_overhead",
+        kind: Kind::Size,
+        default: Default::Is("0 B"),
+        range: Range::between(0.0, 1000.0),
+        help: "bytes on the wire that each packet costs beside its headers (38 B on Ethernet)",
+        source: "0 B: the papers count 1500 B for a full packet",
+    },
+];
+
+/// Nodes, links and what switches do with packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// Nodes and links.
+    pub graph: Graph,
+    /// Buffers and marking of every switch.
+    pub switch: Switch,
+    /// Bytes on the wire that each packet costs beside its headers.
+    pub frame_overhead: u32,
+}
+
+/// Buffers and marking of every switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Switch {
+    /// The whole switch, or each port.
+    pub buffer: Amount,
+    /// How the buffer is divided.
+    pub sharing: Sharing,
+    /// Marking thresholds; none: no marking.
+    pub marks: Marks,
+    /// Packets that are not ECN-capable are dropped above the threshold.
+    pub drop_non_ect: bool,
+}
+
+/// How a switch divides its buffer over its ports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sharing {
+    /// A shared pool; a port may hold up to this factor times the free part.
+    Dynamic(f64),
+    /// An equal part for each port.
+    Static,
+    /// `buffer` for each port.
+    PerPort,
+}
+
+impl Network {
+    /// From the checked values of `[network]`.
+    pub fn from_values(values: &Values, graph: Graph) -> Network {
+        Network {
+            graph,
+            switch: Switch {
+                buffer: values.amount_if_set("buffer").expect("`buffer` has a default"),
+                sharing: match values.choice("sharing") {
+                    "dynamic" => Sharing::Dynamic(values.number("dynamic_alpha")),
+                    "static" => Sharing::Static,
+                    _ => Sharing::PerPort,
+                },
+                marks: values.marks_if_set("mark").unwrap_or(Marks { host: None, uplink: None }),
+                drop_non_ect: values.choice("non_ect") == "drop",
+            },
+            frame_overhead: values.size("frame_overhead") as u32,
+        }
+    }
+}

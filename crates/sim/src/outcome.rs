@@ -1,0 +1,163 @@
+//! What comes of a run.
+
+use units::Time;
+
+/// Everything that one run measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The scenario's title.
+    pub title: String,
+    /// Its seed.
+    pub seed: u64,
+    /// The name of `[transport]`.
+    pub transport: String,
+    /// The simulated time reached: the duration, unless the run was stopped.
+    pub simulated: Time,
+    /// Messages that started before this are not counted.
+    pub warm_up: Time,
+    /// Totals over the whole run.
+    pub counters: Counters,
+    /// One entry per traffic class.
+    pub classes: Vec<ClassOutcome>,
+    /// One row per message, in order of their start.
+    pub messages: Vec<Message>,
+    /// One row per link direction.
+    pub links: Vec<Link>,
+    /// Samples over time, when asked for.
+    pub trace: Vec<Sample>,
+}
+
+/// Totals over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that hosts put into their NIC queues, ACKs included.
+    pub packets_sent: u64,
+    /// Packets that reached their host, ACKs included.
+    pub packets_received: u64,
+    /// Data packets that reached receivers.
+    pub packets_delivered: u64,
+    /// Packets still queued or on a wire at the end.
+    pub packets_in_flight: u64,
+    /// Link crossings of all packets.
+    pub packet_hops: u64,
+    /// Events that the engine processed.
+    pub events: u64,
+    /// Packets dropped at switches.
+    pub drops: u64,
+    /// Packets marked at switches.
+    pub marks: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Data packets sent again.
+    pub retransmits: u64,
+}
+
+/// What one traffic class saw as a whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassOutcome {
+    /// Its name.
+    pub name: String,
+    /// The name of its pattern.
+    pub pattern: &'static str,
+    /// The name of its transport.
+    pub transport: &'static str,
+    /// Payload bytes that reached receivers in order after the warm-up, endless flows included.
+    pub delivered_bytes: u64,
+    /// Mean over its flows (pairs of hosts) of the mean wait of their packets in the queue of the
+    /// receiver's port, in us. None without packets.
+    pub bottleneck_delay_us: Option<f64>,
+    /// Wire bytes of its data packets that arrived at the receivers' ports.
+    pub bottleneck_bytes: u64,
+}
+
+/// One message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Message {
+    /// Index into [`Outcome::classes`].
+    pub class: u32,
+    /// Sending host.
+    pub from: u32,
+    /// Receiving host.
+    pub to: u32,
+    /// Which query of its class it answers (`fan-in`).
+    pub query: Option<u64>,
+    /// Its size; none for a flow without end.
+    pub bytes: Option<u64>,
+    /// When it was handed to the transport.
+    pub start: Time,
+    /// When its last byte reached the receiver.
+    pub end: Option<Time>,
+    /// How long it takes on an empty network, without handshake or window limits.
+    pub ideal: Option<Time>,
+    /// The allowed time from its start.
+    pub deadline: Option<Time>,
+    /// The transport gave it up (`expired = "abort"`).
+    pub aborted: bool,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Data packets sent again.
+    pub retransmits: u32,
+    /// Data packets that arrived with a mark.
+    pub marks: u32,
+}
+
+/// One direction of a link, with the port that feeds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Where it starts: "host 3", "switch 0", "leaf 2".
+    pub from: String,
+    /// Where it ends.
+    pub to: String,
+    /// In bit/s.
+    pub rate_bps: u64,
+    /// Packets put on the wire.
+    pub packets: u64,
+    /// Wire bytes put on the wire.
+    pub bytes: u64,
+    /// Packets dropped at the port.
+    pub drops: u64,
+    /// Packets marked at the port.
+    pub marks: u64,
+    /// Share of the time (after the warm-up) in which it sent, 0 to 1.
+    pub utilisation: f64,
+    /// Waiting packets (without the one in transmission), over time after the warm-up.
+    pub queue: Queue,
+}
+
+/// The distribution over time of a queue's length in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Queue {
+    /// Mean over time.
+    pub mean: f64,
+    /// 5th percentile over time.
+    pub p5: u64,
+    /// Median over time.
+    pub p50: u64,
+    /// 99th percentile over time.
+    pub p99: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// One sample of one signal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub at: Time,
+    /// Which signal: a word of [`Signal::NAMES`](crate::run::Signal::NAMES).
+    pub what: &'static str,
+    /// Of whom.
+    pub subject: Subject,
+    /// In the signal's unit.
+    pub value: f64,
+}
+
+/// Whom a sample speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A connection, by the class, hosts and number of its current message
+    /// (an index into [`Outcome::messages`]).
+    Message(u32),
+    /// A link, an index into [`Outcome::links`].
+    Link(u32),
+}

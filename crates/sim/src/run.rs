@@ -1,0 +1,123 @@
+//! The `[run]` section.
+
+use units::{Default, Key, Kind, Range, Time, Values};
+
+/// Keys of `[run]`. `trace` is a table of its own with [`TRACE_KEYS`].
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "duration",
+        kind: Kind::Time,
+        default: Default::Required,
+        range: Range::POSITIVE,
+        help: "simulated time; the run ends then, finished or not",
+        source: "",
+    },
+    Key {
+        name: "warm_up",
+        kind: Kind::Time,
+        default: Default::Is("0 s"),
+        range: Range::at_least(0.0),
+        help: "messages that start before this are not counted",
+        source: "",
+    },
+    Key {
+        name: "seed",
+        kind: Kind::Count,
+        default: Default::Is("1"),
+        range: Range::ANY,
+        help: "everything random is drawn from this",
+        source: "",
+    },
+];
+
+/// Keys of `run.trace`.
+pub const TRACE_KEYS: &[Key] = &[
+    Key {
+        name: "every",
+        kind: Kind::Time,
+        default: Default::Required,
+        range: Range::POSITIVE,
+        help: "time between two samples",
+        source: "",
+    },
+    Key {
+        name: "what",
+        kind: Kind::Choices(Signal::NAMES),
+        default: Default::Required,
+        range: Range::ANY,
+        help: "what is sampled",
+        source: "",
+    },
+];
+
+/// How long, from which seed, and what to watch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Simulated time.
+    pub duration: Time,
+    /// Messages that start before this are not counted.
+    pub warm_up: Time,
+    /// Everything random is drawn from this.
+    pub seed: u64,
+    /// What to sample over time.
+    pub trace: Option<Trace>,
+}
+
+/// What to sample over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// Time between two samples.
+    pub every: Time,
+    /// What is sampled.
+    pub what: Vec<Signal>,
+}
+
+impl Run {
+    /// From the checked values of `[run]` and `run.trace`.
+    pub fn from_values(run: &Values, trace: Option<&Values>) -> Run {
+        Run {
+            duration: run.time("duration"),
+            warm_up: run.time("warm_up"),
+            seed: run.count("seed"),
+            trace: trace.map(|values| Trace {
+                every: values.time("every"),
+                what: values.choices("what").into_iter().filter_map(Signal::named).collect(),
+            }),
+        }
+    }
+}
+
+/// Something that can be sampled over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Payload that reached the receiver since the last sample, in Mbit/s.
+    Throughput,
+    /// Congestion window, in segments.
+    Cwnd,
+    /// Extent of marking, 0 to 1.
+    Alpha,
+    /// Imminence of the deadline.
+    D,
+    /// The penalty alpha^d.
+    P,
+    /// Smoothed round-trip time, in us.
+    Srtt,
+    /// Waiting packets at a switch port.
+    Queue,
+}
+
+impl Signal {
+    /// The words of scenario files, in the order of the variants.
+    pub const NAMES: &[&str] = &["throughput", "cwnd", "alpha", "d", "p", "srtt", "queue"];
+    const ALL: [Signal; 7] =
+        [Signal::Throughput, Signal::Cwnd, Signal::Alpha, Signal::D, Signal::P, Signal::Srtt, Signal::Queue];
+
+    /// The signal of that name.
+    pub fn named(name: &str) -> Option<Signal> {
+        Signal::ALL.into_iter().find(|signal| signal.name() == name)
+    }
+    /// Its word in scenario files and traces.
+    pub fn name(self) -> &'static str {
+        Signal::NAMES[self as usize]
+    }
+}

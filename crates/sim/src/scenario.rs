@@ -1,0 +1,61 @@
+//! A scenario as the simulator takes it: read, checked, and only valid ones can be made.
+
+use crate::network::Network;
+use crate::run::Run;
+use crate::traffic::Generator;
+
+/// Everything that one run needs.
+pub struct Scenario {
+    /// For reports.
+    pub title: String,
+    /// How long, from which seed, and what to watch.
+    pub run: Run,
+    /// Nodes, links, switches.
+    pub network: Network,
+    /// The name of `[transport]`, for reports.
+    pub transport: String,
+    /// The transports of all classes, each with its parameters.
+    pub transports: Vec<Transport>,
+    /// The traffic, one entry per `[[traffic]]`.
+    pub classes: Vec<Class>,
+}
+
+/// A transport with its parameters.
+pub struct Transport {
+    /// Its name in the list of transports.
+    pub name: &'static str,
+    /// Its parameters.
+    pub config: transport::list::Config,
+}
+
+/// One traffic class.
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// The name of its pattern.
+    pub pattern: &'static str,
+    /// Index into [`Scenario::transports`].
+    pub transport: usize,
+    /// All messages of a pair of hosts share one connection; else each has its own.
+    pub persistent: bool,
+    /// What the application says of its flows (`xdctcp`): short, long, or nothing.
+    pub short: Option<bool>,
+    /// Where its messages come from.
+    pub generator: Box<dyn Generator>,
+}
+
+/// What is wrong with a value that passed its own checks but does not fit the rest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// The key at fault.
+    pub key: &'static str,
+    /// One sentence.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem with `key`.
+    pub fn new(key: &'static str, message: impl Into<String>) -> Problem {
+        Problem { key, message: message.into() }
+    }
+}

@@ -1,0 +1,65 @@
+//! `fat-tree`: the three-tier fat-tree of k-port switches.
+
+use units::{Default, Key, Kind, Range, Values};
+
+use super::{Descriptor, Graph};
+use crate::Problem;
+
+/// The three-tier fat-tree of k-port switches.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "fat-tree",
+    help: "three tiers of k-port switches, k^3/4 hosts; flows are spread by ECMP",
+    keys: KEYS,
+    build,
+};
+
+const KEYS: &[Key] = &[
+    Key {
+        name: "k",
+        kind: Kind::Count,
+        default: Default::Required,
+        range: Range::between(2.0, 64.0),
+        help: "ports of each switch, an even number",
+        source: "Al-Fares et al., SIGCOMM 2008",
+    },
+    Key {
+        name: "uplink",
+        kind: Kind::Rate,
+        default: Default::Absent,
+        range: Range::at_least(1e4),
+        help: "rate of the links between switches; the hosts' rate when left out",
+        source: "",
+    },
+];
+
+fn build(values: &Values) -> Result<Graph, Problem> {
+    let k = values.count("k") as u32;
+    if !k.is_multiple_of(2) {
+        return Err(Problem::new("k", format!("must be even, not {k}")));
+    }
+    let half = k / 2;
+    let (rate, delay) = (values.rate("rate"), values.time("delay"));
+    let uplink = values.rate_if_set("uplink").unwrap_or(rate);
+    let mut graph = Graph::new(DESCRIPTOR.name, k * half * half);
+    // Nodes after the hosts: edge switches, aggregation switches, core switches.
+    let first_aggregation = graph.hosts + k * half;
+    let first_core = first_aggregation + k * half;
+    for edge in 0..k * half {
+        let (pod, hosts) = (edge / half, edge * half..(edge + 1) * half);
+        let switch = graph.switch(format!("edge {edge}"), false);
+        graph.rack(switch, edge, hosts, rate, delay);
+        for i in 0..half {
+            graph.join(switch, first_aggregation + pod * half + i, uplink, delay);
+        }
+    }
+    for aggregation in 0..k * half {
+        let switch = graph.switch(format!("aggregation {aggregation}"), false);
+        for i in 0..half {
+            graph.join(switch, first_core + (aggregation % half) * half + i, uplink, delay);
+        }
+    }
+    for core in 0..half * half {
+        graph.switch(format!("core {core}"), false);
+    }
+    Ok(graph)
+}

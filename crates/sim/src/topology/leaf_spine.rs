@@ -1,0 +1,68 @@
+//! `leaf-spine`: every leaf switch has a link to every spine switch.
+
+use units::{Default, Key, Kind, Range, Values};
+
+use super::{Descriptor, Graph};
+use crate::Problem;
+
+/// Two tiers of switches, fully meshed.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "leaf-spine",
+    help: "every leaf switch has a link to every spine switch; flows are spread by ECMP",
+    keys: KEYS,
+    build,
+};
+
+const KEYS: &[Key] = &[
+    Key {
+        name: "leaves",
+        kind: Kind::Count,
+        default: Default::Required,
+        range: Range::between(1.0, 4096.0),
+        help: "number of leaf switches",
+        source: "",
+    },
+    Key {
+        name: "hosts_per_leaf",
+        kind: Kind::Count,
+        default: Default::Required,
+        range: Range::between(1.0, 4096.0),
+        help: "number of hosts at each leaf switch",
+        source: "",
+    },
+    Key {
+        name: "spines",
+        kind: Kind::Count,
+        default: Default::Required,
+        range: Range::between(1.0, 1024.0),
+        help: "number of spine switches",
+        source: "",
+    },
+    Key {
+        name: "uplink",
+        kind: Kind::Rate,
+        default: Default::Required,
+        range: Range::at_least(1e4),
+        help: "rate of each link between a leaf and a spine",
+        source: "",
+    },
+];
+
+fn build(values: &Values) -> Result<Graph, Problem> {
+    let (leaves, per_leaf) = (values.count("leaves") as u32, values.count("hosts_per_leaf") as u32);
+    super::check_size("hosts_per_leaf", leaves, per_leaf)?;
+    let (spines, delay) = (values.count("spines") as u32, values.time("delay"));
+    let mut graph = Graph::new(DESCRIPTOR.name, leaves * per_leaf);
+    let first_spine = graph.hosts + leaves;
+    for leaf in 0..leaves {
+        let switch = graph.switch(format!("leaf {leaf}"), false);
+        graph.rack(switch, leaf, leaf * per_leaf..(leaf + 1) * per_leaf, values.rate("rate"), delay);
+        for spine in 0..spines {
+            graph.join(switch, first_spine + spine, values.rate("uplink"), delay);
+        }
+    }
+    for spine in 0..spines {
+        graph.switch(format!("spine {spine}"), false);
+    }
+    Ok(graph)
+}

@@ -1,0 +1,121 @@
+//! Topologies: each file declares its keys and builds a graph.
+
+mod fat_tree;
+mod leaf_spine;
+mod racks;
+mod star;
+
+use units::{Key, Rate, Time, Values};
+
+use crate::Problem;
+
+/// One topology: its name, what it is, its keys beside those of every network.
+pub struct Descriptor {
+    /// As written in scenario files.
+    pub name: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// Its keys beside [`network::KEYS`](crate::network::KEYS).
+    pub keys: &'static [Key],
+    /// From the checked values of `[network]` to a graph.
+    pub build: fn(&Values) -> Result<Graph, Problem>,
+}
+
+/// Every topology.
+pub const TOPOLOGIES: &[Descriptor] =
+    &[star::DESCRIPTOR, racks::DESCRIPTOR, leaf_spine::DESCRIPTOR, fat_tree::DESCRIPTOR];
+
+/// The topology of that name.
+pub fn find(name: &str) -> Option<&'static Descriptor> {
+    TOPOLOGIES.iter().find(|topology| topology.name == name)
+}
+
+fn check_size(key: &'static str, groups: u32, hosts_each: u32) -> Result<(), Problem> {
+    const MOST_HOSTS: u32 = 65_536;
+    match groups.checked_mul(hosts_each) {
+        Some(2..=MOST_HOSTS) => Ok(()),
+        _ => Err(Problem::new(
+            key,
+            format!(
+                "a network has 2 to {MOST_HOSTS} hosts, this one would have {}",
+                u64::from(groups) * u64::from(hosts_each)
+            ),
+        )),
+    }
+}
+
+/// Hosts first (host `i` is node `i`), then switches; links in both directions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// The topology's name.
+    pub topology: &'static str,
+    /// The number of hosts.
+    pub hosts: u32,
+    /// For each host, its rack (hosts behind the same switch share one).
+    pub rack_of: Vec<u32>,
+    /// The switches, nodes `hosts..`.
+    pub switches: Vec<SwitchNode>,
+    /// One entry per direction.
+    pub links: Vec<LinkSpec>,
+}
+
+/// A switch of the graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SwitchNode {
+    /// For reports: "switch", "tor 3".
+    pub name: String,
+    /// Unlimited buffers and no marking (the fabric switch of `racks`).
+    pub unlimited: bool,
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Node at its start.
+    pub from: u32,
+    /// Node at its end.
+    pub to: u32,
+    /// Its rate.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Time,
+}
+
+impl Graph {
+    /// Hosts without links.
+    pub fn new(topology: &'static str, hosts: u32) -> Graph {
+        Graph { topology, hosts, rack_of: vec![0; hosts as usize], switches: Vec::new(), links: Vec::new() }
+    }
+    /// Adds a switch and returns its node number.
+    pub fn switch(&mut self, name: impl Into<String>, unlimited: bool) -> u32 {
+        self.switches.push(SwitchNode { name: name.into(), unlimited });
+        self.hosts + self.switches.len() as u32 - 1
+    }
+    /// Joins two nodes with a link in each direction.
+    pub fn join(&mut self, a: u32, b: u32, rate: Rate, delay: Time) {
+        self.links.push(LinkSpec { from: a, to: b, rate, delay });
+        self.links.push(LinkSpec { from: b, to: a, rate, delay });
+    }
+    /// Joins a switch with the hosts of one rack.
+    pub fn rack(&mut self, switch: u32, rack: u32, hosts: std::ops::Range<u32>, rate: Rate, delay: Time) {
+        for host in hosts {
+            self.rack_of[host as usize] = rack;
+            self.join(host, switch, rate, delay);
+        }
+    }
+    /// The number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.hosts + self.switches.len() as u32
+    }
+    /// The rate at which a host can send.
+    pub fn host_rate(&self, host: u32) -> Rate {
+        self.links.iter().find(|link| link.from == host).expect("every host has a link").rate
+    }
+    /// A node's name for reports.
+    pub fn name(&self, node: u32) -> String {
+        match node.checked_sub(self.hosts) {
+            None => format!("host {node}"),
+            Some(switch) => self.switches[switch as usize].name.clone(),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! `fan-in`: parents ask, leaves answer at nearly the same time.
+
+use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
+
+use super::{Batch, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START};
+use crate::Problem;
+use crate::rng::Stream;
+use crate::topology::Graph;
+
+/// Parents ask, leaves answer.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "fan-in",
+    help: "each parent asks its leaves every so often, and all of them answer (partition-aggregate)",
+    keys: KEYS,
+    build,
+};
+
+const KEYS: &[Key] = &[
+    Key {
+        name: "parents",
+        kind: Kind::Count,
+        default: Default::Is("1"),
+        range: Range::between(1.0, 65_536.0),
+        help: "number of trees, each with a parent of its own",
+        source: "D2TCP 4.2.1: five for each application",
+    },
+    Key {
+        name: "leaves",
+        kind: Kind::Count,
+        default: Default::Required,
+        range: Range::between(1.0, 65_535.0),
+        help: "number of leaves of each parent (the fan-in)",
+        source: "D2TCP 4.2.1: 5 to 40",
+    },
+    Key {
+        name: "placement",
+        kind: Kind::Choice(&["auto", "random", "spread", "in-order"]),
+        default: Default::Is("auto"),
+        range: Range::ANY,
+        help: "random: each tree on hosts of its own draw; spread: parent r is host 0 of rack r, its leaf j host j \
+               of rack (r + 1 + j mod (racks - 1)) mod racks; in-order: the parents are the last hosts, the leaves \
+               hosts 0, 1, ...; auto: in-order on a star, random elsewhere",
+        source: "D2TCP 4.2.1 places at random",
+    },
+    Key {
+        name: "every",
+        kind: Kind::TimeDistribution,
+        default: Default::Required,
+        range: Range::POSITIVE,
+        help: "time from one query of a parent to its next; the first comes one draw after `start`",
+        source: "",
+    },
+    START,
+    SIZE,
+    DEADLINE,
+    Key {
+        name: "jitter",
+        kind: Kind::TimeDistribution,
+        default: Default::Is("0 s"),
+        range: Range::at_least(0.0),
+        help: "delay of each answer after its query",
+        source: "D2TCP 2.2",
+    },
+    COUNT,
+];
+
+fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+    let (parents, leaves) = (values.count("parents") as u32, values.count("leaves") as u32);
+    let name = values.text("name");
+    let start = values.formula("start");
+    let every = values.distribution("every");
+    let mut places = Stream::new(context.seed, &name, u64::MAX);
+    let trees = place(values.choice("placement"), parents, leaves, context.graph, &mut places)?;
+    let parents = trees.into_iter().enumerate().map(|(i, (host, leaves))| {
+        let mut stream = Stream::new(context.seed, &name, i as u64);
+        let start = Time::from_ps_f64(start.at(i as u64, i as u64));
+        let next = start + Time::from_ps_f64(stream.sample(&every));
+        Parent { host, leaves, next: Some(next), asked: 0, stream }
+    });
+    Ok(Box::new(FanIn {
+        parents: parents.collect(),
+        every,
+        size: values.distribution("size"),
+        deadline: values.deadline_if_set("deadline"),
+        jitter: values.distribution("jitter"),
+        count: values.count_if_set("count").unwrap_or(u64::MAX),
+        queries: 0,
+    }))
+}
+
+/// The host of each parent with the hosts of its leaves.
+fn place(
+    placement: &str,
+    parents: u32,
+    leaves: u32,
+    graph: &Graph,
+    stream: &mut Stream,
+) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
+    let hosts = graph.hosts;
+    let in_order = placement == "in-order" || (placement == "auto" && graph.topology == "star");
+    if placement == "spread" {
+        return spread(parents, leaves, graph);
+    }
+    let (needed, why) =
+        if in_order { (parents + leaves, "parents and leaves") } else { (1 + leaves, "a parent and its leaves") };
+    if needed > hosts {
+        let message = format!("{why} need {needed} hosts and the network has {hosts}");
+        return Err(Problem::new("leaves", message));
+    }
+    if in_order {
+        return Ok((0..parents).map(|parent| (hosts - 1 - parent, (0..leaves).collect())).collect());
+    }
+    if parents > hosts {
+        return Err(Problem::new(
+            "parents",
+            format!("{parents} parents need as many hosts and the network has {hosts}"),
+        ));
+    }
+    let roots = stream.distinct(parents, hosts);
+    let trees = roots.into_iter().map(|root| {
+        // Leaves are drawn among the other hosts: numbers from the root on are one higher.
+        let leaves = stream.distinct(leaves, hosts - 1);
+        (root, leaves.into_iter().map(|leaf| leaf + u32::from(leaf >= root)).collect())
+    });
+    Ok(trees.collect())
+}
+
+fn spread(parents: u32, leaves: u32, graph: &Graph) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
+    let racks = graph.rack_of.iter().max().map_or(0, |last| last + 1);
+    let per_rack = graph.rack_of.iter().filter(|rack| **rack == 0).count() as u32;
+    if racks < 2 {
+        return Err(Problem::new("placement", "`spread` needs a network of two racks or more"));
+    }
+    if parents > racks {
+        return Err(Problem::new(
+            "parents",
+            format!("`spread` puts one parent in each rack, and there are {racks} racks"),
+        ));
+    }
+    if leaves > per_rack {
+        return Err(Problem::new(
+            "leaves",
+            format!("`spread` puts leaf j on host j of a rack, and a rack has {per_rack} hosts"),
+        ));
+    }
+    let leaf = |parent: u32, j: u32| (parent + 1 + j % (racks - 1)) % racks * per_rack + j;
+    Ok((0..parents).map(|parent| (parent * per_rack, (0..leaves).map(|j| leaf(parent, j)).collect())).collect())
+}
+
+struct FanIn {
+    parents: Vec<Parent>,
+    every: Distribution,
+    size: Distribution,
+    deadline: Option<Deadline>,
+    jitter: Distribution,
+    count: u64,
+    queries: u64,
+}
+
+struct Parent {
+    host: u32,
+    leaves: Vec<u32>,
+    next: Option<Time>,
+    asked: u64,
+    stream: Stream,
+}
+
+impl Generator for FanIn {
+    fn next(&mut self) -> Option<Batch> {
+        let parent = self.parents.iter_mut().filter(|parent| parent.next.is_some()).min_by_key(|parent| parent.next)?;
+        let at = parent.next?;
+        let query = self.queries;
+        self.queries += 1;
+        let stream = &mut parent.stream;
+        let answers = parent.leaves.iter().map(|&leaf| Request {
+            start: at + Time::from_ps_f64(stream.sample(&self.jitter)),
+            from: leaf,
+            to: parent.host,
+            bytes: Some(super::draw_bytes(&self.size, stream)),
+            deadline: super::draw_deadline(&self.deadline, stream),
+            query: Some(query),
+        });
+        let messages = answers.collect();
+        parent.asked += 1;
+        let gap = Time::from_ps_f64(stream.sample(&self.every)).max(Time(1));
+        parent.next = (parent.asked < self.count).then(|| at + gap);
+        Some(Batch { at, messages })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_follows_its_formula() {
+        let mut graph = Graph::new("racks", 1000);
+        for (host, rack) in graph.rack_of.iter_mut().enumerate() {
+            *rack = host as u32 / 40;
+        }
+        let trees = spread(25, 40, &graph).unwrap();
+        assert_eq!(trees[0].0, 0);
+        assert_eq!(trees[0].1[..2], [40, 81]);
+        // leaf 24 of parent 24: rack (24 + 1 + 24 mod 24) mod 25 = 0
+        assert_eq!((trees[24].0, trees[24].1[24]), (960, 24));
+        assert!(trees.iter().all(|(parent, leaves)| leaves.iter().all(|leaf| leaf / 40 != parent / 40)));
+    }
+
+    #[test]
+    fn a_random_tree_never_holds_its_parent_twice() {
+        let graph = Graph::new("racks", 41);
+        let trees = place("random", 41, 40, &graph, &mut Stream::new(1, "t", 0)).unwrap();
+        for (parent, mut leaves) in trees {
+            leaves.push(parent);
+            leaves.sort_unstable();
+            assert_eq!(leaves, (0..41).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn too_few_hosts_are_a_problem() {
+        let graph = Graph::new("star", 40);
+        assert_eq!(place("auto", 1, 40, &graph, &mut Stream::new(1, "t", 0)).unwrap_err().key, "leaves");
+    }
+}

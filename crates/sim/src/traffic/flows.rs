@@ -1,0 +1,45 @@
+//! `flows`: messages that are written down one by one.
+
+use units::{Default, Key, Kind, Range, Values};
+
+use super::{Context, Descriptor, Generator, Listed, Request};
+use crate::Problem;
+use crate::rng::Stream;
+
+/// Messages that are written down one by one.
+pub const DESCRIPTOR: Descriptor =
+    Descriptor { name: "flows", help: "messages that are written down one by one", keys: KEYS, build };
+
+const KEYS: &[Key] = &[Key {
+    name: "flows",
+    kind: Kind::Flows,
+    default: Default::Required,
+    range: Range::ANY,
+    help: "a list of { from, to, size, start, deadline }",
+    source: "",
+}];
+
+fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+    listed("flows", values, context)
+}
+
+/// Requests from a key of kind `Flows` or `FlowFile`.
+pub(super) fn listed(key: &'static str, values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+    let mut requests = Vec::new();
+    for (i, flow) in values.flows(key).iter().enumerate() {
+        super::check_hosts(key, &[flow.from, flow.to], context.graph)?;
+        if flow.from == flow.to {
+            return Err(Problem::new(key, format!("host {} would send to itself", flow.from)));
+        }
+        let mut stream = Stream::new(context.seed, &values.text("name"), i as u64);
+        requests.push(Request {
+            start: flow.start,
+            from: flow.from,
+            to: flow.to,
+            bytes: Some(super::draw_bytes(&flow.size, &mut stream)),
+            deadline: super::draw_deadline(&flow.deadline, &mut stream),
+            query: None,
+        });
+    }
+    Ok(Listed::boxed(requests))
+}

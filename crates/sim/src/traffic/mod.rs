@@ -1,0 +1,233 @@
+//! Traffic patterns: each file declares its keys and builds a generator of messages.
+
+mod fan_in;
+mod flows;
+mod long;
+mod periodic;
+mod poisson;
+mod trace;
+
+use units::{Deadline, Default, Key, Kind, Range, Time, Values, Vary};
+
+use crate::Problem;
+use crate::rng::Stream;
+use crate::topology::Graph;
+
+/// One traffic pattern: its name, what it is, its keys beside those of every class.
+pub struct Descriptor {
+    /// As written in scenario files.
+    pub name: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// Its keys beside [`KEYS`].
+    pub keys: &'static [Key],
+    /// From the checked values of one `[[traffic]]` table to a generator.
+    pub build: fn(&Values, &Context) -> Result<Box<dyn Generator>, Problem>,
+}
+
+/// Every traffic pattern.
+pub const PATTERNS: &[Descriptor] = &[
+    flows::DESCRIPTOR,
+    fan_in::DESCRIPTOR,
+    poisson::DESCRIPTOR,
+    periodic::DESCRIPTOR,
+    long::DESCRIPTOR,
+    trace::DESCRIPTOR,
+];
+
+/// The pattern of that name.
+pub fn find(name: &str) -> Option<&'static Descriptor> {
+    PATTERNS.iter().find(|pattern| pattern.name == name)
+}
+
+/// Keys of every `[[traffic]]` table, beside `pattern` and `transport`.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "name",
+        kind: Kind::Text,
+        default: Default::Required,
+        range: Range::ANY,
+        help: "name of the class, different from the other classes'",
+        source: "",
+    },
+    Key {
+        name: "connections",
+        kind: Kind::Choice(&["fresh", "persistent"]),
+        default: Default::Is("fresh"),
+        range: Range::ANY,
+        help: "a new connection for each message, or one for each pair of hosts that stays open \
+               (and is shared with the other persistent classes of that pair and transport)",
+        source: "fresh: the regime of the D2TCP paper's results",
+    },
+    Key {
+        name: "flow_class",
+        kind: Kind::Choice(&["short", "long"]),
+        default: Default::Absent,
+        range: Range::ANY,
+        help: "what the application tells xdctcp of these flows; otherwise their size decides",
+        source: "xDCTCP",
+    },
+];
+
+/// What a generator may know of the rest of the scenario.
+pub struct Context<'a> {
+    /// The network.
+    pub graph: &'a Graph,
+    /// The seed of the run.
+    pub seed: u64,
+    /// When the run ends.
+    pub duration: Time,
+}
+
+/// A source of messages.
+pub trait Generator: Send {
+    /// The next batch of messages, none when there are no more. Batches come in order of `at`.
+    fn next(&mut self) -> Option<Batch>;
+}
+
+/// Messages that become known at the same moment (the answers to one query).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// No message starts before this.
+    pub at: Time,
+    /// In any order of their starts.
+    pub messages: Vec<Request>,
+}
+
+/// One message to be sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// When it is handed to the transport.
+    pub start: Time,
+    /// The sending host.
+    pub from: u32,
+    /// The receiving host, never the sending one.
+    pub to: u32,
+    /// Bytes, at least 1; none for a flow without end.
+    pub bytes: Option<u64>,
+    /// The allowed time, if any.
+    pub deadline: Option<Time>,
+    /// Which query of its class it answers.
+    pub query: Option<u64>,
+}
+
+/// `start`, for patterns that have one.
+const START: Key = Key {
+    name: "start",
+    kind: Kind::TimeFormula,
+    default: Default::Is("0 s"),
+    range: Range::at_least(0.0),
+    help: "when it begins; may use `index` and `parent`",
+    source: "",
+};
+/// `size`, for patterns that have one.
+const SIZE: Key = Key {
+    name: "size",
+    kind: Kind::SizeDistribution,
+    default: Default::Required,
+    range: Range::POSITIVE,
+    help: "bytes of each message",
+    source: "",
+};
+/// `deadline`, for patterns that have one.
+const DEADLINE: Key = Key {
+    name: "deadline",
+    kind: Kind::Deadline,
+    default: Default::Absent,
+    range: Range::POSITIVE,
+    help: "allowed time from the start of a message to its last byte's arrival",
+    source: "D2TCP 2.1",
+};
+/// `count`, for patterns that have one.
+const COUNT: Key = Key {
+    name: "count",
+    kind: Kind::Count,
+    default: Default::Absent,
+    range: Range::at_least(1.0),
+    help: "stop after so many (queries of each parent, messages of each pair, or messages in all)",
+    source: "",
+};
+
+fn draw_bytes(size: &units::Distribution, stream: &mut Stream) -> u64 {
+    (stream.sample(size).round() as u64).max(1)
+}
+
+fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Time> {
+    let deadline = deadline.as_ref()?;
+    let base = stream.sample(&deadline.base);
+    let added = match &deadline.vary {
+        None => 0.0,
+        Some(Vary::Absolute(distribution)) => stream.sample(distribution),
+        Some(Vary::Relative(distribution)) => base * stream.sample(distribution),
+    };
+    Some(Time::from_ps_f64(base + added))
+}
+
+/// Pairs senders with receivers: lists of equal length pair up, a single host goes with all.
+fn pairs(values: &Values, graph: &Graph) -> Result<Vec<(u32, u32)>, Problem> {
+    let (from, to) = (values.hosts("from"), values.hosts("to"));
+    for (key, hosts) in [("from", &from), ("to", &to)] {
+        check_hosts(key, hosts, graph)?;
+    }
+    let pairs: Vec<(u32, u32)> = match (from.len(), to.len()) {
+        (a, b) if a == b => from.into_iter().zip(to).collect(),
+        (1, _) => to.into_iter().map(|to| (from[0], to)).collect(),
+        (_, 1) => from.into_iter().map(|from| (from, to[0])).collect(),
+        (a, b) => {
+            let message = format!("`from` has {a} hosts and `to` has {b}: give as many, or one");
+            return Err(Problem::new("to", message));
+        }
+    };
+    match pairs.iter().find(|(from, to)| from == to) {
+        Some((host, _)) => Err(Problem::new("to", format!("host {host} would send to itself"))),
+        None => Ok(pairs),
+    }
+}
+
+fn check_hosts(key: &'static str, hosts: &[u32], graph: &Graph) -> Result<(), Problem> {
+    if hosts.is_empty() {
+        return Err(Problem::new(key, "no host is named"));
+    }
+    match hosts.iter().find(|host| **host >= graph.hosts) {
+        Some(host) => {
+            let message = format!("host {host} does not exist; the network has hosts 0 to {}", graph.hosts - 1);
+            Err(Problem::new(key, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The senders and receivers of a class, for patterns with pairs.
+const FROM: Key = Key {
+    name: "from",
+    kind: Kind::Hosts,
+    default: Default::Required,
+    range: Range::ANY,
+    help: "sending hosts: one, a list, or a range \"0..40\" without its end",
+    source: "",
+};
+/// See [`FROM`].
+const TO: Key = Key {
+    name: "to",
+    kind: Kind::Hosts,
+    default: Default::Required,
+    range: Range::ANY,
+    help: "receiving hosts; as many as in `from`, or one for all",
+    source: "",
+};
+
+/// A list of messages that is known from the beginning.
+struct Listed(std::vec::IntoIter<Request>);
+
+impl Listed {
+    fn boxed(mut requests: Vec<Request>) -> Box<dyn Generator> {
+        requests.sort_by_key(|request| request.start);
+        Box::new(Listed(requests.into_iter()))
+    }
+}
+
+impl Generator for Listed {
+    fn next(&mut self) -> Option<Batch> {
+        self.0.next().map(|request| Batch { at: request.start, messages: vec![request] })
+    }
+}

@@ -1,0 +1,86 @@
+//! `periodic`: each pair of hosts gets a message every so often.
+
+use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
+
+use super::{Batch, COUNT, Context, DEADLINE, Descriptor, FROM, Generator, Request, SIZE, START, TO};
+use crate::Problem;
+use crate::rng::Stream;
+
+/// A message per pair every so often.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "periodic",
+    help: "each sender gets a message at `start` and then one every `every`",
+    keys: KEYS,
+    build,
+};
+
+const KEYS: &[Key] = &[
+    FROM,
+    TO,
+    SIZE,
+    Key {
+        name: "every",
+        kind: Kind::TimeDistribution,
+        default: Default::Required,
+        range: Range::POSITIVE,
+        help: "time from one message of a pair to its next; the first comes at `start`",
+        source: "",
+    },
+    START,
+    DEADLINE,
+    COUNT,
+];
+
+fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+    let start = values.formula("start");
+    let name = values.text("name");
+    let pairs = super::pairs(values, context.graph)?.into_iter().enumerate().map(|(i, (from, to))| Pair {
+        from,
+        to,
+        next: Some(Time::from_ps_f64(start.at(i as u64, 0))),
+        sent: 0,
+        stream: Stream::new(context.seed, &name, i as u64),
+    });
+    Ok(Box::new(Periodic {
+        pairs: pairs.collect(),
+        every: values.distribution("every"),
+        size: values.distribution("size"),
+        deadline: values.deadline_if_set("deadline"),
+        count: values.count_if_set("count").unwrap_or(u64::MAX),
+    }))
+}
+
+struct Periodic {
+    pairs: Vec<Pair>,
+    every: Distribution,
+    size: Distribution,
+    deadline: Option<Deadline>,
+    count: u64,
+}
+
+struct Pair {
+    from: u32,
+    to: u32,
+    next: Option<Time>,
+    sent: u64,
+    stream: Stream,
+}
+
+impl Generator for Periodic {
+    fn next(&mut self) -> Option<Batch> {
+        let pair = self.pairs.iter_mut().filter(|pair| pair.next.is_some()).min_by_key(|pair| pair.next)?;
+        let at = pair.next?;
+        let request = Request {
+            start: at,
+            from: pair.from,
+            to: pair.to,
+            bytes: Some(super::draw_bytes(&self.size, &mut pair.stream)),
+            deadline: super::draw_deadline(&self.deadline, &mut pair.stream),
+            query: None,
+        };
+        pair.sent += 1;
+        let gap = Time::from_ps_f64(pair.stream.sample(&self.every)).max(Time(1));
+        pair.next = (pair.sent < self.count).then(|| at + gap);
+        Some(Batch { at, messages: vec![request] })
+    }
+}

@@ -1,0 +1,27 @@
+//! `trace`: messages from a file.
+
+use units::{Default, Key, Kind, Range, Values};
+
+use super::{Context, Descriptor, Generator, flows};
+use crate::Problem;
+
+/// Messages from a file.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "trace",
+    help: "messages from a file: CSV (start, from, to, bytes, deadline) or the flow file of the HPCC simulator",
+    keys: KEYS,
+    build,
+};
+
+const KEYS: &[Key] = &[Key {
+    name: "file",
+    kind: Kind::FlowFile,
+    default: Default::Required,
+    range: Range::ANY,
+    help: "path of the file, relative to the scenario's folder",
+    source: "",
+}];
+
+fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+    flows::listed("file", values, context)
+}

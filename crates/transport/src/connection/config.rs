@@ -1,0 +1,212 @@
+//! The parameters that every window transport has.
+
+use units::{Amount, Default, Key, Kind, Range, Time, Values};
+
+/// Parameters of segments, windows, acknowledgements, timers and loss recovery.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "mss",
+        kind: Kind::Size,
+        default: Default::Is("1460 B"),
+        range: Range::between(1.0, 60_000.0),
+        help: "payload bytes of a full segment",
+        source: "1500 B Ethernet payload less 40 B of IP and TCP headers",
+    },
+    Key {
+        name: "header",
+        kind: Kind::Size,
+        default: Default::Is("40 B"),
+        range: Range::between(0.0, 4000.0),
+        help: "header bytes of every packet on the wire; an ACK is nothing else",
+        source: "IPv4 and TCP without options",
+    },
+    Key {
+        name: "initial_window",
+        kind: Kind::Number,
+        default: Default::Is("10"),
+        range: Range::between(1.0, 1e6),
+        help: "cwnd of a new connection, in segments",
+        source: "RFC 6928; the 2012 papers used 1 to 3",
+    },
+    Key {
+        name: "cwnd_floor",
+        kind: Kind::Number,
+        default: Default::Is("2"),
+        range: Range::between(1.0, 1e6),
+        help: "cwnd never falls below this by a cut, in segments (after a timeout it is 1)",
+        source: "Linux; RFC 5681 eq. 4 for ssthresh",
+    },
+    Key {
+        name: "window_limit",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "upper limit of the window, in packets or payload bytes (the receiver's buffer)",
+        source: "no limit unless a study states one",
+    },
+    Key {
+        name: "cwnd_validation",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "grow cwnd only while it is what limits the sender",
+        source: "RFC 7661; off in RFC 5681 and ns-2",
+    },
+    Key {
+        name: "idle_restart",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "after an idle time longer than the RTO start again from initial_window",
+        source: "RFC 5681 4.1; off in the datacenter studies",
+    },
+    Key {
+        name: "handshake",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "a fresh connection exchanges SYN and SYN-ACK before its first data",
+        source: "RFC 9293 3.5; off: the papers' flows start with data",
+    },
+    Key {
+        name: "recovery",
+        kind: Kind::Choice(&["sack", "newreno"]),
+        default: Default::Is("sack"),
+        range: Range::ANY,
+        help: "how losses are repaired after duplicate ACKs",
+        source: "RFC 6675 (sack), RFC 6582 (newreno); the D2TCP paper's ns-3 had NewReno",
+    },
+    Key {
+        name: "dup_ack_threshold",
+        kind: Kind::Count,
+        default: Default::Is("3"),
+        range: Range::between(1.0, 1000.0),
+        help: "duplicate ACKs that count as a loss",
+        source: "RFC 5681 3.2",
+    },
+    Key {
+        name: "limited_transmit",
+        kind: Kind::Bool,
+        default: Default::Is("true"),
+        range: Range::ANY,
+        help: "send a new segment on each of the first two duplicate ACKs",
+        source: "RFC 3042",
+    },
+    Key {
+        name: "rto_min",
+        kind: Kind::Time,
+        default: Default::Is("20 ms"),
+        range: Range::POSITIVE,
+        help: "lower limit of the retransmission timeout",
+        source: "D2TCP 4.1.1 (RFC 6298: 1 s; xDCTCP's study: 200 ms)",
+    },
+    Key {
+        name: "rto_initial",
+        kind: Kind::Time,
+        default: Default::Is("20 ms"),
+        range: Range::POSITIVE,
+        help: "retransmission timeout before the first RTT sample",
+        source: "open in the papers; 1 s (RFC 6298) would make every early loss a miss",
+    },
+    Key {
+        name: "rto_max",
+        kind: Kind::Time,
+        default: Default::Is("60 s"),
+        range: Range::POSITIVE,
+        help: "upper limit of the backed-off retransmission timeout",
+        source: "RFC 6298 2.5",
+    },
+    Key {
+        name: "backoff_reset",
+        kind: Kind::Choice(&["sample", "ack"]),
+        default: Default::Is("sample"),
+        range: Range::ANY,
+        help: "what ends the doubling of the RTO: a new RTT sample, or any ACK of new data",
+        source: "Karn's rule, RFC 6298 5.7 (sample); Linux (ack)",
+    },
+    Key {
+        name: "ack_every",
+        kind: Kind::Count,
+        default: Default::Is("1"),
+        range: Range::between(1.0, 64.0),
+        help: "data packets per ACK; 2 or more delays ACKs by up to ack_delay",
+        source: "RFC 5681 4.2 allows 2; the papers' simulations used 1",
+    },
+    Key {
+        name: "ack_delay",
+        kind: Kind::Time,
+        default: Default::Is("1 ms"),
+        range: Range::POSITIVE,
+        help: "the longest that an ACK is held back when ack_every is 2 or more",
+        source: "open; RFC 5681 4.2 allows 500 ms, far above a datacenter's RTT",
+    },
+];
+
+/// Parameters of segments, windows, acknowledgements, timers and loss recovery.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Header bytes of every packet.
+    pub header: u32,
+    /// cwnd of a new connection, in segments.
+    pub initial_window: f64,
+    /// Lower limit of cuts, in segments.
+    pub cwnd_floor: f64,
+    /// Upper limit of the window, in payload bytes.
+    pub window_limit: u64,
+    /// Grow only while cwnd limits the sender.
+    pub cwnd_validation: bool,
+    /// Start again from the initial window after an idle RTO.
+    pub idle_restart: bool,
+    /// SYN and SYN-ACK first.
+    pub handshake: bool,
+    /// Selective acknowledgements (RFC 6675), else NewReno (RFC 6582).
+    pub sack: bool,
+    /// Duplicate ACKs that count as a loss.
+    pub dup_ack_threshold: u32,
+    /// RFC 3042.
+    pub limited_transmit: bool,
+    /// Lower limit of the RTO.
+    pub rto_min: Time,
+    /// The RTO before the first sample.
+    pub rto_initial: Time,
+    /// Upper limit of the RTO.
+    pub rto_max: Time,
+    /// An ACK of new data ends the back-off even if it gives no RTT sample.
+    pub backoff_reset_on_ack: bool,
+    /// Data packets per ACK.
+    pub ack_every: u32,
+    /// The longest that an ACK is held back.
+    pub ack_delay: Time,
+}
+
+impl Config {
+    /// From checked values.
+    pub fn from_values(values: &Values) -> Config {
+        let mss = values.size("mss") as u32;
+        Config {
+            mss,
+            header: values.size("header") as u32,
+            initial_window: values.number("initial_window"),
+            cwnd_floor: values.number("cwnd_floor"),
+            window_limit: match values.amount_if_set("window_limit") {
+                None => u64::MAX,
+                Some(Amount::Packets(n)) => n.saturating_mul(u64::from(mss)),
+                Some(Amount::Bytes(n)) => n,
+            },
+            cwnd_validation: values.bool("cwnd_validation"),
+            idle_restart: values.bool("idle_restart"),
+            handshake: values.bool("handshake"),
+            sack: values.choice("recovery") == "sack",
+            dup_ack_threshold: values.count("dup_ack_threshold") as u32,
+            limited_transmit: values.bool("limited_transmit"),
+            rto_min: values.time("rto_min"),
+            rto_initial: values.time("rto_initial"),
+            rto_max: values.time("rto_max"),
+            backoff_reset_on_ack: values.choice("backoff_reset") == "ack",
+            ack_every: values.count("ack_every") as u32,
+            ack_delay: values.time("ack_delay"),
+        }
+    }
+}

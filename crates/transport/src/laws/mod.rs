@@ -1,0 +1,7 @@
+//! The window laws, one file each.
+
+pub mod cubic;
+pub mod d2tcp;
+pub mod dctcp;
+pub mod reno;
+pub mod xdctcp;

@@ -1,0 +1,44 @@
+//! THE list of transports: dispatch, command-line help, the scenario schema and the documentation
+//! follow from it.
+
+use units::{Key, Values};
+
+use crate::connection;
+use crate::laws::{cubic, d2tcp, dctcp, reno, xdctcp};
+
+/// One transport: its name, what it is, its parameters and how they become a configuration.
+pub struct Descriptor {
+    /// As written in scenario files and on the command line.
+    pub name: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Its parameters, in groups: what all connections share, then its own.
+    pub groups: &'static [&'static [Key]],
+    /// From checked values to a configuration. Panics when a declared key is missing: our bug.
+    pub build: fn(&Values) -> Config,
+}
+
+impl Descriptor {
+    /// Every parameter, shared ones first.
+    pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
+        self.groups.iter().flat_map(|group| group.iter())
+    }
+}
+
+/// What a connection is built from; shared by all connections of one traffic class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Segments, timers, loss recovery.
+    pub connection: connection::Config,
+}
+
+/// Every transport.
+pub const TRANSPORTS: &[Descriptor] =
+    &[reno::DESCRIPTOR, cubic::DESCRIPTOR, dctcp::DESCRIPTOR, d2tcp::DESCRIPTOR, xdctcp::DESCRIPTOR];
+
+/// The transport of that name.
+pub fn find(name: &str) -> Option<&'static Descriptor> {
+    TRANSPORTS.iter().find(|transport| transport.name == name)
+}

@@ -1,0 +1,139 @@
+//! How a parameter is declared: once, as data.
+
+/// One parameter of a transport, topology, traffic pattern or section of a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// As it is written in a scenario file.
+    pub name: &'static str,
+    /// What may stand there.
+    pub kind: Kind,
+    /// What holds when it is left out.
+    pub default: Default,
+    /// Which values are possible, in base units (s, B, bit/s, 1).
+    pub range: Range,
+    /// One sentence: what it does.
+    pub help: &'static str,
+    /// Where it comes from: a paper's section, an RFC, or the reason for our choice.
+    pub source: &'static str,
+}
+
+/// What holds when a key is left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Default {
+    /// Leaving it out is an error.
+    Required,
+    /// It is simply not there (no deadline, no marking, no limit).
+    Absent,
+    /// This, written as in a scenario file (without the quotes of a string).
+    Is(&'static str),
+}
+
+/// What may stand at a key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number.
+    Count,
+    /// A plain number.
+    Number,
+    /// A share: `0.3` or `"30%"`.
+    Share,
+    /// A time span: `"20 us"`.
+    Time,
+    /// Bytes: `"14 KB"`.
+    Size,
+    /// A rate: `"10 Gbps"`.
+    Rate,
+    /// Packets or bytes: `"65 packets"`, `"94900 B"`.
+    Amount,
+    /// An [`Amount`](crate::Amount), or `{ host = .., uplink = .. }`.
+    Marks,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of these words.
+    Choices(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// A time span that may use `index` and `parent`: `"5 ms + parent * 1 ms"`.
+    TimeFormula,
+    /// A distribution of time spans: `"exponential(5 ms)"`.
+    TimeDistribution,
+    /// A distribution of sizes: `"uniform(2 KB, 50 KB)"`, `"cdf(websearch)"`.
+    SizeDistribution,
+    /// A time span, or `{ base = .., vary = .. }`.
+    Deadline,
+    /// A host, a list of hosts, or a range `"0..40"` without its end.
+    Hosts,
+    /// A list of `{ from, to, size, deadline, start }`.
+    Flows,
+    /// The path of a file of messages, relative to the scenario's folder: CSV with the columns
+    /// start, from, to, bytes, deadline, or the flow file of the HPCC simulator.
+    FlowFile,
+}
+
+/// A closed, half-open or open interval in base units; infinite where nothing is said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Lower end.
+    pub min: f64,
+    /// Upper end.
+    pub max: f64,
+    /// The lower end itself is not allowed.
+    pub above_min: bool,
+}
+
+impl Range {
+    /// Anything that its kind allows (times, sizes, counts and rates are never negative).
+    pub const ANY: Range = Range { min: f64::NEG_INFINITY, max: f64::INFINITY, above_min: false };
+    /// Larger than zero.
+    pub const POSITIVE: Range = Range { min: 0.0, max: f64::INFINITY, above_min: true };
+    /// From 0 to 1, both allowed.
+    pub const UNIT: Range = Range { min: 0.0, max: 1.0, above_min: false };
+
+    /// This or more.
+    pub const fn at_least(min: f64) -> Range {
+        Range { min, max: f64::INFINITY, above_min: false }
+    }
+    /// Between the two, both allowed.
+    pub const fn between(min: f64, max: f64) -> Range {
+        Range { min, max, above_min: false }
+    }
+    /// Larger than the first, up to the second.
+    pub const fn above(min: f64, max: f64) -> Range {
+        Range { min, max, above_min: true }
+    }
+    /// Whether `value`, in base units, lies inside.
+    pub fn contains(&self, value: f64) -> bool {
+        value <= self.max && if self.above_min { value > self.min } else { value >= self.min }
+    }
+}
+
+/// In words: "0 or more", "above 0, at most 1".
+impl std::fmt::Display for Range {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lower = self.min > f64::NEG_INFINITY;
+        let upper = self.max < f64::INFINITY;
+        match (lower, upper, self.above_min) {
+            (false, false, _) => write!(f, "any"),
+            (true, false, false) => write!(f, "{} or more", self.min),
+            (true, false, true) => write!(f, "above {}", self.min),
+            (false, true, _) => write!(f, "at most {}", self.max),
+            (true, true, false) => write!(f, "{} to {}", self.min, self.max),
+            (true, true, true) => write!(f, "above {}, at most {}", self.min, self.max),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_know_their_ends() {
+        assert!(Range::UNIT.contains(0.0) && Range::UNIT.contains(1.0) && !Range::UNIT.contains(1.1));
+        assert!(!Range::POSITIVE.contains(0.0) && Range::POSITIVE.contains(1e-9));
+        assert_eq!(Range::above(0.0, 1.0).to_string(), "above 0, at most 1");
+        assert_eq!(Range::at_least(2.0).to_string(), "2 or more");
+    }
+}

@@ -1,0 +1,138 @@
+//! Distributions as data. Sampling needs a stream of random numbers and lives with the simulator.
+
+use std::sync::Arc;
+
+/// A distribution over base units (picoseconds for times, bytes for sizes, 1 for plain numbers).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution {
+    /// Always this.
+    Constant(f64),
+    /// Uniform over `[a, b)`.
+    Uniform(f64, f64),
+    /// Exponential with this mean.
+    Exponential(f64),
+    /// Log-normal: `median * exp(sigma * N(0, 1))`.
+    Lognormal {
+        /// The median.
+        median: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// Pareto: `min * U^(-1/shape)`.
+    Pareto {
+        /// The smallest value.
+        min: f64,
+        /// The tail index; the mean is finite above 1.
+        shape: f64,
+    },
+    /// Drawn from an empirical distribution, linear between its points.
+    Empirical(Arc<Cdf>),
+}
+
+impl Distribution {
+    /// The mean in base units; infinite for a Pareto distribution of shape 1 or less.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Distribution::Constant(x) => *x,
+            Distribution::Uniform(a, b) => (a + b) / 2.0,
+            Distribution::Exponential(mean) => *mean,
+            Distribution::Lognormal { median, sigma } => median * libm::exp(sigma * sigma / 2.0),
+            Distribution::Pareto { min, shape } if *shape > 1.0 => shape * min / (shape - 1.0),
+            Distribution::Pareto { .. } => f64::INFINITY,
+            Distribution::Empirical(cdf) => cdf.mean(),
+        }
+    }
+}
+
+/// An empirical cumulative distribution: values with the probability of staying at or below each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cdf {
+    points: Vec<(f64, f64)>,
+}
+
+impl Cdf {
+    /// From points `(value, probability)`; both must rise and the last probability must be 1.
+    ///
+    /// # Errors
+    /// One sentence that says which point is wrong and why.
+    pub fn new(mut points: Vec<(f64, f64)>) -> Result<Cdf, String> {
+        let Some(&(first_value, first_probability)) = points.first() else {
+            return Err("a distribution needs at least one point".into());
+        };
+        for (i, &(value, probability)) in points.iter().enumerate() {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(format!("point {}: the value {value} is not a finite number of 0 or more", i + 1));
+            }
+            if !(0.0..=1.0).contains(&probability) {
+                return Err(format!("point {}: the probability {probability} is not between 0 and 1", i + 1));
+            }
+        }
+        for (i, pair) in points.windows(2).enumerate() {
+            if pair[1].0 < pair[0].0 || pair[1].1 < pair[0].1 {
+                return Err(format!("point {}: values and probabilities must not fall", i + 2));
+            }
+        }
+        if (points[points.len() - 1].1 - 1.0).abs() > 1e-9 {
+            return Err("the last probability must be 1 (or 100 %)".into());
+        }
+        if first_probability > 0.0 {
+            points.insert(0, (first_value, 0.0));
+        }
+        Ok(Cdf { points })
+    }
+
+    /// The value below which a share `u` of all draws lies, `0 <= u < 1`.
+    pub fn quantile(&self, u: f64) -> f64 {
+        let after = self.points.partition_point(|&(_, probability)| probability <= u);
+        if after == 0 || after == self.points.len() {
+            return self.points[after.min(self.points.len() - 1)].0;
+        }
+        let (v0, p0) = self.points[after - 1];
+        let (v1, p1) = self.points[after];
+        v0 + (v1 - v0) * (u - p0) / (p1 - p0)
+    }
+
+    /// The mean value.
+    pub fn mean(&self) -> f64 {
+        self.points.windows(2).map(|p| (p[1].1 - p[0].1) * (p[0].0 + p[1].0) / 2.0).sum()
+    }
+
+    /// The points, probabilities rising from 0 to 1.
+    pub fn points(&self) -> &[(f64, f64)] {
+        &self.points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empirical_distribution_is_linear_between_its_points() {
+        let cdf = Cdf::new(vec![(0.0, 0.0), (10.0, 0.5), (30.0, 1.0)]).unwrap();
+        assert_eq!(cdf.quantile(0.25), 5.0);
+        assert_eq!(cdf.quantile(0.75), 20.0);
+        assert_eq!(cdf.mean(), 12.5);
+    }
+
+    #[test]
+    fn a_first_point_above_zero_is_an_atom() {
+        let cdf = Cdf::new(vec![(5.0, 0.5), (10.0, 1.0)]).unwrap();
+        assert_eq!(cdf.quantile(0.3), 5.0);
+        assert_eq!(cdf.mean(), 0.5 * 5.0 + 0.5 * 7.5);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for points in [
+            vec![],
+            vec![(1.0, 0.5)],
+            vec![(2.0, 0.5), (1.0, 1.0)],
+            vec![(1.0, 0.6), (2.0, 0.5), (3.0, 1.0)],
+            vec![(f64::NAN, 1.0)],
+            vec![(-1.0, 0.0), (2.0, 1.0)],
+        ] {
+            assert!(Cdf::new(points.clone()).is_err(), "{points:?}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The values that keys take once a scenario has been read and checked.
+
+use crate::{Amount, Distribution, Rate, Time};
+
+/// What a key holds. Which variant follows from the key's [`Kind`](crate::Kind).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// [`Kind::Bool`](crate::Kind::Bool)
+    Bool(bool),
+    /// [`Kind::Count`](crate::Kind::Count)
+    Count(u64),
+    /// [`Kind::Number`](crate::Kind::Number) and [`Kind::Share`](crate::Kind::Share)
+    Number(f64),
+    /// [`Kind::Time`](crate::Kind::Time)
+    Time(Time),
+    /// [`Kind::Size`](crate::Kind::Size), in bytes
+    Size(u64),
+    /// [`Kind::Rate`](crate::Kind::Rate)
+    Rate(Rate),
+    /// [`Kind::Amount`](crate::Kind::Amount)
+    Amount(Amount),
+    /// [`Kind::Marks`](crate::Kind::Marks)
+    Marks(Marks),
+    /// [`Kind::Choice`](crate::Kind::Choice)
+    Choice(&'static str),
+    /// [`Kind::Choices`](crate::Kind::Choices)
+    Choices(Vec<&'static str>),
+    /// [`Kind::Text`](crate::Kind::Text)
+    Text(String),
+    /// [`Kind::TimeFormula`](crate::Kind::TimeFormula), in picoseconds
+    Formula(Formula),
+    /// [`Kind::TimeDistribution`](crate::Kind::TimeDistribution) (picoseconds) and
+    /// [`Kind::SizeDistribution`](crate::Kind::SizeDistribution) (bytes)
+    Distribution(Distribution),
+    /// [`Kind::Deadline`](crate::Kind::Deadline)
+    Deadline(Deadline),
+    /// [`Kind::Hosts`](crate::Kind::Hosts), expanded
+    Hosts(Vec<u32>),
+    /// [`Kind::Flows`](crate::Kind::Flows), expanded, and [`Kind::FlowFile`](crate::Kind::FlowFile), read
+    Flows(Vec<FlowSpec>),
+}
+
+/// The checked values of one table: every declared key that is present or has a default.
+///
+/// The accessors panic when a key was not declared with that kind: that is our own bug, never
+/// the user's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Values(Vec<(&'static str, Value)>);
+
+impl Values {
+    /// Sets a key, replacing an earlier value.
+    pub fn set(&mut self, name: &'static str, value: Value) {
+        match self.0.iter_mut().find(|(n, _)| *n == name) {
+            Some(slot) => slot.1 = value,
+            None => self.0.push((name, value)),
+        }
+    }
+    /// All keys in the order in which they were set.
+    pub fn iter(&self) -> impl Iterator<Item = &(&'static str, Value)> {
+        self.0.iter()
+    }
+    /// The value of a key, if it is there.
+    pub fn find(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+    }
+    fn expect<T>(&self, name: &str, pick: impl Fn(&Value) -> Option<T>) -> T {
+        match self.find(name) {
+            Some(value) => {
+                pick(value).unwrap_or_else(|| panic!("key `{name}` holds {value:?}, another kind was asked for"))
+            }
+            None => panic!("key `{name}` was asked for but is neither set nor has it a default"),
+        }
+    }
+    fn optional<T>(&self, name: &str, pick: impl Fn(&Value) -> Option<T>) -> Option<T> {
+        self.find(name).is_some().then(|| self.expect(name, pick))
+    }
+    /// A [`Value::Bool`].
+    pub fn bool(&self, name: &str) -> bool {
+        self.expect(name, |v| if let Value::Bool(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Count`].
+    pub fn count(&self, name: &str) -> u64 {
+        self.expect(name, |v| if let Value::Count(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Count`] that may be absent.
+    pub fn count_if_set(&self, name: &str) -> Option<u64> {
+        self.optional(name, |v| if let Value::Count(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Number`].
+    pub fn number(&self, name: &str) -> f64 {
+        self.expect(name, |v| if let Value::Number(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Time`].
+    pub fn time(&self, name: &str) -> Time {
+        self.expect(name, |v| if let Value::Time(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Time`] that may be absent.
+    pub fn time_if_set(&self, name: &str) -> Option<Time> {
+        self.optional(name, |v| if let Value::Time(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Size`] in bytes.
+    pub fn size(&self, name: &str) -> u64 {
+        self.expect(name, |v| if let Value::Size(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Rate`].
+    pub fn rate(&self, name: &str) -> Rate {
+        self.expect(name, |v| if let Value::Rate(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Rate`] that may be absent.
+    pub fn rate_if_set(&self, name: &str) -> Option<Rate> {
+        self.optional(name, |v| if let Value::Rate(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Amount`] that may be absent.
+    pub fn amount_if_set(&self, name: &str) -> Option<Amount> {
+        self.optional(name, |v| if let Value::Amount(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Marks`] that may be absent.
+    pub fn marks_if_set(&self, name: &str) -> Option<Marks> {
+        self.optional(name, |v| if let Value::Marks(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Choice`].
+    pub fn choice(&self, name: &str) -> &'static str {
+        self.expect(name, |v| if let Value::Choice(x) = v { Some(*x) } else { None })
+    }
+    /// A [`Value::Choice`] that may be absent.
+    pub fn choice_if_set(&self, name: &str) -> Option<&'static str> {
+        self.optional(name, |v| if let Value::Choice(x) = v { Some(*x) } else { None })
+    }
+    /// [`Value::Choices`].
+    pub fn choices(&self, name: &str) -> Vec<&'static str> {
+        self.expect(name, |v| if let Value::Choices(x) = v { Some(x.clone()) } else { None })
+    }
+    /// A [`Value::Text`].
+    pub fn text(&self, name: &str) -> String {
+        self.expect(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
+    }
+    /// A [`Value::Formula`] in picoseconds.
+    pub fn formula(&self, name: &str) -> Formula {
+        self.expect(name, |v| if let Value::Formula(x) = v { Some(x.clone()) } else { None })
+    }
+    /// A [`Value::Distribution`].
+    pub fn distribution(&self, name: &str) -> Distribution {
+        self.expect(name, |v| if let Value::Distribution(x) = v { Some(x.clone()) } else { None })
+    }
+    /// A [`Value::Deadline`] that may be absent.
+    pub fn deadline_if_set(&self, name: &str) -> Option<Deadline> {
+        self.optional(name, |v| if let Value::Deadline(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Hosts`].
+    pub fn hosts(&self, name: &str) -> Vec<u32> {
+        self.expect(name, |v| if let Value::Hosts(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Hosts`] that may be absent.
+    pub fn hosts_if_set(&self, name: &str) -> Option<Vec<u32>> {
+        self.optional(name, |v| if let Value::Hosts(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Flows`].
+    pub fn flows(&self, name: &str) -> Vec<FlowSpec> {
+        self.expect(name, |v| if let Value::Flows(x) = v { Some(x.clone()) } else { None })
+    }
+}
+
+/// ECN marking thresholds: at ports towards hosts, and at ports between switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks {
+    /// At ports towards hosts; none: no marking there.
+    pub host: Option<Amount>,
+    /// At ports between switches; none: no marking there.
+    pub uplink: Option<Amount>,
+}
+
+/// An allowed time for a message: a base, and what each message's own draw adds to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deadline {
+    /// In picoseconds.
+    pub base: Distribution,
+    /// Drawn for each message and added to the base.
+    pub vary: Option<Vary>,
+}
+
+/// What `vary` adds to a deadline's base.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Vary {
+    /// A time of its own, in picoseconds.
+    Absolute(Distribution),
+    /// A share of the base: `uniform(0, 50%)` is `Uniform(0.0, 0.5)`, a bare `exponential` is `Exponential(1.0)`.
+    Relative(Distribution),
+}
+
+/// One message of the pattern `flows`, with its hosts expanded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// The sending host.
+    pub from: u32,
+    /// The receiving host.
+    pub to: u32,
+    /// Bytes.
+    pub size: Distribution,
+    /// When it starts, in picoseconds.
+    pub start: Time,
+    /// The allowed time, if any.
+    pub deadline: Option<Deadline>,
+}
+
+/// Arithmetic over `index` and `parent`, in base units; units were checked when it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Formula {
+    /// A number.
+    Constant(f64),
+    /// The position in the class's expanded list, from 0.
+    Index,
+    /// The parent's number, from 0.
+    Parent,
+    /// Sum.
+    Add(Box<(Formula, Formula)>),
+    /// Difference.
+    Subtract(Box<(Formula, Formula)>),
+    /// Product.
+    Multiply(Box<(Formula, Formula)>),
+    /// Quotient.
+    Divide(Box<(Formula, Formula)>),
+}
+
+impl Formula {
+    /// Its value for one element of a list and one parent.
+    pub fn at(&self, index: u64, parent: u64) -> f64 {
+        match self {
+            Formula::Constant(x) => *x,
+            Formula::Index => index as f64,
+            Formula::Parent => parent as f64,
+            Formula::Add(pair) => pair.0.at(index, parent) + pair.1.at(index, parent),
+            Formula::Subtract(pair) => pair.0.at(index, parent) - pair.1.at(index, parent),
+            Formula::Multiply(pair) => pair.0.at(index, parent) * pair.1.at(index, parent),
+            Formula::Divide(pair) => pair.0.at(index, parent) / pair.1.at(index, parent),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_know_index_and_parent() {
+        // 5 ms + parent * 1 ms
+        let start = Formula::Add(Box::new((
+            Formula::Constant(5e9),
+            Formula::Multiply(Box::new((Formula::Parent, Formula::Constant(1e9)))),
+        )));
+        assert_eq!(start.at(0, 3), 8e9);
+    }
+
+    #[test]
+    fn a_later_value_replaces_an_earlier_one() {
+        let mut values = Values::default();
+        values.set("mss", Value::Size(1460));
+        values.set("mss", Value::Size(536));
+        assert_eq!(values.size("mss"), 536);
+        assert_eq!(values.time_if_set("deadline"), None);
+    }
+}
