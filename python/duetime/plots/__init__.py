@@ -36,6 +36,7 @@ def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
         with matplotlib.rc_context(style.RC):
             figure = draw(results)
             if figure is not None:
+                style.settle(figure)
                 written += [save(figure, out / f"{name}.{kind}") for kind in ("png", "svg")]
     return written
 

@@ -103,6 +103,14 @@ def figure(title: str, subtitle: str, width: float, height: float) -> Figure:
     return figure
 
 
+def settle(figure: Figure) -> None:
+    """Fix the layout: its solver's last bits vary from run to run, and the ids in an SVG follow them."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position(tuple(round(edge, 5) for edge in axes.get_position().bounds))
+
+
 def sentence(axes: Axes, text: str) -> None:
     """Say in words why there is nothing to see."""
     axes.set_axis_off()
@@ -137,7 +145,7 @@ def log_ticks(low: float, high: float) -> list[float]:
         ticks = [digit * 10.0**decade for decade in decades for digit in digits]
         ticks = [tick for tick in ticks if low <= tick <= high]
         gaps = [math.log(b / a) / math.log(high / low) for a, b in itertools.pairwise(ticks)]
-        if min(gaps, default=1) >= 0.11:
+        if min(gaps, default=1) >= 0.13:
             best = ticks
     if len(best) > 2:
         return best
