@@ -43,7 +43,9 @@ def main() -> None:
 
 def verify(workloads: list[dict[str, Any]]) -> None:
     """Run each workload once; exit with 1 when its results are not what they must be."""
-    wrong = [f"{w['name']}: {problem}" for w in workloads for problem in problems(w, simulate(w["scenario"])[0])]
+    wrong = [
+        f"{w['name']}: {problem}" for w in workloads for problem in problems(w, simulate(w["scenario"])[0])
+    ]
     if wrong:
         sys.exit("\n".join(wrong))
     print(f"{', '.join(w['name'] for w in workloads)}: no drops, goodput as expected")
@@ -67,12 +69,16 @@ def measure(plan: dict[str, Any], rounds: int) -> None:
     runs: dict[str, list[tuple[dict[str, Any], int]]] = {workload["name"]: [] for workload in workloads}
     for number in range(rounds):
         for workload in workloads:
-            print(f"\rround {number + 1} of {rounds}: {workload['name']} ", end="", file=sys.stderr, flush=True)
+            print(
+                f"\rround {number + 1} of {rounds}: {workload['name']} ", end="", file=sys.stderr, flush=True
+            )
             runs[workload["name"]].append(simulate(workload["scenario"]))
     print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
 
     results = {name: figures(of_name, idle) for name, of_name in runs.items()}
-    print(f"{'':4}{'delivered/s':>12}{'ns per hop':>12}{'events/packet':>15}{'memory':>10}   peers, delivered/s")
+    print(
+        f"{'':4}{'delivered/s':>12}{'ns per hop':>12}{'events/packet':>15}{'memory':>10}   peers, delivered/s"
+    )
     for workload in workloads:
         row = results[workload["name"]]
         peers = ", ".join(f"{peer} {millions(speed)}" for peer, speed in workload["peers"].items())
@@ -148,7 +154,9 @@ def commit() -> str | None:
     """The commit that is checked out, with a plus when files differ from it; none outside a repository."""
     git = ["git", "-C", str(ROOT)]
     try:
-        name = subprocess.check_output([*git, "rev-parse", "--short=12", "HEAD"], text=True, stderr=subprocess.DEVNULL)
+        name = subprocess.check_output(
+            [*git, "rev-parse", "--short=12", "HEAD"], text=True, stderr=subprocess.DEVNULL
+        )
         status = [*git, "status", "--porcelain", "--untracked-files=no", "--", ":!bench/record"]
         changed = subprocess.check_output(status, text=True)
     except (OSError, subprocess.CalledProcessError):

@@ -50,11 +50,10 @@ def main(wheel: Path) -> None:
 def run(folder: Path, *command: str | Path) -> str:
     """Run a command in a folder, without the caller's Python settings; return what it printed."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run(
-        [str(part) for part in command], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    words = [str(part) for part in command]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
+        sys.exit(f"{' '.join(words)} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 

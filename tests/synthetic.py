@@ -63,11 +63,30 @@ def run(
     if traced:
         trace(traced, draw).write_parquet(folder / "trace.parquet")
     about = {
-        "title": title, "transport": transport, "seed": seed, "simulated_s": 30.0,
+        "title": title,
+        "transport": transport,
+        "seed": seed,
+        "simulated_s": 30.0,
+        "summary": report(flows),
+        "classes": {name: report(flows.filter(pl.col("class") == name)) for name in classes},
         "scenario": {"network": {"mark": "65 packets"}, "traffic": [{"name": name} for name in classes]},
-    }  # fmt: skip
+    }
     (folder / "run.json").write_text(json.dumps(about))
     return folder
+
+
+def report(flows: pl.DataFrame) -> dict[str, object]:
+    """The part of the JSON contract that pictures read."""
+    counted = flows.filter("counted")
+    if counted["missed"].null_count() == len(counted):
+        return {"missed_percent": None}
+    in_time = 100 * (1 - pl.col("missed").cast(pl.Float64).mean())
+    shares = counted.group_by("class", "query", maintain_order=True).agg(share=in_time)["share"].to_numpy()
+    return {
+        "missed_percent": 100 * float(counted["missed"].to_numpy().mean()),
+        "answers_in_time_percent": {"mean": shares.mean(), "p1": np.quantile(shares, 0.01)},
+        "complete_queries_percent": 100 * float((shares == 100).mean()),
+    }
 
 
 def trace(count: int, draw: np.random.Generator) -> pl.DataFrame:

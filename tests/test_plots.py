@@ -1,12 +1,12 @@
 """Every picture, for every kind of result folder, is drawn, has a sane size and shows something."""
 
+import json
 import shutil
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from matplotlib import image
 
@@ -86,20 +86,16 @@ def test_a_folder_without_results_is_said(tmp_path: Path) -> None:
         plot_dir(tmp_path)
 
 
-def test_misses_are_counted_over_decided_messages_of_the_counted_part(tmp_path: Path) -> None:
-    folder = synthetic.run(tmp_path / "out", queries=2)
-    path = folder / "flows.parquet"
-    flows = pl.read_parquet(path)
-    # 20 messages count (the first query is warm-up): 5 missed, 10 met, 5 undecided.
-    outcome = [None] * 20 + [True] * 5 + [False] * 10 + [None] * 5
-    flows.with_columns(missed=pl.Series(outcome, dtype=pl.Boolean)).write_parquet(path)
+def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
+    folder = synthetic.run(tmp_path / "out", classes=("a", "b"))
+    about = json.loads((folder / "run.json").read_text())
+    about["classes"]["a"]["missed_percent"] = 12.5
+    about["classes"]["b"]["missed_percent"] = None
+    (folder / "run.json").write_text(json.dumps(about))
     (arm,) = load(folder).arms
-    estimate = measures.missed_percent(arm, "answers")
-    assert estimate is not None
-    assert estimate.mean == pytest.approx(100 / 3)
-    assert estimate.half is None, "one seed has no interval"
+    assert measures.missed_percent(arm, "a") == measures.Estimate(12.5, None)
+    assert measures.missed_percent(arm, "b") is None
     assert measures.missed_percent(arm, "no such class") is None
-    assert len(measures.answers_in_time(arm)) == 0, "the only query has answers that are still open"
 
 
 def test_intervals_follow_students_t() -> None:

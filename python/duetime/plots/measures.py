@@ -1,11 +1,11 @@
-"""The numbers that pictures show, computed from the messages."""
+"""The numbers that pictures show: means over seeds, distributions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from duetime.plots.data import Arm
 
@@ -51,29 +51,22 @@ class Estimate:
         return Estimate(float(np.mean(values)), t * float(np.std(values, ddof=1)) / count**0.5)
 
 
-def missed_percent(arm: Arm, name: str | None) -> Estimate | None:
-    """Deadlines missed, in percent of those whose outcome is known; of one class, or of all."""
+def reported(arm: Arm, *path: str) -> Estimate | None:
+    """A number that the runs report, found under `path` in `run.json`; none where no run has it."""
     values = []
     for run in arm.runs:
-        missed = run.counted.filter(pl.col("class") == name) if name is not None else run.counted
-        share = missed["missed"].cast(pl.Float64).mean()
-        if isinstance(share, float):
-            values.append(100 * share)
+        value: Any = run.about
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, int | float):
+            values.append(float(value))
     return Estimate.of(values)
 
 
-def answers_in_time(arm: Arm) -> pl.DataFrame:
-    """For each query of each class and seed the `share` of its answers that met their deadlines.
-
-    Queries of which an answer's outcome is still open at the end are left out.
-    """
-    return (
-        arm.counted.filter(pl.col("query").is_not_null(), pl.col("deadline_us").is_not_null())
-        .group_by("seed", "class", "query")
-        .agg(share=1 - pl.col("missed").cast(pl.Float64).mean(), open=pl.col("missed").is_null().any())
-        .filter(~pl.col("open"))
-        .sort("seed", "class", "query")
-    )
+def missed_percent(arm: Arm, name: str | None) -> Estimate | None:
+    """Deadlines missed, in percent of those whose outcome is known; of one class, or of all."""
+    part = ("summary",) if name is None else ("classes", name)
+    return reported(arm, *part, "missed_percent")
 
 
 def cdf(finished: Floats, total: int, most: int = 1500) -> tuple[Floats, Floats]:

@@ -1,12 +1,11 @@
 """A comparison at a glance: misses, completion times, and what the user of the service sees."""
 
-import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from duetime.plots import deadlines, fct, grid, misses, style
 from duetime.plots.data import Results
-from duetime.plots.measures import Estimate, answers_in_time, missed_percent
+from duetime.plots.measures import missed_percent, reported
 
 
 def draw(results: Results) -> Figure | None:
@@ -16,7 +15,7 @@ def draw(results: Results) -> Figure | None:
     panels = {"Flow completion times": completion_times}
     if misses.with_deadlines(results):
         panels = {"Deadlines missed": misses.bars_by_class, **panels}
-        if any(len(answers_in_time(arm)) for arm in results.arms):
+        if any(reported(arm, "summary", "answers_in_time_percent", "mean") for arm in results.arms):
             panels["Answers in time, per query"] = answers
         else:
             panels["How close to the deadline"] = ratios
@@ -49,25 +48,23 @@ def headline(results: Results) -> str:
     return f"Deadlines missed: {', '.join(parts)}; " if parts else ""
 
 
+# What the user of the service sees of a query: label, and where `run.json` has it.
+ANSWERS = {
+    "mean": ("answers_in_time_percent", "mean"),
+    "worst 1 %\nof queries": ("answers_in_time_percent", "p1"),
+    "queries with all\nanswers in time": ("complete_queries_percent",),
+}
+
+
 def answers(axes: Axes, results: Results) -> None:
-    """What the user of the service sees: answers in time in the mean and in a bad query, complete queries."""
+    """Answers in time in the mean and in a bad query, and complete queries."""
     looks = style.looks(results.names)
-    labels = ["mean", "worst 1 %\nof queries", "queries with all\nanswers in time"]
     width = 0.8 / len(results.arms)
     for i, arm in enumerate(results.arms):
-        groups = (
-            answers_in_time(arm)
-            .group_by("seed", maintain_order=True)
-            .agg(
-                mean=100 * pl.col("share").mean(),
-                worst=100 * pl.col("share").quantile(0.01, "lower"),
-                complete=100 * (pl.col("share") == 1).mean(),
-            )
-        )
-        for x, column in enumerate(("mean", "worst", "complete")):
-            value = Estimate.of(groups[column].to_list())
+        for x, path in enumerate(ANSWERS.values()):
+            value = reported(arm, "summary", *path)
             misses.bar(axes, x - 0.4 + (i + 0.5) * width, width * 0.88, looks[arm.name].colour, value)
-    axes.set_xticks(range(len(labels)), labels)
+    axes.set_xticks(range(len(ANSWERS)), list(ANSWERS))
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
     style.percent(axes, "share of answers or queries", 0, 109)
