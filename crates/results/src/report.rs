@@ -1,6 +1,6 @@
 //! The JSON contract: one object per run.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{SerializeMap, Serializer};
 use sim::Outcome;
 use sim::outcome::{Counters, Link};
 
