@@ -11,8 +11,8 @@ class ScenarioError(ValueError):
     """What is wrong with a scenario; ``str()`` shows the place with a caret."""
 
     file: str
-    line: int | None
-    column: int | None
+    line: int
+    column: int
     message: str
     hint: str | None
 

@@ -24,8 +24,8 @@ def run(
     """Simulate a scenario: a path, a text of several lines, or a dictionary of its sections.
 
     `seed` and `transport` replace those of the scenario; `set` changes keys
-    (``{"network.buffer": "50 KB"}`` or ``["network.buffer=50 KB"]``). `progress` shows a bar on standard error,
-    or is called with (simulated seconds, their end, delivered packets) ten times a second.
+    (``{"network.buffer": "50 KB"}`` or ``["network.buffer=50 KB"]``). `progress` shows a bar on standard
+    error, or is called with (simulated seconds, their end, delivered packets) ten times a second.
 
     Raises `ScenarioError` for a bad scenario, and another `ValueError` for a file that cannot be read.
     """

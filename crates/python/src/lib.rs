@@ -19,7 +19,7 @@ mod _core {
     #[pymodule_export]
     use super::run::{Run, run};
     #[pymodule_export]
-    use super::{catalog, check, schema, version};
+    use super::{_panic, catalog, check, schema, version};
 
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
@@ -57,6 +57,12 @@ fn schema(py: Python<'_>) -> PyResult<String> {
 #[pyfunction]
 fn catalog(py: Python<'_>) -> PyResult<String> {
     errors::guarded(py, || scenario::catalog().to_string())
+}
+
+/// Panics with `message`, so that a test can see what becomes of it.
+#[pyfunction]
+fn _panic(py: Python<'_>, message: &str) -> PyResult<()> {
+    errors::guarded(py, || panic!("{message}"))
 }
 
 /// The version of duetime.

@@ -15,7 +15,11 @@ SHARED = {"topologies": "network", "patterns": "traffic"}
 
 
 def _command(kind: str, what: str) -> click.Command:
-    @click.command(kind, help=f"List the {kind}, or the keys of the {what} NAME: defaults, ranges, sources.")
+    @click.command(
+        kind,
+        help=f"List the {kind}, or the keys of the {what} NAME: defaults, ranges, sources.",
+        short_help=f"List the {kind}, or one's keys.",
+    )
     @click.argument("name", required=False)
     def command(name: str | None) -> None:
         from duetime.cli import show

@@ -13,7 +13,7 @@ from duetime.cli import options
 from duetime.compare import Comparison, prepare
 
 
-@click.command()
+@click.command(short_help="Simulate a scenario under several transports.")
 @options.simulation
 @click.option(
     "--transports",

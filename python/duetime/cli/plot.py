@@ -9,7 +9,7 @@ import click
 from duetime.cli.options import Mistake
 
 
-@click.command()
+@click.command(short_help="Draw pictures of a result.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def plot(folder: Path) -> None:
     """Draw pictures of the result or comparison in DIR, beside its tables."""

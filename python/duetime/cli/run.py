@@ -13,7 +13,7 @@ from duetime.progress import bar
 from duetime.run import resolve, simulate
 
 
-@click.command()
+@click.command(short_help="Simulate a scenario.")
 @options.simulation
 def run(file: str, seed: int | None, changes: tuple[str, ...], out: Path | None, as_json: bool) -> None:
     """Simulate the scenario in FILE (- for standard input)."""

@@ -14,7 +14,7 @@ from duetime.run import resolve
 from duetime.run import schema as language
 
 
-@click.command()
+@click.command(short_help="See whether a scenario is valid.")
 @options.FILE
 @options.SEED
 @options.SET
@@ -30,7 +30,7 @@ def check(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) 
         print(f"{read.name}: valid")
 
 
-@click.command()
+@click.command(short_help="Write a commented scenario to start from.")
 @click.argument("name", default="scenario")
 def init(name: str) -> None:
     """Write a commented scenario to start from, NAME.toml (scenario.toml without a name)."""
@@ -47,7 +47,7 @@ def init(name: str) -> None:
     print(f"Wrote {path}. Next: duetime compare {path} --transports tcp,dctcp,d2tcp")
 
 
-@click.command()
+@click.command(short_help="Print the JSON Schema of the language.")
 def schema() -> None:
     """Print the JSON Schema of the scenario language, for editors."""
     sys.stdout.write(json.dumps(language(), indent=2, ensure_ascii=False) + "\n")
