@@ -3,10 +3,15 @@
 //! [`Scenario`] says what to simulate and can only be valid; [`Outcome`] is what comes of it.
 //! Nothing here prints, reads a file, a clock or the environment.
 
+mod connections;
+mod event;
+mod ledger;
+mod net;
 pub mod network;
 pub mod outcome;
 mod rng;
 pub mod run;
+mod sampler;
 mod scenario;
 pub mod topology;
 pub mod traffic;

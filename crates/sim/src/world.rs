@@ -1,35 +1,398 @@
-//! The main loop.
+//! The main loop: a run, from the first message to the [`Outcome`].
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use transport::Flags;
+use transport::list::Config;
 use units::Time;
 
-use crate::outcome::Outcome;
-use crate::scenario::Scenario;
+use crate::connections::{Connections, Expected, Progress};
+use crate::event::Event;
+use crate::ledger::Ledger;
+use crate::net::Net;
+use crate::outcome::{Link, Message, Outcome, Queue, Sample};
+use crate::run::Run;
+use crate::sampler::Sampler;
+use crate::scenario::{Class, Scenario};
+use crate::traffic::{Batch, Request};
 
 /// A run in progress.
 pub struct World {
-    _scenario: Scenario,
+    title: String,
+    transport: String,
+    run: Run,
+    net: Net,
+    connections: Connections,
+    /// The transports' configurations.
+    configs: Vec<Config>,
+    names: Vec<&'static str>,
+    sources: Vec<TrafficSource>,
+    ledger: Ledger,
+    sampler: Option<Sampler>,
+    over: bool,
+}
+
+/// A traffic class with what it has in store.
+struct TrafficSource {
+    class: Class,
+    /// The batch for which a [`Event::Generate`] is pending.
+    batch: Option<Batch>,
+    /// Messages of earlier batches that wait for their start.
+    waiting: BinaryHeap<Waiting>,
+    numbered: u64,
+}
+
+/// A message that waits for its start; ordered by start and number, the earliest greatest, as
+/// [`BinaryHeap`] wants it.
+struct Waiting {
+    request: Request,
+    number: u64,
+}
+
+impl Waiting {
+    fn key(&self) -> Reverse<(Time, u64)> {
+        Reverse((self.request.start, self.number))
+    }
+}
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Waiting) -> bool {
+        self.key() == other.key()
+    }
+}
+impl Eq for Waiting {}
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
 }
 
 impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
-        World { _scenario: scenario }
+        let Scenario { title, run, network, transport, transports, classes } = scenario;
+        let mut net = Net::new(network);
+        if run.warm_up > Time::ZERO {
+            net.events.push(run.warm_up, Event::WarmedUp);
+        }
+        if let Some(trace) = &run.trace {
+            net.events.push(trace.every, Event::Sample);
+        }
+        let sources = classes
+            .into_iter()
+            .map(|class| TrafficSource { class, batch: None, waiting: BinaryHeap::new(), numbered: 0 })
+            .collect::<Vec<_>>();
+        let mut world = World {
+            title,
+            transport,
+            sampler: run.trace.clone().map(Sampler::new),
+            run,
+            net,
+            connections: Connections::default(),
+            names: transports.iter().map(|transport| transport.name).collect(),
+            configs: transports.into_iter().map(|transport| transport.config).collect(),
+            ledger: Ledger::new(sources.len()),
+            sources,
+            over: false,
+        };
+        (0..world.sources.len() as u32).for_each(|class| world.next_batch(class));
+        world
     }
+
     /// Processes up to `events` events; false when the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
-        let _ = events;
-        false
+        for done in 0..events {
+            let Some((at, event)) = self.net.events.pop(self.run.duration) else {
+                self.net.counters.events += done;
+                self.net.now = self.run.duration;
+                self.over = true;
+                return false;
+            };
+            debug_assert!(at >= self.net.now, "time runs back");
+            self.net.now = at;
+            match event {
+                Event::Arrival(link) => self.arrival(link),
+                Event::SenderTimer(connection) => {
+                    let progress = self.connections.sender_timer(&mut self.net, &self.configs, connection);
+                    self.follow_up(connection, progress);
+                }
+                Event::ReceiverTimer(connection) => {
+                    self.connections.receiver_timer(&mut self.net, &self.configs, connection);
+                }
+                Event::Generate(class) => self.generate(class),
+                Event::Start(class) => {
+                    let waiting = self.sources[class as usize].waiting.pop();
+                    self.start(class, waiting.expect("each start has its message").request);
+                }
+                Event::WarmedUp => self.warmed_up(),
+                Event::Sample => self.sample(),
+            }
+        }
+        self.net.counters.events += events;
+        true
     }
+
     /// The simulated time reached.
     pub fn now(&self) -> Time {
-        Time::ZERO
+        self.net.now
     }
+
+    /// When the run ends.
+    pub fn duration(&self) -> Time {
+        self.run.duration
+    }
+
     /// Data packets that have reached receivers so far.
     pub fn packets_delivered(&self) -> u64 {
-        0
+        self.net.counters.packets_delivered
     }
+
+    /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
+    #[inline]
+    fn arrival(&mut self, link: u32) {
+        if let Some(packet) = self.net.arrive(link) {
+            let progress = self.connections.deliver(&mut self.net, &self.configs, &packet);
+            if progress != Progress::None {
+                self.follow_up(packet.connection, progress);
+            }
+        }
+    }
+
+    fn generate(&mut self, class: u32) {
+        let source = &mut self.sources[class as usize];
+        let batch = source.batch.take().expect("a batch was announced");
+        for request in batch.messages {
+            source.waiting.push(Waiting { request, number: source.numbered });
+            source.numbered += 1;
+            self.net.events.push(request.start, Event::Start(class));
+        }
+        self.next_batch(class);
+    }
+
+    fn next_batch(&mut self, class: u32) {
+        let source = &mut self.sources[class as usize];
+        source.batch = source.class.generator.next();
+        if let Some(batch) = &source.batch {
+            self.net.events.push(batch.at, Event::Generate(class));
+        }
+    }
+
+    /// A message is handed to its connection.
+    fn start(&mut self, class: u32, request: Request) {
+        let Class { transport, persistent, short, .. } = self.sources[class as usize].class;
+        let Request { start, from, to, bytes, deadline, query } = request;
+        let (config, net) = (&self.configs[transport], &mut self.net);
+        let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections, flow| {
+            let (path, back) = (net.path(from, to, flow), net.path(to, from, flow));
+            connections.open(transport as u32, config, path, back, !persistent)
+        });
+        let path = self.connections.sending(number).path();
+        let connection = &config.connection;
+        let ideal = bytes.map(|bytes| self.net.ideal(path, to, bytes, connection.mss, connection.header));
+        let row = self.ledger.start(Message {
+            class,
+            from,
+            to,
+            query,
+            bytes,
+            start,
+            end: None,
+            ideal,
+            deadline,
+            aborted: false,
+            timeouts: 0,
+            retransmits: 0,
+            marks: 0,
+        });
+        let receiving = self.connections.receiving(number);
+        let stream_end = receiving.expected.back().map_or(receiving.counted.max(receiving.receiver.next()), |m| m.end);
+        let end = stream_end.saturating_add(bytes.unwrap_or(u64::MAX));
+        receiving.expected.push_back(Expected { row, end, abandoned: false });
+        receiving.boundary = receiving.expected[0].end;
+        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short };
+        self.connections.hand_over(&mut self.net, &self.configs, number, message);
+    }
+
+    /// Writes down what a packet or timer has brought about.
+    #[cold]
+    fn follow_up(&mut self, number: u32, progress: Progress) {
+        match progress {
+            Progress::None => {}
+            Progress::Arrived => self.arrived(number),
+            Progress::Abandoned => self.abandoned(number),
+            Progress::Finished => {
+                self.book(number);
+                self.close(number);
+            }
+        }
+    }
+
+    /// One message or more has arrived completely.
+    fn arrived(&mut self, number: u32) {
+        self.book(number);
+        let receiving = self.connections.receiving(number);
+        let next = receiving.receiver.next();
+        while let Some(&Expected { row, end, abandoned }) = receiving.expected.front()
+            && end <= next
+        {
+            receiving.expected.pop_front();
+            receiving.last_row = row;
+            self.ledger.deliver(row, end - receiving.counted);
+            receiving.counted = end;
+            if !abandoned {
+                self.ledger.complete(row, self.net.now);
+            }
+        }
+        receiving.boundary = receiving.expected.front().map_or(u64::MAX, |expected| expected.end);
+    }
+
+    /// The sender has given its current message up: the stream is shorter by what it never sent.
+    fn abandoned(&mut self, number: u32) {
+        let sending = self.connections.sending(number);
+        let unsent = sending.doings.abandoned.take().unwrap_or(0);
+        let closes = sending.closes();
+        let receiving = self.connections.receiving(number);
+        if let Some(first) = receiving.expected.front_mut() {
+            first.abandoned = true;
+            self.ledger.abandon(first.row);
+        }
+        receiving.expected.iter_mut().for_each(|expected| expected.end -= unsent);
+        receiving.boundary = receiving.expected.front().map_or(u64::MAX, |expected| expected.end);
+        if closes {
+            self.book(number);
+            self.close(number);
+        }
+    }
+
+    /// Books on the current message what its ends have done since this was last called.
+    fn book(&mut self, number: u32) {
+        let dropped = self.net.take_dropped_at_receiver(number);
+        let receiving = self.connections.receiving(number);
+        let row = receiving.row();
+        self.ledger.book_arrivals(row, &mut receiving.arrivals, dropped);
+        self.ledger.book_doings(row, &mut self.connections.sending(number).doings);
+    }
+
+    /// Counts what has arrived of a message that is not complete.
+    fn count_partial(&mut self, number: u32) {
+        let receiving = self.connections.receiving(number);
+        let (row, next) = (receiving.row(), receiving.receiver.next());
+        self.ledger.deliver(row, next - receiving.counted);
+        receiving.counted = next;
+    }
+
+    fn close(&mut self, number: u32) {
+        if let Some(sampler) = &mut self.sampler {
+            let receiving = self.connections.receiving(number);
+            sampler.keep(receiving.row(), receiving.receiver.next() - receiving.sampled);
+        }
+        self.count_partial(number);
+        self.connections.close(number);
+    }
+
+    fn warmed_up(&mut self) {
+        for number in self.connections.open_ones() {
+            self.book(number);
+            self.count_partial(number);
+        }
+        self.ledger.warmed_up();
+        self.net.warmed_up();
+    }
+
+    fn sample(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            self.net.settle();
+            sampler.take(&self.net, &mut self.connections, &self.configs);
+            let next = self.net.now + sampler.every();
+            self.net.events.push(next, Event::Sample);
+        }
+    }
+
     /// Ends the run here and takes stock.
-    pub fn finish(self) -> Outcome {
-        unimplemented!()
+    pub fn finish(mut self) -> Outcome {
+        for number in self.connections.open_ones() {
+            self.book(number);
+            self.count_partial(number);
+        }
+        self.net.settle();
+        self.book_packets_at_receivers();
+        let mut counters = self.net.counters;
+        counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
+        counters.marks = self.net.ports().iter().map(|port| port.tally.marks).sum();
+        counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
+        counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
+        let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, .. })| {
+            self.ledger.class(i as u32, class.name.clone(), class.pattern, self.names[class.transport])
+        });
+        Outcome {
+            classes: classes.collect(),
+            title: self.title,
+            seed: self.run.seed,
+            transport: self.transport,
+            simulated: self.net.now,
+            warm_up: self.run.warm_up,
+            counters,
+            links: links(&self.net, self.run.warm_up),
+            messages: self.ledger.messages,
+            trace: self.sampler.map_or_else(Vec::<Sample>::new, Sampler::into_samples),
+        }
     }
+
+    /// What waits or travels behind the receivers' ports has arrived there.
+    fn book_packets_at_receivers(&mut self) {
+        for port in self.net.ports().iter().filter(|port| port.to_host) {
+            for packet in port.packets().filter(|packet| !packet.flags.has(Flags::ACK)) {
+                if self.connections.is_current(packet) {
+                    let row = self.connections.receiving(packet.connection).row();
+                    self.ledger.book_waiting(row, u64::from(packet.size));
+                }
+            }
+        }
+    }
+}
+
+fn links(net: &Net, warm_up: Time) -> Vec<Link> {
+    let watched_for = net.now.saturating_sub(warm_up);
+    let row = |(spec, port): (&crate::topology::LinkSpec, &crate::net::Port)| {
+        let tally = &port.tally;
+        let sent = spec.rate.transmission().of(tally.bytes - tally.bytes_before);
+        Link {
+            from: net.graph.name(spec.from),
+            to: net.graph.name(spec.to),
+            rate_bps: spec.rate.0,
+            packets: tally.packets,
+            bytes: tally.bytes,
+            drops: tally.drops,
+            marks: tally.marks,
+            utilisation: if watched_for == Time::ZERO { 0.0 } else { sent.as_secs_f64() / watched_for.as_secs_f64() },
+            queue: queue(&tally.levels, watched_for, tally.most_waiting),
+        }
+    };
+    net.graph.links.iter().zip(net.ports()).map(row).collect()
+}
+
+/// The distribution over time from the time spent with 1, 2, ... waiting packets.
+fn queue(levels: &[u64], watched_for: Time, max: u64) -> Queue {
+    let total = watched_for.0 as f64;
+    if total == 0.0 {
+        return Queue::default();
+    }
+    let empty = total - levels.iter().map(|&time| time as f64).sum::<f64>();
+    let percentile = |share: f64| {
+        let mut passed = empty;
+        for (i, &time) in levels.iter().enumerate() {
+            if passed >= share * total {
+                return i as u64;
+            }
+            passed += time as f64;
+        }
+        max
+    };
+    let weighted: f64 = levels.iter().enumerate().map(|(i, &time)| (i + 1) as f64 * time as f64).sum();
+    Queue { mean: weighted / total, p5: percentile(0.05), p50: percentile(0.5), p99: percentile(0.99), max }
 }

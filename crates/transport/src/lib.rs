@@ -1,8 +1,58 @@
 //! The transports, pure: told what happens and when, they say what to send.
 //!
 //! They own no clock, queue, socket or thread. [`list::TRANSPORTS`] is the list of them all; a
-//! window transport is one file under `laws/` and one line in that list.
+//! window transport is one file under `laws/` and one line in [`laws`].
+//!
+//! Whoever runs them hands each end of a connection its packets and timers together with the
+//! time, and an [`Output`] that takes what the end wants done.
 
 pub mod connection;
 pub mod laws;
 pub mod list;
+mod packet;
+
+pub use packet::{Blocks, Extension, Flags, Packet};
+
+use units::Time;
+
+/// What an end of a connection may ask of whoever runs it.
+pub trait Output {
+    /// Puts a packet into the host's NIC queue.
+    fn send(&mut self, packet: Packet);
+    /// Puts a packet with more than its header into the host's NIC queue.
+    fn send_extended(&mut self, packet: Packet, extension: Extension);
+    /// Asks to be woken at `at` or earlier; an earlier request stays in force.
+    fn arm(&mut self, at: Time);
+    /// Says that the retransmission timer expired, for the statistics.
+    fn timed_out(&mut self);
+    /// Says that the current message is given up and that its last `unsent` bytes will never be sent.
+    fn abandon(&mut self, unsent: u64);
+}
+
+/// A message as it is handed to a connection's sending end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Message {
+    /// Its size; none for a flow without end.
+    pub bytes: Option<u64>,
+    /// When its last byte should have arrived, if that matters.
+    pub deadline: Option<Time>,
+    /// What the application says of it: short, long, or nothing.
+    pub short: Option<bool>,
+}
+
+/// What can be observed of a connection's sending end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Congestion window, in segments.
+    pub cwnd: f64,
+    /// Slow-start threshold, in segments.
+    pub ssthresh: f64,
+    /// Smoothed round-trip time, once there is a sample.
+    pub srtt: Option<Time>,
+    /// Extent of marking, for transports that estimate it.
+    pub alpha: Option<f64>,
+    /// Imminence of the deadline, for transports that know it.
+    pub d: Option<f64>,
+    /// The penalty that a cut would apply now.
+    pub p: Option<f64>,
+}

@@ -1,10 +1,10 @@
-//! THE list of transports: dispatch, command-line help, the scenario schema and the documentation
+//! The list of transports: dispatch, command-line help, the scenario schema and the documentation
 //! follow from it.
 
 use units::{Key, Values};
 
 use crate::connection;
-use crate::laws::{cubic, d2tcp, dctcp, reno, xdctcp};
+use crate::laws::{self, Law};
 
 /// One transport: its name, what it is, its parameters and how they become a configuration.
 pub struct Descriptor {
@@ -32,11 +32,12 @@ impl Descriptor {
 pub struct Config {
     /// Segments, timers, loss recovery.
     pub connection: connection::Config,
+    /// The window law in its first state, with its parameters.
+    pub law: Law,
 }
 
 /// Every transport.
-pub const TRANSPORTS: &[Descriptor] =
-    &[reno::DESCRIPTOR, cubic::DESCRIPTOR, dctcp::DESCRIPTOR, d2tcp::DESCRIPTOR, xdctcp::DESCRIPTOR];
+pub const TRANSPORTS: &[Descriptor] = laws::DESCRIPTORS;
 
 /// The transport of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {

@@ -210,3 +210,31 @@ impl Config {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The defaults, as the scenario reader would give them.
+    pub(crate) fn config() -> Config {
+        Config {
+            mss: 1460,
+            header: 40,
+            initial_window: 10.0,
+            cwnd_floor: 2.0,
+            window_limit: u64::MAX,
+            cwnd_validation: false,
+            idle_restart: false,
+            handshake: false,
+            sack: true,
+            dup_ack_threshold: 3,
+            limited_transmit: true,
+            rto_min: Time::from_millis(20),
+            rto_initial: Time::from_millis(20),
+            rto_max: Time::from_secs_f64(60.0),
+            backoff_reset_on_ack: false,
+            ack_every: 1,
+            ack_delay: Time::from_millis(1),
+        }
+    }
+}

@@ -1,5 +1,12 @@
 //! What all TCP-like transports share: sequence space, loss recovery, timers, the receiver.
 
-pub mod config;
+mod config;
+mod ranges;
+mod receiver;
+mod rto;
+mod scoreboard;
+mod sender;
 
 pub use config::{Config, KEYS};
+pub use receiver::Receiver;
+pub use sender::Sender;

@@ -1,7 +1,9 @@
 //! `cubic`: what Linux users have today.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Range, Time, Values};
 
+use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
+use crate::Observation;
 use crate::connection;
 use crate::list::{Config, Descriptor};
 
@@ -59,5 +61,152 @@ pub const KEYS: &[Key] = &[
 ];
 
 fn build(values: &Values) -> Config {
-    Config { connection: connection::Config::from_values(values) }
+    Config {
+        connection: connection::Config::from_values(values),
+        law: Law::Cubic(Cubic {
+            ecn: values.bool("ecn"),
+            c: values.number("c"),
+            beta: values.number("beta"),
+            fast_convergence: values.bool("fast_convergence"),
+            reno_friendly: values.bool("reno_friendly"),
+            w_max: 0.0,
+            epoch: None,
+            cut_end: 0,
+        }),
+    }
+}
+
+/// Growth along a cubic around the window of the last loss.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cubic {
+    ecn: bool,
+    c: f64,
+    beta: f64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+    /// The window at which the last loss happened, in segments.
+    w_max: f64,
+    /// Where the present cubic began; none until congestion avoidance starts.
+    epoch: Option<Epoch>,
+    /// No second cut before this position is acknowledged.
+    cut_end: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Epoch {
+    start: Time,
+    /// Seconds from the start to the plateau.
+    k: f64,
+    /// The window at the plateau.
+    origin: f64,
+    /// What Reno's window would be (RFC 9438 4.3).
+    w_est: f64,
+}
+
+impl Cubic {
+    fn reduce(&mut self, cwnd: f64) {
+        // RFC 9438 4.7: when the maximum falls, leave room for others.
+        let shrinking = self.fast_convergence && cwnd < self.w_max;
+        self.w_max = if shrinking { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
+        self.epoch = None;
+    }
+
+    fn grow(&mut self, window: &mut Cwnd, ack: &Acked) {
+        let (c, w_max, cwnd) = (self.c, self.w_max, window.cwnd);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch {
+            start: ack.now,
+            // RFC 9438 4.2: K = cbrt((W_max - cwnd) / C).
+            k: if cwnd < w_max { libm::cbrt((w_max - cwnd) / c) } else { 0.0 },
+            origin: cwnd.max(w_max),
+            w_est: cwnd,
+        });
+        let rtt = ack.srtt.unwrap_or_default();
+        let from_plateau = (ack.now - epoch.start + rtt).as_secs_f64() - epoch.k;
+        let target = epoch.origin + c * from_plateau * from_plateau * from_plateau;
+        let target = target.clamp(cwnd, 1.5 * cwnd);
+        window.cwnd += (target - cwnd) / cwnd * ack.segments;
+        if self.reno_friendly {
+            // RFC 9438 4.3: alpha is 1 once the window is back where the loss happened.
+            let alpha = if epoch.w_est >= w_max { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
+            epoch.w_est += alpha * ack.segments / cwnd;
+            window.cwnd = window.cwnd.max(epoch.w_est);
+        }
+        window.cwnd = window.cwnd.min(window.limit);
+    }
+}
+
+impl Window for Cubic {
+    fn ecn(&self) -> Ecn {
+        if self.ecn { Ecn::Classic } else { Ecn::Off }
+    }
+    fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+        if ack.marked {
+            let due = ack.may_grow && ack.una > self.cut_end;
+            if due {
+                self.cut_end = ack.next;
+                self.reduce(window.cwnd);
+                window.cut(self.beta);
+            }
+            return due;
+        }
+        if !ack.may_grow {
+            return false;
+        }
+        if window.cwnd < window.ssthresh {
+            window.grow(ack.segments);
+        } else {
+            self.grow(window, ack);
+        }
+        false
+    }
+    fn on_loss(&mut self, window: &mut Cwnd, _: &Lost) {
+        self.reduce(window.cwnd);
+        window.ssthresh = (window.cwnd * self.beta).max(window.floor);
+    }
+    fn observe(&self, _: &Cwnd, _: &Acked, _: &mut Observation) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::tests::{acked, cwnd};
+
+    fn law() -> Cubic {
+        Cubic {
+            ecn: false,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            reno_friendly: false,
+            w_max: 0.0,
+            epoch: None,
+            cut_end: 0,
+        }
+    }
+
+    #[test]
+    fn the_window_is_back_at_its_maximum_after_k() {
+        let (mut law, mut window) = (law(), cwnd(100.0));
+        law.on_loss(&mut window, &Lost { now: Time::ZERO, flight: 100.0 });
+        window.cwnd = window.ssthresh;
+        assert_eq!(window.cwnd, 70.0);
+        // K = cbrt(30 / 0.4) = 4.217 s; one ACK per window of data, a window per 10 ms.
+        let mut now = 0.0;
+        while now < 4.217 {
+            let segments = window.cwnd;
+            let rtt = Some(Time::from_millis(10));
+            let ack = Acked { now: Time::from_secs_f64(now), segments, srtt: rtt, ..acked(1, false) };
+            law.on_ack(&mut window, &ack);
+            now += 0.01;
+        }
+        assert!((window.cwnd - 100.0).abs() < 0.5, "{}", window.cwnd);
+    }
+
+    #[test]
+    fn a_falling_maximum_is_lowered_further() {
+        let mut law = law();
+        law.reduce(100.0);
+        law.reduce(80.0);
+        assert!((law.w_max - 80.0 * 0.85).abs() < 1e-9);
+    }
 }

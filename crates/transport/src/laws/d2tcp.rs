@@ -1,9 +1,12 @@
 //! `d2tcp`: DCTCP's cut, gamma-corrected by how imminent the deadline is.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Range, Time, Values};
 
+use super::dctcp::Marking;
+use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::connection;
 use crate::list::{Config, Descriptor};
+use crate::{Message, Observation};
 
 /// D2TCP.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -59,5 +62,188 @@ pub const KEYS: &[Key] = &[
 ];
 
 fn build(values: &Values) -> Config {
-    Config { connection: connection::Config::from_values(values) }
+    Config {
+        connection: connection::Config::from_values(values),
+        law: Law::D2tcp(D2tcp {
+            marking: Marking::from_values(values),
+            urgency: Urgency {
+                d_cap: values.number("d_cap"),
+                precise: values.choice("t_c") == "precise",
+                minimum_rtt: values.choice("rtt") == "minimum",
+                expired: match values.choice("expired") {
+                    "cap" => Expired::Cap,
+                    "yield" => Expired::Yield,
+                    "abort" => Expired::Abort,
+                    _ => Expired::Neutral,
+                },
+                margin: values.time("margin"),
+            },
+        }),
+    }
+}
+
+/// Cuts by half of alpha^d.
+#[derive(Clone, Debug, PartialEq)]
+pub struct D2tcp {
+    marking: Marking,
+    urgency: Urgency,
+}
+
+/// How d follows from a deadline.
+#[derive(Clone, Debug, PartialEq)]
+struct Urgency {
+    d_cap: f64,
+    precise: bool,
+    minimum_rtt: bool,
+    expired: Expired,
+    margin: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Expired {
+    Neutral,
+    Cap,
+    Yield,
+    Abort,
+}
+
+impl Urgency {
+    /// How imminent the deadline is: d = T_c / D within [1/n, n] (D2TCP 3.2.3); 1 without a
+    /// deadline, without a known size, or before the first RTT sample.
+    fn imminence(&self, cwnd: f64, ack: &Acked) -> f64 {
+        let Message { bytes: Some(_), deadline: Some(deadline), .. } = ack.message.message else { return 1.0 };
+        let left = deadline.saturating_sub(ack.now).saturating_sub(self.margin);
+        if left == Time::ZERO {
+            return match self.expired {
+                Expired::Neutral | Expired::Abort => 1.0,
+                Expired::Cap => self.d_cap,
+                Expired::Yield => 1.0 / self.d_cap,
+            };
+        }
+        let rtt = if self.minimum_rtt { ack.min_rtt } else { ack.srtt };
+        let Some(rtt) = rtt else { return 1.0 };
+        let segments_left = ack.message.end.saturating_sub(ack.una) as f64 / ack.mss;
+        let rounds = if self.precise { precise_rounds(segments_left, cwnd) } else { segments_left / (0.75 * cwnd) };
+        let d = rounds * rtt.as_secs_f64() / left.as_secs_f64();
+        d.clamp(1.0 / self.d_cap, self.d_cap)
+    }
+}
+
+/// RTTs that `b` segments need with a sawtooth up to `w` segments, from its exact sum (D2TCP 3.2.3):
+/// over more than one period, L = W/2 RTTs, or within the first.
+fn precise_rounds(b: f64, w: f64) -> f64 {
+    let over_periods = b / (0.75 * w - 0.5);
+    if over_periods > w / 2.0 {
+        over_periods
+    } else {
+        let half = (w - 1.0) / 2.0;
+        libm::sqrt(half * half + 2.0 * b) - half
+    }
+}
+
+/// p = alpha^d; exactly alpha when d is 1, so that a flow without a deadline is exactly DCTCP.
+fn penalty(alpha: f64, d: f64) -> f64 {
+    if d == 1.0 { alpha } else { libm::pow(alpha, d) }
+}
+
+impl Window for D2tcp {
+    fn ecn(&self) -> Ecn {
+        Ecn::Exact
+    }
+    #[inline]
+    fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+        let D2tcp { marking, urgency } = self;
+        marking.on_ack(window, ack, |window, alpha| penalty(alpha, urgency.imminence(window.cwnd, ack)) / 2.0)
+    }
+    fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        window.halve(loss);
+    }
+    fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {
+        let d = self.urgency.imminence(window.cwnd, ack);
+        observation.alpha = Some(self.marking.alpha);
+        observation.d = Some(d);
+        observation.p = Some(penalty(self.marking.alpha, d));
+    }
+    #[inline]
+    fn abandons_expired(&self) -> bool {
+        self.urgency.expired == Expired::Abort
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::dctcp::tests::marking;
+    use crate::laws::tests::{acked, cwnd};
+
+    fn urgency() -> Urgency {
+        Urgency { d_cap: 2.0, precise: false, minimum_rtt: false, expired: Expired::Neutral, margin: Time::ZERO }
+    }
+
+    /// An ACK at 10 us with an RTT of 100 us, `segments` of 1000 B left and `left` until the deadline.
+    fn with_deadline(segments: u64, left: Time) -> Acked {
+        let mut ack = acked(1, true);
+        ack.message.end = ack.una + segments * 1000;
+        ack.message.message.deadline = Some(ack.now + left);
+        ack
+    }
+
+    #[test]
+    fn d_is_the_time_needed_over_the_time_left() {
+        // T_c = 30 / (3/4 x 20) = 2 RTTs = 200 us
+        let d = |left| urgency().imminence(20.0, &with_deadline(30, Time::from_micros(left)));
+        assert!((d(200) - 1.0).abs() < 1e-12);
+        assert!((d(160) - 1.25).abs() < 1e-12);
+        assert_eq!(d(10), 2.0);
+        assert_eq!(d(100_000), 0.5);
+    }
+
+    #[test]
+    fn d_is_one_without_deadline_size_or_sample() {
+        let ack = with_deadline(30, Time::from_micros(10));
+        let mut changed = ack.clone();
+        changed.message.message.deadline = None;
+        assert_eq!(urgency().imminence(20.0, &changed), 1.0);
+        let mut changed = ack.clone();
+        changed.message.message.bytes = None;
+        assert_eq!(urgency().imminence(20.0, &changed), 1.0);
+        assert_eq!(urgency().imminence(20.0, &Acked { srtt: None, ..ack }), 1.0);
+    }
+
+    #[test]
+    fn a_passed_deadline_follows_the_rule() {
+        let ack = with_deadline(30, Time::ZERO);
+        for (expired, d) in [(Expired::Neutral, 1.0), (Expired::Cap, 2.0), (Expired::Yield, 0.5), (Expired::Abort, 1.0)]
+        {
+            assert_eq!(Urgency { expired, ..urgency() }.imminence(20.0, &ack), d);
+        }
+        let early = Urgency { margin: Time::from_micros(50), expired: Expired::Cap, ..urgency() };
+        assert_eq!(early.imminence(20.0, &with_deadline(1, Time::from_micros(50))), 2.0);
+    }
+
+    #[test]
+    fn the_precise_branches_meet_and_agree_with_the_sum() {
+        let w: f64 = 16.0;
+        let at_l = (w / 2.0) * (0.75 * w - 0.5);
+        assert!((precise_rounds(at_l, w) - w / 2.0).abs() < 1e-9);
+        assert!((precise_rounds(at_l * 1.001, w) - precise_rounds(at_l * 0.999, w)).abs() < 0.1);
+        // W/2 + (W/2 + 1) + (W/2 + 2) = 27 segments take three RTTs.
+        assert!((precise_rounds(27.0, w) - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_cut_is_gamma_corrected() {
+        let window_after = |left| {
+            let mut law = D2tcp { marking: marking(0.5), urgency: urgency() };
+            let mut window = cwnd(20.0);
+            // The first ACK closes the first observation window; alpha barely moves.
+            law.on_ack(&mut window, &with_deadline(30, left));
+            (window.cwnd, law.marking.alpha)
+        };
+        let (near, alpha) = window_after(Time::from_micros(50));
+        assert!((near - 20.0 * (1.0 - alpha.powf(2.0) / 2.0)).abs() < 1e-9);
+        let (far, alpha) = window_after(Time::from_millis(50));
+        assert!((far - 20.0 * (1.0 - alpha.powf(0.5) / 2.0)).abs() < 1e-9);
+        assert!(near > far);
+    }
 }

@@ -2,6 +2,8 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
+use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
+use crate::Observation;
 use crate::connection;
 use crate::list::{Config, Descriptor};
 
@@ -43,5 +45,165 @@ pub const KEYS: &[Key] = &[
 ];
 
 fn build(values: &Values) -> Config {
-    Config { connection: connection::Config::from_values(values) }
+    Config {
+        connection: connection::Config::from_values(values),
+        law: Law::Dctcp(Dctcp { marking: Marking::from_values(values) }),
+    }
+}
+
+/// Cuts by half of alpha.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dctcp {
+    marking: Marking,
+}
+
+impl Window for Dctcp {
+    fn ecn(&self) -> Ecn {
+        Ecn::Exact
+    }
+    #[inline]
+    fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+        self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0)
+    }
+    fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        window.halve(loss);
+    }
+    fn observe(&self, _: &Cwnd, _: &Acked, observation: &mut Observation) {
+        observation.alpha = Some(self.marking.alpha);
+        observation.p = Some(self.marking.alpha);
+    }
+}
+
+/// What all of DCTCP's family share: the estimate of the extent of marking, and when to cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Marking {
+    /// The moving share of marked bytes.
+    pub alpha: f64,
+    g: f64,
+    cut_at_window_end: bool,
+    /// Bytes acknowledged in this observation window.
+    acked: u64,
+    /// Of these, bytes whose ACK carried an echo.
+    marked: u64,
+    /// The observation window ends when this position is passed.
+    window_end: u64,
+    /// No second cut before this position is passed.
+    cut_end: u64,
+}
+
+impl Marking {
+    /// From the checked values of [`KEYS`].
+    pub fn from_values(values: &Values) -> Marking {
+        Marking {
+            alpha: values.number("initial_alpha"),
+            g: values.number("g"),
+            cut_at_window_end: values.choice("cut_at") == "window-end",
+            acked: 0,
+            marked: 0,
+            window_end: 0,
+            cut_end: 0,
+        }
+    }
+
+    /// Counts marks; cuts by `penalty(window, alpha)` at most once per window and only when that
+    /// window carried a mark, and otherwise grows as TCP does, but never on an echo (RFC 3168 6.1.2).
+    /// Gives true when it has cut.
+    #[inline]
+    pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked, penalty: impl FnOnce(&Cwnd, f64) -> f64) -> bool {
+        self.acked += ack.bytes;
+        if ack.marked {
+            self.marked += ack.bytes;
+        }
+        let mut due = ack.marked && !self.cut_at_window_end && ack.una > self.cut_end;
+        if ack.una > self.window_end {
+            due |= self.close_window(ack.next);
+        }
+        if due && ack.may_grow {
+            self.cut_end = ack.next;
+            window.cut(1.0 - penalty(window, self.alpha));
+            return true;
+        }
+        if ack.may_grow && !ack.marked {
+            window.grow(ack.segments);
+        }
+        false
+    }
+
+    /// RFC 8257 3.3, steps 4 to 8. Gives true when the cut comes now.
+    fn close_window(&mut self, next: u64) -> bool {
+        let share = self.marked as f64 / self.acked as f64;
+        self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
+        let due = self.cut_at_window_end && self.marked > 0;
+        self.acked = 0;
+        self.marked = 0;
+        self.window_end = next;
+        due
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::laws::tests::{acked, cwnd};
+
+    pub(crate) fn marking(alpha: f64) -> Marking {
+        Marking { alpha, g: 0.0625, cut_at_window_end: false, acked: 0, marked: 0, window_end: 0, cut_end: 0 }
+    }
+
+    #[test]
+    fn alpha_moves_once_per_window_by_the_share_of_marks() {
+        let mut law = Dctcp { marking: Marking { window_end: 10_000, ..marking(0.5) } };
+        let mut window = cwnd(10.0);
+        for una in 1..=10 {
+            law.on_ack(&mut window, &acked(una, una % 2 == 0));
+            assert_eq!(law.marking.alpha, 0.5);
+        }
+        law.on_ack(&mut window, &acked(11, false));
+        let share = 5.0 / 11.0;
+        assert_eq!(law.marking.alpha, (1.0 - 0.0625) * 0.5 + 0.0625 * share);
+    }
+
+    #[test]
+    fn the_first_echo_cuts_and_the_rest_of_the_window_does_not() {
+        let mut law = Dctcp { marking: Marking { window_end: u64::MAX, ..marking(0.5) } };
+        let mut window = cwnd(20.0);
+        assert!(law.on_ack(&mut window, &acked(1, true)));
+        assert_eq!((window.cwnd, window.ssthresh), (15.0, 15.0));
+        for una in 2..=11 {
+            assert!(!law.on_ack(&mut window, &acked(una, true)));
+        }
+        assert_eq!(window.cwnd, 15.0);
+        assert!(law.on_ack(&mut window, &acked(12, true)));
+        assert_eq!(window.cwnd, 11.25);
+    }
+
+    #[test]
+    fn with_cut_at_window_end_the_new_alpha_counts() {
+        let mut law = Dctcp { marking: Marking { cut_at_window_end: true, window_end: 2000, ..marking(0.0) } };
+        let mut window = cwnd(20.0);
+        assert!(!law.on_ack(&mut window, &acked(1, true)));
+        assert!(!law.on_ack(&mut window, &acked(2, true)));
+        assert!(law.on_ack(&mut window, &acked(3, true)));
+        assert_eq!(window.cwnd, 20.0 * (1.0 - 0.0625 / 2.0));
+    }
+
+    #[test]
+    fn growth_goes_on_after_the_marks_stop_though_alpha_never_reaches_zero() {
+        let mut law = Dctcp { marking: marking(1.0) };
+        let mut window = cwnd(10.0);
+        law.on_ack(&mut window, &acked(1, true));
+        let after_cut = window.cwnd;
+        (12..100).for_each(|una| {
+            law.on_ack(&mut window, &acked(una, false));
+        });
+        assert!(law.marking.alpha > 0.0 && window.cwnd > after_cut + 5.0);
+    }
+
+    #[test]
+    fn a_cut_stops_at_the_floor() {
+        let mut law = Dctcp { marking: marking(1.0) };
+        let mut window = cwnd(2.0);
+        law.on_ack(&mut window, &acked(1, true));
+        assert_eq!(window.cwnd, 2.0);
+    }
 }

@@ -1,7 +1,195 @@
-//! The window laws, one file each.
+//! The window laws, one file each: what a sender's window answers to ACKs, marks and losses.
 
-pub mod cubic;
-pub mod d2tcp;
-pub mod dctcp;
-pub mod reno;
-pub mod xdctcp;
+mod cubic;
+mod d2tcp;
+mod dctcp;
+mod reno;
+mod xdctcp;
+
+use units::Time;
+
+use crate::list::Descriptor;
+use crate::{Message, Observation};
+
+/// A window law.
+pub trait Window {
+    /// How it uses ECN.
+    fn ecn(&self) -> Ecn;
+    /// New data was acknowledged. Gives true when it has cut the window because of a mark.
+    fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool;
+    /// Data was lost: sets `ssthresh`; the connection sets cwnd.
+    fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
+    /// Adds what can be observed beside the window itself.
+    fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation);
+    /// Whether a message whose deadline has passed is given up.
+    fn abandons_expired(&self) -> bool {
+        false
+    }
+}
+
+macro_rules! laws {
+    ($($module:ident::$law:ident),* $(,)?) => {
+        /// THE list of window transports, in the order of `duetime transports`.
+        pub(crate) const DESCRIPTORS: &[Descriptor] = &[$($module::DESCRIPTOR),*];
+
+        /// Any window law: matched, not called through a pointer, so that it is inlined per packet.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum Law { $($law($module::$law)),* }
+
+        impl Window for Law {
+            #[inline]
+            fn ecn(&self) -> Ecn {
+                match self { $(Law::$law(law) => law.ecn()),* }
+            }
+            #[inline]
+            fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+                match self { $(Law::$law(law) => law.on_ack(window, ack)),* }
+            }
+            fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+                match self { $(Law::$law(law) => law.on_loss(window, loss)),* }
+            }
+            fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {
+                match self { $(Law::$law(law) => law.observe(window, ack, observation)),* }
+            }
+            #[inline]
+            fn abandons_expired(&self) -> bool {
+                match self { $(Law::$law(law) => law.abandons_expired()),* }
+            }
+        }
+    };
+}
+
+laws! {
+    reno::Reno,
+    cubic::Cubic,
+    dctcp::Dctcp,
+    d2tcp::D2tcp,
+    xdctcp::Xdctcp,
+}
+
+/// How a transport uses ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not at all: its packets cannot be marked.
+    Off,
+    /// RFC 3168: one echo per window, latched by the receiver until the sender has reacted.
+    Classic,
+    /// RFC 8257: the receiver echoes each packet's mark.
+    Exact,
+}
+
+/// The congestion window, in segments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cwnd {
+    /// Congestion window.
+    pub cwnd: f64,
+    /// Slow-start threshold.
+    pub ssthresh: f64,
+    /// No cut goes below this.
+    pub floor: f64,
+    /// No growth goes above this.
+    pub limit: f64,
+}
+
+impl Cwnd {
+    /// RFC 5681 3.1: slow start below ssthresh, then one segment per window.
+    #[inline]
+    pub fn grow(&mut self, segments: f64) {
+        self.cwnd += if self.cwnd < self.ssthresh { segments } else { segments / self.cwnd };
+        self.cwnd = self.cwnd.min(self.limit);
+    }
+    /// Multiplies the window and leaves slow start.
+    #[inline]
+    pub fn cut(&mut self, factor: f64) {
+        self.cwnd = (self.cwnd * factor).max(self.floor);
+        self.ssthresh = self.cwnd;
+    }
+    /// RFC 5681 eq. 4: half of what was in flight.
+    pub fn halve(&mut self, loss: &Lost) {
+        self.ssthresh = (loss.flight / 2.0).max(self.floor);
+    }
+}
+
+/// An acknowledgement of new data.
+#[derive(Clone, Debug)]
+pub struct Acked {
+    /// The time.
+    pub now: Time,
+    /// Bytes that it acknowledges newly.
+    pub bytes: u64,
+    /// The same in segments.
+    pub segments: f64,
+    /// It carries an ECN echo.
+    pub marked: bool,
+    /// The window may grow: no loss is being repaired and the window is what limits the sender.
+    pub may_grow: bool,
+    /// Everything before this position is acknowledged.
+    pub una: u64,
+    /// The next position to send.
+    pub next: u64,
+    /// Payload bytes of a full segment.
+    pub mss: f64,
+    /// Smoothed RTT, once there is a sample.
+    pub srtt: Option<Time>,
+    /// Smallest RTT sample so far.
+    pub min_rtt: Option<Time>,
+    /// The message that is being sent.
+    pub message: Current,
+}
+
+/// The message that is being sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Current {
+    /// The position of its end in the stream.
+    pub end: u64,
+    /// What was handed over; the deadline as a point in time.
+    pub message: Message,
+}
+
+/// A loss.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// The time.
+    pub now: Time,
+    /// What was sent and not acknowledged, in segments.
+    pub flight: f64,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn cwnd(cwnd: f64) -> Cwnd {
+        Cwnd { cwnd, ssthresh: 1.0, floor: 2.0, limit: f64::INFINITY }
+    }
+
+    /// An ACK of one segment at `una` (counted in segments) with a window of ten behind it.
+    pub(crate) fn acked(una: u64, marked: bool) -> Acked {
+        Acked {
+            now: Time::from_micros(una * 10),
+            bytes: 1000,
+            segments: 1.0,
+            marked,
+            may_grow: true,
+            una: una * 1000,
+            next: (una + 10) * 1000,
+            mss: 1000.0,
+            srtt: Some(Time::from_micros(100)),
+            min_rtt: Some(Time::from_micros(80)),
+            message: Current {
+                end: 1_000_000,
+                message: Message { bytes: Some(1_000_000), deadline: None, short: None },
+            },
+        }
+    }
+
+    #[test]
+    fn growth_is_exponential_then_one_segment_per_window() {
+        let mut window = Cwnd { ssthresh: 20.0, ..cwnd(10.0) };
+        (0..10).for_each(|_| window.grow(1.0));
+        assert_eq!(window.cwnd, 20.0);
+        (0..20).for_each(|_| window.grow(1.0));
+        assert!((window.cwnd - 21.0).abs() < 0.05);
+    }
+}

@@ -2,6 +2,8 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
+use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
+use crate::Observation;
 use crate::connection;
 use crate::list::{Config, Descriptor};
 
@@ -25,5 +27,60 @@ pub const KEYS: &[Key] = &[Key {
 }];
 
 fn build(values: &Values) -> Config {
-    Config { connection: connection::Config::from_values(values) }
+    Config {
+        connection: connection::Config::from_values(values),
+        law: Law::Reno(Reno { ecn: values.bool("ecn"), cut_end: 0 }),
+    }
+}
+
+/// Additive increase, halving on loss.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reno {
+    ecn: bool,
+    /// No second cut before this position is acknowledged.
+    cut_end: u64,
+}
+
+impl Window for Reno {
+    fn ecn(&self) -> Ecn {
+        if self.ecn { Ecn::Classic } else { Ecn::Off }
+    }
+    fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+        // RFC 3168 6.1.2: halve once per window, and do not grow on an echo.
+        if ack.marked {
+            let due = ack.may_grow && ack.una > self.cut_end;
+            if due {
+                self.cut_end = ack.next;
+                window.cut(0.5);
+            }
+            return due;
+        }
+        if ack.may_grow {
+            window.grow(ack.segments);
+        }
+        false
+    }
+    fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        window.halve(loss);
+    }
+    fn observe(&self, _: &Cwnd, _: &Acked, _: &mut Observation) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::tests::{acked, cwnd};
+
+    #[test]
+    fn an_echo_halves_once_per_window() {
+        let mut law = Reno { ecn: true, cut_end: 0 };
+        let mut window = cwnd(20.0);
+        assert!(law.on_ack(&mut window, &acked(1, true)));
+        for una in 2..=11 {
+            assert!(!law.on_ack(&mut window, &acked(una, true)));
+        }
+        assert_eq!(window.cwnd, 10.0);
+        assert!(law.on_ack(&mut window, &acked(12, true)));
+        assert_eq!(window.cwnd, 5.0);
+    }
 }

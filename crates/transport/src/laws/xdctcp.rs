@@ -2,6 +2,9 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
+use super::dctcp::Marking;
+use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
+use crate::Observation;
 use crate::connection;
 use crate::list::{Config, Descriptor};
 
@@ -43,5 +46,68 @@ pub const KEYS: &[Key] = &[
 ];
 
 fn build(values: &Values) -> Config {
-    Config { connection: connection::Config::from_values(values) }
+    Config {
+        connection: connection::Config::from_values(values),
+        law: Law::Xdctcp(Xdctcp {
+            marking: Marking::from_values(values),
+            ns: values.number("ns"),
+            nl: values.number("nl"),
+            short_limit: values.size("short_limit"),
+        }),
+    }
+}
+
+/// Cuts by ns alpha or nl alpha.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Xdctcp {
+    marking: Marking,
+    ns: f64,
+    nl: f64,
+    short_limit: u64,
+}
+
+impl Window for Xdctcp {
+    fn ecn(&self) -> Ecn {
+        Ecn::Exact
+    }
+    #[inline]
+    fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+        let message = &ack.message.message;
+        let small = message.bytes.is_some_and(|bytes| bytes <= self.short_limit);
+        let factor = if message.short.unwrap_or(small) { self.ns } else { self.nl };
+        self.marking.on_ack(window, ack, |_, alpha| factor * alpha)
+    }
+    fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        window.halve(loss);
+    }
+    fn observe(&self, _: &Cwnd, _: &Acked, observation: &mut Observation) {
+        observation.alpha = Some(self.marking.alpha);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Message;
+    use crate::laws::Current;
+    use crate::laws::dctcp::tests::marking;
+    use crate::laws::tests::{acked, cwnd};
+
+    fn after_a_cut(message: Message) -> f64 {
+        let mut law = Xdctcp { marking: marking(0.5), ns: 0.4, nl: 1.0, short_limit: 1_000_000 };
+        let mut window = cwnd(20.0);
+        let current = Current { end: u64::MAX, message };
+        law.on_ack(&mut window, &Acked { message: current, ..acked(1, true) });
+        window.cwnd / 20.0
+    }
+
+    #[test]
+    fn the_application_or_the_size_says_which_flow_is_short() {
+        let message = |bytes, short| Message { bytes, deadline: None, short };
+        let (short, long) = (after_a_cut(message(None, Some(true))), after_a_cut(message(None, Some(false))));
+        assert!(short > long);
+        assert_eq!(after_a_cut(message(Some(10_000), None)), short);
+        assert_eq!(after_a_cut(message(Some(2_000_000), None)), long);
+        assert_eq!(after_a_cut(message(None, None)), long);
+    }
 }

@@ -1,0 +1,280 @@
+//! What can happen, and in which order.
+//!
+//! Every event has a [`Source`], and events are ordered by (time, source). A source has at most
+//! one event per point in time that means anything, and its number is fixed by the scenario (links,
+//! by the node they lead to) or by the history of its own traffic class (timers, messages), never
+//! by when something was inserted. So no accident of insertion, and no thread schedule of a later
+//! parallel engine, can change a result.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use units::Time;
+
+/// Who causes an event: a kind and a number within it. Links come before timers, timers before
+/// new messages, and all of these before samples and the end of the warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source(u64);
+
+/// A [`Source`], taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The packet at the head of this link reaches the link's end.
+    Arrival(u32),
+    /// The timer of this connection's sending end.
+    SenderTimer(u32),
+    /// The timer of this connection's receiving end.
+    ReceiverTimer(u32),
+    /// The generator of this class has its next batch of messages.
+    Generate(u32),
+    /// The earliest waiting message of this class starts.
+    Start(u32),
+    /// The warm-up ends.
+    WarmedUp,
+    /// Signals are sampled.
+    Sample,
+}
+
+impl Event {
+    /// The source that stands for this event.
+    pub fn source(self) -> Source {
+        let (kind, number) = match self {
+            Event::Arrival(link) => (0, link),
+            Event::SenderTimer(connection) => (1, connection),
+            Event::ReceiverTimer(connection) => (2, connection),
+            Event::Generate(class) => (3, class),
+            Event::Start(class) => (4, class),
+            Event::WarmedUp => (5, 0),
+            Event::Sample => (6, 0),
+        };
+        Source(kind << 32 | u64::from(number))
+    }
+}
+
+impl Source {
+    #[inline]
+    fn event(self) -> Event {
+        let number = self.0 as u32;
+        match self.0 >> 32 {
+            0 => Event::Arrival(number),
+            1 => Event::SenderTimer(number),
+            2 => Event::ReceiverTimer(number),
+            3 => Event::Generate(number),
+            4 => Event::Start(number),
+            5 => Event::WarmedUp,
+            _ => Event::Sample,
+        }
+    }
+}
+
+/// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
+/// everything else in a heap.
+pub struct EventQueue {
+    wheel: Wheel,
+    far: BinaryHeap<Reverse<(u64, Source)>>,
+}
+
+impl EventQueue {
+    /// For `links` links on which a packet takes at most about `longest_hop` from being first in
+    /// line to arriving.
+    pub fn new(links: usize, longest_hop: Time) -> EventQueue {
+        EventQueue { wheel: Wheel::new(links, longest_hop), far: BinaryHeap::new() }
+    }
+
+    /// Schedules the arrival of the packet at the head of `link`, which has none scheduled.
+    #[inline]
+    pub fn push_arrival(&mut self, now: Time, at: Time, link: u32) {
+        if !self.wheel.push(now.0, at.0, link) {
+            self.push(at, Event::Arrival(link));
+        }
+    }
+
+    /// Schedules any event.
+    pub fn push(&mut self, at: Time, event: Event) {
+        self.far.push(Reverse((at.0, event.source())));
+    }
+
+    /// The next event, if it comes at `until` or before.
+    #[inline]
+    pub fn pop(&mut self, until: Time) -> Option<(Time, Event)> {
+        let near = self.wheel.peek();
+        if let Some(&Reverse((at, source))) = self.far.peek()
+            && (at, source) < near.map_or((u64::MAX, Source(u64::MAX)), |(at, link)| (at, Source(u64::from(link))))
+        {
+            if at > until.0 {
+                return None;
+            }
+            self.far.pop();
+            return Some((Time(at), source.event()));
+        }
+        let (at, link) = near?;
+        if at > until.0 {
+            return None;
+        }
+        self.wheel.pop();
+        Some((Time(at), Event::Arrival(link)))
+    }
+}
+
+const BUCKETS: u64 = 1024;
+const NONE: u32 = u32::MAX;
+
+/// A timing wheel over links, each of which has at most one pending arrival: a bucket is a list
+/// threaded through the links, sorted only when its turn comes. O(1) per event.
+struct Wheel {
+    /// A bucket spans 2^shift ps.
+    shift: u32,
+    /// First link of each bucket's list.
+    heads: Vec<u32>,
+    /// One bit per bucket that is not empty.
+    occupied: [u64; (BUCKETS / 64) as usize],
+    /// Per link: its time and the next link in its bucket.
+    entries: Vec<(u64, u32)>,
+    /// The bucket that is being emptied, counted from time zero.
+    cursor: u64,
+    /// What is left of it and what has come into it since, latest first.
+    current: Vec<(u64, u32)>,
+    /// Arrivals in buckets after the current one.
+    waiting: usize,
+}
+
+impl Wheel {
+    fn new(links: usize, longest_hop: Time) -> Wheel {
+        // Half of the wheel spans the longest hop, so that nearly nothing falls off its end.
+        let span = (longest_hop.0 * 2 / BUCKETS).max(1);
+        Wheel {
+            shift: 64 - span.leading_zeros(),
+            heads: vec![NONE; BUCKETS as usize],
+            occupied: [0; (BUCKETS / 64) as usize],
+            entries: vec![(0, NONE); links],
+            cursor: 0,
+            current: Vec::new(),
+            waiting: 0,
+        }
+    }
+
+    /// False when `at` lies beyond the wheel.
+    #[inline]
+    fn push(&mut self, now: u64, at: u64, link: u32) -> bool {
+        if self.waiting == 0 && self.current.is_empty() {
+            self.cursor = now >> self.shift;
+        }
+        let bucket = at >> self.shift;
+        if bucket <= self.cursor {
+            let place = self.current.partition_point(|entry| *entry > (at, link));
+            self.current.insert(place, (at, link));
+            return true;
+        }
+        if bucket - self.cursor >= BUCKETS {
+            return false;
+        }
+        let slot = (bucket % BUCKETS) as usize;
+        self.entries[link as usize] = (at, self.heads[slot]);
+        self.heads[slot] = link;
+        self.occupied[slot / 64] |= 1 << (slot % 64);
+        self.waiting += 1;
+        true
+    }
+
+    #[inline]
+    fn peek(&mut self) -> Option<(u64, u32)> {
+        if self.current.is_empty() && self.waiting > 0 {
+            self.refill();
+        }
+        self.current.last().copied()
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        self.current.pop();
+    }
+
+    /// Moves on to the next bucket that holds something.
+    #[inline]
+    fn refill(&mut self) {
+        let start = self.cursor + 1;
+        let mut word = ((start % BUCKETS) / 64) as usize;
+        let mut bits = self.occupied[word] & (u64::MAX << (start % 64));
+        while bits == 0 {
+            word = (word + 1) % self.occupied.len();
+            bits = self.occupied[word];
+        }
+        let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
+        self.cursor = start + (slot + BUCKETS - start % BUCKETS) % BUCKETS;
+        self.occupied[word] &= !(1 << (slot % 64));
+        let mut link = std::mem::replace(&mut self.heads[slot as usize], NONE);
+        while link != NONE {
+            let (at, next) = self.entries[link as usize];
+            self.current.push((at, link));
+            link = next;
+        }
+        self.waiting -= self.current.len();
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    /// Random arrivals and timers come out in the order of (time, source), whatever the wheel's width.
+    #[test]
+    fn events_come_in_order() {
+        for longest_hop in [Time(1), Time::from_micros(1), Time::from_micros(100), Time::from_millis(10)] {
+            let mut stream = Stream::new(1, "events", longest_hop.0);
+            let mut queue = EventQueue::new(100, longest_hop);
+            let mut pending: Vec<(u64, Source)> = Vec::new();
+            let mut now = Time::ZERO;
+            let schedule = |queue: &mut EventQueue, pending: &mut Vec<_>, now: Time, link, stream: &mut Stream| {
+                let spread = [1, 50, 100_000, 40_000_000, 3_000_000_000][stream.below(5) as usize];
+                let at = Time(now.0 + stream.below(spread));
+                queue.push_arrival(now, at, link);
+                pending.push((at.0, Event::Arrival(link).source()));
+            };
+            (0..100).for_each(|link| schedule(&mut queue, &mut pending, now, link, &mut stream));
+            for step in 0..20_000 {
+                if step % 7 == 0 {
+                    let at = Time(now.0 + stream.below(1_000_000));
+                    queue.push(at, Event::SenderTimer(step));
+                    pending.push((at.0, Event::SenderTimer(step).source()));
+                }
+                let expected = *pending.iter().min().unwrap();
+                let (at, event) = queue.pop(Time::MAX).unwrap();
+                assert_eq!((at.0, event.source()), expected);
+                pending.retain(|entry| *entry != expected);
+                assert!(at >= now, "time runs back");
+                now = at;
+                if let Event::Arrival(link) = event {
+                    schedule(&mut queue, &mut pending, now, link, &mut stream);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_comes_after_the_end() {
+        let mut queue = EventQueue::new(1, Time::from_micros(20));
+        queue.push_arrival(Time::ZERO, Time(100), 0);
+        assert_eq!(queue.pop(Time(99)), None);
+        assert_eq!(queue.pop(Time(100)), Some((Time(100), Event::Arrival(0))));
+        assert_eq!(queue.pop(Time::MAX), None);
+    }
+
+    #[test]
+    fn sources_are_taken_apart_as_they_were_put_together() {
+        for event in [
+            Event::Arrival(7),
+            Event::SenderTimer(1),
+            Event::ReceiverTimer(2),
+            Event::Generate(3),
+            Event::Start(4),
+            Event::WarmedUp,
+            Event::Sample,
+        ] {
+            assert_eq!(event.source().event(), event);
+        }
+    }
+}

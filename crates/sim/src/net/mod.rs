@@ -1,0 +1,247 @@
+//! The network: ports, buffers, paths, and the packets in them.
+
+mod pool;
+mod port;
+mod ring;
+mod route;
+
+pub use port::{Fate, Level, Port};
+
+use std::collections::BTreeMap;
+
+use transport::{Extension, Flags, Packet};
+use units::{Amount, Time};
+
+use crate::event::EventQueue;
+use crate::network::{Network, Sharing};
+use crate::outcome::Counters;
+use crate::topology::{Graph, LinkSpec};
+use pool::Pool;
+use route::Router;
+
+/// The network with everything that is in it.
+pub struct Net {
+    /// The present.
+    pub now: Time,
+    /// What is to come.
+    pub events: EventQueue,
+    /// Totals.
+    pub counters: Counters,
+    /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
+    pub graph: Graph,
+    ports: Vec<Port>,
+    pools: Vec<Pool>,
+    router: Router,
+    extensions: Extensions,
+    dropped_at_receiver: BTreeMap<u32, u64>,
+    frame_overhead: u16,
+}
+
+impl Net {
+    /// An empty network.
+    pub fn new(network: Network) -> Net {
+        let Network { mut graph, switch, frame_overhead } = network;
+        // Events at the same time go by link number: by the node that they happen at.
+        graph.links.sort_by_key(|link| (link.to, link.from));
+        let hosts = graph.hosts;
+        let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(1600) + link.delay).max();
+        let mut pools = Vec::new();
+        let mut pool_of = vec![None; graph.switches.len()];
+        if let Sharing::Dynamic(alpha) = switch.sharing {
+            for (pool, _) in pool_of.iter_mut().zip(&graph.switches).filter(|(_, node)| !node.unlimited) {
+                *pool = Some(pools.len() as u32);
+                pools.push(Pool::new(switch.buffer, alpha));
+            }
+        }
+        let port = |spec: &LinkSpec| {
+            let to_host = spec.to < hosts;
+            let port = Port::new(spec.rate, spec.delay, to_host);
+            let node = spec.from.checked_sub(hosts).map(|node| node as usize);
+            let Some(node) = node.filter(|&node| !graph.switches[node].unlimited) else { return port };
+            let buffer = match switch.sharing {
+                Sharing::Dynamic(_) => Level::INFINITE,
+                Sharing::PerPort => level(Some(switch.buffer), 1),
+                Sharing::Static => {
+                    level(Some(switch.buffer), graph.links.iter().filter(|link| link.from == spec.from).count() as u64)
+                }
+            };
+            let mark = if to_host { switch.marks.host } else { switch.marks.uplink };
+            let mut port = port.limited(buffer, level(mark, 1), switch.drop_non_ect);
+            port.pool = pool_of[node];
+            port
+        };
+        let ports: Vec<Port> = graph.links.iter().map(port).collect();
+        Net {
+            now: Time::ZERO,
+            events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
+            counters: Counters::default(),
+            router: Router::new(&graph),
+            graph,
+            ports,
+            pools,
+            extensions: Extensions::default(),
+            dropped_at_receiver: BTreeMap::new(),
+            frame_overhead: frame_overhead as u16,
+        }
+    }
+
+    /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
+    pub fn path(&mut self, from: u32, to: u32, flow: u64) -> u32 {
+        self.router.path(from, to, flow)
+    }
+
+    /// Puts a packet into its host's NIC queue; `packet.route` is the path that it takes.
+    #[inline]
+    pub fn send(&mut self, mut packet: Packet) {
+        packet.size += self.frame_overhead;
+        self.counters.packets_sent += 1;
+        self.forward(packet);
+    }
+
+    /// As [`send`](Net::send), with more than its header.
+    pub fn send_extended(&mut self, mut packet: Packet, extension: Extension) {
+        packet.extension = self.extensions.keep(extension);
+        packet.flags = packet.flags.with(Flags::EXTENDED);
+        self.send(packet);
+    }
+
+    /// Takes the packet that has reached the end of `link`; gives it back if that is a host.
+    #[inline]
+    pub fn arrive(&mut self, link: u32) -> Option<Packet> {
+        let port = &mut self.ports[link as usize];
+        let (packet, next) = port.take();
+        let to_host = port.to_host;
+        if let Some(at) = next {
+            self.events.push_arrival(self.now, at, link);
+        }
+        self.counters.packet_hops += 1;
+        if to_host {
+            self.counters.packets_received += 1;
+            return Some(packet);
+        }
+        self.forward(packet);
+        None
+    }
+
+    /// Takes what an extended packet carries beside its header, once.
+    pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
+        packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.extension))
+    }
+
+    /// Wire bytes of a connection that were dropped at its receiver's port since the last call.
+    pub fn take_dropped_at_receiver(&mut self, connection: u32) -> u64 {
+        if self.dropped_at_receiver.is_empty() { 0 } else { self.dropped_at_receiver.remove(&connection).unwrap_or(0) }
+    }
+
+    #[inline]
+    fn forward(&mut self, mut packet: Packet) {
+        let link = self.router.link(packet.route);
+        packet.route += 1;
+        let port = &mut self.ports[link as usize];
+        let fate = match port.pool {
+            None => port.offer(self.now, packet, Level::INFINITE),
+            Some(pool) => self.offer_pooled(pool, link, packet),
+        };
+        match fate {
+            Fate::First(at) => self.events.push_arrival(self.now, at, link),
+            Fate::Queued => {}
+            Fate::Dropped => self.dropped(link, &packet),
+        }
+    }
+
+    fn offer_pooled(&mut self, pool: u32, link: u32, packet: Packet) -> Fate {
+        let pool = &mut self.pools[pool as usize];
+        pool.settle(self.now, &mut self.ports);
+        let port = &mut self.ports[link as usize];
+        let (room, before) = (pool.room(port), port.waiting());
+        let fate = port.offer(self.now, packet, room);
+        if port.waiting() > before {
+            pool.took(port, link, u64::from(packet.size));
+        }
+        fate
+    }
+
+    #[cold]
+    fn dropped(&mut self, link: u32, packet: &Packet) {
+        self.counters.drops += 1;
+        if self.ports[link as usize].to_host && packet.payload > 0 {
+            *self.dropped_at_receiver.entry(packet.connection).or_default() += u64::from(packet.size);
+        }
+        self.take_extension(packet);
+    }
+
+    /// Lets all queues catch up with the present.
+    pub fn settle(&mut self) {
+        for pool in &mut self.pools {
+            pool.settle(self.now, &mut self.ports);
+        }
+        self.ports.iter_mut().for_each(|port| port.close_tally(self.now));
+    }
+
+    /// The warm-up ends.
+    pub fn warmed_up(&mut self) {
+        self.settle();
+        self.ports.iter_mut().for_each(|port| port.reset_tally(self.now));
+    }
+
+    /// All ports, numbered like the links.
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// How long `bytes` of payload in segments of `mss` with `header` take along a path of an empty
+    /// network: the last packet waits at each hop for its turn behind the others.
+    pub fn ideal(&self, path: u32, to: u32, bytes: u64, mss: u32, header: u32) -> Time {
+        let overhead = u64::from(header) + u64::from(self.frame_overhead);
+        let mss = u64::from(mss);
+        let packets = bytes.div_ceil(mss);
+        let (full, last) = (mss + overhead, bytes - (packets - 1) * mss + overhead);
+        // When the packet before the last, and the last, have left each hop and arrived at its end.
+        let (mut first, mut slowest, mut last_at) = (Time::ZERO, Time::ZERO, Time::ZERO);
+        for position in path.. {
+            let spec = &self.graph.links[self.router.link(position) as usize];
+            let transmission = spec.rate.transmission();
+            let of_full = transmission.of(full);
+            slowest = slowest.max(of_full);
+            // The first full packet leaves this hop; the one before the last follows at the pace of the slowest.
+            first += of_full;
+            let before_last = if packets > 1 { first + slowest * (packets - 2) } else { Time::ZERO };
+            last_at = last_at.max(before_last) + transmission.of(last) + spec.delay;
+            first += spec.delay;
+            if spec.to == to {
+                return last_at;
+            }
+        }
+        unreachable!("a path ends at its receiver")
+    }
+}
+
+fn level(amount: Option<Amount>, parts: u64) -> Level {
+    match amount {
+        None => Level::INFINITE,
+        Some(Amount::Packets(packets)) => Level { packets: packets / parts, ..Level::INFINITE },
+        Some(Amount::Bytes(bytes)) => Level { bytes: bytes / parts, ..Level::INFINITE },
+    }
+}
+
+/// Where extensions wait while their packets travel.
+#[derive(Default)]
+struct Extensions {
+    slots: Vec<Option<Extension>>,
+    free: Vec<u32>,
+}
+
+impl Extensions {
+    fn keep(&mut self, extension: Extension) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        });
+        self.slots[slot as usize] = Some(extension);
+        slot
+    }
+    fn take(&mut self, slot: u32) -> Extension {
+        self.free.push(slot);
+        self.slots[slot as usize].take().expect("an extension is taken once")
+    }
+}

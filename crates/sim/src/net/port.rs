@@ -1,0 +1,313 @@
+//! A port and the wire behind it: first in, first out, drop-tail, ECN marking on arrival.
+//!
+//! A FIFO port of constant rate knows on a packet's arrival when it will leave, so a packet-hop
+//! costs one event: the arrival at the other end. What is still waiting follows from the times at
+//! which the packets ahead begin their transmission.
+
+use transport::{Flags, Packet};
+use units::{Rate, Time, Transmission};
+
+use super::ring::{Ring, Slot};
+
+/// A limit or threshold in packets and in bytes; the one that does not apply is infinite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// Packets of any size.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Level {
+    /// Never reached.
+    pub const INFINITE: Level = Level { packets: u64::MAX, bytes: u64::MAX };
+
+    /// Whether this many packets and bytes are more.
+    #[inline]
+    pub fn exceeded(self, packets: u64, bytes: u64) -> bool {
+        packets > self.packets || bytes > self.bytes
+    }
+}
+
+/// A port with its queue, and the wire to the next node.
+pub struct Port {
+    // What every packet touches comes first.
+    /// On the wire, in transmission, and waiting.
+    ring: Ring,
+    /// Position in the ring of the first packet that still waits.
+    waiting: u64,
+    /// When that packet begins its transmission.
+    next_start: Time,
+    /// When the last packet will have left.
+    busy_until: Time,
+    /// Wire bytes that wait.
+    waiting_bytes: u64,
+    transmission: Transmission,
+    delay: Time,
+    limit: Level,
+    mark_above: Level,
+    drop_unmarkable: bool,
+    /// The wire ends at a host.
+    pub to_host: bool,
+    /// The shared buffer that the port draws on.
+    pub pool: Option<u32>,
+    /// What it has done.
+    pub tally: Tally,
+}
+
+/// What a port has done.
+#[derive(Clone, Default)]
+pub struct Tally {
+    /// Packets that were accepted.
+    pub packets: u64,
+    /// Their wire bytes.
+    pub bytes: u64,
+    /// Of these, before the warm-up ended.
+    pub bytes_before: u64,
+    /// Packets that were dropped.
+    pub drops: u64,
+    /// Packets that were marked.
+    pub marks: u64,
+    /// Most packets that waited at once since the warm-up.
+    pub most_waiting: u64,
+    /// Whether `levels` is kept (switch ports).
+    pub watched: bool,
+    /// Time spent with 1, 2, ... waiting packets since the warm-up, in ps.
+    pub levels: Vec<u64>,
+    /// Until when `levels` is complete, while something waits.
+    since: Time,
+}
+
+/// What a port did with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is first in line; its arrival at the other end must be scheduled for this time.
+    First(Time),
+    /// It follows others.
+    Queued,
+    /// There was no room.
+    Dropped,
+}
+
+impl Port {
+    /// An idle port with an unlimited queue and no marking.
+    pub fn new(rate: Rate, delay: Time, to_host: bool) -> Port {
+        Port {
+            ring: Ring::default(),
+            waiting: 0,
+            next_start: Time::MAX,
+            busy_until: Time::ZERO,
+            waiting_bytes: 0,
+            transmission: rate.transmission(),
+            delay,
+            limit: Level::INFINITE,
+            mark_above: Level::INFINITE,
+            drop_unmarkable: false,
+            to_host,
+            pool: None,
+            tally: Tally::default(),
+        }
+    }
+
+    /// A switch's port, with a limit on what may wait and a marking threshold.
+    pub fn limited(self, limit: Level, mark_above: Level, drop_unmarkable: bool) -> Port {
+        Port { limit, mark_above, drop_unmarkable, tally: Tally { watched: true, ..Tally::default() }, ..self }
+    }
+
+    /// Takes a packet, or drops it. `room` is what the shared buffer leaves to this port.
+    #[inline]
+    pub fn offer(&mut self, now: Time, mut packet: Packet, room: Level) -> Fate {
+        self.settle(now);
+        let size = u64::from(packet.size);
+        // The queue's length counts those that wait and the one that arrives, not the one in transmission.
+        let (packets, bytes) = (self.ring.tail() - self.waiting + 1, self.waiting_bytes + size);
+        let start = self.busy_until.max(now);
+        let waits = start > now;
+        if waits && (self.limit.exceeded(packets, bytes) || room.exceeded(packets, bytes)) {
+            return self.drop();
+        }
+        if self.mark_above.exceeded(packets, bytes) {
+            if packet.flags.has(Flags::ECT) {
+                packet.flags = packet.flags.with(Flags::CE);
+                self.tally.marks += 1;
+            } else if self.drop_unmarkable {
+                return self.drop();
+            }
+        }
+        if waits {
+            self.queue(packets, bytes, start, now);
+        } else {
+            self.waiting += 1;
+        }
+        packet.wait = ((start - now).0 + 512 >> 10).min(u64::from(u32::MAX)) as u32;
+        self.tally.packets += 1;
+        self.tally.bytes += size;
+        self.busy_until = start + self.transmission.of(size);
+        let at = self.busy_until + self.delay;
+        let first = self.ring.is_empty();
+        self.ring.push(Slot { at, packet });
+        if first { Fate::First(at) } else { Fate::Queued }
+    }
+
+    /// One more waits: `packets` and `bytes` with it, and its transmission begins at `start`.
+    #[inline]
+    fn queue(&mut self, packets: u64, bytes: u64, start: Time, now: Time) {
+        if packets == 1 {
+            self.next_start = start;
+            self.tally.since = now;
+        } else if self.tally.watched {
+            self.tally.stay((packets - 1) as usize, now);
+        }
+        self.tally.most_waiting = self.tally.most_waiting.max(packets);
+        self.waiting_bytes = bytes;
+    }
+
+    #[cold]
+    fn drop(&mut self) -> Fate {
+        self.tally.drops += 1;
+        Fate::Dropped
+    }
+
+    /// Takes the packet that has arrived at the other end, and says when the next one will.
+    #[inline]
+    pub fn take(&mut self) -> (Packet, Option<Time>) {
+        let packet = self.ring.pop();
+        let next = if self.ring.is_empty() { None } else { Some(self.ring.at(self.ring.head()).at) };
+        (packet, next)
+    }
+
+    /// Lets those that have begun their transmission by `now` leave the queue.
+    #[inline]
+    pub fn settle(&mut self, now: Time) {
+        while self.next_start <= now {
+            self.leave();
+        }
+    }
+
+    /// The first waiting packet begins its transmission.
+    #[inline]
+    fn leave(&mut self) {
+        let size = u64::from(self.ring.at(self.waiting).packet.size);
+        if self.tally.watched {
+            self.tally.stay((self.ring.tail() - self.waiting) as usize, self.next_start);
+        }
+        self.waiting += 1;
+        self.waiting_bytes -= size;
+        self.next_start =
+            if self.waiting == self.ring.tail() { Time::MAX } else { self.next_start + self.transmission.of(size) };
+    }
+
+    /// Packets that wait (as of the last [`settle`](Port::settle)).
+    pub fn waiting(&self) -> u64 {
+        self.ring.tail() - self.waiting
+    }
+    /// Wire bytes that wait (as of the last [`settle`](Port::settle)).
+    pub fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
+    }
+    /// When the first waiting packet begins its transmission; never when none waits.
+    pub fn next_start(&self) -> Time {
+        self.next_start
+    }
+    /// Everything queued or on the wire.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.ring.iter().map(|slot| &slot.packet)
+    }
+    /// Brings the tally up to `now`.
+    pub fn close_tally(&mut self, now: Time) {
+        self.settle(now);
+        if self.tally.watched && self.waiting() > 0 {
+            self.tally.stay(self.waiting() as usize, now);
+        }
+    }
+    /// The warm-up ends: begins the distribution of waiting packets anew.
+    pub fn reset_tally(&mut self, now: Time) {
+        self.close_tally(now);
+        self.tally.bytes_before = self.tally.bytes;
+        self.tally.most_waiting = self.waiting();
+        self.tally.levels.fill(0);
+    }
+}
+
+impl Tally {
+    /// `waiting` packets have waited until `now`.
+    #[inline]
+    fn stay(&mut self, waiting: usize, now: Time) {
+        if self.levels.len() < waiting {
+            self.levels.resize(waiting.next_power_of_two().max(8), 0);
+        }
+        self.levels[waiting - 1] += (now - self.since).0;
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MICRO: u64 = 1_000_000;
+
+    fn packet(flags: Flags) -> Packet {
+        Packet::data(0, 1460, 40, Time::ZERO, flags)
+    }
+
+    /// 1 Gbps: a full packet takes 12 us.
+    fn port(limit: u64, mark: u64) -> Port {
+        let level = |packets| Level { packets, bytes: u64::MAX };
+        Port::new(Rate::from_gbps(1), Time(20 * MICRO), true).limited(level(limit), level(mark), false)
+    }
+
+    fn offer(port: &mut Port, now: u64, flags: Flags) -> Fate {
+        port.offer(Time(now * MICRO), packet(flags), Level::INFINITE)
+    }
+
+    #[test]
+    fn a_packet_arrives_after_wait_transmission_and_propagation() {
+        let mut port = port(10, 10);
+        assert_eq!(offer(&mut port, 0, Flags::NONE), Fate::First(Time(32 * MICRO)));
+        assert_eq!(offer(&mut port, 5, Flags::NONE), Fate::Queued);
+        assert_eq!(port.take().1, Some(Time(44 * MICRO)));
+        let (second, next) = port.take();
+        assert_eq!(next, None);
+        // It waited 7 us, in units of 1024 ps.
+        assert_eq!(second.wait, (7 * MICRO + 512 >> 10) as u32);
+        assert_eq!(offer(&mut port, 100, Flags::NONE), Fate::First(Time(132 * MICRO)));
+    }
+
+    #[test]
+    fn the_one_in_transmission_does_not_count_for_limits_and_marks() {
+        let mut port = port(3, 2);
+        let marked = |port: &Port| port.packets().map(|packet| packet.flags.has(Flags::CE)).collect::<Vec<_>>();
+        for _ in 0..5 {
+            offer(&mut port, 0, Flags::ECT);
+        }
+        // One in transmission, three waiting; the third of these saw a queue of 3 > K = 2.
+        assert_eq!(marked(&port), [false, false, false, true]);
+        assert_eq!((port.tally.drops, port.tally.marks), (1, 1));
+        // After 12 us one of the waiting has left the queue.
+        assert_eq!(offer(&mut port, 12, Flags::NONE), Fate::Queued);
+        assert_eq!(port.waiting(), 3);
+    }
+
+    #[test]
+    fn unmarkable_packets_are_dropped_above_the_threshold_if_asked() {
+        let mut port = port(100, 1);
+        port.drop_unmarkable = true;
+        for _ in 0..3 {
+            offer(&mut port, 0, Flags::NONE);
+        }
+        assert_eq!(port.tally.drops, 1);
+    }
+
+    #[test]
+    fn the_tally_knows_how_long_how_many_waited() {
+        let mut port = port(100, 100);
+        for _ in 0..3 {
+            offer(&mut port, 0, Flags::NONE);
+        }
+        port.close_tally(Time(100 * MICRO));
+        // Two waited for 12 us, then one for 12 us.
+        assert_eq!(port.tally.levels[..2], [12 * MICRO, 12 * MICRO]);
+        assert_eq!(port.tally.most_waiting, 2);
+    }
+}

@@ -1,0 +1,97 @@
+//! A queue of packets that grows when it must and never gives memory back.
+
+use transport::Packet;
+use units::Time;
+
+/// A packet with the time of its arrival at the link's end.
+#[derive(Clone, Copy)]
+pub struct Slot {
+    /// When it arrives.
+    pub at: Time,
+    /// What arrives.
+    pub packet: Packet,
+}
+
+/// A ring buffer; positions count up from zero and never wrap.
+#[derive(Default)]
+pub struct Ring {
+    slots: Vec<Slot>,
+    head: u64,
+    tail: u64,
+}
+
+impl Ring {
+    /// Position of the first packet.
+    #[inline]
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+    /// Position after the last packet.
+    #[inline]
+    pub fn tail(&self) -> u64 {
+        self.tail
+    }
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+    /// The packet at a position between head and tail.
+    #[inline]
+    pub fn at(&self, position: u64) -> &Slot {
+        let mask = self.slots.len() as u64 - 1;
+        &self.slots[(position & mask) as usize]
+    }
+    /// Adds a packet.
+    #[inline]
+    pub fn push(&mut self, slot: Slot) {
+        if self.tail - self.head == self.slots.len() as u64 {
+            self.grow(slot);
+        }
+        let mask = self.slots.len() as u64 - 1;
+        self.slots[(self.tail & mask) as usize] = slot;
+        self.tail += 1;
+    }
+    /// Takes the first packet out. There must be one.
+    #[inline]
+    pub fn pop(&mut self) -> Packet {
+        let packet = self.at(self.head).packet;
+        self.head += 1;
+        packet
+    }
+    /// All packets, first to last.
+    pub fn iter(&self) -> impl Iterator<Item = &Slot> {
+        (self.head..self.tail).map(|position| self.at(position))
+    }
+
+    #[cold]
+    fn grow(&mut self, filler: Slot) {
+        let mut slots = vec![filler; (self.slots.len() * 2).max(8)];
+        let mask = slots.len() as u64 - 1;
+        for position in self.head..self.tail {
+            slots[(position & mask) as usize] = *self.at(position);
+        }
+        self.slots = slots;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use transport::Flags;
+
+    #[test]
+    fn packets_come_out_in_order_while_it_grows() {
+        let mut ring = Ring::default();
+        let slot = |n| Slot { at: Time(n), packet: Packet::data(n, 0, 40, Time(n), Flags::NONE) };
+        let mut expected = 0;
+        for n in 0..1000 {
+            ring.push(slot(n));
+            if n % 3 == 0 {
+                assert_eq!(ring.pop().seq, expected);
+                expected += 1;
+            }
+        }
+        assert!(ring.iter().map(|slot| slot.packet.seq).eq(expected..1000));
+    }
+}

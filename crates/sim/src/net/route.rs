@@ -1,0 +1,136 @@
+//! Shortest paths, with ECMP by flow.
+
+use std::collections::BTreeMap;
+
+use crate::rng::mix64;
+use crate::topology::Graph;
+
+/// Finds paths and keeps each different one once.
+pub struct Router {
+    /// For each node, its outgoing links with the nodes they lead to.
+    out: Vec<Vec<(u32, u32)>>,
+    /// For each node, the nodes with a link to it.
+    into: Vec<Vec<u32>>,
+    hosts: u32,
+    /// For each destination host that was asked for, the distance of every node to it.
+    distances: BTreeMap<u32, Vec<u32>>,
+    known: BTreeMap<Vec<u32>, u32>,
+    /// All paths, one after the other: the links to take.
+    links: Vec<u32>,
+}
+
+impl Router {
+    /// For a graph whose links are numbered as they stand.
+    pub fn new(graph: &Graph) -> Router {
+        let nodes = graph.nodes() as usize;
+        let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
+        for (link, spec) in graph.links.iter().enumerate() {
+            out[spec.from as usize].push((link as u32, spec.to));
+            into[spec.to as usize].push(spec.from);
+        }
+        Router { out, into, hosts: graph.hosts, distances: BTreeMap::new(), known: BTreeMap::new(), links: Vec::new() }
+    }
+
+    /// The position in [`links`](Router::link) of the path that a flow takes. At each node the
+    /// flow's hash chooses among the links on shortest paths.
+    pub fn path(&mut self, from: u32, to: u32, flow: u64) -> u32 {
+        if !self.distances.contains_key(&to) {
+            let distances = self.distances_to(to);
+            self.distances.insert(to, distances);
+        }
+        let distances = &self.distances[&to];
+        let mut path = Vec::new();
+        let mut node = from;
+        while node != to {
+            let here = distances[node as usize];
+            assert!(here != u32::MAX, "no path from node {node} to host {to}");
+            let nearer = |link: &&(u32, u32)| distances[link.1 as usize] == here - 1;
+            let choices = self.out[node as usize].iter().filter(nearer).count() as u64;
+            let choice = if choices == 1 { 0 } else { mix64(flow ^ mix64(u64::from(node))) % choices };
+            let &(link, next) = self.out[node as usize].iter().filter(nearer).nth(choice as usize).expect("counted");
+            path.push(link);
+            node = next;
+        }
+        if let Some(&position) = self.known.get(&path) {
+            return position;
+        }
+        let position = self.links.len() as u32;
+        self.links.extend(&path);
+        self.known.insert(path, position);
+        position
+    }
+
+    /// The link at a position of a path.
+    #[inline]
+    pub fn link(&self, position: u32) -> u32 {
+        self.links[position as usize]
+    }
+
+    /// Hops from every node to a host; hosts do not forward.
+    fn distances_to(&self, to: u32) -> Vec<u32> {
+        let mut distances = vec![u32::MAX; self.out.len()];
+        distances[to as usize] = 0;
+        let mut edge = vec![to];
+        while !edge.is_empty() {
+            let mut next = Vec::new();
+            for node in edge {
+                for &before in &self.into[node as usize] {
+                    if distances[before as usize] == u32::MAX {
+                        distances[before as usize] = distances[node as usize] + 1;
+                        if before >= self.hosts {
+                            next.push(before);
+                        }
+                    }
+                }
+            }
+            edge = next;
+        }
+        distances
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Rate, Time};
+
+    /// Two leaves of two hosts, three spines.
+    fn leaf_spine() -> Graph {
+        let mut graph = Graph::new("test", 4);
+        let leaves: Vec<u32> = (0..2).map(|i| graph.switch(format!("leaf {i}"), false)).collect();
+        let spines: Vec<u32> = (0..3).map(|i| graph.switch(format!("spine {i}"), false)).collect();
+        for host in 0..4 {
+            graph.join(host, leaves[host as usize / 2], Rate::from_gbps(10), Time(1));
+        }
+        for leaf in leaves {
+            for &spine in &spines {
+                graph.join(leaf, spine, Rate::from_gbps(40), Time(1));
+            }
+        }
+        graph
+    }
+
+    #[test]
+    fn flows_spread_over_the_spines_and_each_keeps_its_path() {
+        let graph = leaf_spine();
+        let mut router = Router::new(&graph);
+        let mut used = [0; 3];
+        for flow in 0..300 {
+            let path = router.path(0, 3, flow);
+            assert_eq!(path, router.path(0, 3, flow));
+            let spine = graph.links[router.link(path + 1) as usize].to - 6;
+            used[spine as usize] += 1;
+        }
+        assert!(used.iter().all(|&flows| flows > 60), "{used:?}");
+        assert_eq!(router.links.len(), 3 * 4, "each path is kept once");
+    }
+
+    #[test]
+    fn neighbours_stay_below_their_leaf() {
+        let graph = leaf_spine();
+        let mut router = Router::new(&graph);
+        let path = router.path(2, 3, 1);
+        assert_eq!(graph.links[router.link(path) as usize].to, graph.links[router.link(path + 1) as usize].from);
+        assert_eq!(graph.links[router.link(path + 1) as usize].to, 3);
+    }
+}

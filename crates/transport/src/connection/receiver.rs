@@ -1,0 +1,135 @@
+//! The receiving end: reassembly, acknowledgements, ECN echo.
+
+use units::Time;
+
+use super::Config;
+use super::ranges::Ranges;
+use crate::laws::Ecn;
+use crate::{Blocks, Extension, Flags, Output, Packet};
+
+/// The receiving end of a connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// Everything before this has arrived.
+    next: u64,
+    /// Stamp of the first data packet that has not been answered.
+    stamp: Time,
+    /// When a held-back ACK is due.
+    ack_due: Time,
+    /// Data packets that have not been answered.
+    unanswered: u32,
+    /// DCTCP: whether the last data packet was marked. Classic ECN: whether to echo.
+    echo: bool,
+    ecn: Ecn,
+    /// What has arrived beyond a gap.
+    beyond: Ranges,
+}
+
+impl Receiver {
+    /// Nothing received yet.
+    pub fn new(ecn: Ecn) -> Receiver {
+        Receiver {
+            next: 0,
+            stamp: Time::MAX,
+            ack_due: Time::MAX,
+            unanswered: 0,
+            echo: false,
+            ecn,
+            beyond: Ranges::default(),
+        }
+    }
+
+    /// Everything before this position has arrived.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes a packet from the sender.
+    #[inline]
+    pub fn on_packet(&mut self, config: &Config, now: Time, packet: &Packet, out: &mut impl Output) {
+        if packet.flags.has(Flags::SYN) {
+            out.send(Packet::ack(self.next, config.header, packet.stamp, Flags::SYN));
+            return;
+        }
+        let marked = packet.flags.has(Flags::CE);
+        match self.ecn {
+            Ecn::Off => {}
+            Ecn::Classic => {
+                // RFC 3168 6.1.3: echo until the sender says that it has reacted.
+                self.echo = marked || (self.echo && !packet.flags.has(Flags::CWR));
+            }
+            Ecn::Exact => {
+                // RFC 8257 3.2: when the mark changes, what is pending is answered with the old one.
+                if marked != self.echo {
+                    if self.unanswered > 0 {
+                        self.answer(config, None, out);
+                    }
+                    self.echo = marked;
+                }
+            }
+        }
+        if self.unanswered == 0 {
+            self.stamp = packet.stamp;
+        }
+        self.unanswered += 1;
+        if packet.seq == self.next && self.beyond.is_empty() {
+            self.next = packet.end();
+            if self.unanswered >= config.ack_every {
+                self.answer(config, None, out);
+            } else if self.unanswered == 1 {
+                self.ack_due = now + config.ack_delay;
+                out.arm(self.ack_due);
+            }
+            return;
+        }
+        self.out_of_order(config, packet, out);
+    }
+
+    /// RFC 5681 4.2: duplicates, gaps and what fills them are answered at once.
+    #[cold]
+    fn out_of_order(&mut self, config: &Config, packet: &Packet, out: &mut impl Output) {
+        let mut latest = None;
+        if packet.end() > self.next {
+            let range = self.beyond.insert(packet.seq.max(self.next), packet.end());
+            if range.0 <= self.next {
+                self.next = range.1;
+                self.beyond.remove_below(self.next);
+            } else {
+                latest = Some(range);
+            }
+        }
+        self.answer(config, latest, out);
+    }
+
+    /// The time for which the timer was armed has come.
+    pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        if self.unanswered == 0 {
+            return;
+        }
+        if self.ack_due > now {
+            out.arm(self.ack_due);
+        } else {
+            self.answer(config, None, out);
+        }
+    }
+
+    fn answer(&mut self, config: &Config, latest: Option<(u64, u64)>, out: &mut impl Output) {
+        let ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
+        self.unanswered = 0;
+        self.ack_due = Time::MAX;
+        if self.beyond.is_empty() || !config.sack {
+            out.send(ack);
+            return;
+        }
+        // RFC 2018 4: the block that holds the latest segment comes first.
+        let mut blocks = Blocks::default();
+        if let Some(range) = latest {
+            blocks.push(range);
+        }
+        for &range in self.beyond.as_slice().iter().rev().filter(|range| Some(**range) != latest) {
+            blocks.push(range);
+        }
+        out.send_extended(ack, Extension::Sack(blocks));
+    }
+}

@@ -1,0 +1,100 @@
+//! The retransmission timeout (RFC 6298).
+
+use units::Time;
+
+use super::Config;
+
+/// Smoothed round-trip time, its variation, and the timeout that follows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RtoEstimator {
+    /// Smoothed RTT; zero before the first sample.
+    srtt: Time,
+    variation: Time,
+    smallest: Time,
+    timeout: Time,
+    doublings: u32,
+}
+
+impl RtoEstimator {
+    /// Before the first sample.
+    pub fn new(config: &Config) -> RtoEstimator {
+        RtoEstimator {
+            srtt: Time::ZERO,
+            variation: Time::ZERO,
+            smallest: Time::MAX,
+            timeout: config.rto_initial,
+            doublings: 0,
+        }
+    }
+    /// Takes a sample and ends the back-off.
+    #[inline]
+    pub fn sample(&mut self, rtt: Time, config: &Config) {
+        self.smallest = self.smallest.min(rtt);
+        self.doublings = 0;
+        if self.srtt == Time::ZERO {
+            self.srtt = rtt.max(Time(1));
+            self.variation = rtt / 2;
+        } else {
+            // RFC 6298 2.3: beta = 1/4, alpha = 1/8, variation first.
+            let error = self.srtt.0.abs_diff(rtt.0);
+            self.variation = Time(self.variation.0 - (self.variation.0 >> 2) + (error >> 2));
+            self.srtt = Time(self.srtt.0 - (self.srtt.0 >> 3) + (rtt.0 >> 3)).max(Time(1));
+        }
+        let timeout = Time(self.srtt.0 + 4 * self.variation.0);
+        self.timeout = timeout.max(config.rto_min).min(config.rto_max);
+    }
+    /// RFC 6298 5.5: the timer expired.
+    pub fn back_off(&mut self) {
+        self.doublings = (self.doublings + 1).min(32);
+    }
+    /// Ends the back-off without a sample.
+    pub fn end_back_off(&mut self) {
+        self.doublings = 0;
+    }
+    /// The timeout in force.
+    #[inline]
+    pub fn timeout(&self, config: &Config) -> Time {
+        if self.doublings == 0 {
+            return self.timeout;
+        }
+        Time(self.timeout.0.saturating_mul(1 << self.doublings)).min(config.rto_max.max(self.timeout))
+    }
+    /// The smoothed round-trip time, once there is a sample.
+    pub fn srtt(&self) -> Option<Time> {
+        (self.srtt > Time::ZERO).then_some(self.srtt)
+    }
+    /// The smallest sample so far.
+    pub fn smallest(&self) -> Option<Time> {
+        (self.smallest < Time::MAX).then_some(self.smallest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::config::tests::config;
+
+    #[test]
+    fn the_first_sample_sets_and_later_ones_move() {
+        let config = Config { rto_min: Time(1), ..config() };
+        let mut rto = RtoEstimator::new(&config);
+        assert_eq!(rto.timeout(&config), config.rto_initial);
+        rto.sample(Time::from_micros(100), &config);
+        assert_eq!(rto.timeout(&config), Time::from_micros(300)); // srtt + 4 * srtt/2
+        rto.sample(Time::from_micros(180), &config);
+        assert_eq!(rto.srtt(), Some(Time::from_micros(110)));
+        assert_eq!(rto.timeout(&config), Time::from_micros(110) + Time(4 * 57_500_000));
+    }
+
+    #[test]
+    fn back_off_doubles_up_to_the_limit_and_a_sample_ends_it() {
+        let config = Config { rto_max: Time::from_millis(100), ..config() };
+        let mut rto = RtoEstimator::new(&config);
+        for expected in [40, 80, 100, 100] {
+            rto.back_off();
+            assert_eq!(rto.timeout(&config), Time::from_millis(expected));
+        }
+        rto.sample(Time::from_micros(100), &config);
+        assert_eq!(rto.timeout(&config), config.rto_min);
+    }
+}

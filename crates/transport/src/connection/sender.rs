@@ -1,0 +1,433 @@
+//! The sending end: sequence space, windows, loss recovery.
+
+use std::collections::VecDeque;
+
+use units::Time;
+
+use super::Config;
+use super::rto::RtoEstimator;
+use super::scoreboard::{Next, Scoreboard};
+use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window};
+use crate::{Extension, Flags, Message, Observation, Output, Packet};
+
+/// Flows without end stop here; far enough for every run, and sums with it do not overflow.
+const ENDLESS: u64 = 1 << 62;
+
+/// The sending end of a connection.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Everything before this is acknowledged (SND.UNA).
+    una: u64,
+    /// The next position to send (SND.NXT); falls back to `una` after a timeout.
+    next: u64,
+    /// The highest position that was sent.
+    highest: u64,
+    /// The end of what the application has handed over.
+    end: u64,
+    window: Cwnd,
+    /// Segments that NewReno's duplicate ACKs have added to the window.
+    inflation: f64,
+    law: Law,
+    rto: RtoEstimator,
+    /// When the retransmission timer expires.
+    rto_at: Time,
+    phase: Phase,
+    dup_acks: u32,
+    /// The recovery ends when this is acknowledged.
+    recover: u64,
+    /// The retransmission timer was restarted in this recovery (RFC 6582 3.2, step 3).
+    partial_seen: bool,
+    /// Tell the receiver that its echo has been heeded (classic ECN).
+    tell_reduced: bool,
+    last_sent: Time,
+    current: Current,
+    /// Messages after the current one.
+    queue: VecDeque<Current>,
+    board: Scoreboard,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Waiting for the answer to a SYN.
+    Opening,
+    /// No loss is being repaired.
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout, until everything sent before it is acknowledged.
+    Loss,
+}
+
+impl Sender {
+    /// Nothing to send yet.
+    pub fn new(config: &Config, law: &Law) -> Sender {
+        Sender {
+            una: 0,
+            next: 0,
+            highest: 0,
+            end: 0,
+            window: Cwnd {
+                cwnd: config.initial_window,
+                ssthresh: f64::INFINITY,
+                floor: config.cwnd_floor,
+                limit: (config.window_limit as f64 / f64::from(config.mss)).max(1.0),
+            },
+            inflation: 0.0,
+            law: law.clone(),
+            rto: RtoEstimator::new(config),
+            rto_at: Time::MAX,
+            phase: if config.handshake { Phase::Opening } else { Phase::Open },
+            dup_acks: 0,
+            recover: 0,
+            partial_seen: false,
+            tell_reduced: false,
+            last_sent: Time::ZERO,
+            current: Current { end: 0, message: Message { bytes: Some(0), deadline: None, short: None } },
+            queue: VecDeque::new(),
+            board: Scoreboard::default(),
+        }
+    }
+
+    /// Takes a message; it follows those handed over before.
+    pub fn hand_over(&mut self, config: &Config, now: Time, message: Message, out: &mut impl Output) {
+        let idle = self.una == self.end;
+        if idle && config.idle_restart && now.saturating_sub(self.last_sent) > self.rto.timeout(config) {
+            // RFC 5681 4.1
+            self.window.cwnd = self.window.cwnd.min(config.initial_window);
+        }
+        self.end = self.end.saturating_add(message.bytes.unwrap_or(ENDLESS)).min(ENDLESS);
+        let handed_over = Current { end: self.end, message };
+        if idle {
+            self.current = handed_over;
+        } else {
+            self.queue.push_back(handed_over);
+        }
+        if self.phase != Phase::Opening {
+            self.transmit(config, now, out);
+        } else if self.rto_at == Time::MAX {
+            self.open(config, now, out);
+        }
+    }
+
+    /// Whether everything handed over is acknowledged.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.una == self.end
+    }
+
+    /// Takes an acknowledgement.
+    #[inline]
+    pub fn on_packet(
+        &mut self,
+        config: &Config,
+        now: Time,
+        packet: &Packet,
+        extension: Option<&Extension>,
+        out: &mut impl Output,
+    ) {
+        if self.phase == Phase::Opening {
+            self.opened(config, now, packet);
+            self.transmit(config, now, out);
+            return;
+        }
+        let news = match extension {
+            Some(Extension::Sack(blocks)) => self.note_blocks(blocks.as_slice()),
+            None => false,
+        };
+        if packet.seq > self.una {
+            self.on_new_ack(config, now, packet, out);
+        } else if packet.seq == self.una && self.highest > self.una && (news || !config.sack) {
+            self.on_dup_ack(config, now, out);
+        }
+    }
+
+    /// The time for which the timer was armed has come.
+    pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        if self.rto_at > now {
+            if self.rto_at != Time::MAX {
+                out.arm(self.rto_at);
+            }
+            return;
+        }
+        out.timed_out();
+        if self.phase == Phase::Opening {
+            self.rto.back_off();
+            self.open(config, now, out);
+            return;
+        }
+        self.abandon_expired(now, out);
+        // RFC 5681 3.1: ssthresh is set at the first timeout of a segment, not at its repetitions.
+        if self.phase != Phase::Loss || self.una >= self.recover {
+            let flight = self.flight(config);
+            self.law.on_loss(&mut self.window, &Lost { now, flight });
+        }
+        self.phase = Phase::Loss;
+        self.recover = self.highest;
+        self.window.cwnd = 1.0;
+        self.inflation = 0.0;
+        self.dup_acks = 0;
+        self.next = self.una;
+        self.rto.back_off();
+        self.rto_at = Time::MAX;
+        self.transmit(config, now, out);
+    }
+
+    /// What can be observed now.
+    pub fn observe(&self, config: &Config, now: Time) -> Observation {
+        let mut observation = Observation {
+            cwnd: self.window.cwnd,
+            ssthresh: self.window.ssthresh,
+            srtt: self.rto.srtt(),
+            ..Observation::default()
+        };
+        self.law.observe(&self.window, &self.acked(config, now, 0, false, false), &mut observation);
+        observation
+    }
+
+    fn on_new_ack(&mut self, config: &Config, now: Time, packet: &Packet, out: &mut impl Output) {
+        let bytes = packet.seq - self.una;
+        let limited = self.next - self.una + u64::from(config.mss) > self.window.cwnd as u64 * u64::from(config.mss);
+        self.una = packet.seq;
+        self.next = self.next.max(self.una);
+        self.dup_acks = 0;
+        if packet.stamp != Time::MAX {
+            self.rto.sample(now - packet.stamp, config);
+        } else if config.backoff_reset_on_ack {
+            self.rto.end_back_off();
+        }
+        if !self.board.is_empty() {
+            self.board.advance(self.una);
+        }
+        let was_recovering = self.phase == Phase::Recovery;
+        if self.phase != Phase::Open {
+            self.progress(config, bytes, now, out);
+        }
+        let may_grow = !was_recovering && (limited || !config.cwnd_validation);
+        let ack = self.acked(config, now, bytes, packet.flags.has(Flags::ECE), may_grow);
+        let reduced = self.law.on_ack(&mut self.window, &ack);
+        self.tell_reduced |= reduced;
+        while self.una >= self.current.end {
+            match self.queue.pop_front() {
+                Some(next) => self.current = next,
+                None => break,
+            }
+        }
+        self.abandon_expired(now, out);
+        if self.una == self.highest {
+            self.rto_at = Time::MAX;
+        } else if !(was_recovering && self.phase == Phase::Recovery) {
+            self.rto_at = now + self.rto.timeout(config);
+        }
+        self.transmit(config, now, out);
+    }
+
+    /// An acknowledgement of new data while a loss is being repaired.
+    #[cold]
+    fn progress(&mut self, config: &Config, bytes: u64, now: Time, out: &mut impl Output) {
+        if self.una >= self.recover {
+            if self.phase == Phase::Recovery {
+                self.window.cwnd = self.window.ssthresh;
+                self.inflation = 0.0;
+            }
+            self.phase = Phase::Open;
+            return;
+        }
+        if self.phase == Phase::Recovery {
+            // RFC 6582 3.2, step 3: the timer is restarted at the first partial ACK only.
+            if !self.partial_seen {
+                self.partial_seen = true;
+                self.rto_at = now + self.rto.timeout(config);
+            }
+            if !config.sack {
+                let segments = bytes as f64 / f64::from(config.mss);
+                self.inflation = (self.inflation - segments).max(0.0) + 1.0;
+                self.resend(config, now, self.una, u64::MAX, out);
+            }
+        }
+    }
+
+    #[cold]
+    fn on_dup_ack(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        self.dup_acks += 1;
+        let threshold = u64::from(config.dup_ack_threshold);
+        match self.phase {
+            Phase::Opening | Phase::Loss => {}
+            Phase::Recovery => self.inflation += 1.0,
+            Phase::Open => {
+                let lost = config.sack && self.board.first_is_lost(self.una, u64::from(config.mss), threshold);
+                if (lost || u64::from(self.dup_acks) >= threshold) && self.una >= self.recover {
+                    self.enter_recovery(config, now, out);
+                }
+            }
+        }
+        self.transmit(config, now, out);
+    }
+
+    fn enter_recovery(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        let flight = self.flight(config);
+        self.law.on_loss(&mut self.window, &Lost { now, flight });
+        self.window.cwnd = self.window.ssthresh;
+        self.phase = Phase::Recovery;
+        self.recover = self.highest;
+        self.partial_seen = false;
+        // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe says so.
+        self.inflation = if config.sack { 0.0 } else { f64::from(config.dup_ack_threshold) };
+        self.board.high_retransmitted = self.una;
+        let limit = self.board.next_sacked(self.una);
+        self.board.high_retransmitted = self.resend(config, now, self.una, limit, out);
+    }
+
+    fn note_blocks(&mut self, blocks: &[(u64, u64)]) -> bool {
+        let mut news = false;
+        for &block in blocks {
+            news |= self.board.add(block, self.una);
+        }
+        news
+    }
+
+    fn transmit(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        if self.phase == Phase::Recovery && config.sack {
+            self.transmit_by_pipe(config, now, out);
+            return;
+        }
+        let mss = u64::from(config.mss);
+        let extra = match self.phase {
+            Phase::Open if self.dup_acks > 0 && config.limited_transmit && !config.sack => f64::from(self.dup_acks),
+            _ => self.inflation,
+        };
+        let window = (((self.window.cwnd + extra) as u64) * mss).min(config.window_limit);
+        let mut flight = self.next - self.una;
+        if !self.board.is_empty() && (self.phase == Phase::Loss || config.limited_transmit) {
+            flight -= self.board.bytes_below(self.next);
+        }
+        while self.next < self.end {
+            let mut len = mss.min(self.end - self.next);
+            if self.next < self.highest {
+                // Going back after a timeout: what was SACKed is not sent again.
+                let start = self.board.skip(self.next);
+                if start > self.next {
+                    self.next = start;
+                    continue;
+                }
+                len = len.min(self.board.next_sacked(self.next) - self.next);
+            }
+            if flight + len > window && flight > 0 {
+                break;
+            }
+            self.emit(config, now, self.next, len as u32, out);
+            self.next += len;
+            self.highest = self.highest.max(self.next);
+            flight += len;
+        }
+    }
+
+    /// RFC 6675 5, step C.
+    fn transmit_by_pipe(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        let (mss, threshold) = (u64::from(config.mss), u64::from(config.dup_ack_threshold));
+        let window = ((self.window.cwnd as u64) * mss).min(config.window_limit);
+        let mut pipe = self.board.pipe(self.una, self.highest, mss, threshold);
+        while pipe + mss <= window {
+            let sent = match self.board.next(self.una, mss, threshold) {
+                Next::Lost(start, limit) => self.resend_next(config, now, start, limit, out),
+                Next::New | Next::Maybe(..) if self.next < self.end => {
+                    let len = mss.min(self.end - self.next);
+                    self.emit(config, now, self.next, len as u32, out);
+                    self.next += len;
+                    self.highest = self.next;
+                    len
+                }
+                Next::Maybe(start, limit) => self.resend_next(config, now, start, limit, out),
+                Next::New => break,
+            };
+            pipe += sent;
+        }
+    }
+
+    fn resend_next(&mut self, config: &Config, now: Time, start: u64, limit: u64, out: &mut impl Output) -> u64 {
+        let end = self.resend(config, now, start, limit, out);
+        self.board.high_retransmitted = end;
+        end - start
+    }
+
+    /// Sends the segment at `start` again, not beyond `limit`; gives its end.
+    fn resend(&mut self, config: &Config, now: Time, start: u64, limit: u64, out: &mut impl Output) -> u64 {
+        let end = (start + u64::from(config.mss)).min(self.highest).min(limit);
+        self.emit(config, now, start, (end - start) as u32, out);
+        end
+    }
+
+    #[inline]
+    fn emit(&mut self, config: &Config, now: Time, seq: u64, len: u32, out: &mut impl Output) {
+        let again = seq < self.highest;
+        let mut flags = match self.law.ecn() {
+            Ecn::Off => Flags::NONE,
+            // RFC 3168 6.1.5: retransmissions are not ECN-capable.
+            Ecn::Classic => Flags::NONE.with_if(!again, Flags::ECT),
+            Ecn::Exact => Flags::ECT,
+        };
+        let stamp = if again { Time::MAX } else { now };
+        flags = flags.with_if(again, Flags::AGAIN).with_if(self.tell_reduced, Flags::CWR);
+        self.tell_reduced = false;
+        self.last_sent = now;
+        if self.rto_at == Time::MAX {
+            self.rto_at = now + self.rto.timeout(config);
+            out.arm(self.rto_at);
+        }
+        out.send(Packet::data(seq, len, config.header, stamp, flags));
+    }
+
+    /// RFC 9293 3.5: the SYN, also when it is sent again.
+    fn open(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        let again = self.rto_at != Time::MAX;
+        let stamp = if again { Time::MAX } else { now };
+        let flags = Flags::SYN.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT).with_if(again, Flags::AGAIN);
+        self.rto_at = now + self.rto.timeout(config);
+        out.arm(self.rto_at);
+        out.send(Packet::data(0, 0, config.header, stamp, flags));
+    }
+
+    #[cold]
+    fn opened(&mut self, config: &Config, now: Time, packet: &Packet) {
+        self.phase = Phase::Open;
+        self.rto_at = Time::MAX;
+        if packet.stamp != Time::MAX {
+            self.rto.sample(now - packet.stamp, config);
+        }
+    }
+
+    /// Gives the current message up, once, if its deadline has passed and the law says so.
+    #[inline]
+    fn abandon_expired(&mut self, now: Time, out: &mut impl Output) {
+        if !self.law.abandons_expired() || self.current.message.deadline.is_none_or(|deadline| deadline >= now) {
+            return;
+        }
+        let unsent = self.current.end.saturating_sub(self.highest.max(self.una));
+        self.current.message.deadline = None;
+        self.end -= unsent;
+        self.current.end -= unsent;
+        self.queue.iter_mut().for_each(|message| message.end -= unsent);
+        out.abandon(unsent);
+    }
+
+    fn flight(&self, config: &Config) -> f64 {
+        (self.highest - self.una) as f64 / f64::from(config.mss)
+    }
+
+    #[inline]
+    fn acked(&self, config: &Config, now: Time, bytes: u64, marked: bool, may_grow: bool) -> Acked {
+        let mss = f64::from(config.mss);
+        Acked {
+            now,
+            bytes,
+            segments: bytes as f64 / mss,
+            marked,
+            may_grow,
+            una: self.una,
+            next: self.next,
+            mss,
+            srtt: self.rto.srtt(),
+            min_rtt: self.rto.smallest(),
+            message: self.current,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What travels.
+
+use units::Time;
+
+/// A packet's header, as small as it can be: it is copied at every hop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Packet {
+    /// Data: its first byte's position in the stream. ACK: the next byte that is expected.
+    pub seq: u64,
+    /// Data: when it was sent, or [`Time::MAX`] for a retransmission (Karn's rule).
+    /// ACK: the stamp of the data that it answers.
+    pub stamp: Time,
+    /// Which connection it belongs to; set by whoever runs the transports.
+    pub connection: u32,
+    /// Where it goes; set and advanced by whoever runs the transports.
+    pub route: u32,
+    /// Where its [`Extension`] is kept, when [`Flags::EXTENDED`]; set by whoever runs the transports.
+    pub extension: u32,
+    /// How long it waited at the last switch, in units of 1024 ps; set by the switch.
+    pub wait: u32,
+    /// Which of the connections that used this number it belongs to.
+    pub generation: u16,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// Bytes of data.
+    pub payload: u16,
+    /// What it is and what happened to it.
+    pub flags: Flags,
+}
+
+impl Packet {
+    /// Data.
+    pub fn data(seq: u64, payload: u32, header: u32, stamp: Time, flags: Flags) -> Packet {
+        Packet {
+            seq,
+            stamp,
+            connection: 0,
+            route: 0,
+            extension: 0,
+            wait: 0,
+            generation: 0,
+            size: (payload + header) as u16,
+            payload: payload as u16,
+            flags,
+        }
+    }
+    /// An acknowledgement of everything before `next`.
+    pub fn ack(next: u64, header: u32, stamp: Time, flags: Flags) -> Packet {
+        Packet::data(next, 0, header, stamp, flags.with(Flags::ACK))
+    }
+    /// The position after its last byte.
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.payload)
+    }
+}
+
+/// A set of bits that a packet carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// Nothing special: data that is not ECN-capable.
+    pub const NONE: Flags = Flags(0);
+    /// It travels from receiver to sender.
+    pub const ACK: Flags = Flags(1);
+    /// ECN-capable transport: switches may mark it (RFC 3168).
+    pub const ECT: Flags = Flags(2);
+    /// Congestion experienced: a switch marked it.
+    pub const CE: Flags = Flags(4);
+    /// ECN echo: the receiver saw a mark.
+    pub const ECE: Flags = Flags(8);
+    /// Congestion window reduced: the sender has reacted to the echo.
+    pub const CWR: Flags = Flags(16);
+    /// Opens the connection.
+    pub const SYN: Flags = Flags(32);
+    /// Sent before.
+    pub const AGAIN: Flags = Flags(64);
+    /// It has an [`Extension`].
+    pub const EXTENDED: Flags = Flags(128);
+
+    /// Whether all bits of `other` are set.
+    #[inline]
+    pub fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// These bits and those of `other`.
+    #[inline]
+    pub fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+    /// These bits and those of `other` if `condition`.
+    #[inline]
+    pub fn with_if(self, condition: bool, other: Flags) -> Flags {
+        Flags(self.0 | if condition { other.0 } else { 0 })
+    }
+}
+
+/// What few packets carry beside their header; kept aside so that the others stay small.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Extension {
+    /// Selective acknowledgement (RFC 2018).
+    Sack(Blocks),
+}
+
+/// Up to three received ranges above the cumulative acknowledgement, the latest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Blocks {
+    blocks: [(u64, u64); 3],
+    len: u8,
+}
+
+impl Blocks {
+    /// Adds a range `[start, end)`; a fourth is ignored.
+    pub fn push(&mut self, block: (u64, u64)) {
+        if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
+            *slot = block;
+            self.len += 1;
+        }
+    }
+    /// The ranges.
+    pub fn as_slice(&self) -> &[(u64, u64)] {
+        &self.blocks[..usize::from(self.len)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_small() {
+        assert_eq!(size_of::<Packet>(), 40);
+    }
+}
