@@ -46,6 +46,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
 
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python
@@ -83,7 +84,7 @@ docs: $(BUILT) ## Write docs/reference.md anew from the declarations in the code
 .PHONY: lock
 lock: $(TOOLS) ## Write requirements/*.txt anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv==0.13.8
-	for set in runtime dev; do \
+	for set in dev runtime; do \
 	  $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" \
 	    $$([ $$set = dev ] && echo --extra dev || echo --constraint requirements/dev.txt) \

@@ -9,8 +9,9 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import duetime
 import pytest
+
+import duetime
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "CONTRIBUTING.md", "docs/language.md", "docs/reference.md"]
@@ -97,7 +98,8 @@ def test_links_lead_somewhere(page: str) -> None:
             assert linked.exists(), target
             if anchor:
                 titles = re.findall(r"^#+ (.*)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
-                assert anchor in {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
+                slugs = [re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles]
+                assert anchor in slugs
 
 
 def test_make_says_what_it_can() -> None:
