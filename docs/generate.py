@@ -18,7 +18,7 @@ HEAD = """\
 <!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
 
 Every key of the [scenario language](language.md), with its default, the values that are possible, and where
-it comes from. "Required" means that leaving it out is an error; "none" means that there is none unless it is given.
+it comes from. "Required": leaving it out is an error; "none": there is none unless it is given.
 """
 
 

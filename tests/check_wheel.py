@@ -29,7 +29,14 @@ def main(wheel: Path) -> None:
         home = Path(temporary)
         venv.create(home / "venv", with_pip=True)
         binaries = home / "venv" / "bin"
-        pip = [binaries / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip: list[str | Path] = [
+            binaries / "python",
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ]
         run(home, *pip, "--require-hashes", "-r", ROOT / "requirements" / "runtime.txt")
         run(home, *pip, "--no-deps", "--no-index", wheel.resolve())
 
