@@ -48,6 +48,10 @@ def reference(catalog: dict[str, Any]) -> str:
         "Keys of every pattern:\n",
         table(catalog["traffic"]),
         *(section("pattern", entry, entry["keys"]) for entry in catalog["patterns"]),
+        "### An entry of `flows`\n",
+        table(catalog["flows"]),
+        "## Distributions that come with the language\n",
+        "\n".join(f"- `cdf({known['name']})`: {known['help']}" for known in catalog["distributions"]) + "\n",
     ]
     return "\n".join(parts)
 
@@ -79,12 +83,18 @@ def table(keys: list[dict[str, Any]]) -> str:
 
 def default(key: dict[str, Any]) -> str:
     """What holds when the key is left out."""
-    return str(key["default"])
+    if key["default"] is None:
+        return "required" if key["required"] else "none"
+    return f"`{key['default']}`"
 
 
 def values(key: dict[str, Any]) -> str:
     """What may stand at the key."""
-    return ", ".join(str(part) for part in (key["range"], key["unit"]) if part)
+    if key["choices"]:
+        words = ", ".join(f"`{word}`" for word in key["choices"])
+        return f"list of {words}" if key["kind"].startswith("list") else words
+    limits = f"; {key['range']}" if key["range"] else ""
+    return str(key["kind"]) + limits + (f" {key['unit']}" if limits and key["unit"] else "")
 
 
 def sentence(text: str) -> str:

@@ -17,6 +17,11 @@ TRACE = {
     "time_s": pl.Float64, "what": pl.String, "class": pl.String, "from": pl.UInt32, "to": pl.UInt32,
     "message": pl.UInt32, "link": pl.String, "value": pl.Float64,
 }  # fmt: skip
+LINKS = {
+    "from": pl.String, "to": pl.String, "rate_bps": pl.UInt64, "packets": pl.UInt64, "bytes": pl.UInt64,
+    "drops": pl.UInt64, "marks": pl.UInt64, "utilisation": pl.Float64, "queue_mean": pl.Float64,
+    "queue_p5": pl.UInt64, "queue_p50": pl.UInt64, "queue_p99": pl.UInt64, "queue_max": pl.UInt64,
+}  # fmt: skip
 # How much longer than d2tcp each transport takes here.
 SLOWER = {"tcp": 1.35, "cubic": 1.3, "dctcp": 1.12, "d2tcp": 1.0}
 
@@ -60,6 +65,7 @@ def run(
     flows.select(pl.col(name).cast(kind) for name, kind in FLOWS.items()).write_parquet(
         folder / "flows.parquet"
     )
+    links(draw).write_parquet(folder / "links.parquet")
     if traced:
         trace(traced, draw).write_parquet(folder / "trace.parquet")
     about = {
@@ -73,6 +79,16 @@ def run(
     }
     (folder / "run.json").write_text(json.dumps(about))
     return folder
+
+
+def links(draw: np.random.Generator) -> pl.DataFrame:
+    """A star: one full port, some that are used a little, and the hosts' own."""
+    rows = []
+    for host, queue in enumerate([55.0, 4.0, 0.5, 0.0]):
+        lengths = sorted(int(max(0.0, queue and draw.normal(queue, 5))) for _ in range(3))
+        numbers = (10**9, 1000, 1_500_000, 0, 30, min(1.0, queue / 55), queue, *lengths, lengths[2] + 7)
+        rows += [(f"host {host}", "switch", *numbers), ("switch", f"host {host}", *numbers)]
+    return pl.DataFrame(rows, schema=LINKS, orient="row")
 
 
 def report(flows: pl.DataFrame) -> dict[str, object]:
@@ -104,7 +120,7 @@ def trace(count: int, draw: np.random.Generator) -> pl.DataFrame:
             for time in times[times < until]:
                 value = max(0.0, level * (1 + 0.3 * np.sin(time * (i + 1))) + draw.normal() * swing * 0.2)
                 rows.append((time, signal, "answers", i, 20, i, None, value))
-    for port, level in (("switch to host 20", 64.0), ("host 0", 3.0), ("host 1", 0.0)):
+    for port, level in (("switch -> host 20", 64.0), ("switch -> host 0", 3.0), ("switch -> host 1", 0.0)):
         rows += [
             (t, "queue", None, None, None, None, port, max(0.0, level and level + draw.normal() * 4))
             for t in times
@@ -128,6 +144,7 @@ def empty(folder: Path) -> Path:
     """A run in which nothing happened."""
     folder.mkdir(parents=True)
     pl.DataFrame(schema=FLOWS).write_parquet(folder / "flows.parquet")
+    pl.DataFrame(schema=LINKS).write_parquet(folder / "links.parquet")
     pl.DataFrame(schema=TRACE).write_parquet(folder / "trace.parquet")
     (folder / "run.json").write_text(json.dumps({"title": "Nothing", "transport": "tcp", "seed": 1}))
     return folder

@@ -14,7 +14,7 @@ import synthetic
 from duetime.plots import PICTURES, NoResults, measures, plot_dir, style
 from duetime.plots.data import load
 
-ALWAYS = {"misses", "fct", "deadlines"}
+ALWAYS = {"misses", "fct", "deadlines", "ports"}
 FOLDERS: dict[str, tuple[Callable[[Path], Path], set[str]]] = {
     "one run": (synthetic.run, ALWAYS),
     "traced": (lambda at: synthetic.run(at, traced=4), ALWAYS | {"trace"}),
@@ -66,7 +66,7 @@ def test_the_same_results_give_the_same_files(tmp_path: Path) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize("missing", ["run.json", "flows.parquet"])
+@pytest.mark.parametrize("missing", ["run.json", "flows.parquet", "links.parquet"])
 def test_what_is_not_a_result_is_said(missing: str, tmp_path: Path) -> None:
     folder = synthetic.compare(tmp_path / "out")
     (folder / "tcp" / missing).unlink()
@@ -78,7 +78,8 @@ def test_a_folder_without_results_is_said(tmp_path: Path) -> None:
     with pytest.raises(NoResults, match="neither"):
         plot_dir(tmp_path)
     (tmp_path / "run.json").write_text("{")
-    (tmp_path / "flows.parquet").write_bytes(b"PAR1")
+    for name in ("flows", "links"):
+        (tmp_path / f"{name}.parquet").write_bytes(b"PAR1")
     with pytest.raises(NoResults, match="not JSON"):
         plot_dir(tmp_path)
     shutil.copy(synthetic.run(tmp_path / "good") / "run.json", tmp_path)

@@ -33,6 +33,11 @@ class Run:
         return self.messages.filter(pl.col("counted"))
 
     @cached_property
+    def links(self) -> pl.DataFrame:
+        """Every link direction with the port that feeds it."""
+        return read(self.directory / "links.parquet")
+
+    @cached_property
     def trace(self) -> pl.DataFrame | None:
         """Samples over time, when the run was asked for them."""
         path = self.directory / "trace.parquet"
@@ -120,7 +125,7 @@ def load(directory: Path) -> Results:
 
 def load_run(directory: Path) -> Run:
     """Read the folder of one run."""
-    for name in ("run.json", "flows.parquet"):
+    for name in ("run.json", "flows.parquet", "links.parquet"):
         if not (directory / name).exists():
             raise NoResults(f"{directory} is incomplete: {name} is missing")
     return Run(directory, read_json(directory / "run.json"))

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 import polars as pl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from duetime.plots import style
 from duetime.plots.data import Arm, Results
@@ -57,10 +59,14 @@ def of_class(arm: Arm, name: str) -> pl.DataFrame:
     return arm.counted.filter(pl.col("class") == name)
 
 
-def legend(figure: Figure, results: Results) -> None:
+def legend(figure: Figure, results: Results, *, bars: bool = False) -> None:
     """One legend for all panels, at the bottom; a single transport is named in the subtitle."""
     if len(results.arms) < 2:
         return
     looks = style.looks(results.names)
-    handles = [Line2D([], [], color=looks[n].colour, linestyle=looks[n].dash, label=n) for n in results.names]
+    handles: list[Artist] = [
+        Line2D([], [], color=looks[n].colour, linestyle=looks[n].dash, label=n) for n in results.names
+    ]
+    if bars:
+        handles = [Patch(color=looks[n].colour, label=n) for n in results.names]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8))

@@ -17,7 +17,7 @@ def draw(results: Results) -> Figure:
     figure = style.figure(results.title or what, f"{what}; {results.conditions}", width, 4.6)
     bars_by_class(figure.subplots(), results)
     if len(classes) > 1:
-        grid.legend(figure, results)
+        grid.legend(figure, results, bars=True)
     return figure
 
 

@@ -136,7 +136,14 @@ def queues(axes: Axes, samples: pl.DataFrame, mark: int | None) -> None:
         rank = ports.index(port)
         if rank < MOST_LINKS:
             look = style.Look((style.INK, style.GREEN, style.PURPLE)[rank])
-            axes.plot(x, y, color=look.colour, linewidth=1.2, label=str(port), zorder=3 - 0.1 * rank)
+            axes.plot(
+                x,
+                y,
+                color=look.colour,
+                linewidth=1.2,
+                label=str(port).replace(" -> ", " to "),
+                zorder=3 - 0.1 * rank,
+            )
         else:
             axes.plot(x, y, color=style.FAINT, linewidth=0.5, alpha=0.4)
     if mark is not None:
