@@ -46,8 +46,7 @@ def compare(
     plan = prepare(options.read(file), names, seeds=seeds, seed=seed, set=changes)
     if out is not None:
         files.check(out)
-    for name, notes in plan.notes.items():
-        options.tell_notes(notes, name)
+    options.tell_notes_of(plan.notes)
     comparison = plan.carry_out(jobs, progress=True)
     if comparison.by_seed:
         _deliver(comparison, out, as_json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -57,7 +57,15 @@ def read(file: str) -> scenario.Scenario:
     return scenario.read_stdin() if file == "-" else scenario.read_file(Path(file))
 
 
-def tell_notes(notes: Iterable[str], of: str | None = None) -> None:
+def tell_notes(notes: Iterable[str]) -> None:
     """Write notes on a scenario to standard error."""
     for note in notes:
-        print(f"note: {of}: {note}" if of else f"note: {note}", file=sys.stderr)
+        print(f"note: {note}", file=sys.stderr)
+
+
+def tell_notes_of(notes: Mapping[str, list[str]]) -> None:
+    """Write the notes on a scenario under several transports; those that hold for all of them once."""
+    for_all = [note for note in next(iter(notes.values())) if all(note in each for each in notes.values())]
+    tell_notes(for_all)
+    for transport, each in notes.items():
+        tell_notes(f"{transport}: {note}" for note in each if note not in for_all)

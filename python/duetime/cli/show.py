@@ -83,14 +83,25 @@ def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any
 
 def _keys(keys: list[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
-    for column in ("key", "default", "range", "unit"):
-        table.add_column(column, no_wrap=column == "key", overflow="fold")
-    table.add_column("what it does", ratio=3)
-    table.add_column("source", ratio=2)
+    table.add_column("key", no_wrap=True)
+    table.add_column("what", ratio=2)
+    table.add_column("default", no_wrap=True)
+    table.add_column("range", ratio=2)
+    table.add_column("what it does", ratio=6)
+    table.add_column("source", ratio=4)
     for key in keys:
-        cells = [key[name] for name in ("name", "default", "range", "unit", "help", "source")]
+        default = "required" if key["required"] else key["default"]
+        cells = [key["name"], key["kind"], default, _range(key), key["help"], key["source"]]
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
     return table
+
+
+def _range(key: dict[str, Any]) -> str | None:
+    if key["choices"]:
+        return ", ".join(key["choices"])
+    if key["range"] is None or key["unit"] is None:
+        return key["range"]
+    return f"{key['range']} {key['unit']}"
 
 
 def _console() -> Console:

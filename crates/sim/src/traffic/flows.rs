@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Context, Descriptor, Generator, Listed, Request};
+use super::{Context, DEADLINE, Descriptor, FROM, Generator, Listed, Request, SIZE, START, TO};
 use crate::Problem;
 use crate::rng::Stream;
 
@@ -18,6 +18,9 @@ const KEYS: &[Key] = &[Key {
     help: "a list of { from, to, size, start, deadline }",
     source: "",
 }];
+
+/// Keys of one entry of `flows`.
+pub const ENTRY_KEYS: &[Key] = &[FROM, TO, SIZE, START, DEADLINE];
 
 fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
     listed("flows", values, context)

@@ -7,6 +7,8 @@ mod periodic;
 mod poisson;
 mod trace;
 
+pub use flows::ENTRY_KEYS;
+
 use units::{Deadline, Default, Key, Kind, Range, Time, Values, Vary};
 
 use crate::Problem;
