@@ -64,9 +64,8 @@ def legend(figure: Figure, results: Results, *, bars: bool = False) -> None:
     if len(results.arms) < 2:
         return
     looks = style.looks(results.names)
-    handles: list[Artist] = [
-        Line2D([], [], color=looks[n].colour, linestyle=looks[n].dash, label=n) for n in results.names
-    ]
-    if bars:
-        handles = [Patch(color=looks[n].colour, label=n) for n in results.names]
+    handles: list[Artist] = []
+    for name, look in looks.items():
+        line = Line2D([], [], color=look.colour, linestyle=look.dash, label=name)
+        handles.append(Patch(color=look.colour, label=name) if bars else line)
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8))

@@ -135,15 +135,8 @@ def queues(axes: Axes, samples: pl.DataFrame, mark: int | None) -> None:
         x, y = gapped(samples.filter(pl.col("link") == port))
         rank = ports.index(port)
         if rank < MOST_LINKS:
-            look = style.Look((style.INK, style.GREEN, style.PURPLE)[rank])
-            axes.plot(
-                x,
-                y,
-                color=look.colour,
-                linewidth=1.2,
-                label=str(port).replace(" -> ", " to "),
-                zorder=3 - 0.1 * rank,
-            )
+            colour, label = (style.INK, style.GREEN, style.PURPLE)[rank], str(port).replace(" -> ", " to ")
+            axes.plot(x, y, color=colour, linewidth=1.2, label=label, zorder=3 - 0.1 * rank)
         else:
             axes.plot(x, y, color=style.FAINT, linewidth=0.5, alpha=0.4)
     if mark is not None:
