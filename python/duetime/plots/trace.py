@@ -64,9 +64,9 @@ def draw(results: Results) -> Figure | None:
         if columns > 1:
             panels[0][column].set_title(name)
         panels[-1][column].set_xlabel("time [s]")
+    panels[0][0].set_xlim(*busy(frames, [at for key in named for at in deadlines(traced[0][1], key)]))
     for row, signal in enumerate(signals):
         panels[row][0].set_ylim(bottom=0)
-        panels[row][0].set_xmargin(0.01)
         if signal == "queue":
             # Room for the legend.
             panels[row][0].set_ylim(top=max(panels[row][0].get_ylim()[1] * 1.4, 4))
@@ -81,6 +81,15 @@ def draw(results: Results) -> Figure | None:
     )
     figure.align_ylabels()
     return figure
+
+
+def busy(frames: Sequence[pl.DataFrame], deadlines: Sequence[float]) -> tuple[float, float]:
+    """From the first sample to the last that is not zero, or the last deadline, with a little room."""
+    times = pl.concat([frame.filter(pl.col("value") != 0)["time_s"] for frame in frames])
+    start = min(float(frame["time_s"].to_numpy().min()) for frame in frames if len(frame))
+    end = max([start, *deadlines, *times.sort().tail(1)])
+    room = 0.015 * (end - start) or 1.0
+    return start - room, end + room
 
 
 def thinned(trace: pl.DataFrame) -> pl.DataFrame:
@@ -109,7 +118,7 @@ def one_by_one(axes: Axes, samples: pl.DataFrame, named: Sequence[Line], run: Ru
     for key, look in zip(named, style.CYCLE, strict=False):
         x, y = series(samples, key)
         axes.plot(x, y, color=look.colour, linestyle=look.dash, linewidth=1.5)
-        for at in deadlines(run, key):
+        for at in deadlines(run, key) if len(samples) else []:
             axes.axvline(at, color=look.colour, linewidth=1, linestyle=style.DOTS)
 
 
