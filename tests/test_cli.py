@@ -65,10 +65,11 @@ def test_a_bad_scenario_is_shown_with_its_place(
 
 
 def test_a_scenario_error_knows_its_place() -> None:
+    bad = SMALL.replace("hosts = 6", "hots = 6")
     with pytest.raises(dt.ScenarioError) as caught:
-        dt.run(SMALL.replace("hosts = 6", "hots = 6"))
+        dt.run(bad)
     error = caught.value
-    assert SMALL.splitlines()[error.line - 1] == "hots = 6"
+    assert bad.splitlines()[error.line - 1] == "hots = 6"
     assert error.column == 1
     assert error.message in str(error)
     assert "hosts" in f"{error.message} {error.hint}"
