@@ -1,1 +1,27 @@
-//! x
+//! The scenario language: TOML to a [`sim::Scenario`] that can only be valid.
+//!
+//! [`read`] takes a text and [`Options`] and gives the scenario, or one [`Error`] that shows the place
+//! and the way out. Every key is declared elsewhere, as a [`units::Key`] of a section, topology,
+//! transport or pattern; reading, [`schema`] and [`catalog`] follow from those tables.
+
+mod catalog;
+mod distribution;
+mod document;
+mod error;
+mod expression;
+mod files;
+mod hosts;
+mod language;
+mod overrides;
+mod quantity;
+mod read;
+mod schema;
+mod suggest;
+mod toml_text;
+mod values;
+
+pub use catalog::catalog;
+pub use error::Error;
+pub use read::{Options, Read, Source, read};
+pub use schema::schema;
+pub use toml_text::to_toml;

@@ -29,22 +29,27 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// What unused memory holds.
+    pub const BLANK: Packet = Packet {
+        seq: 0,
+        stamp: Time::MAX,
+        connection: 0,
+        route: 0,
+        extension: 0,
+        wait: 0,
+        generation: 0,
+        size: 0,
+        payload: 0,
+        flags: Flags::NONE,
+    };
+
     /// Data.
+    #[inline]
     pub fn data(seq: u64, payload: u32, header: u32, stamp: Time, flags: Flags) -> Packet {
-        Packet {
-            seq,
-            stamp,
-            connection: 0,
-            route: 0,
-            extension: 0,
-            wait: 0,
-            generation: 0,
-            size: (payload + header) as u16,
-            payload: payload as u16,
-            flags,
-        }
+        Packet { seq, stamp, size: (payload + header) as u16, payload: payload as u16, flags, ..Packet::BLANK }
     }
     /// An acknowledgement of everything before `next`.
+    #[inline]
     pub fn ack(next: u64, header: u32, stamp: Time, flags: Flags) -> Packet {
         Packet::data(next, 0, header, stamp, flags.with(Flags::ACK))
     }

@@ -93,9 +93,13 @@ impl Net {
     /// Puts a packet into its host's NIC queue; `packet.route` is the path that it takes.
     #[inline]
     pub fn send(&mut self, mut packet: Packet) {
-        packet.size += self.frame_overhead;
         self.counters.packets_sent += 1;
-        self.forward(packet);
+        let link = self.router.link(packet.route);
+        packet.route += 1;
+        packet.size += self.frame_overhead;
+        if let Some(at) = self.ports[link as usize].launch(self.now, packet) {
+            self.events.push_arrival(self.now, at, link);
+        }
     }
 
     /// As [`send`](Net::send), with more than its header.
@@ -119,7 +123,7 @@ impl Net {
             self.counters.packets_received += 1;
             return Some(packet);
         }
-        self.forward(packet);
+        self.forward(&packet);
         None
     }
 
@@ -134,9 +138,8 @@ impl Net {
     }
 
     #[inline]
-    fn forward(&mut self, mut packet: Packet) {
+    fn forward(&mut self, packet: &Packet) {
         let link = self.router.link(packet.route);
-        packet.route += 1;
         let port = &mut self.ports[link as usize];
         let fate = match port.pool {
             None => port.offer(self.now, packet, Level::INFINITE),
@@ -145,11 +148,11 @@ impl Net {
         match fate {
             Fate::First(at) => self.events.push_arrival(self.now, at, link),
             Fate::Queued => {}
-            Fate::Dropped => self.dropped(link, &packet),
+            Fate::Dropped => self.dropped(link, packet),
         }
     }
 
-    fn offer_pooled(&mut self, pool: u32, link: u32, packet: Packet) -> Fate {
+    fn offer_pooled(&mut self, pool: u32, link: u32, packet: &Packet) -> Fate {
         let pool = &mut self.pools[pool as usize];
         pool.settle(self.now, &mut self.ports);
         let port = &mut self.ports[link as usize];

@@ -81,7 +81,7 @@ mod tests {
             let before = ports[index as usize].waiting();
             let packet = Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE);
             let port = &mut ports[index as usize];
-            if port.offer(now, packet, room) == Fate::Dropped {
+            if port.offer(now, &packet, room) == Fate::Dropped {
                 return taken;
             }
             if port.waiting() > before {

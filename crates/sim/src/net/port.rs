@@ -114,9 +114,20 @@ impl Port {
         Port { limit, mark_above, drop_unmarkable, tally: Tally { watched: true, ..Tally::default() }, ..self }
     }
 
-    /// Takes a packet, or drops it. `room` is what the shared buffer leaves to this port.
+    /// Takes a packet from the host itself: a NIC's queue has no limit and no marking. Gives the
+    /// time of its arrival at the other end if it is first in line, to be scheduled.
+    #[inline(always)]
+    pub fn launch(&mut self, now: Time, packet: Packet) -> Option<Time> {
+        let at = self.depart(self.busy_until.max(now), u64::from(packet.size));
+        let first = self.ring.is_empty();
+        *self.ring.push() = Slot { at, packet };
+        first.then_some(at)
+    }
+
+    /// Takes a packet from another link, or drops it. `room` is what the shared buffer leaves to
+    /// this port.
     #[inline]
-    pub fn offer(&mut self, now: Time, mut packet: Packet, room: Level) -> Fate {
+    pub fn offer(&mut self, now: Time, packet: &Packet, room: Level) -> Fate {
         self.settle(now);
         let size = u64::from(packet.size);
         // The queue's length counts those that wait and the one that arrives, not the one in transmission.
@@ -126,9 +137,10 @@ impl Port {
         if waits && (self.limit.exceeded(packets, bytes) || room.exceeded(packets, bytes)) {
             return self.drop();
         }
+        let mut flags = packet.flags;
         if self.mark_above.exceeded(packets, bytes) {
-            if packet.flags.has(Flags::ECT) {
-                packet.flags = packet.flags.with(Flags::CE);
+            if flags.has(Flags::ECT) {
+                flags = flags.with(Flags::CE);
                 self.tally.marks += 1;
             } else if self.drop_unmarkable {
                 return self.drop();
@@ -139,14 +151,24 @@ impl Port {
         } else {
             self.waiting += 1;
         }
-        packet.wait = ((start - now).0 + 512 >> 10).min(u64::from(u32::MAX)) as u32;
+        let at = self.depart(start, size);
+        let first = self.ring.is_empty();
+        let slot = self.ring.push();
+        slot.at = at;
+        slot.packet = *packet;
+        slot.packet.flags = flags;
+        slot.packet.wait = ((start - now).0 >> 10).min(u64::from(u32::MAX)) as u32;
+        slot.packet.route += 1;
+        if first { Fate::First(at) } else { Fate::Queued }
+    }
+
+    /// A packet's transmission begins at `start`; gives its arrival at the other end.
+    #[inline]
+    fn depart(&mut self, start: Time, size: u64) -> Time {
         self.tally.packets += 1;
         self.tally.bytes += size;
         self.busy_until = start + self.transmission.of(size);
-        let at = self.busy_until + self.delay;
-        let first = self.ring.is_empty();
-        self.ring.push(Slot { at, packet });
-        if first { Fate::First(at) } else { Fate::Queued }
+        self.busy_until + self.delay
     }
 
     /// One more waits: `packets` and `bytes` with it, and its transmission begins at `start`.
@@ -258,7 +280,7 @@ mod tests {
     }
 
     fn offer(port: &mut Port, now: u64, flags: Flags) -> Fate {
-        port.offer(Time(now * MICRO), packet(flags), Level::INFINITE)
+        port.offer(Time(now * MICRO), &packet(flags), Level::INFINITE)
     }
 
     #[test]
@@ -270,7 +292,7 @@ mod tests {
         let (second, next) = port.take();
         assert_eq!(next, None);
         // It waited 7 us, in units of 1024 ps.
-        assert_eq!(second.wait, (7 * MICRO + 512 >> 10) as u32);
+        assert_eq!(u64::from(second.wait), 7 * MICRO / 1024);
         assert_eq!(offer(&mut port, 100, Flags::NONE), Fate::First(Time(132 * MICRO)));
     }
 

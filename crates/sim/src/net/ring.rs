@@ -42,15 +42,18 @@ impl Ring {
         let mask = self.slots.len() as u64 - 1;
         &self.slots[(position & mask) as usize]
     }
-    /// Adds a packet.
+    /// Makes room for one more packet, which the caller must write: whatever stood there before
+    /// is in it. (Writing in place spares a copy of the packet through the stack, whose wide loads
+    /// would stall on the narrow stores before them.)
     #[inline]
-    pub fn push(&mut self, slot: Slot) {
+    pub fn push(&mut self) -> &mut Slot {
         if self.tail - self.head == self.slots.len() as u64 {
-            self.grow(slot);
+            self.grow();
         }
         let mask = self.slots.len() as u64 - 1;
-        self.slots[(self.tail & mask) as usize] = slot;
+        let position = (self.tail & mask) as usize;
         self.tail += 1;
+        &mut self.slots[position]
     }
     /// Takes the first packet out. There must be one.
     #[inline]
@@ -65,8 +68,9 @@ impl Ring {
     }
 
     #[cold]
-    fn grow(&mut self, filler: Slot) {
-        let mut slots = vec![filler; (self.slots.len() * 2).max(8)];
+    fn grow(&mut self) {
+        const BLANK: Slot = Slot { at: Time::MAX, packet: Packet::BLANK };
+        let mut slots = vec![BLANK; (self.slots.len() * 2).max(8)];
         let mask = slots.len() as u64 - 1;
         for position in self.head..self.tail {
             slots[(position & mask) as usize] = *self.at(position);
@@ -86,7 +90,7 @@ mod tests {
         let slot = |n| Slot { at: Time(n), packet: Packet::data(n, 0, 40, Time(n), Flags::NONE) };
         let mut expected = 0;
         for n in 0..1000 {
-            ring.push(slot(n));
+            *ring.push() = slot(n);
             if n % 3 == 0 {
                 assert_eq!(ring.pop().seq, expected);
                 expected += 1;

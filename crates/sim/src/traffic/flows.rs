@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Context, Descriptor, Generator, Listed, Request};
+use super::{Built, Context, DEADLINE, Descriptor, FROM, Listed, Request, SIZE, START, TO};
 use crate::Problem;
 use crate::rng::Stream;
 
@@ -19,12 +19,15 @@ const KEYS: &[Key] = &[Key {
     source: "",
 }];
 
-fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+/// Keys of one entry of `flows`.
+pub const ENTRY_KEYS: &[Key] = &[FROM, TO, SIZE, START, DEADLINE];
+
+fn build(values: &Values, context: &Context) -> Built {
     listed("flows", values, context)
 }
 
 /// Requests from a key of kind `Flows` or `FlowFile`.
-pub(super) fn listed(key: &'static str, values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+pub(super) fn listed(key: &'static str, values: &Values, context: &Context) -> Built {
     let mut requests = Vec::new();
     for (i, flow) in values.flows(key).iter().enumerate() {
         super::check_hosts(key, &[flow.from, flow.to], context.graph)?;

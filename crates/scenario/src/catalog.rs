@@ -1,0 +1,126 @@
+//! Everything that can be written, with defaults, ranges and sources, as data.
+
+use serde_json::{Value as Json, json};
+use sim::{network, run, traffic};
+use units::{Default, Key, Kind, Range};
+
+use crate::distribution::BUILT_IN;
+use crate::language::{self, Family, ROOT_KEYS};
+
+/// Transports, topologies, patterns and the keys of all sections, from their declarations.
+///
+/// An object with `transports`, `topologies` and `patterns`, each a list of `{name, help, source,
+/// keys}`; `root`, `run`, `trace`, `network`, `traffic` and `flows`, each a list of keys that do not depend
+/// on those; and `distributions`, those that come with the language. A key is `{name, kind, unit,
+/// default, required, range, choices, help, source}`; null where there is nothing to say.
+pub fn catalog() -> Json {
+    json!({
+        "transports": family(&language::transport_family()),
+        "topologies": family(&language::topologies()),
+        "patterns": family(&language::patterns()),
+        "root": keys(ROOT_KEYS.iter()),
+        "run": keys(run::KEYS.iter()),
+        "trace": keys(run::TRACE_KEYS.iter()),
+        "network": keys(network::KEYS.iter()),
+        "traffic": keys(traffic::KEYS.iter()),
+        "flows": keys(traffic::ENTRY_KEYS.iter()),
+        "distributions": BUILT_IN.iter().map(|known| json!({ "name": known.name, "help": known.help })).collect::<Vec<_>>(),
+    })
+}
+
+fn family(family: &Family) -> Vec<Json> {
+    let variants = family.variants.iter().map(|variant| {
+        json!({
+            "name": variant.name,
+            "help": variant.help,
+            "source": said(variant.source),
+            "keys": keys(variant.own.iter().copied()),
+        })
+    });
+    variants.collect()
+}
+
+fn keys<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<Json> {
+    keys.map(key).collect()
+}
+
+fn key(key: &Key) -> Json {
+    let default = match key.default {
+        Default::Is(text) => json!(text),
+        _ => Json::Null,
+    };
+    let choices = match key.kind {
+        Kind::Choice(words) | Kind::Choices(words) => json!(words),
+        _ => Json::Null,
+    };
+    json!({
+        "name": key.name,
+        "kind": kind_name(&key.kind),
+        "unit": unit(&key.kind),
+        "default": default,
+        "required": key.default == Default::Required,
+        "range": if key.range == Range::ANY { Json::Null } else { json!(key.range.to_string()) },
+        "choices": choices,
+        "help": key.help,
+        "source": said(key.source),
+    })
+}
+
+fn said(text: &str) -> Json {
+    if text.is_empty() { Json::Null } else { json!(text) }
+}
+
+/// One or a few words for a kind.
+pub(crate) fn kind_name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Bool => "true or false",
+        Kind::Count => "whole number",
+        Kind::Number => "number",
+        Kind::Share => "share",
+        Kind::Time => "time",
+        Kind::Size => "size",
+        Kind::Rate => "rate",
+        Kind::Amount => "packets or size",
+        Kind::Marks => "packets or size, or { host, uplink }",
+        Kind::Choice(_) => "word",
+        Kind::Choices(_) => "list of words",
+        Kind::Text => "text",
+        Kind::TimeFormula => "time formula",
+        Kind::TimeDistribution => "time distribution",
+        Kind::SizeDistribution => "size distribution",
+        Kind::Deadline => "time distribution, or { base, vary }",
+        Kind::Hosts => "hosts",
+        Kind::Flows => "list of flows",
+        Kind::FlowFile => "file",
+    }
+}
+
+/// The unit of a key's range.
+fn unit(kind: &Kind) -> Json {
+    match kind {
+        Kind::Time | Kind::TimeFormula | Kind::TimeDistribution | Kind::Deadline => json!("s"),
+        Kind::Size | Kind::SizeDistribution => json!("B"),
+        Kind::Rate => json!("bit/s"),
+        Kind::Amount | Kind::Marks => json!("packets or B"),
+        _ => Json::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_list_is_there_with_its_keys() {
+        let catalog = catalog();
+        for (list, name, key) in
+            [("transports", "d2tcp", "d_cap"), ("topologies", "racks", "uplink"), ("patterns", "fan-in", "leaves")]
+        {
+            let found = catalog[list].as_array().unwrap().iter().find(|item| item["name"] == name).unwrap();
+            let key = found["keys"].as_array().unwrap().iter().find(|item| item["name"] == key).unwrap();
+            assert!(key["help"].is_string() && key["kind"].is_string(), "{key}");
+        }
+        assert_eq!(catalog["run"][0]["name"], "duration");
+        assert_eq!(catalog["network"][0]["unit"], "bit/s");
+    }
+}

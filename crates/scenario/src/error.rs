@@ -1,0 +1,263 @@
+//! Errors that show where: file, line, column, the line itself, a caret, and the way out.
+
+use std::fmt;
+
+/// One mistake in a scenario, with its place.
+///
+/// [`Display`](fmt::Display) prints all of it, over several lines.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    excerpt: Excerpt,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Error {
+    /// The file's name as it was given, `--set` and the like for options.
+    pub fn file(&self) -> &str {
+        &self.0.excerpt.file
+    }
+    /// The line, from 1.
+    pub fn line(&self) -> usize {
+        self.0.excerpt.line
+    }
+    /// The column in characters, from 1.
+    pub fn column(&self) -> usize {
+        self.0.excerpt.column
+    }
+    /// What is wrong, in one sentence.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+    /// What to write instead, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { excerpt, message, hint } = &*self.0;
+        let (text, column) = excerpt.window();
+        let gutter = excerpt.line.to_string().len();
+        let width = excerpt.width.clamp(1, text.chars().count().saturating_sub(column).max(1));
+        writeln!(f, "error: {message}")?;
+        writeln!(f, "{:gutter$}--> {}:{}:{}", "", excerpt.file, excerpt.line, excerpt.column)?;
+        writeln!(f, "{:gutter$} |", "")?;
+        writeln!(f, "{} | {text}", excerpt.line)?;
+        write!(f, "{:gutter$} | {:column$}{}", "", "", "^".repeat(width))?;
+        match hint {
+            Some(hint) => write!(f, "\n{:gutter$} = {hint}", ""),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A place in a text, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Excerpt {
+    file: String,
+    line: usize,
+    column: usize,
+    /// Characters that the carets mark.
+    width: usize,
+    text: String,
+}
+
+impl Excerpt {
+    /// The place of a range of bytes in a text.
+    pub(crate) fn of(file: &str, text: &str, range: std::ops::Range<usize>) -> Excerpt {
+        let start = floor_boundary(text, range.start);
+        let end = floor_boundary(text, range.end).max(start);
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let line = text[line_start..line_end].trim_end_matches('\r');
+        // A place behind the last character of the line is shown right after it.
+        let start = start.min(line_start + line.len());
+        let end = end.clamp(start, line_start + line.len());
+        Excerpt {
+            file: file.to_owned(),
+            line: text[..line_start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            width: text[start..end].chars().count(),
+            text: line.to_owned(),
+        }
+    }
+    /// A whole line of a file that is read line by line.
+    pub(crate) fn line_of(file: &str, line: usize, text: &str, range: std::ops::Range<usize>) -> Excerpt {
+        Excerpt { line, ..Excerpt::of(file, text, range) }
+    }
+
+    /// The part of the line to show, and where in it the caret goes (from 0).
+    fn window(&self) -> (String, usize) {
+        const MOST: usize = 120;
+        const BEFORE: usize = 60;
+        // Tabs, control and invisible characters would put the caret in the wrong place.
+        let plain = |c: char| if c == '\t' { ' ' } else { c };
+        let shown = |c: char| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c };
+        let column = self.column - 1;
+        let skip = if column > MOST - BEFORE / 2 { column - BEFORE } else { 0 };
+        let text = self.text.chars().skip(skip).take(MOST).map(plain).map(shown).collect::<String>();
+        (text.trim_end().to_owned(), column - skip)
+    }
+}
+
+/// Zero-width and direction-changing characters.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// A range of bytes in one of the [`Sources`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    source: u32,
+    start: u32,
+    end: u32,
+}
+
+impl At {
+    /// A range of bytes of the source with that number.
+    pub(crate) fn new(source: u32, range: std::ops::Range<usize>) -> At {
+        At { source, start: range.start as u32, end: range.end as u32 }
+    }
+    /// Where it starts in its source.
+    pub(crate) fn start(self) -> usize {
+        self.start as usize
+    }
+    /// Another range of the same source.
+    pub(crate) fn with(self, range: std::ops::Range<usize>) -> At {
+        At::new(self.source, range)
+    }
+}
+
+/// A mistake, before its place has been looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    place: Place,
+    message: String,
+    hint: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    At(At),
+    Excerpt(Box<Excerpt>),
+}
+
+/// What reading a part gives.
+pub(crate) type Checked<T> = Result<T, Fault>;
+
+impl Fault {
+    /// A mistake at a place of one of the sources.
+    pub(crate) fn new(at: At, message: impl Into<String>) -> Fault {
+        Fault { place: Place::At(at), message: message.into(), hint: None }
+    }
+    /// A mistake in another file.
+    pub(crate) fn elsewhere(excerpt: Excerpt, message: impl Into<String>) -> Fault {
+        Fault { place: Place::Excerpt(Box::new(excerpt)), message: message.into(), hint: None }
+    }
+    /// The same mistake in a text that is shown another way; `show` is given its range of bytes.
+    pub(crate) fn within(self, show: impl FnOnce(std::ops::Range<usize>, String) -> Fault) -> Fault {
+        match self.place {
+            Place::Excerpt(_) => self,
+            Place::At(at) => Fault { hint: self.hint, ..show(at.start as usize..at.end as usize, self.message) },
+        }
+    }
+    /// With what to do about it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Fault {
+        self.hint = Some(hint.into());
+        self
+    }
+    /// With the nearest word if there is one, else with another hint.
+    pub(crate) fn did_you_mean(self, nearest: Option<&str>, otherwise: impl FnOnce() -> String) -> Fault {
+        match nearest {
+            Some(word) => self.hint(format!("did you mean `{word}`?")),
+            None => self.hint(otherwise()),
+        }
+    }
+}
+
+/// All texts that values come from: the file, and one for each option.
+pub(crate) struct Sources(Vec<(String, String)>);
+
+impl Sources {
+    /// Only the file.
+    pub(crate) fn new(name: &str, text: &str) -> Sources {
+        Sources(vec![(name.to_owned(), text.to_owned())])
+    }
+    /// Adds an option's text and returns its number.
+    pub(crate) fn add(&mut self, name: &str, text: &str) -> u32 {
+        self.0.push((name.to_owned(), text.to_owned()));
+        self.0.len() as u32 - 1
+    }
+    /// The error for callers.
+    pub(crate) fn error(&self, fault: Fault) -> Error {
+        let Fault { place, message, hint } = fault;
+        let excerpt = match place {
+            Place::Excerpt(excerpt) => *excerpt,
+            Place::At(at) => {
+                let (name, text) = &self.0[at.source as usize];
+                Excerpt::of(name, text, at.start as usize..at.end as usize)
+            }
+        };
+        Error(Box::new(Inner { excerpt, message, hint }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, range: std::ops::Range<usize>) -> Error {
+        Sources::new("a.toml", text).error(Fault::new(At::new(0, range), "no").hint("write yes"))
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_mistake() {
+        let error = shown("x = 1\nname = \"wrong\"\n", 13..20);
+        assert_eq!((error.line(), error.column()), (2, 8));
+        let expected = "error: no\n --> a.toml:2:8\n  |\n2 | name = \"wrong\"\n  |        ^^^^^^^\n  = write yes";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn any_range_has_a_place() {
+        for text in ["", "\n", "a\r\nb", "µµ\n\u{1F600}x", "\t\u{7}"] {
+            for start in 0..=text.len() + 1 {
+                for end in start..=text.len() + 2 {
+                    let error = shown(text, start..end);
+                    assert!(error.line() >= 1 && error.column() >= 1);
+                    assert!(error.to_string().lines().count() >= 5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_caret() {
+        let text = format!("{}!{}", "a".repeat(5000), "b".repeat(5000));
+        let printed = shown(&text, 5000..5001).to_string();
+        let lines: Vec<&str> = printed.lines().collect();
+        assert!(lines[3].len() < 140);
+        assert_eq!(lines[3].chars().nth(lines[4].find('^').unwrap()), Some('!'));
+    }
+}

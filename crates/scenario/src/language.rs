@@ -1,0 +1,143 @@
+//! The structure of a scenario: which sections there are, and which tables declare their keys.
+//!
+//! The reader, the JSON schema and the catalogue all go by this file.
+
+use sim::{network, run, topology, traffic};
+use transport::list::{self as transports, TRANSPORTS};
+use units::{Default, Key, Kind, Range};
+
+/// The sections of a file.
+pub(crate) const SECTIONS: &[&str] = &["parameters", "run", "network", "transport", "defaults", "traffic"];
+
+/// Keys outside of all sections.
+pub(crate) const ROOT_KEYS: &[Key] = &[Key {
+    name: "title",
+    kind: Kind::Text,
+    default: Default::Is("untitled"),
+    range: Range::ANY,
+    help: "for reports and pictures",
+    source: "",
+}];
+
+/// Something that is chosen by name and brings its own keys.
+pub(crate) struct Variant {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) source: &'static str,
+    /// All keys that stand beside the name, those that all variants share first.
+    pub(crate) keys: Vec<&'static Key>,
+    /// Its own keys only.
+    pub(crate) own: Vec<&'static Key>,
+}
+
+/// A choice among variants.
+pub(crate) struct Family {
+    /// The key that names the variant: `topology`, `name`, `pattern`.
+    pub(crate) selector: &'static str,
+    /// What a variant is called: "topology", "transport", "pattern".
+    pub(crate) what: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) variants: Vec<Variant>,
+}
+
+impl Family {
+    /// The variant of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+    /// All names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.variants.iter().map(|variant| variant.name)
+    }
+    /// The variants that know a key.
+    pub(crate) fn owners<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Variant> {
+        self.variants.iter().filter(move |variant| variant.keys.iter().any(|known| known.name == key))
+    }
+    /// A key as the first variant that knows it declares it.
+    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
+        self.variants.iter().flat_map(|variant| variant.keys.iter()).find(|key| key.name == name).copied()
+    }
+    /// The names of all keys, each once.
+    pub(crate) fn key_names(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        for key in self.variants.iter().flat_map(|variant| variant.keys.iter()) {
+            if !names.contains(&key.name) {
+                names.push(key.name);
+            }
+        }
+        names
+    }
+}
+
+/// `[network]`
+pub(crate) fn topologies() -> Family {
+    let variants = topology::TOPOLOGIES.iter().map(|topology| Variant {
+        name: topology.name,
+        help: topology.help,
+        source: "",
+        keys: topology.keys.iter().chain(network::KEYS).collect(),
+        own: topology.keys.iter().collect(),
+    });
+    Family {
+        selector: "topology",
+        what: "topology",
+        help: "how hosts and switches are connected",
+        variants: variants.collect(),
+    }
+}
+
+/// `[transport]`
+pub(crate) fn transport_family() -> Family {
+    let variants = TRANSPORTS.iter().map(|transport| Variant {
+        name: transport.name,
+        help: transport.help,
+        source: transport.source,
+        keys: transport.keys().collect(),
+        own: transport.keys().collect(),
+    });
+    Family {
+        selector: "name",
+        what: "transport",
+        help: "the transport that messages use",
+        variants: variants.collect(),
+    }
+}
+
+/// `[[traffic]]`
+pub(crate) fn patterns() -> Family {
+    let variants = traffic::PATTERNS.iter().map(|pattern| Variant {
+        name: pattern.name,
+        help: pattern.help,
+        source: "",
+        keys: traffic::KEYS.iter().chain(pattern.keys).collect(),
+        own: pattern.keys.iter().collect(),
+    });
+    Family {
+        selector: "pattern",
+        what: "pattern",
+        help: "when messages start, and between which hosts",
+        variants: variants.collect(),
+    }
+}
+
+/// The path of a key that was named without its section.
+pub(crate) fn path_of(key: &str) -> Option<String> {
+    if run::KEYS.iter().any(|known| known.name == key) {
+        return Some(format!("run.{key}"));
+    }
+    if key == "topology" || topologies().key(key).is_some() {
+        return Some(format!("network.{key}"));
+    }
+    if key == "transport" {
+        return Some("transport.name".into());
+    }
+    if transport_family().key(key).is_some() {
+        return Some(format!("transport.{key}"));
+    }
+    (key == "pattern" || patterns().key(key).is_some()).then(|| format!("traffic.NAME.{key}"))
+}
+
+/// The transport of that name.
+pub(crate) fn find_transport(name: &str) -> Option<&'static transports::Descriptor> {
+    transports::find(name)
+}

@@ -1,0 +1,194 @@
+//! Options that change a scenario before it is read: `--set`, `--seed`.
+
+use crate::document::{self, Data, Entry, Node, Table};
+use crate::error::{At, Checked, Fault, Sources};
+use crate::language::SECTIONS;
+use crate::suggest;
+use crate::values::clip;
+
+/// Applies one `--set path=value`.
+pub(crate) fn set(root: &mut Table, option: &str, sources: &mut Sources) -> Checked<()> {
+    let source = sources.add("--set", option);
+    let at = |range: std::ops::Range<usize>| At::new(source, range);
+    let Some(equals) = option.find('=') else {
+        let fault = Fault::new(at(0..option.len()), "`--set` needs path=value");
+        return Err(fault.hint("for example run.seed=7, network.buffer=\"50 KB\" or a parameter, fan_in=20"));
+    };
+    let value = value(option, equals + 1, source)?;
+    let path = option[..equals].trim_end();
+    if path.trim().is_empty() {
+        return Err(Fault::new(at(0..equals + 1), "the path before `=` is missing"));
+    }
+    let segments = segments(path, source);
+    if let Some(empty) = segments.iter().find(|segment| segment.name.is_empty()) {
+        return Err(Fault::new(empty.at, "a word is missing in this path"));
+    }
+    match segments.as_slice() {
+        [] => Err(Fault::new(at(0..equals), "the path before `=` is missing")),
+        [one] => name(root, one, value),
+        [section, rest @ ..] if section.name == "traffic" => class(root, section, rest, path, value, source),
+        [section, rest @ ..] if SECTIONS.contains(&section.name) => descend(root, section, rest, value),
+        [section, ..] => {
+            let fault = Fault::new(section.at, format!("there is no section `{}`", clip(section.name)));
+            Err(fault.did_you_mean(suggest::nearest(section.name, SECTIONS.iter().copied()), || {
+                format!("the sections are {}", suggest::list(SECTIONS.iter().copied()))
+            }))
+        }
+    }
+}
+
+/// Applies `--seed`.
+pub(crate) fn seed(root: &mut Table, seed: u64, sources: &mut Sources) -> Checked<()> {
+    let text = seed.to_string();
+    let at = At::new(sources.add("--seed", &text), 0..text.len());
+    let section = Segment { name: "run", at };
+    let node = Node::new(Data::Integer(i128::from(seed)), at);
+    descend(root, &section, &[Segment { name: "seed", at }], node)
+}
+
+/// One word of a path.
+#[derive(Clone, Copy)]
+struct Segment<'a> {
+    name: &'a str,
+    at: At,
+}
+
+fn segments(path: &str, source: u32) -> Vec<Segment<'_>> {
+    let mut start = 0;
+    let split = path.split('.').map(|part| {
+        let name = part.trim();
+        let lead = part.len() - part.trim_start().len();
+        let at = At::new(source, start + lead..start + lead + name.len().max(1));
+        start += part.len() + 1;
+        Segment { name, at }
+    });
+    split.collect()
+}
+
+/// A TOML value, or a text without its quotes.
+fn value(option: &str, start: usize, source: u32) -> Checked<Node> {
+    let text = &option[start..];
+    let trimmed = text.trim();
+    let start = start + (text.len() - text.trim_start().len());
+    if trimmed.is_empty() {
+        return Err(Fault::new(At::new(source, option.len()..option.len()), "the value behind `=` is missing"));
+    }
+    match document::parse_value(trimmed, source, start) {
+        Ok(node) if !matches!(node.data, Data::Date) => Ok(node),
+        Err(fault) if trimmed.starts_with(['"', '\'', '[', '{']) => Err(fault),
+        _ => Ok(Node::bare(trimmed, At::new(source, start..start + trimmed.len()))),
+    }
+}
+
+/// `name=value`: a parameter.
+fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
+    let parameters = match root.find_mut("parameters").map(|entry| &mut entry.node.data) {
+        Some(Data::Table(table)) => Some(table),
+        _ => None,
+    };
+    let mut names = Vec::new();
+    if let Some(parameters) = parameters {
+        if let Some(entry) = parameters.find_mut(segment.name) {
+            entry.node = value;
+            return Ok(());
+        }
+        names = parameters.entries.iter().map(|entry| entry.key.clone()).collect();
+    }
+    if segment.name == "title" {
+        root.set(Entry { key: "title".into(), key_at: segment.at, node: value });
+        return Ok(());
+    }
+    let fault = Fault::new(segment.at, format!("there is no parameter `{}` in [parameters]", clip(segment.name)));
+    if let Some(path) = crate::language::path_of(segment.name) {
+        return Err(fault.hint(format!("did you mean `{path}`?")));
+    }
+    Err(fault.did_you_mean(suggest::nearest(segment.name, names.iter().map(String::as_str)), || {
+        match names.is_empty() {
+            true => "this scenario has no parameters; a key is set as section.key=value".into(),
+            false => format!("the parameters are {}", suggest::list(names.iter().map(String::as_str))),
+        }
+    }))
+}
+
+/// `traffic.NAME.key=value`: one class.
+fn class(root: &mut Table, section: &Segment, rest: &[Segment], path: &str, value: Node, source: u32) -> Checked<()> {
+    let classes = match root.find_mut("traffic").map(|entry| &mut entry.node.data) {
+        Some(Data::Array(items)) => items.as_mut_slice(),
+        _ => &mut [],
+    };
+    let names: Vec<String> = classes.iter().map(|item| class_name(item).unwrap_or_default().to_owned()).collect();
+    // A class's name may hold dots, so the longest that fits is taken.
+    let after = path.split_once('.').map_or("", |(_, after)| after).trim_start();
+    let fits = |name: &&String| {
+        !name.is_empty() && after.strip_prefix(name.as_str()).is_some_and(|more| more.starts_with('.'))
+    };
+    let Some(name) = names.iter().filter(fits).max_by_key(|name| name.len()) else {
+        let asked = rest[0];
+        if rest.len() == 1 && names.iter().any(|name| name == asked.name) {
+            let fault = Fault::new(asked.at, format!("a key of class `{}` is missing", asked.name));
+            return Err(fault.hint(format!("for example traffic.{}.size=\"14 KB\"", asked.name)));
+        }
+        let fault = Fault::new(asked.at, format!("there is no traffic class `{}`", clip(asked.name)));
+        return Err(fault.did_you_mean(suggest::nearest(asked.name, names.iter().map(String::as_str)), || {
+            format!("the classes are {}", suggest::list(names.iter().map(String::as_str)))
+        }));
+    };
+    let dots = name.matches('.').count() + 1;
+    let Some(item) = classes.iter_mut().find(|item| class_name(item) == Some(name)) else { return Ok(()) };
+    let Data::Table(table) = &mut item.data else { return Ok(()) };
+    let whole = Segment { name: "traffic", at: At::new(source, section.at.start()..path.len()) };
+    within(table, &whole, &rest[dots..], value)
+}
+
+fn class_name(node: &Node) -> Option<&str> {
+    let Data::Table(table) = &node.data else { return None };
+    table.find("name")?.node.text()
+}
+
+/// `section.key=value`.
+fn descend(root: &mut Table, section: &Segment, rest: &[Segment], value: Node) -> Checked<()> {
+    if root.find(section.name).is_none() {
+        let node = Node::new(Data::Table(Table::empty(section.at)), section.at);
+        root.set(Entry { key: section.name.to_owned(), key_at: section.at, node });
+    }
+    let entry = root.find_mut(section.name).expect("it was just made");
+    named_transport(entry);
+    match &mut entry.node.data {
+        Data::Table(table) => within(table, section, rest, value),
+        _ => Err(Fault::new(section.at, format!("`{}` has no keys that could be set", section.name))),
+    }
+}
+
+/// Sets a key of a table, or of the tables inside.
+fn within(table: &mut Table, parent: &Segment, rest: &[Segment], value: Node) -> Checked<()> {
+    match rest {
+        [] => Err(Fault::new(parent.at, format!("a key of `{}` is missing behind it", parent.name))),
+        [last] => {
+            table.set(Entry { key: last.name.to_owned(), key_at: last.at, node: value });
+            Ok(())
+        }
+        [next, rest @ ..] => {
+            if table.find(next.name).is_none() {
+                let node = Node::new(Data::Table(Table::empty(next.at)), next.at);
+                table.set(Entry { key: next.name.to_owned(), key_at: next.at, node });
+            }
+            let entry = table.find_mut(next.name).expect("it was just made");
+            named_transport(entry);
+            match &mut entry.node.data {
+                Data::Table(inner) => within(inner, next, rest, value),
+                _ => Err(Fault::new(next.at, format!("`{}` is a single value here, it has no keys", clip(next.name)))),
+            }
+        }
+    }
+}
+
+/// `transport = "dctcp"` as the table that it is short for.
+pub(crate) fn named_transport(entry: &mut Entry) {
+    if entry.key == "transport" && entry.node.text().is_some() {
+        let at = entry.node.at;
+        let mut table = Table::empty(at);
+        let node = std::mem::replace(&mut entry.node, Node::new(Data::Table(Table::empty(at)), at));
+        table.set(Entry { key: "name".into(), key_at: entry.key_at, node });
+        entry.node.data = Data::Table(table);
+    }
+}

@@ -1,0 +1,245 @@
+//! The JSON Schema of the language, for editors.
+
+use serde_json::{Map, Value as Json, json};
+use sim::run;
+use sim::traffic::ENTRY_KEYS;
+use units::{Default, Key, Kind, Range};
+
+use crate::catalog::kind_name;
+use crate::distribution::BUILT_IN;
+use crate::language::{self, Family, ROOT_KEYS, Variant};
+use crate::values::example;
+
+/// The JSON Schema (draft 2020-12) of a scenario file.
+///
+/// It knows names, kinds, choices, plain numbers' ranges and which keys go together; whether an
+/// expression makes sense is for [`read`](crate::read) to say.
+pub fn schema() -> Json {
+    let topologies = language::topologies();
+    let transports = language::transport_family();
+    let patterns = language::patterns();
+    let mut properties = table(ROOT_KEYS.iter());
+    let parameter = json!({ "type": ["number", "string", "boolean"], "description": "a named value, used as $name" });
+    properties.insert(
+        "parameters".into(),
+        json!({
+            "type": "object",
+            "description": "named values: change one with --set name=value",
+            "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
+            "additionalProperties": parameter,
+        }),
+    );
+    properties.insert("run".into(), json!({ "$ref": "#/$defs/run" }));
+    properties.insert("network".into(), variants(&topologies, "what hosts are connected by"));
+    properties.insert("transport".into(), json!({ "$ref": "#/$defs/transport" }));
+    properties.insert(
+        "defaults".into(),
+        json!({
+            "type": "object",
+            "description": "what classes share",
+            "properties": { "traffic": { "$ref": "#/$defs/shared" } },
+            "additionalProperties": false,
+        }),
+    );
+    let classes = |of: &str| json!({ "type": "array", "minItems": 1, "description": "the traffic classes", "items": { "$ref": of } });
+    properties.insert("traffic".into(), classes("#/$defs/class_with_defaults"));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "duetime scenario",
+        "type": "object",
+        "properties": properties,
+        "required": ["run", "network", "traffic"],
+        "additionalProperties": false,
+        // Without [defaults.traffic] each class must be complete by itself.
+        "if": { "not": { "required": ["defaults"] } },
+        "then": { "properties": { "traffic": classes("#/$defs/class") } },
+        "$defs": {
+            "run": run_section(),
+            "transport": {
+                "description": transports.help,
+                "anyOf": [selector(&transports), variants(&transports, transports.help)],
+            },
+            "class": class(&patterns, true),
+            "class_with_defaults": class(&patterns, false),
+            "shared": shared(&patterns),
+            "flow": object(ENTRY_KEYS.iter(), true),
+            "parameter": { "type": "string", "pattern": "^\\s*\\$[A-Za-z_][A-Za-z0-9_]*\\s*$" },
+        },
+    })
+}
+
+fn run_section() -> Json {
+    let mut section = object(run::KEYS.iter(), true);
+    let mut trace = object(run::TRACE_KEYS.iter(), true);
+    trace["description"] = json!("what to sample over time");
+    section["properties"]["trace"] = trace;
+    section
+}
+
+/// A table of fixed keys.
+fn object<'a>(keys: impl Iterator<Item = &'a Key> + Clone, complete: bool) -> Json {
+    let required: Vec<&str> = match complete {
+        true => keys.clone().filter(|key| key.default == Default::Required).map(|key| key.name).collect(),
+        false => Vec::new(),
+    };
+    json!({ "type": "object", "properties": table(keys), "required": required, "additionalProperties": false })
+}
+
+fn table<'a>(keys: impl Iterator<Item = &'a Key>) -> Map<String, Json> {
+    keys.map(|key| (key.name.to_owned(), property(key))).collect()
+}
+
+/// The key that names a variant.
+fn selector(family: &Family) -> Json {
+    let described: Vec<Json> =
+        family.variants.iter().map(|variant| json!({ "const": variant.name, "description": variant.help })).collect();
+    json!({ "description": family.help, "oneOf": described })
+}
+
+/// One of the tables of a family, told apart by the selector.
+fn variants(family: &Family, description: &str) -> Json {
+    let names: Vec<&str> = family.names().collect();
+    let branches: Vec<Json> = family
+        .variants
+        .iter()
+        .map(|variant| {
+            let mut branch = with_selector(family, variant, object(variant.keys.iter().copied(), true));
+            branch["title"] = json!(format!("{} {}", family.what, variant.name));
+            branch
+        })
+        .collect();
+    json!({
+        "type": "object",
+        "description": description,
+        "properties": { family.selector: { "enum": names } },
+        "required": [family.selector],
+        "oneOf": branches,
+    })
+}
+
+fn with_selector(family: &Family, variant: &Variant, mut object: Json) -> Json {
+    object["properties"][family.selector] = json!({ "const": variant.name, "description": variant.help });
+    if let Some(required) = object["required"].as_array_mut() {
+        required.push(json!(family.selector));
+    }
+    object
+}
+
+/// A traffic class: complete, or with the rest in `[defaults.traffic]`.
+fn class(family: &Family, complete: bool) -> Json {
+    let own_transport = json!({ "$ref": "#/$defs/transport" });
+    let mut branches: Vec<Json> = Vec::new();
+    for variant in &family.variants {
+        let mut branch = with_selector(family, variant, object(variant.keys.iter().copied(), complete));
+        branch["properties"]["transport"] = own_transport.clone();
+        branch["title"] = json!(format!("pattern {}", variant.name));
+        branches.push(branch);
+    }
+    if !complete {
+        let mut branch = shared(family);
+        branch["properties"]["name"] = property(family.key("name").expect("every class has a name"));
+        branch["properties"]["pattern"] = json!(false);
+        branches.push(branch);
+    }
+    json!({ "type": "object", "required": ["name"], "oneOf": branches })
+}
+
+/// What `[defaults.traffic]` may hold: every key of every pattern.
+fn shared(family: &Family) -> Json {
+    let mut properties = Map::new();
+    for name in family.key_names().into_iter().filter(|name| *name != "name") {
+        let mut forms: Vec<Json> = Vec::new();
+        for key in family.variants.iter().flat_map(|variant| &variant.keys).filter(|key| key.name == name) {
+            let form = property(key);
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
+        let form = if forms.len() == 1 { forms.remove(0) } else { json!({ "anyOf": forms }) };
+        properties.insert(name.to_owned(), form);
+    }
+    properties.insert(family.selector.into(), selector(family));
+    properties.insert("transport".into(), json!({ "$ref": "#/$defs/transport" }));
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// What may stand at a key.
+fn property(key: &Key) -> Json {
+    let mut schema = form(key);
+    let source = if key.source.is_empty() { String::new() } else { format!(" [{}]", key.source) };
+    schema["description"] = json!(format!("{}: {}{source}", kind_name(&key.kind), key.help));
+    if let Default::Is(text) = key.default {
+        schema["default"] = match key.kind {
+            Kind::Bool => json!(text == "true"),
+            Kind::Count | Kind::Number => {
+                text.parse::<f64>().map_or(json!(text), |x| if x.fract() == 0.0 { json!(x as i64) } else { json!(x) })
+            }
+            _ => json!(text),
+        };
+    }
+    let example = example(&key.kind);
+    if let Ok(example) = serde_json::from_str::<Json>(&example) {
+        if !matches!(key.kind, Kind::Bool | Kind::Choice(_) | Kind::Choices(_) | Kind::Count | Kind::Number) {
+            schema["examples"] = json!([example]);
+        }
+    }
+    schema
+}
+
+fn form(key: &Key) -> Json {
+    let parameter = json!({ "$ref": "#/$defs/parameter" });
+    // A quantity has a number or a parameter in it; a distribution may also be a file's name.
+    let quantity = json!({ "type": "string", "pattern": "[0-9$]" });
+    let quantity_or_zero = json!({ "anyOf": [quantity.clone(), { "const": 0 }] });
+    let amount = json!({ "type": "string", "pattern": "[0-9$]" });
+    match key.kind {
+        Kind::Bool => json!({ "anyOf": [{ "type": "boolean" }, parameter] }),
+        Kind::Count => json!({ "anyOf": [number("integer", key.range), quantity] }),
+        Kind::Number => json!({ "anyOf": [number("number", key.range), quantity] }),
+        Kind::Share => json!({ "anyOf": [number("number", key.range), quantity] }),
+        Kind::Time | Kind::Size | Kind::Rate | Kind::TimeFormula => quantity_or_zero,
+        Kind::Amount => amount,
+        Kind::Marks => json!({ "anyOf": [amount.clone(), {
+            "type": "object",
+            "properties": { "host": amount.clone(), "uplink": amount },
+            "additionalProperties": false,
+        }] }),
+        Kind::Choice(words) => json!({ "anyOf": [{ "enum": words }, parameter] }),
+        Kind::Choices(words) => {
+            json!({ "anyOf": [{ "type": "array", "items": { "enum": words }, "minItems": 1, "uniqueItems": true }, { "enum": words }] })
+        }
+        Kind::Text => json!({ "type": "string", "minLength": 1, "maxLength": 500 }),
+        Kind::FlowFile => json!({ "type": "string", "minLength": 1 }),
+        Kind::TimeDistribution => json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "const": 0 }] }),
+        Kind::SizeDistribution => {
+            let built_in: Vec<String> = BUILT_IN.iter().map(|known| format!("cdf({})", known.name)).collect();
+            json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "enum": built_in }] })
+        }
+        Kind::Deadline => json!({ "anyOf": [{ "type": "string", "minLength": 1 }, {
+            "type": "object",
+            "properties": { "base": { "type": "string", "minLength": 1 }, "vary": { "type": "string", "minLength": 1 } },
+            "required": ["base"],
+            "additionalProperties": false,
+        }] }),
+        Kind::Hosts => {
+            let one =
+                json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "[0-9$]" }] });
+            json!({ "anyOf": [one.clone(), { "type": "array", "items": one, "minItems": 1 }] })
+        }
+        Kind::Flows => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/flow" } }),
+    }
+}
+
+fn number(of: &str, range: Range) -> Json {
+    let mut schema = json!({ "type": of });
+    if range.min > f64::NEG_INFINITY {
+        let bound = if range.above_min { "exclusiveMinimum" } else { "minimum" };
+        schema[bound] = json!(range.min);
+    } else if of == "integer" {
+        schema["minimum"] = json!(0);
+    }
+    if range.max < f64::INFINITY {
+        schema["maximum"] = json!(range.max);
+    }
+    schema
+}

@@ -1,0 +1,160 @@
+//! The nearest valid word.
+
+/// What people write, and what they may have meant.
+const SYNONYMS: &[(&str, &[&str])] = &[
+    ("aimd", &["tcp"]),
+    ("alpha", &["initial_alpha", "dynamic_alpha"]),
+    ("amount", &["size"]),
+    ("arrivals", &["every"]),
+    ("bandwidth", &["rate"]),
+    ("beta", &["nl"]),
+    ("burst", &["fan-in"]),
+    ("bytes", &["size"]),
+    ("capacity", &["rate", "buffer"]),
+    ("cap", &["d_cap"]),
+    ("cca", &["transport", "name"]),
+    ("congestion_control", &["transport", "name"]),
+    ("dst", &["to"]),
+    ("dest", &["to"]),
+    ("destination", &["to"]),
+    ("due", &["deadline"]),
+    ("ecn_threshold", &["mark"]),
+    ("ecn_k", &["mark"]),
+    ("fan_in", &["leaves"]),
+    ("fanin", &["fan-in", "leaves"]),
+    ("gain", &["g"]),
+    ("incast", &["fan-in"]),
+    ("initcwnd", &["initial_window"]),
+    ("init_cwnd", &["initial_window"]),
+    ("interval", &["every"]),
+    ("k", &["mark"]),
+    ("latency", &["delay"]),
+    ("length", &["size", "duration"]),
+    ("marking_threshold", &["mark"]),
+    ("messages", &["count"]),
+    ("min_rto", &["rto_min"]),
+    ("mtu", &["mss"]),
+    ("newreno", &["tcp"]),
+    ("nodes", &["hosts"]),
+    ("packet_size", &["mss"]),
+    ("period", &["every"]),
+    ("protocol", &["transport"]),
+    ("queue", &["buffer"]),
+    ("queue_limit", &["buffer"]),
+    ("receiver", &["to"]),
+    ("receivers", &["to"]),
+    ("red", &["mark"]),
+    ("reno", &["tcp"]),
+    ("rtt", &["delay"]),
+    ("sender", &["from"]),
+    ("senders", &["from"]),
+    ("servers", &["hosts"]),
+    ("source", &["from"]),
+    ("speed", &["rate"]),
+    ("src", &["from"]),
+    ("stop", &["duration"]),
+    ("threshold", &["mark"]),
+    ("time", &["duration"]),
+    ("tor", &["racks"]),
+    ("clos", &["leaf-spine", "fat-tree"]),
+    ("spine-leaf", &["leaf-spine"]),
+    ("dumbbell", &["star"]),
+    ("type", &["pattern", "topology"]),
+    ("kind", &["pattern", "topology"]),
+    ("warmup", &["warm_up"]),
+    ("workers", &["leaves"]),
+    ("sim", &["run"]),
+    ("simulation", &["run"]),
+    ("net", &["network"]),
+    ("flow", &["traffic", "flows"]),
+    ("class", &["traffic"]),
+    ("params", &["parameters"]),
+    ("variables", &["parameters"]),
+];
+
+/// The valid word that was most likely meant, none when nothing is near.
+pub(crate) fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let valid: Vec<&str> = valid.into_iter().collect();
+    let folded = fold(word);
+    if folded.is_empty() || folded.len() > 60 {
+        return None;
+    }
+    if let Some(same) = valid.iter().find(|candidate| fold(candidate) == folded) {
+        return Some(same);
+    }
+    let meant = SYNONYMS.iter().filter(|(synonym, _)| fold(synonym) == folded).flat_map(|(_, words)| words.iter());
+    for word in meant {
+        if let Some(found) = valid.iter().find(|candidate| *candidate == word) {
+            return Some(found);
+        }
+    }
+    let limit = (folded.chars().count() / 3).max(1);
+    let near = valid.iter().map(|candidate| (distance(&folded, &fold(candidate)), *candidate));
+    // A one-letter word is near to every other: only words that share something count.
+    let near = near.filter(|(d, candidate)| *d <= limit && *d < candidate.chars().count().max(2));
+    near.min_by_key(|(d, _)| *d).map(|(_, candidate)| candidate)
+}
+
+/// "`a`, `b` and `c`".
+pub(crate) fn list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    match words.as_slice() {
+        [] => "nothing".into(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn fold(word: &str) -> String {
+    word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+/// Edits between two words: insertions, deletions, replacements and swaps of neighbours.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            if i == 0 || j == 0 {
+                rows[i][j] = i + j;
+                continue;
+            }
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            rows[i][j] = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                rows[i][j] = rows[i][j].min(rows[i - 2][j - 2] + 1);
+            }
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_mistakes_are_recognised() {
+        let keys = ["rate", "delay", "buffer", "sharing", "mark", "hosts"];
+        assert_eq!(nearest("bufer", keys), Some("buffer"));
+        assert_eq!(nearest("hsots", keys), Some("hosts"));
+        assert_eq!(nearest("Rate", keys), Some("rate"));
+        assert_eq!(nearest("bandwidth", keys), Some("rate"));
+        assert_eq!(nearest("ecn_threshold", keys), Some("mark"));
+        assert_eq!(nearest("latency", keys), Some("delay"));
+        assert_eq!(nearest("zzz", keys), None);
+        assert_eq!(nearest("", keys), None);
+    }
+
+    #[test]
+    fn dashes_and_underscores_are_the_same() {
+        assert_eq!(nearest("leaf_spine", ["star", "leaf-spine"]), Some("leaf-spine"));
+        assert_eq!(nearest("warmup", ["warm_up", "duration"]), Some("warm_up"));
+    }
+
+    #[test]
+    fn lists_read_like_a_sentence() {
+        assert_eq!(list(["a"]), "`a`");
+        assert_eq!(list(["a", "b", "c"]), "`a`, `b` and `c`");
+    }
+}

@@ -1,0 +1,486 @@
+//! From written values to checked ones: each kind of key is read here, in one place.
+
+use std::path::Path;
+
+use serde_json::{Map, Value as Json, json};
+use sim::traffic::ENTRY_KEYS;
+use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Range, Rate, Time, Value, Values, Vary};
+
+use crate::document::{Data, Entry, Node, Table};
+use crate::error::{At, Checked, Fault};
+use crate::quantity::{self, Dimension, Measure, Parameters, Term};
+use crate::{distribution, files, hosts, suggest};
+
+/// What values may refer to.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) parameters: &'a Parameters,
+    /// Where relative paths start.
+    pub(crate) folder: Option<&'a Path>,
+    /// The number of hosts, once the network is known.
+    pub(crate) hosts: Option<u32>,
+}
+
+impl Context<'_> {
+    /// Whether that host exists.
+    pub(crate) fn check_host(&self, host: u64) -> Result<u32, String> {
+        match self.hosts {
+            Some(hosts) if host >= u64::from(hosts) => {
+                Err(format!("host {host} does not exist; the network has hosts 0 to {}", hosts.saturating_sub(1)))
+            }
+            _ => u32::try_from(host).map_err(|_| format!("host {host} does not exist")),
+        }
+    }
+}
+
+/// Checked values, and the same as they are written.
+#[derive(Default)]
+pub(crate) struct Read {
+    pub(crate) values: Values,
+    pub(crate) written: Map<String, Json>,
+}
+
+/// Reads a table. `title` is how messages call it ("[network]"); the entries of `apart` are read
+/// elsewhere; `unknown` makes the message for a key that is not declared.
+pub(crate) fn read_table(
+    table: &Table,
+    title: &str,
+    keys: &[&'static Key],
+    apart: &[&str],
+    context: &Context,
+    unknown: impl Fn(&Entry) -> Fault,
+) -> Checked<Read> {
+    let entries = || table.entries.iter().filter(|entry| !apart.contains(&entry.key.as_str()));
+    if let Some(entry) = entries().find(|entry| keys.iter().all(|key| key.name != entry.key)) {
+        return Err(unknown(entry));
+    }
+    // In the order of the file, so that the first mistake is the one that is reported.
+    let mut found = Vec::new();
+    for entry in entries() {
+        let key = keys.iter().find(|key| key.name == entry.key).expect("unknown keys were refused");
+        found.push((key.name, value(key, &entry.node, context)?));
+    }
+    let mut read = Read::default();
+    for key in keys {
+        let (value, written) = match found.iter().position(|(name, _)| *name == key.name) {
+            Some(i) => found.swap_remove(i).1,
+            None => match key.default {
+                Default::Absent => continue,
+                Default::Is(text) => default(key, text, table.at, context)?,
+                Default::Required => return Err(missing(key, table, title)),
+            },
+        };
+        read.values.set(key.name, value);
+        read.written.insert(key.name.to_owned(), written);
+    }
+    Ok(read)
+}
+
+/// A key's default, which is written as in a file.
+fn default(key: &Key, text: &str, at: At, context: &Context) -> Checked<(Value, Json)> {
+    let data = match text.parse::<bool>() {
+        Ok(truth) if key.kind == Kind::Bool => Data::Bool(truth),
+        _ => Data::Text(text.to_owned()),
+    };
+    value(key, &Node::new(data, at), context)
+}
+
+fn missing(key: &Key, table: &Table, title: &str) -> Fault {
+    let has_deadline = table.find("deadline").is_some() && matches!(key.kind, Kind::SizeDistribution);
+    let message = match has_deadline {
+        true => format!("{title} has a deadline without a size: `{}` is missing", key.name),
+        false => format!("{title} lacks `{}`: {}", key.name, key.help),
+    };
+    Fault::new(table.at, message).hint(format!("write for example {} = {}", key.name, example(&key.kind)))
+}
+
+/// A value of that kind as it is written in a file.
+pub(crate) fn example(kind: &Kind) -> String {
+    match kind {
+        Kind::Bool => "true".into(),
+        Kind::Count => "10".into(),
+        Kind::Number => "0.5".into(),
+        Kind::Share => "\"30%\"".into(),
+        Kind::Time => "\"20 ms\"".into(),
+        Kind::Size => "\"14 KB\"".into(),
+        Kind::Rate => "\"10 Gbps\"".into(),
+        Kind::Amount | Kind::Marks => "\"65 packets\"".into(),
+        Kind::Choice(words) => format!("\"{}\"", words[0]),
+        Kind::Choices(words) => format!("[\"{}\"]", words[0]),
+        Kind::Text => "\"some-name\"".into(),
+        Kind::TimeFormula => "\"5 ms + index * 1 ms\"".into(),
+        Kind::TimeDistribution => "\"exponential(5 ms)\"".into(),
+        Kind::SizeDistribution => "\"uniform(2 KB, 50 KB)\"".into(),
+        Kind::Deadline => "{ base = \"20 ms\", vary = \"uniform(0, 50%)\" }".into(),
+        Kind::Hosts => "\"0..4\"".into(),
+        Kind::Flows => "[{ from = 0, to = 1, size = \"1 MB\" }]".into(),
+        Kind::FlowFile => "\"messages.csv\"".into(),
+    }
+}
+
+/// Reads one value.
+pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let node = context.parameters.resolve(node)?;
+    let in_range = |x: f64, unit: &str| check_range(key, x, unit, node.at);
+    Ok(match key.kind {
+        Kind::Bool => match node.data {
+            Data::Bool(truth) => (Value::Bool(truth), json!(truth)),
+            _ => return Err(wrong(key, node, "true or false")),
+        },
+        Kind::Count => {
+            let count = count(key, node, context)?;
+            in_range(count as f64, "")?;
+            (Value::Count(count), json!(count))
+        }
+        Kind::Number | Kind::Share => {
+            let term = quantity::evaluate_node(node, context.parameters, false)?;
+            let number = match term.constant() {
+                Some(x) if term.dimension == Dimension::NONE && (!term.percent || key.kind == Kind::Share) => x,
+                _ if key.kind == Kind::Share => return Err(wrong(key, node, "a share like \"30%\" or 0.3")),
+                _ => return Err(wrong(key, node, "a plain number")),
+            };
+            in_range(number, "")?;
+            (Value::Number(number), json!(number))
+        }
+        Kind::Time => {
+            let time = measured(Measure::Time, node, context)?;
+            in_range(time.round() / 1e12, " s")?;
+            (Value::Time(Time::from_ps_f64(time)), json!(Measure::Time.write(time.round())))
+        }
+        Kind::Size => {
+            let size = measured(Measure::Size, node, context)?.round();
+            in_range(size, " B")?;
+            (Value::Size(size as u64), json!(Measure::Size.write(size)))
+        }
+        Kind::Rate => {
+            let rate = measured(Measure::Rate, node, context)?;
+            in_range(rate, " bps")?;
+            (Value::Rate(Rate(rate as u64)), json!(Measure::Rate.write(rate)))
+        }
+        Kind::Amount => {
+            let amount = amount(key, node, context)?;
+            (Value::Amount(amount), json!(amount.to_string()))
+        }
+        Kind::Marks => marks(key, node, context)?,
+        Kind::Choice(words) => {
+            let word = choice(key, node, words)?;
+            (Value::Choice(word), json!(word))
+        }
+        Kind::Choices(words) => {
+            let chosen = choices(key, node, words, context)?;
+            let written = json!(chosen);
+            (Value::Choices(chosen), written)
+        }
+        Kind::Text => {
+            let text = text(key, node)?;
+            (Value::Text(text.to_owned()), json!(text))
+        }
+        Kind::TimeFormula => {
+            let (formula, written) = formula(key, node, context)?;
+            (Value::Formula(formula), json!(written))
+        }
+        Kind::TimeDistribution => spread(key, node, &[Measure::Time], context)?,
+        Kind::SizeDistribution => spread(key, node, &[Measure::Size], context)?,
+        Kind::Deadline => {
+            let (deadline, written) = deadline(key, node, context)?;
+            (Value::Deadline(deadline), written)
+        }
+        Kind::Hosts => {
+            let hosts = hosts::read(node, context)?;
+            let written = hosts::write(&hosts);
+            (Value::Hosts(hosts), written)
+        }
+        Kind::Flows => flows(node, context)?,
+        Kind::FlowFile => {
+            let path = text(key, node)?;
+            let content = files::read(path, node.at, None, context)?;
+            (Value::Flows(files::flows(path, &content, context)?), json!(path))
+        }
+    })
+}
+
+fn wrong(key: &Key, node: &Node, wanted: &str) -> Fault {
+    node.fault(format!("`{}` must be {wanted}, not {}", key.name, node.what())).hint(format!(
+        "write for example {} = {}",
+        key.name,
+        example(&key.kind)
+    ))
+}
+
+fn check_range(key: &Key, value: f64, unit: &str, at: At) -> Checked<()> {
+    match key.range.contains(value) {
+        true => Ok(()),
+        false => Err(Fault::new(at, format!("`{}` must be {}{unit}, this is {value}{unit}", key.name, key.range))),
+    }
+}
+
+/// A time, size or rate in its base unit.
+fn measured(measure: Measure, node: &Node, context: &Context) -> Checked<f64> {
+    if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
+        return Err(node.fault(format!("{} is needed here, this is {}", measure.what(), node.what())));
+    }
+    let term = quantity::evaluate_node(node, context.parameters, false)?;
+    measure.value(&term, node.at)
+}
+
+fn count(key: &Key, node: &Node, context: &Context) -> Checked<u64> {
+    if let Data::Integer(x) = node.data {
+        // Not by way of a float: a seed may use all 64 bits.
+        return u64::try_from(x).map_err(|_| {
+            let limit = if x < 0 { "cannot be negative" } else { "is too large" };
+            node.fault(format!("`{}` {limit}", key.name))
+        });
+    }
+    if !matches!(node.data, Data::Float(_) | Data::Text(_)) {
+        return Err(wrong(key, node, "a whole number"));
+    }
+    if let Some(Ok(x)) = node.text().map(str::parse::<u64>) {
+        return Ok(x);
+    }
+    let term = quantity::evaluate_node(node, context.parameters, false)?;
+    whole(&term).map_err(|why| node.fault(format!("`{}` must be a whole number: {why}", key.name)))
+}
+
+/// A whole number from a term, or why not.
+pub(crate) fn whole(term: &Term) -> Result<u64, String> {
+    let limit = 2f64.powi(53);
+    match term.constant() {
+        None => Err("this depends on `index` or `parent`".into()),
+        Some(_) if term.dimension != Dimension::NONE => Err(format!("this is {}", term.dimension.what())),
+        Some(_) if term.percent => Err("this is a percentage".into()),
+        Some(x) if x.fract() != 0.0 => Err(format!("this is {x}")),
+        Some(x) if (0.0..=limit).contains(&x) => Ok(x as u64),
+        Some(x) => Err(format!("{x} is {}", if x < 0.0 { "negative" } else { "too large" })),
+    }
+}
+
+fn amount(key: &Key, node: &Node, context: &Context) -> Checked<Amount> {
+    if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
+        return Err(wrong(key, node, "packets or bytes"));
+    }
+    let term = quantity::evaluate_node(node, context.parameters, false)?;
+    if term.dimension != Dimension::PACKETS {
+        if term.dimension != Dimension::SIZE {
+            let found = if term.dimension == Dimension::NONE {
+                "has no unit".into()
+            } else {
+                format!("is {}", term.dimension.what())
+            };
+            let fault = node.fault(format!("`{}` is counted in packets or bytes, this {found}", key.name));
+            return Err(fault.hint("write it like \"65 packets\" or \"94900 B\""));
+        }
+        let bytes = Measure::Size.value(&term, node.at)?.round();
+        check_range(key, bytes, " B", node.at)?;
+        return Ok(Amount::Bytes(bytes as u64));
+    }
+    let plain = Term { dimension: Dimension::NONE, ..term };
+    let packets = whole(&plain).map_err(|why| node.fault(format!("packets are whole: {why}")))?;
+    if packets > 1_000_000_000_000 {
+        return Err(node.fault("this is too large: at most 10^12 packets"));
+    }
+    check_range(key, packets as f64, " packets", node.at)?;
+    Ok(Amount::Packets(packets))
+}
+
+fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let Data::Table(table) = &node.data else {
+        let amount = amount(key, node, context)?;
+        return Ok((Value::Marks(Marks { host: Some(amount), uplink: Some(amount) }), json!(amount.to_string())));
+    };
+    let part = |name, help| Key { name, kind: Kind::Amount, default: Default::Absent, help, ..*key };
+    static PARTS: [&str; 2] = ["host", "uplink"];
+    only(table, "`mark`", &PARTS)?;
+    let mut found = [None, None];
+    let mut written = Map::new();
+    for (slot, name) in found.iter_mut().zip(PARTS) {
+        let Some(entry) = table.find(name) else { continue };
+        let amount = amount(&part(name, ""), context.parameters.resolve(&entry.node)?, context)?;
+        written.insert(name.into(), json!(amount.to_string()));
+        *slot = Some(amount);
+    }
+    Ok((Value::Marks(Marks { host: found[0], uplink: found[1] }), Json::Object(written)))
+}
+
+/// Refuses keys that are not among `words`.
+pub(crate) fn only(table: &Table, title: &str, words: &[&str]) -> Checked<()> {
+    match table.entries.iter().find(|entry| !words.contains(&entry.key.as_str())) {
+        None => Ok(()),
+        Some(entry) => {
+            let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", entry.key));
+            let near = suggest::nearest(&entry.key, words.iter().copied());
+            Err(fault.did_you_mean(near, || format!("its keys are {}", suggest::list(words.iter().copied()))))
+        }
+    }
+}
+
+fn choice(key: &Key, node: &Node, words: &'static [&'static str]) -> Checked<&'static str> {
+    let Some(text) = node.text() else {
+        return Err(wrong(key, node, &format!("one of {}", suggest::list(words.iter().copied()))));
+    };
+    words.iter().find(|word| **word == text).copied().ok_or_else(|| {
+        let fault = node.fault(format!("`{}` cannot be `{}`", key.name, clip(text)));
+        let all = format!("expected {}", suggest::list(words.iter().copied()).replace(" and ", " or "));
+        match suggest::nearest(text, words.iter().copied()) {
+            Some(near) => fault.hint(format!("did you mean `{near}`? ({all})")),
+            None => fault.hint(all),
+        }
+    })
+}
+
+/// A text that may be long, for a message.
+pub(crate) fn clip(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
+    if text.chars().count() > 60 { format!("{plain}…") } else { plain }
+}
+
+fn choices(key: &Key, node: &Node, words: &'static [&'static str], context: &Context) -> Checked<Vec<&'static str>> {
+    let items = match &node.data {
+        Data::Array(items) => items.as_slice(),
+        Data::Text(_) => std::slice::from_ref(node),
+        _ => return Err(wrong(key, node, "a list of words")),
+    };
+    if items.is_empty() {
+        return Err(node
+            .fault(format!("`{}` is an empty list", key.name))
+            .hint(format!("the words are {}", suggest::list(words.iter().copied()))));
+    }
+    let mut chosen = Vec::new();
+    for item in items {
+        let word = choice(key, context.parameters.resolve(item)?, words)?;
+        if chosen.contains(&word) {
+            return Err(item.fault(format!("`{word}` is there twice")));
+        }
+        chosen.push(word);
+    }
+    Ok(chosen)
+}
+
+/// A text of one line, neither empty nor endless.
+pub(crate) fn text<'a>(key: &Key, node: &'a Node) -> Checked<&'a str> {
+    let Some(text) = node.text() else { return Err(wrong(key, node, "a text")) };
+    if text.trim().is_empty() {
+        return Err(node.fault(format!("`{}` is empty", key.name)));
+    }
+    if text.chars().count() > 500 {
+        return Err(node.fault(format!("`{}` is longer than 500 characters", key.name)));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(node.fault(format!("`{}` holds line breaks or control characters", key.name)));
+    }
+    Ok(text)
+}
+
+fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, String)> {
+    if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
+        return Err(wrong(key, node, "a time"));
+    }
+    let term = quantity::evaluate_node(node, context.parameters, true)?;
+    if let Some(x) = term.constant() {
+        let time = Measure::Time.value(&term, node.at)?;
+        check_range(key, x / 1e12, " s", node.at)?;
+        return Ok((Formula::Constant(time), Measure::Time.write(time)));
+    }
+    if term.dimension != Dimension::TIME {
+        let fault = node.fault(format!("a time is needed here, this is {}", term.dimension.what()));
+        return Err(fault.hint("write it like \"5 ms + index * 1 ms\""));
+    }
+    Ok((term.formula, quantity::write_expression(node, context.parameters)?))
+}
+
+fn spread(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Checked<(Value, Json)> {
+    let found = distribution_of(key, node, measures, context)?;
+    Ok((Value::Distribution(found.distribution), json!(found.text)))
+}
+
+/// A distribution whose values lie in the key's range.
+fn distribution_of(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Checked<distribution::Found> {
+    if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
+        return Err(wrong(key, node, &format!("{} or a distribution", measures[0].what())));
+    }
+    let found = distribution::read(node, measures, measures.contains(&Measure::Share), context)?;
+    if let units::Distribution::Constant(x) = found.distribution {
+        let (scale, unit) = if found.measure == Measure::Time { (1e12, " s") } else { (1.0, " B") };
+        check_range(key, x / scale, unit, node.at)?;
+        if found.measure == Measure::Size && x < 0.5 {
+            return Err(node.fault("a message has at least 1 byte"));
+        }
+    }
+    Ok(found)
+}
+
+fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Json)> {
+    let Data::Table(table) = &node.data else {
+        let base = distribution_of(key, node, &[Measure::Time], context)?;
+        return Ok((Deadline { base: base.distribution, vary: None }, json!(base.text)));
+    };
+    only(table, "`deadline`", &["base", "vary"])?;
+    let Some(entry) = table.find("base") else {
+        let fault = Fault::new(table.at, "the deadline lacks its `base`");
+        return Err(fault.hint(format!("write for example {} = {}", key.name, example(&key.kind))));
+    };
+    let base_key = Key { name: "base", ..*key };
+    let base = distribution_of(&base_key, context.parameters.resolve(&entry.node)?, &[Measure::Time], context)?;
+    let mut written = Map::new();
+    written.insert("base".into(), json!(base.text));
+    let mut vary = None;
+    if let Some(entry) = table.find("vary") {
+        let vary_key = Key { name: "vary", range: Range::at_least(0.0), ..*key };
+        let node = context.parameters.resolve(&entry.node)?;
+        let found = distribution_of(&vary_key, node, &[Measure::Time, Measure::Share], context)?;
+        written.insert("vary".into(), json!(found.text));
+        vary = Some(match found.measure {
+            Measure::Share => Vary::Relative(found.distribution),
+            _ => Vary::Absolute(found.distribution),
+        });
+    }
+    Ok((Deadline { base: base.distribution, vary }, Json::Object(written)))
+}
+
+fn flows(node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let Data::Array(items) = &node.data else {
+        return Err(node
+            .fault(format!("`flows` must be a list of tables, not {}", node.what()))
+            .hint("flows = [{ from = 0, to = 1, size = \"1 MB\" }]"));
+    };
+    if items.is_empty() {
+        return Err(node.fault("`flows` is an empty list"));
+    }
+    let keys: Vec<&'static Key> = ENTRY_KEYS.iter().collect();
+    let (mut flows, mut written) = (Vec::new(), Vec::new());
+    for item in items {
+        let Data::Table(table) = &item.data else {
+            return Err(item
+                .fault(format!("an entry of `flows` is a table, not {}", item.what()))
+                .hint("{ from = 0, to = 1, size = \"1 MB\" }"));
+        };
+        let unknown = |entry: &Entry| {
+            let names = || ENTRY_KEYS.iter().map(|key| key.name);
+            let fault = Fault::new(entry.key_at, format!("unknown key `{}` in an entry of `flows`", clip(&entry.key)));
+            fault.did_you_mean(suggest::nearest(&entry.key, names()), || {
+                format!("its keys are {}", suggest::list(names()))
+            })
+        };
+        let read = read_table(table, "this entry of `flows`", &keys, &[], context, unknown)?;
+        let at = |key: &str| table.find(key).map_or(item.at, |entry| entry.node.at);
+        for (from, to) in hosts::pair(&read.values.hosts("from"), &read.values.hosts("to"))
+            .map_err(|why| Fault::new(at("to"), why))?
+        {
+            if flows.len() >= hosts::MOST * 16 {
+                return Err(item
+                    .fault("these are too many flows")
+                    .hint("put long lists of messages into a file: pattern `trace`"));
+            }
+            let start = read.values.formula("start").at(flows.len() as u64, 0);
+            let term = Term::of(start, Measure::Time);
+            flows.push(FlowSpec {
+                from,
+                to,
+                size: read.values.distribution("size"),
+                start: Time::from_ps_f64(Measure::Time.value(&term, at("start"))?),
+                deadline: read.values.deadline_if_set("deadline"),
+            });
+        }
+        written.push(Json::Object(read.written));
+    }
+    Ok((Value::Flows(flows), Json::Array(written)))
+}
