@@ -65,10 +65,11 @@ def test_a_bad_scenario_is_shown_with_its_place(
 
 
 def test_a_scenario_error_knows_its_place() -> None:
+    bad = SMALL.replace("hosts = 6", "hots = 6")
     with pytest.raises(dt.ScenarioError) as caught:
-        dt.run(SMALL.replace("hosts = 6", "hots = 6"))
+        dt.run(bad)
     error = caught.value
-    assert SMALL.splitlines()[error.line - 1] == "hots = 6"
+    assert bad.splitlines()[error.line - 1] == "hots = 6"
     assert error.column == 1
     assert error.message in str(error)
     assert "hosts" in f"{error.message} {error.hint}"
@@ -148,15 +149,13 @@ def test_init_writes_a_scenario_that_runs(duetime: Command, tmp_path: Path) -> N
     assert duetime("init").returncode == 0
     assert duetime("init", "mine").returncode == 0
     assert (tmp_path / "scenario.toml").read_text() == (tmp_path / "mine.toml").read_text()
-    done = duetime("run", "mine.toml", "--json", "--set", "run.duration=250 ms")
+    done = duetime("run", "mine.toml", "--json", "--set", "run.duration=450 ms")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["classes"]["queries"]["completed"] > 0
 
 
-@pytest.mark.parametrize("name", ["mine", "mine.toml", "no/such/folder", "zero\0"])
+@pytest.mark.parametrize("name", ["mine", "mine.toml", "no/such/folder"])
 def test_init_overwrites_nothing(tmp_path: Path, name: str) -> None:
-    if "\0" in name:
-        pytest.skip("no shell can give this")
     (tmp_path / "mine.toml").write_text("mine")
     done = subprocess.run(arguments("init", name), capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
@@ -186,13 +185,12 @@ def test_notes_go_to_standard_error(duetime: Command) -> None:
 
 
 def test_a_reader_who_has_enough_is_no_error() -> None:
-    run = subprocess.Popen(arguments("schema"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert run.stdout
-    assert run.stderr
-    run.stdout.close()
-    assert run.wait() in (0, 141)
-    assert run.stderr.read() == b""
-    run.stderr.close()
+    with subprocess.Popen(arguments("schema"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout
+        assert run.stderr
+        run.stdout.close()
+        assert run.wait() == 1
+        assert run.stderr.read() == b""
 
 
 def test_a_panic_becomes_one_line_that_asks_for_a_report(capfd: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ def test_the_table_shows_transports_side_by_side(duetime: Command, small: Path) 
     assert done.returncode == 0
     header = next(line for line in done.stdout.splitlines() if "class" in line)
     assert header.split() == ["class", "tcp", "d2tcp"]
-    for word in ("mean and 95 % interval over 2 seeds", "missed %", "queries", "web", "all", "drops"):
+    for word in ("mean ± 95 % interval over 2 seeds", "missed %", "queries", "web", "all", "drops"):
         assert word in done.stdout
 
 

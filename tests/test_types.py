@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ def test_types_hold(words: list[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_users_types_follow_from_the_arguments() -> None:
+def test_users_types_follow_from_the_arguments(tmp_path: Path) -> None:
     code = (
         "import duetime\n"
         "plain = duetime.compare('x.toml', ['tcp'])\n"
@@ -34,7 +35,10 @@ def test_users_types_follow_from_the_arguments() -> None:
         "reveal_type(several.runs)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "-c", code], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert 'dict[str, duetime.results.Result]"' in done.stdout
     assert 'dict[str, list[duetime.results.Result]]"' in done.stdout

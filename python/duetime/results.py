@@ -15,7 +15,7 @@ from duetime._core import version
 if TYPE_CHECKING:
     import polars as pl
 
-    from duetime._core import Column
+    from duetime._core import _Column as Column
 
 
 class Tables(Protocol):

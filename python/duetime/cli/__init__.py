@@ -16,7 +16,7 @@ from duetime.files import Refused
 from duetime.scenario import Unreadable
 
 #: Exit codes beside 0 and 1 (something failed on the way).
-BAD_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
+BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -64,7 +64,7 @@ def status(command: Callable[[], Any]) -> int:
     except BrokenPipeError:
         # Whoever read has enough; Python must not complain when it flushes at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+        return 1
     except OSError as error:
         return _fail(1, f"error: {error}")
     except InternalError as error:

@@ -40,7 +40,7 @@ def comparison(compared: Comparison[Any]) -> None:
     figures = _figures(list(runs.values()))
     title = str(first["title"])
     if compared.seeds is not None:
-        title += f": mean and 95 % interval over {len(first['seeds'])} seeds"
+        title += f": mean ± 95 % interval over {len(first['seeds'])} seeds"
     table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold")
     table.add_column("class", overflow="fold")
     table.add_column("")
@@ -71,10 +71,13 @@ def entries(known: list[dict[str, Any]]) -> None:
 def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any]]) -> None:
     """Print one transport, topology or pattern with its keys, and those that it shares with its kind."""
     console = _console()
-    console.print(Text.assemble((known["name"], "bold"), ": ", known["help"]))
+    console.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
     if known.get("source"):
         console.print(Text(f"Source: {known['source']}"))
-    for title, keys in ((None, known["keys"]), (section and f"and of every {section} section", shared)):
+    for title, keys in (
+        (None, known["keys"]),
+        (section and f"and those of every [{section}] section", shared),
+    ):
         if keys:
             if title:
                 console.print(Text(title))
@@ -100,7 +103,7 @@ def _range(key: dict[str, Any]) -> str | None:
     if key["choices"]:
         return ", ".join(key["choices"])
     if key["range"] is None or key["unit"] is None:
-        return key["range"]
+        return None if key["range"] is None else str(key["range"])
     return f"{key['range']} {key['unit']}"
 
 
@@ -152,11 +155,11 @@ def _written(value: Any, write: Callable[[float], str]) -> str:
     low, high = value["ci95"]
     if low is None:
         return write(value["mean"])
-    return f"{write(value['mean'])} [{write(low)}, {write(high)}]".replace("[", "\\[")
+    return f"{write(value['mean'])} ± {write((high - low) / 2)}"
 
 
 def _count(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
 def _plain(value: float) -> str:

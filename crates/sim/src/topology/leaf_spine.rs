@@ -52,6 +52,11 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     let (leaves, per_leaf) = (values.count("leaves") as u32, values.count("hosts_per_leaf") as u32);
     super::check_size("hosts_per_leaf", leaves, per_leaf)?;
     let (spines, delay) = (values.count("spines") as u32, values.time("delay"));
+    const MOST_LINKS: u32 = 1 << 19;
+    if leaves * spines > MOST_LINKS {
+        let message = format!("{} links between leaves and spines are too many: at most {MOST_LINKS}", leaves * spines);
+        return Err(Problem::new("spines", message));
+    }
     let mut graph = Graph::new(DESCRIPTOR.name, leaves * per_leaf);
     let first_spine = graph.hosts + leaves;
     for leaf in 0..leaves {

@@ -2,7 +2,7 @@
 
 use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
 
-use super::{Batch, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START};
+use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START};
 use crate::Problem;
 use crate::rng::Stream;
 use crate::topology::Graph;
@@ -64,7 +64,7 @@ const KEYS: &[Key] = &[
     COUNT,
 ];
 
-fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+fn build(values: &Values, context: &Context) -> Built {
     let (parents, leaves) = (values.count("parents") as u32, values.count("leaves") as u32);
     let name = values.text("name");
     let start = values.formula("start");
@@ -73,12 +73,12 @@ fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Probl
     let trees = place(values.choice("placement"), parents, leaves, context.graph, &mut places)?;
     let parents = trees.into_iter().enumerate().map(|(i, (host, leaves))| {
         let mut stream = Stream::new(context.seed, &name, i as u64);
-        let start = Time::from_ps_f64(start.at(i as u64, i as u64));
-        let next = start + Time::from_ps_f64(stream.sample(&every));
-        Parent { host, leaves, next: Some(next), asked: 0, stream }
+        let start = super::start_at(&start, i as u64, i as u64)?;
+        let next = start + super::draw_time(&every, &mut stream);
+        Ok(Parent { host, leaves, next: Some(next), asked: 0, stream })
     });
     Ok(Box::new(FanIn {
-        parents: parents.collect(),
+        parents: parents.collect::<Result<_, Problem>>()?,
         every,
         size: values.distribution("size"),
         deadline: values.deadline_if_set("deadline"),
@@ -96,7 +96,12 @@ fn place(
     graph: &Graph,
     stream: &mut Stream,
 ) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
+    const MOST_LEAVES: u64 = 1 << 24;
     let hosts = graph.hosts;
+    if u64::from(parents) * u64::from(leaves) > MOST_LEAVES {
+        let message = format!("{parents} trees of {leaves} leaves are too many: at most {MOST_LEAVES} leaves in all");
+        return Err(Problem::new("parents", message));
+    }
     let in_order = placement == "in-order" || (placement == "auto" && graph.topology == "star");
     if placement == "spread" {
         return spread(parents, leaves, graph);
@@ -173,7 +178,7 @@ impl Generator for FanIn {
         self.queries += 1;
         let stream = &mut parent.stream;
         let answers = parent.leaves.iter().map(|&leaf| Request {
-            start: at + Time::from_ps_f64(stream.sample(&self.jitter)),
+            start: at.saturating_add(super::draw_time(&self.jitter, stream)),
             from: leaf,
             to: parent.host,
             bytes: Some(super::draw_bytes(&self.size, stream)),
@@ -182,8 +187,8 @@ impl Generator for FanIn {
         });
         let messages = answers.collect();
         parent.asked += 1;
-        let gap = Time::from_ps_f64(stream.sample(&self.every)).max(Time(1));
-        parent.next = (parent.asked < self.count).then(|| at + gap);
+        let gap = super::draw_time(&self.every, stream).max(Time(1));
+        parent.next = (parent.asked < self.count).then(|| at.saturating_add(gap));
         Some(Batch { at, messages })
     }
 }

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Context, DEADLINE, Descriptor, FROM, Generator, Listed, Request, SIZE, START, TO};
+use super::{Built, Context, DEADLINE, Descriptor, FROM, Listed, Request, SIZE, START, TO};
 use crate::Problem;
 use crate::rng::Stream;
 
@@ -22,12 +22,12 @@ const KEYS: &[Key] = &[Key {
 /// Keys of one entry of `flows`.
 pub const ENTRY_KEYS: &[Key] = &[FROM, TO, SIZE, START, DEADLINE];
 
-fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+fn build(values: &Values, context: &Context) -> Built {
     listed("flows", values, context)
 }
 
 /// Requests from a key of kind `Flows` or `FlowFile`.
-pub(super) fn listed(key: &'static str, values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+pub(super) fn listed(key: &'static str, values: &Values, context: &Context) -> Built {
     let mut requests = Vec::new();
     for (i, flow) in values.flows(key).iter().enumerate() {
         super::check_hosts(key, &[flow.from, flow.to], context.graph)?;

@@ -1,9 +1,8 @@
 //! `long`: flows without end.
 
-use units::{Key, Time, Values};
+use units::{Key, Values};
 
-use super::{Context, Descriptor, FROM, Generator, Listed, Request, START, TO};
-use crate::Problem;
+use super::{Built, Context, Descriptor, FROM, Listed, Request, START, TO};
 
 /// Flows without end.
 pub const DESCRIPTOR: Descriptor =
@@ -11,15 +10,11 @@ pub const DESCRIPTOR: Descriptor =
 
 const KEYS: &[Key] = &[FROM, TO, START];
 
-fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+fn build(values: &Values, context: &Context) -> Built {
     let start = values.formula("start");
-    let requests = super::pairs(values, context.graph)?.into_iter().enumerate().map(|(i, (from, to))| Request {
-        start: Time::from_ps_f64(start.at(i as u64, 0)),
-        from,
-        to,
-        bytes: None,
-        deadline: None,
-        query: None,
+    let requests = super::pairs(values, context.graph)?.into_iter().enumerate().map(|(i, (from, to))| {
+        let start = super::start_at(&start, i as u64, 0)?;
+        Ok(Request { start, from, to, bytes: None, deadline: None, query: None })
     });
-    Ok(Listed::boxed(requests.collect()))
+    Ok(Listed::boxed(requests.collect::<Result<_, _>>()?))
 }

@@ -9,7 +9,7 @@ mod trace;
 
 pub use flows::ENTRY_KEYS;
 
-use units::{Deadline, Default, Key, Kind, Range, Time, Values, Vary};
+use units::{Deadline, Default, Formula, Key, Kind, Range, Time, Values, Vary};
 
 use crate::Problem;
 use crate::rng::Stream;
@@ -24,8 +24,11 @@ pub struct Descriptor {
     /// Its keys beside [`KEYS`].
     pub keys: &'static [Key],
     /// From the checked values of one `[[traffic]]` table to a generator.
-    pub build: fn(&Values, &Context) -> Result<Box<dyn Generator>, Problem>,
+    pub build: fn(&Values, &Context) -> Built,
 }
+
+/// A generator, or what does not fit the rest of the scenario.
+pub type Built = Result<Box<dyn Generator>, Problem>;
 
 /// Every traffic pattern.
 pub const PATTERNS: &[Descriptor] = &[
@@ -150,8 +153,26 @@ const COUNT: Key = Key {
     source: "",
 };
 
+/// Heavy tails end here, so that sums of draws fit into 64 bits.
+const MOST_BYTES: u64 = 1_000_000_000_000_000;
+/// See [`MOST_BYTES`]: 30 days.
+const LONGEST: Time = Time(30 * 86_400_000_000_000_000);
+
 fn draw_bytes(size: &units::Distribution, stream: &mut Stream) -> u64 {
-    (stream.sample(size).round() as u64).max(1)
+    (stream.sample(size).round() as u64).clamp(1, MOST_BYTES)
+}
+
+fn draw_time(time: &units::Distribution, stream: &mut Stream) -> Time {
+    Time::from_ps_f64(stream.sample(time)).min(LONGEST)
+}
+
+/// `start` of one element of a list.
+fn start_at(start: &Formula, index: u64, parent: u64) -> Result<Time, Problem> {
+    let ps = start.at(index, parent);
+    match ps >= 0.0 && ps <= LONGEST.0 as f64 {
+        true => Ok(Time::from_ps_f64(ps)),
+        false => Err(Problem::new("start", format!("is {} s for index {index}; 0 to 30 days are possible", ps / 1e12))),
+    }
 }
 
 fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Time> {
@@ -162,7 +183,7 @@ fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Tim
         Some(Vary::Absolute(distribution)) => stream.sample(distribution),
         Some(Vary::Relative(distribution)) => base * stream.sample(distribution),
     };
-    Some(Time::from_ps_f64(base + added))
+    Some(Time::from_ps_f64(base + added).clamp(Time(1), LONGEST))
 }
 
 /// Pairs senders with receivers: lists of equal length pair up, a single host goes with all.

@@ -2,7 +2,7 @@
 
 use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
 
-use super::{Batch, COUNT, Context, DEADLINE, Descriptor, FROM, Generator, Request, SIZE, START, TO};
+use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, FROM, Generator, Request, SIZE, START, TO};
 use crate::Problem;
 use crate::rng::Stream;
 
@@ -31,18 +31,15 @@ const KEYS: &[Key] = &[
     COUNT,
 ];
 
-fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+fn build(values: &Values, context: &Context) -> Built {
     let start = values.formula("start");
     let name = values.text("name");
-    let pairs = super::pairs(values, context.graph)?.into_iter().enumerate().map(|(i, (from, to))| Pair {
-        from,
-        to,
-        next: Some(Time::from_ps_f64(start.at(i as u64, 0))),
-        sent: 0,
-        stream: Stream::new(context.seed, &name, i as u64),
+    let pairs = super::pairs(values, context.graph)?.into_iter().enumerate().map(|(i, (from, to))| {
+        let next = Some(super::start_at(&start, i as u64, 0)?);
+        Ok(Pair { from, to, next, sent: 0, stream: Stream::new(context.seed, &name, i as u64) })
     });
     Ok(Box::new(Periodic {
-        pairs: pairs.collect(),
+        pairs: pairs.collect::<Result<_, Problem>>()?,
         every: values.distribution("every"),
         size: values.distribution("size"),
         deadline: values.deadline_if_set("deadline"),
@@ -79,8 +76,8 @@ impl Generator for Periodic {
             query: None,
         };
         pair.sent += 1;
-        let gap = Time::from_ps_f64(pair.stream.sample(&self.every)).max(Time(1));
-        pair.next = (pair.sent < self.count).then(|| at + gap);
+        let gap = super::draw_time(&self.every, &mut pair.stream).max(Time(1));
+        pair.next = (pair.sent < self.count).then(|| at.saturating_add(gap));
         Some(Batch { at, messages: vec![request] })
     }
 }

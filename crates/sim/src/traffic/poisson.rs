@@ -2,7 +2,7 @@
 
 use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
 
-use super::{Batch, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE};
+use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE};
 use crate::Problem;
 use crate::rng::Stream;
 
@@ -52,7 +52,7 @@ const KEYS: &[Key] = &[
     COUNT,
 ];
 
-fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+fn build(values: &Values, context: &Context) -> Built {
     let hosts_of = |key: &'static str| {
         let hosts = values.hosts_if_set(key).unwrap_or_else(|| (0..context.graph.hosts).collect());
         super::check_hosts(key, &hosts, context.graph).map(|()| hosts)
@@ -97,7 +97,7 @@ struct Poisson {
 impl Generator for Poisson {
     fn next(&mut self) -> Option<Batch> {
         self.left = self.left.checked_sub(1)?;
-        self.now += Time::from_ps_f64(self.stream.sample(&self.gap));
+        self.now = self.now.saturating_add(super::draw_time(&self.gap, &mut self.stream));
         let from = self.from[self.stream.below(self.from.len() as u64) as usize];
         let to = loop {
             let to = self.to[self.stream.below(self.to.len() as u64) as usize];

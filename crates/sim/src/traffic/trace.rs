@@ -2,8 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Context, Descriptor, Generator, flows};
-use crate::Problem;
+use super::{Built, Context, Descriptor, flows};
 
 /// Messages from a file.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -22,6 +21,6 @@ const KEYS: &[Key] = &[Key {
     source: "",
 }];
 
-fn build(values: &Values, context: &Context) -> Result<Box<dyn Generator>, Problem> {
+fn build(values: &Values, context: &Context) -> Built {
     flows::listed("file", values, context)
 }
