@@ -56,7 +56,9 @@ pub struct Read {
 /// The first mistake, with its place and the nearest valid word: in the text, in an option (the file
 /// is then called `--set`, `--seed` or `--transport`) or in a file that the scenario names.
 pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
-    let mut sources = Sources::new(source.name, source.text);
+    let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+    let source = &Source { text, ..*source };
+    let mut sources = Sources::new(source.name, text);
     scenario(source, options, &mut sources).map_err(|fault| sources.error(fault))
 }
 
