@@ -120,6 +120,9 @@ impl Port {
     pub fn launch(&mut self, now: Time, packet: Packet) -> Option<Time> {
         let at = self.depart(self.busy_until.max(now), u64::from(packet.size));
         let first = self.ring.is_empty();
+        if first {
+            self.ring.rewind();
+        }
         *self.ring.push() = Slot { at, packet };
         first.then_some(at)
     }
@@ -153,6 +156,11 @@ impl Port {
         }
         let at = self.depart(start, size);
         let first = self.ring.is_empty();
+        if first {
+            // Nothing waits or travels: this packet is the one in transmission.
+            self.ring.rewind();
+            self.waiting = 1;
+        }
         let slot = self.ring.push();
         slot.at = at;
         slot.packet = *packet;

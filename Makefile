@@ -1,0 +1,111 @@
+# The only entry points: developers and CI call the same.
+#
+# The machine brings Rust, Python 3.11 or newer, a C compiler and make; everything else is installed into
+# .venv from the locked versions in requirements/. Stamp files keep `make` from doing work twice.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TOOLS := $(VENV)/.tools
+BUILT := $(VENV)/.built
+WHEEL := dist/.built
+DEMO := out/demo
+# What the extension module is built from. Python sources are used where they lie.
+RUST := Cargo.toml Cargo.lock pyproject.toml $(wildcard .cargo/*) $(shell find crates -type f)
+
+# maturin must find this environment, and no other that happens to be active.
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+unexport CONDA_PREFIX PYTHONPATH PYTHONHOME
+
+.PHONY: help
+help: ## Say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+
+.PHONY: build
+build: $(BUILT) ## Build; afterwards .venv/bin/duetime is the command
+
+.PHONY: demo
+demo: $(BUILT) ## Compare TCP, DCTCP and D2TCP on a fan-in workload: a table and a picture
+	$(BIN)/duetime compare scenarios/large-messages.toml --transports tcp,dctcp,d2tcp --out $(DEMO)
+	$(BIN)/duetime plot $(DEMO) > $(VENV)/.pictures
+	@printf '\nThe picture: %s\n' $(DEMO)/plots/overview.png
+
+.PHONY: test
+test: lint test-rust test-python test-bench test-wheel ## Run every check and test
+
+.PHONY: lint
+lint: $(BUILT) ## Check format, lints and types; warnings are errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
+
+.PHONY: fmt
+fmt: $(TOOLS) ## Format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff check --fix --exit-zero --quiet
+	$(BIN)/ruff format
+
+.PHONY: test-rust
+test-rust: ## Run the Rust tests
+	cargo test --workspace --locked
+
+.PHONY: test-python
+test-python: $(BUILT) ## Run the Python tests
+	$(BIN)/pytest
+
+.PHONY: test-bench
+test-bench: $(BUILT) ## Check that the benchmark workloads do what they should; no timing
+	$(BIN)/python bench/run.py --verify
+
+.PHONY: test-wheel
+test-wheel: wheel
+
+.PHONY: wheel
+wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run it there
+	$(BIN)/python tests/check_wheel.py dist/*.whl
+
+.PHONY: bench
+bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
+	$(BIN)/python bench/run.py
+
+.PHONY: docs
+docs: $(BUILT) ## Write docs/reference.md anew from the declarations in the code
+	$(BIN)/python docs/generate.py
+
+.PHONY: lock
+lock: $(TOOLS) ## Write requirements/*.txt anew from pyproject.toml
+	$(BIN)/python -m pip install --quiet uv==0.13.8
+	for set in dev runtime; do \
+	  $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	    --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" \
+	    $$([ $$set = dev ] && echo --extra dev || echo --constraint requirements/dev.txt) \
+	    --output-file requirements/$$set.txt; \
+	done
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	rm -rf $(VENV) dist out target
+
+$(TOOLS): requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit("duetime needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	touch $@
+
+$(BUILT): $(TOOLS) $(RUST)
+	$(BIN)/maturin develop --release --locked
+	touch $@
+
+$(WHEEL): $(TOOLS) $(RUST) README.md $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
+	rm -rf dist
+	$(BIN)/maturin build --release --locked --out dist
+	touch $@

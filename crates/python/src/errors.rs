@@ -1,0 +1,53 @@
+//! Errors for callers, and what is left of a panic: an exception that asks for a report.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    duetime,
+    ScenarioError,
+    PyValueError,
+    "What is wrong with a scenario: file, line, column, message and hint; str() shows the place with a caret."
+);
+pyo3::create_exception!(
+    duetime,
+    InternalError,
+    PyRuntimeError,
+    "A bug in duetime itself: please report it with the scenario that shows it."
+);
+
+thread_local! {
+    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// From now on a panic prints nothing; [`guarded`] tells of it.
+pub fn keep_panics_quiet() {
+    set_hook(Box::new(|panic| LAST_PANIC.set(Some(panic.to_string()))));
+}
+
+/// Does `work` with Python's lock released; a panic becomes [`InternalError`].
+pub fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| {
+        let panic = LAST_PANIC.take().unwrap_or_default();
+        InternalError::new_err(panic.split_whitespace().collect::<Vec<_>>().join(" "))
+    })
+}
+
+/// The Python exception for a bad scenario.
+pub fn scenario_error(py: Python<'_>, error: &scenario::Error) -> PyErr {
+    let exception = ScenarioError::new_err(error.to_string());
+    let value = exception.value(py);
+    let filled = value
+        .setattr("file", error.file())
+        .and_then(|()| value.setattr("line", error.line()))
+        .and_then(|()| value.setattr("column", error.column()))
+        .and_then(|()| value.setattr("message", error.message()))
+        .and_then(|()| value.setattr("hint", error.hint()));
+    match filled {
+        Ok(()) => exception,
+        Err(other) => other,
+    }
+}

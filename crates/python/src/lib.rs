@@ -1,0 +1,72 @@
+//! The Python module `duetime._core`: a thin shell around the simulator, nothing else.
+//!
+//! What crosses the border is text (scenarios, JSON), bytes (columns) and errors. The Python package
+//! `duetime` makes files, tables and a command line of it.
+
+mod errors;
+mod run;
+mod table;
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+
+/// The core of duetime.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::errors::{InternalError, ScenarioError};
+    #[pymodule_export]
+    use super::run::{Run, run};
+    #[pymodule_export]
+    use super::{_panic, catalog, check, schema, version};
+
+    #[pymodule_init]
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        super::errors::keep_panics_quiet();
+        Ok(())
+    }
+}
+
+/// Reads a scenario without running it: the resolved scenario as JSON, and notes.
+#[pyfunction]
+#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None))]
+fn check(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    folder: Option<PathBuf>,
+    set: Vec<String>,
+    seed: Option<u64>,
+    transport: Option<String>,
+) -> PyResult<(String, Vec<String>)> {
+    let source = scenario::Source { name, text, folder: folder.as_deref() };
+    let options = scenario::Options { set, seed, transport };
+    let read = errors::guarded(py, || scenario::read(&source, &options))?;
+    let read = read.map_err(|error| errors::scenario_error(py, &error))?;
+    Ok((read.resolved.to_string(), read.notes))
+}
+
+/// The JSON Schema of the scenario language.
+#[pyfunction]
+fn schema(py: Python<'_>) -> PyResult<String> {
+    errors::guarded(py, || scenario::schema().to_string())
+}
+
+/// Transports, topologies, patterns and their keys, as JSON.
+#[pyfunction]
+fn catalog(py: Python<'_>) -> PyResult<String> {
+    errors::guarded(py, || scenario::catalog().to_string())
+}
+
+/// Panics with `message`, so that a test can see what becomes of it.
+#[pyfunction]
+fn _panic(py: Python<'_>, message: &str) -> PyResult<()> {
+    errors::guarded(py, || panic!("{message}"))
+}
+
+/// The version of duetime.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}

@@ -1,0 +1,24 @@
+//! Columns as Python takes them: a type's name and bytes for `numpy.frombuffer`.
+
+use bytemuck::cast_slice;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use results::{Data, Table};
+
+/// From each column's name to (dtype, values, valid, words): bytes of that numpy type, one byte per row that is
+/// 0 where there is no value (None where every row has one), and the words that the codes of a text stand for.
+pub fn to_python(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    for column in table.columns {
+        let valid = column.valid.map(|valid| PyBytes::new(py, &valid));
+        let (dtype, values, words): (&str, &[u8], Option<&Vec<String>>) = match &column.data {
+            Data::Float(values) => ("float64", cast_slice(values), None),
+            Data::Count(values) => ("uint64", cast_slice(values), None),
+            Data::Small(values) => ("uint32", cast_slice(values), None),
+            Data::Bool(values) => ("bool", values, None),
+            Data::Text { codes, words } => ("uint32", cast_slice(codes), Some(words)),
+        };
+        columns.set_item(column.name, (dtype, PyBytes::new(py, values), valid, words))?;
+    }
+    Ok(columns)
+}

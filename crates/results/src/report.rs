@@ -1,0 +1,270 @@
+//! The JSON contract: one object per run.
+
+use serde::ser::{SerializeMap, Serializer};
+use sim::Outcome;
+use sim::outcome::{Counters, Link};
+
+use crate::summary::{Summary, mbps};
+
+/// What `duetime run --json` prints, key by key in this order.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Report {
+    /// The scenario's title.
+    pub title: String,
+    /// Everything random was drawn from this.
+    pub seed: u64,
+    /// The name of `[transport]`.
+    pub transport: String,
+    /// Simulated time, in seconds.
+    pub simulated_s: f64,
+    /// What the event loop took on the wall clock, in seconds: the only figure that two equal runs do not share.
+    pub wall_s: f64,
+    /// Data packets that reached receivers.
+    pub packets_delivered: u64,
+    /// Link crossings of all packets.
+    pub packet_hops: u64,
+    /// Events that the engine processed.
+    pub events: u64,
+    /// Packets dropped at switches.
+    pub drops: u64,
+    /// Packets marked at switches.
+    pub marks: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Data packets sent again.
+    pub retransmits: u64,
+    /// All packets, ACKs included.
+    pub packets: Packets,
+    /// The switch port with the largest mean queue.
+    pub busiest_queue: Option<BusiestQueue>,
+    /// Over all classes.
+    pub summary: Summary,
+    /// Each class by its name, in the scenario's order.
+    #[serde(serialize_with = "by_name")]
+    pub classes: Vec<(String, ClassReport)>,
+}
+
+/// Where the packets are: sent = received + drops + in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Packets {
+    /// Put into the queues of network cards.
+    pub sent: u64,
+    /// Reached their host.
+    pub received: u64,
+    /// Queued or on a wire at the end.
+    pub in_flight: u64,
+}
+
+/// Waiting packets at a switch port, over time after the warm-up.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct BusiestQueue {
+    /// The switch.
+    pub from: String,
+    /// Where its port leads.
+    pub to: String,
+    /// Mean over time, in packets.
+    pub mean: f64,
+    /// 5th percentile over time.
+    pub p5: u64,
+    /// Median over time.
+    pub p50: u64,
+    /// 99th percentile over time.
+    pub p99: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// One class.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ClassReport {
+    /// What its messages achieved.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Mean over its flows of their packets' mean wait in the queue of the receiver's port, in us.
+    pub bottleneck_delay_us: Option<f64>,
+    /// Wire bytes of its data packets at the receivers' ports over the simulated time.
+    pub bottleneck_mbps: Option<f64>,
+}
+
+impl Report {
+    /// From what a run measured; `wall_s` is the time that its event loop took.
+    pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
+        let Counters {
+            packets_sent,
+            packets_received,
+            packets_delivered,
+            packets_in_flight,
+            packet_hops,
+            events,
+            drops,
+            marks,
+            timeouts,
+            retransmits,
+        } = outcome.counters;
+        Report {
+            title: outcome.title.clone(),
+            seed: outcome.seed,
+            transport: outcome.transport.clone(),
+            simulated_s: outcome.simulated.as_secs_f64(),
+            wall_s,
+            packets_delivered,
+            packet_hops,
+            events,
+            drops,
+            marks,
+            timeouts,
+            retransmits,
+            packets: Packets { sent: packets_sent, received: packets_received, in_flight: packets_in_flight },
+            busiest_queue: BusiestQueue::among(&outcome.links),
+            summary: Summary::of_all(outcome),
+            classes: (0..outcome.classes.len())
+                .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
+                .collect(),
+        }
+    }
+
+    /// As one JSON object on one line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("plain numbers and text always become JSON")
+    }
+}
+
+impl ClassReport {
+    fn of(outcome: &Outcome, class: usize) -> ClassReport {
+        let measured = &outcome.classes[class];
+        ClassReport {
+            summary: Summary::of_class(outcome, class),
+            bottleneck_delay_us: measured.bottleneck_delay_us,
+            bottleneck_mbps: mbps(measured.bottleneck_bytes, outcome.simulated),
+        }
+    }
+}
+
+impl BusiestQueue {
+    /// Among the ports of switches; of equals the first, so that the choice never wavers.
+    fn among(links: &[Link]) -> Option<BusiestQueue> {
+        let at_switches = links.iter().filter(|link| !link.from.starts_with("host "));
+        let busiest = at_switches.reduce(|best, link| if link.queue.mean > best.queue.mean { link } else { best })?;
+        let queue = busiest.queue;
+        Some(BusiestQueue {
+            from: busiest.from.clone(),
+            to: busiest.to.clone(),
+            mean: queue.mean,
+            p5: queue.p5,
+            p50: queue.p50,
+            p99: queue.p99,
+            max: queue.max,
+        })
+    }
+}
+
+fn by_name<S: Serializer>(classes: &[(String, ClassReport)], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(classes.len()))?;
+    for (name, class) in classes {
+        map.serialize_entry(name, class)?;
+    }
+    map.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{link, message, ms, outcome};
+
+    fn keys(json: &str) -> Vec<String> {
+        let value: serde_json::Value = serde_json::from_str(json).unwrap();
+        // In which order depends on what other crates ask of serde_json.
+        let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+        keys.sort();
+        keys
+    }
+
+    const SUMMARY: [&str; 12] = [
+        "messages",
+        "completed",
+        "unfinished",
+        "with_deadline",
+        "missed",
+        "undecided",
+        "missed_percent",
+        "goodput_mbps",
+        "goodput_in_time_mbps",
+        "fct_us",
+        "slowdown",
+        "deadline_ratio",
+    ];
+    const FAN_IN: [&str; 3] = ["queries", "complete_queries_percent", "answers_in_time_percent"];
+
+    fn sorted(keys: &[&str]) -> Vec<String> {
+        let mut keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        keys.sort();
+        keys
+    }
+
+    #[test]
+    fn the_contract_has_exactly_these_keys() {
+        let report = Report::new(&outcome(&["poisson"], vec![]), 0.5);
+        let expected = sorted(&[
+            "title",
+            "seed",
+            "transport",
+            "simulated_s",
+            "wall_s",
+            "packets_delivered",
+            "packet_hops",
+            "events",
+            "drops",
+            "marks",
+            "timeouts",
+            "retransmits",
+            "packets",
+            "busiest_queue",
+            "summary",
+            "classes",
+        ]);
+        assert_eq!(keys(&report.to_json()), expected);
+        assert_eq!(keys(&serde_json::to_string(&report.summary).unwrap()), sorted(&SUMMARY));
+        let class = [&SUMMARY[..], &["bottleneck_delay_us", "bottleneck_mbps"]].concat();
+        assert_eq!(keys(&serde_json::to_string(&report.classes[0].1).unwrap()), sorted(&class));
+    }
+
+    #[test]
+    fn fan_in_adds_its_keys_to_its_class_and_to_the_summary() {
+        let report = Report::new(&outcome(&["fan-in", "long"], vec![]), 0.5);
+        let with_queries = [&SUMMARY[..], &FAN_IN].concat();
+        assert_eq!(keys(&serde_json::to_string(&report.summary).unwrap()), sorted(&with_queries));
+        let [(_, fan_in), (_, long)] = &report.classes[..] else { panic!("two classes") };
+        assert!(fan_in.summary.fan_in.is_some() && long.summary.fan_in.is_none());
+    }
+
+    #[test]
+    fn the_object_reads_as_promised() {
+        let mut run = outcome(&["poisson"], vec![message().end(ms(12)).deadline(ms(4)).build()]);
+        run.classes[0].bottleneck_bytes = 12_500; // 100 000 bit in 100 ms
+        run.counters.packets_sent = 9;
+        let text = Report::new(&run, 0.25).to_json();
+        assert!(text.starts_with(
+            r#"{"title":"by hand","seed":7,"transport":"dctcp","simulated_s":0.1,"wall_s":0.25,"packets_delivered":0,"#
+        ));
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["packets"], serde_json::json!({"sent": 9, "received": 0, "in_flight": 0}));
+        assert_eq!(value["busiest_queue"], serde_json::Value::Null);
+        assert_eq!(value["classes"]["class 0"]["bottleneck_mbps"], 1.0);
+        assert_eq!(value["classes"]["class 0"]["fct_us"]["p99"], 2000.0);
+        assert_eq!(value["summary"]["missed_percent"], 0.0);
+    }
+
+    #[test]
+    fn the_busiest_queue_is_a_switch_port() {
+        let mut run = outcome(&[], vec![]);
+        run.links = vec![link("host 1", "switch", 9.0), link("switch", "host 0", 2.0), link("switch", "host 1", 2.0)];
+        let busiest = Report::new(&run, 0.0).busiest_queue.unwrap();
+        assert_eq!((busiest.from.as_str(), busiest.to.as_str(), busiest.mean), ("switch", "host 0", 2.0));
+    }
+
+    #[test]
+    fn equal_outcomes_give_equal_bytes() {
+        let run = outcome(&["fan-in"], vec![message().query(1).end(ms(12)).build()]);
+        assert_eq!(Report::new(&run, 0.0).to_json(), Report::new(&run.clone(), 0.0).to_json());
+    }
+}

@@ -1,0 +1,192 @@
+//! What one class, or all of them together, achieved.
+
+use serde::Serialize;
+use sim::Outcome;
+use sim::outcome::Message;
+use units::Time;
+
+use crate::queries::FanIn;
+use crate::statistics::{DeadlineRatio, FctUs, Slowdown};
+use crate::verdict::{Verdict, completion_time, counted, verdict};
+
+/// Messages that started before the warm-up ended, and flows without end, are not counted here;
+/// the bytes of endless flows are part of the goodput.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Counted messages: completed + unfinished.
+    pub messages: u64,
+    /// Those whose last byte reached the receiver.
+    pub completed: u64,
+    /// Those whose last byte did not.
+    pub unfinished: u64,
+    /// Those that have a deadline.
+    pub with_deadline: u64,
+    /// Completed too late, given up, or unfinished when the deadline passed.
+    pub missed: u64,
+    /// Unfinished, with a deadline beyond the end of the run.
+    pub undecided: u64,
+    /// 100 x missed / (with_deadline - undecided).
+    pub missed_percent: Option<f64>,
+    /// Payload that reached receivers after the warm-up, over that time.
+    pub goodput_mbps: Option<f64>,
+    /// Payload of the messages that met their deadline, over the same time; none without deadlines.
+    pub goodput_in_time_mbps: Option<f64>,
+    /// Of completed messages.
+    pub fct_us: FctUs,
+    /// Of completed messages.
+    pub slowdown: Slowdown,
+    /// Of completed messages with a deadline.
+    pub deadline_ratio: DeadlineRatio,
+    /// Of fan-in classes only.
+    #[serde(flatten)]
+    pub fan_in: Option<FanIn>,
+}
+
+impl Summary {
+    /// Over all classes.
+    pub fn of_all(outcome: &Outcome) -> Summary {
+        Summary::of(outcome, |_| true)
+    }
+
+    /// Over one class, an index into [`Outcome::classes`].
+    pub fn of_class(outcome: &Outcome, class: usize) -> Summary {
+        Summary::of(outcome, |other| other == class)
+    }
+
+    fn of(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Summary {
+        let messages: Vec<(&Message, Verdict)> = outcome
+            .messages
+            .iter()
+            .filter(|message| class(message.class as usize) && counted(message, outcome))
+            .map(|message| (message, verdict(message, outcome.simulated)))
+            .collect();
+        let count = |which: &dyn Fn(&Message, Verdict) -> bool| {
+            messages.iter().filter(|(message, verdict)| which(message, *verdict)).count() as u64
+        };
+        let completed = count(&|message, _| message.end.is_some());
+        let with_deadline = count(&|message, _| message.deadline.is_some());
+        let missed = count(&|_, verdict| verdict == Verdict::Missed);
+        let undecided = count(&|_, verdict| verdict == Verdict::Undecided);
+        let decided = with_deadline - undecided;
+
+        let delivered = (0..outcome.classes.len()).filter(|i| class(*i)).map(|i| outcome.classes[i].delivered_bytes);
+        let in_time = messages.iter().filter(|(_, verdict)| *verdict == Verdict::Met).filter_map(|(m, _)| m.bytes);
+        Summary {
+            messages: messages.len() as u64,
+            completed,
+            unfinished: messages.len() as u64 - completed,
+            with_deadline,
+            missed,
+            undecided,
+            missed_percent: (decided > 0).then(|| 100.0 * missed as f64 / decided as f64),
+            goodput_mbps: mbps_after_warm_up(delivered.sum(), outcome),
+            goodput_in_time_mbps: mbps_after_warm_up(in_time.sum(), outcome).filter(|_| with_deadline > 0),
+            fct_us: FctUs::of(fct_us(&messages)),
+            slowdown: Slowdown::of(ratios(&messages, |message| message.ideal)),
+            deadline_ratio: DeadlineRatio::of(ratios(&messages, |message| message.deadline)),
+            fan_in: FanIn::of(outcome, class),
+        }
+    }
+}
+
+fn fct_us(messages: &[(&Message, Verdict)]) -> Vec<f64> {
+    messages.iter().filter_map(|(message, _)| completion_time(message)).map(|fct| fct.as_micros_f64()).collect()
+}
+
+/// Completion times of completed messages over `of`, for those that have it.
+fn ratios(messages: &[(&Message, Verdict)], of: impl Fn(&Message) -> Option<Time>) -> Vec<f64> {
+    let ratio = |message: &Message| Some(completion_time(message)?.0 as f64 / of(message)?.0 as f64);
+    messages.iter().filter_map(|(message, _)| ratio(message)).filter(|ratio| ratio.is_finite()).collect()
+}
+
+fn mbps_after_warm_up(bytes: u64, outcome: &Outcome) -> Option<f64> {
+    mbps(bytes, outcome.simulated.saturating_sub(outcome.warm_up))
+}
+
+/// Mbit/s, none over no time.
+pub(crate) fn mbps(bytes: u64, time: Time) -> Option<f64> {
+    (time > Time::ZERO).then(|| bytes as f64 * 8e6 / time.0 as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{message, ms, outcome};
+
+    #[test]
+    fn every_message_is_counted_once() {
+        let all = Summary::of_all(&outcome(
+            &["poisson"],
+            vec![
+                message().start(ms(9)).end(ms(20)).deadline(ms(1)).build(), // in the warm-up: not counted
+                message().bytes(None).build(),                              // endless: not a message
+                message().end(ms(12)).deadline(ms(4)).build(),              // met
+                message().end(ms(20)).deadline(ms(4)).build(),              // late
+                message().deadline(ms(4)).build(),                          // unfinished, deadline passed
+                message().deadline(ms(400)).build(),                        // undecided
+                message().deadline(ms(400)).aborted().build(),              // given up
+                message().end(ms(11)).build(),                              // no deadline
+            ],
+        ));
+        assert_eq!((all.messages, all.completed, all.unfinished), (6, 3, 3));
+        assert_eq!((all.with_deadline, all.missed, all.undecided), (5, 3, 1));
+        assert_eq!(all.missed_percent, Some(75.0));
+    }
+
+    #[test]
+    fn nothing_to_report_is_null_and_not_zero() {
+        let empty = Summary::of_all(&outcome(&["poisson"], vec![]));
+        assert_eq!((empty.messages, empty.missed_percent, empty.goodput_in_time_mbps), (0, None, None));
+        assert_eq!((empty.fct_us, empty.slowdown.p50, empty.deadline_ratio.p99), (FctUs::default(), None, None));
+        assert_eq!(empty.goodput_mbps, Some(0.0));
+        assert_eq!(empty.fan_in, None);
+    }
+
+    #[test]
+    fn where_all_are_undecided_no_share_is_missed() {
+        let all = Summary::of_all(&outcome(&["poisson"], vec![message().deadline(ms(400)).build()]));
+        assert_eq!((all.with_deadline, all.undecided, all.missed_percent), (1, 1, None));
+        assert_eq!(all.goodput_in_time_mbps, Some(0.0));
+    }
+
+    #[test]
+    fn goodput_is_over_the_time_after_the_warm_up() {
+        let mut run = outcome(&["poisson", "long"], vec![]);
+        run.classes[0].delivered_bytes = 90_000; // 720 000 bit in 90 ms
+        run.classes[1].delivered_bytes = 180_000;
+        run.messages = vec![
+            message().bytes(Some(9_000)).deadline(ms(5)).end(ms(12)).build(),
+            message().bytes(Some(90_000)).deadline(ms(5)).end(ms(16)).build(), // too late
+        ];
+        assert_eq!(Summary::of_class(&run, 0).goodput_mbps, Some(8.0));
+        assert_eq!(Summary::of_class(&run, 1).goodput_mbps, Some(16.0));
+        assert_eq!(Summary::of_all(&run).goodput_mbps, Some(24.0));
+        assert_eq!(Summary::of_class(&run, 0).goodput_in_time_mbps, Some(0.8));
+        assert_eq!(Summary::of_class(&run, 1).goodput_in_time_mbps, None);
+        run.warm_up = run.simulated;
+        assert_eq!(Summary::of_all(&run).goodput_mbps, None);
+    }
+
+    #[test]
+    fn times_and_ratios_are_of_completed_messages() {
+        let run = outcome(
+            &["poisson"],
+            vec![
+                message().end(ms(12)).deadline(ms(4)).build(), // 2 ms: twice the ideal, half of the allowed
+                message().end(ms(14)).build(),                 // 4 ms, no deadline
+                message().deadline(ms(4)).build(),             // unfinished
+            ],
+        );
+        let all = Summary::of_all(&run);
+        assert_eq!((all.fct_us.mean, all.fct_us.max), (Some(3000.0), Some(4000.0)));
+        assert_eq!((all.slowdown.p50, all.slowdown.p99), (Some(3.0), Some(3.98)));
+        assert_eq!((all.deadline_ratio.p50, all.deadline_ratio.p99), (Some(0.5), Some(0.5)));
+    }
+
+    #[test]
+    fn classes_are_told_apart() {
+        let run = outcome(&["poisson", "poisson"], vec![message().class(1).end(ms(11)).build()]);
+        assert_eq!(Summary::of_class(&run, 0).messages, 0);
+        assert_eq!(Summary::of_class(&run, 1).completed, 1);
+    }
+}

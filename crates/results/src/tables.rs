@@ -1,0 +1,297 @@
+//! Columns: messages, links and samples over time, one table each.
+
+use sim::Outcome;
+use sim::outcome::{Link, Message, Sample, Subject};
+use units::Time;
+
+use crate::verdict::{Verdict, completion_time, counted, verdict};
+
+/// Columns of equal length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// In the order in which they are shown.
+    pub columns: Vec<Column>,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// With its unit, where it has one.
+    pub name: &'static str,
+    /// One value per row, of any kind where the row has none.
+    pub data: Data,
+    /// 1 where the row has a value, 0 where it has none; absent where every row has one.
+    pub valid: Option<Vec<u8>>,
+}
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Floating-point numbers.
+    Float(Vec<f64>),
+    /// Counts.
+    Count(Vec<u64>),
+    /// Small counts, hosts and row numbers.
+    Small(Vec<u32>),
+    /// 1 for true, 0 for false.
+    Bool(Vec<u8>),
+    /// Text by number: row i reads `words[codes[i]]`.
+    Text {
+        /// One per row.
+        codes: Vec<u32>,
+        /// What the codes stand for.
+        words: Vec<String>,
+    },
+}
+
+/// One row per message, in order of their start; flows without end have no bytes.
+///
+/// `deadline_us` is the allowed time from the start. `missed` is null without a deadline and where the end
+/// of the run came before it; `counted` is false for what the summaries leave out (warm-up, flows without end).
+pub fn flows(outcome: &Outcome) -> Table {
+    let all = &outcome.messages;
+    let us = |time: Option<Time>| time.map(Time::as_micros_f64);
+    Table {
+        columns: vec![
+            class_names("class", outcome, all.iter().map(|m| Some(m.class))),
+            small("from", all.iter().map(|m| Some(m.from))),
+            small("to", all.iter().map(|m| Some(m.to))),
+            count("query", all.iter().map(|m| m.query)),
+            count("bytes", all.iter().map(|m| m.bytes)),
+            float("start_us", all.iter().map(|m| us(Some(m.start)))),
+            float("end_us", all.iter().map(|m| us(m.end))),
+            float("fct_us", all.iter().map(|m| us(completion_time(m)))),
+            float("ideal_fct_us", all.iter().map(|m| us(m.ideal))),
+            float("slowdown", all.iter().map(slowdown)),
+            float("deadline_us", all.iter().map(|m| us(m.deadline))),
+            bool("missed", all.iter().map(|m| missed(m, outcome))),
+            bool("aborted", all.iter().map(|m| Some(m.aborted))),
+            bool("counted", all.iter().map(|m| Some(counted(m, outcome)))),
+            small("timeouts", all.iter().map(|m| Some(m.timeouts))),
+            small("retransmits", all.iter().map(|m| Some(m.retransmits))),
+            small("marks", all.iter().map(|m| Some(m.marks))),
+        ],
+    }
+}
+
+/// One row per link direction, with the port that feeds it; queues in packets, over time after the warm-up.
+pub fn links(outcome: &Outcome) -> Table {
+    let all = &outcome.links;
+    let queue = |value: fn(&Link) -> u64| all.iter().map(move |link| Some(value(link)));
+    Table {
+        columns: vec![
+            text("from", all.iter().map(|link| Some(link.from.clone()))),
+            text("to", all.iter().map(|link| Some(link.to.clone()))),
+            count("rate_bps", all.iter().map(|link| Some(link.rate_bps))),
+            count("packets", all.iter().map(|link| Some(link.packets))),
+            count("bytes", all.iter().map(|link| Some(link.bytes))),
+            count("drops", all.iter().map(|link| Some(link.drops))),
+            count("marks", all.iter().map(|link| Some(link.marks))),
+            float("utilisation", all.iter().map(|link| Some(link.utilisation))),
+            float("queue_mean", all.iter().map(|link| Some(link.queue.mean))),
+            count("queue_p5", queue(|link| link.queue.p5)),
+            count("queue_p50", queue(|link| link.queue.p50)),
+            count("queue_p99", queue(|link| link.queue.p99)),
+            count("queue_max", queue(|link| link.queue.max)),
+        ],
+    }
+}
+
+/// One row per sample: when, what, of whom (a message's row in [`flows`], or a link), and its value.
+pub fn trace(outcome: &Outcome) -> Table {
+    let all = &outcome.trace;
+    let message = |sample: &Sample| match sample.subject {
+        Subject::Message(row) => Some(row),
+        Subject::Link(_) => None,
+    };
+    let link = |sample: &Sample| match sample.subject {
+        Subject::Message(_) => None,
+        Subject::Link(row) => Some(row),
+    };
+    let of_message = |sample: &Sample| message(sample).map(|row| &outcome.messages[row as usize]);
+    let link_names = outcome.links.iter().map(|link| format!("{} -> {}", link.from, link.to)).collect();
+    Table {
+        columns: vec![
+            float("time_s", all.iter().map(|sample| Some(sample.at.as_secs_f64()))),
+            signals("what", all),
+            class_names("class", outcome, all.iter().map(|sample| of_message(sample).map(|m| m.class))),
+            small("from", all.iter().map(|sample| of_message(sample).map(|m| m.from))),
+            small("to", all.iter().map(|sample| of_message(sample).map(|m| m.to))),
+            small("message", all.iter().map(message)),
+            coded("link", link_names, all.iter().map(link)),
+            float("value", all.iter().map(|sample| Some(sample.value))),
+        ],
+    }
+}
+
+fn slowdown(message: &Message) -> Option<f64> {
+    let slowdown = completion_time(message)?.0 as f64 / message.ideal?.0 as f64;
+    slowdown.is_finite().then_some(slowdown)
+}
+
+fn missed(message: &Message, outcome: &Outcome) -> Option<bool> {
+    match verdict(message, outcome.simulated) {
+        Verdict::Met => Some(false),
+        Verdict::Missed => Some(true),
+        Verdict::NoDeadline | Verdict::Undecided => None,
+    }
+}
+
+fn class_names(name: &'static str, outcome: &Outcome, rows: impl Iterator<Item = Option<u32>>) -> Column {
+    coded(name, outcome.classes.iter().map(|class| class.name.clone()).collect(), rows)
+}
+
+fn signals(name: &'static str, samples: &[Sample]) -> Column {
+    let words: Vec<String> = sim::run::Signal::NAMES.iter().map(ToString::to_string).collect();
+    let code = |what| sim::run::Signal::NAMES.iter().position(|name| *name == what).map(|code| code as u32);
+    coded(name, words, samples.iter().map(|sample| code(sample.what)))
+}
+
+fn float(name: &'static str, rows: impl Iterator<Item = Option<f64>>) -> Column {
+    let (values, valid) = split(rows);
+    Column { name, data: Data::Float(values), valid }
+}
+
+fn count(name: &'static str, rows: impl Iterator<Item = Option<u64>>) -> Column {
+    let (values, valid) = split(rows);
+    Column { name, data: Data::Count(values), valid }
+}
+
+fn small(name: &'static str, rows: impl Iterator<Item = Option<u32>>) -> Column {
+    let (values, valid) = split(rows);
+    Column { name, data: Data::Small(values), valid }
+}
+
+fn bool(name: &'static str, rows: impl Iterator<Item = Option<bool>>) -> Column {
+    let (values, valid) = split(rows.map(|row| row.map(u8::from)));
+    Column { name, data: Data::Bool(values), valid }
+}
+
+/// Text in which most rows differ.
+fn text(name: &'static str, rows: impl Iterator<Item = Option<String>>) -> Column {
+    let (words, valid) = split(rows);
+    Column { name, data: Data::Text { codes: (0..words.len() as u32).collect(), words }, valid }
+}
+
+/// Text of few words, by their number.
+fn coded(name: &'static str, words: Vec<String>, rows: impl Iterator<Item = Option<u32>>) -> Column {
+    let (codes, valid) = split(rows);
+    Column { name, data: Data::Text { codes, words }, valid }
+}
+
+fn split<T: Default>(rows: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<Vec<u8>>) {
+    let (mut values, mut valid) = (Vec::with_capacity(rows.size_hint().0), Vec::new());
+    for row in rows {
+        match row {
+            Some(value) => {
+                values.push(value);
+                if !valid.is_empty() {
+                    valid.push(1);
+                }
+            }
+            None => {
+                valid.resize(values.len(), 1);
+                values.push(T::default());
+                valid.push(0);
+            }
+        }
+    }
+    (values, (!valid.is_empty()).then_some(valid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{link, message, ms, outcome};
+
+    fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
+        table.columns.iter().find(|column| column.name == name).unwrap()
+    }
+
+    fn names(table: &Table) -> Vec<&str> {
+        table.columns.iter().map(|column| column.name).collect()
+    }
+
+    fn rows(column: &Column) -> usize {
+        match &column.data {
+            Data::Float(x) => x.len(),
+            Data::Count(x) => x.len(),
+            Data::Small(x) => x.len(),
+            Data::Bool(x) => x.len(),
+            Data::Text { codes, .. } => codes.len(),
+        }
+    }
+
+    #[test]
+    fn flows_have_a_row_for_each_message() {
+        let run = outcome(
+            &["fan-in"],
+            vec![
+                message().start(ms(9)).end(ms(11)).deadline(ms(1)).query(3).build(),
+                message().end(ms(11)).deadline(ms(1)).build(),
+                message().deadline(ms(500)).build(),
+                message().bytes(None).build(),
+            ],
+        );
+        let table = flows(&run);
+        assert!(table.columns.iter().all(|column| rows(column) == 4));
+        assert_eq!(column(&table, "fct_us").data, Data::Float(vec![2000.0, 1000.0, 0.0, 0.0]));
+        assert_eq!(column(&table, "fct_us").valid, Some(vec![1, 1, 0, 0]));
+        assert_eq!(column(&table, "slowdown").data, Data::Float(vec![2.0, 1.0, 0.0, 0.0]));
+        assert_eq!(column(&table, "missed").data, Data::Bool(vec![1, 0, 0, 0]));
+        assert_eq!(column(&table, "missed").valid, Some(vec![1, 1, 0, 0]));
+        assert_eq!(column(&table, "counted").data, Data::Bool(vec![0, 1, 1, 0]));
+        assert_eq!(column(&table, "counted").valid, None);
+        assert_eq!(column(&table, "query").valid, Some(vec![1, 0, 0, 0]));
+        assert_eq!(column(&table, "bytes").valid, Some(vec![1, 1, 1, 0]));
+        let Data::Text { codes, words } = &column(&table, "class").data else { panic!("text") };
+        assert_eq!((&codes[..], &words[0][..]), (&[0, 0, 0, 0][..], "class 0"));
+    }
+
+    #[test]
+    fn links_keep_their_ends_and_queues() {
+        let mut run = outcome(&[], vec![]);
+        run.links = vec![link("host 0", "switch", 0.5), link("switch", "host 0", 1.5)];
+        let table = links(&run);
+        assert_eq!(names(&table)[..3], ["from", "to", "rate_bps"]);
+        assert_eq!(column(&table, "queue_mean").data, Data::Float(vec![0.5, 1.5]));
+        assert_eq!(column(&table, "queue_p99").data, Data::Count(vec![3, 3]));
+        let Data::Text { codes, words } = &column(&table, "to").data else { panic!("text") };
+        assert_eq!((codes, words[1].as_str()), (&vec![0, 1], "host 0"));
+    }
+
+    #[test]
+    fn a_sample_is_of_a_message_or_of_a_link() {
+        let mut run = outcome(&["poisson"], vec![message().build()]);
+        run.links = vec![link("switch", "host 4", 0.0)];
+        run.trace = vec![
+            Sample { at: ms(20), what: "cwnd", subject: Subject::Message(0), value: 2.5 },
+            Sample { at: ms(20), what: "queue", subject: Subject::Link(0), value: 7.0 },
+        ];
+        let table = trace(&run);
+        assert_eq!(names(&table), ["time_s", "what", "class", "from", "to", "message", "link", "value"]);
+        assert_eq!(column(&table, "time_s").data, Data::Float(vec![0.02, 0.02]));
+        for (name, valid) in [("class", [1, 0]), ("from", [1, 0]), ("message", [1, 0]), ("link", [0, 1])] {
+            assert_eq!(column(&table, name).valid, Some(valid.to_vec()), "{name}");
+        }
+        let Data::Text { codes, words } = &column(&table, "what").data else { panic!("text") };
+        assert_eq!((words[codes[0] as usize].as_str(), words[codes[1] as usize].as_str()), ("cwnd", "queue"));
+        let Data::Text { words, .. } = &column(&table, "link").data else { panic!("text") };
+        assert_eq!(words[0], "switch -> host 4");
+    }
+
+    #[test]
+    fn empty_tables_keep_their_columns() {
+        let nothing = outcome(&[], vec![]);
+        assert_eq!(flows(&nothing).columns.len(), 17);
+        assert!(flows(&nothing).columns.iter().all(|column| rows(column) == 0 && column.valid.is_none()));
+        assert_eq!(links(&nothing).columns.len(), 13);
+        assert_eq!(trace(&nothing).columns.len(), 8);
+    }
+
+    #[test]
+    fn a_gap_after_many_values_is_found() {
+        assert_eq!(split([Some(1u32), Some(2), None, Some(4)].into_iter()), (vec![1, 2, 0, 4], Some(vec![1, 1, 0, 1])));
+        assert_eq!(split([None, Some(2u32)].into_iter()), (vec![0, 2], Some(vec![0, 1])));
+    }
+}

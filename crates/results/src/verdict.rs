@@ -1,0 +1,72 @@
+//! What becomes of one message: the definitions that every figure rests on.
+
+use sim::outcome::{Message, Outcome};
+use units::Time;
+
+/// How a message stands against its deadline at the end of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It has none.
+    NoDeadline,
+    /// It was completed in time; exactly at the deadline is in time.
+    Met,
+    /// It was completed too late, given up, or unfinished when its deadline passed.
+    Missed,
+    /// It is unfinished and its deadline lies beyond the end of the run.
+    Undecided,
+}
+
+/// Whether a message enters the summaries: it has an end, and started after the warm-up.
+pub fn counted(message: &Message, outcome: &Outcome) -> bool {
+    message.bytes.is_some() && message.start >= outcome.warm_up
+}
+
+/// How `message` stands when the run ends at `end`.
+pub fn verdict(message: &Message, end: Time) -> Verdict {
+    let Some(allowed) = message.deadline else { return Verdict::NoDeadline };
+    let due = message.start.saturating_add(allowed);
+    match message.end {
+        Some(done) if done <= due => Verdict::Met,
+        Some(_) => Verdict::Missed,
+        None if message.aborted || due <= end => Verdict::Missed,
+        None => Verdict::Undecided,
+    }
+}
+
+/// The time from a message's start to its last byte's arrival.
+pub fn completion_time(message: &Message) -> Option<Time> {
+    message.end.map(|end| end.saturating_sub(message.start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{message, ms};
+
+    #[test]
+    fn a_message_at_its_deadline_is_in_time() {
+        let at = |end_ms| verdict(&message().start(ms(1)).deadline(ms(10)).end(ms(end_ms)).build(), ms(100));
+        assert_eq!(at(10), Verdict::Met);
+        assert_eq!(at(11), Verdict::Met);
+        assert_eq!(at(12), Verdict::Missed);
+    }
+
+    #[test]
+    fn an_unfinished_message_is_missed_once_its_deadline_has_passed() {
+        let unfinished = message().start(ms(90)).deadline(ms(10)).build();
+        assert_eq!(verdict(&unfinished, ms(100)), Verdict::Missed);
+        assert_eq!(verdict(&unfinished, ms(99)), Verdict::Undecided);
+    }
+
+    #[test]
+    fn an_aborted_message_is_missed_even_before_its_deadline() {
+        let aborted = message().start(ms(90)).deadline(ms(50)).aborted().build();
+        assert_eq!(verdict(&aborted, ms(100)), Verdict::Missed);
+        assert_eq!(verdict(&message().start(ms(90)).aborted().build(), ms(100)), Verdict::NoDeadline);
+    }
+
+    #[test]
+    fn a_deadline_beyond_all_time_is_undecided() {
+        assert_eq!(verdict(&message().start(ms(1)).deadline(Time::MAX).build(), ms(100)), Verdict::Undecided);
+    }
+}

@@ -1,0 +1,58 @@
+"""The Rust core: text, bytes and errors in and out. Use the package `duetime` instead."""
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import TypeAlias, final
+
+__all__ = ["InternalError", "Run", "ScenarioError", "_panic", "catalog", "check", "run", "schema", "version"]
+
+#: numpy type, values, one byte per row that is 0 where it has no value, the words of a text's codes.
+_Column: TypeAlias = tuple[str, bytes, bytes | None, list[str] | None]
+
+class ScenarioError(ValueError):
+    """What is wrong with a scenario; ``str()`` shows the place with a caret."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str | None
+
+class InternalError(RuntimeError):
+    """A bug in duetime itself: please report it with the scenario that shows it."""
+
+@final
+class Run:
+    """What came of a run."""
+
+    @property
+    def json(self) -> str: ...
+    @property
+    def resolved(self) -> str: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def flows(self) -> dict[str, _Column]: ...
+    def links(self) -> dict[str, _Column]: ...
+    def trace(self) -> dict[str, _Column]: ...
+
+def run(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+    progress: Callable[[float, float, int], object] | None = None,
+) -> Run: ...
+def check(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+) -> tuple[str, list[str]]: ...
+def schema() -> str: ...
+def catalog() -> str: ...
+def version() -> str: ...
+def _panic(message: str) -> None: ...

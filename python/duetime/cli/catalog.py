@@ -1,0 +1,49 @@
+"""`duetime transports`, `topologies` and `patterns`: what there is, from its own declarations."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import click
+
+from duetime.cli.options import Mistake
+from duetime.run import catalog
+
+#: Keys that every entry of a kind has beside its own.
+SHARED = {"topologies": "network", "patterns": "traffic"}
+
+
+def _command(kind: str, what: str) -> click.Command:
+    @click.command(
+        kind,
+        help=f"List the {kind}, or the keys of the {what} NAME: defaults, ranges, sources.",
+        short_help=f"List the {kind}, or one's keys.",
+    )
+    @click.argument("name", required=False)
+    def command(name: str | None) -> None:
+        from duetime.cli import show
+
+        known = catalog()
+        entries: list[dict[str, Any]] = known[kind]
+        if name is None:
+            show.entries(entries)
+            return
+        entry = next((entry for entry in entries if entry["name"] == name), None)
+        if entry is None:
+            raise Mistake(_unknown(what, name, [entry["name"] for entry in entries]))
+        section = SHARED.get(kind)
+        show.entry(entry, section, known[section] if section else [])
+
+    return command
+
+
+def _unknown(what: str, name: str, names: list[str]) -> str:
+    nearest = difflib.get_close_matches(name, names, 1)
+    meant = f", did you mean {nearest[0]}" if nearest else ""
+    return f"no {what} is called {name}{meant}? There are {', '.join(names)}"
+
+
+transports = _command("transports", "transport")
+topologies = _command("topologies", "topology")
+patterns = _command("patterns", "pattern")

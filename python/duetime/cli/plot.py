@@ -1,0 +1,23 @@
+"""`duetime plot`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from duetime.cli.options import Mistake
+
+
+@click.command(short_help="Draw pictures of a result.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def plot(folder: Path) -> None:
+    """Draw pictures of the result or comparison in DIR, beside its tables."""
+    from duetime.plots import NoResults, plot_dir
+
+    try:
+        pictures = plot_dir(folder)
+    except NoResults as error:
+        raise Mistake(str(error)) from None
+    for picture in pictures:
+        print(picture)

@@ -1,0 +1,53 @@
+"""`duetime check`, `duetime init`, `duetime schema`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from duetime.cli import options
+from duetime.run import resolve
+from duetime.run import schema as language
+
+
+@click.command(short_help="See whether a scenario is valid.")
+@options.FILE
+@options.SEED
+@options.SET
+@click.option("--json", "as_json", is_flag=True, help="Print the scenario with every default filled in.")
+def check(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) -> None:
+    """See whether the scenario in FILE (- for standard input) is valid."""
+    read = options.read(file)
+    resolved, notes = resolve(read, seed, changes, None)
+    options.tell_notes(notes)
+    if as_json:
+        sys.stdout.write(json.dumps(resolved, indent=2, ensure_ascii=False) + "\n")
+    else:
+        print(f"{read.name}: valid")
+
+
+@click.command(short_help="Write a commented scenario to start from.")
+@click.argument("name", default="scenario")
+def init(name: str) -> None:
+    """Write a commented scenario to start from, NAME.toml (scenario.toml without a name)."""
+    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    template = resources.files("duetime").joinpath("template.toml").read_text(encoding="utf-8")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(template)
+    except FileExistsError:
+        raise options.Mistake(f"{path} exists already and is left as it is; choose another name") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise options.Mistake(f"{path} cannot be written: {reason}") from None
+    print(f"Wrote {path}. Next: duetime compare {path} --transports tcp,dctcp,d2tcp")
+
+
+@click.command(short_help="Print the JSON Schema of the language.")
+def schema() -> None:
+    """Print the JSON Schema of the scenario language, for editors."""
+    sys.stdout.write(json.dumps(language(), indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,170 @@
+"""Tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from duetime.compare import Comparison
+from duetime.results import Result
+
+#: Title, where the figure is in a summary, and how it is written.
+Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
+
+
+def result(run: Result) -> None:
+    """Print one run: a row for each class."""
+    data = run.data
+    figures = _figures([data])
+    table = Table(box=box.SIMPLE_HEAD, title=_title(data), title_justify="left", title_style="bold")
+    table.add_column("class", overflow="fold")
+    for title, _, _ in figures:
+        table.add_column(title, justify="right")
+    for name, part in _parts(data):
+        table.add_row(Text(name), *(_written(find(part), write) for _, find, write in figures))
+    console = _console()
+    console.print(table)
+    console.print(_totals(data), highlight=False)
+
+
+def comparison(compared: Comparison[Any]) -> None:
+    """Print transports side by side: a column for each, the figures of each class below one another."""
+    runs: dict[str, dict[str, Any]] = compared.data["runs"]
+    first = next(iter(runs.values()))
+    figures = _figures(list(runs.values()))
+    title = str(first["title"])
+    if compared.seeds is not None:
+        title += f": mean ± 95 % interval over {len(first['seeds'])} seeds"
+    table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold")
+    table.add_column("class", overflow="fold")
+    table.add_column("")
+    for transport in runs:
+        table.add_column(transport, justify="right")
+    for name, _ in _parts(first):
+        for number, (what, find, write) in enumerate(figures):
+            cells = [find(dict(_parts(run))[name]) for run in runs.values()]
+            if any(cell is not None for cell in cells):
+                label = Text(name if number == 0 else "")
+                table.add_row(label, what, *(_written(cell, write) for cell in cells))
+        table.add_section()
+    for what in ("drops", "marks", "timeouts", "retransmits"):
+        table.add_row("", what, *(_written(run[what], _count) for run in runs.values()))
+    _console().print(table)
+
+
+def entries(known: list[dict[str, Any]]) -> None:
+    """Print names with what they are."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for entry in known:
+        table.add_row(Text(entry["name"]), Text(entry["help"]))
+    _console().print(table)
+
+
+def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any]]) -> None:
+    """Print one transport, topology or pattern with its keys, and those that it shares with its kind."""
+    console = _console()
+    console.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
+    if known.get("source"):
+        console.print(Text(f"Source: {known['source']}"))
+    for title, keys in (
+        (None, known["keys"]),
+        (section and f"and those of every [{section}] section", shared),
+    ):
+        if keys:
+            if title:
+                console.print(Text(title))
+            console.print(_keys(keys))
+
+
+def _keys(keys: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("key", no_wrap=True)
+    table.add_column("what", ratio=2)
+    table.add_column("default", no_wrap=True)
+    table.add_column("range", ratio=2)
+    table.add_column("what it does", ratio=6)
+    table.add_column("source", ratio=4)
+    for key in keys:
+        default = "required" if key["required"] else key["default"]
+        cells = [key["name"], key["kind"], default, _range(key), key["help"], key["source"]]
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
+    return table
+
+
+def _range(key: dict[str, Any]) -> str | None:
+    if key["choices"]:
+        return ", ".join(key["choices"])
+    if key["range"] is None or key["unit"] is None:
+        return None if key["range"] is None else str(key["range"])
+    return f"{key['range']} {key['unit']}"
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=max(console.width, 140))
+
+
+def _title(data: dict[str, Any]) -> str:
+    text = f"{data['title']}: {data['transport']}, seed {data['seed']}, {data['simulated_s']:.6g} s simulated"
+    if data["wall_s"] > 0:
+        rate = data["packets_delivered"] / data["wall_s"] / 1e6
+        text += f" in {data['wall_s']:.2f} s ({rate:.2f} M packets/s)"
+    return escape(text)
+
+
+def _totals(data: dict[str, Any]) -> str:
+    names = ("packets_delivered", "drops", "marks", "timeouts", "retransmits")
+    return "  " + ", ".join(f"{name.replace('_', ' ')} {_count(data[name])}" for name in names)
+
+
+def _parts(data: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    classes = list(data["classes"].items())
+    return classes if len(classes) == 1 else [*classes, ("all", data["summary"])]
+
+
+def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
+    """Choose the figures that any of the runs has something to say on."""
+    known: list[Figure] = [
+        ("messages", lambda part: part["messages"], _count),
+        ("unfinished", lambda part: part["unfinished"], _count),
+        ("missed %", lambda part: part["missed_percent"], _plain),
+        ("queries complete %", lambda part: part.get("complete_queries_percent"), _plain),
+        ("FCT p50", lambda part: part["fct_us"]["p50"], _time),
+        ("FCT p99", lambda part: part["fct_us"]["p99"], _time),
+        ("slowdown p99", lambda part: part["slowdown"]["p99"], _plain),
+        ("goodput Mbps", lambda part: part["goodput_mbps"], _plain),
+        ("in time Mbps", lambda part: part["goodput_in_time_mbps"], _plain),
+    ]
+    parts = [part for run in runs for _, part in _parts(run)]
+    return [figure for figure in known if any(figure[1](part) is not None for part in parts)]
+
+
+def _written(value: Any, write: Callable[[float], str]) -> str:
+    if value is None:
+        return "-"
+    if not isinstance(value, dict):
+        return write(value)
+    low, high = value["ci95"]
+    if low is None:
+        return write(value["mean"])
+    return f"{write(value['mean'])} ± {write((high - low) / 2)}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def _time(us: float) -> str:
+    return f"{us / 1000:.2f} ms" if abs(us) >= 1000 else f"{us:.1f} us"

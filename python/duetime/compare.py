@@ -1,0 +1,252 @@
+"""The same scenario under several transports, over several seeds, several runs at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from duetime import files, scenario
+from duetime._core import version
+from duetime.results import Result
+from duetime.run import resolve, simulate
+from duetime.statistics import over_seeds
+
+if TYPE_CHECKING:
+    import polars as pl
+
+R = TypeVar("R", Result, list[Result])
+
+LAST_SEED = 2**64 - 1
+
+
+class Comparison(Generic[R]):
+    """One scenario under several transports."""
+
+    def __init__(self, by_seed: Mapping[str, list[Result]], seeds: int | None, interrupted: bool) -> None:
+        """Made by `compare`."""
+        #: Every result: transport -> one for each seed, in their order.
+        self.by_seed = dict(by_seed)
+        #: Whether it was compared over several seeds, and how many were asked for.
+        self.seeds = seeds
+        #: Whether it was stopped before all runs were done; the rest is missing here.
+        self.interrupted = interrupted
+
+    @property
+    def runs(self) -> dict[str, R]:
+        """Transport -> its `Result`, or with `seeds` a list of one for each seed."""
+        if self.seeds is None:
+            return {transport: results[0] for transport, results in self.by_seed.items()}  # type: ignore[misc]
+        return {transport: list(results) for transport, results in self.by_seed.items()}  # type: ignore[misc]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What ``duetime compare --json`` prints, as a dictionary."""
+        return {"runs": {transport: self._object(results) for transport, results in self.by_seed.items()}}
+
+    def json(self) -> str:
+        """Give the JSON object of ``duetime compare --json``."""
+        return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
+
+    def table(self) -> pl.DataFrame:
+        """One row per transport and class ("all" first), means over the seeds, with ``_low`` and ``_high``.
+
+        The last two are the ends of the 95 % confidence interval and are there with `seeds` only.
+        """
+        import polars as pl
+
+        rows = []
+        for transport, run in self.data["runs"].items():
+            for name, part in {"all": run["summary"], **run["classes"]}.items():
+                rows.append({"transport": transport, "class": name, **_flat(part)})
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write a folder for each transport (and in it one for each seed) and ``compare.json``.
+
+        All of it appears at once or not at all, as with `Result.save`.
+        """
+        with files.replacing(Path(folder)) as aside:
+            for transport, results in self.by_seed.items():
+                for result in results:
+                    part = aside / transport
+                    if self.seeds is not None:
+                        part /= f"seed-{result.seed}"
+                    part.mkdir(parents=True)
+                    result.write(part)
+            record = {"version": version(), "interrupted": self.interrupted, **self.data}
+            (aside / "compare.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        return Path(folder)
+
+    def _object(self, results: list[Result]) -> dict[str, Any]:
+        return results[0].data if self.seeds is None else over_seeds([result.data for result in results])
+
+
+@overload
+def compare(
+    source: scenario.Source,
+    transports: Sequence[str],
+    *,
+    seeds: None = None,
+    jobs: int | None = None,
+    seed: int | None = None,
+    set: scenario.Changes | None = None,
+    progress: bool = False,
+) -> Comparison[Result]: ...
+@overload
+def compare(
+    source: scenario.Source,
+    transports: Sequence[str],
+    *,
+    seeds: int,
+    jobs: int | None = None,
+    seed: int | None = None,
+    set: scenario.Changes | None = None,
+    progress: bool = False,
+) -> Comparison[list[Result]]: ...
+def compare(
+    source: scenario.Source,
+    transports: Sequence[str],
+    *,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    seed: int | None = None,
+    set: scenario.Changes | None = None,
+    progress: bool = False,
+) -> Comparison[Any]:
+    """Simulate a scenario under each of `transports`, `jobs` runs at a time (default: one for each core).
+
+    With `seeds` every transport runs with that many seeds, counted up from `seed` or else the scenario's,
+    and every figure gets a mean and a 95 % confidence interval. `source`, `seed`, `set` are those of `run`,
+    and so are the errors.
+    """
+    plan = prepare(scenario.read(source), transports, seeds=seeds, seed=seed, set=set)
+    comparison: Comparison[Any] = plan.carry_out(jobs, progress)
+    if comparison.interrupted:
+        raise KeyboardInterrupt
+    return comparison
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A comparison of which every run was checked and none was made."""
+
+    read: scenario.Scenario
+    tasks: list[tuple[str, int | None]]
+    transports: list[str]
+    seeds: int | None
+    changes: scenario.Changes | None
+    #: Transport -> what the reader should know of the scenario under it.
+    notes: dict[str, list[str]]
+
+    def carry_out(self, jobs: int | None, progress: bool) -> Comparison[Any]:
+        """Run everything; Ctrl-C stops it, and what was finished by then is kept."""
+        from duetime.progress import Bar, bar
+
+        stop = threading.Event()
+        with bar(len(self.tasks)) if progress else nullcontext(Bar(len(self.tasks), None, None)) as shown:
+
+            def one(number: int) -> Result:
+                follow = shown.follow(number)
+
+                def advanced(now_s: float, duration_s: float, delivered: int) -> None:
+                    if stop.is_set():
+                        raise _Stopped
+                    follow(now_s, duration_s, delivered)
+
+                transport, seed = self.tasks[number]
+                return simulate(self.read, seed, self.changes, transport, advanced)
+
+            # Threads, since a run holds no lock of Python while it simulates.
+            with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+                futures = [pool.submit(one, number) for number in range(len(self.tasks))]
+                interrupted = _wait(futures, stop)
+        return Comparison(self._finished(futures), self.seeds, interrupted)
+
+    def _finished(self, futures: list[Future[Result]]) -> dict[str, list[Result]]:
+        by_seed: dict[str, list[Result]] = {}
+        for (transport, _), future in zip(self.tasks, futures, strict=True):
+            if not future.cancelled() and future.exception() is None:
+                by_seed.setdefault(transport, []).append(future.result())
+        return {transport: by_seed[transport] for transport in self.transports if transport in by_seed}
+
+
+def prepare(
+    read: scenario.Scenario,
+    transports: Sequence[str],
+    *,
+    seeds: int | None,
+    seed: int | None,
+    set: scenario.Changes | None,
+) -> Plan:
+    """Check every run of a comparison, so that a mistake shows before the first one starts."""
+    if not transports:
+        raise scenario.Unreadable("no transports to compare")
+    for transport in transports:
+        if transports.count(transport) > 1:
+            raise scenario.Unreadable(f"the transport {transport} is named twice")
+    if seeds is not None and seeds < 1:
+        raise scenario.Unreadable(f"{seeds} seeds: at least one is needed")
+    resolved, notes = {}, {}
+    for transport in transports:
+        resolved[transport], notes[transport] = resolve(read, seed, set, transport)
+    first = int(resolved[transports[0]]["run"]["seed"])
+    if seeds is not None and first + seeds - 1 > LAST_SEED:
+        raise scenario.Unreadable(f"{seeds} seeds from {first} go beyond {LAST_SEED}")
+    # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
+    each_seed = [seed] if seeds is None else range(first, first + seeds)
+    tasks = [(transport, each) for each in each_seed for transport in transports]
+    return Plan(read, tasks, list(transports), seeds, set, notes)
+
+
+class _Stopped(Exception):
+    """Ends a run from its own progress call."""
+
+
+def _wait(futures: list[Future[Result]], stop: threading.Event) -> bool:
+    """Wait for all; true if Ctrl-C came in between. The first error ends everything and is raised."""
+    waiting = {*futures}
+    try:
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+    except BaseException as error:
+        stop.set()
+        for future in futures:
+            future.cancel()
+        if not isinstance(error, KeyboardInterrupt):
+            raise
+        wait(futures)
+        return True
+    return False
+
+
+def _flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Put nested figures side by side: ``fct_us.p99`` becomes ``fct_p99_us``."""
+    flat: dict[str, Any] = {}
+    for key, value in part.items():
+        name = _joined(prefix, key)
+        if isinstance(value, dict) and "ci95" in value:
+            flat[name] = value["mean"]
+            flat[f"{name}_low"], flat[f"{name}_high"] = value["ci95"]
+        elif isinstance(value, dict):
+            flat.update(_flat(value, name))
+        else:
+            flat[name] = value
+    return flat
+
+
+def _joined(prefix: str, key: str) -> str:
+    if not prefix:
+        return key
+    for unit in ("_us", "_percent"):
+        if prefix.endswith(unit):
+            return f"{prefix.removesuffix(unit)}_{key}{unit}"
+    return f"{prefix}_{key}"

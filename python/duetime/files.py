@@ -1,0 +1,121 @@
+"""Folders of results that appear as a whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+#: One of these tells a folder of ours.
+MARKERS = ("run.json", "compare.json")
+#: What a folder of ours may hold: tables, records and pictures.
+SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf"}
+
+
+class Refused(OSError):
+    """A place where no result can be written; the message says why."""
+
+
+def check(folder: Path) -> None:
+    """See that a result can be written at `folder`, so that this is known before hours of simulation."""
+    with _reasons(folder):
+        target = _target(folder)
+        ancestor = next(parent for parent in target.parents if parent.exists())
+        _aside(ancestor / target.name).rmdir()
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """Give an empty folder beside `folder` to write into; rename it into place when all went well.
+
+    What is left of a process that was killed in between has a name that starts with a dot and ends in
+    ``.partial``. A former result is moved aside first and removed last.
+    """
+    with _reasons(folder):
+        target = _target(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = _aside(target)
+    try:
+        yield aside
+        with _reasons(folder):
+            _put_in_place(aside, target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def is_result(folder: Path) -> bool:
+    """Whether `folder` holds a finished result."""
+    return any(_has_version(folder / marker) for marker in MARKERS)
+
+
+def _target(folder: Path) -> Path:
+    target = Path(os.path.realpath(folder))
+    if target == Path.cwd() or target in Path.cwd().parents:
+        raise Refused(f"{folder}: is the current folder or contains it; name a folder of its own")
+    if target.exists() and not target.is_dir():
+        raise Refused(f"{folder}: exists and is no folder")
+    if target.is_dir() and any(target.iterdir()):
+        if not is_result(target):
+            raise Refused(f"{folder}: is not empty and holds no former result; name another folder")
+        foreign = next(_foreign(target), None)
+        if foreign is not None:
+            raise Refused(f"{folder}: holds a former result, but also {foreign.name}; name another folder")
+    return target
+
+
+def _aside(target: Path) -> Path:
+    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
+    aside.mkdir()
+    return aside
+
+
+def _put_in_place(aside: Path, target: Path) -> None:
+    _flush(aside)
+    if not target.exists():
+        aside.rename(target)
+        return
+    former = aside.with_suffix(".former")
+    target.rename(former)
+    try:
+        aside.rename(target)
+    except OSError:
+        former.rename(target)
+        raise
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def _flush(folder: Path) -> None:
+    """Put the files on the disk before their folder gets its name, lest a power cut leave empty ones."""
+    for path in sorted(folder.rglob("*")):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            with suppress(OSError):
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _foreign(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if not path.is_dir() and path.suffix not in SUFFIXES)
+
+
+def _has_version(record: Path) -> bool:
+    try:
+        value = json.loads(record.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(value, dict) and "version" in value
+
+
+@contextmanager
+def _reasons(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except Refused:
+        raise
+    except OSError as error:
+        raise Refused(f"{folder}: cannot be written ({error.strerror})") from error

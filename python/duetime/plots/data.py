@@ -1,0 +1,150 @@
+"""Result folders as the pictures read them."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+MESSAGES = ["class", "from", "to", "query", "bytes", "start_us", "fct_us", "deadline_us", "missed", "counted"]
+
+
+class NoResults(ValueError):
+    """The folder holds nothing that can be drawn."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The folder of one run."""
+
+    directory: Path
+    about: dict[str, Any]
+
+    @cached_property
+    def messages(self) -> pl.DataFrame:
+        """Every message of finite size, warm-up included."""
+        return read(self.directory / "flows.parquet").select(MESSAGES).filter(pl.col("bytes").is_not_null())
+
+    @cached_property
+    def counted(self) -> pl.DataFrame:
+        """The messages that count."""
+        return self.messages.filter(pl.col("counted"))
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """Every link direction with the port that feeds it."""
+        return read(self.directory / "links.parquet")
+
+    @cached_property
+    def trace(self) -> pl.DataFrame | None:
+        """Samples over time, when the run was asked for them."""
+        path = self.directory / "trace.parquet"
+        return read(path) if path.exists() else None
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One transport of a comparison: a run, or one per seed."""
+
+    name: str
+    runs: tuple[Run, ...]
+
+    @cached_property
+    def counted(self) -> pl.DataFrame:
+        """The messages that count, of all seeds."""
+        return pl.concat([run.counted.with_columns(seed=pl.lit(i)) for i, run in enumerate(self.runs)])
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a result folder holds: a run is a comparison of one."""
+
+    title: str
+    arms: tuple[Arm, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The transports, in the order in which they were asked for."""
+        return [arm.name for arm in self.arms]
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds each transport was run with."""
+        return max(len(arm.runs) for arm in self.arms)
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """The traffic classes that have messages that count, in the order of the scenario."""
+        frames = [arm.counted.select("class", "seed", "start_us") for arm in self.arms]
+        counted = pl.concat(frames)["class"].unique().to_list()
+        order = [entry["name"] for entry in self.traffic if entry["name"] in counted]
+        return order + sorted(set(counted) - set(order))
+
+    @property
+    def traffic(self) -> list[dict[str, Any]]:
+        """The `[[traffic]]` tables of the scenario."""
+        scenario = self.arms[0].runs[0].about.get("scenario")
+        tables = scenario.get("traffic", []) if isinstance(scenario, dict) else []
+        return [table for table in tables if isinstance(table, dict) and "name" in table]
+
+    @property
+    def conditions(self) -> str:
+        """How it was run, for the line below a title."""
+        about = self.arms[0].runs[0].about
+        parts = [] if len(self.arms) > 1 else [self.names[0]]
+        if "simulated_s" in about:
+            parts.append(f"{about['simulated_s']:.4g} s simulated")
+        if self.seeds > 1:
+            parts.append(f"{self.seeds} seeds")
+        elif "seed" in about:
+            parts.append(f"seed {about['seed']}")
+        return ", ".join(parts)
+
+
+def load(directory: Path) -> Results:
+    """Read what `duetime run --out` or `duetime compare --out` wrote."""
+    if (directory / "run.json").exists():
+        run = load_run(directory)
+        return Results(
+            str(run.about.get("title", "")), (Arm(str(run.about.get("transport", "run")), (run,)),)
+        )
+    if not (directory / "compare.json").exists():
+        raise NoResults(f"{directory} holds no results: neither run.json nor compare.json is there")
+    arms = []
+    for name in read_json(directory / "compare.json").get("runs", {}):
+        folder = directory / name
+        seeds = sorted(folder.glob("seed-*/run.json"), key=lambda path: int(path.parent.name[5:]))
+        folders = [path.parent for path in seeds] or [folder]
+        arms.append(Arm(name, tuple(load_run(folder) for folder in folders)))
+    if not arms:
+        raise NoResults(f"{directory / 'compare.json'} names no runs")
+    return Results(str(arms[0].runs[0].about.get("title", "")), tuple(arms))
+
+
+def load_run(directory: Path) -> Run:
+    """Read the folder of one run."""
+    for name in ("run.json", "flows.parquet", "links.parquet"):
+        if not (directory / name).exists():
+            raise NoResults(f"{directory} is incomplete: {name} is missing")
+    return Run(directory, read_json(directory / "run.json"))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise NoResults(f"{path} is not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise NoResults(f"{path} is not a JSON object")
+    return content
+
+
+def read(path: Path) -> pl.DataFrame:
+    """The table in a file."""
+    try:
+        return pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise NoResults(f"{path} cannot be read: {error}") from error

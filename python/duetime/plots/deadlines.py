@@ -1,0 +1,68 @@
+"""How close messages came to their deadlines: the distribution of completion time over allowed time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from duetime.plots import grid, misses, style
+from duetime.plots.data import Results
+from duetime.plots.measures import Floats, cdf
+
+
+def draw(results: Results) -> Figure:
+    """One panel per class with deadlines, one line per transport, a vertical line at the deadline."""
+    figure, panels = grid.by_class(
+        results, "Completion time over allowed time", misses.with_deadlines(results)
+    )
+    drawn = [ratios for axes, name in panels for ratios in curves(axes, results, name)]
+    for axes, _ in panels:
+        if axes.axison:
+            scale(axes, drawn)
+    grid.finish(figure, results, panels)
+    return figure
+
+
+def curves(axes: Axes, results: Results, name: str | None) -> list[Floats]:
+    """Draw the distribution for one class, or for all messages together; return what was drawn."""
+    looks = style.looks(results.names)
+    drawn = []
+    for arm in results.arms:
+        messages = arm.counted if name is None else grid.of_class(arm, name)
+        messages = messages.filter(pl.col("missed").is_not_null())
+        ratio = messages.select(pl.col("fct_us") / pl.col("deadline_us")).drop_nulls().to_series()
+        if len(ratio):
+            drawn.append(ratio.to_numpy().astype(np.float64))
+            x, y = cdf(drawn[-1], len(messages))
+            axes.plot(x, y, drawstyle="steps-post", **looks[arm.name].line())
+    if not drawn:
+        style.sentence(axes, "No message with a deadline finished.")
+        return drawn
+    style.percent(axes, "share of messages", 0, 101)
+    axes.set_xlabel("completion time / allowed time")
+    axes.axvline(1, color=style.INK, linewidth=1.2)
+    axes.text(
+        1,
+        0.02,
+        "deadline ",
+        transform=axes.get_xaxis_transform(),
+        ha="right",
+        va="bottom",
+        rotation=90,
+        fontsize=9,
+    )
+    return drawn
+
+
+def scale(axes: Axes, drawn: Sequence[Floats]) -> None:
+    """Choose the horizontal axis for everything that was drawn: logarithmic where some came far too late."""
+    smallest = min(float(ratios.min()) for ratios in drawn)
+    largest = max(float(np.quantile(ratios, 0.999)) for ratios in drawn)
+    if largest > 4:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+    else:
+        # From a round number below the smallest.
+        axes.set_xlim(np.floor(5 * min(smallest, 1)) / 5, max(1.2, largest * 1.05))

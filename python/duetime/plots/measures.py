@@ -1,0 +1,86 @@
+"""The numbers that pictures show: means over seeds, distributions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from duetime.plots.data import Arm
+
+Floats = npt.NDArray[np.float64]
+
+# Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom.
+T95 = (
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+    2.131,
+)
+NORMAL95 = 1.960
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds with half the width of its 95 % interval; none for a single seed."""
+
+    mean: float
+    half: float | None
+
+    @staticmethod
+    def of(values: Sequence[float]) -> "Estimate | None":
+        """The estimate from one value per seed; none without values."""
+        count = len(values)
+        if count == 0:
+            return None
+        if count == 1:
+            return Estimate(values[0], None)
+        t = T95[count - 2] if count - 2 < len(T95) else NORMAL95
+        return Estimate(float(np.mean(values)), t * float(np.std(values, ddof=1)) / count**0.5)
+
+
+def reported(arm: Arm, *path: str) -> Estimate | None:
+    """A number that the runs report, found under `path` in `run.json`; none where no run has it."""
+    values = []
+    for run in arm.runs:
+        value: Any = run.about
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, int | float):
+            values.append(float(value))
+    return Estimate.of(values)
+
+
+def missed_percent(arm: Arm, name: str | None) -> Estimate | None:
+    """Deadlines missed, in percent of those whose outcome is known; of one class, or of all."""
+    part = ("summary",) if name is None else ("classes", name)
+    return reported(arm, *part, "missed_percent")
+
+
+def cdf(finished: Floats, total: int, most: int = 1500) -> tuple[Floats, Floats]:
+    """Points of the share of `total`, in percent, that stayed at or below each value.
+
+    Thinned to at most about `most` points, evenly in rank and always with both ends.
+    """
+    values = np.sort(finished)
+    if len(values) == 0:
+        return np.empty(0), np.empty(0)
+    ranks = np.arange(1, len(values) + 1)
+    if len(values) > most:
+        # The tail is what readers look for: every one of its last values stays.
+        body = np.linspace(0, len(values) - 1, most - 100).astype(int)
+        keep = np.union1d(body, np.arange(len(values) - 100, len(values)))
+        values, ranks = values[keep], ranks[keep]
+    return np.concatenate([values[:1], values]), np.concatenate([[0.0], 100.0 * ranks / total])

@@ -1,0 +1,79 @@
+"""Deadlines missed, by class and transport."""
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from duetime.plots import grid, style
+from duetime.plots.data import Results
+from duetime.plots.measures import Estimate, missed_percent
+
+
+def draw(results: Results) -> Figure:
+    """Grouped bars."""
+    classes = with_deadlines(results)
+    bars = max(1, len(classes)) * len(results.arms)
+    what = "Deadlines missed" + (" (mean and 95 % interval over the seeds)" if results.seeds > 1 else "")
+    width = min(16.0, max(7.0, 2.6 + 0.45 * bars))
+    figure = style.figure(results.title or what, f"{what}; {results.conditions}", width, 4.6)
+    bars_by_class(figure.subplots(), results)
+    if len(classes) > 1:
+        grid.legend(figure, results, bars=True)
+    return figure
+
+
+def with_deadlines(results: Results) -> list[str]:
+    """The classes of which at least one message met or missed a deadline."""
+    return [name for name in results.classes if any(missed_percent(arm, name) for arm in results.arms)]
+
+
+def bars_by_class(axes: Axes, results: Results) -> None:
+    """One group per class, one bar per transport; a single class needs no groups."""
+    classes = with_deadlines(results)
+    if not classes:
+        style.sentence(axes, "No message had a deadline that was met or missed.")
+        return
+    looks = style.looks(results.names)
+    bars = len(classes) * len(results.arms)
+    font = 9 if bars <= 9 else 8 if bars <= 16 else 7 if bars <= 32 else None
+    groups = {name: [missed_percent(arm, name) for arm in results.arms] for name in classes}
+    if len(classes) == 1:
+        values = groups[classes[0]]
+        for x, (name, value) in enumerate(zip(results.names, values, strict=True)):
+            bar(axes, x, 0.62, looks[name].colour, value, font)
+        axes.set_xticks(range(len(results.names)), results.names)
+        axes.set_xlim(-0.6, len(results.names) - 0.4)
+    else:
+        width = 0.8 / len(results.arms)
+        for x, name in enumerate(classes):
+            for i, value in enumerate(groups[name]):
+                bar(
+                    axes,
+                    x - 0.4 + (i + 0.5) * width,
+                    width * 0.88,
+                    looks[results.names[i]].colour,
+                    value,
+                    font,
+                )
+        axes.set_xticks(range(len(classes)), classes)
+        axes.set_xlim(-0.6, len(classes) - 0.4)
+    top = max(value.mean + (value.half or 0) for values in groups.values() for value in values if value)
+    style.percent(axes, "deadlines missed", 0, min(103, top * 1.15) or 1)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="x", visible=False)
+
+
+def bar(
+    axes: Axes, x: float, width: float, colour: str, value: Estimate | None, font: float | None = 9
+) -> None:
+    """One bar with its interval, and its value on top unless there is no room."""
+    if value is None:
+        return
+    axes.bar(x, value.mean, width, color=colour)
+    top = value.mean
+    if value.half is not None:
+        low = min(value.half, value.mean)
+        axes.errorbar(x, value.mean, [[low], [value.half]], color=style.INK, capsize=3, linewidth=1.2)
+        top += value.half
+    if font is not None:
+        text, above = style.number(value.mean), (0, 3)
+        axes.annotate(text, (x, top), above, textcoords="offset points", ha="center", fontsize=font)

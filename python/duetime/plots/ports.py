@@ -1,0 +1,68 @@
+"""The fullest ports: how long their queues were, and how busy their links."""
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from duetime.plots import grid, style
+from duetime.plots.data import Arm, Results
+
+MOST_PORTS = 8
+
+
+def draw(results: Results) -> Figure:
+    """A row per port; of several seeds the mean."""
+    arms = {arm.name: ports(arm) for arm in results.arms}
+    rows = fullest(list(arms.values()))
+    what = "The fullest switch ports"
+    height = 2.3 + max(2, len(rows)) * (0.28 + 0.2 * len(arms))
+    figure = style.figure(results.title or what, f"{what}; {results.conditions}", 10.0, height)
+    if not rows:
+        style.sentence(figure.subplots(), "No packet waited at a switch.")
+        return figure
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=[2.2, 1])
+    looks = style.looks(results.names)
+    for i, (name, table) in enumerate(arms.items()):
+        offset = (i + 0.5) / len(arms) * 0.7 - 0.35
+        for y, port in enumerate(rows):
+            for row in table.filter(pl.col("port") == port).iter_rows(named=True):
+                at, colour = y + offset, looks[name].colour
+                left.plot([row["queue_p5"], row["queue_p99"]], [at, at], color=colour, linewidth=4)
+                left.plot(row["queue_p50"], at, "o", color="white", markeredgecolor=colour, markersize=7)
+                left.plot(row["queue_max"], at, "|", color=colour, markersize=9, markeredgewidth=2)
+                right.barh(at, 100 * row["utilisation"], 0.55 / len(arms), color=colour)
+    left.set_title("Queue: 5 to 99 % of the time, median (circle), largest (tick)")
+    left.set_xlabel("packets waiting")
+    left.set_xlim(left=0)
+    right.set_title("Link in use")
+    right.set_xlabel("share of the time")
+    right.set_xlim(0, 101)
+    right.xaxis.set_major_formatter(lambda share, _: f"{share:g} %")
+    left.set_yticks(range(len(rows)), rows)
+    left.set_ylim(len(rows) - 0.5, -0.5)
+    for axes in (left, right):
+        tidy(axes)
+    grid.legend(figure, results, bars=True)
+    return figure
+
+
+def tidy(axes: Axes) -> None:
+    """Rows need no lines of their own."""
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+
+
+def ports(arm: Arm) -> pl.DataFrame:
+    """The ports of switches, averaged over the seeds."""
+    columns = ["utilisation", "queue_mean", "queue_p5", "queue_p50", "queue_p99", "queue_max"]
+    links = pl.concat([run.links for run in arm.runs])
+    at_switches = links.filter(~pl.col("from").str.starts_with("host "))
+    port = pl.format("{} to {}", "from", "to")
+    return at_switches.group_by(port.alias("port"), maintain_order=True).agg(pl.col(columns).mean())
+
+
+def fullest(tables: list[pl.DataFrame]) -> list[str]:
+    """The ports with the longest mean queue under any transport."""
+    longest = pl.concat(tables).group_by("port").agg(pl.col("queue_mean").max())
+    longest = longest.filter(pl.col("queue_mean") > 0).sort("queue_mean", "port", descending=[True, False])
+    return longest["port"].head(MOST_PORTS).to_list()

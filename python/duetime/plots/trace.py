@@ -1,0 +1,224 @@
+"""What was sampled over time: a row of panels per signal, a column per transport."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from duetime.plots import style
+from duetime.plots.data import Results, Run
+
+# Signals in the order of their rows, with the labels of their axes.
+SIGNALS = {
+    "throughput": "throughput\n[Mbit/s]",
+    "cwnd": "cwnd\n[segments]",
+    "alpha": "alpha",
+    "d": "d",
+    "p": "p",
+    "srtt": "smoothed RTT\n[us]",
+    "queue": "queue\n[packets]",
+}
+MOST_NAMED = 8
+MOST_FADED = 60
+MOST_LINKS = 3
+MOST_POINTS = 1200
+
+Line = tuple[str, int, int]  # class, from, to
+
+
+def draw(results: Results) -> Figure | None:
+    """Small multiples; nothing for a folder without traces."""
+    traced = [(arm.name, arm.runs[0]) for arm in results.arms]
+    traced = [(name, run) for name, run in traced if run.trace is not None]
+    if not traced:
+        return None
+    frames = [thinned(run.trace) for _, run in traced if run.trace is not None]
+    signals = [signal for signal in SIGNALS if any(signal in frame["what"] for frame in frames)]
+    rows, columns = max(1, len(signals)), len(traced)
+    width = min(16.0, 1.6 + (7.2 if columns == 1 else 4.2 * columns))
+    what = "Samples over time" + (" of the first seed" if results.seeds > 1 else "")
+    figure = style.figure(results.title or what, f"{what}; {results.conditions}", width, 1.4 + 1.75 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey="row")
+    if not signals:
+        style.sentence(panels[0][0], "The trace holds no samples.")
+        return figure
+    named = connections(frames)
+    for column, ((name, run), frame) in enumerate(zip(traced, frames, strict=True)):
+        for row, signal in enumerate(signals):
+            axes: Axes = panels[row][column]
+            samples = frame.filter(pl.col("what") == signal)
+            if signal == "queue":
+                queues(axes, samples, threshold(run))
+            elif len(named) <= MOST_NAMED:
+                one_by_one(axes, samples, named, run)
+            else:
+                crowd(axes, samples, sorted({key[0] for key in named}), mean=signal == "throughput")
+            if column == 0:
+                axes.set_ylabel(SIGNALS[signal])
+            if not len(samples):
+                axes.text(0.5, 0.5, "no samples", ha="center", color=style.FAINT, transform=axes.transAxes)
+        if columns > 1:
+            panels[0][column].set_title(name)
+        panels[-1][column].set_xlabel("time [s]")
+    panels[0][0].set_xlim(*busy(frames, [at for key in named for at in deadlines(traced[0][1], key)]))
+    for row, signal in enumerate(signals):
+        finish_row(panels[row][0], signal, frames, crowded=len(named) > MOST_NAMED)
+    labels = handles(named, traced[0][1])
+    widest = max((len(str(label.get_label())) for label in labels), default=1)
+    # Roughly 0.08 inches for a letter and 0.7 for a line.
+    figure.legend(
+        handles=labels, loc="outside lower center", ncols=max(1, int(width / (0.08 * widest + 0.7)))
+    )
+    figure.align_ylabels()
+    return figure
+
+
+def finish_row(axes: Axes, signal: str, frames: Sequence[pl.DataFrame], *, crowded: bool) -> None:
+    """The vertical axis of a row of panels."""
+    axes.set_ylim(bottom=0)
+    if signal == "queue":
+        # Room for the legend.
+        axes.set_ylim(top=max(axes.get_ylim()[1] * 1.4, 4))
+    elif crowded:
+        # A few extreme samples of single connections must not flatten all others.
+        values = pl.concat([frame.filter(pl.col("what") == signal)["value"] for frame in frames])
+        axes.set_ylim(top=min(axes.get_ylim()[1], 1.1 * float(np.quantile(values.to_numpy(), 0.995)) or 1.0))
+    if signal == "throughput":
+        unit = "Mbit/s"
+        if axes.get_ylim()[1] > 2000:
+            unit = "Gbit/s"
+            axes.yaxis.set_major_formatter(lambda mbps, _: f"{mbps / 1000:g}")
+        axes.set_ylabel(f"{'mean ' if crowded else ''}throughput\n[{unit}]")
+
+
+def busy(frames: Sequence[pl.DataFrame], deadlines: Sequence[float]) -> tuple[float, float]:
+    """From the first sample to the last that is not zero, or the last deadline, with a little room."""
+    times = pl.concat([frame.filter(pl.col("value") != 0)["time_s"] for frame in frames])
+    start = min(float(frame["time_s"].to_numpy().min()) for frame in frames if len(frame))
+    end = max([start, *deadlines, *times.sort().tail(1)])
+    room = 0.015 * (end - start) or 1.0
+    return start - room, end + room
+
+
+def thinned(trace: pl.DataFrame) -> pl.DataFrame:
+    """At most `MOST_POINTS` moments: of more, neighbours are averaged."""
+    moments = trace["time_s"].unique().sort()
+    if len(moments) <= MOST_POINTS:
+        return trace
+    start, end = float(moments[0]), float(moments[-1])
+    step = (end - start) / MOST_POINTS
+    keys = [column for column in trace.columns if column != "value"]
+    return (
+        trace.with_columns(time_s=start + ((pl.col("time_s") - start) / step).floor() * step)
+        .group_by(keys, maintain_order=True)
+        .agg(pl.col("value").mean())
+    )
+
+
+def connections(frames: Sequence[pl.DataFrame]) -> list[Line]:
+    """Every pair of hosts of every class that has samples."""
+    pairs = [frame.filter(pl.col("class").is_not_null()).select("class", "from", "to") for frame in frames]
+    return [(row[0], row[1], row[2]) for row in pl.concat(pairs).unique().sort("class", "from", "to").rows()]
+
+
+def one_by_one(axes: Axes, samples: pl.DataFrame, named: Sequence[Line], run: Run) -> None:
+    """A line per connection, and a tick on the time axis where its message's deadline runs out."""
+    for key, look in zip(named, style.CYCLE, strict=False):
+        x, y = series(samples, key)
+        axes.plot(x, y, color=look.colour, linestyle=look.dash, linewidth=1.5)
+        for at in deadlines(run, key) if len(samples) else []:
+            axes.axvline(at, color=look.colour, linewidth=1, linestyle=style.DOTS)
+
+
+def crowd(axes: Axes, samples: pl.DataFrame, classes: Sequence[str], *, mean: bool) -> None:
+    """Per class the median (or mean) of all connections, over some of the connections themselves, faded."""
+    for name, look in zip(classes, style.CYCLE, strict=False):
+        of_class = samples.filter(pl.col("class") == name)
+        keys = of_class.select("class", "from", "to").unique().sort("from", "to").rows()
+        for key in keys[:: -(-len(keys) // MOST_FADED) or 1]:
+            x, y = series(of_class, (key[0], key[1], key[2]))
+            axes.plot(x, y, color=look.colour, linewidth=0.5, alpha=max(0.06, min(0.4, 4 / len(keys))))
+        value = pl.col("value")
+        x, y = gapped(of_class.group_by("time_s").agg(value.mean() if mean else value.median()))
+        axes.plot(x, y, color=look.colour, linestyle=look.dash, linewidth=1.8)
+
+
+def queues(axes: Axes, samples: pl.DataFrame, mark: int | None) -> None:
+    """The ports that are fullest in the mean by name, the others faded."""
+    mean = (
+        samples.group_by("link").agg(pl.col("value").mean()).sort("value", "link", descending=[True, False])
+    )
+    ports = mean.filter(pl.col("value") > 0)["link"].to_list()
+    for port in reversed(ports[: MOST_LINKS + MOST_FADED]):
+        x, y = gapped(samples.filter(pl.col("link") == port))
+        rank = ports.index(port)
+        if rank < MOST_LINKS:
+            colour, label = (style.INK, style.GREEN, style.PURPLE)[rank], str(port).replace(" -> ", " to ")
+            axes.plot(x, y, color=colour, linewidth=1.2, label=label, zorder=3 - 0.1 * rank)
+        else:
+            axes.plot(x, y, color=style.FAINT, linewidth=0.5, alpha=0.4)
+    if mark is not None:
+        axes.axhline(
+            mark, color=style.VERMILLION, linewidth=1.2, linestyle=style.DASHES, label=f"K = {mark}", zorder=4
+        )
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper right", fontsize=8.5, ncols=2, handlelength=1.6, borderaxespad=0.1)
+
+
+def series(samples: pl.DataFrame, key: Line) -> tuple[pl.Series, pl.Series]:
+    """The samples of one connection."""
+    name, source, target = key
+    return gapped(samples.filter(pl.col("class") == name, pl.col("from") == source, pl.col("to") == target))
+
+
+def gapped(samples: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Times and values, with a hole where the sampled thing was not there for a while."""
+    samples = samples.group_by("time_s").agg(pl.col("value").mean()).sort("time_s")
+    steps = samples["time_s"].diff()
+    usual = steps.median()
+    if not isinstance(usual, float):
+        return samples["time_s"], samples["value"]
+    holes = samples.filter(steps > 2.5 * usual).select(pl.col("time_s") - usual / 2, value=pl.lit(np.nan))
+    samples = pl.concat([samples, holes]).sort("time_s")
+    return samples["time_s"], samples["value"]
+
+
+def deadlines(run: Run, key: Line) -> list[float]:
+    """When the deadline of a connection's only message runs out; nothing where it has several."""
+    name, source, target = key
+    own = run.messages.filter(pl.col("class") == name, pl.col("from") == source, pl.col("to") == target)
+    ends = own.select((pl.col("start_us") + pl.col("deadline_us")) / 1e6).drop_nulls().to_series().to_list()
+    return ends if len(own) == 1 else []
+
+
+def threshold(run: Run) -> int | None:
+    """K in packets, where the scenario gives one for all ports."""
+    scenario = run.about.get("scenario")
+    mark = scenario.get("network", {}).get("mark") if isinstance(scenario, dict) else None
+    found = re.fullmatch(r"(\d+) packets?", mark) if isinstance(mark, str) else None
+    return int(found[1]) if found else None
+
+
+def handles(named: Sequence[Line], run: Run) -> list[Line2D]:
+    """The legend of all panels that show connections."""
+    if len(named) > MOST_NAMED:
+        classes = sorted({key[0] for key in named})
+        return [
+            Line2D([], [], color=look.colour, linestyle=look.dash, label=f"{name}: median of its connections")
+            for name, look in zip(classes, style.CYCLE, strict=False)
+        ]
+    several = len({key[0] for key in named}) > 1
+    entries = []
+    for key, look in zip(named, style.CYCLE, strict=False):
+        ends = deadlines(run, key)
+        label = (
+            (f"{key[0]}, " if several else "")
+            + f"host {key[1]} to {key[2]}"
+            + (f", due at {style.span(ends[0] * 1e6)}" if ends else "")
+        )
+        entries.append(Line2D([], [], color=look.colour, linestyle=look.dash, label=label))
+    return entries

@@ -1,0 +1,98 @@
+"""One run, and what can be asked without running."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from duetime import _core, scenario
+from duetime.results import Result
+
+#: Told simulated seconds, their end, and delivered packets; what it raises ends the run.
+Progress: TypeAlias = Callable[[float, float, int], object]
+
+
+def run(
+    source: scenario.Source,
+    *,
+    seed: int | None = None,
+    set: scenario.Changes | None = None,
+    transport: str | None = None,
+    progress: bool | Progress = False,
+) -> Result:
+    """Simulate a scenario: a path, a text of several lines, or a dictionary of its sections.
+
+    `seed` and `transport` replace those of the scenario; `set` changes keys
+    (``{"network.buffer": "50 KB"}`` or ``["network.buffer=50 KB"]``). `progress` shows a bar on standard
+    error, or is called with (simulated seconds, their end, delivered packets) ten times a second.
+
+    Raises `ScenarioError` for a bad scenario, and another `ValueError` for a file that cannot be read.
+    """
+    if progress is True:
+        from duetime.progress import bar
+
+        with bar(1) as shown:
+            return simulate(scenario.read(source), seed, set, transport, shown.follow(0))
+    return simulate(scenario.read(source), seed, set, transport, progress or None)
+
+
+def check(
+    source: scenario.Source,
+    *,
+    seed: int | None = None,
+    set: scenario.Changes | None = None,
+    transport: str | None = None,
+) -> tuple[dict[str, Any], list[str]]:
+    """Read a scenario without running it: what it says with every default filled in, and notes.
+
+    Raises what `run` raises.
+    """
+    read = scenario.read(source)
+    return resolve(read, seed, set, transport)
+
+
+def schema() -> dict[str, Any]:
+    """Give the JSON Schema of the scenario language, for editors."""
+    return _object(_core.schema())
+
+
+def catalog() -> dict[str, Any]:
+    """List transports, topologies and patterns with their keys: defaults, ranges, units, sources."""
+    return _object(_core.catalog())
+
+
+def simulate(
+    read: scenario.Scenario,
+    seed: int | None,
+    set: scenario.Changes | None,
+    transport: str | None,
+    progress: Progress | None,
+) -> Result:
+    """Simulate a scenario that was read."""
+    done = _core.run(
+        read.text,
+        read.name,
+        read.folder,
+        set=scenario.changes(set),
+        seed=seed,
+        transport=transport,
+        progress=progress,
+    )
+    return Result(done.json, done.resolved, done.notes, done)
+
+
+def resolve(
+    read: scenario.Scenario, seed: int | None, set: scenario.Changes | None, transport: str | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Check a scenario that was read."""
+    resolved, notes = _core.check(
+        read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport
+    )
+    return _object(resolved), notes
+
+
+def _object(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    assert isinstance(value, dict)
+    return value

@@ -1,0 +1,101 @@
+"""Where a scenario comes from: a file, standard input, text, or a dictionary."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+#: A path, the text of a scenario (it has more than one line), or a dictionary of its sections.
+Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+#: ``["network.buffer=50 KB"]`` or ``{"network.buffer": "50 KB"}``.
+Changes: TypeAlias = Sequence[str] | Mapping[str, Any]
+
+LARGEST = 16 * 1024 * 1024
+
+
+class Unreadable(ValueError):
+    """A scenario that cannot be read at all: no such file, a folder, not text."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The text of a scenario, its name in messages, and the folder that its paths start from."""
+
+    text: str
+    name: str
+    folder: str | None
+
+
+def read(source: Source) -> Scenario:
+    """Read a scenario from wherever it is; `Unreadable` says why it cannot be."""
+    if isinstance(source, Mapping):
+        return Scenario(_toml(source), "scenario", None)
+    if isinstance(source, str) and "\n" in source:
+        return Scenario(source, "scenario", None)
+    return read_file(Path(source))
+
+
+def read_file(path: Path) -> Scenario:
+    """Read a scenario file."""
+    name = _printable(os.fspath(path))
+    try:
+        with path.open("rb") as file:
+            return Scenario(_text(file, name), name, os.fspath(path.parent))
+    except (OSError, ValueError) as error:
+        if isinstance(error, Unreadable):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise Unreadable(f"{name}: {reason}") from None
+
+
+def read_stdin() -> Scenario:
+    """Read a scenario from standard input; its paths start from the current folder."""
+    return Scenario(_text(sys.stdin.buffer, "<stdin>"), "<stdin>", os.curdir)
+
+
+def changes(given: Changes | None) -> list[str]:
+    """Write changes as ``--set`` takes them; `Unreadable` for text that is not Unicode."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        raise TypeError("`set` is a list of texts 'path=value' or a dictionary, not one text")
+    if isinstance(given, Mapping):
+        return [f"{path}={_value(value)}" for path, value in given.items()]
+    for change in given:
+        if _printable(change) != change:
+            raise Unreadable(f"--set {_printable(change)}: not UTF-8 text")
+    return list(given)
+
+
+def _text(file: BinaryIO, name: str) -> str:
+    data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise Unreadable(f"{name}: larger than {LARGEST >> 20} MiB, which no scenario is")
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Unreadable(f"{name}:{line}: not UTF-8 text (byte 0x{data[error.start]:02x})") from None
+
+
+def _toml(sections: Mapping[str, Any]) -> str:
+    import tomli_w
+
+    try:
+        return tomli_w.dumps(sections)
+    except TypeError as error:
+        raise Unreadable(f"scenario: {error}") from None
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _printable(text: str) -> str:
+    """Show bytes that are not UTF-8 (in file names and arguments) as replacement characters."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,84 @@
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+#: Ten milliseconds of fan-in with deadlines beside messages without.
+SMALL = """
+title = "Small"
+
+[run]
+duration = "10 ms"
+seed = 5
+
+[network]
+topology = "star"
+hosts = 6
+rate = "1 Gbps"
+delay = "5 us"
+buffer = "500 KB"
+mark = "20 packets"
+
+[transport]
+name = "d2tcp"
+
+[[traffic]]
+name = "queries"
+pattern = "fan-in"
+parents = 1
+leaves = 4
+every = "exponential(1 ms)"
+size = "uniform(2 KB, 20 KB)"
+deadline = { base = "1 ms", vary = "uniform(0, 50%)" }
+
+[[traffic]]
+name = "web"
+pattern = "poisson"
+load = "10%"
+size = "uniform(1 KB, 30 KB)"
+"""
+
+#: One flow that never ends, for so long that nobody waits for it.
+ENDLESS = """
+title = "Endless"
+run = { duration = "100000 s" }
+network = { topology = "star", hosts = 2, rate = "10 Gbps", delay = "5 us" }
+transport = { name = "tcp" }
+traffic = [{ name = "one", pattern = "long", from = 0, to = 1 }]
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    path = tmp_path / "endless.toml"
+    path.write_text(ENDLESS)
+    return path
+
+
+def arguments(*words: object) -> list[str]:
+    return [sys.executable, "-m", "duetime", *map(str, words)]
+
+
+@pytest.fixture
+def duetime(tmp_path: Path) -> Command:
+    """The command line, in a folder of its own."""
+
+    def command(*words: object, stdin: str = "", timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            arguments(*words), input=stdin, capture_output=True, text=True, cwd=tmp_path, timeout=timeout
+        )
+
+    return command

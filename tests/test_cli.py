@@ -1,0 +1,244 @@
+"""What a shell sees: output, messages, exit codes."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import duetime as dt
+from conftest import SCENARIOS, SMALL, Command, arguments
+from duetime import _core
+from duetime.cli import status
+
+BAD = {
+    "unknown key": ("hosts = 6", "hots = 6"),
+    "unit": ('"1 Gbps"', '"1 GB"'),
+    "syntax": ("hosts = 6", "hosts = = 6"),
+    "transport": ('"d2tcp"', '"d3tcp"'),
+}
+
+
+def test_run_prints_a_table(duetime: Command, small: Path) -> None:
+    done = duetime("run", small)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Small: d2tcp, seed 5, 0.01 s simulated" in done.stdout
+    for word in ("class", "messages", "missed %", "FCT p99", "goodput", "queries", "web", "all"):
+        assert word in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_standard_input_is_read(duetime: Command, small: Path) -> None:
+    piped = duetime("run", "-", "--json", stdin=SMALL)
+    assert piped.returncode == 0
+    from_file = json.loads(duetime("run", small, "--json").stdout)
+    assert {**json.loads(piped.stdout), "wall_s": 0} == {**from_file, "wall_s": 0}
+
+
+def test_options_change_the_scenario(duetime: Command, small: Path) -> None:
+    done = duetime(
+        "run", small, "--json", "--seed", 8, "--set", "run.duration=2 ms", "--set", "network.hosts=7"
+    )
+    data = json.loads(done.stdout)
+    assert (data["seed"], data["simulated_s"]) == (8, 0.002)
+
+
+@pytest.mark.parametrize("mistake", BAD)
+@pytest.mark.parametrize("command", ["run", "check", "compare"])
+def test_a_bad_scenario_is_shown_with_its_place(
+    duetime: Command, tmp_path: Path, mistake: str, command: str
+) -> None:
+    (tmp_path / "bad.toml").write_text(SMALL.replace(*BAD[mistake]))
+    more = ["--transports", "tcp,dctcp"] if command == "compare" and mistake != "transport" else []
+    if command == "compare" and not more:
+        more = ["--transports", "tcp,d3tcp"]
+    done = duetime(command, "bad.toml", *more)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert "^" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_scenario_error_knows_its_place() -> None:
+    bad = SMALL.replace("hosts = 6", "hots = 6")
+    with pytest.raises(dt.ScenarioError) as caught:
+        dt.run(bad)
+    error = caught.value
+    assert bad.splitlines()[error.line - 1] == "hots = 6"
+    assert error.column == 1
+    assert error.message in str(error)
+    assert "hosts" in f"{error.message} {error.hint}"
+    assert isinstance(error, ValueError)
+
+
+def unreadable(kind: str, folder: Path) -> Path:
+    path = folder / kind
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "bytes":
+        path.write_bytes(b"title = 'x'\n\xff\xfe")
+    elif kind == "huge":
+        with path.open("wb") as file:
+            file.truncate(17 * 1024 * 1024)
+    elif kind == "no\udcffname":
+        return Path(os.fsdecode(b"no\xffname"))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "bytes", "huge", "no\udcffname"])
+def test_what_is_no_text_is_refused_in_one_line(duetime: Command, tmp_path: Path, kind: str) -> None:
+    done = duetime("run", unreadable(kind, tmp_path), "--out", "result")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert re.fullmatch(r"error: .+\n", done.stderr)
+    assert not (tmp_path / "result").exists()
+
+
+def test_bytes_that_are_no_text_on_standard_input(tmp_path: Path) -> None:
+    done = subprocess.run(arguments("check", "-"), input=b"\xff", capture_output=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == b"error: <stdin>:1: not UTF-8 text (byte 0xff)\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run",),
+        ("run", "x.toml", "--seed", "-1"),
+        ("run", "x.toml", "--seed", str(2**64)),
+        ("run", "x.toml", "--set", os.fsdecode(b"a=\xff")),
+        ("compare", "small.toml"),
+        ("compare", "small.toml", "--transports", ","),
+        ("compare", "small.toml", "--transports", "tcp,tcp"),
+        ("compare", "small.toml", "--transports", "tcp,tpc"),
+        ("compare", "small.toml", "--transports", "tcp", "--seeds", "0"),
+        ("compare", "small.toml", "--transports", "tcp", "--seeds", "2", "--seed", str(2**64 - 1)),
+        ("compare", "small.toml", "--transports", "tcp", "--jobs", "0"),
+        ("run", "small.toml", "--set", "nonsense"),
+        ("run", "small.toml", "--set", "run.duration"),
+        ("run", "small.toml", "--set", "run.duration=-1 s"),
+        ("transports", "d3tcp"),
+        ("plot", "nowhere"),
+        ("nonsense",),
+    ],
+)
+@pytest.mark.usefixtures("small")
+def test_wrong_words_are_told_with_exit_code_2(duetime: Command, words: tuple[str, ...]) -> None:
+    done = duetime(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "error" in done.stderr.lower()
+    assert "Traceback" not in done.stderr
+    assert "bug" not in done.stderr
+
+
+def test_check_says_valid_and_shows_the_defaults(duetime: Command, small: Path) -> None:
+    done = duetime("check", small)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{small}: valid\n", "")
+    resolved = json.loads(duetime("check", small, "--json", "--seed", 3).stdout)
+    assert resolved["run"]["seed"] == 3
+    assert resolved["network"]["sharing"] == "dynamic"
+
+
+def test_init_writes_a_scenario_that_runs(duetime: Command, tmp_path: Path) -> None:
+    assert duetime("init").returncode == 0
+    assert duetime("init", "mine").returncode == 0
+    assert (tmp_path / "scenario.toml").read_text() == (tmp_path / "mine.toml").read_text()
+    done = duetime("run", "mine.toml", "--json", "--set", "run.duration=450 ms")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["classes"]["queries"]["completed"] > 0
+
+
+@pytest.mark.parametrize("name", ["mine", "mine.toml", "no/such/folder"])
+def test_init_overwrites_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine.toml").write_text("mine")
+    done = subprocess.run(arguments("init", name), capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert re.fullmatch(r"error: .+\n", done.stderr)
+    assert (tmp_path / "mine.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["transports", "topologies", "patterns"])
+def test_the_catalog_shows_every_name_and_key(duetime: Command, kind: str) -> None:
+    entries = dt.catalog()[kind]
+    assert entries
+    listed = duetime(kind).stdout
+    for entry in entries:
+        assert re.search(rf"^{re.escape(entry['name'])} ", listed, re.MULTILINE)
+        shown = duetime(kind, entry["name"])
+        assert shown.returncode == 0
+        for key in entry["keys"]:
+            assert key["name"] in shown.stdout
+
+
+def test_notes_go_to_standard_error(duetime: Command) -> None:
+    text = SMALL.replace('name = "d2tcp"', 'name = "d2tcp"\ng = 0.125')
+    done = duetime("compare", "-", "--transports", "tcp,d2tcp", "--json", stdin=text)
+    assert done.returncode == 0
+    assert set(json.loads(done.stdout)["runs"]) == {"tcp", "d2tcp"}
+    assert re.fullmatch(r"note: tcp: .*\bg\b.*\n", done.stderr)
+
+
+def test_a_reader_who_has_enough_is_no_error() -> None:
+    with subprocess.Popen(arguments("schema"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout
+        assert run.stderr
+        run.stdout.close()
+        assert run.wait() == 1
+        assert run.stderr.read() == b""
+
+
+def test_a_panic_becomes_one_line_that_asks_for_a_report(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(dt.InternalError, match="impossible thing"):
+        _core._panic("an impossible\nthing")
+    assert capfd.readouterr() == ("", "")
+    assert status(lambda: _core._panic("an impossible\nthing")) == 70
+    out, error = capfd.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"This is a bug in duetime .*please report it.*an impossible thing\n", error)
+
+
+def test_a_bug_in_python_is_told_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(lambda: [][0]) == 70
+    assert re.fullmatch(r"This is a bug .*IndexError.*\n", capsys.readouterr().err)
+
+
+def test_each_kind_of_end_has_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+    def failing(error: BaseException) -> int:
+        def fail() -> None:
+            raise error
+
+        code = status(fail)
+        assert capsys.readouterr().err.count("\n") == 1
+        return code
+
+    assert status(lambda: None) == 0
+    assert failing(OSError(28, "No space left on device")) == 1
+    assert failing(KeyboardInterrupt()) == 130
+    assert failing(click.Abort()) == 130
+
+
+def test_heavy_libraries_are_loaded_only_when_needed(small: Path) -> None:
+    script = (
+        "import sys; from duetime.cli import commands\n"
+        f"commands.main(['run', {str(small)!r}, '--json'], standalone_mode=False)\n"
+        "print([name for name in ('polars', 'numpy', 'matplotlib', 'rich') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_that_of_the_crate(duetime: Command) -> None:
+    from importlib.metadata import metadata, version
+
+    cargo = (SCENARIOS.parent / "Cargo.toml").read_text()
+    assert f'version = "{dt.__version__}"' in cargo
+    assert version("duetime") == dt.__version__ == _core.version()
+    assert metadata("duetime")["Requires-Python"] == ">=3.11"
+    assert metadata("duetime")["License-Expression"] == "Apache-2.0 OR MIT"
+    assert dt.__version__ in duetime("--version").stdout

@@ -1,0 +1,132 @@
+"""Several transports, several seeds."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import duetime as dt
+from conftest import SMALL, Command
+from duetime.statistics import estimate, over_seeds, t_quantile
+
+
+def test_each_transport_has_its_object(duetime: Command, small: Path) -> None:
+    done = duetime("compare", small, "--transports", "tcp,dctcp,d2tcp", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    runs = json.loads(done.stdout)["runs"]
+    assert list(runs) == ["tcp", "dctcp", "d2tcp"]
+    for transport, run in runs.items():
+        alone = dt.run(small, transport=transport).data
+        assert run["transport"] == transport
+        assert {**run, "wall_s": 0} == {**alone, "wall_s": 0}
+
+
+def test_the_table_shows_transports_side_by_side(duetime: Command, small: Path) -> None:
+    done = duetime("compare", small, "--transports", "tcp,d2tcp", "--seeds", 2)
+    assert done.returncode == 0
+    header = next(line for line in done.stdout.splitlines() if "class" in line)
+    assert header.split() == ["class", "tcp", "d2tcp"]
+    for word in ("mean ± 95 % interval over 2 seeds", "missed %", "queries", "web", "all", "drops"):
+        assert word in done.stdout
+
+
+def test_seeds_give_means_intervals_and_values(small: Path) -> None:
+    compared = dt.compare(small, transports=["dctcp", "d2tcp"], seeds=3, jobs=2)
+    run = compared.data["runs"]["d2tcp"]
+    assert run["seeds"] == [5, 6, 7]
+    alone = [dt.run(small, seed=seed) for seed in (5, 6, 7)]
+    delivered = [result.data["packets_delivered"] for result in alone]
+    assert run["packets_delivered"]["values"] == delivered
+    p99 = run["summary"]["fct_us"]["p99"]
+    assert p99["values"] == [result.summary["fct_us"]["p99"] for result in alone]
+    assert p99["mean"] == pytest.approx(sum(p99["values"]) / 3)
+    assert p99["ci95"][0] < p99["mean"] < p99["ci95"][1]
+    assert run["classes"]["web"]["missed_percent"] is None
+    assert [result.seed for result in compared.runs["d2tcp"]] == [5, 6, 7]
+
+
+def test_seeds_start_from_the_seed_that_is_asked_for(duetime: Command, small: Path) -> None:
+    done = duetime("compare", small, "--transports", "tcp", "--seeds", 2, "--seed", 40, "--json")
+    assert json.loads(done.stdout)["runs"]["tcp"]["seeds"] == [40, 41]
+    done = duetime("compare", small, "--transports", "tcp", "--seeds", 1, "--set", "run.seed=9", "--json")
+    run = json.loads(done.stdout)["runs"]["tcp"]
+    assert run["seeds"] == [9]
+    assert run["events"]["ci95"] == [None, None]
+
+
+def test_the_number_of_jobs_changes_nothing(small: Path) -> None:
+    def runs(jobs: int) -> list[str]:
+        compared = dt.compare(small, transports=["tcp", "d2tcp"], seeds=3, jobs=jobs)
+        results = [result for results in compared.runs.values() for result in results]
+        return [json.dumps({**result.data, "wall_s": 0}) for result in results]
+
+    assert runs(1) == runs(3)
+
+
+def test_out_has_a_folder_for_each_run(duetime: Command, small: Path, tmp_path: Path) -> None:
+    done = duetime("compare", small, "--transports", "tcp,d2tcp", "--out", "plain", "--json")
+    assert sorted(path.name for path in (tmp_path / "plain").iterdir()) == ["compare.json", "d2tcp", "tcp"]
+    assert dt.load(tmp_path / "plain/tcp").transport == "tcp"
+    record = json.loads((tmp_path / "plain/compare.json").read_text())
+    assert record["runs"] == json.loads(done.stdout)["runs"]
+    assert record["interrupted"] is False
+
+    assert duetime("compare", small, "--transports", "tcp", "--seeds", 2, "--out", "plain").returncode == 0
+    found = sorted(str(path.relative_to(tmp_path / "plain")) for path in tmp_path.glob("plain/**/run.json"))
+    assert found == ["tcp/seed-5/run.json", "tcp/seed-6/run.json"]
+
+
+def test_classes_with_their_own_transport_keep_it() -> None:
+    text = SMALL.replace('pattern = "poisson"', 'pattern = "poisson"\ntransport = "tcp"')
+    compared = dt.compare(text, transports=["dctcp", "d2tcp"])
+    scenarios = [run.scenario for run in compared.runs.values()]
+    assert [scenario["transport"]["name"] for scenario in scenarios] == ["dctcp", "d2tcp"]
+    for scenario in scenarios:
+        assert "tcp" in json.dumps(scenario["traffic"][1]["transport"])
+
+
+def test_the_table_has_a_row_for_each_part(small: Path) -> None:
+    plain = dt.compare(small, transports=["tcp", "d2tcp"]).table()
+    assert plain["class"].to_list() == ["all", "queries", "web"] * 2
+    assert {"transport", "missed_percent", "fct_p99_us", "answers_in_time_p1_percent"} <= set(plain.columns)
+    seeds = dt.compare(small, transports=["tcp"], seeds=2).table()
+    assert {"fct_p99_us", "fct_p99_us_low", "fct_p99_us_high"} <= set(seeds.columns)
+    low, mean, high = (seeds[f"fct_p99_us{end}"][0] for end in ("_low", "", "_high"))
+    assert low < mean < high
+
+
+def test_a_mistake_shows_before_the_first_run(small: Path) -> None:
+    with pytest.raises(dt.ScenarioError):
+        dt.compare(small, transports=["tcp", "nonsense"], set={"run.duration": "100000 s"})
+    with pytest.raises(ValueError, match="no transports"):
+        dt.compare(small, transports=[])
+    with pytest.raises(ValueError, match="at least one"):
+        dt.compare(small, transports=["tcp"], seeds=0)
+
+
+def test_students_t() -> None:
+    # Two-sided 95 %, from the usual tables.
+    table = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 9: 2.262, 10: 2.228, 30: 2.042, 120: 1.980}
+    for degrees, quantile in table.items():
+        assert t_quantile(degrees) == pytest.approx(quantile, abs=6e-4)
+
+
+def test_an_interval_by_hand() -> None:
+    # Mean 2, standard deviation 1, standard error 1/sqrt(3), t = 4.303.
+    found = estimate([1, 2, 3])
+    assert found is not None
+    assert found["ci95"] == pytest.approx([2 - 2.4841, 2 + 2.4841], abs=1e-4)
+    assert estimate([None, None]) is None
+    assert estimate([None, 4.0]) == {"mean": 4.0, "ci95": [None, None], "values": [None, 4.0]}
+
+
+def test_names_are_no_measurements() -> None:
+    queue = {"from": "switch", "to": "host 1", "mean": 1.0}
+    other = {**queue, "to": "host 2", "mean": 3.0}
+    objects = [
+        {"title": "x", "seed": seed, "busiest_queue": each} for seed, each in enumerate((queue, other, None))
+    ]
+    merged = over_seeds(objects)
+    assert (merged["title"], merged["seeds"]) == ("x", [0, 1, 2])
+    assert merged["busiest_queue"]["to"] == ["host 1", "host 2", None]
+    assert merged["busiest_queue"]["mean"]["values"] == [1.0, 3.0, None]

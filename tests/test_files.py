@@ -1,0 +1,176 @@
+"""Folders of results: complete or not there, never in anybody's way."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import duetime as dt
+from conftest import Command, arguments
+from duetime import files
+
+FLOWS = [
+    *("class", "from", "to", "query", "bytes", "start_us", "end_us", "fct_us", "ideal_fct_us", "slowdown"),
+    *("deadline_us", "missed", "aborted", "counted", "timeouts", "retransmits", "marks"),
+]
+LINKS = [
+    *(
+        "from",
+        "to",
+        "rate_bps",
+        "packets",
+        "bytes",
+        "drops",
+        "marks",
+        "utilisation",
+        "queue_mean",
+        "queue_p5",
+    ),
+    *("queue_p50", "queue_p99", "queue_max"),
+]
+TRACE = ["time_s", "what", "class", "from", "to", "message", "link", "value"]
+TRACED = 'run.trace={ every = "1 ms", what = ["cwnd", "queue"] }'
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_out_writes_tables_and_a_record(duetime: Command, small: Path, tmp_path: Path) -> None:
+    done = duetime("run", small, "--out", "made/result", "--json")
+    assert (done.returncode, done.stderr) == (0, "Saved in made/result\n")
+    folder = tmp_path / "made/result"
+    assert names(folder) == ["flows.parquet", "links.parquet", "run.json"]
+    assert names(folder.parent) == ["result"]
+    assert pl.read_parquet(folder / "flows.parquet").columns == FLOWS
+    assert pl.read_parquet(folder / "links.parquet").columns == LINKS
+
+    record = json.loads((folder / "run.json").read_text())
+    data = json.loads(done.stdout)
+    assert {key: record[key] for key in data} == data
+    assert record["version"] == dt.__version__
+    assert record["scenario"]["network"]["hosts"] == 6
+    assert record["notes"] == []
+
+
+def test_a_saved_result_reads_as_the_run_did(small: Path, tmp_path: Path) -> None:
+    run = dt.run(small, set=[TRACED])
+    loaded = dt.load(run.save(tmp_path / "result"))
+    assert names(tmp_path / "result") == ["flows.parquet", "links.parquet", "run.json", "trace.parquet"]
+    assert (loaded.data, loaded.scenario, loaded.notes) == (run.data, run.scenario, run.notes)
+    assert loaded.flows.equals(run.flows)
+    assert loaded.links.equals(run.links)
+    assert loaded.trace.equals(run.trace)
+
+
+def test_the_trace_speaks_of_messages_and_links(small: Path) -> None:
+    run = dt.run(small, set=[TRACED])
+    assert run.trace.columns == TRACE
+    windows, queues = run.trace.filter(what="cwnd"), run.trace.filter(what="queue")
+    assert windows.height > 0
+    assert windows["link"].null_count() == windows.height
+    assert windows["message"].null_count() == 0
+    assert windows["value"].min() > 0  # type: ignore[operator]
+    assert queues["message"].null_count() == queues.height > 0
+    of = run.flows[windows["message"].to_list()]
+    assert of["from"].to_list() == windows["from"].to_list()
+    assert of["class"].to_list() == windows["class"].to_list()
+
+
+def test_an_untraced_run_has_an_empty_trace(small: Path) -> None:
+    trace = dt.run(small).trace
+    assert (trace.columns, trace.height) == (TRACE, 0)
+
+
+def test_a_former_result_is_replaced(duetime: Command, small: Path, tmp_path: Path) -> None:
+    assert duetime("run", small, "--out", "result", "--set", TRACED).returncode == 0
+    (tmp_path / "result/plots").mkdir()
+    (tmp_path / "result/plots/overview.png").write_bytes(b"")
+    assert duetime("run", small, "--out", "result", "--seed", "9").returncode == 0
+    assert names(tmp_path / "result") == ["flows.parquet", "links.parquet", "run.json"]
+    assert dt.load(tmp_path / "result").seed == 9
+    assert names(tmp_path) == ["result", "small.toml"]
+
+
+@pytest.mark.parametrize("kept", ["notes.txt", "data.json", "run.json"])
+def test_what_is_not_ours_is_left_alone(duetime: Command, small: Path, tmp_path: Path, kept: str) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / kept).write_text("{}")
+    done = duetime("run", small, "--out", mine)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == f"error: {mine}: is not empty and holds no former result; name another folder\n"
+    assert (mine / kept).read_text() == "{}"
+    assert names(mine) == [kept]
+
+
+def test_a_former_result_with_something_else_in_it_is_left_alone(
+    duetime: Command, small: Path, tmp_path: Path
+) -> None:
+    dt.run(small).save(tmp_path / "result")
+    (tmp_path / "result/notes.txt").write_text("mine")
+    done = duetime("run", small, "--out", "result")
+    assert done.returncode == 2
+    assert "notes.txt" in done.stderr
+    assert (tmp_path / "result/notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("out", ["small.toml", "small.toml/below", "/proc/nowhere", ".", ".."])
+def test_places_that_cannot_be_written_are_refused_at_once(
+    duetime: Command, endless: Path, small: Path, tmp_path: Path, out: str
+) -> None:
+    before = small.read_text()
+    done = duetime("run", endless, "--out", out, timeout=30)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert names(tmp_path) == ["endless.toml", "small.toml"]
+    assert small.read_text() == before
+
+
+def test_a_bad_scenario_leaves_no_folder(duetime: Command, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("nonsense = 1\n")
+    assert duetime("run", "bad.toml", "--out", "a/b").returncode == 2
+    assert names(tmp_path) == ["bad.toml"]
+
+
+def test_a_killed_run_leaves_nothing_that_looks_finished(endless: Path, tmp_path: Path) -> None:
+    run = subprocess.Popen(
+        arguments("run", endless, "--out", "result"), cwd=tmp_path, stderr=subprocess.DEVNULL
+    )
+    time.sleep(1)
+    assert run.poll() is None
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    assert names(tmp_path) == ["endless.toml"]
+
+
+def test_dying_while_writing_leaves_the_former_result(tmp_path: Path, small: Path) -> None:
+    dt.run(small, seed=1).save(tmp_path / "result")
+    script = (
+        "import os, sys, duetime; from duetime import files; from pathlib import Path\n"
+        "with files.replacing(Path('result')) as aside:\n"
+        "    duetime.run('small.toml', seed=2).write(aside)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    killed = subprocess.run([arguments()[0], "-c", script], cwd=tmp_path)
+    assert killed.returncode == -signal.SIGKILL
+    assert dt.load(tmp_path / "result").seed == 1
+    left = [path for path in tmp_path.iterdir() if path.name not in ("result", "small.toml")]
+    assert [path.name[:8] + path.suffix for path in left] == [".result..partial"]
+
+
+def test_an_error_while_writing_leaves_nothing(tmp_path: Path) -> None:
+    def fail() -> None:
+        with files.replacing(tmp_path / "result") as aside:
+            (aside / "flows.parquet").write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert names(tmp_path) == []

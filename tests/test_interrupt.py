@@ -1,0 +1,60 @@
+"""Ctrl-C: stops soon, says what was kept, leaves no half results."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import duetime as dt
+from conftest import SMALL, arguments
+
+
+def interrupted(words: list[str], folder: Path, after_s: float) -> tuple[int, str, str]:
+    run = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(after_s)
+    assert run.poll() is None
+    run.send_signal(signal.SIGINT)
+    out, error = run.communicate(timeout=20)
+    return run.returncode, out, error
+
+
+def test_a_run_stops_and_keeps_nothing(endless: Path, tmp_path: Path) -> None:
+    code, out, error = interrupted(arguments("run", endless), tmp_path, 1)
+    assert (code, out) == (130, "")
+    assert error.strip() == "Interrupted: nothing was kept."
+
+
+def test_a_run_with_a_folder_writes_nothing(endless: Path, tmp_path: Path) -> None:
+    code, _, error = interrupted(arguments("run", endless, "--out", "result"), tmp_path, 1)
+    assert code == 130
+    assert error.strip() == "Interrupted: nothing was written to result."
+    assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
+
+
+def test_a_comparison_keeps_what_was_finished(tmp_path: Path) -> None:
+    quick = dt.run(SMALL, set={"run.duration": "100 ms"}).data["wall_s"]
+    # Each run takes about half a second, all of them minutes.
+    changes = ["--set", f"run.duration={max(1, round(0.5 / quick)) * 100} ms"]
+    (tmp_path / "small.toml").write_text(SMALL)
+    words = arguments("compare", "small.toml", "--transports", "tcp,d2tcp", "--seeds", 200, "--jobs", 1)
+    code, out, error = interrupted([*words, *changes, "--json", "--out", "result"], tmp_path, 4)
+    assert code == 130
+    runs = json.loads(out)["runs"]
+    finished = sum(len(run["seeds"]) for run in runs.values())
+    assert 1 <= finished < 400
+    last = f"Interrupted: {finished} of 400 runs were finished and are printed above and saved in result."
+    assert error.splitlines()[-1] == last
+    record = json.loads((tmp_path / "result/compare.json").read_text())
+    assert record["interrupted"] is True
+    assert record["runs"] == runs
+    assert len(list((tmp_path / "result").glob("*/seed-*/run.json"))) == finished
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["result", "small.toml"]
+
+
+def test_a_comparison_of_which_nothing_was_finished_says_so(endless: Path, tmp_path: Path) -> None:
+    words = arguments("compare", endless, "--transports", "tcp,dctcp", "--jobs", 2, "--out", "result")
+    code, out, error = interrupted(words, tmp_path, 1.5)
+    assert (code, out) == (130, "")
+    assert error.strip() == "Interrupted: no run was finished, nothing was kept."
+    assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]

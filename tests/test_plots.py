@@ -1,0 +1,136 @@
+"""Every picture, for every kind of result folder, is drawn, has a sane size and shows something."""
+
+import json
+import shutil
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import image
+
+import synthetic
+from duetime.plots import PICTURES, NoResults, measures, plot_dir, style
+from duetime.plots.data import load
+
+ALWAYS = {"misses", "fct", "deadlines", "ports"}
+FOLDERS: dict[str, tuple[Callable[[Path], Path], set[str]]] = {
+    "one run": (synthetic.run, ALWAYS),
+    "traced": (lambda at: synthetic.run(at, traced=4), ALWAYS | {"trace"}),
+    "a crowd": (lambda at: synthetic.run(at, traced=120, queries=3), ALWAYS | {"trace"}),
+    "five classes": (lambda at: synthetic.run(at, classes=list("abcde")), ALWAYS),
+    "fourteen classes": (lambda at: synthetic.run(at, classes=list("abcdefghijklmn"), queries=3), ALWAYS),
+    "no deadlines": (lambda at: synthetic.run(at, deadlines=False), ALWAYS),
+    "a comparison": (lambda at: synthetic.compare(at, traced=3), ALWAYS | {"overview", "trace"}),
+    "several seeds": (
+        lambda at: synthetic.compare(at, ("cubic", "dctcp", "d2tcp"), seeds=3, classes=("a", "b")),
+        ALWAYS | {"overview"},
+    ),
+    "a comparison without deadlines": (
+        lambda at: synthetic.compare(at, deadlines=False),
+        ALWAYS | {"overview"},
+    ),
+    "an unknown transport": (lambda at: synthetic.compare(at, ("d2tcp", "mine")), ALWAYS | {"overview"}),
+    "nothing happened": (synthetic.empty, ALWAYS | {"trace"}),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_picture_is_drawn(name: str, tmp_path: Path) -> None:
+    make, expected = FOLDERS[name]
+    folder = make(tmp_path / "out")
+    written = plot_dir(folder)
+    assert {path.stem for path in written} == expected
+    assert sorted(path.name for path in (folder / "plots").iterdir()) == sorted(path.name for path in written)
+    for path in written:
+        if path.suffix == ".svg":
+            assert ElementTree.parse(path).getroot().tag.endswith("svg")
+            continue
+        pixels = image.imread(path)[:, :, :3]
+        height, width, _ = pixels.shape
+        assert 600 <= width <= 2600
+        assert 400 <= height <= 2600
+        # The title alone is not a picture: something stands in the lower part too.
+        assert np.ptp(pixels[height // 4 :]) > 0.5
+
+
+def test_every_listed_picture_is_covered() -> None:
+    assert set().union(*(expected for _, expected in FOLDERS.values())) == set(PICTURES)
+
+
+def test_the_same_results_give_the_same_files(tmp_path: Path) -> None:
+    folder = synthetic.compare(tmp_path / "out")
+    first = {path.name: path.read_bytes() for path in plot_dir(folder, tmp_path / "first")}
+    second = {path.name: path.read_bytes() for path in plot_dir(folder, tmp_path / "second")}
+    assert first == second
+
+
+@pytest.mark.parametrize("missing", ["run.json", "flows.parquet", "links.parquet"])
+def test_what_is_not_a_result_is_said(missing: str, tmp_path: Path) -> None:
+    folder = synthetic.compare(tmp_path / "out")
+    (folder / "tcp" / missing).unlink()
+    with pytest.raises(NoResults, match=missing):
+        plot_dir(folder)
+
+
+def test_a_folder_without_results_is_said(tmp_path: Path) -> None:
+    with pytest.raises(NoResults, match="neither"):
+        plot_dir(tmp_path)
+    (tmp_path / "run.json").write_text("{")
+    for name in ("flows", "links"):
+        (tmp_path / f"{name}.parquet").write_bytes(b"PAR1")
+    with pytest.raises(NoResults, match="not JSON"):
+        plot_dir(tmp_path)
+    shutil.copy(synthetic.run(tmp_path / "good") / "run.json", tmp_path)
+    with pytest.raises(NoResults, match="cannot be read"):
+        plot_dir(tmp_path)
+
+
+def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
+    folder = synthetic.run(tmp_path / "out", classes=("a", "b"))
+    about = json.loads((folder / "run.json").read_text())
+    about["classes"]["a"]["missed_percent"] = 12.5
+    about["classes"]["b"]["missed_percent"] = None
+    (folder / "run.json").write_text(json.dumps(about))
+    (arm,) = load(folder).arms
+    assert measures.missed_percent(arm, "a") == measures.Estimate(12.5, None)
+    assert measures.missed_percent(arm, "b") is None
+    assert measures.missed_percent(arm, "no such class") is None
+
+
+def test_intervals_follow_students_t() -> None:
+    estimate = measures.Estimate.of([1.0, 2.0, 3.0])
+    assert estimate is not None
+    assert estimate.mean == 2.0
+    assert estimate.half == pytest.approx(4.303 * 1.0 / 3**0.5)
+
+
+def test_unfinished_messages_keep_a_distribution_below_100_percent() -> None:
+    x, y = measures.cdf(np.arange(1.0, 10_001.0), total=20_000)
+    assert len(x) < 2000
+    assert (x[-1], y[-1]) == (10_000.0, 50.0)
+    assert np.all(np.diff(y) >= 0)
+
+
+def test_no_two_transports_look_alike() -> None:
+    names = [*style.TRANSPORTS, *(f"new-{i}" for i in range(12))]
+    looks = style.looks(names)
+    assert len(set(looks.values())) == len(names)
+
+
+@pytest.mark.parametrize(("low", "high"), [(90.0, 110.0), (1e3, 7e4), (30.0, 2e7), (1e-3, 1e9)])
+def test_log_axes_have_a_readable_number_of_ticks(low: float, high: float) -> None:
+    ticks = style.log_ticks(low, high)
+    assert 3 <= len(ticks) <= 10
+    assert all(low <= tick <= high for tick in ticks)
+
+
+def test_times_are_written_in_the_unit_that_reads_best() -> None:
+    assert [style.span(us) for us in (0.5, 20, 1500, 999.9, 2.5e6)] == [
+        "500 ns",
+        "20 us",
+        "1.5 ms",
+        "1 ms",
+        "2.5 s",
+    ]
