@@ -253,7 +253,7 @@ impl Port {
     /// The warm-up ends: begins the distribution of waiting packets anew.
     pub fn reset_tally(&mut self, now: Time) {
         self.close_tally(now);
-        self.tally.bytes_before = self.tally.bytes;
+        self.tally.bytes_before = self.tally.bytes - self.waiting_bytes;
         self.tally.most_waiting = self.waiting();
         self.tally.levels.fill(0);
     }
