@@ -55,8 +55,8 @@ impl Sampler {
             self.add(now, Signal::P, subject, seen.p);
             self.add(now, Signal::Srtt, subject, seen.srtt.map(Time::as_micros_f64));
         }
-        for (link, port) in net.ports().iter().enumerate().filter(|(_, port)| port.tally.most_waiting > 0) {
-            if port.tally.watched {
+        for (link, port) in net.ports().iter().enumerate() {
+            if port.watch().is_some_and(|watch| watch.most_waiting > 0) {
                 self.add(now, Signal::Queue, Subject::Link(link as u32), Some(port.waiting() as f64));
             }
         }

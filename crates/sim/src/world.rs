@@ -10,11 +10,12 @@ use units::Time;
 use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::net::Net;
+use crate::net::{Net, Port, Watch};
 use crate::outcome::{Link, Message, Outcome, Queue, Sample};
 use crate::run::Run;
 use crate::sampler::Sampler;
 use crate::scenario::{Class, Scenario};
+use crate::topology::LinkSpec;
 use crate::traffic::{Batch, Request};
 
 /// A run in progress.
@@ -323,7 +324,7 @@ impl World {
         self.book_packets_at_receivers();
         let mut counters = self.net.counters;
         counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
-        counters.marks = self.net.ports().iter().map(|port| port.tally.marks).sum();
+        counters.marks = self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum();
         counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
         counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
         let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, .. })| {
@@ -358,27 +359,22 @@ impl World {
 
 fn links(net: &Net, warm_up: Time) -> Vec<Link> {
     let watched_for = net.now.saturating_sub(warm_up);
-    let row = |(spec, port): (&crate::topology::LinkSpec, &crate::net::Port)| {
-        let tally = &port.tally;
-        // What waits has not been sent; one packet at each end of the time watched may have been in part.
-        let sent = spec.rate.transmission().of(tally.bytes - tally.bytes_before - port.waiting_bytes());
+    let nothing = Watch::default();
+    let row = |(i, (spec, port)): (usize, (&LinkSpec, &Port))| {
+        let watch = port.watch().unwrap_or(&nothing);
         Link {
             from: net.graph.name(spec.from),
             to: net.graph.name(spec.to),
             rate_bps: spec.rate.0,
-            packets: tally.packets,
-            bytes: tally.bytes,
-            drops: tally.drops,
-            marks: tally.marks,
-            utilisation: if watched_for == Time::ZERO {
-                0.0
-            } else {
-                (sent.as_secs_f64() / watched_for.as_secs_f64()).min(1.0)
-            },
-            queue: queue(&tally.levels, watched_for, tally.most_waiting),
+            packets: port.packets,
+            bytes: port.bytes,
+            drops: watch.drops,
+            marks: watch.marks,
+            utilisation: net.utilisation(i, warm_up),
+            queue: queue(&watch.levels, watched_for, watch.most_waiting),
         }
     };
-    net.graph.links.iter().zip(net.ports()).map(row).collect()
+    net.graph.links.iter().zip(net.ports()).enumerate().map(row).collect()
 }
 
 /// The distribution over time from the time spent with 1, 2, ... waiting packets.

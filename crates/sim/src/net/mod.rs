@@ -5,7 +5,7 @@ mod port;
 mod ring;
 mod route;
 
-pub use port::{Fate, Level, Port};
+pub use port::{Fate, Level, Port, Watch};
 
 use std::collections::BTreeMap;
 
@@ -30,6 +30,8 @@ pub struct Net {
     /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
     pub graph: Graph,
     ports: Vec<Port>,
+    /// For how long each port had sent when the warm-up ended.
+    sent_before: Vec<Time>,
     pools: Vec<Pool>,
     router: Router,
     extensions: Extensions,
@@ -46,10 +48,10 @@ impl Net {
         let hosts = graph.hosts;
         let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(1600) + link.delay).max();
         let mut pools = Vec::new();
-        let mut pool_of = vec![None; graph.switches.len()];
+        let mut pool_of = vec![Port::NO_POOL; graph.switches.len()];
         if let Sharing::Dynamic(alpha) = switch.sharing {
             for (pool, _) in pool_of.iter_mut().zip(&graph.switches).filter(|(_, node)| !node.unlimited) {
-                *pool = Some(pools.len() as u32);
+                *pool = pools.len() as u32;
                 pools.push(Pool::new(switch.buffer, alpha));
             }
         }
@@ -77,6 +79,7 @@ impl Net {
             counters: Counters::default(),
             router: Router::new(&graph),
             graph,
+            sent_before: vec![Time::ZERO; ports.len()],
             ports,
             pools,
             extensions: Extensions::default(),
@@ -142,8 +145,8 @@ impl Net {
         let link = self.router.link(packet.route);
         let port = &mut self.ports[link as usize];
         let fate = match port.pool {
-            None => port.offer(self.now, packet, Level::INFINITE),
-            Some(pool) => self.offer_pooled(pool, link, packet),
+            Port::NO_POOL => port.offer(self.now, packet),
+            pool => self.offer_pooled(pool, link, packet),
         };
         match fate {
             Fate::First(at) => self.events.push_arrival(self.now, at, link),
@@ -157,7 +160,7 @@ impl Net {
         pool.settle(self.now, &mut self.ports);
         let port = &mut self.ports[link as usize];
         let (room, before) = (pool.room(port), port.waiting());
-        let fate = port.offer(self.now, packet, room);
+        let fate = port.offer_within(self.now, packet, room);
         if port.waiting() > before {
             pool.took(port, link, u64::from(packet.size));
         }
@@ -178,18 +181,26 @@ impl Net {
         for pool in &mut self.pools {
             pool.settle(self.now, &mut self.ports);
         }
-        self.ports.iter_mut().for_each(|port| port.close_tally(self.now));
+        self.ports.iter_mut().for_each(|port| port.catch_up(self.now));
     }
 
     /// The warm-up ends.
     pub fn warmed_up(&mut self) {
         self.settle();
-        self.ports.iter_mut().for_each(|port| port.reset_tally(self.now));
+        self.sent_before = self.ports.iter().map(|port| port.sent_for(self.now)).collect();
+        self.ports.iter_mut().for_each(|port| port.warmed_up(self.now));
     }
 
     /// All ports, numbered like the links.
     pub fn ports(&self) -> &[Port] {
         &self.ports
+    }
+
+    /// The share of the time since the warm-up in which a link has sent.
+    pub fn utilisation(&self, link: usize, warm_up: Time) -> f64 {
+        let watched_for = self.now.saturating_sub(warm_up);
+        let sent_for = self.ports[link].sent_for(self.now).saturating_sub(self.sent_before[link]);
+        if watched_for == Time::ZERO { 0.0 } else { sent_for.as_secs_f64() / watched_for.as_secs_f64() }
     }
 
     /// How long `bytes` of payload in segments of `mss` with `header` take along a path of an empty
@@ -222,8 +233,8 @@ impl Net {
 fn level(amount: Option<Amount>, parts: u64) -> Level {
     match amount {
         None => Level::INFINITE,
-        Some(Amount::Packets(packets)) => Level { packets: packets / parts, ..Level::INFINITE },
-        Some(Amount::Bytes(bytes)) => Level { bytes: bytes / parts, ..Level::INFINITE },
+        Some(Amount::Packets(packets)) => Level { value: packets / parts, in_bytes: false },
+        Some(Amount::Bytes(bytes)) => Level { value: bytes / parts, in_bytes: true },
     }
 }
 

@@ -46,14 +46,11 @@ impl Pool {
     pub fn room(&self, port: &Port) -> Level {
         // Above alpha = 1 the free part itself is the limit.
         let threshold = |free: u64, waiting: u64| ((free as f64 * self.alpha) as u64).min(waiting + free);
-        match self.capacity {
-            Amount::Packets(all) => {
-                Level { packets: threshold(all.saturating_sub(self.packets), port.waiting()), bytes: u64::MAX }
-            }
-            Amount::Bytes(all) => {
-                Level { packets: u64::MAX, bytes: threshold(all.saturating_sub(self.bytes), port.waiting_bytes()) }
-            }
-        }
+        let (value, in_bytes) = match self.capacity {
+            Amount::Packets(all) => (threshold(all.saturating_sub(self.packets), port.waiting()), false),
+            Amount::Bytes(all) => (threshold(all.saturating_sub(self.bytes), port.waiting_bytes()), true),
+        };
+        Level { value, in_bytes }
     }
 
     /// A packet of `size` bytes was accepted by `port` (number `index`), which it made wait.
@@ -81,7 +78,7 @@ mod tests {
             let before = ports[index as usize].waiting();
             let packet = Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE);
             let port = &mut ports[index as usize];
-            if port.offer(now, &packet, room) == Fate::Dropped {
+            if port.offer_within(now, &packet, room) == Fate::Dropped {
                 return taken;
             }
             if port.waiting() > before {

@@ -9,29 +9,30 @@ use units::{Rate, Time, Transmission};
 
 use super::ring::{Ring, Slot};
 
-/// A limit or threshold in packets and in bytes; the one that does not apply is infinite.
+/// A limit or threshold on a queue's length, in packets or in wire bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Packets of any size.
-    pub packets: u64,
-    /// Bytes on the wire.
-    pub bytes: u64,
+    /// How many.
+    pub value: u64,
+    /// Bytes, not packets.
+    pub in_bytes: bool,
 }
 
 impl Level {
-    /// Never reached.
-    pub const INFINITE: Level = Level { packets: u64::MAX, bytes: u64::MAX };
+    /// Never exceeded.
+    pub const INFINITE: Level = Level { value: u64::MAX, in_bytes: false };
 
     /// Whether this many packets and bytes are more.
     #[inline]
     pub fn exceeded(self, packets: u64, bytes: u64) -> bool {
-        packets > self.packets || bytes > self.bytes
+        (if self.in_bytes { bytes } else { packets }) > self.value
     }
 }
 
-/// A port with its queue, and the wire to the next node.
+/// A port with its queue, and the wire to the next node. Two cache lines, and a third while
+/// something waits.
+#[repr(align(64))]
 pub struct Port {
-    // What every packet touches comes first.
     /// On the wire, in transmission, and waiting.
     ring: Ring,
     /// Position in the ring of the first packet that still waits.
@@ -44,34 +45,32 @@ pub struct Port {
     waiting_bytes: u64,
     transmission: Transmission,
     delay: Time,
-    limit: Level,
-    mark_above: Level,
+    limit: u64,
+    mark_above: u64,
+    limit_in_bytes: bool,
+    marks_by_bytes: bool,
     drop_unmarkable: bool,
     /// The wire ends at a host.
     pub to_host: bool,
-    /// The shared buffer that the port draws on.
-    pub pool: Option<u32>,
-    /// What it has done.
-    pub tally: Tally,
-}
-
-/// What a port has done.
-#[derive(Clone, Default)]
-pub struct Tally {
+    /// The shared buffer that the port draws on, or [`Port::NO_POOL`].
+    pub pool: u32,
     /// Packets that were accepted.
     pub packets: u64,
     /// Their wire bytes.
     pub bytes: u64,
-    /// Of these, before the warm-up ended.
-    pub bytes_before: u64,
+    /// What is watched at switch ports; host NICs have unlimited queues that nobody asks about.
+    watch: Option<Box<Watch>>,
+}
+
+/// What a switch's port has seen.
+#[derive(Clone, Default)]
+pub struct Watch {
     /// Packets that were dropped.
     pub drops: u64,
     /// Packets that were marked.
     pub marks: u64,
     /// Most packets that waited at once since the warm-up.
     pub most_waiting: u64,
-    /// Whether `levels` is kept (switch ports).
-    pub watched: bool,
     /// Time spent with 1, 2, ... waiting packets since the warm-up, in ps.
     pub levels: Vec<u64>,
     /// Until when `levels` is complete, while something waits.
@@ -90,6 +89,9 @@ pub enum Fate {
 }
 
 impl Port {
+    /// The port has a buffer of its own.
+    pub const NO_POOL: u32 = u32::MAX;
+
     /// An idle port with an unlimited queue and no marking.
     pub fn new(rate: Rate, delay: Time, to_host: bool) -> Port {
         Port {
@@ -100,18 +102,30 @@ impl Port {
             waiting_bytes: 0,
             transmission: rate.transmission(),
             delay,
-            limit: Level::INFINITE,
-            mark_above: Level::INFINITE,
+            limit: u64::MAX,
+            mark_above: u64::MAX,
+            limit_in_bytes: false,
+            marks_by_bytes: false,
             drop_unmarkable: false,
             to_host,
-            pool: None,
-            tally: Tally::default(),
+            pool: Port::NO_POOL,
+            packets: 0,
+            bytes: 0,
+            watch: None,
         }
     }
 
     /// A switch's port, with a limit on what may wait and a marking threshold.
     pub fn limited(self, limit: Level, mark_above: Level, drop_unmarkable: bool) -> Port {
-        Port { limit, mark_above, drop_unmarkable, tally: Tally { watched: true, ..Tally::default() }, ..self }
+        Port {
+            limit: limit.value,
+            limit_in_bytes: limit.in_bytes,
+            mark_above: mark_above.value,
+            marks_by_bytes: mark_above.in_bytes,
+            drop_unmarkable,
+            watch: Some(Box::default()),
+            ..self
+        }
     }
 
     /// Takes a packet from the host itself: a NIC's queue has no limit and no marking. Gives the
@@ -127,24 +141,30 @@ impl Port {
         first.then_some(at)
     }
 
-    /// Takes a packet from another link, or drops it. `room` is what the shared buffer leaves to
-    /// this port.
+    /// Takes a packet from another link, or drops it.
     #[inline]
-    pub fn offer(&mut self, now: Time, packet: &Packet, room: Level) -> Fate {
+    pub fn offer(&mut self, now: Time, packet: &Packet) -> Fate {
+        self.offer_within(now, packet, Level { value: self.limit, in_bytes: self.limit_in_bytes })
+    }
+
+    /// As [`offer`](Port::offer), with what a shared buffer leaves to this port.
+    #[inline]
+    pub fn offer_within(&mut self, now: Time, packet: &Packet, limit: Level) -> Fate {
         self.settle(now);
         let size = u64::from(packet.size);
         // The queue's length counts those that wait and the one that arrives, not the one in transmission.
         let (packets, bytes) = (self.ring.tail() - self.waiting + 1, self.waiting_bytes + size);
         let start = self.busy_until.max(now);
         let waits = start > now;
-        if waits && (self.limit.exceeded(packets, bytes) || room.exceeded(packets, bytes)) {
+        if waits && limit.exceeded(packets, bytes) {
             return self.drop();
         }
         let mut flags = packet.flags;
-        if self.mark_above.exceeded(packets, bytes) {
+        let mark_above = Level { value: self.mark_above, in_bytes: self.marks_by_bytes };
+        if mark_above.exceeded(packets, bytes) {
             if flags.has(Flags::ECT) {
                 flags = flags.with(Flags::CE);
-                self.tally.marks += 1;
+                self.watch_mut().marks += 1;
             } else if self.drop_unmarkable {
                 return self.drop();
             }
@@ -173,8 +193,8 @@ impl Port {
     /// A packet's transmission begins at `start`; gives its arrival at the other end.
     #[inline]
     fn depart(&mut self, start: Time, size: u64) -> Time {
-        self.tally.packets += 1;
-        self.tally.bytes += size;
+        self.packets += 1;
+        self.bytes += size;
         self.busy_until = start + self.transmission.of(size);
         self.busy_until + self.delay
     }
@@ -184,17 +204,17 @@ impl Port {
     fn queue(&mut self, packets: u64, bytes: u64, start: Time, now: Time) {
         if packets == 1 {
             self.next_start = start;
-            self.tally.since = now;
-        } else if self.tally.watched {
-            self.tally.stay((packets - 1) as usize, now);
         }
-        self.tally.most_waiting = self.tally.most_waiting.max(packets);
         self.waiting_bytes = bytes;
+        if let Some(watch) = &mut self.watch {
+            watch.stay(packets - 1, now);
+            watch.most_waiting = watch.most_waiting.max(packets);
+        }
     }
 
     #[cold]
     fn drop(&mut self) -> Fate {
-        self.tally.drops += 1;
+        self.watch_mut().drops += 1;
         Fate::Dropped
     }
 
@@ -218,8 +238,8 @@ impl Port {
     #[inline]
     fn leave(&mut self) {
         let size = u64::from(self.ring.at(self.waiting).packet.size);
-        if self.tally.watched {
-            self.tally.stay((self.ring.tail() - self.waiting) as usize, self.next_start);
+        if let Some(watch) = &mut self.watch {
+            watch.stay(self.ring.tail() - self.waiting, self.next_start);
         }
         self.waiting += 1;
         self.waiting_bytes -= size;
@@ -243,30 +263,48 @@ impl Port {
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.ring.iter().map(|slot| &slot.packet)
     }
-    /// Brings the tally up to `now`.
-    pub fn close_tally(&mut self, now: Time) {
+    /// For how long it has sent by `now`.
+    pub fn sent_for(&self, now: Time) -> Time {
+        self.transmission.of(self.bytes).saturating_sub(self.busy_until.saturating_sub(now))
+    }
+    /// What has been seen here, at switch ports.
+    pub fn watch(&self) -> Option<&Watch> {
+        self.watch.as_deref()
+    }
+    /// Brings what is watched up to `now`.
+    pub fn catch_up(&mut self, now: Time) {
         self.settle(now);
-        if self.tally.watched && self.waiting() > 0 {
-            self.tally.stay(self.waiting() as usize, now);
+        let waiting = self.waiting();
+        if let Some(watch) = &mut self.watch {
+            watch.stay(waiting, now);
         }
     }
     /// The warm-up ends: begins the distribution of waiting packets anew.
-    pub fn reset_tally(&mut self, now: Time) {
-        self.close_tally(now);
-        self.tally.bytes_before = self.tally.bytes - self.waiting_bytes;
-        self.tally.most_waiting = self.waiting();
-        self.tally.levels.fill(0);
+    pub fn warmed_up(&mut self, now: Time) {
+        self.catch_up(now);
+        let waiting = self.waiting();
+        if let Some(watch) = &mut self.watch {
+            watch.most_waiting = waiting;
+            watch.levels.fill(0);
+        }
+    }
+
+    fn watch_mut(&mut self) -> &mut Watch {
+        self.watch.as_mut().expect("only switch ports mark and drop")
     }
 }
 
-impl Tally {
+impl Watch {
     /// `waiting` packets have waited until `now`.
     #[inline]
-    fn stay(&mut self, waiting: usize, now: Time) {
-        if self.levels.len() < waiting {
-            self.levels.resize(waiting.next_power_of_two().max(8), 0);
+    fn stay(&mut self, waiting: u64, now: Time) {
+        if waiting > 0 {
+            let level = waiting as usize - 1;
+            if level >= self.levels.len() {
+                self.levels.resize((level + 1).next_power_of_two().max(8), 0);
+            }
+            self.levels[level] += (now - self.since).0;
         }
-        self.levels[waiting - 1] += (now - self.since).0;
         self.since = now;
     }
 }
@@ -281,14 +319,19 @@ mod tests {
         Packet::data(0, 1460, 40, Time::ZERO, flags)
     }
 
+    #[test]
+    fn a_port_takes_two_cache_lines() {
+        assert_eq!(size_of::<Port>(), 128);
+    }
+
     /// 1 Gbps: a full packet takes 12 us.
     fn port(limit: u64, mark: u64) -> Port {
-        let level = |packets| Level { packets, bytes: u64::MAX };
+        let level = |value| Level { value, in_bytes: false };
         Port::new(Rate::from_gbps(1), Time(20 * MICRO), true).limited(level(limit), level(mark), false)
     }
 
     fn offer(port: &mut Port, now: u64, flags: Flags) -> Fate {
-        port.offer(Time(now * MICRO), &packet(flags), Level::INFINITE)
+        port.offer(Time(now * MICRO), &packet(flags))
     }
 
     #[test]
@@ -313,7 +356,7 @@ mod tests {
         }
         // One in transmission, three waiting; the third of these saw a queue of 3 > K = 2.
         assert_eq!(marked(&port), [false, false, false, true]);
-        assert_eq!((port.tally.drops, port.tally.marks), (1, 1));
+        assert_eq!((port.watch_mut().drops, port.watch_mut().marks), (1, 1));
         // After 12 us one of the waiting has left the queue.
         assert_eq!(offer(&mut port, 12, Flags::NONE), Fate::Queued);
         assert_eq!(port.waiting(), 3);
@@ -326,18 +369,18 @@ mod tests {
         for _ in 0..3 {
             offer(&mut port, 0, Flags::NONE);
         }
-        assert_eq!(port.tally.drops, 1);
+        assert_eq!(port.watch_mut().drops, 1);
     }
 
     #[test]
-    fn the_tally_knows_how_long_how_many_waited() {
+    fn a_port_knows_how_long_how_many_waited() {
         let mut port = port(100, 100);
         for _ in 0..3 {
             offer(&mut port, 0, Flags::NONE);
         }
-        port.close_tally(Time(100 * MICRO));
+        port.catch_up(Time(100 * MICRO));
         // Two waited for 12 us, then one for 12 us.
-        assert_eq!(port.tally.levels[..2], [12 * MICRO, 12 * MICRO]);
-        assert_eq!(port.tally.most_waiting, 2);
+        assert_eq!(port.watch_mut().levels[..2], [12 * MICRO, 12 * MICRO]);
+        assert_eq!(port.watch_mut().most_waiting, 2);
     }
 }

@@ -15,7 +15,7 @@ pub struct Slot {
 /// A ring buffer; positions count up from zero, where they start again only when it is empty.
 #[derive(Default)]
 pub struct Ring {
-    slots: Vec<Slot>,
+    slots: Box<[Slot]>,
     head: u64,
     tail: u64,
 }
@@ -82,7 +82,7 @@ impl Ring {
         for position in self.head..self.tail {
             slots[(position & mask) as usize] = *self.at(position);
         }
-        self.slots = slots;
+        self.slots = slots.into();
     }
 }
 

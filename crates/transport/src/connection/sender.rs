@@ -41,6 +41,12 @@ pub struct Sender {
     tell_reduced: bool,
     last_sent: Time,
     current: Current,
+    rare: Box<Rare>,
+}
+
+/// What few acknowledgements touch, kept apart so that the rest of a sender takes fewer cache lines.
+#[derive(Clone, Debug, Default)]
+struct Rare {
     /// Messages after the current one.
     queue: VecDeque<Current>,
     board: Scoreboard,
@@ -83,8 +89,7 @@ impl Sender {
             tell_reduced: false,
             last_sent: Time::ZERO,
             current: Current { end: 0, message: Message { bytes: Some(0), deadline: None, short: None } },
-            queue: VecDeque::new(),
-            board: Scoreboard::default(),
+            rare: Box::default(),
         }
     }
 
@@ -100,7 +105,7 @@ impl Sender {
         if idle {
             self.current = handed_over;
         } else {
-            self.queue.push_back(handed_over);
+            self.rare.queue.push_back(handed_over);
         }
         if self.phase != Phase::Opening {
             self.transmit(config, now, out);
@@ -195,8 +200,8 @@ impl Sender {
         } else if config.backoff_reset_on_ack {
             self.rto.end_back_off();
         }
-        if !self.board.is_empty() {
-            self.board.advance(self.una);
+        if !self.rare.board.is_empty() {
+            self.rare.board.advance(self.una);
         }
         let was_recovering = self.phase == Phase::Recovery;
         if self.phase != Phase::Open {
@@ -207,7 +212,7 @@ impl Sender {
         let reduced = self.law.on_ack(&mut self.window, &ack);
         self.tell_reduced |= reduced;
         while self.una >= self.current.end {
-            match self.queue.pop_front() {
+            match self.rare.queue.pop_front() {
                 Some(next) => self.current = next,
                 None => break,
             }
@@ -254,7 +259,7 @@ impl Sender {
             Phase::Opening | Phase::Loss => {}
             Phase::Recovery => self.inflation += 1.0,
             Phase::Open => {
-                let lost = config.sack && self.board.lost_below(rules(config)) > self.una;
+                let lost = config.sack && self.rare.board.lost_below(rules(config)) > self.una;
                 if (lost || u64::from(self.dup_acks) >= threshold) && self.una >= self.recover {
                     self.enter_recovery(config, now, out);
                 }
@@ -269,19 +274,19 @@ impl Sender {
         self.partial_seen = false;
         // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe says so.
         self.inflation = if config.sack { 0.0 } else { f64::from(config.dup_ack_threshold) };
-        self.board.begin(self.una);
-        let limit = self.board.next_sacked(self.una);
+        self.rare.board.begin(self.una);
+        let limit = self.rare.board.next_sacked(self.una);
         self.resend(config, now, self.una, limit, out);
     }
 
     fn note_blocks(&mut self, config: &Config, now: Time, blocks: &[(u64, u64)]) -> bool {
         let mut news = false;
         for &block in blocks {
-            news |= self.board.add(block, self.una);
+            news |= self.rare.board.add(block, self.una);
         }
         if news
             && self.phase == Phase::Recovery
-            && let Some(sent_at) = self.board.find_lost_again(rules(config))
+            && let Some(sent_at) = self.rare.board.find_lost_again(rules(config))
             && sent_at >= self.recover
         {
             // RFC 5681 4.3: the loss of a retransmission is a second sign of congestion. What was sent
@@ -311,19 +316,19 @@ impl Sender {
         };
         let window = (((self.window.cwnd + extra) as u64) * mss).min(config.window_limit);
         let mut flight = self.next - self.una;
-        if !self.board.is_empty() && (self.phase == Phase::Loss || config.limited_transmit) {
-            flight -= self.board.bytes_below(self.next);
+        if !self.rare.board.is_empty() && (self.phase == Phase::Loss || config.limited_transmit) {
+            flight -= self.rare.board.bytes_below(self.next);
         }
         while self.next < self.end {
             let mut len = mss.min(self.end - self.next);
             if self.next < self.highest {
                 // Going back after a timeout: what was SACKed is not sent again.
-                let start = self.board.skip(self.next);
+                let start = self.rare.board.skip(self.next);
                 if start > self.next {
                     self.next = start;
                     continue;
                 }
-                len = len.min(self.board.next_sacked(self.next) - self.next);
+                len = len.min(self.rare.board.next_sacked(self.next) - self.next);
             }
             if flight + len > window && flight > 0 {
                 break;
@@ -339,9 +344,9 @@ impl Sender {
     fn transmit_by_pipe(&mut self, config: &Config, now: Time, out: &mut impl Output) {
         let rules = rules(config);
         let window = ((self.window.cwnd as u64) * rules.mss).min(config.window_limit);
-        let mut pipe = self.board.pipe(self.una, self.highest, rules);
+        let mut pipe = self.rare.board.pipe(self.una, self.highest, rules);
         while pipe + rules.mss <= window {
-            pipe += if let Some((start, limit)) = self.board.next_lost(self.una, rules) {
+            pipe += if let Some((start, limit)) = self.rare.board.next_lost(self.una, rules) {
                 self.resend(config, now, start, limit, out)
             } else if self.next < self.end {
                 let len = rules.mss.min(self.end - self.next);
@@ -349,7 +354,7 @@ impl Sender {
                 self.next += len;
                 self.highest = self.next;
                 len
-            } else if let Some((start, limit)) = self.board.next_doubtful(self.una) {
+            } else if let Some((start, limit)) = self.rare.board.next_doubtful(self.una) {
                 self.resend(config, now, start, limit, out)
             } else {
                 break;
@@ -362,7 +367,7 @@ impl Sender {
         let end = (start + u64::from(config.mss)).min(self.highest).min(limit);
         self.emit(config, now, start, (end - start) as u32, out);
         if config.sack {
-            self.board.sent_again(start, end, self.highest);
+            self.rare.board.sent_again(start, end, self.highest);
         }
         end - start
     }
@@ -416,7 +421,7 @@ impl Sender {
         self.current.message.deadline = None;
         self.end -= unsent;
         self.current.end -= unsent;
-        self.queue.iter_mut().for_each(|message| message.end -= unsent);
+        self.rare.queue.iter_mut().for_each(|message| message.end -= unsent);
         out.abandon(unsent);
     }
 
