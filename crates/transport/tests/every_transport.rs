@@ -1,0 +1,283 @@
+//! What must hold for every transport of the list, with every way to repair losses: a pair of ends
+//! over a model of a network that marks, loses and delays.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use transport::connection::{Receiver, Sender};
+use transport::laws::Window;
+use transport::list::{Config, TRANSPORTS};
+use transport::{Extension, Flags, Message, Output, Packet};
+use units::Time;
+
+/// The configuration that a scenario with these keys in `[transport]` gives.
+fn config(name: &str, keys: &str) -> Config {
+    let text = format!(
+        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
+         [transport]\nname = '{name}'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
+    );
+    let source = scenario::Source { name: "test", text: &text, folder: None };
+    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    read.scenario.transports[0].config.clone()
+}
+
+/// What the model network does to packets.
+#[derive(Clone, Copy)]
+struct Weather {
+    /// One data packet in so many is lost; 0: none.
+    loses: u64,
+    /// One ACK in so many is lost; 0: none.
+    loses_acks: u64,
+    /// Data packets in flight above which they are marked.
+    marks_above: u64,
+    seed: u64,
+}
+
+/// 12 us per data packet at a bottleneck, 40 us each way.
+struct Model {
+    now: Time,
+    weather: Weather,
+    events: BinaryHeap<Reverse<(Time, u64)>>,
+    happenings: Vec<Happening>,
+    busy_until: Time,
+    random: u64,
+    retransmits: u64,
+    timeouts: u64,
+    abandoned: bool,
+    largest_flight: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Happening {
+    Data(Packet),
+    Ack(Packet, Option<Extension>),
+    SenderTimer,
+    ReceiverTimer,
+}
+
+impl Model {
+    fn new(weather: Weather) -> Model {
+        Model {
+            now: Time::ZERO,
+            weather,
+            events: BinaryHeap::new(),
+            happenings: Vec::new(),
+            busy_until: Time::ZERO,
+            random: weather.seed,
+            retransmits: 0,
+            timeouts: 0,
+            abandoned: false,
+            largest_flight: 0,
+        }
+    }
+    fn push(&mut self, at: Time, happening: Happening) {
+        self.events.push(Reverse((at, self.happenings.len() as u64)));
+        self.happenings.push(happening);
+    }
+    fn one_in(&mut self, n: u64) -> bool {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        n > 0 && (self.random >> 33).is_multiple_of(n)
+    }
+}
+
+struct FromSender<'a>(&'a mut Model);
+struct FromReceiver<'a>(&'a mut Model);
+
+impl Output for FromSender<'_> {
+    fn send(&mut self, mut packet: Packet) {
+        let model = &mut *self.0;
+        assert!(packet.flags.has(Flags::SYN) || packet.payload > 0, "an empty data packet");
+        model.retransmits += u64::from(packet.flags.has(Flags::AGAIN));
+        if model.one_in(model.weather.loses) {
+            return;
+        }
+        let start = model.busy_until.max(model.now);
+        let queue = (start - model.now).0 / 12_000_000;
+        model.largest_flight = model.largest_flight.max(queue);
+        if queue > model.weather.marks_above && packet.flags.has(Flags::ECT) {
+            packet.flags = packet.flags.with(Flags::CE);
+        }
+        model.busy_until = start + Time::from_micros(12);
+        model.push(model.busy_until + Time::from_micros(40), Happening::Data(packet));
+    }
+    fn send_extended(&mut self, packet: Packet, _: Extension) {
+        self.send(packet);
+    }
+    fn arm(&mut self, at: Time) {
+        self.0.push(at, Happening::SenderTimer);
+    }
+    fn timed_out(&mut self) {
+        self.0.timeouts += 1;
+    }
+    fn abandon(&mut self, _: u64) {
+        self.0.abandoned = true;
+    }
+}
+
+impl Output for FromReceiver<'_> {
+    fn send(&mut self, packet: Packet) {
+        if !self.0.one_in(self.0.weather.loses_acks) {
+            self.0.push(self.0.now + Time::from_micros(40), Happening::Ack(packet, None));
+        }
+    }
+    fn send_extended(&mut self, packet: Packet, extension: Extension) {
+        if !self.0.one_in(self.0.weather.loses_acks) {
+            self.0.push(self.0.now + Time::from_micros(40), Happening::Ack(packet, Some(extension)));
+        }
+    }
+    fn arm(&mut self, at: Time) {
+        self.0.push(at, Happening::ReceiverTimer);
+    }
+    fn timed_out(&mut self) {}
+    fn abandon(&mut self, _: u64) {}
+}
+
+/// Sends messages one after the other; gives the model, when the last was acknowledged, and what
+/// went over the wire as (time, position, flags).
+fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, Time, Vec<(Time, u64, Flags)>) {
+    let mut model = Model::new(weather);
+    let mut sender = Sender::new(&config.connection, &config.law);
+    let mut receiver = Receiver::new(config.law.ecn());
+    let mut wire = Vec::new();
+    for &message in messages {
+        sender.hand_over(&config.connection, model.now, message, &mut FromSender(&mut model));
+    }
+    let all: u64 = messages.iter().filter_map(|message| message.bytes).sum();
+    let mut done = Time::MAX;
+    while let Some(Reverse((at, number))) = model.events.pop() {
+        assert!(at >= model.now, "time runs back");
+        model.now = at;
+        assert!(model.now < Time::from_secs_f64(500.0), "the transfer hangs at {} of {all}", receiver.next());
+        match model.happenings[number as usize] {
+            Happening::Data(packet) => {
+                wire.push((at, packet.seq, packet.flags));
+                receiver.on_packet(&config.connection, at, &packet, &mut FromReceiver(&mut model));
+            }
+            Happening::Ack(packet, extension) => {
+                sender.on_packet(&config.connection, at, &packet, extension.as_ref(), &mut FromSender(&mut model));
+                let seen = sender.observe(&config.connection, at);
+                assert!(seen.cwnd >= 1.0 && seen.cwnd.is_finite(), "cwnd {}", seen.cwnd);
+                assert!(seen.alpha.is_none_or(|alpha| (0.0..=1.0).contains(&alpha)));
+                assert!(seen.d.is_none_or(|d| (0.5..=2.0).contains(&d)));
+            }
+            Happening::SenderTimer => sender.on_timer(&config.connection, at, &mut FromSender(&mut model)),
+            Happening::ReceiverTimer => receiver.on_timer(&config.connection, at, &mut FromReceiver(&mut model)),
+        }
+        if sender.is_idle() && done == Time::MAX {
+            done = model.now;
+        }
+    }
+    assert!(sender.is_idle(), "the sender waits for nothing");
+    if !model.abandoned {
+        assert_eq!(receiver.next(), all, "every byte arrives once");
+    }
+    (model, done, wire)
+}
+
+fn message(bytes: u64) -> Message {
+    Message { bytes: Some(bytes), deadline: None, short: None }
+}
+
+const FAIR: Weather = Weather { loses: 0, loses_acks: 0, marks_above: 20, seed: 1 };
+
+/// Every transport with every combination of the shared options.
+fn every_config() -> Vec<(String, Config)> {
+    let mut all = Vec::new();
+    for transport in TRANSPORTS {
+        for recovery in ["sack", "newreno"] {
+            for (ack_every, handshake, limited) in [(1, false, true), (2, true, true), (2, false, false)] {
+                let keys = format!(
+                    "recovery = '{recovery}'\nack_every = {ack_every}\nhandshake = {handshake}\n\
+                     limited_transmit = {limited}\nrto_min = '5 ms'\nrto_initial = '5 ms'\nrto_max = '100 ms'\ninitial_window = 3\n"
+                );
+                all.push((format!("{} with {keys}", transport.name), config(transport.name, &keys)));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn without_loss_nothing_is_sent_again_and_the_link_is_used() {
+    for (name, config) in every_config() {
+        let bytes = 3_000_000;
+        let (model, done, _) = transfer(&config, FAIR, &[message(bytes)]);
+        assert_eq!((model.retransmits, model.timeouts), (0, 0), "{name}");
+        let alone = bytes as f64 / 1460.0 * 12e-6;
+        assert!(done.as_secs_f64() < 1.3 * alone, "{name}: {done} for {alone}");
+    }
+}
+
+#[test]
+fn every_byte_arrives_whatever_is_lost() {
+    for (name, config) in every_config() {
+        for (loses, loses_acks) in [(100, 0), (20, 0), (5, 0), (0, 5), (7, 7), (3, 3)] {
+            for seed in 1..=4 {
+                println!("{name}, one in {loses} and {loses_acks}, seed {seed}");
+                let weather = Weather { loses, loses_acks, marks_above: 20, seed };
+                transfer(&config, weather, &[message(200_000), message(1), message(1460), message(14_601)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_loss_in_a_long_window_is_repaired_without_a_timeout() {
+    for (name, config) in every_config() {
+        let mut clean = 0;
+        for seed in 1..=20 {
+            let weather = Weather { loses: 1000, loses_acks: 0, marks_above: u64::MAX, seed };
+            let (model, ..) = transfer(&config, weather, &[message(2_000_000)]);
+            clean += u64::from(model.timeouts == 0);
+        }
+        assert!(clean >= 14, "{name}: {clean} of 20 without a timeout");
+    }
+}
+
+#[test]
+fn marks_keep_the_queue_short_where_they_are_heeded() {
+    for name in ["dctcp", "d2tcp", "xdctcp"] {
+        let (model, ..) = transfer(&config(name, "initial_alpha = 1.0"), FAIR, &[message(20_000_000)]);
+        assert!(model.largest_flight < 60, "{name}: {} packets", model.largest_flight);
+    }
+}
+
+#[test]
+fn d2tcp_without_deadlines_is_packet_for_packet_dctcp() {
+    for keys in ["", "ack_every = 2\n", "initial_alpha = 0.0\nrecovery = 'newreno'\n", "cut_at = 'window-end'\n"] {
+        for seed in 1..=5 {
+            let weather = Weather { loses: 200, loses_acks: 200, marks_above: 20, seed };
+            let messages = [message(1_000_000), message(50_000)];
+            let wire = |name| transfer(&config(name, keys), weather, &messages).2;
+            assert_eq!(wire("d2tcp"), wire("dctcp"), "{keys}");
+        }
+    }
+}
+
+#[test]
+fn xdctcp_with_both_factors_at_one_half_is_dctcp() {
+    let weather = Weather { loses: 300, ..FAIR };
+    let wire = |name| transfer(&config(name, ""), weather, &[message(1_000_000)]).2;
+    assert_eq!(wire("xdctcp"), wire("dctcp"));
+}
+
+#[test]
+fn an_expired_message_is_given_up_when_asked() {
+    let late = Message { bytes: Some(10_000_000), deadline: Some(Time::from_millis(1)), short: None };
+    let (model, done, _) = transfer(&config("d2tcp", "expired = 'abort'\n"), FAIR, &[late]);
+    assert!(model.abandoned && done < Time::from_millis(3), "{done}");
+    let (model, ..) = transfer(&config("d2tcp", "expired = 'cap'\n"), FAIR, &[late]);
+    assert!(!model.abandoned);
+}
+
+#[test]
+fn the_first_window_is_the_one_asked_for() {
+    for transport in TRANSPORTS {
+        for window in [1, 3, 10] {
+            let config = config(transport.name, &format!("initial_window = {window}\n"));
+            let (.., wire) = transfer(&config, FAIR, &[message(100_000)]);
+            let first_rtt = wire.iter().filter(|(at, ..)| *at <= Time::from_micros(12 * window + 41)).count();
+            assert_eq!(first_rtt as u64, window, "{}", transport.name);
+        }
+    }
+}
