@@ -110,9 +110,19 @@ fn constant(node: &Node, expr: Option<&Expr>, measures: &[Measure], context: &Co
         Some(expr) => quantity::evaluate(expr, node, context.parameters, false)?,
         None => quantity::evaluate_node(node, context.parameters, false)?,
     };
-    let measure = Measure::of(&term, measures);
+    let measure = measure_of(&term, measures, node.at)?;
     let value = measure.value(&term, node.at)?;
     Ok(Found { distribution: Distribution::Constant(value), measure, text: measure.write(value) })
+}
+
+/// What a value is a measure of; where it may be a time or a percentage, it must say which.
+fn measure_of(term: &quantity::Term, measures: &[Measure], at: crate::error::At) -> Checked<Measure> {
+    let plain = term.dimension == quantity::Dimension::NONE && !term.percent && term.constant() != Some(0.0);
+    if plain && measures.contains(&Measure::Share) {
+        let fault = Fault::new(at, "a time or a percentage needs a unit");
+        return Err(fault.hint("write \"5 ms\", or \"50%\" for a part of the base"));
+    }
+    Ok(Measure::of(term, measures))
 }
 
 fn call(
@@ -127,8 +137,8 @@ fn call(
     let terms = arguments.iter().map(|argument| quantity::evaluate(argument, node, context.parameters, false));
     let terms = terms.collect::<Checked<Vec<_>>>()?;
     // Of uniform's two ends one may be a bare 0; the other tells what it is.
-    let telling = if name == "uniform" && terms[0].constant() == Some(0.0) { &terms[1] } else { &terms[0] };
-    let measure = Measure::of(telling, measures);
+    let telling = usize::from(name == "uniform" && terms[0].constant() == Some(0.0));
+    let measure = measure_of(&terms[telling], measures, at(&arguments[telling]))?;
     let first = measure.value(&terms[0], at(&arguments[0]))?;
     let shape = |what: &str| match terms[1].constant() {
         Some(x) if terms[1].dimension == quantity::Dimension::NONE && x > 0.0 && x <= 100.0 => Ok(x),

@@ -203,10 +203,17 @@ fn syntax(text: &str, error: &toml::de::Error) -> Fault {
     if said.starts_with("recursion limit") || said.contains("recursion limit") {
         return fault("lists and tables are nested too deeply".into());
     }
-    match unquoted(text, range.start) {
-        Some((at, hint)) => Fault::new(at, "a text or a quantity with a unit needs quotes").hint(hint),
-        None => fault(format!("this is not valid TOML: {said}")),
+    if let Some((at, hint)) = unquoted(text, range.start) {
+        return Fault::new(at, "a text or a quantity with a unit needs quotes").hint(hint);
     }
+    let line = text.get(..range.start).map_or("", |before| before.rsplit('\n').next().unwrap_or_default());
+    if line.trim_end().ends_with('=') && text[range.start..].lines().next().is_none_or(|rest| rest.trim().is_empty()) {
+        return fault(format!("the value of `{}` is missing", line.trim_end().trim_end_matches('=').trim()));
+    }
+    if said.starts_with("key with no value") {
+        return fault("a key needs `=` and a value".into()).hint("a remark starts with #");
+    }
+    fault(format!("this is not valid TOML: {said}"))
 }
 
 /// Whether the line is `key = words without quotes`, the most common slip.

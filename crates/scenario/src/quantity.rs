@@ -219,6 +219,9 @@ pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places
             let formula = if name == "index" { Formula::Index } else { Formula::Parent };
             Ok(Term { formula, dimension: Dimension::NONE, percent: false })
         }
+        Kind::Word(name) if parameters.nodes.contains_key(name) => {
+            Err(fault(format!("`{name}` means nothing here")).hint(format!("did you mean `${name}`?")))
+        }
         Kind::Word(name) => Err(unknown_word(name, places, fault)),
         Kind::Call { name, name_range, .. } => {
             let fault = |message: String| Fault::new(node.part(name_range.clone()), message);
@@ -247,8 +250,7 @@ const TOO_LARGE: &str = "the result is too large";
 fn unknown_unit(name: &str, fault: Fault) -> Fault {
     let near = match name {
         "kb" | "kB" | "k" | "K" => Some("KB"),
-        "m" | "min" => Some("ms"),
-        "sec" | "secs" | "second" | "seconds" => Some("s"),
+        "min" | "m" | "h" | "sec" | "secs" | "second" | "seconds" => Some("s"),
         "usec" | "u" => Some("us"),
         "msec" => Some("ms"),
         "nsec" => Some("ns"),
@@ -291,11 +293,11 @@ fn combine(operator: Operator, a: Term, b: Term) -> Result<Term, String> {
     let (dimension, percent) = match operator {
         Operator::Add | Operator::Subtract => {
             if !(b.fits(a.dimension) || a.fits(b.dimension)) {
-                let (verb, joint) = if operator == Operator::Add { ("added", "and") } else { ("subtracted", "from") };
-                let (first, second) = if operator == Operator::Add { (&a, &b) } else { (&b, &a) };
-                return Err(
-                    format!("{} {joint} {} cannot be {verb}", first.what(), second.what()).replace(" from ", " and ")
-                );
+                let (a, b) = (a.what(), b.what());
+                return Err(match operator {
+                    Operator::Add => format!("{a} and {b} cannot be added"),
+                    _ => format!("{b} cannot be subtracted from {a}"),
+                });
             }
             (if a.dimension == Dimension::NONE { b.dimension } else { a.dimension }, a.percent || b.percent)
         }

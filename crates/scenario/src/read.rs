@@ -298,7 +298,7 @@ fn select<'a>(family: &'a Family, table: &Table, title: &str, context: &Context)
                 }));
         }
         let fault = Fault::new(table.at, format!("{title} lacks `{}`: {}", family.selector, family.help));
-        return Err(fault.hint(format!("expected {} = {}", family.selector, names())));
+        return Err(fault.hint(format!("expected one of {}", names())));
     };
     let node = context.parameters.resolve(&entry.node)?;
     let Some(name) = node.text() else {
@@ -320,18 +320,21 @@ fn unknown_key(family: &Family, variant: &Variant, title: &str, entry: &Entry) -
     let key = &entry.key;
     let fault = |message: String| Fault::new(entry.key_at, message);
     let owners: Vec<&str> = family.owners(key).map(|owner| owner.name).collect();
+    let own = || variant.keys.iter().map(|key| key.name);
     if !owners.is_empty() {
-        let what =
-            if owners.len() == 1 { family.what.to_owned() } else { format!("{}s", family.what).replace("ys", "ies") };
-        let message = format!(
-            "`{key}` belongs to {what} {}, this one is `{}`",
-            suggest::list(owners.iter().copied()),
-            variant.name
-        );
-        return fault(message);
+        let what = match owners.len() {
+            1 => family.what.to_owned(),
+            _ => format!("{}s", family.what).replace("ys", "ies"),
+        };
+        let owners = suggest::list(owners.iter().copied());
+        let wrong = fault(format!("`{key}` belongs to {what} {owners}, this one is `{}`", variant.name));
+        return match suggest::synonym(key, own().collect::<Vec<_>>()) {
+            Some(near) => wrong.hint(format!("did you mean `{near}`?")),
+            None => wrong.hint(format!("the keys of {} `{}` are {}", family.what, variant.name, suggest::list(own()))),
+        };
     }
     let unknown = fault(format!("unknown key `{}` in {title}", clip(key)));
-    let names = || [family.selector].into_iter().chain(variant.keys.iter().map(|key| key.name));
+    let names = || [family.selector].into_iter().chain(own());
     let home = home_of(key).filter(|home| !title.contains(home.trim_matches(['[', ']'])));
     match (home, suggest::nearest(key, names())) {
         (Some(home), _) => unknown.hint(format!("`{key}` belongs into {home}")),

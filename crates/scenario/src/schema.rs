@@ -177,11 +177,10 @@ fn property(key: &Key) -> Json {
             _ => json!(text),
         };
     }
-    let example = example(&key.kind);
-    if let Ok(example) = serde_json::from_str::<Json>(&example) {
-        if !matches!(key.kind, Kind::Bool | Kind::Choice(_) | Kind::Choices(_) | Kind::Count | Kind::Number) {
-            schema["examples"] = json!([example]);
-        }
+    let plain = matches!(key.kind, Kind::Bool | Kind::Choice(_) | Kind::Choices(_) | Kind::Count | Kind::Number);
+    match serde_json::from_str::<Json>(&example(&key.kind)) {
+        Ok(example) if !plain => schema["examples"] = json!([example]),
+        _ => {}
     }
     schema
 }

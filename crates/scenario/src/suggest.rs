@@ -82,17 +82,20 @@ pub(crate) fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) 
     if let Some(same) = valid.iter().find(|candidate| fold(candidate) == folded) {
         return Some(same);
     }
-    let meant = SYNONYMS.iter().filter(|(synonym, _)| fold(synonym) == folded).flat_map(|(_, words)| words.iter());
-    for word in meant {
-        if let Some(found) = valid.iter().find(|candidate| *candidate == word) {
-            return Some(found);
-        }
+    if let Some(meant) = synonym(word, valid.iter().copied()) {
+        return Some(meant);
     }
     let limit = (folded.chars().count() / 3).max(1);
     let near = valid.iter().map(|candidate| (distance(&folded, &fold(candidate)), *candidate));
     // A one-letter word is near to every other: only words that share something count.
     let near = near.filter(|(d, candidate)| *d <= limit && *d < candidate.chars().count().max(2));
     near.min_by_key(|(d, _)| *d).map(|(_, candidate)| candidate)
+}
+
+/// The valid word that means the same.
+pub(crate) fn synonym<'a>(word: &str, valid: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let same = SYNONYMS.iter().filter(|(synonym, _)| fold(synonym) == fold(word));
+    same.flat_map(|(_, words)| words.iter()).find_map(|word| valid.clone().into_iter().find(|valid| valid == word))
 }
 
 /// "`a`, `b` and `c`".

@@ -121,7 +121,7 @@ pub(crate) fn example(kind: &Kind) -> String {
 /// Reads one value.
 pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
     let node = context.parameters.resolve(node)?;
-    let in_range = |x: f64, unit: &str| check_range(key, x, unit, node.at);
+    let in_range = |x: f64, unit: Unit| check_range(key, x, unit, node.at);
     Ok(match key.kind {
         Kind::Bool => match node.data {
             Data::Bool(truth) => (Value::Bool(truth), json!(truth)),
@@ -129,7 +129,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         },
         Kind::Count => {
             let count = count(key, node, context)?;
-            in_range(count as f64, "")?;
+            in_range(count as f64, Unit::None)?;
             (Value::Count(count), json!(count))
         }
         Kind::Number | Kind::Share => {
@@ -139,22 +139,22 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
                 _ if key.kind == Kind::Share => return Err(wrong(key, node, "a share like \"30%\" or 0.3")),
                 _ => return Err(wrong(key, node, "a plain number")),
             };
-            in_range(number, "")?;
+            in_range(number, Unit::None)?;
             (Value::Number(number), json!(number))
         }
         Kind::Time => {
             let time = measured(Measure::Time, node, context)?;
-            in_range(time.round() / 1e12, " s")?;
+            in_range(time.round() / 1e12, Unit::Of(Measure::Time))?;
             (Value::Time(Time::from_ps_f64(time)), json!(Measure::Time.write(time.round())))
         }
         Kind::Size => {
             let size = measured(Measure::Size, node, context)?.round();
-            in_range(size, " B")?;
+            in_range(size, Unit::Of(Measure::Size))?;
             (Value::Size(size as u64), json!(Measure::Size.write(size)))
         }
         Kind::Rate => {
             let rate = measured(Measure::Rate, node, context)?;
-            in_range(rate, " bps")?;
+            in_range(rate, Unit::Of(Measure::Rate))?;
             (Value::Rate(Rate(rate as u64)), json!(Measure::Rate.write(rate)))
         }
         Kind::Amount => {
@@ -207,10 +207,39 @@ fn wrong(key: &Key, node: &Node, wanted: &str) -> Fault {
     ))
 }
 
-fn check_range(key: &Key, value: f64, unit: &str, at: At) -> Checked<()> {
-    match key.range.contains(value) {
-        true => Ok(()),
-        false => Err(Fault::new(at, format!("`{}` must be {}{unit}, this is {value}{unit}", key.name, key.range))),
+/// Whether a value lies in the key's range, which is in s, B, bit/s or 1.
+fn check_range(key: &Key, value: f64, unit: Unit, at: At) -> Checked<()> {
+    if key.range.contains(value) {
+        return Ok(());
+    }
+    let Range { min, max, above_min } = key.range;
+    let (least, most) = (unit.write(min), unit.write(max));
+    let possible = match (min.is_finite(), max.is_finite()) {
+        (true, true) if above_min => format!("above {least}, at most {most}"),
+        (true, true) => format!("{least} to {most}"),
+        (true, false) if above_min => format!("above {least}"),
+        (true, false) => format!("{least} or more"),
+        _ => format!("at most {most}"),
+    };
+    Err(Fault::new(at, format!("`{}` must be {possible}, this is {}", key.name, unit.write(value))))
+}
+
+/// How a value of a range is written.
+#[derive(Clone, Copy)]
+enum Unit {
+    None,
+    Packets,
+    Of(Measure),
+}
+
+impl Unit {
+    fn write(self, value: f64) -> String {
+        match self {
+            Unit::None => value.to_string(),
+            Unit::Packets => format!("{value} packets"),
+            Unit::Of(Measure::Time) => Measure::Time.write(value * 1e12),
+            Unit::Of(measure) => measure.write(value),
+        }
     }
 }
 
@@ -270,7 +299,7 @@ fn amount(key: &Key, node: &Node, context: &Context) -> Checked<Amount> {
             return Err(fault.hint("write it like \"65 packets\" or \"94900 B\""));
         }
         let bytes = Measure::Size.value(&term, node.at)?.round();
-        check_range(key, bytes, " B", node.at)?;
+        check_range(key, bytes, Unit::Of(Measure::Size), node.at)?;
         return Ok(Amount::Bytes(bytes as u64));
     }
     let plain = Term { dimension: Dimension::NONE, ..term };
@@ -278,7 +307,7 @@ fn amount(key: &Key, node: &Node, context: &Context) -> Checked<Amount> {
     if packets > 1_000_000_000_000 {
         return Err(node.fault("this is too large: at most 10^12 packets"));
     }
-    check_range(key, packets as f64, " packets", node.at)?;
+    check_range(key, packets as f64, Unit::Packets, node.at)?;
     Ok(Amount::Packets(packets))
 }
 
@@ -377,7 +406,7 @@ fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, Strin
     let term = quantity::evaluate_node(node, context.parameters, true)?;
     if let Some(x) = term.constant() {
         let time = Measure::Time.value(&term, node.at)?;
-        check_range(key, x / 1e12, " s", node.at)?;
+        check_range(key, x / 1e12, Unit::Of(Measure::Time), node.at)?;
         return Ok((Formula::Constant(time), Measure::Time.write(time)));
     }
     if term.dimension != Dimension::TIME {
@@ -399,8 +428,8 @@ fn distribution_of(key: &Key, node: &Node, measures: &[Measure], context: &Conte
     }
     let found = distribution::read(node, measures, measures.contains(&Measure::Share), context)?;
     if let units::Distribution::Constant(x) = found.distribution {
-        let (scale, unit) = if found.measure == Measure::Time { (1e12, " s") } else { (1.0, " B") };
-        check_range(key, x / scale, unit, node.at)?;
+        let scale = if found.measure == Measure::Time { 1e12 } else { 1.0 };
+        check_range(key, x / scale, Unit::Of(found.measure), node.at)?;
         if found.measure == Measure::Size && x < 0.5 {
             return Err(node.fault("a message has at least 1 byte"));
         }

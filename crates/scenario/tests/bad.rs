@@ -1,0 +1,256 @@
+//! Every kind of mistake: one change to a good scenario, and the message it gives.
+//!
+//! `bad/messages.txt` holds all messages for people to review. `BLESS=1 cargo test` writes it anew.
+
+mod common;
+
+use std::fmt::Write;
+
+use scenario::Options;
+
+const BASE: &str = include_str!("bad/base.toml");
+const MESSAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bad/messages.txt");
+
+/// What is wrong, what stands in the good scenario, what replaces it.
+const CASES: &[(&str, &str, &str)] = &[
+    // TOML itself
+    ("a text without its end", "title = \"Base\"", "title = \"Base"),
+    ("a quantity without quotes", "\"1 s\"", "1 s"),
+    ("a section without its bracket", "[run]", "[run"),
+    ("a key without a value", "seed = 1", "seed ="),
+    ("a key twice", "seed = 1", "seed = 1\nseed = 2"),
+    ("a section twice", "[transport]", "[run]"),
+    ("a list without its end", "\"queue\"]", "\"queue\""),
+    ("words alone", "seed = 1", "please run this"),
+    ("a control character", "seed = 1", "seed = 1 \u{7}"),
+    // sections
+    ("an unknown section", "[network]", "[netwrok]"),
+    ("a section's synonym", "[run]", "[simulation]"),
+    ("an unknown section, nothing near", "[transport]", "[zebra]\n[transport]"),
+    ("a key outside of its section", "title = \"Base\"", "title = \"Base\"\nduration = \"1 s\""),
+    ("an unknown key outside of all sections", "title = \"Base\"", "titel = \"Base\""),
+    ("a missing section", "[run]\nduration", "[defaults]\nduration"),
+    ("one bracket for a class", "[[traffic]]\nname = \"search\"", "[traffic]\nname = \"search\""),
+    ("two brackets for a section", "[network]", "[[network]]"),
+    ("a section that is a value", "[parameters]\nfan_in = 3", "run = 5\n[parameters]\nfan_in = 3"),
+    // keys
+    ("a typing mistake", "hosts = 9", "hsots = 9"),
+    ("a synonym", "rate = \"10 Gbps\"", "bandwidth = \"10 Gbps\""),
+    ("a synonym of the threshold", "mark = {", "ecn_threshold = {"),
+    ("a key of another topology", "hosts = 9", "hosts = 9\nuplink = \"40 Gbps\""),
+    ("a key of several topologies' relatives", "hosts = 9", "hosts = 9\nhosts_per_rack = 4"),
+    ("a key of another transport", "g = 0.0625", "ns = 0.4"),
+    ("a key of another pattern", "parents = 1", "parents = 1\nload = \"30%\""),
+    ("a key of another section", "hosts = 9", "hosts = 9\nseed = 4"),
+    ("an unknown key, nothing near", "hosts = 9", "hosts = 9\nzzz = 1"),
+    ("an unknown key of the run", "warm_up", "warmup"),
+    ("an unknown key of the trace", "every = \"10 ms\"", "evry = \"10 ms\""),
+    ("a missing key", "duration = \"1 s\"\n", ""),
+    ("a missing key of the network", "rate = \"10 Gbps\"\n", ""),
+    ("a missing key of a class", "load = \"30%\"\n", ""),
+    ("a missing name", "name = \"web\"\n", ""),
+    ("a missing topology", "topology = \"star\"\n", ""),
+    ("a mistyped topology key", "topology =", "toplogy ="),
+    ("a missing pattern", "pattern = \"long\"\n", ""),
+    ("a missing transport name", "name = \"d2tcp\"\n", ""),
+    // choices
+    ("an unknown topology", "\"star\"", "\"stra\""),
+    ("an unknown topology, nothing near", "\"star\"", "\"hypercube\""),
+    ("a topology that is no name", "\"star\"", "5"),
+    ("an unknown transport", "\"d2tcp\"", "\"d2tpc\""),
+    ("an unknown transport of a class", "transport = \"tcp\"", "transport = \"quic\""),
+    ("an unknown pattern", "\"fan-in\"", "\"incast\""),
+    ("an unknown word", "\"dynamic\"", "\"per_port\""),
+    ("an unknown word, nothing near", "\"dynamic\"", "\"hello\""),
+    ("an unknown signal", "\"queue\"]", "\"quue\"]"),
+    ("a signal twice", "\"queue\"]", "\"cwnd\"]"),
+    ("no signal", "[\"cwnd\", \"queue\"]", "[]"),
+    // kinds
+    ("a number for a truth", "idle_restart = false", "idle_restart = 0"),
+    ("a text for a number", "hosts = 9", "hosts = \"many\""),
+    ("a list for a number", "hosts = 9", "hosts = [9]"),
+    ("a fraction for a whole number", "hosts = 9", "hosts = 9.5"),
+    ("a unit for a whole number", "hosts = 9", "hosts = \"9 KB\""),
+    ("a date", "\"20 us\"", "1979-05-27"),
+    ("a table for a time", "\"20 us\"", "{ a = 1 }"),
+    ("an infinite number", "g = 0.0625", "g = inf"),
+    ("no number", "g = 0.0625", "g = nan"),
+    ("an empty text", "title = \"Base\"", "title = \"  \""),
+    ("a deadline as a list", "deadline = {", "deadline = [1]\nx = {"),
+    // units
+    ("a time without a unit", "\"1 s\"", "1"),
+    ("a rate without a unit", "\"10 Gbps\"", "10"),
+    ("a size without a unit", "\"uniform(2 KB, 50 KB)\"", "14000"),
+    ("a buffer without a unit", "\"4 MB\"", "4000000"),
+    ("a size for a time", "\"1 s\"", "\"1 MB\""),
+    ("a time for a rate", "\"10 Gbps\"", "\"10 ms\""),
+    ("a rate for a buffer", "\"4 MB\"", "\"4 Mbps\""),
+    ("an unknown unit", "\"10 Gbps\"", "\"10 Gpbs\""),
+    ("a unit in the wrong case", "\"10 Gbps\"", "\"10 gbps\""),
+    ("a rate with a slash", "\"10 Gbps\"", "\"10 Gb/s\""),
+    ("minutes", "\"1 s\"", "\"1 min\""),
+    ("packets where bytes count", "\"150 MB\"", "\"100 packets\""),
+    ("a part of a packet", "\"65 packets\"", "\"6.5 packets\""),
+    ("two numbers", "\"20 us\"", "\"20 30 us\""),
+    // ranges
+    ("no time", "\"1 s\"", "\"0 s\""),
+    ("a negative time", "\"20 us\"", "\"-20 us\""),
+    ("a negative number", "seed = 1", "seed = -1"),
+    ("too large for 64 bits", "seed = 1", "seed = 99999999999999999999"),
+    ("a share that is too large", "\"30%\"", "\"3000%\""),
+    ("a number out of its range", "g = 0.0625", "g = 1.5"),
+    ("too many hosts", "hosts = 9", "hosts = 1000000000000"),
+    ("too few hosts", "hosts = 9", "hosts = 1"),
+    ("no buffer", "\"4 MB\"", "\"0 packets\""),
+    ("a size beyond everything", "\"150 MB\"", "\"1e30 GB\""),
+    ("a time beyond everything", "\"1 s\"", "\"400000000 s\""),
+    ("a rate beyond everything", "\"10 Gbps\"", "\"1e9 Gbps\""),
+    ("a rate that is too small", "\"10 Gbps\"", "\"1 bps\""),
+    ("a warm-up as long as the run", "\"10 ms\"\nseed", "\"1 s\"\nseed"),
+    ("too many samples", "every = \"10 ms\"", "every = \"1 ns\""),
+    // expressions
+    ("a sum of different units", "\"20 us\"", "\"5 ms + 3 KB\""),
+    ("a sum with a plain number", "\"20 us\"", "\"5 ms - 3\""),
+    ("a product of units", "\"20 us\"", "\"5 ms * 3 ms\""),
+    ("a division by zero", "\"20 us\"", "\"20 us / (1 - 1)\""),
+    ("a parenthesis that is open", "\"20 us\"", "\"(20 us\""),
+    ("a parenthesis too many", "\"20 us\"", "\"20 us)\""),
+    ("parentheses without end", "\"20 us\"", "\"((((((((((((((((((((((((((((((((((((((((20 us\""),
+    ("an operator without its right side", "\"20 us\"", "\"20 us *\""),
+    ("an unknown parameter", "\"$fan_in\"", "\"$fanin\""),
+    ("an unknown parameter in an expression", "$tighter", "$looser"),
+    ("a parameter without its sign", "20 ms * $tighter", "20 ms * tighter"),
+    ("a parameter of the wrong unit", "\"$fan_in\"", "\"$pause\""),
+    ("a parameter that is itself", "tighter = 1.0", "tighter = \"$tighter * 2\""),
+    ("a parameter that is a table", "tighter = 1.0", "tighter = { a = 1 }"),
+    ("a parameter's name", "tighter = 1.0", "tighter-by = 1.0"),
+    ("index where there is none", "\"20 us\"", "\"index * 20 us\""),
+    ("a start that is no time", "$pause + index * 10 us", "index * 10"),
+    ("a start below zero", "$pause + index * 10 us", "5 us - index * 10 us"),
+    ("a start that divides by zero", "$pause + index * 10 us", "1 ms / index"),
+    ("an unknown name in a start", "index * 10 us", "indx * 10 us"),
+    ("an empty expression", "\"20 us\"", "\"\""),
+    // distributions
+    ("an empty range", "uniform(2 KB, 50 KB)", "uniform(5 KB, 2 KB)"),
+    ("a range of nothing", "uniform(2 KB, 50 KB)", "uniform(5 KB, 5 KB)"),
+    ("one value for a range", "uniform(2 KB, 50 KB)", "uniform(5 KB)"),
+    ("a range of two units", "uniform(2 KB, 50 KB)", "uniform(2 KB, 5 ms)"),
+    ("no mean", "exponential(5 ms)", "exponential(0 s)"),
+    ("a mean without a unit", "exponential(5 ms)", "exponential(5)"),
+    ("no parentheses", "\"exponential(5 ms)\"", "\"exponential\""),
+    ("a bad shape", "pareto(1 KB, 1.2)", "pareto(1 KB, 0)"),
+    ("an infinite mean", "pareto(1 KB, 1.2)", "pareto(1 KB, 0.9)"),
+    ("a shape with a unit", "pareto(1 KB, 1.2)", "pareto(1 KB, 1 KB)"),
+    ("an unknown distribution", "exponential(5 ms)", "exponental(5 ms)"),
+    ("a distribution in a sum", "exponential(5 ms)", "1 ms + exponential(5 ms)"),
+    ("a distribution for a number", "hosts = 9", "hosts = \"uniform(1, 9)\""),
+    ("an unknown built-in distribution", "cdf(websearch)", "cdf(web-serach)"),
+    ("a file that is not there", "cdf(websearch)", "cdf(sizes/none.txt)"),
+    ("a file that is a folder", "cdf(websearch)", "cdf(.)"),
+    ("sizes for times", "uniform(0 us, 100 us)", "cdf(websearch)"),
+    ("percent for a size", "uniform(2 KB, 50 KB)", "50%"),
+    // hosts
+    ("a host that does not exist", "to = 8", "to = 9"),
+    ("a host that does not exist in a list", "from = [0, 1]", "from = [0, 11]"),
+    ("a range beyond the hosts", "\"7..9\"", "\"7..12\""),
+    ("an empty range of hosts", "\"7..9\"", "\"7..7\""),
+    ("a range that runs back", "\"7..9\"", "\"9..7\""),
+    ("a range with words", "\"7..9\"", "\"a..9\""),
+    ("a range without its end", "\"7..9\"", "\"7..\""),
+    ("an endless range", "\"7..9\"", "\"0..1000000000000\""),
+    ("a negative host", "from = 3", "from = -3"),
+    ("a fraction of a host", "from = 3", "from = 3.5"),
+    ("no host", "from = [0, 1]", "from = []"),
+    ("a host in a deeper list", "from = [0, 1]", "from = [[0, 1]]"),
+    ("lists that do not pair up", "from = [0, 1]", "from = [0, 1, 2]"),
+    ("lists of an entry that do not pair up", "from = \"0..2\", to = 8", "from = \"0..2\", to = [5, 6, 7]"),
+    ("a host that sends to itself", "from = 3, to = 4", "from = 4, to = 4"),
+    ("a sender that is its receiver", "from = [0, 1]", "from = [0, 8]"),
+    ("more leaves than hosts", "fan_in = 3", "fan_in = 30"),
+    ("too many leaves", "parents = 1\nleaves = \"$fan_in\"", "parents = 60000\nleaves = 60000"),
+    // deadlines
+    ("a deadline on a flow without end", "to = \"7..9\"", "to = \"7..9\"\ndeadline = \"5 ms\""),
+    ("a deadline without a size", "size = \"uniform(2 KB, 50 KB)\"\n", ""),
+    ("a deadline of an entry without a size", "size = \"150 MB\", ", ""),
+    ("a deadline beside the list of flows", "pattern = \"flows\"", "pattern = \"flows\"\ndeadline = \"5 ms\""),
+    ("a deadline without its base", "base = \"20 ms * $tighter\", ", ""),
+    ("an unknown key of a deadline", "vary =", "var ="),
+    ("a variation without a unit", "uniform(0, 50%)", "uniform(0, 0.5)"),
+    ("a variation below zero", "uniform(0, 50%)", "uniform(-10%, 50%)"),
+    ("no deadline at all", "\"20 ms * $tighter\"", "\"0 s\""),
+    // flows
+    ("flows that are no list", "flows = [\n", "flows = \"x\"\nmore = [\n"),
+    ("a flow that is no table", "  { from = 3, to = 4, size = \"cdf(websearch)\" },", "  3,"),
+    ("an unknown key of a flow", "from = 3", "form = 3"),
+    ("a flow of nothing", "\"150 MB\"", "\"0 B\""),
+    // classes
+    ("two classes of one name", "name = \"web\"", "name = \"backup\""),
+    ("a default that no pattern knows", "every = \"exponential(5 ms)\"", "evry = \"exponential(5 ms)\""),
+    ("a name for all classes", "every = \"exponential(5 ms)\"", "name = \"all\""),
+    ("a wrong default", "connections = \"fresh\"", "connections = \"new\""),
+    ("an unknown default section", "[defaults.traffic]", "[defaults.trafic]"),
+    ("a transport that is a number", "transport = \"tcp\"", "transport = 5"),
+    ("a transport table without a name", "{ name = \"dctcp\", g = 0.5 }", "{ g = 0.5 }"),
+    ("a key of another transport in a class", "{ name = \"dctcp\", g = 0.5 }", "{ name = \"tcp\", g = 0.5 }"),
+    ("a wrong value in a class's transport", "g = 0.5 }", "g = \"5 ms\" }"),
+    (
+        "a trace file that is not there",
+        "pattern = \"long\"\nfrom = [0, 1]\nto = \"7..9\"",
+        "pattern = \"trace\"\nfile = \"none.csv\"",
+    ),
+    (
+        "a deadline beside a trace",
+        "pattern = \"long\"\nfrom = [0, 1]\nto = \"7..9\"",
+        "pattern = \"trace\"\ndeadline = \"5 ms\"",
+    ),
+    ("an unknown part of the marks", "{ host =", "{ hosts ="),
+    // topologies
+    ("an odd fat-tree", "\"star\"\nhosts = 9", "\"fat-tree\"\nk = 3"),
+    ("too many racks", "\"star\"\nhosts = 9", "\"racks\"\nracks = 4096\nhosts_per_rack = 4096\nuplink = \"40 Gbps\""),
+    (
+        "too many links",
+        "\"star\"\nhosts = 9",
+        "\"leaf-spine\"\nleaves = 4096\nhosts_per_leaf = 16\nspines = 1024\nuplink = \"40 Gbps\"",
+    ),
+];
+
+#[test]
+fn every_mistake_has_its_message() {
+    let mut messages = String::new();
+    for (what, good, bad) in CASES {
+        assert!(BASE.contains(good), "{what}: {good:?} is not in the base");
+        let text = BASE.replacen(good, bad, 1);
+        let Err(error) = common::attempt(&text, &Options::default()) else { panic!("{what}: no error") };
+        assert_eq!(error.file(), "a.toml", "{what}");
+        writeln!(messages, "# {what}\n{error}\n").unwrap();
+    }
+    check(&messages);
+}
+
+#[test]
+fn the_base_is_good() {
+    common::read(BASE);
+}
+
+#[test]
+fn no_case_is_there_twice() {
+    let mut names: Vec<&str> = CASES.iter().map(|(what, ..)| *what).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), CASES.len());
+    assert!(CASES.len() >= 60);
+}
+
+/// Compares with the file of messages, or writes it.
+fn check(messages: &str) {
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(MESSAGES, messages).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(MESSAGES).unwrap_or_default();
+    let blocks = |text: &str| text.split("\n\n").map(str::to_owned).collect::<Vec<_>>();
+    for (found, expected) in blocks(messages).iter().zip(blocks(&expected)) {
+        assert_eq!(found, &expected, "review it, then run with BLESS=1");
+    }
+    assert_eq!(messages, expected, "review it, then run with BLESS=1");
+}

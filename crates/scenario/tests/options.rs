@@ -1,0 +1,173 @@
+//! `--set`, `--seed` and `compare`'s replacement of the transport.
+
+mod common;
+
+use common::{attempt, example, read_with, small};
+use scenario::Options;
+use sim::network::Sharing;
+use units::{Amount, Rate, Time};
+
+const BASE: &str = include_str!("bad/base.toml");
+
+fn set(option: &str) -> Options {
+    Options { set: vec![option.to_owned()], ..Options::default() }
+}
+
+fn transport(name: &str) -> Options {
+    Options { transport: Some(name.to_owned()), ..Options::default() }
+}
+
+#[test]
+fn a_key_of_a_section_is_set() {
+    let options = [
+        "run.duration=2 s",
+        "run.seed = 18446744073709551615",
+        "network.buffer=50 KB",
+        "network.sharing=per-port",
+        "network.rate=\"10 Gbps\"",
+    ];
+    let found = read_with(&example("incast.toml"), &options);
+    assert_eq!((found.scenario.run.duration, found.scenario.run.seed), (Time::from_millis(2000), u64::MAX));
+    let switch = &found.scenario.network.switch;
+    assert_eq!((switch.buffer, switch.sharing), (Amount::Bytes(50_000), Sharing::PerPort));
+    assert_eq!(found.scenario.network.graph.host_rate(0), Rate::from_gbps(10));
+}
+
+#[test]
+fn tables_are_made_or_changed_on_the_way() {
+    let found =
+        read_with(&small(), &["run.trace.every=1 ms", "run.trace.what=[\"queue\"]", "title=Another one"]).scenario;
+    assert_eq!((found.run.trace.unwrap().every, found.title.as_str()), (Time::from_millis(1), "Another one"));
+    let found = read_with(BASE, &["network.mark.uplink=9 packets", "traffic.search.deadline.base=7 ms"]);
+    assert_eq!(found.resolved["network"]["mark"]["uplink"], "9 packets");
+    assert_eq!(found.resolved["traffic"][0]["deadline"]["base"], "7 ms");
+    assert_eq!(found.resolved["traffic"][0]["deadline"]["vary"], "uniform(0%, 50%)");
+}
+
+#[test]
+fn parameters_classes_and_defaults_are_set() {
+    let options = ["fan_in=5", "traffic.web.load=40%", "defaults.traffic.every=7 ms", "traffic.web.transport.ecn=true"];
+    let found = read_with(BASE, &options);
+    assert_eq!(found.resolved["traffic"][0]["leaves"], 5);
+    assert_eq!(found.resolved["traffic"][0]["every"], "7 ms");
+    assert_eq!(found.resolved["traffic"][3]["load"], 0.4);
+    assert_eq!(found.resolved["traffic"][3]["transport"]["ecn"], true);
+    assert_eq!(found.resolved["parameters"]["fan_in"], 5);
+}
+
+#[test]
+fn the_topology_and_the_transport_are_set() {
+    let found = read_with(&small(), &["transport.name=tcp", "transport.rto_min=5 ms"]).scenario;
+    assert_eq!(
+        (found.transport.as_str(), found.transports[0].config.connection.rto_min),
+        ("tcp", Time::from_millis(5))
+    );
+    let text = small().replace("hosts = 5\n", "");
+    let found = read_with(&text, &["network.topology=fat-tree", "network.k=4"]).scenario;
+    assert_eq!(found.network.graph.hosts, 16);
+}
+
+#[test]
+fn a_class_with_dots_in_its_name_is_found() {
+    let text = small().replace("name = \"long\"", "name = \"v1.2\"");
+    assert_eq!(read_with(&text, &["traffic.v1.2.start=5 ms"]).resolved["traffic"][0]["start"], "5 ms");
+}
+
+#[test]
+fn the_last_of_several_counts() {
+    assert_eq!(read_with(&small(), &["run.seed=2", "run.seed=3"]).scenario.run.seed, 3);
+}
+
+#[test]
+fn a_seed_replaces_the_files() {
+    let options = Options { seed: Some(u64::MAX), ..Options::default() };
+    let found = attempt(&small(), &options).unwrap();
+    assert_eq!((found.scenario.run.seed, found.resolved["run"]["seed"].as_u64()), (u64::MAX, Some(u64::MAX)));
+}
+
+/// Option, column, message, hint.
+const WRONG: &[(&str, usize, &str, &str)] = &[
+    ("run", 1, "`--set` needs path=value", "for example run.seed=7"),
+    ("", 1, "`--set` needs path=value", "for example"),
+    ("=5", 1, "the path before `=` is missing", ""),
+    ("run.seed=", 10, "the value behind `=` is missing", ""),
+    ("run..seed=5", 5, "a word is missing in this path", ""),
+    ("run.sede=5", 5, "unknown key `sede` in [run]", "did you mean `seed`?"),
+    ("rnu.seed=5", 1, "there is no section `rnu`", "did you mean `run`?"),
+    ("fanin=5", 1, "there is no parameter `fanin` in [parameters]", "did you mean `fan_in`?"),
+    ("seed=5", 1, "there is no parameter `seed` in [parameters]", "did you mean `run.seed`?"),
+    ("rate=5", 1, "there is no parameter `rate` in [parameters]", "did you mean `network.rate`?"),
+    ("transport=tcp", 1, "there is no parameter `transport`", "did you mean `transport.name`?"),
+    ("run.seed=-5", 10, "`seed` cannot be negative", ""),
+    ("run.duration=5 KB", 14, "a time is needed here, this is a size", "write it like"),
+    ("run.duration=5 kilos", 16, "unknown unit `kilos`", "the units are"),
+    ("run.duration=5", 14, "a time needs a unit", "write it like"),
+    ("run.duration=\"5 s", 18, "this is no valid value", ""),
+    ("run.seed.x=5", 5, "`seed` is a single value here", ""),
+    ("network.topology=stra", 18, "there is no topology `stra`", "did you mean `star`?"),
+    ("transport.name=dctpc", 16, "there is no transport `dctpc`", "did you mean `dctcp`?"),
+    ("transport.ns=0.4", 11, "`ns` belongs to transport `xdctcp`, this one is `d2tcp`", ""),
+    ("traffic.wbe.load=5%", 9, "there is no traffic class `wbe`", "did you mean `web`?"),
+    ("traffic.web=5", 9, "a key of class `web` is missing", "for example"),
+    ("traffic.web.laod=5%", 13, "unknown key `laod`", "did you mean `load`?"),
+    ("traffic.web.load=5 ms", 18, "`load` must be a share", ""),
+    ("traffic=5", 1, "there is no parameter `traffic`", ""),
+    ("traffic.backup.deadline=5 ms", 16, "a deadline without a size", ""),
+    ("parameters.fan_in=[3]", 19, "a parameter is a number or a text", ""),
+    ("tighter=two", 9, "`two` means nothing here", ""),
+    ("tighter=5 ms", 0, "a time is needed here", ""),
+];
+
+#[test]
+fn a_wrong_option_points_into_itself() {
+    for (option, column, message, hint) in WRONG {
+        let Err(error) = attempt(BASE, &set(option)) else { panic!("{option}: no error") };
+        assert!(error.message().contains(message), "{option}: {error}");
+        assert!(error.hint().unwrap_or_default().contains(hint), "{option}: {error}");
+        // Column 0: the mistake shows where the value is used, in the file.
+        let place = if *column == 0 { ("a.toml", 41, 21) } else { ("--set", 1, *column) };
+        assert_eq!((error.file(), error.line(), error.column()), place, "{option}: {error}");
+    }
+}
+
+#[test]
+fn compare_replaces_the_transport() {
+    let found = attempt(BASE, &transport("tcp")).unwrap();
+    assert_eq!(found.scenario.transport, "tcp");
+    assert_eq!(found.notes, ["`transport.g` is dropped: `tcp` has no such parameter"]);
+    assert_eq!(found.resolved["transport"]["rto_min"], "20 ms");
+    let found = attempt(BASE, &transport("dctcp")).unwrap();
+    assert!(found.notes.is_empty());
+    assert_eq!(found.resolved["transport"]["g"], 0.0625);
+    let of = |i: usize| found.scenario.transports[found.scenario.classes[i].transport].name;
+    assert_eq!((of(0), of(2), of(3)), ("dctcp", "dctcp", "tcp"));
+    assert_ne!(found.scenario.classes[0].transport, found.scenario.classes[2].transport); // g differs
+}
+
+#[test]
+fn compare_works_without_a_transport_section() {
+    let text = small().replace("[transport]\nname = \"dctcp\"\n", "");
+    let Err(error) = attempt(&text, &Options::default()) else { panic!("no error") };
+    assert!(error.message().contains("has no transport"), "{error}");
+    assert_eq!(attempt(&text, &transport("cubic")).unwrap().scenario.transport, "cubic");
+}
+
+#[test]
+fn compare_refuses_what_no_transport_knows() {
+    let Err(error) = attempt(BASE, &transport("quick")) else { panic!("no error") };
+    assert_eq!((error.file(), error.line(), error.column()), ("--transport", 1, 1));
+    assert!(error.hint().unwrap().contains("`d2tcp`"), "{error}");
+    let Err(error) = attempt(BASE, &transport("dtcp")) else { panic!("no error") };
+    assert!(error.hint().unwrap().contains("did you mean"), "{error}");
+    let Err(error) = attempt(&BASE.replace("g = 0.0625", "gg = 0.0625"), &transport("tcp")) else { panic!("no error") };
+    assert_eq!((error.file(), error.line(), error.message()), ("a.toml", 25, "unknown key `gg` in [transport]"));
+    // A dropped value is still checked.
+    let Err(error) = attempt(&BASE.replace("g = 0.0625", "g = 7"), &transport("tcp")) else { panic!("no error") };
+    assert_eq!((error.line(), error.column()), (25, 5));
+}
+
+#[test]
+fn a_parameter_that_nothing_uses_is_noted() {
+    let text = format!("[parameters]\nspare = 1\n{}", small());
+    assert_eq!(attempt(&text, &Options::default()).unwrap().notes, ["parameter `spare` is not used by any value"]);
+}
