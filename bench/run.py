@@ -69,11 +69,9 @@ def measure(plan: dict[str, Any], rounds: int) -> None:
     runs: dict[str, list[tuple[dict[str, Any], int]]] = {workload["name"]: [] for workload in workloads}
     for number in range(rounds):
         for workload in workloads:
-            print(
-                f"\rround {number + 1} of {rounds}: {workload['name']} ", end="", file=sys.stderr, flush=True
-            )
+            watched(f"\rround {number + 1} of {rounds}: {workload['name']} ")
             runs[workload["name"]].append(simulate(workload["scenario"]))
-    print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+    watched("\r" + " " * 40 + "\r")
 
     results = {name: figures(of_name, idle) for name, of_name in runs.items()}
     print(
@@ -84,7 +82,7 @@ def measure(plan: dict[str, Any], rounds: int) -> None:
         peers = ", ".join(f"{peer} {millions(speed)}" for peer, speed in workload["peers"].items())
         print(
             f"{workload['name']:4}{millions(row['delivered_per_s']):>12}{row['ns_per_hop']:>12.1f}"
-            f"{row['events_per_packet']:>15.2f}{row['memory_mb']:>7.0f} MB   {peers}"
+            f"{row['events_per_packet']:>15.2f}{row['memory_mb']:>7.1f} MB   {peers}"
         )
     print(f"\nMemory: peak of the process less the {idle / 1e6:.0f} MB that Python and its libraries take.")
     print(plan["caveat"])
@@ -92,6 +90,12 @@ def measure(plan: dict[str, Any], rounds: int) -> None:
         for problem in problems(workload, runs[workload["name"]][0][0]):
             print(f"Suspicious: {workload['name']}: {problem}")
     keep(results, rounds)
+
+
+def watched(text: str) -> None:
+    """Show progress to a person."""
+    if sys.stderr.isatty():
+        print(text, end="", file=sys.stderr, flush=True)
 
 
 def simulate(scenario: str, *options: str) -> tuple[dict[str, Any], int]:

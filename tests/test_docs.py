@@ -6,7 +6,6 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,13 +34,15 @@ to = 1
 """
 
 
-def blocks(language: str) -> Iterator[pytest.param]:  # type: ignore[valid-type]
+def blocks(language: str) -> list[object]:
     """Every code block of that language in the pages."""
+    found = []
     for page in PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
-        for found in re.finditer(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-            line = text[: found.start()].count("\n") + 1
-            yield pytest.param(found[1], id=f"{page}:{line}")
+        for block in re.finditer(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            line = text[: block.start()].count("\n") + 1
+            found.append(pytest.param(block[1], id=f"{page}:{line}"))
+    return found
 
 
 @pytest.mark.parametrize("text", blocks("toml"))

@@ -1,5 +1,7 @@
 """How close messages came to their deadlines: the distribution of completion time over allowed time."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
@@ -7,7 +9,7 @@ from matplotlib.figure import Figure
 
 from duetime.plots import grid, misses, style
 from duetime.plots.data import Results
-from duetime.plots.measures import cdf
+from duetime.plots.measures import Floats, cdf
 
 
 def draw(results: Results) -> Figure:
@@ -15,14 +17,16 @@ def draw(results: Results) -> Figure:
     figure, panels = grid.by_class(
         results, "Completion time over allowed time", misses.with_deadlines(results)
     )
-    for axes, name in panels:
-        curves(axes, results, name)
+    drawn = [ratios for axes, name in panels for ratios in curves(axes, results, name)]
+    for axes, _ in panels:
+        if axes.axison:
+            scale(axes, drawn)
     grid.finish(figure, results, panels)
     return figure
 
 
-def curves(axes: Axes, results: Results, name: str | None) -> None:
-    """The distribution for one class, or for all messages together."""
+def curves(axes: Axes, results: Results, name: str | None) -> list[Floats]:
+    """Draw the distribution for one class, or for all messages together; return what was drawn."""
     looks = style.looks(results.names)
     drawn = []
     for arm in results.arms:
@@ -32,21 +36,33 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
         if len(ratio):
             drawn.append(ratio.to_numpy().astype(np.float64))
             x, y = cdf(drawn[-1], len(messages))
-            look = looks[arm.name]
-            axes.plot(x, y, color=look.colour, linestyle=look.dash, drawstyle="steps-post")
+            axes.plot(x, y, drawstyle="steps-post", **looks[arm.name].line())
     if not drawn:
         style.sentence(axes, "No message with a deadline finished.")
-        return
+        return drawn
     style.percent(axes, "share of messages", 0, 101)
     axes.set_xlabel("completion time / allowed time")
-    largest = max(float(np.quantile(values, 0.999)) for values in drawn)
+    axes.axvline(1, color=style.INK, linewidth=1.2)
+    axes.text(
+        1,
+        0.02,
+        "deadline ",
+        transform=axes.get_xaxis_transform(),
+        ha="right",
+        va="bottom",
+        rotation=90,
+        fontsize=9,
+    )
+    return drawn
+
+
+def scale(axes: Axes, drawn: Sequence[Floats]) -> None:
+    """Choose the horizontal axis for everything that was drawn: logarithmic where some came far too late."""
+    smallest = min(float(ratios.min()) for ratios in drawn)
+    largest = max(float(np.quantile(ratios, 0.999)) for ratios in drawn)
     if largest > 4:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     else:
-        axes.set_xlim(0, max(1.25, largest * 1.05))
-    axes.axvline(1, color=style.INK, linewidth=1.2)
-    axes.annotate(
-        "deadline", (1, 0.02), (-4, 0), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
-        ha="right", va="bottom", rotation=90, fontsize=9,
-    )  # fmt: skip
+        # From a round number below the smallest.
+        axes.set_xlim(np.floor(5 * min(smallest, 1)) / 5, max(1.2, largest * 1.05))

@@ -31,9 +31,8 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
         finished = messages["fct_us"].drop_nulls().to_numpy().astype(np.float64)
         unfinished += len(messages) - len(finished)
         if len(finished):
-            look = looks[arm.name]
             x, y = cdf(finished, len(messages))
-            axes.plot(x, y, color=look.colour, linestyle=look.dash, drawstyle="steps-post")
+            axes.plot(x, y, drawstyle="steps-post", **looks[arm.name].line())
             drawn += 1
     if not drawn:
         style.sentence(axes, "No message finished.")

@@ -33,18 +33,27 @@ def bars_by_class(axes: Axes, results: Results) -> None:
         style.sentence(axes, "No message had a deadline that was met or missed.")
         return
     looks = style.looks(results.names)
+    bars = len(classes) * len(results.arms)
+    font = 9 if bars <= 9 else 8 if bars <= 16 else 7 if bars <= 32 else None
     groups = {name: [missed_percent(arm, name) for arm in results.arms] for name in classes}
     if len(classes) == 1:
         values = groups[classes[0]]
         for x, (name, value) in enumerate(zip(results.names, values, strict=True)):
-            bar(axes, x, 0.62, looks[name].colour, value)
+            bar(axes, x, 0.62, looks[name].colour, value, font)
         axes.set_xticks(range(len(results.names)), results.names)
         axes.set_xlim(-0.6, len(results.names) - 0.4)
     else:
         width = 0.8 / len(results.arms)
         for x, name in enumerate(classes):
             for i, value in enumerate(groups[name]):
-                bar(axes, x - 0.4 + (i + 0.5) * width, width * 0.88, looks[results.names[i]].colour, value)
+                bar(
+                    axes,
+                    x - 0.4 + (i + 0.5) * width,
+                    width * 0.88,
+                    looks[results.names[i]].colour,
+                    value,
+                    font,
+                )
         axes.set_xticks(range(len(classes)), classes)
         axes.set_xlim(-0.6, len(classes) - 0.4)
     top = max(value.mean + (value.half or 0) for values in groups.values() for value in values if value)
@@ -53,8 +62,10 @@ def bars_by_class(axes: Axes, results: Results) -> None:
     axes.grid(axis="x", visible=False)
 
 
-def bar(axes: Axes, x: float, width: float, colour: str, value: Estimate | None) -> None:
-    """One bar with its value on top and its interval."""
+def bar(
+    axes: Axes, x: float, width: float, colour: str, value: Estimate | None, font: float | None = 9
+) -> None:
+    """One bar with its interval, and its value on top unless there is no room."""
     if value is None:
         return
     axes.bar(x, value.mean, width, color=colour)
@@ -63,6 +74,6 @@ def bar(axes: Axes, x: float, width: float, colour: str, value: Estimate | None)
         low = min(value.half, value.mean)
         axes.errorbar(x, value.mean, [[low], [value.half]], color=style.INK, capsize=3, linewidth=1.2)
         top += value.half
-    axes.annotate(
-        style.number(value.mean), (x, top), (0, 3), textcoords="offset points", ha="center", fontsize=9
-    )
+    if font is not None:
+        text, above = style.number(value.mean), (0, 3)
+        axes.annotate(text, (x, top), above, textcoords="offset points", ha="center", fontsize=font)

@@ -18,10 +18,13 @@ def draw(results: Results) -> Figure | None:
         if any(reported(arm, "summary", "answers_in_time_percent", "mean") for arm in results.arms):
             panels["Answers in time, per query"] = answers
         else:
-            panels["How close to the deadline"] = ratios
+            panels["How close to the deadline"] = deadline_ratios
     width = 8.2 if len(panels) == 1 else 15.0
     figure = style.figure(results.title or "Comparison", headline(results) + results.conditions, width, 4.9)
-    all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    # The first panel grows with the number of its bars.
+    bars = len(misses.with_deadlines(results)) * len(results.arms)
+    ratios = [1 + 0.06 * max(0, bars - 6), *[1.25] * (len(panels) - 1)] if len(panels) > 1 else [1]
+    all_axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=ratios)[0]
     for axes, (title, panel) in zip(all_axes, panels.items(), strict=True):
         axes.set_title(title)
         panel(axes, results)
@@ -36,15 +39,17 @@ def completion_times(axes: Axes, results: Results) -> None:
         style.log_time(axes, "flow completion time")
 
 
-def ratios(axes: Axes, results: Results) -> None:
+def deadline_ratios(axes: Axes, results: Results) -> None:
     """Of all messages with a deadline together."""
-    deadlines.curves(axes, results, None)
+    drawn = deadlines.curves(axes, results, None)
+    if drawn:
+        deadlines.scale(axes, drawn)
 
 
 def headline(results: Results) -> str:
     """The result in one line: who missed how many deadlines."""
     values = [(arm.name, missed_percent(arm, None)) for arm in results.arms]
-    parts = [f"{name} {style.number(value.mean)} %" for name, value in values if value]
+    parts = [f"{name} {value.mean:.3g} %" for name, value in values if value]
     return f"Deadlines missed: {', '.join(parts)}; " if parts else ""
 
 

@@ -14,13 +14,13 @@ from duetime.plots.data import Results, Run
 
 # Signals in the order of their rows, with the labels of their axes.
 SIGNALS = {
-    "throughput": "throughput [Mbit/s]",
-    "cwnd": "cwnd [segments]",
+    "throughput": "throughput\n[Mbit/s]",
+    "cwnd": "cwnd\n[segments]",
     "alpha": "alpha",
     "d": "d",
     "p": "p",
-    "srtt": "smoothed RTT [us]",
-    "queue": "queue [packets]",
+    "srtt": "smoothed RTT\n[us]",
+    "queue": "queue\n[packets]",
 }
 MOST_NAMED = 8
 MOST_FADED = 60
@@ -56,7 +56,7 @@ def draw(results: Results) -> Figure | None:
             elif len(named) <= MOST_NAMED:
                 one_by_one(axes, samples, named, run)
             else:
-                crowd(axes, samples, sorted({key[0] for key in named}))
+                crowd(axes, samples, sorted({key[0] for key in named}), mean=signal == "throughput")
             if column == 0:
                 axes.set_ylabel(SIGNALS[signal])
             if not len(samples):
@@ -64,15 +64,9 @@ def draw(results: Results) -> Figure | None:
         if columns > 1:
             panels[0][column].set_title(name)
         panels[-1][column].set_xlabel("time [s]")
+    panels[0][0].set_xlim(*busy(frames, [at for key in named for at in deadlines(traced[0][1], key)]))
     for row, signal in enumerate(signals):
-        panels[row][0].set_ylim(bottom=0)
-        panels[row][0].set_xmargin(0.01)
-        if signal == "queue":
-            # Room for the legend.
-            panels[row][0].set_ylim(top=max(panels[row][0].get_ylim()[1] * 1.4, 4))
-        if signal == "throughput" and panels[row][0].get_ylim()[1] > 2000:
-            panels[row][0].set_ylabel("throughput [Gbit/s]")
-            panels[row][0].yaxis.set_major_formatter(lambda mbps, _: f"{mbps / 1000:g}")
+        finish_row(panels[row][0], signal, frames, crowded=len(named) > MOST_NAMED)
     labels = handles(named, traced[0][1])
     widest = max((len(str(label.get_label())) for label in labels), default=1)
     # Roughly 0.08 inches for a letter and 0.7 for a line.
@@ -81,6 +75,33 @@ def draw(results: Results) -> Figure | None:
     )
     figure.align_ylabels()
     return figure
+
+
+def finish_row(axes: Axes, signal: str, frames: Sequence[pl.DataFrame], *, crowded: bool) -> None:
+    """The vertical axis of a row of panels."""
+    axes.set_ylim(bottom=0)
+    if signal == "queue":
+        # Room for the legend.
+        axes.set_ylim(top=max(axes.get_ylim()[1] * 1.4, 4))
+    elif crowded:
+        # A few extreme samples of single connections must not flatten all others.
+        values = pl.concat([frame.filter(pl.col("what") == signal)["value"] for frame in frames])
+        axes.set_ylim(top=min(axes.get_ylim()[1], 1.1 * float(np.quantile(values.to_numpy(), 0.995)) or 1.0))
+    if signal == "throughput":
+        unit = "Mbit/s"
+        if axes.get_ylim()[1] > 2000:
+            unit = "Gbit/s"
+            axes.yaxis.set_major_formatter(lambda mbps, _: f"{mbps / 1000:g}")
+        axes.set_ylabel(f"{'mean ' if crowded else ''}throughput\n[{unit}]")
+
+
+def busy(frames: Sequence[pl.DataFrame], deadlines: Sequence[float]) -> tuple[float, float]:
+    """From the first sample to the last that is not zero, or the last deadline, with a little room."""
+    times = pl.concat([frame.filter(pl.col("value") != 0)["time_s"] for frame in frames])
+    start = min(float(frame["time_s"].to_numpy().min()) for frame in frames if len(frame))
+    end = max([start, *deadlines, *times.sort().tail(1)])
+    room = 0.015 * (end - start) or 1.0
+    return start - room, end + room
 
 
 def thinned(trace: pl.DataFrame) -> pl.DataFrame:
@@ -109,20 +130,21 @@ def one_by_one(axes: Axes, samples: pl.DataFrame, named: Sequence[Line], run: Ru
     for key, look in zip(named, style.CYCLE, strict=False):
         x, y = series(samples, key)
         axes.plot(x, y, color=look.colour, linestyle=look.dash, linewidth=1.5)
-        for at in deadlines(run, key):
+        for at in deadlines(run, key) if len(samples) else []:
             axes.axvline(at, color=look.colour, linewidth=1, linestyle=style.DOTS)
 
 
-def crowd(axes: Axes, samples: pl.DataFrame, classes: Sequence[str]) -> None:
-    """Per class the median of all connections, over some of the connections themselves, faded."""
+def crowd(axes: Axes, samples: pl.DataFrame, classes: Sequence[str], *, mean: bool) -> None:
+    """Per class the median (or mean) of all connections, over some of the connections themselves, faded."""
     for name, look in zip(classes, style.CYCLE, strict=False):
         of_class = samples.filter(pl.col("class") == name)
         keys = of_class.select("class", "from", "to").unique().sort("from", "to").rows()
         for key in keys[:: -(-len(keys) // MOST_FADED) or 1]:
             x, y = series(of_class, (key[0], key[1], key[2]))
             axes.plot(x, y, color=look.colour, linewidth=0.5, alpha=max(0.06, min(0.4, 4 / len(keys))))
-        middle = of_class.group_by("time_s").agg(pl.col("value").median()).sort("time_s")
-        axes.plot(middle["time_s"], middle["value"], color=look.colour, linestyle=look.dash, linewidth=1.8)
+        value = pl.col("value")
+        x, y = gapped(of_class.group_by("time_s").agg(value.mean() if mean else value.median()))
+        axes.plot(x, y, color=look.colour, linestyle=look.dash, linewidth=1.8)
 
 
 def queues(axes: Axes, samples: pl.DataFrame, mark: int | None) -> None:
