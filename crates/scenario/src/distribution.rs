@@ -6,6 +6,7 @@ use units::{Cdf, Distribution};
 
 use crate::document::{Data, Node};
 use crate::error::{Checked, Fault};
+use crate::evaluate;
 use crate::expression::{self, Expr, Kind};
 use crate::quantity::{self, Measure};
 use crate::values::Context;
@@ -107,8 +108,8 @@ pub(crate) fn read(node: &Node, measures: &[Measure], bare: bool, context: &Cont
 
 fn constant(node: &Node, expr: Option<&Expr>, measures: &[Measure], context: &Context) -> Checked<Found> {
     let term = match expr {
-        Some(expr) => quantity::evaluate(expr, node, context.parameters, false)?,
-        None => quantity::evaluate_node(node, context.parameters, false)?,
+        Some(expr) => evaluate::evaluate(expr, node, context.parameters, false)?,
+        None => evaluate::evaluate_node(node, context.parameters, false)?,
     };
     let measure = measure_of(&term, measures, node.at)?;
     let value = measure.value(&term, node.at)?;
@@ -134,7 +135,7 @@ fn call(
     context: &Context,
 ) -> Checked<Found> {
     let at = |expr: &Expr| node.part(expr.range.clone());
-    let terms = arguments.iter().map(|argument| quantity::evaluate(argument, node, context.parameters, false));
+    let terms = arguments.iter().map(|argument| evaluate::evaluate(argument, node, context.parameters, false));
     let terms = terms.collect::<Checked<Vec<_>>>()?;
     // Of uniform's two ends one may be a bare 0; the other tells what it is.
     let telling = usize::from(name == "uniform" && terms[0].constant() == Some(0.0));
@@ -208,7 +209,7 @@ fn cdf(
 mod tests {
     use super::*;
     use crate::error::{At, Sources};
-    use crate::quantity::Parameters;
+    use crate::evaluate::Parameters;
 
     fn distribution(text: &str, measures: &[Measure]) -> Result<Found, String> {
         let parameters = Parameters::new(Default::default());

@@ -6,6 +6,7 @@ use units::{Cdf, Deadline, Distribution, FlowSpec, Time};
 
 use crate::document::Node;
 use crate::error::{At, Checked, Excerpt, Fault};
+use crate::evaluate;
 use crate::quantity::{self, Measure};
 use crate::suggest;
 use crate::values::Context;
@@ -226,7 +227,7 @@ fn measured(line: Line, text: &str, measure: Measure, context: &Context) -> Chec
     let value = match text.parse::<f64>() {
         Ok(plain) => measure.value(&quantity::Term::of(plain * scale, measure), node.at),
         Err(_) => {
-            quantity::evaluate_node(&node, context.parameters, false).and_then(|term| measure.value(&term, node.at))
+            evaluate::evaluate_node(&node, context.parameters, false).and_then(|term| measure.value(&term, node.at))
         }
     };
     value.map_err(|fault| {
@@ -295,7 +296,7 @@ fn hosts(line: Line, from: &str, to: &str, context: &Context) -> Checked<(u32, u
 mod tests {
     use super::*;
     use crate::error::Sources;
-    use crate::quantity::Parameters;
+    use crate::evaluate::Parameters;
 
     fn shown(fault: Fault) -> String {
         let error = Sources::new("t", "").error(fault);

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::document::{Data, Node};
 use crate::error::Checked;
-use crate::quantity;
+use crate::evaluate;
 use crate::values::{self, Context};
 
 /// The most hosts in a list.
@@ -54,7 +54,7 @@ fn number(node: &Node, context: &Context) -> Checked<u64> {
     if node.text().is_some_and(|text| text.trim().is_empty()) {
         return Err(node.fault("a host's number is missing").hint(example));
     }
-    let term = quantity::evaluate_node(node, context.parameters, false)?;
+    let term = evaluate::evaluate_node(node, context.parameters, false)?;
     values::whole(&term).map_err(|why| node.fault(format!("a host is a whole number: {why}")).hint(example))
 }
 

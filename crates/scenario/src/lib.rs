@@ -5,9 +5,11 @@
 //! transport or pattern; reading, [`schema`] and [`catalog`] follow from those tables.
 
 mod catalog;
+mod classes;
 mod distribution;
 mod document;
 mod error;
+mod evaluate;
 mod expression;
 mod files;
 mod hosts;
@@ -17,8 +19,11 @@ mod quantity;
 mod read;
 mod schema;
 mod suggest;
+mod table;
 mod toml_text;
+mod transports;
 mod values;
+mod variants;
 
 pub use catalog::catalog;
 pub use error::Error;

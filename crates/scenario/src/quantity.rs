@@ -1,21 +1,15 @@
-//! Numbers with units: what expressions come to, and how exact values are written again.
-
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+//! Units and what they measure; how exact values are written again.
 
 use units::Formula;
 
-use crate::document::{Data, Node};
 use crate::error::{At, Checked, Fault};
-use crate::expression::{self, Expr, Kind, Operator};
-use crate::suggest;
 
 /// Powers of time (in ps), data (in bytes) and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dimension {
-    time: i32,
-    data: i32,
-    packets: i32,
+    pub(crate) time: i32,
+    pub(crate) data: i32,
+    pub(crate) packets: i32,
 }
 
 impl Dimension {
@@ -25,7 +19,7 @@ impl Dimension {
     pub(crate) const RATE: Dimension = Dimension { time: -1, data: 1, packets: 0 };
     pub(crate) const PACKETS: Dimension = Dimension { time: 0, data: 0, packets: 1 };
 
-    fn plus(self, other: Dimension, sign: i32) -> Dimension {
+    pub(crate) fn plus(self, other: Dimension, sign: i32) -> Dimension {
         Dimension {
             time: self.time + sign * other.time,
             data: self.data + sign * other.data,
@@ -93,7 +87,7 @@ pub(crate) const UNITS: &[Unit] = &[
     unit("%", 0.01, Dimension::NONE),
 ];
 
-fn find_unit(name: &str) -> Option<&'static Unit> {
+pub(crate) fn find_unit(name: &str) -> Option<&'static Unit> {
     UNITS.iter().find(|unit| unit.name == name)
 }
 
@@ -124,200 +118,9 @@ impl Term {
     pub(crate) fn fits(&self, dimension: Dimension) -> bool {
         self.dimension == dimension || (self.dimension == Dimension::NONE && self.constant() == Some(0.0))
     }
-    fn what(&self) -> &'static str {
+    pub(crate) fn what(&self) -> &'static str {
         if self.percent { "a percentage" } else { self.dimension.what() }
     }
-}
-
-/// The values of `[parameters]`.
-pub(crate) struct Parameters {
-    nodes: BTreeMap<String, Node>,
-    /// None while it is being evaluated.
-    known: RefCell<BTreeMap<String, Option<Term>>>,
-    used: RefCell<BTreeSet<String>>,
-}
-
-impl Parameters {
-    pub(crate) fn new(nodes: BTreeMap<String, Node>) -> Parameters {
-        Parameters { nodes, known: RefCell::default(), used: RefCell::default() }
-    }
-    /// Those that no value has asked for.
-    pub(crate) fn unused(&self) -> Vec<&str> {
-        let used = self.used.borrow();
-        self.nodes.keys().filter(|name| !used.contains(*name)).map(String::as_str).collect()
-    }
-    fn find(&self, name: &str, node: &Node, range: std::ops::Range<usize>) -> Checked<&Node> {
-        self.used.borrow_mut().insert(name.to_owned());
-        self.nodes.get(name).ok_or_else(|| {
-            let fault = Fault::new(node.part(range), format!("there is no parameter `{name}`"));
-            fault.did_you_mean(suggest::nearest(name, self.nodes.keys().map(String::as_str)), || {
-                match self.nodes.is_empty() {
-                    true => format!("declare it: [parameters] with {name} = .."),
-                    false => format!("the parameters are {}", suggest::list(self.nodes.keys().map(String::as_str))),
-                }
-            })
-        })
-    }
-    /// The node itself, or the parameter that it names as a whole ("$fan_in").
-    pub(crate) fn resolve<'a>(&'a self, node: &'a Node) -> Checked<&'a Node> {
-        let mut found = node;
-        for _ in 0..self.nodes.len() + 1 {
-            let Some(name) = found.text().and_then(|text| text.trim().strip_prefix('$')) else { return Ok(found) };
-            if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
-                return Ok(found);
-            }
-            let length = found.text().map_or(0, str::len);
-            found = self.find(name, found, 0..length)?;
-        }
-        Err(node.fault("this parameter is defined by itself"))
-    }
-    /// The value of a parameter inside an expression.
-    fn term(&self, name: &str, node: &Node, range: std::ops::Range<usize>) -> Checked<Term> {
-        if let Some(known) = self.known.borrow().get(name) {
-            let circle = || Fault::new(node.part(range), format!("parameter `{name}` is defined by itself"));
-            return known.clone().ok_or_else(circle);
-        }
-        let found = self.find(name, node, range.clone())?;
-        if self.known.borrow().values().filter(|term| term.is_none()).count() > 32 {
-            return Err(Fault::new(node.part(range), "too many parameters are defined by one another"));
-        }
-        self.known.borrow_mut().insert(name.to_owned(), None);
-        let term = evaluate_node(found, self, false)?;
-        self.known.borrow_mut().insert(name.to_owned(), Some(term.clone()));
-        Ok(term)
-    }
-}
-
-/// What a number or an expression comes to. `places` allows `index` and `parent`.
-pub(crate) fn evaluate_node(node: &Node, parameters: &Parameters, places: bool) -> Checked<Term> {
-    match &node.data {
-        Data::Integer(x) => Ok(Term::number(*x as f64)),
-        Data::Float(x) if x.is_finite() => Ok(Term::number(*x)),
-        Data::Float(_) => Err(node.fault("this number is not finite")),
-        Data::Text(_) => evaluate(&expression::parse(node)?, node, parameters, places),
-        _ => Err(node.fault(format!("a number or an expression is expected here, not {}", node.what()))),
-    }
-}
-
-/// What an expression of a node's text comes to.
-pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places: bool) -> Checked<Term> {
-    let fault = |message: String| Fault::new(node.part(expr.range.clone()), message);
-    let inner = |expr: &Expr| evaluate(expr, node, parameters, places);
-    match &expr.kind {
-        Kind::Number(x, None) => Ok(Term::number(*x)),
-        Kind::Number(x, Some((name, range))) => {
-            let Some(unit) = find_unit(name) else {
-                return Err(unknown_unit(name, Fault::new(node.part(range.clone()), format!("unknown unit `{name}`"))));
-            };
-            let value = if name == "%" { x / 100.0 } else { x * unit.value };
-            let formula = Formula::Constant(value);
-            finite(Term { formula, dimension: unit.dimension, percent: name == "%" })
-                .ok_or_else(|| fault(TOO_LARGE.into()))
-        }
-        Kind::Parameter(name) => parameters.term(name, node, expr.range.clone()),
-        Kind::Word(name) if places && (name == "index" || name == "parent") => {
-            let formula = if name == "index" { Formula::Index } else { Formula::Parent };
-            Ok(Term { formula, dimension: Dimension::NONE, percent: false })
-        }
-        Kind::Word(name) if parameters.nodes.contains_key(name) => {
-            Err(fault(format!("`{name}` means nothing here")).hint(format!("did you mean `${name}`?")))
-        }
-        Kind::Word(name) => Err(unknown_word(name, places, fault)),
-        Kind::Call { name, name_range, .. } => {
-            let fault = |message: String| Fault::new(node.part(name_range.clone()), message);
-            if crate::distribution::NAMES.contains(&name.as_str()) {
-                let hint = "where a distribution may stand it stands alone; calculate inside its parentheses";
-                return Err(fault(format!("`{name}` cannot be calculated with")).hint(hint));
-            }
-            let names = crate::distribution::NAMES.iter().copied();
-            let unknown = fault(format!("there is no function `{name}`"));
-            Err(unknown.did_you_mean(suggest::nearest(name, names.clone()), || {
-                format!("the functions are {}", suggest::list(names))
-            }))
-        }
-        Kind::Cdf(_) => Err(fault("`cdf` cannot be calculated with".into())),
-        Kind::Negate(operand) => {
-            let term = inner(operand)?;
-            let zero = Term { formula: Formula::Constant(0.0), ..term.clone() };
-            combine(Operator::Subtract, zero, term).map_err(fault)
-        }
-        Kind::Binary(operator, pair) => combine(*operator, inner(&pair.0)?, inner(&pair.1)?).map_err(fault),
-    }
-}
-
-const TOO_LARGE: &str = "the result is too large";
-
-fn unknown_unit(name: &str, fault: Fault) -> Fault {
-    let near = match name {
-        "kb" | "kB" | "k" | "K" => Some("KB"),
-        "min" | "m" | "h" | "sec" | "secs" | "second" | "seconds" => Some("s"),
-        "usec" | "u" => Some("us"),
-        "msec" => Some("ms"),
-        "nsec" => Some("ns"),
-        "mb" | "M" => Some("MB"),
-        "gb" | "G" => Some("GB"),
-        "b" => Some("B"),
-        "percent" => Some("%"),
-        "pkt" | "pkts" | "p" | "segments" => Some("packets"),
-        "Gbit" | "gbit" | "Gbits" => Some("Gbps"),
-        "Mbit" | "mbit" | "Mbits" => Some("Mbps"),
-        _ => suggest::nearest(name, UNITS.iter().map(|unit| unit.name)),
-    };
-    fault.did_you_mean(near, || {
-        "the units are s, ms, us, ns; B, KB, MB, GB, KiB, MiB, GiB, Kb, Mb, Gb; Kbps, Mbps, Gbps; packets; %".into()
-    })
-}
-
-fn unknown_word(name: &str, places: bool, fault: impl Fn(String) -> Fault) -> Fault {
-    if find_unit(name).is_some() {
-        return fault(format!("the unit `{name}` needs a number before it")).hint("rates are written \"10 Gbps\"");
-    }
-    if name == "index" || name == "parent" {
-        return fault(format!("`{name}` cannot be used here")).hint("`index` and `parent` may stand in `start`");
-    }
-    if crate::distribution::NAMES.contains(&name) {
-        return fault(format!("`{name}` needs its parentheses")).hint(crate::distribution::usage(name));
-    }
-    let words =
-        crate::distribution::NAMES.iter().copied().chain(places.then_some(["index", "parent"]).into_iter().flatten());
-    fault(format!("`{name}` means nothing here")).did_you_mean(suggest::nearest(name, words), || {
-        "a number, perhaps with a unit, is expected; a parameter is written `$name`".into()
-    })
-}
-
-fn finite(term: Term) -> Option<Term> {
-    term.constant().is_none_or(f64::is_finite).then_some(term)
-}
-
-fn combine(operator: Operator, a: Term, b: Term) -> Result<Term, String> {
-    let (dimension, percent) = match operator {
-        Operator::Add | Operator::Subtract => {
-            if !(b.fits(a.dimension) || a.fits(b.dimension)) {
-                let (a, b) = (a.what(), b.what());
-                return Err(match operator {
-                    Operator::Add => format!("{a} and {b} cannot be added"),
-                    _ => format!("{b} cannot be subtracted from {a}"),
-                });
-            }
-            (if a.dimension == Dimension::NONE { b.dimension } else { a.dimension }, a.percent || b.percent)
-        }
-        Operator::Multiply => (a.dimension.plus(b.dimension, 1), a.percent || b.percent),
-        Operator::Divide => (a.dimension.plus(b.dimension, -1), a.percent || b.percent),
-    };
-    if operator == Operator::Divide && b.constant() == Some(0.0) {
-        return Err("this divides by zero".into());
-    }
-    let known = a.constant().is_some() && b.constant().is_some();
-    let pair = Box::new((a.formula, b.formula));
-    let formula = match operator {
-        Operator::Add => Formula::Add(pair),
-        Operator::Subtract => Formula::Subtract(pair),
-        Operator::Multiply => Formula::Multiply(pair),
-        Operator::Divide => Formula::Divide(pair),
-    };
-    let formula = if known { Formula::Constant(formula.at(0, 0)) } else { formula };
-    finite(Term { formula, dimension, percent: percent && dimension == Dimension::NONE })
-        .ok_or_else(|| TOO_LARGE.into())
 }
 
 /// What a value is a measure of.
@@ -410,7 +213,7 @@ impl Measure {
 }
 
 /// Writes a value so that it reads back as exactly the same number: the largest unit that can.
-pub(crate) fn write(value: f64, units: &[&str]) -> String {
+fn write(value: f64, units: &[&str]) -> String {
     for (i, name) in units.iter().enumerate() {
         let unit = find_unit(name).expect("our own unit");
         let last = i + 1 == units.len();
@@ -421,54 +224,6 @@ pub(crate) fn write(value: f64, units: &[&str]) -> String {
         }
     }
     value.to_string()
-}
-
-/// An expression as text, with the parameters' values in their place.
-pub(crate) fn write_expression(node: &Node, parameters: &Parameters) -> Checked<String> {
-    match node.text() {
-        None => Ok(evaluate_node(node, parameters, true)?.constant().unwrap_or_default().to_string()),
-        Some(_) => write_part(&expression::parse(node)?, node, parameters, 0),
-    }
-}
-
-/// `strength` is how tightly the operator around it binds.
-fn write_part(expr: &Expr, node: &Node, parameters: &Parameters, strength: u8) -> Checked<String> {
-    let part = |expr, strength| write_part(expr, node, parameters, strength);
-    Ok(match &expr.kind {
-        Kind::Number(x, None) => x.to_string(),
-        Kind::Number(x, Some((unit, _))) => format!("{x} {unit}"),
-        Kind::Word(name) => name.clone(),
-        Kind::Negate(inner) => format!("-{}", part(inner, 3)?),
-        Kind::Parameter(name) => {
-            let term = parameters.term(name, node, expr.range.clone())?;
-            let value = term.constant().unwrap_or_default();
-            let text = match term.dimension {
-                Dimension::NONE => value.to_string(),
-                Dimension::TIME if value >= 0.0 => Measure::Time.write(value),
-                Dimension::SIZE if value >= 0.0 => Measure::Size.write(value),
-                Dimension { time, data, packets } => {
-                    let powers = [(time, "ps"), (data, "B"), (packets, "packets")];
-                    let factors = powers.iter().flat_map(|(power, unit)| {
-                        let sign = if *power > 0 { '*' } else { '/' };
-                        (0..power.unsigned_abs()).map(move |_| format!(" {sign} 1 {unit}"))
-                    });
-                    format!("({value}{})", factors.collect::<String>())
-                }
-            };
-            if text.starts_with('-') { format!("({text})") } else { text }
-        }
-        Kind::Binary(operator, pair) => {
-            let (symbol, own) = match operator {
-                Operator::Add => ('+', 1),
-                Operator::Subtract => ('-', 1),
-                Operator::Multiply => ('*', 2),
-                Operator::Divide => ('/', 2),
-            };
-            let text = format!("{} {symbol} {}", part(&pair.0, own)?, part(&pair.1, own + 1)?);
-            if own < strength { format!("({text})") } else { text }
-        }
-        Kind::Call { .. } | Kind::Cdf(_) => return Err(node.fault("a distribution cannot be calculated with")),
-    })
 }
 
 /// A rate in bit/s.
@@ -483,95 +238,4 @@ fn write_rate(bps: f64) -> String {
 fn write_share(share: f64) -> String {
     let percent = share * 100.0;
     if percent / 100.0 == share { format!("{percent}%") } else { format!("{share} * 100%") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::At;
-
-    fn term(text: &str) -> Result<Term, String> {
-        let node = Node::bare(text, At::new(0, 0..text.len()));
-        let parameters = Parameters::new(BTreeMap::new());
-        evaluate_node(&node, &parameters, true)
-            .map_err(|fault| crate::error::Sources::new("t", text).error(fault).message().to_owned())
-    }
-
-    #[test]
-    fn units_mean_what_the_language_says() {
-        let table = [
-            ("1 s", 1e12, Dimension::TIME),
-            ("20 ms", 2e10, Dimension::TIME),
-            ("20 us", 2e7, Dimension::TIME),
-            ("20 µs", 2e7, Dimension::TIME),
-            ("20 μs", 2e7, Dimension::TIME),
-            ("7 ns", 7e3, Dimension::TIME),
-            ("14 KB", 14_000.0, Dimension::SIZE),
-            ("14 KiB", 14_336.0, Dimension::SIZE),
-            ("1 MB", 1e6, Dimension::SIZE),
-            ("1 MiB", 1_048_576.0, Dimension::SIZE),
-            ("1 GB", 1e9, Dimension::SIZE),
-            ("1 GiB", 1_073_741_824.0, Dimension::SIZE),
-            ("8 Kb", 1000.0, Dimension::SIZE),
-            ("8 Mb", 1e6, Dimension::SIZE),
-            ("10 Gbps", 1.25e-3, Dimension::RATE),
-            ("65 packets", 65.0, Dimension::PACKETS),
-            ("30%", 0.3, Dimension::NONE),
-            ("1_000 B", 1000.0, Dimension::SIZE),
-            ("1.5e3 B", 1500.0, Dimension::SIZE),
-            ("10 Gbps * 8 us", 10_000.0, Dimension::SIZE),
-            ("10 KB / 8 us", 1.25e-3, Dimension::RATE),
-            ("10 KB / 10 Gbps", 8e6, Dimension::TIME),
-            ("0 + 5 ms", 5e9, Dimension::TIME),
-            ("20 ms / 10 ms", 2.0, Dimension::NONE),
-            ("2 * (3 - 1) ", 4.0, Dimension::NONE),
-        ];
-        for (text, value, dimension) in table {
-            let found = term(text).unwrap();
-            let close = (found.constant().unwrap() - value).abs() <= 1e-12 * value;
-            assert!(close && found.dimension == dimension, "{text}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused() {
-        for text in [
-            "5 ms + 3 KB",
-            "1 / 0",
-            "1 / (2 - 2)",
-            "5 GHz",
-            "ms",
-            "foo",
-            "1e308 * 1e10",
-            "1e309",
-            "uniform(1,2) * 2",
-            "5 ms - 3",
-        ] {
-            assert!(term(text).is_err(), "{text}");
-        }
-        assert_eq!(term("5 ms + 3 KB").unwrap_err(), "a time and a size cannot be added");
-    }
-
-    #[test]
-    fn formulas_keep_their_variables() {
-        let start = term("50 ms + (index + 2) * 5 ms").unwrap();
-        assert_eq!((start.formula.at(3, 0), start.dimension), (75e9, Dimension::TIME));
-    }
-
-    #[test]
-    fn what_is_written_reads_back_exactly() {
-        for value in [1.0, 1090909.0, 2e10, 2.2000000000000004e10, 0.1, 2.59e18, 123456789.125, 1e-7] {
-            for measure in [Measure::Time, Measure::Size, Measure::Share] {
-                let text = measure.write(value);
-                assert_eq!(term(&text).unwrap().constant(), Some(value), "{text}");
-            }
-            let rate = (value * 1e6).round().min(1e14);
-            let text = Measure::Rate.write(rate);
-            assert_eq!(Measure::Rate.value(&term(&text).unwrap(), At::new(0, 0..0)).unwrap(), rate, "{text}");
-        }
-        assert_eq!(Measure::Time.write(2e10), "20 ms");
-        assert_eq!(Measure::Size.write(1500.0), "1.5 KB");
-        assert_eq!(Measure::Rate.write(4.2e9), "4.2 Gbps");
-        assert_eq!(Measure::Share.write(0.07), "7.000000000000001%");
-    }
 }

@@ -127,7 +127,10 @@ fn with_selector(family: &Family, variant: &Variant, mut object: Json) -> Json {
 
 /// A traffic class: complete, or with the rest in `[defaults.traffic]`.
 fn class(family: &Family, complete: bool) -> Json {
-    let own_transport = json!({ "$ref": "#/$defs/transport" });
+    let own_transport = json!({
+        "$ref": "#/$defs/transport",
+        "description": "instead of [transport]: a name stands for that transport with its defaults, a table for its own keys",
+    });
     let mut branches: Vec<Json> = Vec::new();
     for variant in &family.variants {
         let mut branch = with_selector(family, variant, object(variant.keys.iter().copied(), complete));

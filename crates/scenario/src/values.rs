@@ -4,11 +4,13 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 use sim::traffic::ENTRY_KEYS;
-use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Range, Rate, Time, Value, Values, Vary};
+use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Range, Rate, Time, Value, Vary};
 
-use crate::document::{Data, Entry, Node, Table};
+use crate::document::{Data, Entry, Node};
 use crate::error::{At, Checked, Fault};
-use crate::quantity::{self, Dimension, Measure, Parameters, Term};
+use crate::evaluate::{self, Parameters};
+use crate::quantity::{Dimension, Measure, Term};
+use crate::table::{only, read_table};
 use crate::{distribution, files, hosts, suggest};
 
 /// What values may refer to.
@@ -31,67 +33,6 @@ impl Context<'_> {
             _ => u32::try_from(host).map_err(|_| format!("host {host} does not exist")),
         }
     }
-}
-
-/// Checked values, and the same as they are written.
-#[derive(Default)]
-pub(crate) struct Read {
-    pub(crate) values: Values,
-    pub(crate) written: Map<String, Json>,
-}
-
-/// Reads a table. `title` is how messages call it ("[network]"); the entries of `apart` are read
-/// elsewhere; `unknown` makes the message for a key that is not declared.
-pub(crate) fn read_table(
-    table: &Table,
-    title: &str,
-    keys: &[&'static Key],
-    apart: &[&str],
-    context: &Context,
-    unknown: impl Fn(&Entry) -> Fault,
-) -> Checked<Read> {
-    let entries = || table.entries.iter().filter(|entry| !apart.contains(&entry.key.as_str()));
-    if let Some(entry) = entries().find(|entry| keys.iter().all(|key| key.name != entry.key)) {
-        return Err(unknown(entry));
-    }
-    // In the order of the file, so that the first mistake is the one that is reported.
-    let mut found = Vec::new();
-    for entry in entries() {
-        let key = keys.iter().find(|key| key.name == entry.key).expect("unknown keys were refused");
-        found.push((key.name, value(key, &entry.node, context)?));
-    }
-    let mut read = Read::default();
-    for key in keys {
-        let (value, written) = match found.iter().position(|(name, _)| *name == key.name) {
-            Some(i) => found.swap_remove(i).1,
-            None => match key.default {
-                Default::Absent => continue,
-                Default::Is(text) => default(key, text, table.at, context)?,
-                Default::Required => return Err(missing(key, table, title)),
-            },
-        };
-        read.values.set(key.name, value);
-        read.written.insert(key.name.to_owned(), written);
-    }
-    Ok(read)
-}
-
-/// A key's default, which is written as in a file.
-fn default(key: &Key, text: &str, at: At, context: &Context) -> Checked<(Value, Json)> {
-    let data = match text.parse::<bool>() {
-        Ok(truth) if key.kind == Kind::Bool => Data::Bool(truth),
-        _ => Data::Text(text.to_owned()),
-    };
-    value(key, &Node::new(data, at), context)
-}
-
-fn missing(key: &Key, table: &Table, title: &str) -> Fault {
-    let has_deadline = table.find("deadline").is_some() && matches!(key.kind, Kind::SizeDistribution);
-    let message = match has_deadline {
-        true => format!("{title} has a deadline without a size: `{}` is missing", key.name),
-        false => format!("{title} lacks `{}`: {}", key.name, key.help),
-    };
-    Fault::new(table.at, message).hint(format!("write for example {} = {}", key.name, example(&key.kind)))
 }
 
 /// A value of that kind as it is written in a file.
@@ -133,7 +74,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             (Value::Count(count), json!(count))
         }
         Kind::Number | Kind::Share => {
-            let term = quantity::evaluate_node(node, context.parameters, false)?;
+            let term = evaluate::evaluate_node(node, context.parameters, false)?;
             let number = match term.constant() {
                 Some(x) if term.dimension == Dimension::NONE && (!term.percent || key.kind == Kind::Share) => x,
                 _ if key.kind == Kind::Share => return Err(wrong(key, node, "a share like \"30%\" or 0.3")),
@@ -248,7 +189,7 @@ fn measured(measure: Measure, node: &Node, context: &Context) -> Checked<f64> {
     if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(node.fault(format!("{} is needed here, this is {}", measure.what(), node.what())));
     }
-    let term = quantity::evaluate_node(node, context.parameters, false)?;
+    let term = evaluate::evaluate_node(node, context.parameters, false)?;
     measure.value(&term, node.at)
 }
 
@@ -266,7 +207,7 @@ fn count(key: &Key, node: &Node, context: &Context) -> Checked<u64> {
     if let Some(Ok(x)) = node.text().map(str::parse::<u64>) {
         return Ok(x);
     }
-    let term = quantity::evaluate_node(node, context.parameters, false)?;
+    let term = evaluate::evaluate_node(node, context.parameters, false)?;
     whole(&term).map_err(|why| node.fault(format!("`{}` must be a whole number: {why}", key.name)))
 }
 
@@ -287,7 +228,7 @@ fn amount(key: &Key, node: &Node, context: &Context) -> Checked<Amount> {
     if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(wrong(key, node, "packets or bytes"));
     }
-    let term = quantity::evaluate_node(node, context.parameters, false)?;
+    let term = evaluate::evaluate_node(node, context.parameters, false)?;
     if term.dimension != Dimension::PACKETS {
         if term.dimension != Dimension::SIZE {
             let found = if term.dimension == Dimension::NONE {
@@ -328,18 +269,6 @@ fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
         *slot = Some(amount);
     }
     Ok((Value::Marks(Marks { host: found[0], uplink: found[1] }), Json::Object(written)))
-}
-
-/// Refuses keys that are not among `words`.
-pub(crate) fn only(table: &Table, title: &str, words: &[&str]) -> Checked<()> {
-    match table.entries.iter().find(|entry| !words.contains(&entry.key.as_str())) {
-        None => Ok(()),
-        Some(entry) => {
-            let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", entry.key));
-            let near = suggest::nearest(&entry.key, words.iter().copied());
-            Err(fault.did_you_mean(near, || format!("its keys are {}", suggest::list(words.iter().copied()))))
-        }
-    }
 }
 
 fn choice(key: &Key, node: &Node, words: &'static [&'static str]) -> Checked<&'static str> {
@@ -403,7 +332,7 @@ fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, Strin
     if !matches!(node.data, Data::Integer(_) | Data::Float(_) | Data::Text(_)) {
         return Err(wrong(key, node, "a time"));
     }
-    let term = quantity::evaluate_node(node, context.parameters, true)?;
+    let term = evaluate::evaluate_node(node, context.parameters, true)?;
     if let Some(x) = term.constant() {
         let time = Measure::Time.value(&term, node.at)?;
         check_range(key, x / 1e12, Unit::Of(Measure::Time), node.at)?;
@@ -413,7 +342,7 @@ fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, Strin
         let fault = node.fault(format!("a time is needed here, this is {}", term.dimension.what()));
         return Err(fault.hint("write it like \"5 ms + index * 1 ms\""));
     }
-    Ok((term.formula, quantity::write_expression(node, context.parameters)?))
+    Ok((term.formula, evaluate::write_expression(node, context.parameters)?))
 }
 
 fn spread(key: &Key, node: &Node, measures: &[Measure], context: &Context) -> Checked<(Value, Json)> {

@@ -195,7 +195,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a wrong value in a class's transport", "g = 0.5 }", "g = \"5 ms\" }"),
     (
         "a trace file that is not there",
-        "pattern = \"long\"\nfrom = [0, 1]\nto = \"7..9\"",
+        "pattern = \"long\"\nfrom = [0, 1]\nto = \"7..9\"\nstart = \"$pause + index * 10 us\"",
         "pattern = \"trace\"\nfile = \"none.csv\"",
     ),
     (

@@ -30,7 +30,7 @@ fn a_key_of_a_section_is_set() {
     assert_eq!((found.scenario.run.duration, found.scenario.run.seed), (Time::from_millis(2000), u64::MAX));
     let switch = &found.scenario.network.switch;
     assert_eq!((switch.buffer, switch.sharing), (Amount::Bytes(50_000), Sharing::PerPort));
-    assert_eq!(found.scenario.network.graph.host_rate(0), Rate::from_gbps(10));
+    assert_eq!(found.scenario.network.graph.host_rates()[0], Rate::from_gbps(10));
 }
 
 #[test]

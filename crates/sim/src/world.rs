@@ -360,7 +360,8 @@ fn links(net: &Net, warm_up: Time) -> Vec<Link> {
     let watched_for = net.now.saturating_sub(warm_up);
     let row = |(spec, port): (&crate::topology::LinkSpec, &crate::net::Port)| {
         let tally = &port.tally;
-        let sent = spec.rate.transmission().of(tally.bytes - tally.bytes_before);
+        // What waits has not been sent; one packet at each end of the time watched may have been in part.
+        let sent = spec.rate.transmission().of(tally.bytes - tally.bytes_before - port.waiting_bytes());
         Link {
             from: net.graph.name(spec.from),
             to: net.graph.name(spec.to),
@@ -369,7 +370,11 @@ fn links(net: &Net, warm_up: Time) -> Vec<Link> {
             bytes: tally.bytes,
             drops: tally.drops,
             marks: tally.marks,
-            utilisation: if watched_for == Time::ZERO { 0.0 } else { sent.as_secs_f64() / watched_for.as_secs_f64() },
+            utilisation: if watched_for == Time::ZERO {
+                0.0
+            } else {
+                (sent.as_secs_f64() / watched_for.as_secs_f64()).min(1.0)
+            },
             queue: queue(&tally.levels, watched_for, tally.most_waiting),
         }
     };

@@ -120,6 +120,9 @@ impl Port {
     pub fn launch(&mut self, now: Time, packet: Packet) -> Option<Time> {
         let at = self.depart(self.busy_until.max(now), u64::from(packet.size));
         let first = self.ring.is_empty();
+        if first {
+            self.ring.rewind();
+        }
         *self.ring.push() = Slot { at, packet };
         first.then_some(at)
     }
@@ -153,6 +156,11 @@ impl Port {
         }
         let at = self.depart(start, size);
         let first = self.ring.is_empty();
+        if first {
+            // Nothing waits or travels: this packet is the one in transmission.
+            self.ring.rewind();
+            self.waiting = 1;
+        }
         let slot = self.ring.push();
         slot.at = at;
         slot.packet = *packet;
@@ -245,7 +253,7 @@ impl Port {
     /// The warm-up ends: begins the distribution of waiting packets anew.
     pub fn reset_tally(&mut self, now: Time) {
         self.close_tally(now);
-        self.tally.bytes_before = self.tally.bytes;
+        self.tally.bytes_before = self.tally.bytes - self.waiting_bytes;
         self.tally.most_waiting = self.waiting();
         self.tally.levels.fill(0);
     }

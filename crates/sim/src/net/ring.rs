@@ -12,7 +12,7 @@ pub struct Slot {
     pub packet: Packet,
 }
 
-/// A ring buffer; positions count up from zero and never wrap.
+/// A ring buffer; positions count up from zero, where they start again only when it is empty.
 #[derive(Default)]
 pub struct Ring {
     slots: Vec<Slot>,
@@ -41,6 +41,13 @@ impl Ring {
     pub fn at(&self, position: u64) -> &Slot {
         let mask = self.slots.len() as u64 - 1;
         &self.slots[(position & mask) as usize]
+    }
+    /// Starts again at position zero, so that a ring that was long once and is short now stays in the
+    /// cache. It must be empty.
+    #[inline]
+    pub fn rewind(&mut self) {
+        self.head = 0;
+        self.tail = 0;
     }
     /// Makes room for one more packet, which the caller must write: whatever stood there before
     /// is in it. (Writing in place spares a copy of the packet through the stack, whose wide loads

@@ -14,7 +14,10 @@ pub struct Router {
     hosts: u32,
     /// For each destination host that was asked for, the distance of every node to it.
     distances: BTreeMap<u32, Vec<u32>>,
+    /// Where each different path is kept.
     known: BTreeMap<Vec<u32>, u32>,
+    /// The paths between hosts that have only one.
+    only: BTreeMap<(u32, u32), u32>,
     /// All paths, one after the other: the links to take.
     links: Vec<u32>,
 }
@@ -28,18 +31,29 @@ impl Router {
             out[spec.from as usize].push((link as u32, spec.to));
             into[spec.to as usize].push(spec.from);
         }
-        Router { out, into, hosts: graph.hosts, distances: BTreeMap::new(), known: BTreeMap::new(), links: Vec::new() }
+        Router {
+            out,
+            into,
+            hosts: graph.hosts,
+            distances: BTreeMap::new(),
+            known: BTreeMap::new(),
+            only: BTreeMap::new(),
+            links: Vec::new(),
+        }
     }
 
     /// The position in [`links`](Router::link) of the path that a flow takes. At each node the
     /// flow's hash chooses among the links on shortest paths.
     pub fn path(&mut self, from: u32, to: u32, flow: u64) -> u32 {
+        if let Some(&position) = self.only.get(&(from, to)) {
+            return position;
+        }
         if !self.distances.contains_key(&to) {
             let distances = self.distances_to(to);
             self.distances.insert(to, distances);
         }
         let distances = &self.distances[&to];
-        let mut path = Vec::new();
+        let (mut path, mut only) = (Vec::new(), true);
         let mut node = from;
         while node != to {
             let here = distances[node as usize];
@@ -47,16 +61,18 @@ impl Router {
             let nearer = |link: &&(u32, u32)| distances[link.1 as usize] == here - 1;
             let choices = self.out[node as usize].iter().filter(nearer).count() as u64;
             let choice = if choices == 1 { 0 } else { mix64(flow ^ mix64(u64::from(node))) % choices };
+            only &= choices == 1;
             let &(link, next) = self.out[node as usize].iter().filter(nearer).nth(choice as usize).expect("counted");
             path.push(link);
             node = next;
         }
-        if let Some(&position) = self.known.get(&path) {
-            return position;
+        let position = *self.known.entry(path).or_insert_with_key(|path| {
+            self.links.extend(path);
+            (self.links.len() - path.len()) as u32
+        });
+        if only {
+            self.only.insert((from, to), position);
         }
-        let position = self.links.len() as u32;
-        self.links.extend(&path);
-        self.known.insert(path, position);
         position
     }
 

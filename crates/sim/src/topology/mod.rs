@@ -107,9 +107,15 @@ impl Graph {
     pub fn nodes(&self) -> u32 {
         self.hosts + self.switches.len() as u32
     }
-    /// The rate at which a host can send.
-    pub fn host_rate(&self, host: u32) -> Rate {
-        self.links.iter().find(|link| link.from == host).expect("every host has a link").rate
+    /// The rates at which all hosts can send, in one pass.
+    pub fn host_rates(&self) -> Vec<Rate> {
+        let mut rates = vec![Rate(0); self.hosts as usize];
+        for link in &self.links {
+            if let Some(rate) = rates.get_mut(link.from as usize) {
+                *rate = link.rate;
+            }
+        }
+        rates
     }
     /// A node's name for reports.
     pub fn name(&self, node: u32) -> String {

@@ -69,7 +69,8 @@ fn build(values: &Values, context: &Context) -> Built {
         ));
     }
     // Bytes per second of all senders together, by the rate of each one's own link.
-    let capacity: f64 = from.iter().map(|&host| context.graph.host_rate(host).as_bps_f64() / 8.0).sum();
+    let rates = context.graph.host_rates();
+    let capacity: f64 = from.iter().map(|&host| rates[host as usize].as_bps_f64() / 8.0).sum();
     let mean_gap = size.mean() / (values.number("load") * capacity) * 1e12;
     Ok(Box::new(Poisson {
         now: values.time("start"),

@@ -1,47 +1,72 @@
 //! Sets of bytes as sorted, disjoint ranges.
 
+use std::collections::VecDeque;
+
 /// Sorted, disjoint, non-touching ranges `[start, end)`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ranges(Vec<(u64, u64)>);
+pub struct Ranges {
+    ranges: VecDeque<(u64, u64)>,
+    /// The length of all ranges together.
+    bytes: u64,
+}
 
 impl Ranges {
     /// Adds a range, merging what it touches; gives the merged range.
     pub fn insert(&mut self, start: u64, end: u64) -> (u64, u64) {
-        let first = self.0.partition_point(|range| range.1 < start);
-        let after = self.0.partition_point(|range| range.0 <= end);
+        let first = self.ranges.partition_point(|range| range.1 < start);
+        let after = self.ranges.partition_point(|range| range.0 <= end);
         if first == after {
-            self.0.insert(first, (start, end));
+            self.ranges.insert(first, (start, end));
+            self.bytes += end - start;
             return (start, end);
         }
-        let merged = (start.min(self.0[first].0), end.max(self.0[after - 1].1));
-        self.0[first] = merged;
-        self.0.drain(first + 1..after);
+        let merged = (start.min(self.ranges[first].0), end.max(self.ranges[after - 1].1));
+        let before: u64 = self.ranges.range(first..after).map(|range| range.1 - range.0).sum();
+        self.bytes += merged.1 - merged.0 - before;
+        self.ranges[first] = merged;
+        self.ranges.drain(first + 1..after);
         merged
     }
     /// Forgets everything below `floor`.
     pub fn remove_below(&mut self, floor: u64) {
-        let gone = self.0.partition_point(|range| range.1 <= floor);
-        self.0.drain(..gone);
-        if let Some(first) = self.0.first_mut() {
-            first.0 = first.0.max(floor);
+        while let Some(first) = self.ranges.front_mut()
+            && first.0 < floor
+        {
+            self.bytes -= first.1.min(floor) - first.0;
+            if first.1 > floor {
+                first.0 = floor;
+                return;
+            }
+            self.ranges.pop_front();
         }
     }
     /// The range that holds `position`.
     pub fn find(&self, position: u64) -> Option<(u64, u64)> {
-        let i = self.0.partition_point(|range| range.1 <= position);
-        self.0.get(i).copied().filter(|range| range.0 <= position)
+        let i = self.ranges.partition_point(|range| range.1 <= position);
+        self.ranges.get(i).copied().filter(|range| range.0 <= position)
+    }
+    /// Where the first range that starts after `position` starts.
+    pub fn next_start(&self, position: u64) -> Option<u64> {
+        let i = self.ranges.partition_point(|range| range.0 <= position);
+        self.ranges.get(i).map(|range| range.0)
+    }
+    /// Bytes in all ranges.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
     /// Bytes in ranges below `limit`.
     pub fn bytes_below(&self, limit: u64) -> u64 {
-        self.0.iter().map(|range| range.1.min(limit).saturating_sub(range.0)).sum()
+        let above: u64 =
+            self.latest().take_while(|range| range.1 > limit).map(|range| range.1 - range.0.max(limit)).sum();
+        self.bytes - above
     }
-    /// The ranges in order.
-    pub fn as_slice(&self) -> &[(u64, u64)] {
-        &self.0
+    /// The ranges, the highest first.
+    pub fn latest(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter().rev().copied()
     }
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ranges.is_empty()
     }
 }
 
@@ -55,12 +80,28 @@ mod tests {
         ranges.insert(10, 20);
         ranges.insert(30, 40);
         assert_eq!(ranges.insert(20, 30), (10, 40));
-        assert_eq!(ranges.as_slice(), [(10, 40)]);
+        assert_eq!(ranges.latest().collect::<Vec<_>>(), [(10, 40)]);
         ranges.insert(50, 60);
         ranges.remove_below(35);
-        assert_eq!(ranges.as_slice(), [(35, 40), (50, 60)]);
+        assert_eq!(ranges.latest().collect::<Vec<_>>(), [(50, 60), (35, 40)]);
         assert_eq!(ranges.find(39), Some((35, 40)));
         assert_eq!(ranges.find(40), None);
-        assert_eq!(ranges.bytes_below(55), 10);
+        assert_eq!(ranges.next_start(35), Some(50));
+        assert_eq!((ranges.bytes(), ranges.bytes_below(55)), (15, 10));
+    }
+
+    #[test]
+    fn the_count_of_bytes_stays_right() {
+        let mut ranges = Ranges::default();
+        let mut bits = 7u64;
+        for step in 0..2000 {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let start = step + (bits >> 33) % 200;
+            ranges.insert(start, start + 1 + (bits >> 50) % 9);
+            if step % 5 == 0 {
+                ranges.remove_below(step);
+            }
+            assert_eq!(ranges.bytes(), ranges.latest().map(|range| range.1 - range.0).sum::<u64>());
+        }
     }
 }

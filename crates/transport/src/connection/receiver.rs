@@ -127,7 +127,7 @@ impl Receiver {
         if let Some(range) = latest {
             blocks.push(range);
         }
-        for &range in self.beyond.as_slice().iter().rev().filter(|range| Some(**range) != latest) {
+        for range in self.beyond.latest().filter(|range| Some(*range) != latest).take(3) {
             blocks.push(range);
         }
         out.send_extended(ack, Extension::Sack(blocks));

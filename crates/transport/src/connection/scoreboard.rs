@@ -1,24 +1,39 @@
-//! What the receiver has said it holds beyond the cumulative acknowledgement (RFC 6675).
+//! What the receiver has said it holds beyond the cumulative acknowledgement (RFC 6675), and what
+//! was sent again.
+
+use std::collections::VecDeque;
 
 use super::ranges::Ranges;
 
-/// The SACK scoreboard.
+/// The SACK scoreboard. An acknowledgement costs a few look-ups, however many holes there are.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     sacked: Ranges,
-    /// Everything below was retransmitted in this recovery, unless it was SACKed (HighRxt).
-    pub high_retransmitted: u64,
+    /// Everything below that was not SACKed has been sent again in this recovery (HighRxt).
+    swept: u64,
+    /// What was sent again and has neither arrived nor been lost again, in the order of sending.
+    resent: VecDeque<Resent>,
+    /// The bytes of these.
+    resent_bytes: u64,
+    /// What was sent again and lost again.
+    lost_again: VecDeque<(u64, u64)>,
 }
 
-/// What to send next in a recovery.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Next {
-    /// A lost segment that starts here and reaches at most to the second position.
-    Lost(u64, u64),
-    /// Data that was never sent.
-    New,
-    /// A segment that may be lost: sent only when there is no new data.
-    Maybe(u64, u64),
+/// A segment that was sent again when `highest` was the highest position sent.
+#[derive(Clone, Copy, Debug)]
+struct Resent {
+    start: u64,
+    end: u64,
+    highest: u64,
+}
+
+/// What the scoreboard's rules depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Payload bytes of a full segment.
+    pub mss: u64,
+    /// Duplicate ACKs that count as a loss.
+    pub threshold: u64,
 }
 
 impl Scoreboard {
@@ -29,11 +44,24 @@ impl Scoreboard {
             return false;
         }
         self.sacked.insert(start, end);
+        if start < self.swept {
+            self.forget_arrived(una);
+        }
         true
     }
     /// The cumulative acknowledgement has reached `una`.
     pub fn advance(&mut self, una: u64) {
         self.sacked.remove_below(una);
+        if !self.resent.is_empty() {
+            self.forget_arrived(una);
+        }
+    }
+    /// A recovery begins: nothing has been sent again.
+    pub fn begin(&mut self, una: u64) {
+        self.swept = una;
+        self.resent.clear();
+        self.resent_bytes = 0;
+        self.lost_again.clear();
     }
     /// Whether anything is SACKed.
     pub fn is_empty(&self) -> bool {
@@ -49,83 +77,128 @@ impl Scoreboard {
     }
     /// Where the next SACKed range after `position` begins.
     pub fn next_sacked(&self, position: u64) -> u64 {
-        self.sacked.as_slice().iter().map(|range| range.0).find(|start| *start > position).unwrap_or(u64::MAX)
+        self.sacked.next_start(position).unwrap_or(u64::MAX)
     }
-    /// Whether the first unacknowledged segment counts as lost.
-    pub fn first_is_lost(&self, una: u64, mss: u64, threshold: u64) -> bool {
-        self.holes(una, mss, threshold).next().is_some_and(|hole| hole.lost)
+    /// Everything that is not SACKed below this counts as lost: `threshold` separate ranges, or more
+    /// than `threshold - 1` segments, are SACKed above it (RFC 6675 4, IsLost).
+    pub fn lost_below(&self, rules: Rules) -> u64 {
+        let (mut ranges, mut bytes) = (0, 0);
+        for (start, end) in self.sacked.latest() {
+            ranges += 1;
+            bytes += end - start;
+            if ranges >= rules.threshold || bytes > (rules.threshold - 1) * rules.mss {
+                return start;
+            }
+        }
+        0
     }
     /// RFC 6675 4, SetPipe: bytes that are estimated to be in the network.
-    pub fn pipe(&self, una: u64, highest: u64, mss: u64, threshold: u64) -> u64 {
-        let mut pipe = highest - self.sacked.as_slice().last().map_or(una, |range| range.1).max(una);
-        for hole in self.holes(una, mss, threshold) {
-            if !hole.lost {
-                pipe += hole.end - hole.start;
-            }
-            pipe += self.high_retransmitted.clamp(hole.start, hole.end) - hole.start;
-        }
-        // What lies above the highest SACKed byte and was retransmitted is counted once more.
-        pipe
+    pub fn pipe(&self, una: u64, highest: u64, rules: Rules) -> u64 {
+        let lost_below = self.lost_below(rules).max(una);
+        let lost = lost_below - una - self.sacked.bytes_below(lost_below);
+        highest - una - self.sacked.bytes() - lost + self.resent_bytes
     }
-    /// RFC 6675 4, NextSeg.
-    pub fn next(&self, una: u64, mss: u64, threshold: u64) -> Next {
-        let mut maybe = None;
-        for hole in self.holes(una, mss, threshold) {
-            let start = hole.start.max(self.high_retransmitted);
-            if start >= hole.end {
-                continue;
+    /// RFC 6675 4, NextSeg, rule 1: the first part of what is lost that is not on its way again,
+    /// as the position where it starts and one that it must not pass.
+    pub fn next_lost(&mut self, una: u64, rules: Rules) -> Option<(u64, u64)> {
+        while let Some((start, end)) = self.lost_again.pop_front() {
+            let start = self.skip(start.max(una));
+            if start < end {
+                return Some((start, end.min(self.next_sacked(start))));
             }
-            if hole.lost {
-                return Next::Lost(start, hole.end);
-            }
-            maybe = maybe.or(Some(Next::Maybe(start, hole.end)));
         }
-        maybe.unwrap_or(Next::New)
+        let start = self.skip(self.swept.max(una));
+        (start < self.lost_below(rules)).then(|| (start, self.next_sacked(start)))
+    }
+    /// NextSeg, rule 3: as [`next_lost`](Scoreboard::next_lost), for what lies below the highest
+    /// SACKed byte and may be lost.
+    pub fn next_doubtful(&self, una: u64) -> Option<(u64, u64)> {
+        let start = self.skip(self.swept.max(una));
+        let limit = self.next_sacked(start);
+        (limit != u64::MAX).then_some((start, limit))
+    }
+    /// A segment was sent again.
+    pub fn sent_again(&mut self, start: u64, end: u64, highest: u64) {
+        self.swept = self.swept.max(end);
+        self.resent.push_back(Resent { start, end, highest });
+        self.resent_bytes += end - start;
+    }
+    /// Finds out which segments were sent again and lost again: enough of what was sent after them has
+    /// been SACKed. Gives the highest position that had been sent when the last of them was.
+    pub fn find_lost_again(&mut self, rules: Rules) -> Option<u64> {
+        let (_, highest_sacked) = self.sacked.latest().next()?;
+        let mut last = None;
+        while let Some(&Resent { start, end, highest }) = self.resent.front()
+            && highest_sacked > highest + (rules.threshold - 1) * rules.mss
+        {
+            self.resent.pop_front();
+            self.resent_bytes -= end - start;
+            self.lost_again.push_back((start, end));
+            last = Some(highest);
+        }
+        last
     }
 
-    /// The holes below the highest SACKed byte, in order, each with whether it counts as lost:
-    /// `threshold` separate ranges, or more than `threshold - 1` segments, are SACKed above it.
-    fn holes(&self, una: u64, mss: u64, threshold: u64) -> impl Iterator<Item = Hole> + '_ {
-        let ranges = self.sacked.as_slice();
-        let mut bytes_above: u64 = ranges.iter().map(|range| range.1 - range.0).sum();
-        let mut start = una;
-        ranges.iter().enumerate().filter_map(move |(i, range)| {
-            let hole = Hole {
-                start,
-                end: range.0,
-                lost: (ranges.len() - i) as u64 >= threshold || bytes_above > (threshold - 1) * mss,
-            };
-            bytes_above -= range.1 - range.0;
-            start = range.1;
-            (hole.start < hole.end).then_some(hole)
-        })
+    fn forget_arrived(&mut self, una: u64) {
+        let (sacked, bytes) = (&self.sacked, &mut self.resent_bytes);
+        self.resent.retain(|segment| {
+            let arrived = segment.end <= una || sacked.find(segment.start).is_some_and(|range| range.1 >= segment.end);
+            if arrived {
+                *bytes -= segment.end - segment.start;
+            }
+            !arrived
+        });
     }
-}
-
-struct Hole {
-    start: u64,
-    end: u64,
-    lost: bool,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const RULES: Rules = Rules { mss: 1000, threshold: 3 };
+
     #[test]
     fn a_hole_is_lost_once_enough_lies_above_it() {
         let mut board = Scoreboard::default();
+        board.begin(0);
         assert!(board.add((1000, 2000), 0));
         assert!(board.add((2000, 3000), 0));
-        assert!(!board.first_is_lost(0, 1000, 3));
-        assert_eq!(board.pipe(0, 5000, 1000, 3), 1000 + 2000);
+        assert_eq!(board.next_lost(0, RULES), None);
+        assert_eq!(board.pipe(0, 5000, RULES), 1000 + 2000);
         assert!(board.add((3000, 4000), 0));
-        assert!(board.first_is_lost(0, 1000, 3));
-        assert_eq!(board.pipe(0, 5000, 1000, 3), 1000);
-        assert_eq!(board.next(0, 1000, 3), Next::Lost(0, 1000));
-        board.high_retransmitted = 1000;
-        assert_eq!(board.pipe(0, 5000, 1000, 3), 2000);
-        assert_eq!(board.next(0, 1000, 3), Next::New);
+        assert_eq!(board.lost_below(RULES), 1000);
+        assert_eq!(board.pipe(0, 5000, RULES), 1000);
+        assert_eq!(board.next_lost(0, RULES), Some((0, 1000)));
+        board.sent_again(0, 1000, 5000);
+        assert_eq!(board.pipe(0, 5000, RULES), 2000);
+        assert_eq!(board.next_lost(0, RULES), None);
+    }
+
+    #[test]
+    fn three_separate_ranges_are_enough() {
+        let mut board = Scoreboard::default();
+        for start in [1000, 3000, 5000] {
+            board.add((start, start + 10), 0);
+        }
+        assert_eq!(board.lost_below(RULES), 1000);
+        assert_eq!(board.next_doubtful(1010), Some((1010, 3000)));
+    }
+
+    #[test]
+    fn what_was_sent_again_and_lost_again_is_found() {
+        let mut board = Scoreboard::default();
+        board.begin(0);
+        board.add((1000, 5000), 0);
+        board.sent_again(0, 1000, 5000);
+        board.add((5000, 7000), 0);
+        assert_eq!(board.find_lost_again(RULES), None);
+        board.add((7000, 8000), 0);
+        assert_eq!(board.find_lost_again(RULES), Some(5000));
+        assert_eq!(board.next_lost(0, RULES), Some((0, 1000)));
+        board.sent_again(0, 1000, 8000);
+        assert_eq!(board.pipe(0, 8000, RULES), 1000);
+        board.advance(8000);
+        assert_eq!(board.pipe(8000, 8000, RULES), 0);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use units::Time;
 
 use super::Config;
 use super::rto::RtoEstimator;
-use super::scoreboard::{Next, Scoreboard};
+use super::scoreboard::{Rules, Scoreboard};
 use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
@@ -131,7 +131,7 @@ impl Sender {
             return;
         }
         let news = match extension {
-            Some(Extension::Sack(blocks)) => self.note_blocks(blocks.as_slice()),
+            Some(Extension::Sack(blocks)) => self.note_blocks(config, now, blocks.as_slice()),
             None => false,
         };
         if packet.seq > self.una {
@@ -254,7 +254,7 @@ impl Sender {
             Phase::Opening | Phase::Loss => {}
             Phase::Recovery => self.inflation += 1.0,
             Phase::Open => {
-                let lost = config.sack && self.board.first_is_lost(self.una, u64::from(config.mss), threshold);
+                let lost = config.sack && self.board.lost_below(rules(config)) > self.una;
                 if (lost || u64::from(self.dup_acks) >= threshold) && self.una >= self.recover {
                     self.enter_recovery(config, now, out);
                 }
@@ -264,25 +264,39 @@ impl Sender {
     }
 
     fn enter_recovery(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        let flight = self.flight(config);
-        self.law.on_loss(&mut self.window, &Lost { now, flight });
-        self.window.cwnd = self.window.ssthresh;
+        self.reduce(config, now);
         self.phase = Phase::Recovery;
-        self.recover = self.highest;
         self.partial_seen = false;
         // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe says so.
         self.inflation = if config.sack { 0.0 } else { f64::from(config.dup_ack_threshold) };
-        self.board.high_retransmitted = self.una;
+        self.board.begin(self.una);
         let limit = self.board.next_sacked(self.una);
-        self.board.high_retransmitted = self.resend(config, now, self.una, limit, out);
+        self.resend(config, now, self.una, limit, out);
     }
 
-    fn note_blocks(&mut self, blocks: &[(u64, u64)]) -> bool {
+    fn note_blocks(&mut self, config: &Config, now: Time, blocks: &[(u64, u64)]) -> bool {
         let mut news = false;
         for &block in blocks {
             news |= self.board.add(block, self.una);
         }
+        if news
+            && self.phase == Phase::Recovery
+            && let Some(sent_at) = self.board.find_lost_again(rules(config))
+            && sent_at >= self.recover
+        {
+            // RFC 5681 4.3: the loss of a retransmission is a second sign of congestion. What was sent
+            // again before the last cut is no new one.
+            self.reduce(config, now);
+        }
         news
+    }
+
+    /// Loss: the law sets ssthresh, cwnd follows, and what is sent from here on belongs to a new window.
+    fn reduce(&mut self, config: &Config, now: Time) {
+        let flight = self.flight(config);
+        self.law.on_loss(&mut self.window, &Lost { now, flight });
+        self.window.cwnd = self.window.ssthresh;
+        self.recover = self.highest;
     }
 
     fn transmit(&mut self, config: &Config, now: Time, out: &mut impl Output) {
@@ -323,37 +337,34 @@ impl Sender {
 
     /// RFC 6675 5, step C.
     fn transmit_by_pipe(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        let (mss, threshold) = (u64::from(config.mss), u64::from(config.dup_ack_threshold));
-        let window = ((self.window.cwnd as u64) * mss).min(config.window_limit);
-        let mut pipe = self.board.pipe(self.una, self.highest, mss, threshold);
-        while pipe + mss <= window {
-            let sent = match self.board.next(self.una, mss, threshold) {
-                Next::Lost(start, limit) => self.resend_next(config, now, start, limit, out),
-                Next::New | Next::Maybe(..) if self.next < self.end => {
-                    let len = mss.min(self.end - self.next);
-                    self.emit(config, now, self.next, len as u32, out);
-                    self.next += len;
-                    self.highest = self.next;
-                    len
-                }
-                Next::Maybe(start, limit) => self.resend_next(config, now, start, limit, out),
-                Next::New => break,
+        let rules = rules(config);
+        let window = ((self.window.cwnd as u64) * rules.mss).min(config.window_limit);
+        let mut pipe = self.board.pipe(self.una, self.highest, rules);
+        while pipe + rules.mss <= window {
+            pipe += if let Some((start, limit)) = self.board.next_lost(self.una, rules) {
+                self.resend(config, now, start, limit, out)
+            } else if self.next < self.end {
+                let len = rules.mss.min(self.end - self.next);
+                self.emit(config, now, self.next, len as u32, out);
+                self.next += len;
+                self.highest = self.next;
+                len
+            } else if let Some((start, limit)) = self.board.next_doubtful(self.una) {
+                self.resend(config, now, start, limit, out)
+            } else {
+                break;
             };
-            pipe += sent;
         }
     }
 
-    fn resend_next(&mut self, config: &Config, now: Time, start: u64, limit: u64, out: &mut impl Output) -> u64 {
-        let end = self.resend(config, now, start, limit, out);
-        self.board.high_retransmitted = end;
-        end - start
-    }
-
-    /// Sends the segment at `start` again, not beyond `limit`; gives its end.
+    /// Sends the segment at `start` again, not beyond `limit`; gives its length.
     fn resend(&mut self, config: &Config, now: Time, start: u64, limit: u64, out: &mut impl Output) -> u64 {
         let end = (start + u64::from(config.mss)).min(self.highest).min(limit);
         self.emit(config, now, start, (end - start) as u32, out);
-        end
+        if config.sack {
+            self.board.sent_again(start, end, self.highest);
+        }
+        end - start
     }
 
     #[inline]
@@ -409,8 +420,10 @@ impl Sender {
         out.abandon(unsent);
     }
 
+    /// What counts as in flight at a loss, in segments: what is not acknowledged, but no more than
+    /// the window (SACKed data behind a hole is not in flight).
     fn flight(&self, config: &Config) -> f64 {
-        (self.highest - self.una) as f64 / f64::from(config.mss)
+        ((self.highest - self.una) as f64 / f64::from(config.mss)).min(self.window.cwnd)
     }
 
     #[inline]
@@ -430,4 +443,8 @@ impl Sender {
             message: self.current,
         }
     }
+}
+
+fn rules(config: &Config) -> Rules {
+    Rules { mss: u64::from(config.mss), threshold: u64::from(config.dup_ack_threshold) }
 }

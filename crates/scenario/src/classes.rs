@@ -1,0 +1,167 @@
+//! The traffic classes.
+
+use serde_json::Value as Json;
+use sim::network::Network;
+use sim::run::Run;
+use sim::{Class, traffic};
+
+use crate::document::{Data, Entry, Table};
+use crate::error::{Checked, Fault};
+use crate::language::{self, Family, Variant};
+use crate::overrides;
+use crate::suggest;
+use crate::table::{only, read_table};
+use crate::transports::{Transports, read_transport};
+use crate::values::{Context, clip};
+use crate::variants::{place, select, unknown_key, with_selector};
+
+/// Reads the traffic classes.
+pub(crate) struct Classes<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) network: &'a Network,
+    pub(crate) run: &'a Run,
+    /// The index of `[transport]`, if there is one.
+    pub(crate) common: Option<usize>,
+}
+
+impl Classes<'_> {
+    pub(crate) fn read(&self, root: &Table, transports: &mut Transports) -> Checked<(Vec<Class>, Json)> {
+        const MOST_CLASSES: usize = 4096;
+        let family = language::patterns();
+        let defaults = class_defaults(root, &family)?;
+        let items = match root.find("traffic").map(|entry| &entry.node.data) {
+            Some(Data::Array(items)) if !items.is_empty() => items,
+            _ => {
+                let fault =
+                    Fault::new(root.find("traffic").map_or(root.at, |entry| entry.key_at), "there is no traffic");
+                return Err(fault.hint("write at least one [[traffic]] with a name and a pattern"));
+            }
+        };
+        if let Some(item) = items.get(MOST_CLASSES) {
+            return Err(item.fault(format!("a scenario has at most {MOST_CLASSES} traffic classes")));
+        }
+        let (mut classes, mut written) = (Vec::<Class>::new(), Vec::new());
+        for item in items {
+            let Data::Table(table) = &item.data else { continue };
+            let (class, text) = self.class(table, defaults, &family, transports)?;
+            if classes.iter().any(|other| other.name == class.name) {
+                let at = table.find("name").map_or(table.at, |entry| entry.node.at);
+                return Err(Fault::new(at, format!("another class is called `{}` too", class.name)));
+            }
+            classes.push(class);
+            written.push(text);
+        }
+        Ok((classes, Json::Array(written)))
+    }
+
+    fn class(
+        &self,
+        table: &Table,
+        defaults: Option<&Table>,
+        family: &Family,
+        transports: &mut Transports,
+    ) -> Checked<(Class, Json)> {
+        let title = match table.find("name").and_then(|entry| entry.node.text()) {
+            Some(name) => format!("[[traffic]] `{}`", clip(name)),
+            None => "[[traffic]]".into(),
+        };
+        let mut table = table.clone();
+        let defaults = defaults.map_or(&[][..], |defaults| &defaults.entries);
+        let missing = |table: &Table, entry: &Entry| table.find(&entry.key).is_none();
+        let selecting = |entry: &&Entry| entry.key == family.selector || entry.key == "transport";
+        for entry in defaults.iter().filter(selecting) {
+            if missing(&table, entry) {
+                table.set(entry.clone());
+            }
+        }
+        let variant = select(family, &table, &title, self.context)?;
+        for entry in defaults.iter().filter(|entry| variant.keys.iter().any(|key| key.name == entry.key)) {
+            if missing(&table, entry) {
+                table.set(entry.clone());
+            }
+        }
+        let unknown = |entry: &Entry| match entry.key.as_str() {
+            "deadline" => deadline_without_size(variant, entry),
+            _ => unknown_key(family, variant, &title, entry),
+        };
+        let apart = [family.selector, "transport"];
+        let read = read_table(&table, &title, &variant.keys, &apart, self.context, unknown)?;
+        let mut written = with_selector(family, variant, read.written);
+        let transport = match table.find("transport") {
+            Some(entry) => {
+                let (index, text) = self.own_transport(entry, &title, transports)?;
+                written["transport"] = text;
+                index
+            }
+            None => self.common.ok_or_else(|| {
+                let fault = Fault::new(table.at, format!("{title} has no transport"));
+                fault.hint("write [transport] with its name, or `transport` in each class")
+            })?,
+        };
+        let descriptor = traffic::find(variant.name).expect("the family is made of the list");
+        let around = traffic::Context { graph: &self.network.graph, seed: self.run.seed, duration: self.run.duration };
+        let generator = (descriptor.build)(&read.values, &around).map_err(|problem| place(&table, problem))?;
+        let class = Class {
+            name: read.values.text("name"),
+            pattern: descriptor.name,
+            transport,
+            persistent: read.values.choice("connections") == "persistent",
+            short: read.values.choice_if_set("flow_class").map(|class| class == "short"),
+            generator,
+        };
+        Ok((class, written))
+    }
+
+    /// A class's own transport: a name stands for that transport with its defaults.
+    fn own_transport(&self, entry: &Entry, title: &str, transports: &mut Transports) -> Checked<(usize, Json)> {
+        let mut entry = entry.clone();
+        entry.node = self.context.parameters.resolve(&entry.node)?.clone();
+        overrides::named_transport(&mut entry);
+        match &entry.node.data {
+            Data::Table(table) => read_transport(table, &format!("`transport` of {title}"), self.context, transports),
+            _ => {
+                let fault = entry.node.fault(format!("`transport` is a name or a table, not {}", entry.node.what()));
+                Err(fault.hint("write transport = \"dctcp\" or transport = { name = \"dctcp\", g = 0.1 }"))
+            }
+        }
+    }
+}
+
+/// `[defaults.traffic]`, with keys that at least one pattern knows.
+fn class_defaults<'a>(root: &'a Table, family: &Family) -> Checked<Option<&'a Table>> {
+    let Some(Data::Table(defaults)) = root.find("defaults").map(|entry| &entry.node.data) else { return Ok(None) };
+    only(defaults, "[defaults]", &["traffic"])?;
+    let Some(entry) = defaults.find("traffic") else { return Ok(None) };
+    let Data::Table(table) = &entry.node.data else {
+        return Err(Fault::new(entry.key_at, "the defaults of all classes are one table")
+            .hint("write [defaults.traffic] with one bracket"));
+    };
+    let words = || family.key_names().into_iter().chain([family.selector, "transport"]).filter(|name| *name != "name");
+    for entry in &table.entries {
+        if entry.key == "name" {
+            return Err(Fault::new(entry.key_at, "`name` belongs into each class: no two share it"));
+        }
+        if words().all(|word| word != entry.key) {
+            let fault = Fault::new(entry.key_at, format!("unknown key `{}` in [defaults.traffic]", clip(&entry.key)));
+            return Err(fault.did_you_mean(suggest::nearest(&entry.key, words()), || {
+                format!("no pattern has it; the keys are {}", suggest::list(words()))
+            }));
+        }
+    }
+    Ok(Some(table))
+}
+
+/// `deadline` where the pattern does not have it.
+fn deadline_without_size(variant: &Variant, entry: &Entry) -> Fault {
+    let holds = |wanted: units::Kind| variant.own.iter().any(|key| key.kind == wanted);
+    let fault = |message: String| Fault::new(entry.key_at, message);
+    let name = variant.name;
+    if holds(units::Kind::Flows) {
+        return fault("each entry of `flows` has its own `deadline`".into()).hint("write it beside the entry's `size`");
+    }
+    if holds(units::Kind::FlowFile) {
+        return fault("the deadlines of pattern `trace` stand in its file".into()).hint("the CSV column `deadline`");
+    }
+    fault(format!("a deadline without a size: the flows of pattern `{name}` have no end"))
+        .hint("pattern `periodic`, `poisson` and `fan-in` send messages with a size")
+}

@@ -1,0 +1,82 @@
+//! Tables by their declared keys: nothing unknown, nothing missing, defaults filled in.
+
+use serde_json::{Map, Value as Json};
+use units::{Default, Key, Kind, Value, Values};
+
+use crate::document::{Data, Entry, Node, Table};
+use crate::error::{At, Checked, Fault};
+use crate::suggest;
+use crate::values::{Context, example, value};
+
+/// Checked values, and the same as they are written.
+#[derive(Default)]
+pub(crate) struct Read {
+    pub(crate) values: Values,
+    pub(crate) written: Map<String, Json>,
+}
+
+/// Reads a table. `title` is how messages call it ("[network]"); the entries of `apart` are read
+/// elsewhere; `unknown` makes the message for a key that is not declared.
+pub(crate) fn read_table(
+    table: &Table,
+    title: &str,
+    keys: &[&'static Key],
+    apart: &[&str],
+    context: &Context,
+    unknown: impl Fn(&Entry) -> Fault,
+) -> Checked<Read> {
+    let entries = || table.entries.iter().filter(|entry| !apart.contains(&entry.key.as_str()));
+    if let Some(entry) = entries().find(|entry| keys.iter().all(|key| key.name != entry.key)) {
+        return Err(unknown(entry));
+    }
+    // In the order of the file, so that the first mistake is the one that is reported.
+    let mut found = Vec::new();
+    for entry in entries() {
+        let key = keys.iter().find(|key| key.name == entry.key).expect("unknown keys were refused");
+        found.push((key.name, value(key, &entry.node, context)?));
+    }
+    let mut read = Read::default();
+    for key in keys {
+        let (value, written) = match found.iter().position(|(name, _)| *name == key.name) {
+            Some(i) => found.swap_remove(i).1,
+            None => match key.default {
+                Default::Absent => continue,
+                Default::Is(text) => default(key, text, table.at, context)?,
+                Default::Required => return Err(missing(key, table, title)),
+            },
+        };
+        read.values.set(key.name, value);
+        read.written.insert(key.name.to_owned(), written);
+    }
+    Ok(read)
+}
+
+/// A key's default, which is written as in a file.
+fn default(key: &Key, text: &str, at: At, context: &Context) -> Checked<(Value, Json)> {
+    let data = match text.parse::<bool>() {
+        Ok(truth) if key.kind == Kind::Bool => Data::Bool(truth),
+        _ => Data::Text(text.to_owned()),
+    };
+    value(key, &Node::new(data, at), context)
+}
+
+fn missing(key: &Key, table: &Table, title: &str) -> Fault {
+    let has_deadline = table.find("deadline").is_some() && matches!(key.kind, Kind::SizeDistribution);
+    let message = match has_deadline {
+        true => format!("{title} has a deadline without a size: `{}` is missing", key.name),
+        false => format!("{title} lacks `{}`: {}", key.name, key.help),
+    };
+    Fault::new(table.at, message).hint(format!("write for example {} = {}", key.name, example(&key.kind)))
+}
+
+/// Refuses keys that are not among `words`.
+pub(crate) fn only(table: &Table, title: &str, words: &[&str]) -> Checked<()> {
+    match table.entries.iter().find(|entry| !words.contains(&entry.key.as_str())) {
+        None => Ok(()),
+        Some(entry) => {
+            let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", entry.key));
+            let near = suggest::nearest(&entry.key, words.iter().copied());
+            Err(fault.did_you_mean(near, || format!("its keys are {}", suggest::list(words.iter().copied()))))
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `[transport]`, the transports of single classes, and `compare`'s substitute.
+
+use serde_json::Value as Json;
+use sim::Transport;
+
+use crate::document::{Data, Entry, Node, Table};
+use crate::error::{At, Checked};
+use crate::language;
+use crate::table::read_table;
+use crate::values::{self, Context};
+use crate::variants::{select, unknown_key, with_selector};
+
+/// The transports in use, each once.
+#[derive(Default)]
+pub(crate) struct Transports {
+    pub(crate) list: Vec<Transport>,
+}
+
+impl Transports {
+    fn add(&mut self, transport: Transport) -> usize {
+        let same = |known: &Transport| known.name == transport.name && known.config == transport.config;
+        self.list.iter().position(same).unwrap_or_else(|| {
+            self.list.push(transport);
+            self.list.len() - 1
+        })
+    }
+    /// For reports, when there is no common one.
+    pub(crate) fn names(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for transport in &self.list {
+            if !names.contains(&transport.name) {
+                names.push(transport.name);
+            }
+        }
+        names.join("+")
+    }
+}
+
+/// `compare`'s substitute for the name of `[transport]`.
+pub(crate) struct Replacement<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) at: At,
+}
+
+pub(crate) fn common_transport(
+    root: &Table,
+    replacement: Option<&Replacement>,
+    context: &Context,
+    transports: &mut Transports,
+    notes: &mut Vec<String>,
+) -> Checked<Option<(usize, Json)>> {
+    let written = match root.find("transport").map(|entry| &entry.node.data) {
+        Some(Data::Table(table)) => Some(table),
+        _ => None,
+    };
+    let table = match replacement {
+        None => match written {
+            None => return Ok(None),
+            Some(table) => table.clone(),
+        },
+        Some(replacement) => replaced(written, replacement, context, notes)?,
+    };
+    read_transport(&table, "[transport]", context, transports).map(Some)
+}
+
+/// The table with the substitute's name, without the keys that only other transports know.
+fn replaced(
+    written: Option<&Table>,
+    replacement: &Replacement,
+    context: &Context,
+    notes: &mut Vec<String>,
+) -> Checked<Table> {
+    let family = language::transport_family();
+    let name = Entry {
+        key: family.selector.into(),
+        key_at: replacement.at,
+        node: Node::bare(replacement.name, replacement.at),
+    };
+    let mut table = Table::empty(written.map_or(replacement.at, |table| table.at));
+    table.set(name);
+    let variant = select(&family, &table, "[transport]", context)?;
+    for entry in written.iter().flat_map(|table| &table.entries).filter(|entry| entry.key != family.selector) {
+        let known = variant.keys.iter().any(|key| key.name == entry.key);
+        match family.key(&entry.key) {
+            Some(key) if !known => {
+                // Dropped, but a mistake in it would show with the transport that it is meant for.
+                values::value(key, &entry.node, context)?;
+                notes.push(format!("`transport.{}` is dropped: `{}` has no such parameter", entry.key, variant.name));
+            }
+            _ => table.set(entry.clone()),
+        }
+    }
+    Ok(table)
+}
+
+pub(crate) fn read_transport(
+    table: &Table,
+    title: &str,
+    context: &Context,
+    transports: &mut Transports,
+) -> Checked<(usize, Json)> {
+    let family = language::transport_family();
+    let variant = select(&family, table, title, context)?;
+    let unknown = |entry: &Entry| unknown_key(&family, variant, title, entry);
+    let read = read_table(table, title, &variant.keys, &[family.selector], context, unknown)?;
+    let descriptor = language::find_transport(variant.name).expect("the family is made of the list");
+    let config = (descriptor.build)(&read.values);
+    let index = transports.add(Transport { name: descriptor.name, config });
+    Ok((index, with_selector(&family, variant, read.written)))
+}
