@@ -33,7 +33,7 @@ build: $(BUILT) ## Build; afterwards .venv/bin/duetime is the command
 .PHONY: demo
 demo: $(BUILT) ## Compare TCP, DCTCP and D2TCP on a fan-in workload: a table and a picture
 	$(BIN)/duetime compare scenarios/large-messages.toml --transports tcp,dctcp,d2tcp --out $(DEMO)
-	$(BIN)/duetime plot $(DEMO) > $(VENV)/.pictures
+	$(BIN)/duetime plot $(DEMO) > /dev/null
 	@printf '\nThe picture: %s\n' $(DEMO)/plots/overview.png
 
 .PHONY: test

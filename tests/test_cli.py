@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -191,6 +192,15 @@ def test_a_reader_who_has_enough_is_no_error() -> None:
         run.stdout.close()
         assert run.wait() == 1
         assert run.stderr.read() == b""
+
+
+@pytest.mark.parametrize(("closed", "code"), [(">&-", 0), ("2>&-", 0), (">/dev/full", 1)])
+def test_closed_and_full_outputs_are_no_bugs(small: Path, closed: str, code: int) -> None:
+    words = shlex.join(arguments("run", small, "--json"))
+    done = subprocess.run(f"{words} {closed}", shell=True, capture_output=True, text=True)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert "bug" not in done.stderr
 
 
 def test_a_panic_becomes_one_line_that_asks_for_a_report(capfd: pytest.CaptureFixture[str]) -> None:

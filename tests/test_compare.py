@@ -130,3 +130,15 @@ def test_names_are_no_measurements() -> None:
     assert (merged["title"], merged["seeds"]) == ("x", [0, 1, 2])
     assert merged["busiest_queue"]["to"] == ["host 1", "host 2", None]
     assert merged["busiest_queue"]["mean"]["values"] == [1.0, 3.0, None]
+
+
+def test_a_comparison_can_be_drawn_and_written_again(duetime: Command, small: Path, tmp_path: Path) -> None:
+    again = ("compare", small, "--transports", "tcp,d2tcp", "--out", "result")
+    assert duetime(*again).returncode == 0
+    drawn = duetime("plot", "result")
+    assert drawn.returncode == 0
+    pictures = drawn.stdout.split()
+    assert pictures
+    assert all((tmp_path / picture).stat().st_size > 0 for picture in pictures)
+    assert duetime(*again).returncode == 0
+    assert not (tmp_path / "result/plots").exists()

@@ -103,7 +103,7 @@ def test_intervals_follow_students_t() -> None:
     estimate = measures.Estimate.of([1.0, 2.0, 3.0])
     assert estimate is not None
     assert estimate.mean == 2.0
-    assert estimate.half == pytest.approx(4.303 * 1.0 / 3**0.5)
+    assert estimate.half == pytest.approx(4.30265 / 3**0.5)
 
 
 def test_unfinished_messages_keep_a_distribution_below_100_percent() -> None:

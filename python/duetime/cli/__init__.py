@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -41,8 +42,12 @@ commands.add_command(plot.plot)
 
 def main() -> None:
     """Run the command line and end the process."""
+    # Both may be closed, and neither need be able to show every character.
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     sys.exit(status(lambda: commands.main(prog_name="duetime", standalone_mode=False)))
 
 

@@ -20,12 +20,12 @@ def by_class(
 ) -> tuple[Figure, list[tuple[Axes, str | None]]]:
     """A figure with a panel for each class; a scenario of one class has one large panel.
 
-    With more classes than panels the last panel would hide what it leaves out, so all messages share one.
+    More classes than a page has room for share one panel: to leave some out would mislead.
     """
     names: list[str | None] = list(results.classes if classes is None else classes)
     if not names or len(names) > MOST_PANELS:
         names = [None]
-    columns = min(len(names), 3 if len(names) != 4 else 2)
+    columns = columns_for(len(names))
     rows = -(-len(names) // columns)
     width = 8.2 if columns == 1 else 1.0 + 3.9 * columns
     height = 4.9 if len(names) == 1 else 1.3 + 2.9 * rows
@@ -42,16 +42,20 @@ def by_class(
 
 def finish(figure: Figure, results: Results, panels: Sequence[tuple[Axes, str | None]]) -> None:
     """Labels at the outer panels only, and a legend."""
-    drawn = [axes for axes, _ in panels if axes.axison]
-    columns = min(3, len(panels)) if len(panels) != 4 else 2
-    for i, axes in enumerate(drawn):
-        subplot = axes.get_subplotspec()
-        if subplot is not None and not subplot.is_first_col():
+    columns = columns_for(len(panels))
+    for i, (axes, _) in enumerate(panels):
+        if i % columns:
             axes.set_ylabel("")
-        axes.tick_params(labelbottom=i + columns >= len(panels))
-        if i + columns < len(panels):
+        lowest = i + columns >= len(panels)
+        axes.tick_params(labelbottom=lowest)
+        if not lowest:
             axes.set_xlabel("")
     legend(figure, results)
+
+
+def columns_for(count: int) -> int:
+    """How many panels stand side by side."""
+    return 2 if count == 4 else min(count, 3)
 
 
 def of_class(arm: Arm, name: str) -> pl.DataFrame:

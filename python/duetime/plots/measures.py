@@ -8,28 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from duetime.plots.data import Arm
+from duetime.statistics import estimate
 
 Floats = npt.NDArray[np.float64]
-
-# Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom.
-T95 = (
-    12.706,
-    4.303,
-    3.182,
-    2.776,
-    2.571,
-    2.447,
-    2.365,
-    2.306,
-    2.262,
-    2.228,
-    2.201,
-    2.179,
-    2.160,
-    2.145,
-    2.131,
-)
-NORMAL95 = 1.960
 
 
 @dataclass(frozen=True)
@@ -42,13 +23,11 @@ class Estimate:
     @staticmethod
     def of(values: Sequence[float]) -> "Estimate | None":
         """The estimate from one value per seed; none without values."""
-        count = len(values)
-        if count == 0:
+        found = estimate(values)
+        if found is None:
             return None
-        if count == 1:
-            return Estimate(values[0], None)
-        t = T95[count - 2] if count - 2 < len(T95) else NORMAL95
-        return Estimate(float(np.mean(values)), t * float(np.std(values, ddof=1)) / count**0.5)
+        high = found["ci95"][1]
+        return Estimate(found["mean"], None if high is None else high - found["mean"])
 
 
 def reported(arm: Arm, *path: str) -> Estimate | None:
