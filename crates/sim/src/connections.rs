@@ -54,8 +54,8 @@ pub struct ReceivingEnd {
     pub arrivals: Arrivals,
     /// Up to here, payload has been counted as delivered.
     pub counted: u64,
-    /// Up to here, payload has been sampled.
-    pub sampled: u64,
+    /// Payload bytes that have arrived, in order or not, since the last sample.
+    pub unsampled: u64,
     /// Messages that have not arrived: their row and the position of their end.
     pub expected: VecDeque<Expected>,
     /// The row of the last message, when none is expected.
@@ -133,7 +133,7 @@ impl Connections {
             boundary: u64::MAX,
             arrivals: Arrivals::default(),
             counted: 0,
-            sampled: 0,
+            unsampled: 0,
             expected: VecDeque::new(),
             last_row: 0,
         };
@@ -232,6 +232,7 @@ impl Connections {
         end.arrivals.packets += 1;
         end.arrivals.bytes += u64::from(packet.size);
         end.arrivals.wait += u64::from(packet.wait);
+        end.unsampled += u64::from(packet.payload);
         end.arrivals.marks += u32::from(packet.flags.has(transport::Flags::CE));
         let (receiver, config, mut out) = end.parts(net, configs, number);
         receiver.on_packet(&config.connection, out.net.now, packet, &mut out);

@@ -90,7 +90,7 @@ impl Run {
 /// Something that can be sampled over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Payload that reached the receiver since the last sample, in Mbit/s.
+    /// Payload that reached the receiver since the last sample, in order or not, in Mbit/s.
     Throughput,
     /// Congestion window, in segments.
     Cwnd,

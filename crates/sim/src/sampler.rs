@@ -12,7 +12,7 @@ use crate::run::{Signal, Trace};
 pub struct Sampler {
     trace: Trace,
     samples: Vec<Sample>,
-    /// Payload that closed connections had delivered since the last sample, by message.
+    /// Payload that had arrived on connections that were closed since the last sample, by message.
     closed: Vec<(u32, u64)>,
 }
 
@@ -27,7 +27,7 @@ impl Sampler {
         self.trace.every
     }
 
-    /// A connection was closed that has delivered `bytes` since the last sample.
+    /// A connection was closed on which `bytes` have arrived since the last sample.
     pub fn keep(&mut self, row: u32, bytes: u64) {
         if bytes > 0 {
             self.closed.push((row, bytes));
@@ -44,8 +44,7 @@ impl Sampler {
         for number in connections.open_ones() {
             let receiving = connections.receiving(number);
             let subject = Subject::Message(receiving.row());
-            let bytes = receiving.receiver.next() - receiving.sampled;
-            receiving.sampled = receiving.receiver.next();
+            let bytes = std::mem::take(&mut receiving.unsampled);
             self.add(now, Signal::Throughput, subject, Some(bytes as f64 * per_sample));
             let sending = connections.sending(number);
             let seen = sending.sender.observe(&configs[sending.config as usize].connection, now);

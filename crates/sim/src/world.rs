@@ -290,7 +290,7 @@ impl World {
     fn close(&mut self, number: u32) {
         if let Some(sampler) = &mut self.sampler {
             let receiving = self.connections.receiving(number);
-            sampler.keep(receiving.row(), receiving.receiver.next() - receiving.sampled);
+            sampler.keep(receiving.row(), receiving.unsampled);
         }
         self.count_partial(number);
         self.connections.close(number);
