@@ -73,6 +73,9 @@ impl Net {
             port
         };
         let ports: Vec<Port> = graph.links.iter().map(port).collect();
+        for (index, port) in ports.iter().enumerate().filter(|(_, port)| port.pool != Port::NO_POOL) {
+            pools[port.pool as usize].add(index as u32);
+        }
         Net {
             now: Time::ZERO,
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
@@ -146,25 +149,13 @@ impl Net {
         let port = &mut self.ports[link as usize];
         let fate = match port.pool {
             Port::NO_POOL => port.offer(self.now, packet),
-            pool => self.offer_pooled(pool, link, packet),
+            pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
         };
         match fate {
             Fate::First(at) => self.events.push_arrival(self.now, at, link),
             Fate::Queued => {}
             Fate::Dropped => self.dropped(link, packet),
         }
-    }
-
-    fn offer_pooled(&mut self, pool: u32, link: u32, packet: &Packet) -> Fate {
-        let pool = &mut self.pools[pool as usize];
-        pool.settle(self.now, &mut self.ports);
-        let port = &mut self.ports[link as usize];
-        let (room, before) = (pool.room(port), port.waiting());
-        let fate = port.offer_within(self.now, packet, room);
-        if port.waiting() > before {
-            pool.took(port, link, u64::from(packet.size));
-        }
-        fate
     }
 
     #[cold]

@@ -1,49 +1,69 @@
 //! A switch's shared buffer with dynamic thresholds.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use transport::Packet;
 use units::{Amount, Time};
 
-use super::port::{Level, Port};
+use super::port::{Fate, Level, Port};
 
 /// A buffer that the ports of one switch share: a port may hold up to `alpha` times what is free
 /// (Choudhury and Hahne 1998).
 pub struct Pool {
     capacity: Amount,
     alpha: f64,
-    /// Packets and bytes that wait at all ports.
+    /// The numbers of the switch's ports.
+    members: Vec<u32>,
+    /// Packets and bytes that waited at all ports when each was last looked at: never less than what
+    /// waits now.
     packets: u64,
     bytes: u64,
-    /// For each port at which something waits, when the first of it leaves.
-    leaving: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
 impl Pool {
     /// An empty buffer.
     pub fn new(capacity: Amount, alpha: f64) -> Pool {
-        Pool { capacity, alpha, packets: 0, bytes: 0, leaving: BinaryHeap::new() }
+        Pool { capacity, alpha, members: Vec::new(), packets: 0, bytes: 0 }
+    }
+
+    /// A port, by its number, draws on this buffer.
+    pub fn add(&mut self, index: u32) {
+        self.members.push(index);
+    }
+
+    /// Offers a packet to one of the ports, within what the others leave to it.
+    pub fn offer(&mut self, now: Time, packet: &Packet, index: u32, ports: &mut [Port]) -> Fate {
+        self.look_at(now, &mut ports[index as usize]);
+        // What has left other ports since they were looked at only adds to the room: where it is
+        // enough without, they need not be looked at.
+        let port = &ports[index as usize];
+        if !port.fits(now, packet, self.room(port)) {
+            self.settle(now, ports);
+        }
+        let port = &mut ports[index as usize];
+        let (packets, bytes) = (port.waiting(), port.waiting_bytes());
+        let fate = port.offer_within(now, packet, self.room(port));
+        self.packets += port.waiting() - packets;
+        self.bytes += port.waiting_bytes() - bytes;
+        fate
     }
 
     /// Lets every packet that has begun its transmission by `now` leave the buffer.
     pub fn settle(&mut self, now: Time, ports: &mut [Port]) {
-        while let Some(&Reverse((at, index))) = self.leaving.peek()
-            && at <= now
-        {
-            self.leaving.pop();
-            let port = &mut ports[index as usize];
-            let (packets, bytes) = (port.waiting(), port.waiting_bytes());
-            port.settle(now);
-            self.packets -= packets - port.waiting();
-            self.bytes -= bytes - port.waiting_bytes();
-            if port.waiting() > 0 {
-                self.leaving.push(Reverse((port.next_start(), index)));
-            }
+        for i in 0..self.members.len() {
+            self.look_at(now, &mut ports[self.members[i] as usize]);
         }
     }
 
-    /// What the queue of `port` may grow to, as of the last [`settle`](Pool::settle).
-    pub fn room(&self, port: &Port) -> Level {
+    #[inline]
+    fn look_at(&mut self, now: Time, port: &mut Port) {
+        let (packets, bytes) = (port.waiting(), port.waiting_bytes());
+        port.settle(now);
+        self.packets -= packets - port.waiting();
+        self.bytes -= bytes - port.waiting_bytes();
+    }
+
+    /// What the queue of `port` may grow to.
+    #[inline]
+    fn room(&self, port: &Port) -> Level {
         // Above alpha = 1 the free part itself is the limit.
         let threshold = |free: u64, waiting: u64| ((free as f64 * self.alpha) as u64).min(waiting + free);
         let (value, in_bytes) = match self.capacity {
@@ -52,48 +72,30 @@ impl Pool {
         };
         Level { value, in_bytes }
     }
-
-    /// A packet of `size` bytes was accepted by `port` (number `index`), which it made wait.
-    pub fn took(&mut self, port: &Port, index: u32, size: u64) {
-        self.packets += 1;
-        self.bytes += size;
-        if port.waiting() == 1 {
-            self.leaving.push(Reverse((port.next_start(), index)));
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::port::Fate;
-    use transport::{Flags, Packet};
+    use transport::Flags;
     use units::Rate;
+
+    fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Vec<Port>) {
+        let mut pool = Pool::new(capacity, alpha);
+        (0..ports).for_each(|index| pool.add(index));
+        let port = || Port::new(Rate::from_gbps(1), Time(1), true);
+        (pool, (0..ports).map(|_| port().limited(Level::INFINITE, Level::INFINITE, false)).collect())
+    }
 
     /// Offers full packets to one port until it drops, and says how many it took.
     fn fill(pool: &mut Pool, ports: &mut [Port], index: u32, now: Time) -> u64 {
-        for taken in 0.. {
-            pool.settle(now, ports);
-            let room = pool.room(&ports[index as usize]);
-            let before = ports[index as usize].waiting();
-            let packet = Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE);
-            let port = &mut ports[index as usize];
-            if port.offer_within(now, &packet, room) == Fate::Dropped {
-                return taken;
-            }
-            if port.waiting() > before {
-                pool.took(port, index, 1500);
-            }
-        }
-        unreachable!()
+        let packet = Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE);
+        (0..).find(|_| pool.offer(now, &packet, index, ports) == Fate::Dropped).expect("it drops at last")
     }
 
     #[test]
     fn with_alpha_one_the_first_port_takes_half_and_the_second_half_of_the_rest() {
-        let mut ports: Vec<Port> = (0..2)
-            .map(|_| Port::new(Rate::from_gbps(1), Time(1), true).limited(Level::INFINITE, Level::INFINITE, false))
-            .collect();
-        let mut pool = Pool::new(Amount::Packets(100), 1.0);
+        let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
         // One goes straight to the wire; 50 wait when 50 are free.
         assert_eq!(fill(&mut pool, &mut ports, 0, Time::ZERO), 51);
         assert_eq!(fill(&mut pool, &mut ports, 1, Time::ZERO), 26);
@@ -103,9 +105,7 @@ mod tests {
 
     #[test]
     fn no_alpha_makes_the_buffer_larger_than_it_is() {
-        let mut ports =
-            vec![Port::new(Rate::from_gbps(1), Time(1), true).limited(Level::INFINITE, Level::INFINITE, false)];
-        let mut pool = Pool::new(Amount::Bytes(15_000), 100.0);
+        let (mut pool, mut ports) = pool(Amount::Bytes(15_000), 100.0, 1);
         assert_eq!(fill(&mut pool, &mut ports, 0, Time::ZERO), 11);
     }
 }

@@ -156,7 +156,7 @@ impl Port {
         let (packets, bytes) = (self.ring.tail() - self.waiting + 1, self.waiting_bytes + size);
         let start = self.busy_until.max(now);
         let waits = start > now;
-        if waits && limit.exceeded(packets, bytes) {
+        if !self.fits(now, packet, limit) {
             return self.drop();
         }
         let mut flags = packet.flags;
@@ -188,6 +188,13 @@ impl Port {
         slot.packet.wait = ((start - now).0 >> 10).min(u64::from(u32::MAX)) as u32;
         slot.packet.route += 1;
         if first { Fate::First(at) } else { Fate::Queued }
+    }
+
+    /// Whether a packet would not be dropped for lack of room within `limit`.
+    #[inline]
+    pub fn fits(&self, now: Time, packet: &Packet, limit: Level) -> bool {
+        let (packets, bytes) = (self.waiting() + 1, self.waiting_bytes + u64::from(packet.size));
+        self.busy_until <= now || !limit.exceeded(packets, bytes)
     }
 
     /// A packet's transmission begins at `start`; gives its arrival at the other end.

@@ -1,7 +1,7 @@
 //! What the receiver has said it holds beyond the cumulative acknowledgement (RFC 6675), and what
 //! was sent again.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::ranges::Ranges;
 
@@ -11,8 +11,10 @@ pub struct Scoreboard {
     sacked: Ranges,
     /// Everything below that was not SACKed has been sent again in this recovery (HighRxt).
     swept: u64,
-    /// What was sent again and has neither arrived nor been lost again, in the order of sending.
-    resent: VecDeque<Resent>,
+    /// What was sent again and has neither arrived nor been lost again, by its start.
+    resent: BTreeMap<u64, Resent>,
+    /// The starts of these in the order of sending, each with what was the highest position sent then.
+    order: VecDeque<(u64, u64)>,
     /// The bytes of these.
     resent_bytes: u64,
     /// What was sent again and lost again.
@@ -22,7 +24,6 @@ pub struct Scoreboard {
 /// A segment that was sent again when `highest` was the highest position sent.
 #[derive(Clone, Copy, Debug)]
 struct Resent {
-    start: u64,
     end: u64,
     highest: u64,
 }
@@ -43,23 +44,20 @@ impl Scoreboard {
         if start >= end || self.sacked.find(start).is_some_and(|range| range.1 >= end) {
             return false;
         }
-        self.sacked.insert(start, end);
-        if start < self.swept {
-            self.forget_arrived(una);
-        }
+        let (start, end) = self.sacked.insert(start, end);
+        self.forget_arrived(start, end);
         true
     }
     /// The cumulative acknowledgement has reached `una`.
     pub fn advance(&mut self, una: u64) {
         self.sacked.remove_below(una);
-        if !self.resent.is_empty() {
-            self.forget_arrived(una);
-        }
+        self.forget_arrived(0, una);
     }
     /// A recovery begins: nothing has been sent again.
     pub fn begin(&mut self, una: u64) {
         self.swept = una;
         self.resent.clear();
+        self.order.clear();
         self.resent_bytes = 0;
         self.lost_again.clear();
     }
@@ -120,34 +118,44 @@ impl Scoreboard {
     /// A segment was sent again.
     pub fn sent_again(&mut self, start: u64, end: u64, highest: u64) {
         self.swept = self.swept.max(end);
-        self.resent.push_back(Resent { start, end, highest });
         self.resent_bytes += end - start;
+        if let Some(before) = self.resent.insert(start, Resent { end, highest }) {
+            self.resent_bytes -= before.end - start;
+        }
+        self.order.push_back((start, highest));
     }
     /// Finds out which segments were sent again and lost again: enough of what was sent after them has
     /// been SACKed. Gives the highest position that had been sent when the last of them was.
     pub fn find_lost_again(&mut self, rules: Rules) -> Option<u64> {
         let (_, highest_sacked) = self.sacked.latest().next()?;
         let mut last = None;
-        while let Some(&Resent { start, end, highest }) = self.resent.front()
+        while let Some(&(start, highest)) = self.order.front()
             && highest_sacked > highest + (rules.threshold - 1) * rules.mss
         {
-            self.resent.pop_front();
-            self.resent_bytes -= end - start;
-            self.lost_again.push_back((start, end));
-            last = Some(highest);
+            self.order.pop_front();
+            if let Some(segment) = self.resent.get(&start).copied()
+                && segment.highest == highest
+            {
+                self.forget(start, segment);
+                self.lost_again.push_back((start, segment.end));
+                last = Some(highest);
+            }
         }
         last
     }
 
-    fn forget_arrived(&mut self, una: u64) {
-        let (sacked, bytes) = (&self.sacked, &mut self.resent_bytes);
-        self.resent.retain(|segment| {
-            let arrived = segment.end <= una || sacked.find(segment.start).is_some_and(|range| range.1 >= segment.end);
-            if arrived {
-                *bytes -= segment.end - segment.start;
-            }
-            !arrived
-        });
+    /// What was sent again between the two positions has arrived.
+    fn forget_arrived(&mut self, from: u64, to: u64) {
+        while let Some((&start, &segment)) = self.resent.range(from..to).next()
+            && segment.end <= to
+        {
+            self.forget(start, segment);
+        }
+    }
+
+    fn forget(&mut self, start: u64, segment: Resent) {
+        self.resent.remove(&start);
+        self.resent_bytes -= segment.end - start;
     }
 }
 
