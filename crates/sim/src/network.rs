@@ -1,6 +1,6 @@
 //! The `[network]` section: what all topologies share.
 
-use units::{Amount, Default, Key, Kind, Marks, Range, Values};
+use units::{Amount, Default, Key, Kind, Marks, Range, Time, Values};
 
 use crate::topology::Graph;
 
@@ -70,6 +70,15 @@ pub const KEYS: &[Key] = &[
         help: "bytes on the wire that each packet costs beside its headers (38 B on Ethernet)",
         source: "0 B: the papers count 1500 B for a full packet",
     },
+    Key {
+        name: "host_jitter",
+        kind: Kind::Time,
+        default: Default::Is("0 s"),
+        range: Range::between(0.0, 1.0),
+        help: "a host begins each packet up to this later than it could, drawn evenly; breaks the lock-step of \
+               flows on links of equal rate, and slows a saturated host by half of it per packet",
+        source: "Floyd and Jacobson 1992 (phase effects), ns-2's overhead_; 0: the papers say nothing of it",
+    },
 ];
 
 /// Nodes, links and what switches do with packets.
@@ -81,6 +90,8 @@ pub struct Network {
     pub switch: Switch,
     /// Bytes on the wire that each packet costs beside its headers.
     pub frame_overhead: u32,
+    /// The longest that a NIC holds a packet back at random.
+    pub host_jitter: Time,
 }
 
 /// Buffers and marking of every switch.
@@ -123,6 +134,7 @@ impl Network {
                 drop_non_ect: values.choice("non_ect") == "drop",
             },
             frame_overhead: values.size("frame_overhead") as u32,
+            host_jitter: values.time("host_jitter"),
         }
     }
 }

@@ -77,7 +77,7 @@ impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
         let Scenario { title, run, network, transport, transports, classes } = scenario;
-        let mut net = Net::new(network);
+        let mut net = Net::new(network, run.seed);
         if run.warm_up > Time::ZERO {
             net.events.push(run.warm_up, Event::WarmedUp);
         }

@@ -15,6 +15,7 @@ use units::{Amount, Time};
 use crate::event::EventQueue;
 use crate::network::{Network, Sharing};
 use crate::outcome::Counters;
+use crate::rng::Stream;
 use crate::topology::{Graph, LinkSpec};
 use pool::Pool;
 use route::Router;
@@ -37,12 +38,14 @@ pub struct Net {
     extensions: Extensions,
     dropped_at_receiver: BTreeMap<u32, u64>,
     frame_overhead: u16,
+    /// The longest that a NIC holds a packet back, and each NIC's draws; none: it does not.
+    jitter: Option<(Time, Vec<Stream>)>,
 }
 
 impl Net {
     /// An empty network.
-    pub fn new(network: Network) -> Net {
-        let Network { mut graph, switch, frame_overhead } = network;
+    pub fn new(network: Network, seed: u64) -> Net {
+        let Network { mut graph, switch, frame_overhead, host_jitter } = network;
         // Events at the same time go by link number: by the node that they happen at.
         graph.links.sort_by_key(|link| (link.to, link.from));
         let hosts = graph.hosts;
@@ -76,6 +79,7 @@ impl Net {
         for (index, port) in ports.iter().enumerate().filter(|(_, port)| port.pool != Port::NO_POOL) {
             pools[port.pool as usize].add(index as u32);
         }
+        let streams = (0..ports.len() as u64).map(|link| Stream::new(seed, "host jitter", link)).collect();
         Net {
             now: Time::ZERO,
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
@@ -88,6 +92,7 @@ impl Net {
             extensions: Extensions::default(),
             dropped_at_receiver: BTreeMap::new(),
             frame_overhead: frame_overhead as u16,
+            jitter: (host_jitter > Time::ZERO).then_some((host_jitter, streams)),
         }
     }
 
@@ -103,7 +108,11 @@ impl Net {
         let link = self.router.link(packet.route);
         packet.route += 1;
         packet.size += self.frame_overhead;
-        if let Some(at) = self.ports[link as usize].launch(self.now, packet) {
+        let pause = match &mut self.jitter {
+            None => Time::ZERO,
+            Some((longest, streams)) => Time(streams[link as usize].below(longest.0)),
+        };
+        if let Some(at) = self.ports[link as usize].launch(self.now, pause, packet) {
             self.events.push_arrival(self.now, at, link);
         }
     }

@@ -128,11 +128,12 @@ impl Port {
         }
     }
 
-    /// Takes a packet from the host itself: a NIC's queue has no limit and no marking. Gives the
-    /// time of its arrival at the other end if it is first in line, to be scheduled.
+    /// Takes a packet from the host itself, which begins it `pause` later than it could: a NIC's queue
+    /// has no limit and no marking. Gives the time of its arrival at the other end if it is first in
+    /// line, to be scheduled.
     #[inline(always)]
-    pub fn launch(&mut self, now: Time, packet: Packet) -> Option<Time> {
-        let at = self.depart(self.busy_until.max(now), u64::from(packet.size));
+    pub fn launch(&mut self, now: Time, pause: Time, packet: Packet) -> Option<Time> {
+        let at = self.depart(self.busy_until.max(now) + pause, u64::from(packet.size));
         let first = self.ring.is_empty();
         if first {
             self.ring.rewind();
@@ -261,10 +262,6 @@ impl Port {
     /// Wire bytes that wait (as of the last [`settle`](Port::settle)).
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
-    }
-    /// When the first waiting packet begins its transmission; never when none waits.
-    pub fn next_start(&self) -> Time {
-        self.next_start
     }
     /// Everything queued or on the wire.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
