@@ -177,6 +177,7 @@ def raw_table(grid: Mapping[Point, Figures], raw: Mapping[Point, Figures]) -> st
                 f"{error.mean():+.2f} %",
                 f"{error.std():.2f}",
                 f"{error.min():+.2f} to {error.max():+.2f} %",
+                f"{int((abs(error) > 3).sum())}",
                 f"{np.corrcoef(ours, theirs)[0, 1]:.3f}",
             ]
         )
