@@ -47,6 +47,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
+	$(BIN)/mypy studies/run.py
 
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python
@@ -76,6 +77,10 @@ wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run 
 .PHONY: bench
 bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
 	$(BIN)/python bench/run.py
+
+.PHONY: validate
+validate: $(BUILT) ## Repeat the published studies: tables and pictures of docs/studies.md
+	$(BIN)/python studies/run.py
 
 .PHONY: docs
 docs: $(BUILT) ## Write docs/reference.md anew from the declarations in the code

@@ -1,0 +1,386 @@
+"""What must hold of the physics: queues, shares and deadlines against what can be worked out by hand.
+
+Durations are shortened where a claim does not need the whole run. Where a number has a tolerance, its reason
+stands beside it.
+"""
+
+import json
+import math
+import tomllib
+from statistics import mean
+from typing import Any
+
+import polars as pl
+import pytest
+
+import duetime as dt
+from conftest import SCENARIOS, Command
+
+#: Payload of a full packet and what it takes on the wire.
+MSS, WIRE, ACK = 1460, 1500, 40
+
+
+def scenario(name: str) -> dict[str, Any]:
+    return tomllib.loads((SCENARIOS / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def without_deadlines(name: str, duration: str) -> dict[str, Any]:
+    """A scenario with all deadlines taken out."""
+    changed = scenario(name)
+    changed["run"]["duration"] = duration
+    for entry in changed["traffic"]:
+        entry.pop("deadline", None)
+        for flow in entry.get("flows", []):
+            flow.pop("deadline", None)
+    return changed
+
+
+# ------------------------------------------------------------------------------------------ conservation
+
+
+@pytest.mark.parametrize(
+    ("name", "duration"),
+    [
+        ("four-flows", "100 ms"),
+        ("incast", "200 ms"),
+        ("large-messages", "1 s"),
+        ("mixed", "60 ms"),
+        ("oldi", "60 ms"),
+        ("w1", "100 ms"),
+        ("w2", "50 ms"),
+        ("w3", "60 ms"),
+        ("xdctcp", "100 ms"),
+    ],
+)
+@pytest.mark.parametrize("transport", ["tcp", "cubic", "dctcp", "d2tcp", "xdctcp"])
+def test_packets_are_conserved(name: str, duration: str, transport: str) -> None:
+    run = dt.run(SCENARIOS / f"{name}.toml", transport=transport, set={"run.duration": duration})
+    packets = run.data["packets"]
+    assert packets["sent"] == packets["received"] + run.data["drops"] + packets["in_flight"]
+    assert 0 < run.data["packets_delivered"] <= packets["received"]
+    # The same from the other side: what links carried. No packet arrives that was not sent.
+    received = run.links.filter(pl.col("to").str.starts_with("host"))["packets"].sum()
+    assert packets["received"] <= received <= packets["received"] + packets["in_flight"]
+
+
+def test_every_example_is_among_those_above() -> None:
+    (names,) = (mark.args[1] for mark in test_packets_are_conserved.pytestmark if "name" in mark.args[0])  # type: ignore[attr-defined]
+    assert {name for name, _ in names} == {path.stem for path in SCENARIOS.glob("*.toml")}
+
+
+def test_what_is_lost_is_sent_again_and_arrives() -> None:
+    # A buffer for 20 packets cannot hold 40 first windows of 10.
+    run = dt.run(
+        SCENARIOS / "incast.toml", set={"network.sharing": "per-port", "network.buffer": "20 packets"}
+    )
+    packets = run.data["packets"]
+    assert run.data["drops"] > 100
+    assert run.data["retransmits"] > 0
+    assert packets["sent"] == packets["received"] + run.data["drops"] + packets["in_flight"]
+    assert run.summary["completed"] > 0.8 * run.summary["messages"]
+
+
+# ------------------------------------------------------------------------------------------ W1: the floor
+
+
+@pytest.mark.parametrize(("flows", "floor"), [(40, 2), (40, 3), (25, 2), (60, 1)])
+def test_windows_on_the_floor_fill_the_queue_that_arithmetic_says(flows: int, floor: int) -> None:
+    # Every window sits on the floor, so flows x floor packets are in the network. What does not wait in the
+    # queue is under way: the bandwidth-delay product. A round trip without waiting takes
+    #   4 x 20 us (links) + 2 x 12 us (1500 B at 1 Gbps, NIC and switch) + 2 x 0.32 us (ACK) = 104.64 us,
+    # and the port sends a packet every 12 us: 8.72 packets are under way, the rest waits.
+    per_packet = WIRE * 8 / 1e9
+    round_trip = 4 * 20e-6 + 2 * per_packet + 2 * ACK * 8 / 1e9
+    expected = flows * floor - round_trip / per_packet
+    run = dt.run(
+        SCENARIOS / "w1.toml",
+        set={
+            "run.duration": "1 s",
+            "run.warm_up": "200 ms",
+            "transport.cwnd_floor": floor,
+            "network.hosts": flows + 1,
+            "traffic.long.from": f"0..{flows}",
+            "traffic.long.to": flows,
+        },
+    )
+    assert run.data["drops"] == 0
+    assert run.data["busiest_queue"]["to"] == f"host {flows}"
+    # Within a packet: the floor is the only state, nothing varies.
+    assert run.data["busiest_queue"]["mean"] == pytest.approx(expected, abs=1)
+    assert run.summary["goodput_mbps"] == pytest.approx(1000 * MSS / WIRE, rel=0.02)
+
+
+# ------------------------------------------------------------------------------------------ W2: the sawtooth
+
+
+def sawtooth(flows: int, mark: int) -> dict[str, Any]:
+    run = dt.run(
+        SCENARIOS / "w2.toml",
+        set={
+            "run.duration": "500 ms",
+            "run.warm_up": "100 ms",
+            "network.hosts": flows + 1,
+            "network.mark": f"{mark} packets",
+            "traffic.long.from": f"0..{flows}",
+            "traffic.long.to": flows,
+        },
+    )
+    assert run.summary["goodput_mbps"] == pytest.approx(10_000 * MSS / WIRE, rel=0.02)
+    return dict(run.data["busiest_queue"])
+
+
+def test_the_queue_of_w2() -> None:
+    queue = sawtooth(8, 65)
+    assert queue["p99"] <= 65 + 8 + 1
+    assert queue["p5"] >= 45
+    assert 55 <= queue["mean"] <= 65
+
+
+@pytest.mark.parametrize(
+    ("flows", "mark"), [(2, 65), (4, 65), (8, 40), (8, 65), (8, 100), (12, 65), (16, 65), (20, 65)]
+)
+def test_the_queue_follows_the_analysis_of_dctcp(flows: int, mark: int) -> None:
+    # SIGCOMM 2010, 3.3: N synchronised flows reach Q = K + N; alpha is about sqrt(2 / W*) with
+    # W* = (C RTT + K) / N, a cut takes W* alpha / 2 from each, so the queue swings by
+    # A = sqrt(2 N (C RTT + K)) / 2, between K + N - A and K + N.
+    # A saw's mean is in its middle. Tolerances: the flows are not quite synchronised, which the analysis
+    # neglects; it costs more the more there are (W* falls to 7 at N = 20). A packet each way at K + N, as
+    # marks are counted in whole packets.
+    bandwidth_delay = (4 * 25e-6 + 2 * WIRE * 8 / 10e9) * 10e9 / (WIRE * 8)
+    swing = math.sqrt(2 * flows * (bandwidth_delay + mark)) / 2
+    top = mark + flows
+    queue = sawtooth(flows, mark)
+    assert top - 3 <= queue["p99"] <= top + 1
+    assert queue["p5"] == pytest.approx(top - swing, abs=4 + flows / 4)
+    assert queue["mean"] == pytest.approx(top - swing / 2, abs=2 + flows / 4)
+
+
+def test_the_queue_moves_with_k() -> None:
+    low, high = (sawtooth(8, mark)["mean"] for mark in (40, 100))
+    assert high - low == pytest.approx(60, abs=5)
+
+
+# ------------------------------------------------------------------------------------------ xDCTCP
+
+
+DCTCP, BEST = (0.0625, 0.5, 0.5), (0.095, 0.4, 1.0)
+
+
+def study(point: tuple[float, float, float]) -> tuple[float, float]:
+    """Mean delay of flows 0 to 4 in us, mean throughput of flows 5 to 7 in Mbps."""
+    keys = dict(zip(("transport.g", "transport.ns", "transport.nl"), point, strict=True))
+    run = dt.run(SCENARIOS / "xdctcp.toml", set=keys)
+    delay = {name: run.classes[name]["bottleneck_delay_us"] for name in ("query", "short")}
+    return (2 * delay["query"] + 3 * delay["short"]) / 5, run.classes["long"]["bottleneck_mbps"] / 3
+
+
+def test_the_published_points_of_xdctcp() -> None:
+    (before, before_mbps), (after, after_mbps) = study(DCTCP), study(BEST)
+    assert before == pytest.approx(73.80, rel=0.03)
+    assert after == pytest.approx(69.03, rel=0.03)
+    assert before_mbps == pytest.approx(2690.26, rel=0.02)
+    assert after_mbps == pytest.approx(2689.97, rel=0.02)
+    assert 4 <= 100 * (1 - after / before) <= 9
+
+
+def test_the_long_flows_of_xdctcp_get_all_that_the_others_leave() -> None:
+    # From 50 ms on the port is busy. Query: 8 packets a message, messages every ms from 50 and from 55 ms.
+    # Short: 351 packets every 10 ms from 60, 65 and 70 ms.
+    query = (950 + 945) * (10_240 + 8 * 40)
+    short = (94 + 94 + 93) * (512_000 + 351 * 40)
+    _, mbps = study(DCTCP)
+    # In the first 0.5 ms the first long flow is alone and still growing; a queue's worth arrives ahead.
+    assert mbps == pytest.approx((10_000 * 0.95 - (query + short) * 8 / 1e6) / 3, rel=0.002)
+
+
+def test_the_point_half_half_of_xdctcp_is_dctcp() -> None:
+    keys = {"run.duration": "200 ms"}
+    points = {f"transport.{name}": 0.5 for name in ("ns", "nl")} | {"transport.g": 0.0625}
+    one = dt.run(SCENARIOS / "xdctcp.toml", set=keys | points)
+    other = dt.run(SCENARIOS / "xdctcp.toml", transport="dctcp", set=keys | {"transport.g": 0.0625})
+    assert one.data["marks"] > 100
+    assert one.classes == other.classes
+
+
+# ------------------------------------------------------------------------------------------ D2TCP is DCTCP
+
+
+@pytest.mark.parametrize(
+    ("name", "duration", "deadlines_matter"),
+    [
+        ("four-flows", "200 ms", True),
+        ("large-messages", "2 s", True),
+        ("mixed", "80 ms", True),
+        # Everything is marked and every window on the floor: alpha = 1, and 1 to the power of d is 1.
+        ("incast", "300 ms", False),
+    ],
+)
+def test_without_deadlines_d2tcp_is_dctcp(name: str, duration: str, deadlines_matter: bool) -> None:
+    plain = without_deadlines(name, duration)
+    one, other = (dt.run(plain, transport=transport) for transport in ("dctcp", "d2tcp"))
+    assert one.data["marks"] > 0
+    names = {"transport": "", "wall_s": 0}
+    assert one.data | names == other.data | names
+    assert one.flows.equals(other.flows)
+    assert one.trace.filter(pl.col("what") != "d").equals(other.trace.filter(pl.col("what") != "d"))
+    assert (other.trace.filter(pl.col("what") == "d")["value"] == 1).all()
+    # With deadlines they differ, or the above would say nothing.
+    changes = {"run.duration": duration}
+    first, second = (
+        dt.run(SCENARIOS / f"{name}.toml", transport=transport, set=changes)
+        for transport in ("dctcp", "d2tcp")
+    )
+    assert first.flows.equals(second.flows) != deadlines_matter
+
+
+# ------------------------------------------------------------------------------------------ figure 6
+
+
+FIGURE_6_DELAYS = (24.6, 25.0, 25.4)
+
+
+def figure_6(transport: str, rate: str, delay: float) -> dt.Result:
+    changes = {"network.bottleneck": rate, "network.delay": f"{delay} us"}
+    return dt.run(SCENARIOS / "four-flows.toml", transport=transport, set=changes)
+
+
+def test_figure_6_of_d2tcp() -> None:
+    runs = {
+        (transport, delay): figure_6(transport, "4.2 Gbps", delay)
+        for transport in ("dctcp", "d2tcp")
+        for delay in FIGURE_6_DELAYS
+    }
+    times = {key: run.flows.sort("from")["fct_us"].to_list() for key, run in runs.items()}
+    for delay in FIGURE_6_DELAYS:
+        plain, aware = runs["dctcp", delay], runs["d2tcp", delay]
+        assert plain.data["drops"] == aware.data["drops"] == 0
+        # DCTCP: equal shares until the first has finished, so the near deadlines are missed.
+        early = plain.trace.filter((pl.col("what") == "throughput") & (pl.col("time_s") < 1))
+        shares = early.group_by("from").agg(pl.col("value").sum())["value"]
+        assert len(shares) == 4
+        assert all(share == pytest.approx(0.25, abs=0.02) for share in shares / shares.sum())
+        assert plain.flows.sort("from")["missed"].to_list() == [True, True, False, False]
+        # D2TCP saves the second.
+        assert aware.flows.sort("from")["missed"].to_list()[1:] == [False, False, False]
+    change = [
+        mean(times["d2tcp", delay][flow] / times["dctcp", delay][flow] - 1 for delay in FIGURE_6_DELAYS)
+        for flow in range(4)
+    ]
+    assert change[0] < -0.05
+    assert change[1] < -0.03
+    assert change[2] == pytest.approx(0, abs=0.03)
+    assert change[3] == pytest.approx(0, abs=0.005)
+    # And the last has long been alone after 2200 ms.
+    assert all(flows[2] < 2.2e6 for flows in times.values())
+
+
+def test_figure_6_at_the_stated_10_gbps_has_no_misses() -> None:
+    for transport in ("dctcp", "d2tcp"):
+        run = figure_6(transport, "10 Gbps", 25.0)
+        # 1220 MB of payload at 10 Gbps of wire.
+        assert run.summary["fct_us"]["max"] == pytest.approx(1220e6 * 8 / 1e4 * WIRE / MSS, rel=0.01)
+        assert run.summary["missed"] == 0
+
+
+# ------------------------------------------------------------------------------------------ deadlines
+
+
+def misses(name: str, transport: str, seed: int, **changes: object) -> float:
+    run = dt.run(SCENARIOS / f"{name}.toml", transport=transport, seed=seed, set=changes)
+    assert run.summary["with_deadline"] > 0
+    return float(run.summary["missed_percent"])
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_d2tcp_misses_far_fewer_large_answers_than_dctcp(seed: int) -> None:
+    plain = misses("large-messages", "dctcp", seed)
+    assert plain > 5
+    assert misses("large-messages", "d2tcp", seed) <= 0.3 * plain
+
+
+def test_when_no_order_helps_the_advantage_is_gone() -> None:
+    # The burst needs 1.4 times the base deadline.
+    base = {"traffic.answers.deadline.base": "35 ms", "run.duration": "10 s"}
+    plain, aware = (misses("large-messages", name, 1, **base) for name in ("dctcp", "d2tcp"))
+    assert plain > 40
+    assert aware > 0.7 * plain
+
+
+@pytest.mark.parametrize("transport", ["tcp", "dctcp", "d2tcp"])
+def test_nobody_misses_when_the_pool_holds_the_burst(transport: str) -> None:
+    run = dt.run(SCENARIOS / "incast.toml", transport=transport)
+    # 40 answers of 14 KB at 1 Gbps take 4.6 ms; the deadline is 20 ms or more. Nothing is lost.
+    assert run.data["drops"] == run.data["timeouts"] == 0
+    assert run.summary["with_deadline"] > 1000
+    assert run.summary["missed"] == 0
+    burst_us = 40 * (14_000 + 10 * 40) * 8 / 1e3
+    assert burst_us * 0.95 < run.summary["fct_us"]["max"] < burst_us * 1.1
+
+
+def test_many_miss_when_a_small_buffer_loses_the_burst() -> None:
+    small = {"network.sharing": "per-port", "network.buffer": "50 KB"}
+    run = dt.run(SCENARIOS / "incast.toml", set=small)
+    assert run.data["drops"] > 0
+    assert run.data["timeouts"] > 0
+    assert run.summary["missed_percent"] > 5
+
+
+@pytest.mark.parametrize(
+    ("rate", "mark", "size", "relaxed"), [(1, 65, 10, 5), (1, 65, 30, 7), (10, 65, 30, 5), (10, 20, 30, 9)]
+)
+def test_an_urgent_message_is_nearly_twice_as_fast(rate: int, mark: int, size: int, relaxed: int) -> None:
+    alone_ms = size * 8 / rate * WIRE / MSS
+    message = {"to": relaxed + 1, "size": f"{size} MB"}
+    factors = []
+    for start in (0, 111, 503, 2000):
+        plan = {
+            "title": "One in a hurry",
+            "run": {"duration": f"{2 * (relaxed + 1) * alone_ms} ms"},
+            "network": {
+                "topology": "star",
+                "hosts": relaxed + 2,
+                "rate": f"{rate} Gbps",
+                "delay": "20 us",
+                "buffer": "4 MB",
+                "sharing": "per-port",
+                "mark": f"{mark} packets",
+            },
+            "transport": {"name": "d2tcp"},
+            "traffic": [
+                {
+                    "name": "urgent",
+                    "pattern": "flows",
+                    "flows": [
+                        message | {"from": 0, "start": f"{start} us", "deadline": f"{2.2 * alone_ms} ms"}
+                    ],
+                },
+                {
+                    "name": "relaxed",
+                    "pattern": "flows",
+                    "flows": [
+                        message
+                        | {
+                            "from": f"1..{relaxed + 1}",
+                            "start": "index * 10 us",
+                            "deadline": f"{20 * alone_ms} ms",
+                        }
+                    ],
+                },
+            ],
+        }
+        plain, aware = (dt.run(plan, transport=transport) for transport in ("dctcp", "d2tcp"))
+        assert plain.summary["unfinished"] == aware.summary["unfinished"] == 0
+        assert plain.data["drops"] == aware.data["drops"] == 0
+        factors.append(plain.summary["fct_us"]["mean"] / aware.classes["urgent"]["fct_us"]["mean"])
+        # Nothing can be faster than alone.
+        assert aware.classes["urgent"]["fct_us"]["mean"] > alone_ms * 1e3
+    assert min(factors) >= 1.8, factors
+
+
+# ------------------------------------------------------------------------------------------ the same again
+
+
+def test_the_command_line_gives_what_python_gives(duetime: Command) -> None:
+    path = SCENARIOS / "w2.toml"
+    told = json.loads(duetime("run", path, "--set", "run.duration=20 ms", "--json").stdout)
+    assert told | {"wall_s": 0} == dt.run(path, set={"run.duration": "20 ms"}).data | {"wall_s": 0}
