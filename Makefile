@@ -110,7 +110,7 @@ $(BUILT): $(TOOLS) $(RUST)
 	$(BIN)/maturin develop --release --locked
 	touch $@
 
-$(WHEEL): $(TOOLS) $(RUST) README.md $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
+$(WHEEL): $(TOOLS) $(RUST) README.md $(shell find python -type f ! -name '*.pyc' ! -name '*.so')
 	rm -rf dist
 	$(BIN)/maturin build --release --locked --out dist
 	touch $@

@@ -103,7 +103,7 @@ def test_what_is_no_text_is_refused_in_one_line(duetime: Command, tmp_path: Path
 def test_bytes_that_are_no_text_on_standard_input(tmp_path: Path) -> None:
     done = subprocess.run(arguments("check", "-"), input=b"\xff", capture_output=True, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == b"error: <stdin>:1: not UTF-8 text (byte 0xff)\n"
+    assert done.stderr == b"error: <stdin>:1:1: not UTF-8 text (byte 0xff)\n"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_init_writes_a_scenario_that_runs(duetime: Command, tmp_path: Path) -> N
     assert json.loads(done.stdout)["classes"]["queries"]["completed"] > 0
 
 
-@pytest.mark.parametrize("name", ["mine", "mine.toml", "no/such/folder"])
+@pytest.mark.parametrize("name", ["mine", "mine.toml", "no/such/folder", "", ".toml"])
 def test_init_overwrites_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / "mine.toml").write_text("mine")
     done = subprocess.run(arguments("init", name), capture_output=True, text=True, cwd=tmp_path)
@@ -194,13 +194,23 @@ def test_a_reader_who_has_enough_is_no_error() -> None:
         assert run.stderr.read() == b""
 
 
-@pytest.mark.parametrize(("closed", "code"), [(">&-", 0), ("2>&-", 0), (">/dev/full", 1)])
-def test_closed_and_full_outputs_are_no_bugs(small: Path, closed: str, code: int) -> None:
-    words = shlex.join(arguments("run", small, "--json"))
-    done = subprocess.run(f"{words} {closed}", shell=True, capture_output=True, text=True)
-    assert done.returncode == code
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_bug(small: Path, closed: str) -> None:
+    command = " ".join([*arguments("run", str(small)), closed])
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    command = " ".join([*arguments("check", "-"), closed, "<&-"])
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "bug" not in done.stderr
+
+
+def test_a_full_disk_is_told(small: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(arguments("run", str(small)), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "error: the output cannot be written: No space left on device\n"
 
 
 def test_a_panic_becomes_one_line_that_asks_for_a_report(capfd: pytest.CaptureFixture[str]) -> None:

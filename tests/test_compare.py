@@ -1,6 +1,7 @@
 """Several transports, several seeds."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_seeds_start_from_the_seed_that_is_asked_for(duetime: Command, small: Pa
     assert json.loads(done.stdout)["runs"]["tcp"]["seeds"] == [40, 41]
     done = duetime("compare", small, "--transports", "tcp", "--seeds", 1, "--set", "run.seed=9", "--json")
     run = json.loads(done.stdout)["runs"]["tcp"]
-    assert run["seeds"] == [9]
+    assert (run["seed"], run["seeds"]) == (9, [9])
     assert run["events"]["ci95"] == [None, None]
 
 
@@ -93,6 +94,16 @@ def test_the_table_has_a_row_for_each_part(small: Path) -> None:
     assert {"fct_p99_us", "fct_p99_us_low", "fct_p99_us_high"} <= set(seeds.columns)
     low, mean, high = (seeds[f"fct_p99_us{end}"][0] for end in ("_low", "", "_high"))
     assert low < mean < high
+
+
+def test_a_class_may_be_called_all(duetime: Command, small: Path) -> None:
+    small.write_text(small.read_text().replace('name = "web"', 'name = "all"'))
+    table = dt.compare(small, transports=["tcp"]).table()
+    assert table["class"].to_list() == ["all", "queries", "all"]
+    assert table["messages"][0] == table["messages"][1] + table["messages"][2]
+    shown = duetime("compare", small, "--transports", "tcp").stdout
+    first, second = (line.split()[2] for line in shown.splitlines() if re.match(r" +all ", line))
+    assert first != second
 
 
 def test_a_mistake_shows_before_the_first_run(small: Path) -> None:

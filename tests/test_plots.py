@@ -7,21 +7,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from matplotlib import image
+from matplotlib.figure import Figure
 
 import synthetic
-from duetime.plots import PICTURES, NoResults, measures, plot_dir, style
+from duetime.plots import PICTURES, NoResults, fct, measures, plot_dir, style, trace
 from duetime.plots.data import load
 
 ALWAYS = {"misses", "fct", "deadlines", "ports"}
+DEADLINES = {"misses", "deadlines"}
 FOLDERS: dict[str, tuple[Callable[[Path], Path], set[str]]] = {
     "one run": (synthetic.run, ALWAYS),
     "traced": (lambda at: synthetic.run(at, traced=4), ALWAYS | {"trace"}),
     "a crowd": (lambda at: synthetic.run(at, traced=120, queries=3), ALWAYS | {"trace"}),
     "five classes": (lambda at: synthetic.run(at, classes=list("abcde")), ALWAYS),
     "fourteen classes": (lambda at: synthetic.run(at, classes=list("abcdefghijklmn"), queries=3), ALWAYS),
-    "no deadlines": (lambda at: synthetic.run(at, deadlines=False), ALWAYS),
+    "no deadlines": (lambda at: synthetic.run(at, deadlines=False), ALWAYS - DEADLINES),
     "a comparison": (lambda at: synthetic.compare(at, traced=3), ALWAYS | {"overview", "trace"}),
     "several seeds": (
         lambda at: synthetic.compare(at, ("cubic", "dctcp", "d2tcp"), seeds=3, classes=("a", "b")),
@@ -29,10 +32,10 @@ FOLDERS: dict[str, tuple[Callable[[Path], Path], set[str]]] = {
     ),
     "a comparison without deadlines": (
         lambda at: synthetic.compare(at, deadlines=False),
-        ALWAYS | {"overview"},
+        ALWAYS - DEADLINES | {"overview"},
     ),
     "an unknown transport": (lambda at: synthetic.compare(at, ("d2tcp", "mine")), ALWAYS | {"overview"}),
-    "nothing happened": (synthetic.empty, ALWAYS | {"trace"}),
+    "nothing happened": (synthetic.empty, ALWAYS - DEADLINES | {"trace"}),
 }
 
 
@@ -111,6 +114,33 @@ def test_unfinished_messages_keep_a_distribution_below_100_percent() -> None:
     assert len(x) < 2000
     assert (x[-1], y[-1]) == (10_000.0, 50.0)
     assert np.all(np.diff(y) >= 0)
+
+
+def test_what_is_unfinished_is_a_share_when_transports_differ() -> None:
+    assert fct.unfinished_share(1200, [6.0]) == "1\N{THIN SPACE}200 messages"
+    assert fct.unfinished_share(3, [4.0, 5.8, 4.0]) == "4.0 to 5.8 %"
+    assert fct.unfinished_share(3, [4.0, 4.0]) == "4.0 %"
+
+
+def test_small_percentages_have_ticks_that_differ() -> None:
+    for high in (1, 2.5, 4, 12, 103):
+        axes = Figure().subplots()
+        style.percent(axes, "deadlines missed", 0, high)
+        labels = [label.get_text() for label in axes.get_yticklabels()]
+        assert len(labels) == len(set(labels)), labels
+
+
+def test_a_window_of_5_is_not_flattened_by_one_of_500() -> None:
+    def panels(*values: float) -> list[float]:
+        row = list(Figure().subplots(1, len(values), squeeze=False)[0])
+        frames = [pl.DataFrame({"what": ["cwnd"] * 2, "value": [0.0, value]}) for value in values]
+        for axes, frame in zip(row, frames, strict=True):
+            axes.plot(frame["value"])
+        trace.finish_row(row, "cwnd", frames, crowded=False)
+        return [round(axes.get_ylim()[1] / value, 2) for axes, value in zip(row, values, strict=True)]
+
+    assert panels(500, 5) == [1.05, 1.05]
+    assert panels(500, 250) == [1.05, 2.1]
 
 
 def test_no_two_transports_look_alike() -> None:

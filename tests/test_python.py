@@ -4,6 +4,7 @@ import threading
 import time
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -43,6 +44,26 @@ def test_seed_and_transport_replace_those_of_the_scenario(small: Path) -> None:
 def test_what_toml_cannot_say_is_told() -> None:
     with pytest.raises(ValueError, match="scenario"):
         dt.run({"run": {"duration": object()}})
+
+
+def test_a_change_may_be_a_table(small: Path) -> None:
+    what = {"every": "10 ms", "what": ["queue"]}
+    result = dt.run(small, set={"run.trace": what, "network.mark": {"host": "9 packets"}})
+    assert set(result.trace["what"]) == {"queue"}
+    assert result.scenario["network"]["mark"] == {"host": "9 packets"}
+
+
+@pytest.mark.parametrize("arguments", [{"seed": -1}, {"seed": 2**64}, {"set": {"network.mark": None}}])
+def test_impossible_arguments_are_value_errors(small: Path, arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"a seed is 0|is no value of a scenario"):
+        dt.run(small, **arguments)
+
+
+def test_one_text_is_no_list(small: Path) -> None:
+    with pytest.raises(TypeError, match="a list of names"):
+        dt.compare(small, "tcp")
+    with pytest.raises(TypeError, match="a change is a text"):
+        dt.run(small, set=[1])  # type: ignore[list-item]
 
 
 def test_check_gives_the_resolved_scenario_and_notes(small: Path) -> None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", Result, list[Result])
 
-LAST_SEED = 2**64 - 1
-
 
 class Comparison(Generic[R]):
     """One scenario under several transports."""
@@ -61,9 +59,11 @@ class Comparison(Generic[R]):
         """
         import polars as pl
 
-        rows = []
-        for transport, run in self.data["runs"].items():
-            for name, part in {"all": run["summary"], **run["classes"]}.items():
+        rows: list[dict[str, Any]] = []
+        objects: dict[str, dict[str, Any]] = self.data["runs"]
+        for transport, figures in objects.items():
+            rows.append({"transport": transport, "class": "all", **_flat(figures["summary"])})
+            for name, part in figures["classes"].items():
                 rows.append({"transport": transport, "class": name, **_flat(part)})
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -186,6 +186,8 @@ def prepare(
     set: scenario.Changes | None,
 ) -> Plan:
     """Check every run of a comparison, so that a mistake shows before the first one starts."""
+    if isinstance(transports, str):
+        raise TypeError("`transports` is a list of names, not one text")
     if not transports:
         raise scenario.Unreadable("no transports to compare")
     for transport in transports:
@@ -197,8 +199,8 @@ def prepare(
     for transport in transports:
         resolved[transport], notes[transport] = resolve(read, seed, set, transport)
     first = int(resolved[transports[0]]["run"]["seed"])
-    if seeds is not None and first + seeds - 1 > LAST_SEED:
-        raise scenario.Unreadable(f"{seeds} seeds from {first} go beyond {LAST_SEED}")
+    if seeds is not None and first + seeds - 1 > scenario.LAST_SEED:
+        raise scenario.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
     # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
     each_seed = [seed] if seeds is None else range(first, first + seeds)
     tasks = [(transport, each) for each in each_seed for transport in transports]

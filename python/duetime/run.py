@@ -70,6 +70,7 @@ def simulate(
     progress: Progress | None,
 ) -> Result:
     """Simulate a scenario that was read."""
+    _check_seed(seed)
     done = _core.run(
         read.text,
         read.name,
@@ -86,10 +87,16 @@ def resolve(
     read: scenario.Scenario, seed: int | None, set: scenario.Changes | None, transport: str | None
 ) -> tuple[dict[str, Any], list[str]]:
     """Check a scenario that was read."""
+    _check_seed(seed)
     resolved, notes = _core.check(
         read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport
     )
     return _object(resolved), notes
+
+
+def _check_seed(seed: int | None) -> None:
+    if seed is not None and not 0 <= seed <= scenario.LAST_SEED:
+        raise scenario.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {seed}")
 
 
 def _object(text: str) -> dict[str, Any]:

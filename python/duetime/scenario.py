@@ -16,6 +16,7 @@ Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 Changes: TypeAlias = Sequence[str] | Mapping[str, Any]
 
 LARGEST = 16 * 1024 * 1024
+LAST_SEED = 2**64 - 1
 
 
 class Unreadable(ValueError):
@@ -67,6 +68,8 @@ def changes(given: Changes | None) -> list[str]:
     if isinstance(given, Mapping):
         return [f"{path}={_value(value)}" for path, value in given.items()]
     for change in given:
+        if not isinstance(change, str):
+            raise TypeError(f"a change is a text 'path=value', not {change!r}")
         if _printable(change) != change:
             raise Unreadable(f"--set {_printable(change)}: not UTF-8 text")
     return list(given)
@@ -79,8 +82,10 @@ def _text(file: BinaryIO, name: str) -> str:
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise Unreadable(f"{name}:{line}: not UTF-8 text (byte 0x{data[error.start]:02x})") from None
+        before = data[: error.start].decode("utf-8")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        byte = data[error.start]
+        raise Unreadable(f"{name}:{line}:{column}: not UTF-8 text (byte 0x{byte:02x})") from None
 
 
 def _toml(sections: Mapping[str, Any]) -> str:
@@ -93,7 +98,19 @@ def _toml(sections: Mapping[str, Any]) -> str:
 
 
 def _value(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else _toml_value(value)
+
+
+def _toml_value(value: object) -> str:
+    """JSON is TOML, tables and null apart."""
+    if isinstance(value, Mapping):
+        entries = (f"{json.dumps(key)} = {_toml_value(each)}" for key, each in value.items())
+        return "{ " + ", ".join(entries) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml_value(each) for each in value) + "]"
+    if value is None or not isinstance(value, str | bool | int | float):
+        raise Unreadable(f"--set: {value!r} is no value of a scenario")
+    return json.dumps(value)
 
 
 def _printable(text: str) -> str:

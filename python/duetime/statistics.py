@@ -14,11 +14,12 @@ def over_seeds(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Put objects of the JSON contract, one for each seed, into one.
 
     Each number becomes ``{"mean", "ci95": [low, high], "values": [one for each seed]}``; null where no seed
-    has one. ``seed`` becomes ``seeds``.
+    has one. ``seeds`` lists the seeds, ``seed`` is the first of them.
     """
     merged: dict[str, Any] = {}
     for key, value in objects[0].items():
         if key == "seed":
+            merged["seed"] = value
             merged["seeds"] = [each["seed"] for each in objects]
         else:
             merged[key] = _merge(key, value, [each.get(key) for each in objects])

@@ -28,6 +28,34 @@ impl Parameters {
         let used = self.used.borrow();
         self.nodes.keys().filter(|name| !used.contains(*name)).map(String::as_str).collect()
     }
+    /// Follows what the parameters that nobody uses say of one another, so that a circle is found there too.
+    pub(crate) fn check_unused(&self) -> Checked<()> {
+        let mut done = BTreeSet::new();
+        self.unused().into_iter().try_for_each(|name| self.check_circle(name, &mut Vec::new(), &mut done))
+    }
+    fn check_circle<'a>(
+        &'a self,
+        name: &'a str,
+        above: &mut Vec<&'a str>,
+        done: &mut BTreeSet<&'a str>,
+    ) -> Checked<()> {
+        let node = &self.nodes[name];
+        if above.contains(&name) {
+            return Err(node.fault(format!("parameter `{name}` is defined by itself")));
+        }
+        if above.len() > 32 {
+            return Err(node.fault("too many parameters are defined by one another"));
+        }
+        if done.insert(name) {
+            above.push(name);
+            let mentioned = self.nodes.keys().filter(|other| mentions(node, other));
+            for other in mentioned {
+                self.check_circle(other, above, done)?;
+            }
+            above.pop();
+        }
+        Ok(())
+    }
     fn find(&self, name: &str, node: &Node, range: std::ops::Range<usize>) -> Checked<&Node> {
         self.used.borrow_mut().insert(name.to_owned());
         self.nodes.get(name).ok_or_else(|| {
@@ -68,6 +96,14 @@ impl Parameters {
         self.known.borrow_mut().insert(name.to_owned(), Some(term.clone()));
         Ok(term)
     }
+}
+
+/// Whether `$name` stands in a node's text.
+fn mentions(node: &Node, name: &str) -> bool {
+    let text = node.text().unwrap_or_default();
+    text.split('$').skip(1).any(|rest| {
+        rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    })
 }
 
 /// What a number or an expression comes to. `places` allows `index` and `parent`.

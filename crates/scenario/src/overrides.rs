@@ -102,6 +102,10 @@ fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
     if let Some(path) = crate::language::path_of(segment.name) {
         return Err(fault.hint(format!("did you mean `{path}`?")));
     }
+    if SECTIONS.contains(&segment.name) {
+        let name = segment.name;
+        return Err(fault.hint(format!("`{name}` is a section, one of its keys is set as {name}.key=value")));
+    }
     Err(fault.did_you_mean(suggest::nearest(segment.name, names.iter().map(String::as_str)), || {
         match names.is_empty() {
             true => "this scenario has no parameters; a key is set as section.key=value".into(),

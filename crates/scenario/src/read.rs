@@ -58,7 +58,7 @@ pub struct Read {
 ///
 /// # Errors
 /// The first mistake, with its place and the nearest valid word: in the text, in an option (the file
-/// is then called `--set`, `--seed` or `--transport`) or in a file that the scenario names.
+/// is then called `--set`, `--seed` or `--transports`) or in a file that the scenario names.
 pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
     let source = &Source { text, ..*source };
@@ -95,7 +95,7 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     let replacement = options
         .transport
         .as_deref()
-        .map(|name| Replacement { name, at: At::new(sources.add("--transport", name), 0..name.len()) });
+        .map(|name| Replacement { name, at: At::new(sources.add("--transports", name), 0..name.len()) });
     let common = common_transport(&root, replacement.as_ref(), &context, &mut transports, &mut notes)?;
     if let Some((_, written)) = &common {
         resolved.insert("transport".into(), written.clone());
@@ -104,6 +104,7 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     let (classes, written) = reader.read(&root, &mut transports)?;
     resolved.insert("traffic".into(), written);
 
+    parameters.check_unused()?;
     for name in parameters.unused() {
         notes.push(format!("parameter `{name}` is not used by any value"));
     }

@@ -89,7 +89,9 @@ pub(crate) fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) 
     let near = valid.iter().map(|candidate| (distance(&folded, &fold(candidate)), *candidate));
     // A one-letter word is near to every other: only words that share something count.
     let near = near.filter(|(d, candidate)| *d <= limit && *d < candidate.chars().count().max(2));
-    near.min_by_key(|(d, _)| *d).map(|(_, candidate)| candidate)
+    // Of words equally near the one that begins alike: who writes `dtcp` has lost a letter, not added one.
+    let begins_alike = |candidate: &str| fold(candidate).chars().next() == folded.chars().next();
+    near.min_by_key(|(d, candidate)| (*d, !begins_alike(candidate))).map(|(_, candidate)| candidate)
 }
 
 /// The valid word that means the same.
@@ -145,6 +147,7 @@ mod tests {
         assert_eq!(nearest("bandwidth", keys), Some("rate"));
         assert_eq!(nearest("ecn_threshold", keys), Some("mark"));
         assert_eq!(nearest("latency", keys), Some("delay"));
+        assert_eq!(nearest("dtcp", ["tcp", "cubic", "dctcp"]), Some("dctcp"));
         assert_eq!(nearest("zzz", keys), None);
         assert_eq!(nearest("", keys), None);
     }

@@ -155,7 +155,7 @@ fn compare_works_without_a_transport_section() {
 #[test]
 fn compare_refuses_what_no_transport_knows() {
     let Err(error) = attempt(BASE, &transport("quick")) else { panic!("no error") };
-    assert_eq!((error.file(), error.line(), error.column()), ("--transport", 1, 1));
+    assert_eq!((error.file(), error.line(), error.column()), ("--transports", 1, 1));
     assert!(error.hint().unwrap().contains("`d2tcp`"), "{error}");
     let Err(error) = attempt(BASE, &transport("dtcp")) else { panic!("no error") };
     assert!(error.hint().unwrap().contains("did you mean"), "{error}");
@@ -170,4 +170,23 @@ fn compare_refuses_what_no_transport_knows() {
 fn a_parameter_that_nothing_uses_is_noted() {
     let text = format!("[parameters]\nspare = 1\n{}", small());
     assert_eq!(attempt(&text, &Options::default()).unwrap().notes, ["parameter `spare` is not used by any value"]);
+}
+
+#[test]
+fn a_circle_of_parameters_that_nothing_uses_is_found() {
+    let text = format!("[parameters]\na = \"2 * $b\"\nb = \"$a\"\n{}", small());
+    let Err(error) = attempt(&text, &Options::default()) else { panic!("no error") };
+    assert_eq!((error.line(), error.message()), (2, "parameter `a` is defined by itself"));
+    // Many that mention each other without a circle are read at once.
+    let below = |i: usize| (0..i).map(|j| format!("+ $p{j}")).collect::<String>();
+    let many: String = (0..30).map(|i| format!("p{i} = \"1 {}\"\n", below(i))).collect();
+    let text = format!("[parameters]\n{many}{}", small());
+    assert_eq!(attempt(&text, &Options::default()).unwrap().notes.len(), 30);
+}
+
+#[test]
+fn a_section_is_no_parameter() {
+    let options = Options { set: vec!["network=5".into()], ..Options::default() };
+    let Err(error) = attempt(BASE, &options) else { panic!("no error") };
+    assert_eq!(error.hint(), Some("`network` is a section, one of its keys is set as network.key=value"));
 }

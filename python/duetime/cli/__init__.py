@@ -42,13 +42,18 @@ commands.add_command(plot.plot)
 
 def main() -> None:
     """Run the command line and end the process."""
-    # Both may be closed, and neither need be able to show every character.
-    sys.stdout = sys.stdout or io.StringIO()
-    sys.stderr = sys.stderr or io.StringIO()
+    open_streams()
+    sys.exit(status(lambda: commands.main(prog_name="duetime", standalone_mode=False)))
+
+
+def open_streams() -> None:
+    """Put an empty stream where one was closed (``>&-``); what a stream cannot show is written as ``?``."""
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    sys.exit(status(lambda: commands.main(prog_name="duetime", standalone_mode=False)))
 
 
 def status(command: Callable[[], Any]) -> int:
@@ -71,7 +76,7 @@ def status(command: Callable[[], Any]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        return _fail(1, f"error: {error}")
+        return _fail(1, f"error: {_failed(error)}")
     except InternalError as error:
         return _fail(BUG, _report(str(error)))
     except Exception as error:
@@ -83,6 +88,12 @@ def status(command: Callable[[], Any]) -> int:
 def _fail(code: int, message: str) -> int:
     print(message.rstrip("\n"), file=sys.stderr)
     return code
+
+
+def _failed(error: OSError) -> str:
+    """Say what could not be read or written; a stream has no name."""
+    what = "the output cannot be written" if error.filename is None else error.filename
+    return f"{what}: {error.strerror or error}"
 
 
 def _kept(interrupt: BaseException) -> str:

@@ -10,13 +10,15 @@ from typing import IO, Any, TypeVar
 import click
 
 from duetime import scenario
-from duetime.compare import LAST_SEED
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.argument("file")
 SEED = click.option(
-    "--seed", type=click.IntRange(0, LAST_SEED), metavar="N", help="Draw everything random from this instead."
+    "--seed",
+    type=click.IntRange(0, scenario.LAST_SEED),
+    metavar="N",
+    help="Draw everything random from this instead.",
 )
 SET = click.option(
     "--set",

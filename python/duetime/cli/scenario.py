@@ -34,6 +34,8 @@ def check(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) 
 @click.argument("name", default="scenario")
 def init(name: str) -> None:
     """Write a commented scenario to start from, NAME.toml (scenario.toml without a name)."""
+    if not name.removesuffix(".toml"):
+        raise options.Mistake("a scenario's file needs a name")
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     template = resources.files("duetime").joinpath("template.toml").read_text(encoding="utf-8")
     try:

@@ -46,9 +46,10 @@ def comparison(compared: Comparison[Any]) -> None:
     table.add_column("")
     for transport in runs:
         table.add_column(transport, justify="right")
-    for name, _ in _parts(first):
+    for parts in zip(*(_parts(run) for run in runs.values()), strict=True):
+        name = parts[0][0]
         for number, (what, find, write) in enumerate(figures):
-            cells = [find(dict(_parts(run))[name]) for run in runs.values()]
+            cells = [find(part) for _, part in parts]
             if any(cell is not None for cell in cells):
                 label = Text(name if number == 0 else "")
                 table.add_row(label, what, *(_written(cell, write) for cell in cells))
@@ -167,4 +168,6 @@ def _plain(value: float) -> str:
 
 
 def _time(us: float) -> str:
+    if abs(us) >= 1e6:
+        return f"{us / 1e6:.3f} s"
     return f"{us / 1000:.2f} ms" if abs(us) >= 1000 else f"{us:.1f} us"

@@ -51,6 +51,9 @@ def save(figure: Figure, path: Path) -> Path:
     try:
         figure.savefig(aside, format=kind, metadata=metadata)
         aside.replace(path)
+    except OSError as error:
+        # The library that writes pictures does not say which one failed.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         aside.unlink(missing_ok=True)
     return path

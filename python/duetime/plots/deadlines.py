@@ -6,17 +6,19 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from duetime.plots import grid, misses, style
 from duetime.plots.data import Results
 from duetime.plots.measures import Floats, cdf
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Figure | None:
     """One panel per class with deadlines, one line per transport, a vertical line at the deadline."""
-    figure, panels = grid.by_class(
-        results, "Completion time over allowed time", misses.with_deadlines(results)
-    )
+    classes = misses.with_deadlines(results)
+    if not classes:
+        return None
+    figure, panels = grid.by_class(results, "Completion time over allowed time", classes)
     drawn = [ratios for axes, name in panels for ratios in curves(axes, results, name)]
     for axes, _ in panels:
         if axes.axison:
@@ -62,7 +64,9 @@ def scale(axes: Axes, drawn: Sequence[Floats]) -> None:
     largest = max(float(np.quantile(ratios, 0.999)) for ratios in drawn)
     if largest > 4:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        ticks = style.log_ticks(*axes.get_xlim())
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.xaxis.set_minor_locator(NullLocator())
     else:
         # From a round number below the smallest.
         axes.set_xlim(np.floor(5 * min(smallest, 1)) / 5, max(1.2, largest * 1.05))

@@ -1,5 +1,7 @@
 """How long messages took: the distribution of flow completion times."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,11 +27,12 @@ def draw(results: Results) -> Figure:
 def curves(axes: Axes, results: Results, name: str | None) -> None:
     """The distribution for one class, or for all messages together."""
     looks = style.looks(results.names)
-    drawn, unfinished = 0, 0
+    drawn, unfinished, shares = 0, 0, []
     for arm in results.arms:
         messages = arm.counted if name is None else grid.of_class(arm, name)
         finished = messages["fct_us"].drop_nulls().to_numpy().astype(np.float64)
         unfinished += len(messages) - len(finished)
+        shares.append(100 * (1 - len(finished) / max(1, len(messages))))
         if len(finished):
             x, y = cdf(finished, len(messages))
             axes.plot(x, y, drawstyle="steps-post", **looks[arm.name].line())
@@ -39,5 +42,13 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
         return
     style.percent(axes, "share of messages", 0, 101)
     if unfinished:
-        text = f"{style.plural(unfinished, 'message')} unfinished at the end"
+        text = f"{unfinished_share(unfinished, shares)} unfinished at the end"
         axes.text(0.98, 0.03, text, transform=axes.transAxes, ha="right", fontsize=8.5, color="#555555")
+
+
+def unfinished_share(count: int, shares: Sequence[float]) -> str:
+    """How many messages did not finish: their number in one run, the share under several transports."""
+    if len(shares) == 1:
+        return style.plural(count, "message")
+    low, high = style.number(min(shares)), style.number(max(shares))
+    return f"{high} %" if low == high else f"{low} to {high} %"

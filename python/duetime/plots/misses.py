@@ -8,10 +8,12 @@ from duetime.plots.data import Results
 from duetime.plots.measures import Estimate, missed_percent
 
 
-def draw(results: Results) -> Figure:
-    """Grouped bars."""
+def draw(results: Results) -> Figure | None:
+    """Grouped bars; nothing for a folder without deadlines."""
     classes = with_deadlines(results)
-    bars = max(1, len(classes)) * len(results.arms)
+    if not classes:
+        return None
+    bars = len(classes) * len(results.arms)
     what = "Deadlines missed" + (" (mean and 95 % interval over the seeds)" if results.seeds > 1 else "")
     width = min(16.0, max(7.0, 2.6 + 0.45 * bars))
     figure = style.figure(results.title or what, f"{what}; {results.conditions}", width, 4.6)
@@ -29,9 +31,6 @@ def with_deadlines(results: Results) -> list[str]:
 def bars_by_class(axes: Axes, results: Results) -> None:
     """One group per class, one bar per transport; a single class needs no groups."""
     classes = with_deadlines(results)
-    if not classes:
-        style.sentence(axes, "No message had a deadline that was met or missed.")
-        return
     looks = style.looks(results.names)
     bars = len(classes) * len(results.arms)
     font = 9 if bars <= 9 else 8 if bars <= 16 else 7 if bars <= 32 else None

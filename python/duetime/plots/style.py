@@ -9,7 +9,7 @@ from typing import Any, Literal
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 INK = "#222222"
 FAINT = "#8C8C8C"
@@ -92,6 +92,9 @@ CYCLE = [
 def looks(names: Sequence[str]) -> dict[str, Look]:
     """A look for each transport of a picture, no two alike."""
     known = {name: TRANSPORTS[name] for name in names if name in TRANSPORTS}
+    if len(names) == 1:
+        # One line needs no dashes to be told from others.
+        return {name: Look(known[name].colour if known else BLUE) for name in names}
     free: Iterator[Look] = (look for look in CYCLE if look not in known.values())
     return {name: known[name] if name in known else next(free) for name in names}
 
@@ -127,7 +130,7 @@ def percent(axes: Axes, label: str, low: float = 0, high: float = 100) -> None:
     """A vertical axis in percent."""
     axes.set_ylabel(label)
     axes.set_ylim(low, high)
-    axes.yaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
 
 
 def log_time(axes: Axes, label: str) -> None:

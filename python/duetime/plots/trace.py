@@ -26,6 +26,8 @@ MOST_NAMED = 8
 MOST_FADED = 60
 MOST_LINKS = 3
 MOST_POINTS = 1200
+# Columns have a vertical axis in common unless the largest is so many times the smallest.
+MOST_APART = 4
 
 Line = tuple[str, int, int]  # class, from, to
 
@@ -42,7 +44,7 @@ def draw(results: Results) -> Figure | None:
     width = min(16.0, 1.6 + (7.2 if columns == 1 else 4.2 * columns))
     what = "Samples over time" + (" of the first seed" if results.seeds > 1 else "")
     figure = style.figure(results.title or what, f"{what}; {results.conditions}", width, 1.4 + 1.75 * rows)
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey="row")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=False)
     if not signals:
         style.sentence(panels[0][0], "The trace holds no samples.")
         return figure
@@ -66,7 +68,7 @@ def draw(results: Results) -> Figure | None:
         panels[-1][column].set_xlabel("time [s]")
     panels[0][0].set_xlim(*busy(frames, [at for key in named for at in deadlines(traced[0][1], key)]))
     for row, signal in enumerate(signals):
-        finish_row(panels[row][0], signal, frames, crowded=len(named) > MOST_NAMED)
+        finish_row(list(panels[row]), signal, frames, crowded=len(named) > MOST_NAMED)
     labels = handles(named, traced[0][1])
     widest = max((len(str(label.get_label())) for label in labels), default=1)
     # Roughly 0.08 inches for a letter and 0.7 for a line.
@@ -77,22 +79,37 @@ def draw(results: Results) -> Figure | None:
     return figure
 
 
-def finish_row(axes: Axes, signal: str, frames: Sequence[pl.DataFrame], *, crowded: bool) -> None:
-    """The vertical axis of a row of panels."""
-    axes.set_ylim(bottom=0)
-    if signal == "queue":
-        # Room for the legend.
-        axes.set_ylim(top=max(axes.get_ylim()[1] * 1.4, 4))
-    elif crowded:
-        # A few extreme samples of single connections must not flatten all others.
-        values = pl.concat([frame.filter(pl.col("what") == signal)["value"] for frame in frames])
-        axes.set_ylim(top=min(axes.get_ylim()[1], 1.1 * float(np.quantile(values.to_numpy(), 0.995)) or 1.0))
+def finish_row(row: Sequence[Axes], signal: str, frames: Sequence[pl.DataFrame], *, crowded: bool) -> None:
+    """The vertical axes of a row of panels: one for all, unless it would flatten some of them."""
+    tops = [top(axes, frame, signal, crowded=crowded) for axes, frame in zip(row, frames, strict=True)]
+    drawn = [each for each in tops if each is not None]
+    shared = max(drawn, default=1.0)
+    apart = shared > MOST_APART * min(drawn, default=1.0)
+    for axes, own in zip(row, tops, strict=True):
+        axes.set_ylim(0, own if apart and own is not None else shared)
+        axes.tick_params(labelleft=axes is row[0] or (apart and own is not None))
     if signal == "throughput":
         unit = "Mbit/s"
-        if axes.get_ylim()[1] > 2000:
+        if shared > 2000:
             unit = "Gbit/s"
-            axes.yaxis.set_major_formatter(lambda mbps, _: f"{mbps / 1000:g}")
-        axes.set_ylabel(f"{'mean ' if crowded else ''}throughput\n[{unit}]")
+            for axes in row:
+                axes.yaxis.set_major_formatter(lambda mbps, _: f"{mbps / 1000:g}")
+        row[0].set_ylabel(f"{'mean ' if crowded else ''}throughput\n[{unit}]")
+
+
+def top(axes: Axes, frame: pl.DataFrame, signal: str, *, crowded: bool) -> float | None:
+    """The upper end that suits the samples of one panel; none where there are no samples."""
+    values = frame.filter(pl.col("what") == signal)["value"]
+    if not len(values):
+        return None
+    end = axes.get_ylim()[1]
+    if signal == "queue":
+        # Room for the legend.
+        return max(end * 1.4, 4)
+    if crowded:
+        # A few extreme samples of single connections must not flatten all others.
+        return min(end, 1.1 * float(np.quantile(values.to_numpy(), 0.995)) or 1.0)
+    return end
 
 
 def busy(frames: Sequence[pl.DataFrame], deadlines: Sequence[float]) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Time, Values};
 
-use super::dctcp::Marking;
+use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::connection;
 use crate::list::{Config, Descriptor};
@@ -13,7 +13,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "d2tcp",
     help: "D2TCP: cuts the window by alpha^d/2, d how imminent the deadline is",
     source: "Vamanan, Hasan, Vijaykumar, SIGCOMM 2012",
-    groups: &[connection::KEYS, super::dctcp::KEYS, KEYS],
+    groups: &[connection::KEYS, dctcp::KEYS, &[dctcp::grow_on_echo("never", dctcp::RFC_3168)], KEYS],
     build,
 };
 

@@ -7,12 +7,27 @@ use crate::Observation;
 use crate::connection;
 use crate::list::{Config, Descriptor};
 
+/// Why DCTCP and D2TCP never grow on an echo.
+pub(super) const RFC_3168: &str = "RFC 3168 6.1.2 and Linux (never); the authors' ns-2 code (bursts)";
+
+/// Whether the window grows on ACKs that carry an echo: the family's members have different sources.
+pub(super) const fn grow_on_echo(default: &'static str, source: &'static str) -> Key {
+    Key {
+        name: "grow_on_echo",
+        kind: Kind::Choice(&["never", "bursts"]),
+        default: Default::Is(default),
+        range: Range::ANY,
+        help: "whether the window grows on ACKs that carry an echo: never, or on all of a burst but its first",
+        source,
+    }
+}
+
 /// DCTCP.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "dctcp",
     help: "DCTCP: cuts the window by alpha/2, alpha the moving share of marked bytes",
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
-    groups: &[connection::KEYS, KEYS],
+    groups: &[connection::KEYS, KEYS, &[grow_on_echo("never", RFC_3168)]],
     build,
 };
 
@@ -81,6 +96,9 @@ pub struct Marking {
     pub alpha: f64,
     g: f64,
     cut_at_window_end: bool,
+    grow_in_bursts: bool,
+    /// The last ACK carried an echo.
+    in_burst: bool,
     /// Bytes acknowledged in this observation window.
     acked: u64,
     /// Of these, bytes whose ACK carried an echo.
@@ -92,12 +110,14 @@ pub struct Marking {
 }
 
 impl Marking {
-    /// From the checked values of [`KEYS`].
+    /// From the checked values of [`KEYS`] and [`grow_on_echo`].
     pub fn from_values(values: &Values) -> Marking {
         Marking {
             alpha: values.number("initial_alpha"),
             g: values.number("g"),
             cut_at_window_end: values.choice("cut_at") == "window-end",
+            grow_in_bursts: values.choice("grow_on_echo") == "bursts",
+            in_burst: false,
             acked: 0,
             marked: 0,
             window_end: 0,
@@ -106,8 +126,7 @@ impl Marking {
     }
 
     /// Counts marks; cuts by `penalty(window, alpha)` at most once per window and only when that
-    /// window carried a mark, and otherwise grows as TCP does, but never on an echo (RFC 3168 6.1.2).
-    /// Gives true when it has cut.
+    /// window carried a mark, and otherwise grows as TCP does. Gives true when it has cut.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked, penalty: impl FnOnce(&Cwnd, f64) -> f64) -> bool {
         self.acked += ack.bytes;
@@ -118,15 +137,19 @@ impl Marking {
         if ack.una > self.window_end {
             due |= self.close_window(ack.next);
         }
-        if due && ack.may_grow {
+        let in_burst = std::mem::replace(&mut self.in_burst, ack.marked);
+        if !ack.may_grow {
+            return false;
+        }
+        if due {
             self.cut_end = ack.next;
             window.cut(1.0 - penalty(window, self.alpha));
-            return true;
         }
-        if ack.may_grow && !ack.marked {
+        let grows = if ack.marked { self.grow_in_bursts && in_burst } else { !due };
+        if grows {
             window.grow(ack.segments);
         }
-        false
+        due
     }
 
     /// RFC 8257 3.3, steps 4 to 8. Gives true when the cut comes now.
@@ -147,7 +170,17 @@ pub(crate) mod tests {
     use crate::laws::tests::{acked, cwnd};
 
     pub(crate) fn marking(alpha: f64) -> Marking {
-        Marking { alpha, g: 0.0625, cut_at_window_end: false, acked: 0, marked: 0, window_end: 0, cut_end: 0 }
+        Marking {
+            alpha,
+            g: 0.0625,
+            cut_at_window_end: false,
+            grow_in_bursts: false,
+            in_burst: false,
+            acked: 0,
+            marked: 0,
+            window_end: 0,
+            cut_end: 0,
+        }
     }
 
     #[test]
@@ -197,6 +230,23 @@ pub(crate) mod tests {
             law.on_ack(&mut window, &acked(una, false));
         });
         assert!(law.marking.alpha > 0.0 && window.cwnd > after_cut + 5.0);
+    }
+
+    #[test]
+    fn in_a_burst_of_echoes_all_but_the_first_let_the_window_grow_if_asked() {
+        let grown = |grow_in_bursts| {
+            let marking = Marking { window_end: u64::MAX, cut_end: u64::MAX, grow_in_bursts, ..marking(0.5) };
+            let (mut law, mut window) = (Dctcp { marking }, cwnd(10.0));
+            (1..=5)
+                .map(|una| {
+                    let before = window.cwnd;
+                    law.on_ack(&mut window, &acked(una, una != 4));
+                    window.cwnd > before
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(grown(false), [false, false, false, true, false]);
+        assert_eq!(grown(true), [false, true, true, true, false]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::dctcp::Marking;
+use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::Observation;
 use crate::connection;
@@ -13,9 +13,12 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "xdctcp",
     help: "xDCTCP: cuts the window by ns alpha in short flows and by nl alpha in long ones",
     source: "xDCTCP: Extended DCTCP, checkpoint 2 report",
-    groups: &[connection::KEYS, super::dctcp::KEYS, KEYS],
+    groups: &[connection::KEYS, dctcp::KEYS, &[dctcp::grow_on_echo("bursts", STUDY)], KEYS],
     build,
 };
+
+/// Why xDCTCP grows on echoes: it is defined by the code of its study.
+const STUDY: &str = "the ns-2 code that the study ran (bursts); RFC 3168 6.1.2 and Linux: never";
 
 /// Parameters of its own, beside DCTCP's.
 pub const KEYS: &[Key] = &[
