@@ -258,16 +258,20 @@ impl World {
         let Some((end, unsent)) = sending.doings.abandoned.take() else { return };
         let closes = sending.closes();
         let receiving = self.connections.receiving(number);
-        // It may have arrived in the meantime, and then the first that is expected is another.
-        if let Some(first) = receiving.expected.front_mut().filter(|first| first.end == end) {
-            first.abandoned = true;
-            self.ledger.abandon(first.row);
+        // It may have arrived in the meantime. Those before it, given up too, end where they ended.
+        for expected in receiving.expected.iter_mut().filter(|expected| expected.end >= end) {
+            if expected.end == end && !expected.abandoned {
+                expected.abandoned = true;
+                self.ledger.abandon(expected.row);
+            }
+            expected.end -= unsent;
         }
-        receiving.expected.iter_mut().for_each(|expected| expected.end -= unsent);
-        receiving.boundary = receiving.expected.front().map_or(u64::MAX, |expected| expected.end);
         if closes {
             self.book(number);
             self.close(number);
+        } else {
+            // What was sent of it may have arrived already.
+            self.arrived(number);
         }
     }
 
