@@ -200,7 +200,7 @@ impl Net {
     pub fn utilisation(&self, link: usize, warm_up: Time) -> f64 {
         let watched_for = self.now.saturating_sub(warm_up);
         let sent_for = self.ports[link].sent_for(self.now).saturating_sub(self.sent_before[link]);
-        if watched_for == Time::ZERO { 0.0 } else { sent_for.as_secs_f64() / watched_for.as_secs_f64() }
+        if watched_for == Time::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
     }
 
     /// How long `bytes` of payload in segments of `mss` with `header` take along a path of an empty
@@ -219,8 +219,10 @@ impl Net {
             slowest = slowest.max(of_full);
             // The first full packet leaves this hop; the one before the last follows at the pace of the slowest.
             first += of_full;
-            let before_last = if packets > 1 { first + slowest * (packets - 2) } else { Time::ZERO };
-            last_at = last_at.max(before_last) + transmission.of(last) + spec.delay;
+            // Petabytes at a low rate take longer than `Time` holds.
+            let others = Time(slowest.0.saturating_mul(packets.saturating_sub(2)));
+            let before_last = if packets > 1 { first.saturating_add(others) } else { Time::ZERO };
+            last_at = last_at.max(before_last).saturating_add(transmission.of(last) + spec.delay);
             first += spec.delay;
             if spec.to == to {
                 return last_at;

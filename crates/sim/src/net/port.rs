@@ -133,7 +133,7 @@ impl Port {
     /// line, to be scheduled.
     #[inline(always)]
     pub fn launch(&mut self, now: Time, pause: Time, packet: Packet) -> Option<Time> {
-        let at = self.depart(self.busy_until.max(now) + pause, u64::from(packet.size));
+        let at = self.depart(self.busy_until.max(now).saturating_add(pause), u64::from(packet.size));
         let first = self.ring.is_empty();
         if first {
             self.ring.rewind();
@@ -203,8 +203,9 @@ impl Port {
     fn depart(&mut self, start: Time, size: u64) -> Time {
         self.packets += 1;
         self.bytes += size;
-        self.busy_until = start + self.transmission.of(size);
-        self.busy_until + self.delay
+        // A NIC's queue may take longer than `Time` holds: then it does not end.
+        self.busy_until = start.saturating_add(self.transmission.of(size));
+        self.busy_until.saturating_add(self.delay)
     }
 
     /// One more waits: `packets` and `bytes` with it, and its transmission begins at `start`.
