@@ -385,7 +385,7 @@ fn links(net: &Net, warm_up: Time) -> Vec<Link> {
 /// The distribution over time from the time spent with 1, 2, ... waiting packets.
 fn queue(levels: &[u64], watched_for: Time, max: u64) -> Queue {
     let total = watched_for.0 as f64;
-    if total == 0.0 {
+    if total == 0.0 || levels.is_empty() {
         return Queue::default();
     }
     let empty = total - levels.iter().map(|&time| time as f64).sum::<f64>();

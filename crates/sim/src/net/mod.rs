@@ -61,8 +61,10 @@ impl Net {
         let port = |spec: &LinkSpec| {
             let to_host = spec.to < hosts;
             let port = Port::new(spec.rate, spec.delay, to_host);
-            let node = spec.from.checked_sub(hosts).map(|node| node as usize);
-            let Some(node) = node.filter(|&node| !graph.switches[node].unlimited) else { return port };
+            let Some(node) = spec.from.checked_sub(hosts).map(|node| node as usize) else { return port };
+            if graph.switches[node].unlimited {
+                return port.limited(Level::INFINITE, Level::INFINITE, false);
+            }
             let buffer = match switch.sharing {
                 Sharing::Dynamic(_) => Level::INFINITE,
                 Sharing::PerPort => level(Some(switch.buffer), 1),

@@ -1,0 +1,376 @@
+//! What must hold in every run, whatever the scenario.
+
+use sim::{Outcome, World};
+use units::Time;
+
+fn world(text: &str, folder: Option<&std::path::Path>) -> World {
+    let source = scenario::Source { name: "test", text, folder };
+    let read = scenario::read(&source, &scenario::Options::default());
+    World::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario)
+}
+
+fn run(text: &str) -> Outcome {
+    let mut world = world(text, None);
+    while world.advance(1 << 20) {}
+    world.finish()
+}
+
+/// Nothing comes from nowhere, nothing is lost unseen, nobody is faster than the wire.
+fn check(outcome: &Outcome, text: &str) {
+    let counters = &outcome.counters;
+    let accounted = counters.packets_received + counters.drops + counters.packets_in_flight;
+    assert_eq!(counters.packets_sent, accounted, "{text}");
+    assert!(counters.packets_delivered <= counters.packets_received);
+    let of_links = |what: fn(&sim::outcome::Link) -> u64| outcome.links.iter().map(what).sum::<u64>();
+    assert_eq!((of_links(|link| link.drops), of_links(|link| link.marks)), (counters.drops, counters.marks), "{text}");
+    for message in &outcome.messages {
+        if let (Some(end), Some(ideal)) = (message.end, message.ideal) {
+            assert!(end - message.start >= ideal, "{message:?} is faster than the wire\n{text}");
+            assert!(end <= outcome.simulated && !message.aborted, "{message:?}\n{text}");
+        }
+    }
+    if outcome.warm_up == Time::ZERO {
+        for (class, sums) in outcome.classes.iter().enumerate() {
+            let messages = || outcome.messages.iter().filter(|message| message.class as usize == class);
+            let whole: u64 = messages().filter(|m| m.end.is_some()).filter_map(|m| m.bytes).sum();
+            let most = messages().map(|m| m.bytes.unwrap_or(1 << 50)).fold(0, u64::saturating_add);
+            assert!((whole..=most).contains(&sums.delivered_bytes), "{}: {}\n{text}", sums.name, sums.delivered_bytes);
+        }
+    }
+    for link in &outcome.links {
+        let queue = &link.queue;
+        assert!(queue.p5 <= queue.p50 && queue.p50 <= queue.p99 && queue.p99 <= queue.max, "{link:?}\n{text}");
+        assert!((0.0..=1.000_001).contains(&link.utilisation) && queue.mean <= queue.max as f64 + 1e-9, "{link:?}");
+    }
+}
+
+#[test]
+fn the_examples_keep_every_packet_and_repeat_themselves() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut examples = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        examples += 1;
+        let text = std::fs::read_to_string(&path).unwrap();
+        let outcome = || {
+            let mut world = world(&text, Some(&folder));
+            world.advance(300_000);
+            world.finish()
+        };
+        let first = outcome();
+        assert!(first.counters.packets_delivered > 0);
+        check(&first, &text);
+        assert!(first == outcome(), "{} differs from itself", path.display());
+    }
+    assert!(examples >= 9);
+}
+
+/// Draws for scenarios.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+}
+
+/// A small valid scenario.
+fn any_scenario(seed: u64) -> String {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let topology = dice.one(&[
+        "topology = 'star'\nhosts = 8",
+        "topology = 'star'\nhosts = 8\nbottleneck = '300 Mbps'",
+        "topology = 'racks'\nracks = 2\nhosts_per_rack = 4\nuplink = '2 Gbps'",
+        "topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 3\nuplink = '700 Mbps'",
+        "topology = 'fat-tree'\nk = 4",
+    ]);
+    let network = [
+        dice.one(&["rate = '1 Gbps'", "rate = '10 Gbps'", "rate = '11 Gbps'"]),
+        dice.one(&["delay = '20 us'", "delay = '1 ns'", "delay = '500 us'"]),
+        dice.one(&["buffer = '4 MB'", "buffer = '50 KB'", "buffer = '1 packets'", "buffer = '30 packets'"]),
+        dice.one(&["sharing = 'dynamic'", "sharing = 'dynamic'\ndynamic_alpha = 8", "sharing = 'static'"]),
+        dice.one(&["", "mark = '5 packets'", "mark = '30 KB'", "mark = '0 packets'"]),
+        dice.one(&["", "non_ect = 'drop'"]),
+        dice.one(&["", "frame_overhead = '38 B'", "host_jitter = '1 us'"]),
+    ];
+    let transport = |dice: &mut Dice| {
+        let name = dice.one(&["tcp", "cubic", "dctcp", "d2tcp", "xdctcp"]);
+        let own = match name {
+            "tcp" | "cubic" => dice.one(&["", "ecn = true"]),
+            "d2tcp" => dice.one(&["", "expired = 'abort'", "expired = 'cap'\nt_c = 'precise'", "margin = '1 s'"]),
+            _ => dice.one(&["", "cut_at = 'window-end'"]),
+        };
+        let shared = [
+            dice.one(&["", "mss = '1 B'", "mss = '9000 B'", "mss = '536 B'\nheader = '0 B'"]),
+            dice.one(&["", "initial_window = 1", "initial_window = 1000\ncwnd_floor = 1"]),
+            dice.one(&["", "recovery = 'newreno'", "recovery = 'newreno'\nlimited_transmit = false"]),
+            dice.one(&["", "ack_every = 2", "ack_every = 64"]),
+            dice.one(&["", "handshake = true", "idle_restart = true", "cwnd_validation = true"]),
+            dice.one(&["", "window_limit = '7 packets'", "window_limit = '700 B'"]),
+            dice.one(&["", "rto_min = '1 us'\nrto_initial = '1 s'", "backoff_reset = 'ack'", "dup_ack_threshold = 1"]),
+        ];
+        format!("name = '{name}'\n{own}\n{}", shared.join("\n"))
+    };
+    let traffic = |dice: &mut Dice| {
+        let pattern = dice.one(&[
+            "pattern = 'fan-in'\nleaves = 5\nparents = 2\nevery = 'exponential(1 ms)'\nsize = 'uniform(1 B, 20 KB)'",
+            "pattern = 'poisson'\nload = '30%'\nsize = 'pareto(1 KB, 1.2)'",
+            "pattern = 'periodic'\nfrom = '0..3'\nto = 7\nevery = '300 us'\nsize = 'exponential(15 KB)'",
+            "pattern = 'flows'\nflows = [ { from = '0..7', to = 7, size = '1 B' }, { from = 1, to = 7, size = '100 KB' } ]",
+        ]);
+        let deadline = match pattern.contains("flows") {
+            true => "",
+            false => dice.one(&[
+                "",
+                "deadline = { base = '2 ms', vary = 'exponential' }",
+                "deadline = { base = '0.001 ns' }",
+            ]),
+        };
+        format!("{pattern}\n{deadline}\n{}", dice.one(&["", "connections = 'persistent'"]))
+    };
+    let run = dice.one(&[
+        "",
+        "warm_up = '4 ms'",
+        "warm_up = '7.999 ms'\ntrace = { every = '1 ms', what = ['throughput', 'cwnd', 'd', 'queue'] }",
+    ]);
+    format!(
+        "[run]\nduration = '8 ms'\nseed = {seed}\n{run}\n[network]\n{topology}\n{}\n[transport]\n{}\n\
+         [[traffic]]\nname = 'a'\n{}\n[[traffic]]\nname = 'b'\n{}\n\
+         [[traffic]]\nname = 'long'\npattern = 'long'\nfrom = [0, 2]\nto = [7, 5]\n",
+        network.join("\n"),
+        transport(&mut dice),
+        traffic(&mut dice),
+        traffic(&mut dice)
+    )
+}
+
+#[test]
+fn any_scenario_keeps_every_packet_and_repeats_itself() {
+    // In the last one two messages in turn are given up while nothing of them is on its way.
+    for seed in (0..150).chain([419]) {
+        let text = any_scenario(seed);
+        let outcome = run(&text);
+        check(&outcome, &text);
+        if seed % 3 == 0 {
+            assert!(outcome == run(&text), "differs from itself:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn without_a_threshold_nothing_is_marked_and_d2tcp_without_deadlines_is_dctcp() {
+    for seed in 0..60 {
+        let text = any_scenario(seed);
+        let unmarked: String = text.lines().filter(|line| !line.starts_with("mark")).collect::<Vec<_>>().join("\n");
+        if seed < 15 {
+            let outcome = run(&unmarked);
+            assert!(outcome.counters.marks == 0 && outcome.messages.iter().all(|message| message.marks == 0));
+        }
+        if text.contains("name = 'dctcp'") {
+            let no_deadlines: Vec<&str> = text.lines().filter(|line| !line.starts_with("deadline")).collect();
+            let text = no_deadlines.join("\n");
+            let mut d2tcp = run(&text.replace("name = 'dctcp'", "name = 'd2tcp'"));
+            let dctcp = run(&text);
+            // Its observations have more columns; everything else is the same.
+            d2tcp.trace.clone_from(&dctcp.trace);
+            d2tcp.transport.clone_from(&dctcp.transport);
+            d2tcp.classes.iter_mut().zip(&dctcp.classes).for_each(|(one, other)| one.transport = other.transport);
+            assert!(d2tcp == dctcp, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_message_alone_takes_its_ideal_time() {
+    let topologies = [
+        ("topology = 'star'\nhosts = 8\nbottleneck = '1 Gbps'", 7),
+        ("topology = 'racks'\nracks = 2\nhosts_per_rack = 4\nuplink = '700 Mbps'", 7),
+        ("topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 3\nuplink = '40 Gbps'", 5),
+        ("topology = 'fat-tree'\nk = 4\nuplink = '3 Gbps'", 15),
+    ];
+    for (topology, to) in topologies {
+        for bytes in [1, 1459, 1460, 1461, 2920, 14_601, 1_000_003] {
+            let outcome = run(&format!(
+                "[run]\nduration = '1 s'\n[network]\n{topology}\nrate = '10 Gbps'\ndelay = '3 us'\nframe_overhead = '38 B'\n\
+                 [transport]\nname = 'tcp'\ninitial_window = 1000\n\
+                 [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [ {{ from = 0, to = {to}, size = '{bytes} B' }} ]\n"
+            ));
+            let message = &outcome.messages[0];
+            assert_eq!(message.end, message.ideal, "{bytes} B over {topology}");
+        }
+    }
+}
+
+#[test]
+fn a_shared_buffer_never_holds_more_than_it_has() {
+    for (buffer, alpha) in [("40 packets", 0.5), ("40 packets", 8.0), ("40 packets", 1000.0)] {
+        let text = format!(
+            "[run]\nduration = '20 ms'\ntrace = {{ every = '7 us', what = ['queue'] }}\n[network]\ntopology = 'star'\n\
+             hosts = 12\nrate = '1 Gbps'\ndelay = '5 us'\nbuffer = '{buffer}'\ndynamic_alpha = {alpha}\n\
+             [transport]\nname = 'tcp'\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = '0..9'\n\
+             to = [9, 9, 9, 10, 10, 10, 11, 11, 11]\n"
+        );
+        let outcome = run(&text);
+        let mut most = 0.0;
+        for samples in outcome.trace.chunk_by(|one, other| one.at == other.at) {
+            let held: f64 = samples.iter().map(|sample| sample.value).sum();
+            assert!(held <= 40.0, "{held} packets at {}", samples[0].at);
+            most = held.max(most);
+        }
+        assert!(outcome.counters.drops > 0 && most > 15.0, "{most} of {buffer}");
+        if alpha < 1.0 {
+            // One queue alone holds no more than alpha / (1 + alpha) of it.
+            assert!(outcome.links.iter().all(|link| link.queue.max <= 14), "alpha {alpha}");
+        }
+    }
+}
+
+#[test]
+fn forty_windows_on_the_floor_fill_the_queue_that_the_link_does_not() {
+    // W1: 40 x 2 segments, less what is on the way: RTT 80 us + two transmissions and the ACK's.
+    let outcome = run(
+        "[run]\nduration = '1 s'\nwarm_up = '200 ms'\n[network]\ntopology = 'star'\nhosts = 41\nrate = '1 Gbps'\n\
+         delay = '20 us'\nbuffer = '1000 packets'\nsharing = 'per-port'\nmark = '20 packets'\n[transport]\nname = 'dctcp'\n\
+         [[traffic]]\nname = 'long'\npattern = 'long'\nfrom = '0..40'\nto = 40\nstart = 'index * 10 us'\n",
+    );
+    assert_eq!(outcome.counters.drops, 0);
+    let goodput = outcome.classes[0].delivered_bytes as f64 * 8.0 / 0.8 / 1e9;
+    assert!((goodput / (1460.0 / 1500.0) - 1.0).abs() < 0.02, "{goodput} Gbps");
+    let port = outcome.links.iter().find(|link| link.to == "host 40").unwrap();
+    let bdp = (80.0 + 24.0 + 0.64) / 12.0;
+    assert!((port.queue.mean - (80.0 - bdp)).abs() < 3.0, "{} packets", port.queue.mean);
+}
+
+#[test]
+fn eight_flows_swing_around_the_threshold() {
+    // W2 and the DCTCP paper's section 3.3.
+    let outcome = run(
+        "[run]\nduration = '300 ms'\nwarm_up = '100 ms'\n[network]\ntopology = 'star'\nhosts = 9\nrate = '10 Gbps'\n\
+         delay = '25 us'\nbuffer = '250 packets'\nsharing = 'per-port'\nmark = '65 packets'\n[transport]\nname = 'dctcp'\n\
+         [[traffic]]\nname = 'long'\npattern = 'long'\nfrom = '0..8'\nto = 8\nstart = 'index * 10 us'\n",
+    );
+    let queue = outcome.links.iter().find(|link| link.to == "host 8").unwrap().queue;
+    assert_eq!(outcome.counters.drops, 0);
+    assert!(queue.p99 <= 65 + 8 + 1 && queue.p5 >= 45 && (55.0..=65.0).contains(&queue.mean), "{queue:?}");
+}
+
+#[test]
+fn extremes_are_simulated_too() {
+    let base = |run: &str, network: &str, transport: &str, traffic: &str| {
+        let text =
+            format!("[run]\n{run}\n[network]\ntopology = 'star'\n{network}\n[transport]\n{transport}\n{traffic}\n");
+        let outcome = run_bounded(&text);
+        check(&outcome, &text);
+        outcome
+    };
+    let flow = |size: &str, more: &str| {
+        format!("[[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [ {{ from = 0, to = 1, size = '{size}'{more} }} ]")
+    };
+    let slow = "hosts = 2\nrate = '10 Kbps'\ndelay = '1 s'";
+    // A window that takes years to send.
+    base("duration = '1 s'", slow, "name = 'tcp'\ninitial_window = 1e6\nmss = '60000 B'", &flow("1000000 GB", ""));
+    base(
+        "duration = '2592000 s'",
+        slow,
+        "name = 'tcp'",
+        "[[traffic]]\nname = 'a'\npattern = 'poisson'\nload = '1%'\nsize = '1 B'\nstart = '2583360 s'",
+    );
+    let outcome = base(
+        "duration = '60 s'\nwarm_up = '59.999 s'",
+        slow,
+        "name = 'd2tcp'\nmargin = '10 s'",
+        &flow("100 B", ", deadline = '0.001 ns'"),
+    );
+    assert!(outcome.messages[0].end.is_some());
+    let outcome = base(
+        "duration = '10 s'",
+        "hosts = 65536\nrate = '100 Gbps'\ndelay = '1 us'",
+        "name = 'cubic'\nmss = '1 B'",
+        &flow("1 B", ""),
+    );
+    assert!(outcome.messages[0].end.is_some());
+    base(
+        "duration = '2592000 s'",
+        "hosts = 2\nrate = '400 Gbps'\ndelay = '1 us'",
+        "name = 'tcp'\nrto_min = '2592000 s'\nrto_initial = '2592000 s'\nrto_max = '2592000 s'\nack_delay = '2592000 s'\nack_every = 64",
+        &flow("10 KB", ""),
+    );
+}
+
+#[test]
+fn the_queues_of_switches_without_limits_are_reported_too() {
+    let outcome = run("[run]\nduration = '10 ms'\n[network]\ntopology = 'racks'\nracks = 3\nhosts_per_rack = 4\n\
+         rate = '1 Gbps'\nuplink = '1 Gbps'\ndelay = '20 us'\n[transport]\nname = 'tcp'\nwindow_limit = '30 packets'\n\
+         [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = [0, 4]\nto = [8, 9]\n");
+    let link = outcome.links.iter().find(|link| link.from == "fabric" && link.to == "tor 2").unwrap();
+    assert!(link.queue.p50 > 10, "{:?}", link.queue);
+}
+
+/// As [`run`], for runs whose traffic outlasts a test.
+fn run_bounded(text: &str) -> Outcome {
+    let mut world = world(text, None);
+    world.advance(50_000);
+    world.finish()
+}
+
+#[test]
+fn every_message_arrives_in_the_end() {
+    for seed in 0..60 {
+        let mut dice = Dice(seed);
+        let name = dice.one(&["tcp", "cubic", "dctcp", "d2tcp", "xdctcp"]);
+        let keys = [
+            dice.one(&["", "recovery = 'newreno'", "recovery = 'newreno'\nlimited_transmit = false"]),
+            dice.one(&["", "ack_every = 2", "ack_every = 64"]),
+            dice.one(&["", "handshake = true", "window_limit = '700 B'", "window_limit = '5 packets'"]),
+            dice.one(&["initial_window = 1", "", "initial_window = 100\ncwnd_floor = 1"]),
+            dice.one(&["", "dup_ack_threshold = 1", "rto_min = '1 us'", "mss = '100 B'"]),
+        ];
+        let (buffer, mark) = (dice.one(&["2 packets", "10 packets"]), dice.one(&["1 packets", "100 packets"]));
+        let connections = dice.one(&["fresh", "persistent"]);
+        let text = format!(
+            "[run]\nduration = '200 s'\nseed = {seed}\n[network]\ntopology = 'star'\nhosts = 9\nrate = '1 Gbps'\n\
+             delay = '20 us'\nsharing = 'per-port'\nbuffer = '{buffer}'\nmark = '{mark}'\n[transport]\nname = '{name}'\n{}\n\
+             [[traffic]]\nname = 'a'\npattern = 'fan-in'\nleaves = 8\nevery = '100 us'\ncount = 4\nsize = 'uniform(1 B, 60 KB)'\n\
+             connections = '{connections}'\ndeadline = '5 ms'\n",
+            keys.join("\n")
+        );
+        let outcome = run(&text);
+        check(&outcome, &text);
+        assert_eq!(outcome.counters.packets_in_flight, 0, "{text}");
+        assert!(outcome.messages.len() == 32 && outcome.messages.iter().all(|message| message.end.is_some()), "{text}");
+    }
+}
+
+#[test]
+fn what_is_given_up_on_a_connection_that_stays_open_is_that_message_alone() {
+    // The first of each pair of messages cannot be in time, and the port loses packets; the second can.
+    let outcome =
+        run("[run]\nduration = '3 s'\n[network]\ntopology = 'star'\nhosts = 9\nrate = '1 Gbps'\ndelay = '20 us'\n\
+         sharing = 'per-port'\nbuffer = '20 packets'\n[transport]\nname = 'd2tcp'\nexpired = 'abort'\n\
+         [[traffic]]\nname = 'late'\npattern = 'periodic'\nfrom = '0..8'\nto = 8\nevery = '100 ms'\nsize = '100 KB'\n\
+         deadline = '1 ms'\nconnections = 'persistent'\ncount = 10\n\
+         [[traffic]]\nname = 'lazy'\npattern = 'periodic'\nfrom = '0..8'\nto = 8\nevery = '100 ms'\nsize = '50 KB'\n\
+         connections = 'persistent'\ncount = 10\n");
+    let of = |class| outcome.messages.iter().filter(move |message| message.class == class);
+    assert!(of(0).all(|message| message.aborted != message.end.is_some()));
+    assert!(of(0).filter(|message| message.aborted).count() > 40);
+    assert!(of(1).all(|message| message.end.is_some() && !message.aborted));
+    // Messages that wait behind one another until it is too late are given up one after the other.
+    let outcome =
+        run("[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '20 us'\n\
+         [transport]\nname = 'd2tcp'\nexpired = 'abort'\nwindow_limit = '20 packets'\n\
+         [[traffic]]\nname = 'a'\npattern = 'periodic'\nfrom = 0\nto = 1\nevery = '300 us'\nsize = '100 KB'\n\
+         deadline = '1 ms'\nconnections = 'persistent'\ncount = 100\n\
+         [[traffic]]\nname = 'last'\npattern = 'flows'\nconnections = 'persistent'\n\
+         flows = [ { from = 0, to = 1, size = '10 KB', start = '100 ms', deadline = '1 ms' } ]\n");
+    assert!(outcome.messages.iter().all(|message| message.aborted != message.end.is_some()));
+    assert!(outcome.messages.iter().any(|message| message.aborted));
+    assert!(outcome.messages.last().is_some_and(|message| message.end.is_some()), "the stream is where it should be");
+}
