@@ -198,6 +198,7 @@ impl Sender {
     fn on_new_ack(&mut self, config: &Config, now: Time, packet: &Packet, out: &mut impl Output) {
         let bytes = packet.seq - self.una;
         let limited = self.next - self.una + u64::from(config.mss) > self.window.cwnd as u64 * u64::from(config.mss);
+        let ahead = self.next - self.una;
         self.una = packet.seq;
         self.next = self.next.max(self.una);
         self.dup_acks = 0;
@@ -226,6 +227,11 @@ impl Sender {
         if timed_out {
             // RFC 3465 2.3: what it covers beyond the segment that was sent again left the network long ago.
             ack.segments = ack.segments.min(1.0);
+            if self.phase == Phase::Open && !config.sack && ahead > u64::from(config.mss) {
+                // RFC 6582 3.2, step 2: more than was needed may have been sent again. NewReno cannot tell
+                // the duplicates that this brings from a loss until something new is acknowledged.
+                self.recover = self.una + 1;
+            }
         }
         let reduced = self.law.on_ack(&mut self.window, &ack);
         self.tell_reduced |= reduced;
@@ -281,10 +287,7 @@ impl Sender {
             Phase::Recovery => self.inflation += 1.0,
             Phase::Open => {
                 let lost = config.sack && self.rare.board.lost_below(rules(config)) > self.una;
-                // RFC 6582 3.2, step 2: NewReno cannot tell a loss from the duplicates that a timeout caused
-                // until more than `recover` is acknowledged. SACK can.
-                let ours = self.una > self.recover || self.una == self.recover && (config.sack || self.recover == 0);
-                if (lost || u64::from(self.dup_acks) >= threshold) && ours {
+                if (lost || u64::from(self.dup_acks) >= threshold) && self.una >= self.recover {
                     self.enter_recovery(config, now, out);
                 }
             }
