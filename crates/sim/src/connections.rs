@@ -80,8 +80,8 @@ pub struct Doings {
     pub retransmits: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// The current message was given up, and so much of it will never be sent.
-    pub abandoned: Option<u64>,
+    /// The message that ended here was given up, and so much of it will never be sent.
+    pub abandoned: Option<(u64, u64)>,
 }
 
 /// What has arrived at a receiving end.
@@ -368,9 +368,9 @@ impl Output for Wishes<'_> {
             doings.timeouts += 1;
         }
     }
-    fn abandon(&mut self, unsent: u64) {
+    fn abandon(&mut self, end: u64, unsent: u64) {
         if let Some(doings) = &mut self.doings {
-            doings.abandoned = Some(unsent);
+            doings.abandoned = Some((end, unsent));
         }
     }
 }

@@ -255,10 +255,11 @@ impl World {
     /// The sender has given its current message up: the stream is shorter by what it never sent.
     fn abandoned(&mut self, number: u32) {
         let sending = self.connections.sending(number);
-        let unsent = sending.doings.abandoned.take().unwrap_or(0);
+        let Some((end, unsent)) = sending.doings.abandoned.take() else { return };
         let closes = sending.closes();
         let receiving = self.connections.receiving(number);
-        if let Some(first) = receiving.expected.front_mut() {
+        // It may have arrived in the meantime, and then the first that is expected is another.
+        if let Some(first) = receiving.expected.front_mut().filter(|first| first.end == end) {
             first.abandoned = true;
             self.ledger.abandon(first.row);
         }

@@ -25,8 +25,9 @@ pub trait Output {
     fn arm(&mut self, at: Time);
     /// Says that the retransmission timer expired, for the statistics.
     fn timed_out(&mut self);
-    /// Says that the current message is given up and that its last `unsent` bytes will never be sent.
-    fn abandon(&mut self, unsent: u64);
+    /// Says that the message that ends at position `end` of the stream is given up and that its last
+    /// `unsent` bytes will never be sent, so that it and those after it end that much earlier.
+    fn abandon(&mut self, end: u64, unsent: u64);
 }
 
 /// A message as it is handed to a connection's sending end.

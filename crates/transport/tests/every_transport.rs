@@ -109,7 +109,7 @@ impl Output for FromSender<'_> {
     fn timed_out(&mut self) {
         self.0.timeouts += 1;
     }
-    fn abandon(&mut self, _: u64) {
+    fn abandon(&mut self, _: u64, _: u64) {
         self.0.abandoned = true;
     }
 }
@@ -129,7 +129,7 @@ impl Output for FromReceiver<'_> {
         self.0.push(at, Happening::ReceiverTimer);
     }
     fn timed_out(&mut self) {}
-    fn abandon(&mut self, _: u64) {}
+    fn abandon(&mut self, _: u64, _: u64) {}
 }
 
 /// Sends messages one after the other; gives the model, when the last was acknowledged, and what

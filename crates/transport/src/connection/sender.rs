@@ -100,6 +100,9 @@ impl Sender {
             // RFC 5681 4.1
             self.window.cwnd = self.window.cwnd.min(config.initial_window);
         }
+        if idle {
+            self.law.on_idle(now.saturating_sub(self.last_sent));
+        }
         self.end = self.end.saturating_add(message.bytes.unwrap_or(ENDLESS)).min(ENDLESS);
         let handed_over = Current { end: self.end, message };
         if idle {
@@ -141,7 +144,11 @@ impl Sender {
         };
         if packet.seq > self.una {
             self.on_new_ack(config, now, packet, out);
-        } else if packet.seq == self.una && self.highest > self.una && (news || !config.sack) {
+        } else if packet.seq == self.una
+            && self.highest > self.una
+            && (news || !config.sack)
+            && !packet.flags.has(Flags::SYN)
+        {
             self.on_dup_ack(config, now, out);
         }
     }
@@ -163,8 +170,7 @@ impl Sender {
         self.abandon_expired(now, out);
         // RFC 5681 3.1: ssthresh is set at the first timeout of a segment, not at its repetitions.
         if self.phase != Phase::Loss || self.una >= self.recover {
-            let flight = self.flight(config);
-            self.law.on_loss(&mut self.window, &Lost { now, flight });
+            self.lost(config, now, true);
         }
         self.phase = Phase::Loss;
         self.recover = self.highest;
@@ -185,7 +191,7 @@ impl Sender {
             srtt: self.rto.srtt(),
             ..Observation::default()
         };
-        self.law.observe(&self.window, &self.acked(config, now, 0, false, false), &mut observation);
+        self.law.observe(&self.window, &self.acked(config, now, 0, false), &mut observation);
         observation
     }
 
@@ -203,27 +209,44 @@ impl Sender {
         if !self.rare.board.is_empty() {
             self.rare.board.advance(self.una);
         }
-        let was_recovering = self.phase == Phase::Recovery;
+        let (was_recovering, timed_out) = (self.phase == Phase::Recovery, self.phase == Phase::Loss);
         if self.phase != Phase::Open {
             self.progress(config, bytes, now, out);
         }
-        let may_grow = !was_recovering && (limited || !config.cwnd_validation);
-        let ack = self.acked(config, now, bytes, packet.flags.has(Flags::ECE), may_grow);
-        let reduced = self.law.on_ack(&mut self.window, &ack);
-        self.tell_reduced |= reduced;
+        // What the law decides is about the message that is still being sent.
         while self.una >= self.current.end {
             match self.rare.queue.pop_front() {
                 Some(next) => self.current = next,
                 None => break,
             }
         }
+        let may_grow = !was_recovering && (limited || !config.cwnd_validation);
+        let mut ack = self.acked(config, now, bytes, packet.flags.has(Flags::ECE));
+        (ack.may_grow, ack.may_cut) = (may_grow, !was_recovering);
+        if timed_out {
+            // RFC 3465 2.3: what it covers beyond the segment that was sent again left the network long ago.
+            ack.segments = ack.segments.min(1.0);
+        }
+        let reduced = self.law.on_ack(&mut self.window, &ack);
+        self.tell_reduced |= reduced;
         self.abandon_expired(now, out);
         if self.una == self.highest {
             self.rto_at = Time::MAX;
-        } else if !(was_recovering && self.phase == Phase::Recovery) {
-            self.rto_at = now + self.rto.timeout(config);
+        } else if config.sack || !(was_recovering && self.phase == Phase::Recovery) {
+            self.restart_timer(config, now, out);
         }
         self.transmit(config, now, out);
+    }
+
+    /// RFC 6298 5.3. A wake-up no later than the old time is pending; an RTO that has become shorter,
+    /// by the first sample or at the end of a back-off, needs an earlier one.
+    #[inline]
+    fn restart_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        let at = now + self.rto.timeout(config);
+        if at < self.rto_at {
+            out.arm(at);
+        }
+        self.rto_at = at;
     }
 
     /// An acknowledgement of new data while a loss is being repaired.
@@ -238,12 +261,12 @@ impl Sender {
             return;
         }
         if self.phase == Phase::Recovery {
-            // RFC 6582 3.2, step 3: the timer is restarted at the first partial ACK only.
-            if !self.partial_seen {
-                self.partial_seen = true;
-                self.rto_at = now + self.rto.timeout(config);
-            }
             if !config.sack {
+                // RFC 6582 3.2, step 3: the timer is restarted at the first partial ACK only.
+                if !self.partial_seen {
+                    self.partial_seen = true;
+                    self.restart_timer(config, now, out);
+                }
                 let segments = bytes as f64 / f64::from(config.mss);
                 self.inflation = (self.inflation - segments).max(0.0) + 1.0;
                 self.resend(config, now, self.una, u64::MAX, out);
@@ -260,7 +283,10 @@ impl Sender {
             Phase::Recovery => self.inflation += 1.0,
             Phase::Open => {
                 let lost = config.sack && self.rare.board.lost_below(rules(config)) > self.una;
-                if (lost || u64::from(self.dup_acks) >= threshold) && self.una >= self.recover {
+                // RFC 6582 3.2, step 2: NewReno cannot tell a loss from the duplicates that a timeout caused
+                // until more than `recover` is acknowledged. SACK can.
+                let ours = self.una > self.recover || self.una == self.recover && (config.sack || self.recover == 0);
+                if (lost || u64::from(self.dup_acks) >= threshold) && ours {
                     self.enter_recovery(config, now, out);
                 }
             }
@@ -298,10 +324,15 @@ impl Sender {
 
     /// Loss: the law sets ssthresh, cwnd follows, and what is sent from here on belongs to a new window.
     fn reduce(&mut self, config: &Config, now: Time) {
-        let flight = self.flight(config);
-        self.law.on_loss(&mut self.window, &Lost { now, flight });
+        self.lost(config, now, false);
         self.window.cwnd = self.window.ssthresh;
         self.recover = self.highest;
+    }
+
+    fn lost(&mut self, config: &Config, now: Time, timeout: bool) {
+        let (flight, next) = (self.flight(config), self.highest);
+        self.law.on_loss(&mut self.window, &Lost { now, flight, next, timeout });
+        self.tell_reduced = self.law.ecn() == Ecn::Classic;
     }
 
     fn transmit(&mut self, config: &Config, now: Time, out: &mut impl Output) {
@@ -311,10 +342,13 @@ impl Sender {
         }
         let mss = u64::from(config.mss);
         let extra = match self.phase {
-            Phase::Open if self.dup_acks > 0 && config.limited_transmit && !config.sack => f64::from(self.dup_acks),
+            Phase::Open if self.dup_acks > 0 && config.limited_transmit && !config.sack => {
+                f64::from(self.dup_acks.min(config.dup_ack_threshold - 1))
+            }
             _ => self.inflation,
         };
         let window = (((self.window.cwnd + extra) as u64) * mss).min(config.window_limit);
+        let buffer_end = self.una.saturating_add(config.window_limit);
         let mut flight = self.next - self.una;
         if !self.rare.board.is_empty() && (self.phase == Phase::Loss || config.limited_transmit) {
             flight -= self.rare.board.bytes_below(self.next);
@@ -330,7 +364,7 @@ impl Sender {
                 }
                 len = len.min(self.rare.board.next_sacked(self.next) - self.next);
             }
-            if flight + len > window && flight > 0 {
+            if flight + len > window && flight > 0 || self.next + len > buffer_end && self.next > self.una {
                 break;
             }
             self.emit(config, now, self.next, len as u32, out);
@@ -344,11 +378,12 @@ impl Sender {
     fn transmit_by_pipe(&mut self, config: &Config, now: Time, out: &mut impl Output) {
         let rules = rules(config);
         let window = ((self.window.cwnd as u64) * rules.mss).min(config.window_limit);
+        let buffer_end = self.una.saturating_add(config.window_limit);
         let mut pipe = self.rare.board.pipe(self.una, self.highest, rules);
         while pipe + rules.mss <= window {
             pipe += if let Some((start, limit)) = self.rare.board.next_lost(self.una, rules) {
                 self.resend(config, now, start, limit, out)
-            } else if self.next < self.end {
+            } else if self.next < self.end && self.next + rules.mss.min(self.end - self.next) <= buffer_end {
                 let len = rules.mss.min(self.end - self.next);
                 self.emit(config, now, self.next, len as u32, out);
                 self.next += len;
@@ -382,8 +417,9 @@ impl Sender {
             Ecn::Exact => Flags::ECT,
         };
         let stamp = if again { Time::MAX } else { now };
-        flags = flags.with_if(again, Flags::AGAIN).with_if(self.tell_reduced, Flags::CWR);
-        self.tell_reduced = false;
+        // RFC 3168 6.1.2: on the first new data, so that its loss is a new reduction.
+        flags = flags.with_if(again, Flags::AGAIN).with_if(self.tell_reduced && !again, Flags::CWR);
+        self.tell_reduced &= again;
         self.last_sent = now;
         if self.rto_at == Time::MAX {
             self.rto_at = now + self.rto.timeout(config);
@@ -417,12 +453,13 @@ impl Sender {
         if !self.law.abandons_expired() || self.current.message.deadline.is_none_or(|deadline| deadline >= now) {
             return;
         }
-        let unsent = self.current.end.saturating_sub(self.highest.max(self.una));
+        let end = self.current.end;
+        let unsent = end.saturating_sub(self.highest.max(self.una));
         self.current.message.deadline = None;
         self.end -= unsent;
         self.current.end -= unsent;
         self.rare.queue.iter_mut().for_each(|message| message.end -= unsent);
-        out.abandon(unsent);
+        out.abandon(end, unsent);
     }
 
     /// What counts as in flight at a loss, in segments: what is not acknowledged, but no more than
@@ -432,14 +469,15 @@ impl Sender {
     }
 
     #[inline]
-    fn acked(&self, config: &Config, now: Time, bytes: u64, marked: bool, may_grow: bool) -> Acked {
+    fn acked(&self, config: &Config, now: Time, bytes: u64, marked: bool) -> Acked {
         let mss = f64::from(config.mss);
         Acked {
             now,
             bytes,
             segments: bytes as f64 / mss,
             marked,
-            may_grow,
+            may_grow: false,
+            may_cut: false,
             una: self.una,
             next: self.next,
             mss,

@@ -121,7 +121,7 @@ impl Cubic {
             w_est: cwnd,
         });
         let rtt = ack.srtt.unwrap_or_default();
-        let from_plateau = (ack.now - epoch.start + rtt).as_secs_f64() - epoch.k;
+        let from_plateau = (ack.now.saturating_sub(epoch.start) + rtt).as_secs_f64() - epoch.k;
         let target = epoch.origin + c * from_plateau * from_plateau * from_plateau;
         let target = target.clamp(cwnd, 1.5 * cwnd);
         window.cwnd += (target - cwnd) / cwnd * ack.segments;
@@ -141,7 +141,7 @@ impl Window for Cubic {
     }
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         if ack.marked {
-            let due = ack.may_grow && ack.una > self.cut_end;
+            let due = ack.may_cut && ack.una > self.cut_end;
             if due {
                 self.cut_end = ack.next;
                 self.reduce(window.cwnd);
@@ -159,9 +159,20 @@ impl Window for Cubic {
         }
         false
     }
-    fn on_loss(&mut self, window: &mut Cwnd, _: &Lost) {
+    fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.cut_end = loss.next;
         self.reduce(window.cwnd);
+        if loss.timeout {
+            // RFC 9438 4.8: the next cubic starts at its own plateau.
+            self.w_max = 0.0;
+        }
         window.ssthresh = (window.cwnd * self.beta).max(window.floor);
+    }
+    fn on_idle(&mut self, time: Time) {
+        // RFC 9438 4.2: the time for which there was nothing to send does not count.
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += time;
+        }
     }
     fn observe(&self, _: &Cwnd, _: &Acked, _: &mut Observation) {}
 }
@@ -187,7 +198,7 @@ mod tests {
     #[test]
     fn the_window_is_back_at_its_maximum_after_k() {
         let (mut law, mut window) = (law(), cwnd(100.0));
-        law.on_loss(&mut window, &Lost { now: Time::ZERO, flight: 100.0 });
+        law.on_loss(&mut window, &Lost { now: Time::ZERO, flight: 100.0, next: 0, timeout: false });
         window.cwnd = window.ssthresh;
         assert_eq!(window.cwnd, 70.0);
         // K = cbrt(30 / 0.4) = 4.217 s; one ACK per window of data, a window per 10 ms.

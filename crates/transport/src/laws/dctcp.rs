@@ -138,14 +138,12 @@ impl Marking {
             due |= self.close_window(ack.next);
         }
         let in_burst = std::mem::replace(&mut self.in_burst, ack.marked);
-        if !ack.may_grow {
-            return false;
-        }
+        due &= ack.may_cut;
         if due {
             self.cut_end = ack.next;
             window.cut(1.0 - penalty(window, self.alpha));
         }
-        let grows = if ack.marked { self.grow_in_bursts && in_burst } else { !due };
+        let grows = ack.may_grow && if ack.marked { self.grow_in_bursts && in_burst } else { !due };
         if grows {
             window.grow(ack.segments);
         }

@@ -19,6 +19,8 @@ pub trait Window {
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool;
     /// Data was lost: sets `ssthresh`; the connection sets cwnd.
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
+    /// There was nothing to send for this long.
+    fn on_idle(&mut self, _: Time) {}
     /// Adds what can be observed beside the window itself.
     fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation);
     /// Whether a message whose deadline has passed is given up.
@@ -48,6 +50,9 @@ macro_rules! laws {
             }
             fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
                 match self { $(Law::$law(law) => law.on_loss(window, loss)),* }
+            }
+            fn on_idle(&mut self, time: Time) {
+                match self { $(Law::$law(law) => law.on_idle(time)),* }
             }
             fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {
                 match self { $(Law::$law(law) => law.observe(window, ack, observation)),* }
@@ -96,7 +101,14 @@ impl Cwnd {
     /// RFC 5681 3.1: slow start below ssthresh, then one segment per window.
     #[inline]
     pub fn grow(&mut self, segments: f64) {
-        self.cwnd += if self.cwnd < self.ssthresh { segments } else { segments / self.cwnd };
+        let room = self.ssthresh - self.cwnd;
+        if room >= segments {
+            self.cwnd += segments;
+        } else {
+            let slow_start = room.max(0.0);
+            self.cwnd += slow_start;
+            self.cwnd += (segments - slow_start) / self.cwnd;
+        }
         self.cwnd = self.cwnd.min(self.limit);
     }
     /// Multiplies the window and leaves slow start.
@@ -124,6 +136,8 @@ pub struct Acked {
     pub marked: bool,
     /// The window may grow: no loss is being repaired and the window is what limits the sender.
     pub may_grow: bool,
+    /// A mark may cut the window: no loss is being repaired, for which it has been cut.
+    pub may_cut: bool,
     /// Everything before this position is acknowledged.
     pub una: u64,
     /// The next position to send.
@@ -154,6 +168,10 @@ pub struct Lost {
     pub now: Time,
     /// What was sent and not acknowledged, in segments.
     pub flight: f64,
+    /// The position after everything that was sent so far.
+    pub next: u64,
+    /// The retransmission timer found it.
+    pub timeout: bool,
 }
 
 #[cfg(test)]
@@ -172,6 +190,7 @@ pub(crate) mod tests {
             segments: 1.0,
             marked,
             may_grow: true,
+            may_cut: true,
             una: una * 1000,
             next: (una + 10) * 1000,
             mss: 1000.0,

@@ -48,7 +48,7 @@ impl Window for Reno {
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         // RFC 3168 6.1.2: halve once per window, and do not grow on an echo.
         if ack.marked {
-            let due = ack.may_grow && ack.una > self.cut_end;
+            let due = ack.may_cut && ack.una > self.cut_end;
             if due {
                 self.cut_end = ack.next;
                 window.cut(0.5);
@@ -61,6 +61,7 @@ impl Window for Reno {
         false
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.cut_end = loss.next;
         window.halve(loss);
     }
     fn observe(&self, _: &Cwnd, _: &Acked, _: &mut Observation) {}

@@ -1,0 +1,353 @@
+//! One end of a connection at a time, fed by hand: what it must answer to each packet and timer.
+
+use transport::connection::{Receiver, Sender};
+use transport::laws::Window;
+use transport::list::Config;
+use transport::{Blocks, Extension, Flags, Message, Output, Packet};
+use units::Time;
+
+/// The configuration that a scenario with these keys in `[transport]` gives.
+fn config(name: &str, keys: &str) -> Config {
+    let text = format!(
+        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
+         [transport]\nname = '{name}'\nmss = '1000 B'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
+    );
+    let source = scenario::Source { name: "test", text: &text, folder: None };
+    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    read.scenario.transports[0].config.clone()
+}
+
+/// Takes down what an end asks for; of the timers only the earliest that is pending.
+struct Notes {
+    sent: Vec<Packet>,
+    timer: Time,
+    given_up: Vec<(u64, u64)>,
+}
+
+impl Output for Notes {
+    fn send(&mut self, packet: Packet) {
+        self.sent.push(packet);
+    }
+    fn send_extended(&mut self, packet: Packet, _: Extension) {
+        self.sent.push(packet);
+    }
+    fn arm(&mut self, at: Time) {
+        self.timer = self.timer.min(at);
+    }
+    fn timed_out(&mut self) {}
+    fn abandon(&mut self, end: u64, unsent: u64) {
+        self.given_up.push((end, unsent));
+    }
+}
+
+/// A sender whose time and acknowledgements are given by hand; segments have 1000 B.
+struct Bench {
+    config: Config,
+    sender: Sender,
+    notes: Notes,
+    now: Time,
+}
+
+impl Bench {
+    fn new(name: &str, keys: &str) -> Bench {
+        let config = config(name, keys);
+        let sender = Sender::new(&config.connection, &config.law);
+        let notes = Notes { sent: Vec::new(), timer: Time::MAX, given_up: Vec::new() };
+        Bench { config, sender, notes, now: Time::ZERO }
+    }
+    fn message(&mut self, bytes: u64, deadline: Option<Time>) {
+        let message = Message { bytes: Some(bytes), deadline, short: None };
+        self.sender.hand_over(&self.config.connection, self.now, message, &mut self.notes);
+    }
+    /// An ACK of everything before `segment`, with a stamp (an RTT sample) if one is given.
+    fn ack(&mut self, segment: u64, stamp: Option<Time>, flags: Flags, sacked: &[(u64, u64)]) {
+        let packet = Packet::ack(segment * 1000, 40, stamp.unwrap_or(Time::MAX), flags);
+        let mut blocks = Blocks::default();
+        sacked.iter().for_each(|(start, end)| blocks.push((start * 1000, end * 1000)));
+        let extension = (!sacked.is_empty()).then_some(Extension::Sack(blocks));
+        self.sender.on_packet(&self.config.connection, self.now, &packet, extension.as_ref(), &mut self.notes);
+    }
+    /// Goes to the pending timer.
+    fn timer(&mut self) {
+        self.now = std::mem::replace(&mut self.notes.timer, Time::MAX);
+        assert_ne!(self.now, Time::MAX, "no timer is pending");
+        self.sender.on_timer(&self.config.connection, self.now, &mut self.notes);
+    }
+    fn wait(&mut self, time: Time) {
+        self.now += time;
+    }
+    /// The segments sent since this was last called, as their numbers.
+    fn sent(&mut self) -> Vec<u64> {
+        self.notes.sent.drain(..).map(|packet| packet.seq / 1000).collect()
+    }
+    fn cwnd(&self) -> f64 {
+        self.sender.observe(&self.config.connection, self.now).cwnd
+    }
+    fn ssthresh(&self) -> f64 {
+        self.sender.observe(&self.config.connection, self.now).ssthresh
+    }
+}
+
+const RTT: Time = Time::from_micros(100);
+
+#[test]
+fn the_timer_follows_an_rto_that_has_become_shorter() {
+    // Before the first sample the RTO is 1 s; the first ACK brings it down to 10 ms.
+    let mut bench = Bench::new("tcp", "rto_initial = '1 s'\nrto_min = '10 ms'\ninitial_window = 2");
+    bench.message(10_000, None);
+    bench.wait(RTT);
+    bench.ack(1, Some(Time::ZERO), Flags::NONE, &[]);
+    bench.timer();
+    assert_eq!(bench.now, RTT + Time::from_millis(10));
+    assert_eq!(bench.cwnd(), 1.0, "it has timed out");
+}
+
+#[test]
+fn with_everything_lost_timeouts_double_up_to_the_limit() {
+    let mut bench = Bench::new("dctcp", "rto_initial = '20 ms'\nrto_max = '100 ms'");
+    bench.message(10_000, None);
+    assert_eq!(bench.sent().len(), 10);
+    let mut times = vec![0];
+    for _ in 0..5 {
+        bench.timer();
+        times.push(bench.now.0 / 1_000_000_000);
+        assert_eq!(bench.sent(), [0], "one segment per timeout");
+    }
+    assert_eq!(times, [0, 20, 60, 140, 240, 340]);
+}
+
+#[test]
+fn the_ack_that_fills_a_gap_after_a_timeout_opens_the_window_by_one() {
+    // RFC 5681 eq. 2 and RFC 3465 2.3: what it covers had left the network long before.
+    for recovery in ["sack", "newreno"] {
+        let mut bench = Bench::new("tcp", &format!("recovery = '{recovery}'\ninitial_window = 40"));
+        bench.message(200_000, None);
+        bench.timer();
+        assert_eq!((bench.cwnd(), bench.ssthresh()), (1.0, 20.0));
+        bench.wait(RTT);
+        bench.ack(40, None, Flags::NONE, &[]);
+        assert_eq!(bench.cwnd(), 2.0, "{recovery}");
+    }
+}
+
+#[test]
+fn slow_start_ends_at_its_threshold() {
+    let mut bench = Bench::new("tcp", "initial_window = 10\nack_every = 8");
+    bench.message(500_000, None);
+    bench.timer();
+    assert_eq!(bench.ssthresh(), 5.0);
+    bench.wait(RTT);
+    (10..13).for_each(|segment| bench.ack(segment, None, Flags::NONE, &[]));
+    assert_eq!(bench.cwnd(), 4.0);
+    bench.ack(16, None, Flags::NONE, &[]);
+    // One of the four brings it to the threshold, the other three count for congestion avoidance.
+    assert!((bench.cwnd() - 5.6).abs() < 1e-9, "{}", bench.cwnd());
+}
+
+#[test]
+fn duplicates_that_a_timeout_caused_are_no_new_loss() {
+    // RFC 6582 3.2, step 2: the ACK must cover more than `recover`.
+    let mut bench = Bench::new("tcp", "recovery = 'newreno'\ninitial_window = 8");
+    bench.message(100_000, None);
+    bench.timer();
+    bench.sent();
+    (1..=8).for_each(|segment| bench.ack(segment, None, Flags::NONE, &[]));
+    let (before, last) = (bench.ssthresh(), *bench.sent().last().unwrap());
+    (0..5).for_each(|_| bench.ack(8, None, Flags::NONE, &[]));
+    assert_eq!(bench.ssthresh(), before);
+    // RFC 3042: two of them let a new segment out.
+    assert_eq!(bench.sent(), [last + 1, last + 2]);
+    bench.ack(9, None, Flags::NONE, &[]);
+    bench.sent();
+    (0..3).for_each(|_| bench.ack(9, None, Flags::NONE, &[]));
+    assert!(bench.sent().contains(&9), "a loss of what was sent later is repaired");
+}
+
+#[test]
+fn the_first_segment_of_all_can_be_repaired_without_a_timeout() {
+    for recovery in ["sack", "newreno"] {
+        let mut bench = Bench::new("tcp", &format!("recovery = '{recovery}'"));
+        bench.message(10_000, None);
+        bench.sent();
+        (2..5).for_each(|end| bench.ack(0, None, Flags::NONE, &[(1, end)]));
+        assert_eq!(bench.sent(), [0], "{recovery}");
+    }
+}
+
+#[test]
+fn while_sack_repairs_each_partial_ack_restarts_the_timer() {
+    // RFC 6675 6 and RFC 6298 5.3; only NewReno restarts it just once (RFC 6582 3.2, step 3).
+    for (recovery, expected) in [("sack", 15 + 20), ("newreno", 5 + 20)] {
+        let mut bench = Bench::new("tcp", &format!("recovery = '{recovery}'\ninitial_window = 20"));
+        bench.message(20_000, None);
+        (5..8).for_each(|end| bench.ack(0, None, Flags::NONE, &[(4, end)]));
+        for partial in 1..=3 {
+            bench.wait(Time::from_millis(5));
+            bench.ack(partial, None, Flags::NONE, &[]);
+        }
+        while bench.cwnd() > 1.0 {
+            bench.timer();
+        }
+        assert_eq!(bench.now, Time::from_millis(expected), "{recovery}");
+    }
+}
+
+#[test]
+fn sack_never_sends_beyond_the_receivers_buffer() {
+    let mut bench = Bench::new("tcp", "initial_window = 20\nwindow_limit = '10 packets'");
+    bench.message(100_000, None);
+    (2..=10).for_each(|end| bench.ack(0, None, Flags::NONE, &[(1, end)]));
+    let highest = bench.sent().into_iter().max();
+    assert_eq!(highest, Some(9), "everything is held for segment 0");
+    bench.ack(10, None, Flags::NONE, &[]);
+    assert_eq!(bench.sent().first(), Some(&10));
+}
+
+#[test]
+fn a_mark_cuts_also_when_the_window_is_not_what_limits_the_sender() {
+    for name in ["tcp", "cubic", "dctcp"] {
+        let ecn = if name == "dctcp" { "" } else { "ecn = true\n" };
+        let mut bench = Bench::new(name, &format!("{ecn}cwnd_validation = true\ninitial_window = 40"));
+        bench.message(3000, None);
+        bench.wait(RTT);
+        bench.ack(1, Some(Time::ZERO), Flags::ECE, &[]);
+        assert!(bench.cwnd() < 40.0, "{name}");
+    }
+}
+
+#[test]
+fn a_loss_answers_the_echoes_of_its_window() {
+    // RFC 3168 6.1.2: not more than one reduction per window, and CWR on the first new data after any.
+    for name in ["tcp", "cubic"] {
+        let mut bench = Bench::new(name, "ecn = true\ninitial_window = 20");
+        bench.message(100_000, None);
+        bench.sent();
+        (2..5).for_each(|end| bench.ack(0, None, Flags::ECE, &[(1, end)]));
+        (5..20).for_each(|end| bench.ack(0, None, Flags::ECE, &[(1, end)]));
+        let told = |packet: &&Packet| packet.flags.has(Flags::CWR);
+        let told: Vec<u64> = bench.notes.sent.iter().filter(told).map(|packet| packet.seq / 1000).collect();
+        // 20 and 21 were sent on the first two duplicates, before the loss was known.
+        assert_eq!(told, [22], "{name}: on new data, not on what is sent again");
+        let cut = bench.ssthresh();
+        bench.ack(22, None, Flags::ECE, &[]);
+        assert_eq!(bench.ssthresh(), cut, "{name}");
+        bench.ack(23, None, Flags::ECE, &[]);
+        assert!(bench.ssthresh() < cut, "{name}: a mark after that is news");
+        let mut bench = Bench::new(name, "ecn = true\ninitial_window = 4");
+        bench.message(100_000, None);
+        bench.timer();
+        let after_timeout = bench.ssthresh();
+        (1..=4).for_each(|segment| bench.ack(segment, None, Flags::ECE, &[]));
+        assert_eq!(bench.ssthresh(), after_timeout, "{name}");
+    }
+}
+
+#[test]
+fn the_cut_is_that_of_the_message_that_is_still_being_sent() {
+    // The ACK that ends the first message carries the echo: the second one's deadline decides.
+    let after = |second: Option<Time>| {
+        let mut bench = Bench::new("d2tcp", "initial_alpha = 0.5\ninitial_window = 20");
+        bench.message(1000, Some(Time::from_millis(500)));
+        bench.message(100_000, second);
+        bench.wait(RTT);
+        bench.ack(1, Some(Time::ZERO), Flags::ECE, &[]);
+        bench.cwnd()
+    };
+    assert!(after(Some(Time::from_micros(300))) > after(None));
+    assert!(after(Some(Time::from_secs_f64(9.0))) < after(None));
+}
+
+#[test]
+fn what_is_given_up_is_named() {
+    let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
+    bench.message(2000, Some(Time::from_millis(1)));
+    bench.message(10_000, None);
+    // Both segments of the first message were sent: none of it is unsent when it is given up.
+    bench.timer();
+    assert_eq!(bench.notes.given_up, [(2000, 0)]);
+}
+
+#[test]
+fn the_answer_to_a_repeated_syn_is_no_duplicate_ack() {
+    let mut bench = Bench::new("tcp", "recovery = 'newreno'\nhandshake = true");
+    bench.message(20_000, None);
+    bench.sent();
+    (0..5).for_each(|_| bench.ack(0, None, Flags::SYN, &[]));
+    assert_eq!(bench.sent(), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn cubic_starts_flat_after_a_timeout() {
+    // RFC 9438 4.8: K is 0 and W_max the window at which congestion avoidance begins.
+    let mut bench = Bench::new("cubic", "initial_window = 100\nreno_friendly = false");
+    bench.message(10_000_000, None);
+    bench.timer();
+    assert_eq!(bench.ssthresh(), 70.0);
+    let mut next = 100;
+    while bench.cwnd() < 70.0 {
+        bench.ack(next, None, Flags::NONE, &[]);
+        next += 1;
+    }
+    for _ in 0..200 {
+        bench.wait(Time::from_micros(500));
+        bench.ack(next, None, Flags::NONE, &[]);
+        next += 1;
+    }
+    // 0.1 s later the cubic has grown by 0.4 x 0.1^3; towards the old maximum it would be many segments.
+    assert!(bench.cwnd() < 71.1, "{}", bench.cwnd());
+}
+
+#[test]
+fn cubic_does_not_grow_for_the_time_that_it_had_nothing_to_send() {
+    // RFC 9438 4.2 and 5.8.
+    let mut bench = Bench::new("cubic", "initial_window = 20\nreno_friendly = false\nrecovery = 'newreno'");
+    bench.message(20_000, None);
+    (0..3).for_each(|_| bench.ack(0, None, Flags::NONE, &[]));
+    bench.wait(RTT);
+    bench.ack(20, None, Flags::NONE, &[]);
+    bench.message(1000, None);
+    bench.wait(RTT);
+    bench.ack(21, None, Flags::NONE, &[]);
+    let before = bench.cwnd();
+    bench.wait(Time::from_secs_f64(20.0));
+    bench.message(1000, None);
+    bench.wait(RTT);
+    bench.ack(22, None, Flags::NONE, &[]);
+    assert!(bench.cwnd() < before + 0.1, "{} after {before}", bench.cwnd());
+}
+
+/// What a receiver answers to one segment after the other: (next expected segment, echo).
+fn answers(config: &Config, marks: &[bool]) -> Vec<(u64, bool)> {
+    let mut receiver = Receiver::new(config.law.ecn());
+    let mut notes = Notes { sent: Vec::new(), timer: Time::MAX, given_up: Vec::new() };
+    for (segment, &marked) in marks.iter().enumerate() {
+        let flags = Flags::ECT.with_if(marked, Flags::CE);
+        let packet = Packet::data(segment as u64 * 1000, 1000, 40, Time::ZERO, flags);
+        receiver.on_packet(&config.connection, Time::from_micros(segment as u64), &packet, &mut notes);
+    }
+    if notes.timer < Time::MAX {
+        receiver.on_timer(&config.connection, Time::from_secs_f64(1.0), &mut notes);
+    }
+    notes.sent.iter().map(|ack| (ack.seq / 1000, ack.flags.has(Flags::ECE))).collect()
+}
+
+#[test]
+fn the_receiver_of_dctcp_tells_every_mark_with_delayed_acks() {
+    // RFC 8257 3.2: what is pending when the mark changes is answered first, with the old echo.
+    let marks = [false, false, false, true, true, true, false, true];
+    let expected = [(2, false), (3, false), (5, true), (6, true), (7, false), (8, true)];
+    assert_eq!(answers(&config("dctcp", "ack_every = 2"), &marks), expected);
+    // Marked bytes as the sender counts them are the bytes that arrived marked.
+    for every in [1, 2, 3, 64] {
+        let config = config("dctcp", &format!("ack_every = {every}"));
+        for bits in 0..256u32 {
+            let marks: Vec<bool> = (0..8).map(|bit| bits >> bit & 1 == 1).collect();
+            let (mut before, mut marked) = (0, 0);
+            for (next, echo) in answers(&config, &marks) {
+                marked += if echo { next - before } else { 0 };
+                before = next;
+            }
+            assert_eq!((before, marked), (8, u64::from(bits.count_ones())), "{marks:?} every {every}");
+        }
+    }
+}
