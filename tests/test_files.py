@@ -174,3 +174,11 @@ def test_an_error_while_writing_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
     assert names(tmp_path) == []
+
+
+def test_loading_a_comparison_names_the_runs_in_it(small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "both"
+    dt.compare(small, ["tcp", "dctcp"]).save(folder)
+    with pytest.raises(FileNotFoundError, match=r"no run\.json.*dctcp, .*tcp"):
+        dt.load(folder)
+    assert dt.load(folder / "tcp").data["transport"] == "tcp"

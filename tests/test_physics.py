@@ -193,8 +193,8 @@ def test_the_long_flows_of_xdctcp_get_all_that_the_others_leave() -> None:
     assert mbps == pytest.approx((10_000 * 0.95 - (query + short) * 8 / 1e6) / 3, rel=0.002)
 
 
-def test_the_point_half_half_of_xdctcp_is_dctcp() -> None:
-    keys = {"run.duration": "200 ms"}
+def test_the_point_half_half_of_xdctcp_is_dctcp_with_the_same_growth() -> None:
+    keys = {"run.duration": "200 ms", "transport.grow_on_echo": "never"}
     points = {f"transport.{name}": 0.5 for name in ("ns", "nl")} | {"transport.g": 0.0625}
     one = dt.run(SCENARIOS / "xdctcp.toml", set=keys | points)
     other = dt.run(SCENARIOS / "xdctcp.toml", transport="dctcp", set=keys | {"transport.g": 0.0625})

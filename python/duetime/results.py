@@ -121,12 +121,23 @@ class Result:
 
 
 def load(folder: str | os.PathLike[str]) -> Result:
-    """Read a result that `Result.save` or ``duetime run --out`` wrote."""
+    """Read a result that `Result.save` or ``duetime run --out`` wrote.
+
+    A comparison holds one such folder for each transport, and in it for each seed; of the comparison itself,
+    and of any other folder, this raises `FileNotFoundError`.
+    """
+    if not (Path(folder) / "run.json").exists():
+        raise FileNotFoundError(f"{folder}: holds no result of one run (no run.json){_inside(Path(folder))}")
     record = json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))
     scenario, notes = record.pop("scenario"), record.pop("notes")
     del record["version"]
     contract = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
     return Result(contract, json.dumps(scenario), notes, _Saved(Path(folder)))
+
+
+def _inside(folder: Path) -> str:
+    inside = sorted(str(path.parent) for path in folder.glob("**/run.json"))
+    return f"; these do: {', '.join(inside[:5])}" if inside else ""
 
 
 class _Saved:

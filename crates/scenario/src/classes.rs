@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 use sim::network::Network;
 use sim::run::Run;
 use sim::{Class, traffic};
+use units::Values;
 
 use crate::document::{Data, Entry, Table};
 use crate::error::{Checked, Fault};
@@ -14,6 +15,9 @@ use crate::table::{only, read_table};
 use crate::transports::{Transports, read_transport};
 use crate::values::{Context, clip};
 use crate::variants::{place, select, unknown_key, with_selector};
+
+/// What a run remembers of so many messages fits into a large machine's memory.
+const MOST_MESSAGES: f64 = 200e6;
 
 /// Reads the traffic classes.
 pub(crate) struct Classes<'a> {
@@ -101,6 +105,7 @@ impl Classes<'_> {
         let descriptor = traffic::find(variant.name).expect("the family is made of the list");
         let around = traffic::Context { graph: &self.network.graph, seed: self.run.seed, duration: self.run.duration };
         let generator = (descriptor.build)(&read.values, &around).map_err(|problem| place(&table, problem))?;
+        self.check_number(&table, &read.values)?;
         let class = Class {
             name: read.values.text("name"),
             pattern: descriptor.name,
@@ -110,6 +115,36 @@ impl Classes<'_> {
             generator,
         };
         Ok((class, written))
+    }
+
+    /// Refuses so many messages that no machine holds their results.
+    fn check_number(&self, table: &Table, values: &Values) -> Checked<()> {
+        let duration = self.run.duration.0 as f64;
+        let hosts = |key: &str| values.hosts_if_set(key).map(|hosts| hosts.len() as f64);
+        let trees = values.count_if_set("parents").zip(values.count_if_set("leaves"));
+        let at_once = match trees {
+            Some((parents, leaves)) => parents as f64 * leaves as f64,
+            None => hosts("from").unwrap_or(1.0).max(hosts("to").unwrap_or(1.0)),
+        };
+        let (key, number) = if values.find("every").is_some() {
+            ("every", duration / values.distribution("every").mean().max(1.0) * at_once)
+        } else if values.find("load").is_some() {
+            let rates = self.network.graph.host_rates();
+            let senders = values.hosts_if_set("from").unwrap_or_else(|| (0..self.network.graph.hosts).collect());
+            let bps: f64 =
+                senders.iter().filter_map(|&host| rates.get(host as usize)).map(|rate| rate.as_bps_f64()).sum();
+            let bytes = duration / 1e12 * values.number("load") * bps / 8.0;
+            ("load", bytes / values.distribution("size").mean())
+        } else {
+            return Ok(());
+        };
+        let most = values.count_if_set("count").map_or(f64::MAX, |count| count as f64 * at_once);
+        if number.min(most) <= MOST_MESSAGES {
+            return Ok(());
+        }
+        let at = table.find(key).map_or(table.at, |entry| entry.node.at);
+        let message = format!("about {number:.0} messages would be sent, at most {MOST_MESSAGES} are possible");
+        Err(Fault::new(at, message).hint("take a shorter duration, or fewer messages in it"))
     }
 
     /// A class's own transport: a name stands for that transport with its defaults.

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use sim::Transport;
 
 use crate::document::{Data, Entry, Node, Table};
-use crate::error::{At, Checked};
+use crate::error::{At, Checked, Fault};
 use crate::language;
 use crate::table::read_table;
 use crate::values::{self, Context};
@@ -103,6 +103,12 @@ pub(crate) fn read_transport(
     let variant = select(&family, table, title, context)?;
     let unknown = |entry: &Entry| unknown_key(&family, variant, title, entry);
     let read = read_table(table, title, &variant.keys, &[family.selector], context, unknown)?;
+    if let (Some(least), Some(most)) = (read.values.time_if_set("rto_min"), read.values.time_if_set("rto_max"))
+        && least > most
+    {
+        let at = table.find("rto_max").or_else(|| table.find("rto_min")).map_or(table.at, |entry| entry.node.at);
+        return Err(Fault::new(at, format!("`rto_max` ({most}) is below `rto_min` ({least})")));
+    }
     let descriptor = language::find_transport(variant.name).expect("the family is made of the list");
     let config = (descriptor.build)(&read.values);
     let index = transports.add(Transport { name: descriptor.name, config });

@@ -108,6 +108,9 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a rate that is too small", "\"10 Gbps\"", "\"1 bps\""),
     ("a warm-up as long as the run", "\"10 ms\"\nseed", "\"1 s\"\nseed"),
     ("too many samples", "every = \"10 ms\"", "every = \"1 ns\""),
+    ("limits that exclude each other", "g = 0.0625", "rto_max = \"1 ms\""),
+    ("too many messages", "exponential(5 ms)", "exponential(5 ps)"),
+    ("too many messages at random", "\"pareto(1 KB, 1.2)\"", "\"1 B\""),
     // expressions
     ("a sum of different units", "\"20 us\"", "\"5 ms + 3 KB\""),
     ("a sum with a plain number", "\"20 us\"", "\"5 ms - 3\""),

@@ -1,15 +1,21 @@
 //! What can happen, and in which order.
 //!
-//! Every event has a [`Source`], and events are ordered by (time, source). A source has at most
-//! one event per point in time that means anything, and its number is fixed by the scenario (links,
-//! by the node they lead to) or by the history of its own traffic class (timers, messages), never
-//! by when something was inserted. So no accident of insertion, and no thread schedule of a later
-//! parallel engine, can change a result.
+//! Every event has a [`Source`], and events are ordered by (time, rank, source), the rank being a
+//! function of time and source alone. A source has at most one event per point in time that means
+//! anything, and its number is fixed by the scenario (links, by the node they lead to) or by the
+//! history of its own traffic class (timers, messages), never by when something was inserted. So no
+//! accident of insertion, and no thread schedule of a later parallel engine, can change a result.
+//!
+//! Packets that arrive at the very same instant come in an order that changes from instant to
+//! instant. On links of equal rate such ties are common, and if the lower number always won, its
+//! packets would always find the shorter queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use units::Time;
+
+use crate::rng::mix64;
 
 /// Who causes an event: a kind and a number within it. Links come before timers, timers before
 /// new messages, and all of these before samples and the end of the warm-up.
@@ -52,6 +58,16 @@ impl Event {
 }
 
 impl Source {
+    /// The order of events at the same time.
+    #[inline]
+    fn rank(self, at: u64) -> u64 {
+        match self.0 >> 32 {
+            // Of any two links each comes first at half of the instants; neighbours mostly stay together.
+            0 => self.0 ^ (mix64(at) >> 32),
+            kind => kind << 60,
+        }
+    }
+
     #[inline]
     fn event(self) -> Event {
         let number = self.0 as u32;
@@ -71,7 +87,14 @@ impl Source {
 /// everything else in a heap.
 pub struct EventQueue {
     wheel: Wheel,
-    far: BinaryHeap<Reverse<(u64, Source)>>,
+    far: BinaryHeap<Reverse<Moment>>,
+}
+
+/// When an event comes: its time, its rank among those of the same time, its source.
+type Moment = (u64, u64, Source);
+
+fn moment(at: u64, source: Source) -> Moment {
+    (at, source.rank(at), source)
 }
 
 impl EventQueue {
@@ -91,28 +114,28 @@ impl EventQueue {
 
     /// Schedules any event.
     pub fn push(&mut self, at: Time, event: Event) {
-        self.far.push(Reverse((at.0, event.source())));
+        self.far.push(Reverse(moment(at.0, event.source())));
     }
 
     /// The next event, if it comes at `until` or before.
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Event)> {
         let near = self.wheel.peek();
-        if let Some(&Reverse((at, source))) = self.far.peek()
-            && (at, source) < near.map_or((u64::MAX, Source(u64::MAX)), |(at, link)| (at, Source(u64::from(link))))
+        if let Some(&Reverse(far)) = self.far.peek()
+            && near.is_none_or(|near| far < near)
         {
-            if at > until.0 {
+            if far.0 > until.0 {
                 return None;
             }
             self.far.pop();
-            return Some((Time(at), source.event()));
+            return Some((Time(far.0), far.2.event()));
         }
-        let (at, link) = near?;
+        let (at, _, source) = near?;
         if at > until.0 {
             return None;
         }
         self.wheel.pop();
-        Some((Time(at), Event::Arrival(link)))
+        Some((Time(at), Event::Arrival(source.0 as u32)))
     }
 }
 
@@ -133,7 +156,7 @@ struct Wheel {
     /// The bucket that is being emptied, counted from time zero.
     cursor: u64,
     /// What is left of it and what has come into it since, latest first.
-    current: Vec<(u64, u32)>,
+    current: Vec<Moment>,
     /// Arrivals in buckets after the current one.
     waiting: usize,
 }
@@ -161,8 +184,9 @@ impl Wheel {
         }
         let bucket = at >> self.shift;
         if bucket <= self.cursor {
-            let place = self.current.partition_point(|entry| *entry > (at, link));
-            self.current.insert(place, (at, link));
+            let arrival = moment(at, Event::Arrival(link).source());
+            let place = self.current.partition_point(|entry| *entry > arrival);
+            self.current.insert(place, arrival);
             return true;
         }
         if bucket - self.cursor >= BUCKETS {
@@ -177,7 +201,7 @@ impl Wheel {
     }
 
     #[inline]
-    fn peek(&mut self) -> Option<(u64, u32)> {
+    fn peek(&mut self) -> Option<Moment> {
         if self.current.is_empty() && self.waiting > 0 {
             self.refill();
         }
@@ -205,7 +229,7 @@ impl Wheel {
         let mut link = std::mem::replace(&mut self.heads[slot as usize], NONE);
         while link != NONE {
             let (at, next) = self.entries[link as usize];
-            self.current.push((at, link));
+            self.current.push(moment(at, Event::Arrival(link).source()));
             link = next;
         }
         self.waiting -= self.current.len();
@@ -220,30 +244,30 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    /// Random arrivals and timers come out in the order of (time, source), whatever the wheel's width.
+    /// Random arrivals and timers come out in the order of (time, rank, source), whatever the wheel's width.
     #[test]
     fn events_come_in_order() {
         for longest_hop in [Time(1), Time::from_micros(1), Time::from_micros(100), Time::from_millis(10)] {
             let mut stream = Stream::new(1, "events", longest_hop.0);
             let mut queue = EventQueue::new(100, longest_hop);
-            let mut pending: Vec<(u64, Source)> = Vec::new();
+            let mut pending: Vec<Moment> = Vec::new();
             let mut now = Time::ZERO;
             let schedule = |queue: &mut EventQueue, pending: &mut Vec<_>, now: Time, link, stream: &mut Stream| {
                 let spread = [1, 50, 100_000, 40_000_000, 3_000_000_000][stream.below(5) as usize];
                 let at = Time(now.0 + stream.below(spread));
                 queue.push_arrival(now, at, link);
-                pending.push((at.0, Event::Arrival(link).source()));
+                pending.push(moment(at.0, Event::Arrival(link).source()));
             };
             (0..100).for_each(|link| schedule(&mut queue, &mut pending, now, link, &mut stream));
             for step in 0..20_000 {
                 if step % 7 == 0 {
                     let at = Time(now.0 + stream.below(1_000_000));
                     queue.push(at, Event::SenderTimer(step));
-                    pending.push((at.0, Event::SenderTimer(step).source()));
+                    pending.push(moment(at.0, Event::SenderTimer(step).source()));
                 }
                 let expected = *pending.iter().min().unwrap();
                 let (at, event) = queue.pop(Time::MAX).unwrap();
-                assert_eq!((at.0, event.source()), expected);
+                assert_eq!(moment(at.0, event.source()), expected);
                 pending.retain(|entry| *entry != expected);
                 assert!(at >= now, "time runs back");
                 now = at;

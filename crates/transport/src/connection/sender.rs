@@ -287,7 +287,10 @@ impl Sender {
             Phase::Recovery => self.inflation += 1.0,
             Phase::Open => {
                 let lost = config.sack && self.rare.board.lost_below(rules(config)) > self.una;
-                if (lost || u64::from(self.dup_acks) >= threshold) && self.una >= self.recover {
+                // RFC 6582 3.2, step 2: NewReno cannot tell a loss from the duplicates that a timeout caused
+                // until more than `recover` is acknowledged. SACK can.
+                let ours = self.una > self.recover || self.una == self.recover && (config.sack || self.recover == 0);
+                if (lost || u64::from(self.dup_acks) >= threshold) && ours {
                     self.enter_recovery(config, now, out);
                 }
             }
