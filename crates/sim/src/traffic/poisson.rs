@@ -98,7 +98,8 @@ struct Poisson {
 impl Generator for Poisson {
     fn next(&mut self) -> Option<Batch> {
         self.left = self.left.checked_sub(1)?;
-        self.now = self.now.saturating_add(super::draw_time(&self.gap, &mut self.stream));
+        let gap = super::draw_time(&self.gap, &mut self.stream).max(Time(1));
+        self.now = self.now.saturating_add(gap);
         let from = self.from[self.stream.below(self.from.len() as u64) as usize];
         let to = loop {
             let to = self.to[self.stream.below(self.to.len() as u64) as usize];

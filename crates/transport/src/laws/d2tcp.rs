@@ -109,7 +109,7 @@ enum Expired {
 
 impl Urgency {
     /// How imminent the deadline is: d = T_c / D within [1/n, n] (D2TCP 3.2.3); 1 without a
-    /// deadline, without a known size, or before the first RTT sample.
+    /// deadline, without a known size, with nothing left, or before the first RTT sample.
     fn imminence(&self, cwnd: f64, ack: &Acked) -> f64 {
         let Message { bytes: Some(_), deadline: Some(deadline), .. } = ack.message.message else { return 1.0 };
         let left = deadline.saturating_sub(ack.now).saturating_sub(self.margin);
@@ -121,8 +121,8 @@ impl Urgency {
             };
         }
         let rtt = if self.minimum_rtt { ack.min_rtt } else { ack.srtt };
-        let Some(rtt) = rtt else { return 1.0 };
-        let segments_left = ack.message.end.saturating_sub(ack.una) as f64 / ack.mss;
+        let (Some(rtt), bytes_left @ 1..) = (rtt, ack.message.end.saturating_sub(ack.una)) else { return 1.0 };
+        let segments_left = bytes_left as f64 / ack.mss;
         let rounds = if self.precise { precise_rounds(segments_left, cwnd) } else { segments_left / (0.75 * cwnd) };
         let d = rounds * rtt.as_secs_f64() / left.as_secs_f64();
         d.clamp(1.0 / self.d_cap, self.d_cap)
@@ -207,6 +207,7 @@ mod tests {
         let mut changed = ack.clone();
         changed.message.message.bytes = None;
         assert_eq!(urgency().imminence(20.0, &changed), 1.0);
+        assert_eq!(urgency().imminence(20.0, &with_deadline(0, Time::from_micros(10))), 1.0);
         assert_eq!(urgency().imminence(20.0, &Acked { srtt: None, ..ack }), 1.0);
     }
 

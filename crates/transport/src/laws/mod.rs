@@ -114,8 +114,9 @@ impl Cwnd {
     /// Multiplies the window and leaves slow start.
     #[inline]
     pub fn cut(&mut self, factor: f64) {
-        self.cwnd = (self.cwnd * factor).max(self.floor);
-        self.ssthresh = self.cwnd;
+        self.ssthresh = (self.cwnd * factor).max(self.floor);
+        // A window that starts below the floor is not raised by a cut.
+        self.cwnd = self.cwnd.min(self.ssthresh);
     }
     /// RFC 5681 eq. 4: half of what was in flight.
     pub fn halve(&mut self, loss: &Lost) {
@@ -201,6 +202,13 @@ pub(crate) mod tests {
                 message: Message { bytes: Some(1_000_000), deadline: None, short: None },
             },
         }
+    }
+
+    #[test]
+    fn a_cut_never_raises_the_window() {
+        let mut window = cwnd(1.0);
+        window.cut(0.9);
+        assert_eq!((window.cwnd, window.ssthresh), (1.0, 2.0));
     }
 
     #[test]
