@@ -87,10 +87,10 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "limited_transmit",
         kind: Kind::Bool,
-        default: Default::Is("true"),
+        default: Default::Is("false"),
         range: Range::ANY,
         help: "send a new segment on each of the first two duplicate ACKs",
-        source: "RFC 3042",
+        source: "RFC 3042 and Linux: on; off in ns-3 of the D2TCP paper's day, and it decides what small windows lose",
     },
     Key {
         name: "rto_min",

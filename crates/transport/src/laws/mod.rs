@@ -114,9 +114,10 @@ impl Cwnd {
     /// Multiplies the window and leaves slow start.
     #[inline]
     pub fn cut(&mut self, factor: f64) {
-        self.ssthresh = (self.cwnd * factor).max(self.floor);
-        // A window that starts below the floor is not raised by a cut.
-        self.cwnd = self.cwnd.min(self.ssthresh);
+        // A floor is a floor: a window that started below it is lifted to it, as Linux's least ssthresh
+        // of 2 does. With an initial window of 1, as in the D2TCP paper's regime, that decides results.
+        self.cwnd = (self.cwnd * factor).max(self.floor);
+        self.ssthresh = self.cwnd;
     }
     /// RFC 5681 eq. 4: half of what was in flight.
     pub fn halve(&mut self, loss: &Lost) {
@@ -205,10 +206,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_cut_never_raises_the_window() {
-        let mut window = cwnd(1.0);
-        window.cut(0.9);
-        assert_eq!((window.cwnd, window.ssthresh), (1.0, 2.0));
+    fn a_cut_ends_at_the_floor_from_both_sides() {
+        for start in [1.0, 2.1] {
+            let mut window = cwnd(start);
+            window.cut(0.5);
+            assert_eq!((window.cwnd, window.ssthresh), (2.0, 2.0));
+        }
     }
 
     #[test]
