@@ -147,7 +147,7 @@ fn slow_start_ends_at_its_threshold() {
 #[test]
 fn duplicates_that_a_timeout_caused_are_no_new_loss() {
     // RFC 6582 3.2, step 2: the ACK must cover more than `recover`.
-    let mut bench = Bench::new("tcp", "recovery = 'newreno'\ninitial_window = 8");
+    let mut bench = Bench::new("tcp", "recovery = 'newreno'\ninitial_window = 8\nlimited_transmit = true");
     bench.message(100_000, None);
     bench.timer();
     bench.sent();
@@ -219,7 +219,7 @@ fn a_mark_cuts_also_when_the_window_is_not_what_limits_the_sender() {
 fn a_loss_answers_the_echoes_of_its_window() {
     // RFC 3168 6.1.2: not more than one reduction per window, and CWR on the first new data after any.
     for name in ["tcp", "cubic"] {
-        let mut bench = Bench::new(name, "ecn = true\ninitial_window = 20");
+        let mut bench = Bench::new(name, "ecn = true\ninitial_window = 20\nlimited_transmit = true");
         bench.message(100_000, None);
         bench.sent();
         (2..5).for_each(|end| bench.ack(0, None, Flags::ECE, &[(1, end)]));
