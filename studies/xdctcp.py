@@ -23,6 +23,8 @@ PUBLISHED = {DCTCP: (73.80, 2690.26), BEST: (69.03, 2689.97)}
 VARIANTS: Mapping[str, Mapping[str, object]] = {
     "as it is": {},
     '`grow_on_echo = "never"`, the default of dctcp': {"transport.grow_on_echo": "never"},
+    '`growth_steps = "per-ack"`, the default of dctcp': {"transport.growth_steps": "per-ack"},
+    "both, as dctcp": {"transport.grow_on_echo": "never", "transport.growth_steps": "per-ack"},
     "queue without the arriving packet (`mark` 96 400 B)": {"network.mark": "96400 B"},
     "initial window 2": {"transport.initial_window": 2},
     "floor of the window 1": {"transport.cwnd_floor": 1},

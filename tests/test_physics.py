@@ -204,7 +204,7 @@ def test_the_long_flows_of_xdctcp_get_all_that_the_others_leave() -> None:
 
 
 def test_the_point_half_half_of_xdctcp_is_dctcp_with_the_same_growth() -> None:
-    keys = {"run.duration": "200 ms", "transport.grow_on_echo": "never"}
+    keys = {"run.duration": "200 ms", "transport.grow_on_echo": "never", "transport.growth_steps": "per-ack"}
     points = {f"transport.{name}": 0.5 for name in ("ns", "nl")} | {"transport.g": 0.0625}
     one = dt.run(SCENARIOS / "xdctcp.toml", set=keys | points)
     other = dt.run(SCENARIOS / "xdctcp.toml", transport="dctcp", set=keys | {"transport.g": 0.0625})

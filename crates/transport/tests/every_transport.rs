@@ -257,7 +257,9 @@ fn d2tcp_without_deadlines_is_packet_for_packet_dctcp() {
 #[test]
 fn xdctcp_with_both_factors_at_one_half_and_the_same_growth_is_dctcp() {
     let weather = Weather { loses: 300, ..FAIR };
-    let wire = |name| transfer(&config(name, "grow_on_echo = 'never'"), weather, &[message(1_000_000)]).2;
+    let wire = |name| {
+        transfer(&config(name, "grow_on_echo = 'never'\ngrowth_steps = 'per-ack'\n"), weather, &[message(1_000_000)]).2
+    };
     assert_eq!(wire("xdctcp"), wire("dctcp"));
 }
 

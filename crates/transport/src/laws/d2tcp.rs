@@ -13,7 +13,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "d2tcp",
     help: "D2TCP: cuts the window by alpha^d/2, d how imminent the deadline is",
     source: "Vamanan, Hasan, Vijaykumar, SIGCOMM 2012",
-    groups: &[connection::KEYS, dctcp::KEYS, &[dctcp::grow_on_echo("never", dctcp::RFC_3168)], KEYS],
+    groups: &[connection::KEYS, dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
     build,
 };
 

@@ -7,18 +7,44 @@ use crate::Observation;
 use crate::connection;
 use crate::list::{Config, Descriptor};
 
-/// Why DCTCP and D2TCP never grow on an echo.
-pub(super) const RFC_3168: &str = "RFC 3168 6.1.2 and Linux (never); the authors' ns-2 code (bursts)";
+/// Why DCTCP and D2TCP grow as they do.
+pub(super) const AS_RFC: Growth = Growth {
+    on_echo: "never",
+    on_echo_source: "RFC 3168 6.1.2 and Linux (never); the authors' ns-2 code (bursts)",
+    steps: "per-ack",
+    steps_source: "RFC 5681 3.1 (per-ack); Linux and ns-2 (per-window)",
+};
 
-/// Whether the window grows on ACKs that carry an echo: the family's members have different sources.
-pub(super) const fn grow_on_echo(default: &'static str, source: &'static str) -> Key {
-    Key {
-        name: "grow_on_echo",
-        kind: Kind::Choice(&["never", "bursts"]),
-        default: Default::Is(default),
-        range: Range::ANY,
-        help: "whether the window grows on ACKs that carry an echo: never, or on all of a burst but its first",
-        source,
+/// How a member of the family grows unless told otherwise: they have different sources.
+pub(super) struct Growth {
+    pub on_echo: &'static str,
+    pub on_echo_source: &'static str,
+    pub steps: &'static str,
+    pub steps_source: &'static str,
+}
+
+impl Growth {
+    /// The parameters of growth, with these defaults.
+    pub(super) const fn keys(self) -> [Key; 2] {
+        [
+            Key {
+                name: "grow_on_echo",
+                kind: Kind::Choice(&["never", "bursts"]),
+                default: Default::Is(self.on_echo),
+                range: Range::ANY,
+                help: "whether the window grows on ACKs that carry an echo: never, or on all of a burst but its first",
+                source: self.on_echo_source,
+            },
+            Key {
+                name: "growth_steps",
+                kind: Kind::Choice(&["per-ack", "per-window"]),
+                default: Default::Is(self.steps),
+                range: Range::ANY,
+                help: "how congestion avoidance adds its segment: a fraction with each ACK, or all of it once a \
+                       window has been acknowledged",
+                source: self.steps_source,
+            },
+        ]
     }
 }
 
@@ -27,7 +53,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "dctcp",
     help: "DCTCP: cuts the window by alpha/2, alpha the moving share of marked bytes",
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
-    groups: &[connection::KEYS, KEYS, &[grow_on_echo("never", RFC_3168)]],
+    groups: &[connection::KEYS, KEYS, &AS_RFC.keys()],
     build,
 };
 
@@ -99,6 +125,9 @@ pub struct Marking {
     grow_in_bursts: bool,
     /// The last ACK carried an echo.
     in_burst: bool,
+    grow_per_window: bool,
+    /// Segments acknowledged since the window was last changed, when it grows once per window.
+    credit: f64,
     /// Bytes acknowledged in this observation window.
     acked: u64,
     /// Of these, bytes whose ACK carried an echo.
@@ -110,7 +139,7 @@ pub struct Marking {
 }
 
 impl Marking {
-    /// From the checked values of [`KEYS`] and [`grow_on_echo`].
+    /// From the checked values of [`KEYS`] and of [`Growth::keys`].
     pub fn from_values(values: &Values) -> Marking {
         Marking {
             alpha: values.number("initial_alpha"),
@@ -118,6 +147,8 @@ impl Marking {
             cut_at_window_end: values.choice("cut_at") == "window-end",
             grow_in_bursts: values.choice("grow_on_echo") == "bursts",
             in_burst: false,
+            grow_per_window: values.choice("growth_steps") == "per-window",
+            credit: 0.0,
             acked: 0,
             marked: 0,
             window_end: 0,
@@ -142,12 +173,26 @@ impl Marking {
         if due {
             self.cut_end = ack.next;
             window.cut(1.0 - penalty(window, self.alpha));
+            self.credit = 0.0;
         }
         let grows = ack.may_grow && if ack.marked { self.grow_in_bursts && in_burst } else { !due };
         if grows {
-            window.grow(ack.segments);
+            self.grow(window, ack.segments);
         }
         due
+    }
+
+    #[inline]
+    fn grow(&mut self, window: &mut Cwnd, segments: f64) {
+        if !self.grow_per_window || window.cwnd < window.ssthresh {
+            window.grow(segments);
+            return;
+        }
+        self.credit += segments;
+        if self.credit >= window.cwnd {
+            self.credit = 0.0;
+            window.cwnd = (window.cwnd + 1.0).min(window.limit);
+        }
     }
 
     /// RFC 8257 3.3, steps 4 to 8. Gives true when the cut comes now.
@@ -174,6 +219,8 @@ pub(crate) mod tests {
             cut_at_window_end: false,
             grow_in_bursts: false,
             in_burst: false,
+            grow_per_window: false,
+            credit: 0.0,
             acked: 0,
             marked: 0,
             window_end: 0,
@@ -245,6 +292,19 @@ pub(crate) mod tests {
         };
         assert_eq!(grown(false), [false, false, false, true, false]);
         assert_eq!(grown(true), [false, true, true, true, false]);
+    }
+
+    #[test]
+    fn per_window_a_segment_is_added_once_a_window_has_been_acknowledged() {
+        let mut law = Dctcp { marking: Marking { grow_per_window: true, ..marking(0.5) } };
+        let mut window = cwnd(4.5);
+        let sizes: Vec<f64> = (1..=11)
+            .map(|una| {
+                law.on_ack(&mut window, &acked(una, false));
+                window.cwnd
+            })
+            .collect();
+        assert_eq!(sizes, [4.5, 4.5, 4.5, 4.5, 5.5, 5.5, 5.5, 5.5, 5.5, 5.5, 6.5]);
     }
 
     #[test]

@@ -13,12 +13,17 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "xdctcp",
     help: "xDCTCP: cuts the window by ns alpha in short flows and by nl alpha in long ones",
     source: "xDCTCP: Extended DCTCP, checkpoint 2 report",
-    groups: &[connection::KEYS, dctcp::KEYS, &[dctcp::grow_on_echo("bursts", STUDY)], KEYS],
+    groups: &[connection::KEYS, dctcp::KEYS, &AS_STUDY.keys(), KEYS],
     build,
 };
 
-/// Why xDCTCP grows on echoes: it is defined by the code of its study.
-const STUDY: &str = "the ns-2 code that the study ran (bursts); RFC 3168 6.1.2 and Linux: never";
+/// xDCTCP is defined by the code and the script of its study.
+const AS_STUDY: dctcp::Growth = dctcp::Growth {
+    on_echo: "bursts",
+    on_echo_source: "the ns-2 code that the study ran (bursts); RFC 3168 6.1.2 and Linux: never",
+    steps: "per-window",
+    steps_source: "the study's script: windowOption_ 0 of ns-2 (per-window); RFC 5681 3.1: per-ack",
+};
 
 /// Parameters of its own, beside DCTCP's.
 pub const KEYS: &[Key] = &[
