@@ -2,6 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Time, Values};
 
+use super::echo::Echoes;
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::Observation;
 use crate::connection;
@@ -64,14 +65,13 @@ fn build(values: &Values) -> Config {
     Config {
         connection: connection::Config::from_values(values),
         law: Law::Cubic(Cubic {
-            ecn: values.bool("ecn"),
+            echoes: Echoes::new(values.bool("ecn")),
             c: values.number("c"),
             beta: values.number("beta"),
             fast_convergence: values.bool("fast_convergence"),
             reno_friendly: values.bool("reno_friendly"),
             w_max: 0.0,
             epoch: None,
-            cut_end: 0,
         }),
     }
 }
@@ -79,7 +79,7 @@ fn build(values: &Values) -> Config {
 /// Growth along a cubic around the window of the last loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cubic {
-    ecn: bool,
+    echoes: Echoes,
     c: f64,
     beta: f64,
     fast_convergence: bool,
@@ -88,8 +88,6 @@ pub struct Cubic {
     w_max: f64,
     /// Where the present cubic began; none until congestion avoidance starts.
     epoch: Option<Epoch>,
-    /// No second cut before this position is acknowledged.
-    cut_end: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -137,13 +135,12 @@ impl Cubic {
 
 impl Window for Cubic {
     fn ecn(&self) -> Ecn {
-        if self.ecn { Ecn::Classic } else { Ecn::Off }
+        self.echoes.ecn()
     }
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         if ack.marked {
-            let due = ack.may_cut && ack.una > self.cut_end;
+            let due = self.echoes.ask_for_cut(ack);
             if due {
-                self.cut_end = ack.next;
                 self.reduce(window.cwnd);
                 window.cut(self.beta);
             }
@@ -160,7 +157,7 @@ impl Window for Cubic {
         false
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        self.cut_end = loss.next;
+        self.echoes.lost(loss);
         self.reduce(window.cwnd);
         if loss.timeout {
             // RFC 9438 4.8: the next cubic starts at its own plateau.
@@ -184,14 +181,13 @@ mod tests {
 
     fn law() -> Cubic {
         Cubic {
-            ecn: false,
+            echoes: Echoes::new(false),
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
             reno_friendly: false,
             w_max: 0.0,
             epoch: None,
-            cut_end: 0,
         }
     }
 

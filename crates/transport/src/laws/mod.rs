@@ -3,6 +3,7 @@
 mod cubic;
 mod d2tcp;
 mod dctcp;
+mod echo;
 mod reno;
 mod xdctcp;
 

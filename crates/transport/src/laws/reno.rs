@@ -2,6 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
+use super::echo::Echoes;
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::Observation;
 use crate::connection;
@@ -29,28 +30,25 @@ pub const KEYS: &[Key] = &[Key {
 fn build(values: &Values) -> Config {
     Config {
         connection: connection::Config::from_values(values),
-        law: Law::Reno(Reno { ecn: values.bool("ecn"), cut_end: 0 }),
+        law: Law::Reno(Reno { echoes: Echoes::new(values.bool("ecn")) }),
     }
 }
 
 /// Additive increase, halving on loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reno {
-    ecn: bool,
-    /// No second cut before this position is acknowledged.
-    cut_end: u64,
+    echoes: Echoes,
 }
 
 impl Window for Reno {
     fn ecn(&self) -> Ecn {
-        if self.ecn { Ecn::Classic } else { Ecn::Off }
+        self.echoes.ecn()
     }
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         // RFC 3168 6.1.2: halve once per window, and do not grow on an echo.
         if ack.marked {
-            let due = ack.may_cut && ack.una > self.cut_end;
+            let due = self.echoes.ask_for_cut(ack);
             if due {
-                self.cut_end = ack.next;
                 window.cut(0.5);
             }
             return due;
@@ -61,7 +59,7 @@ impl Window for Reno {
         false
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        self.cut_end = loss.next;
+        self.echoes.lost(loss);
         window.halve(loss);
     }
     fn observe(&self, _: &Cwnd, _: &Acked, _: &mut Observation) {}
@@ -74,7 +72,7 @@ mod tests {
 
     #[test]
     fn an_echo_halves_once_per_window() {
-        let mut law = Reno { ecn: true, cut_end: 0 };
+        let mut law = Reno { echoes: Echoes::new(true) };
         let mut window = cwnd(20.0);
         assert!(law.on_ack(&mut window, &acked(1, true)));
         for una in 2..=11 {

@@ -1,0 +1,34 @@
+//! Classic ECN (RFC 3168) at the sender: at most one cut per window, whatever caused it.
+
+use super::{Acked, Ecn, Lost};
+
+/// Which echoes ask for a cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Echoes {
+    negotiated: bool,
+    /// No second cut before this position is passed.
+    cut_end: u64,
+}
+
+impl Echoes {
+    /// With ECN, or without.
+    pub fn new(negotiated: bool) -> Echoes {
+        Echoes { negotiated, cut_end: 0 }
+    }
+    /// How ECN is used.
+    pub fn ecn(&self) -> Ecn {
+        if self.negotiated { Ecn::Classic } else { Ecn::Off }
+    }
+    /// Whether an acknowledgement with an echo asks for a cut, which is then made.
+    pub fn ask_for_cut(&mut self, ack: &Acked) -> bool {
+        let due = ack.may_cut && ack.una > self.cut_end;
+        if due {
+            self.cut_end = ack.next;
+        }
+        due
+    }
+    /// A loss cuts for its whole window, so that the echoes of that window ask for nothing.
+    pub fn lost(&mut self, loss: &Lost) {
+        self.cut_end = loss.next;
+    }
+}
