@@ -9,8 +9,8 @@ use crate::queries::FanIn;
 use crate::statistics::{DeadlineRatio, FctUs, Slowdown};
 use crate::verdict::{Verdict, completion_time, counted, verdict};
 
-/// Messages that started before the warm-up ended, and flows without end, are not counted here;
-/// the bytes of endless flows are part of the goodput.
+/// Messages that started before the warm-up ended are not counted here, but what they deliver after
+/// it is part of the goodput. A flow without end is an unfinished message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Counted messages: completed + unfinished.
@@ -119,7 +119,7 @@ mod tests {
             &["poisson"],
             vec![
                 message().start(ms(9)).end(ms(20)).deadline(ms(1)).build(), // in the warm-up: not counted
-                message().bytes(None).build(),                              // endless: not a message
+                message().bytes(None).build(),                              // endless: unfinished
                 message().end(ms(12)).deadline(ms(4)).build(),              // met
                 message().end(ms(20)).deadline(ms(4)).build(),              // late
                 message().deadline(ms(4)).build(),                          // unfinished, deadline passed
@@ -128,7 +128,7 @@ mod tests {
                 message().end(ms(11)).build(),                              // no deadline
             ],
         ));
-        assert_eq!((all.messages, all.completed, all.unfinished), (6, 3, 3));
+        assert_eq!((all.messages, all.completed, all.unfinished), (7, 3, 4));
         assert_eq!((all.with_deadline, all.missed, all.undecided), (5, 3, 1));
         assert_eq!(all.missed_percent, Some(75.0));
     }

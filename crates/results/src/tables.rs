@@ -47,7 +47,7 @@ pub enum Data {
 /// One row per message, in order of their start; flows without end have no bytes.
 ///
 /// `deadline_us` is the allowed time from the start. `missed` is null without a deadline and where the end
-/// of the run came before it; `counted` is false for what the summaries leave out (warm-up, flows without end).
+/// of the run came before it; `counted` is false for what the summaries leave out (the warm-up).
 pub fn flows(outcome: &Outcome) -> Table {
     let all = &outcome.messages;
     let us = |time: Option<Time>| time.map(Time::as_micros_f64);
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(column(&table, "slowdown").data, Data::Float(vec![2.0, 1.0, 0.0, 0.0]));
         assert_eq!(column(&table, "missed").data, Data::Bool(vec![1, 0, 0, 0]));
         assert_eq!(column(&table, "missed").valid, Some(vec![1, 1, 0, 0]));
-        assert_eq!(column(&table, "counted").data, Data::Bool(vec![0, 1, 1, 0]));
+        assert_eq!(column(&table, "counted").data, Data::Bool(vec![0, 1, 1, 1]));
         assert_eq!(column(&table, "counted").valid, None);
         assert_eq!(column(&table, "query").valid, Some(vec![1, 0, 0, 0]));
         assert_eq!(column(&table, "bytes").valid, Some(vec![1, 1, 1, 0]));

@@ -16,9 +16,10 @@ pub enum Verdict {
     Undecided,
 }
 
-/// Whether a message enters the summaries: it has an end, and started after the warm-up.
+/// Whether a message enters the summaries: it started after the warm-up. A flow without end is an
+/// unfinished message.
 pub fn counted(message: &Message, outcome: &Outcome) -> bool {
-    message.bytes.is_some() && message.start >= outcome.warm_up
+    message.start >= outcome.warm_up
 }
 
 /// How `message` stands when the run ends at `end`.
