@@ -301,4 +301,13 @@ mod tests {
             assert_eq!(event.source().event(), event);
         }
     }
+
+    #[test]
+    fn of_two_links_each_comes_first_at_half_of_the_instants() {
+        for (a, b) in [(0, 1), (3, 4), (7, 1000)] {
+            let when = |at, link| moment(at, Event::Arrival(link).source());
+            let share = (0..10_000).filter(|&at| when(at, a) < when(at, b)).count();
+            assert!((4_800..5_200).contains(&share), "{a} before {b}: {share} of 10000");
+        }
+    }
 }
