@@ -41,10 +41,13 @@ fn check(
     transport: Option<String>,
 ) -> PyResult<(String, Vec<String>)> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let options = scenario::Options { set, seed, transport };
-    let read = errors::guarded(py, || scenario::read(&source, &options))?;
-    let read = read.map_err(|error| errors::scenario_error(py, &error))?;
+    let read = read(py, &source, &scenario::Options { set, seed, transport })?;
     Ok((read.resolved.to_string(), read.notes))
+}
+
+/// Reads a scenario; its mistakes become `ScenarioError`.
+fn read(py: Python<'_>, source: &scenario::Source, options: &scenario::Options) -> PyResult<scenario::Read> {
+    errors::guarded(py, || scenario::read(source, options))?.map_err(|error| errors::scenario_error(py, &error))
 }
 
 /// The JSON Schema of the scenario language.

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use results::Report;
 use sim::{Outcome, World};
 
-use crate::errors::{guarded, scenario_error};
+use crate::errors::guarded;
 use crate::table;
 
 /// Between two slices Python sees signals and progress is told.
@@ -63,12 +63,11 @@ pub fn run(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let options = scenario::Options { set, seed, transport };
-    let read = guarded(py, || scenario::read(&source, &options))?.map_err(|error| scenario_error(py, &error))?;
+    let read = crate::read(py, &source, &scenario::Options { set, seed, transport })?;
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
 
-    let duration_s = read.scenario.run.duration.as_secs_f64();
     let mut world = guarded(py, || World::new(read.scenario))?;
+    let duration_s = world.duration().as_secs_f64();
     let mut wall = Duration::ZERO;
     let mut events = 10_000;
     loop {
