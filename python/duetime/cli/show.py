@@ -13,6 +13,8 @@ from rich.text import Text
 
 from duetime.compare import Comparison
 from duetime.results import Result
+from duetime.statistics import over_seeds
+from duetime.sweep import Swept
 
 #: Title, where the figure is in a summary, and how it is written.
 Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
@@ -57,6 +59,36 @@ def comparison(compared: Comparison[Any]) -> None:
     for what in ("drops", "marks", "timeouts", "retransmits"):
         table.add_row("", what, *(_written(run[what], _count) for run in runs.values()))
     _console().print(table)
+
+
+def sweep(swept: Swept) -> None:
+    """Print the points of a sweep: a row for each and each transport, means over its seeds."""
+    most = 60
+    plan = swept.sweep
+    table = Table(box=box.SIMPLE_HEAD, title=escape(plan.title), title_justify="left", title_style="bold")
+    for name in (*plan.axes, "transport"):
+        table.add_column(name, overflow="fold")
+    groups = [swept.kept[i : i + len(plan.seeds)] for i in range(0, len(swept.kept), len(plan.seeds))]
+    done = [[kept.result for kept in group if kept.error is None] for group in groups]
+    merged = [over_seeds(runs) if runs else None for runs in done]
+    figures = _figures([each for each in merged if each is not None])
+    for title, _, _ in figures:
+        table.add_column(title, justify="right")
+    for number, (group, run) in enumerate(zip(groups[:most], merged[:most], strict=True)):
+        values = plan.values[number // len(plan.transports)]
+        name = group[0].point.transport or (run["transport"] if run else "")
+        cells = (
+            ["failed"]
+            if run is None
+            else [_written(find(run["summary"]), write) for _, find, write in figures]
+        )
+        table.add_row(*(Text(str(value)) for value in (*values, name)), *cells)
+    console = _console()
+    console.print(table)
+    failed = len(swept.failures)
+    words = f"  {len(groups)} rows" + (f", of which {most} are shown" if len(groups) > most else "")
+    words += f", each {len(plan.seeds)} seeds" if len(plan.seeds) > 1 else ""
+    console.print(f"{words}; {len(swept.kept) - failed} runs went well, {failed} failed", highlight=False)
 
 
 def entries(known: list[dict[str, Any]]) -> None:
