@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -53,12 +54,16 @@ def _tell_notes(swept: Swept) -> None:
 
 
 def _tell_failures(swept: Swept) -> int:
-    #: The rest is in sweep.json.
+    """Name each reason once, with the first run that failed of it; all of them are in sweep.json."""
     most = 5
-    failed = swept.failures
-    for failure in failed[:most]:
-        named = (f"{name} = {failure[name]}" for name in (*swept.sweep.axes, "transport", "seed"))
-        print(f"\nfailed: {', '.join(named)}\n{failure['error']}", file=sys.stderr)
-    if len(failed) > most:
-        print(f"\n{len(failed) - most} more failures are listed in sweep.json", file=sys.stderr)
-    return 1 if failed else 0
+    by_reason: dict[str, list[dict[str, Any]]] = {}
+    for failure in swept.failures:
+        by_reason.setdefault(failure["error"], []).append(failure)
+    for reason, failures in list(by_reason.items())[:most]:
+        first = failures[0]
+        named = ", ".join(f"{name} = {first[name]}" for name in (*swept.sweep.axes, "transport", "seed"))
+        runs = "1 run" if len(failures) == 1 else f"{len(failures)} runs, first with"
+        print(f"failed: {runs} {named}\n{reason}", file=sys.stderr)
+    if len(by_reason) > most:
+        print(f"{len(by_reason) - most} more reasons are listed in sweep.json", file=sys.stderr)
+    return 1 if by_reason else 0
