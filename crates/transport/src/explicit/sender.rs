@@ -463,7 +463,9 @@ impl Sender {
         };
         let packet = Packet::data(self.next, 0, config.header, Time::MAX, Flags::NONE);
         out.send_extended(packet, Extension::Rates(Box::new(rates)));
-        self.restart_timer(config, now);
+        if self.una == self.highest {
+            self.rto_at = Time::MAX;
+        }
         true
     }
 
