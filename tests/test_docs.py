@@ -13,7 +13,14 @@ import pytest
 import duetime
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/language.md", "docs/reference.md"]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/language.md",
+    "docs/reference.md",
+    "docs/sweeps.md",
+    "docs/cluster.md",
+]
 DUETIME = Path(sys.executable).with_name("duetime")
 # What a part of a scenario is completed with.
 REST = """
@@ -47,7 +54,9 @@ def blocks(language: str) -> list[object]:
 
 @pytest.mark.parametrize("text", blocks("toml"))
 def test_scenarios_pass(text: str) -> None:
-    if "[[traffic]]" in text and "[network]" in text:
+    if re.search(r"^scenario = ", text, re.MULTILINE):
+        duetime._core.sweep(text, "a page", ROOT / "scenarios" / "sweeps")
+    elif "[[traffic]]" in text and "[network]" in text:
         duetime.check(text)
     else:
         duetime.check({**tomllib.loads(REST), **tomllib.loads(text)})

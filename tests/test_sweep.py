@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import duetime as dt
-from conftest import Command, arguments
+from conftest import SCENARIOS, Command, arguments
 from duetime.sweep import read, sweep
 
 SWEEP = """
@@ -135,3 +135,11 @@ def test_without_transports_and_seeds_it_is_the_scenarios(small: Path, tmp_path:
     assert runs["seed"].to_list() == [5] * 3
     assert runs["traffic.web.load"].is_between(0.1, 0.5).all()
     assert read(path).title == "Loads"
+
+
+def test_the_example_is_what_its_first_line_says() -> None:
+    example = read(SCENARIOS / "sweeps/threshold.toml")
+    assert len(example.points) == 54
+    page = (SCENARIOS.parent / "docs/sweeps.md").read_text()
+    text = (SCENARIOS / "sweeps/threshold.toml").read_text()
+    assert text.partition("\n")[2] in page, "the page shows the file"

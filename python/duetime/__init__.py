@@ -13,17 +13,20 @@ from duetime._core import InternalError, ScenarioError, version
 from duetime.compare import Comparison, compare
 from duetime.results import Result, load
 from duetime.run import catalog, check, run, schema
+from duetime.sweep import Swept, sweep
 
 __all__ = [
     "Comparison",
     "InternalError",
     "Result",
     "ScenarioError",
+    "Swept",
     "catalog",
     "check",
     "compare",
     "load",
     "run",
     "schema",
+    "sweep",
 ]
 __version__ = version()
