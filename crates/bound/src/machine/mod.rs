@@ -172,7 +172,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(600))]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
 
         #[test]
         fn no_schedule_at_all_is_better_and_one_is_as_good(jobs in jobs(5, 8, 4)) {
