@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
-__all__ = ["InternalError", "Run", "ScenarioError", "_panic", "catalog", "check", "run", "schema", "version"]
+__all__ = ["InternalError", "Run", "ScenarioError", "_panic", "bound", "catalog", "check", "run", "schema", "version"]
 
 #: numpy type, values, one byte per row that is 0 where it has no value, the words of a text's codes.
 _Column: TypeAlias = tuple[str, bytes, bytes | None, list[str] | None]
@@ -45,6 +45,14 @@ def run(
     progress: Callable[[float, float, int], object] | None = None,
 ) -> Run: ...
 def check(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+) -> tuple[str, list[str]]: ...
+def bound(
     text: str,
     name: str,
     folder: str | PathLike[str] | None = None,

@@ -12,7 +12,7 @@ mod summary;
 mod tables;
 mod verdict;
 
-pub use limit::{Limit, Limits};
+pub use limit::{Foresight, Limit, Limits};
 pub use queries::{AnswersInTime, FanIn};
 pub use report::{BusiestQueue, ClassReport, Packets, Report};
 pub use statistics::{DeadlineRatio, FctUs, Slowdown, percentile};

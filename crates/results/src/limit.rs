@@ -2,7 +2,7 @@
 
 use bound::Bound;
 use serde::Serialize;
-use sim::Outcome;
+use sim::{Outcome, Scenario};
 
 use crate::report::{ClassReport, by_name};
 use crate::summary::Summary;
@@ -26,11 +26,23 @@ pub struct Limit {
     /// 100 x missed / with_deadline: of all that count, since another schedule may decide what a run left
     /// undecided.
     pub missed_percent: f64,
-    /// Whose links say so: "receivers", "senders", or "both" (of different classes).
-    pub side: &'static str,
+    /// Whose links say so: "receivers", "senders", or "both" (of different classes); none where nothing must be
+    /// missed.
+    pub side: Option<&'static str>,
     /// "exact": the fewest that these links can miss; "relaxed": a lower bound of it, since an overload was too
     /// large to find the fewest.
     pub method: &'static str,
+}
+
+/// What `duetime bound --json` prints: what can be said of a run before it is made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Foresight {
+    /// The scenario's title.
+    pub title: String,
+    /// Everything random was drawn from this.
+    pub seed: u64,
+    /// As in the run's report.
+    pub bound: Option<Limits>,
 }
 
 impl Limits {
@@ -40,7 +52,7 @@ impl Limits {
     }
 
     /// From the bounds of classes with these names.
-    pub fn from_bounds(bounds: &bound::Bounds, names: impl Iterator<Item = String>) -> Option<Limits> {
+    fn from_bounds(bounds: &bound::Bounds, names: impl Iterator<Item = String>) -> Option<Limits> {
         let classes = names.zip(&bounds.classes).map(|(name, bound)| (name, bound.as_ref().map(Limit::new)));
         Some(Limits { all: Limit::new(bounds.all.as_ref()?), classes: classes.collect() })
     }
@@ -61,6 +73,16 @@ impl Limits {
             );
         }
     }
+}
+
+impl Foresight {
+    /// Of a scenario.
+    pub fn of(scenario: Scenario) -> Foresight {
+        let (title, seed) = (scenario.title.clone(), scenario.run.seed);
+        let names: Vec<String> = scenario.classes.iter().map(|class| class.name.clone()).collect();
+        let bounds = bound::of_scenario(scenario);
+        Foresight { title, seed, bound: Limits::from_bounds(&bounds, names.into_iter()) }
+    }
 
     /// As one JSON object on one line.
     pub fn to_json(&self) -> String {
@@ -73,7 +95,7 @@ impl Limit {
         Limit {
             missed: bound.missed,
             missed_percent: 100.0 * bound.missed as f64 / bound.with_deadline as f64,
-            side: bound.side.name(),
+            side: (bound.missed > 0).then(|| bound.side.name()),
             method: if bound.exact { "exact" } else { "relaxed" },
         }
     }
@@ -97,13 +119,14 @@ mod tests {
         let report = Report::new(&burst(Time::from_nanos(260), None), 0.0);
         assert_eq!(report.summary.missed, 3);
         let limits = report.bound.unwrap();
-        let one = Limit { missed: 1, missed_percent: 100.0 / 3.0, side: "receivers", method: "exact" };
+        let one = Limit { missed: 1, missed_percent: 100.0 / 3.0, side: Some("receivers"), method: "exact" };
         assert_eq!(
             limits,
             Limits { all: one.clone(), classes: vec![("class 0".into(), Some(one)), ("class 1".into(), None)] }
         );
         let text = r#"{"missed":1,"missed_percent":33.333333333333336,"side":"receivers","method":"exact","classes":{"class 0":{"#;
-        assert!(limits.to_json().starts_with(text), "{}", limits.to_json());
+        let json = serde_json::to_string(&limits).unwrap();
+        assert!(json.starts_with(text), "{json}");
     }
 
     #[test]
