@@ -43,7 +43,12 @@ use sim::traffic::Request;
 use units::Time;
 
 use arrivals::{Arrival, Demand, Demands};
-use machine::{Fewest, Job};
+use machine::{Budget, Fewest, Job};
+
+/// What may be spent on overloads: about 10 ms,
+const STEPS: u64 = 1_000_000;
+/// and for each packet a small part of what it costs a run.
+const STEPS_PER_PACKET: u64 = 2;
 
 /// How few deadlines any schedule can miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,28 +137,40 @@ impl Traffic<'_> {
         let mut demands = Demands::new(self.graph, self.framings);
         let mut with_deadline = vec![0; self.framings.len()];
         let mut decided = Vec::new();
+        let mut packets = 0u64;
         for message in messages {
-            with_deadline[message.class as usize] += 1;
+            let class = message.class as usize;
+            with_deadline[class] += 1;
+            packets = packets.saturating_add(message.bytes.div_ceil(u64::from(self.framings[class].mss)));
             if message.due <= self.until.0 {
                 decided.extend(demands.of(&message));
             }
         }
         // The messages of each class lie side by side.
         decided.sort_by_key(|demand| demand.class);
-        let classes: Vec<Option<Bound>> = (0..self.framings.len())
-            .map(|class| {
-                let first = decided.partition_point(|demand| (demand.class as usize) < class);
-                let end = decided.partition_point(|demand| demand.class as usize <= class);
-                bound(with_deadline[class], &decided[first..end])
-            })
-            .collect();
-        let mut with_deadlines = classes.iter().flatten();
-        let all = match (with_deadlines.next(), with_deadlines.next()) {
-            (None, _) => None,
-            (Some(only), None) => Some(*only),
-            _ => bound(with_deadline.iter().sum(), &decided).map(|all| at_least_their_sum(all, &classes)),
+        let mut budget = Budget(STEPS.saturating_add(packets.saturating_mul(STEPS_PER_PACKET)));
+        let with_deadlines = with_deadline.iter().filter(|n| **n > 0).count();
+        let mut share = budget.share(with_deadlines.clamp(1, 2), 1);
+        let all = bound(with_deadline.iter().sum(), &decided, &mut share);
+        budget.0 += share.0;
+        let mut classes_left = with_deadlines;
+        let mut of_class = |class: usize| {
+            let with_deadline = with_deadline[class];
+            let all = all.filter(|_| with_deadline > 0)?;
+            if with_deadlines == 1 || all.missed == 0 {
+                // It is alone, or has nothing to miss even with the others beside it.
+                return Some(Bound { with_deadline, ..all });
+            }
+            let first = decided.partition_point(|demand| (demand.class as usize) < class);
+            let end = decided.partition_point(|demand| demand.class as usize <= class);
+            let mut share = budget.share(classes_left, 1);
+            classes_left -= 1;
+            let found = bound(with_deadline, &decided[first..end], &mut share);
+            budget.0 += share.0;
+            found
         };
-        Bounds { all, classes }
+        let classes: Vec<Option<Bound>> = (0..self.framings.len()).map(&mut of_class).collect();
+        Bounds { all: all.map(|all| at_least_their_sum(all, &classes)), classes }
     }
 }
 
@@ -169,13 +186,15 @@ fn at_least_their_sum(all: Bound, classes: &[Option<Bound>]) -> Bound {
     Bound { missed: sum, side, ..all }
 }
 
-fn bound(with_deadline: u64, demands: &[Demand]) -> Option<Bound> {
+fn bound(with_deadline: u64, demands: &[Demand], budget: &mut Budget) -> Option<Bound> {
     if with_deadline == 0 {
         return None;
     }
     let (possible, hopeless): (Vec<&Demand>, Vec<&Demand>) = demands.iter().partition(|demand| demand.possible());
-    let receivers = fewest(possible.iter().map(|demand| (demand.to, demand.receiving)));
-    let senders = fewest(possible.iter().map(|demand| (demand.from, demand.sending)));
+    let mut share = budget.share(2, 1);
+    let receivers = fewest(possible.iter().map(|demand| (demand.to, demand.receiving)), &mut share);
+    budget.0 += share.0;
+    let senders = fewest(possible.iter().map(|demand| (demand.from, demand.sending)), budget);
     let (larger, side) =
         if senders.late > receivers.late { (senders, Side::Senders) } else { (receivers, Side::Receivers) };
     let exact = receivers.exact && senders.exact;
@@ -183,13 +202,9 @@ fn bound(with_deadline: u64, demands: &[Demand]) -> Option<Bound> {
 }
 
 /// Over all hosts of one side.
-fn fewest(jobs: impl Iterator<Item = (u32, Job)>) -> Fewest {
-    // What may be spent on overloads: some 20 ms, and little for each message beside what its packets cost a run.
-    const STEPS: u64 = 2_000_000;
-    const STEPS_PER_MESSAGE: u64 = 50;
+fn fewest(jobs: impl Iterator<Item = (u32, Job)>, budget: &mut Budget) -> Fewest {
     let mut jobs: Vec<(u32, Job)> = jobs.collect();
     jobs.sort_by_key(|(host, _)| *host);
-    let steps = STEPS + STEPS_PER_MESSAGE * jobs.len() as u64;
     let machines = jobs.chunk_by(|a, b| a.0 == b.0).map(|jobs| jobs.iter().map(|(_, job)| *job).collect());
-    machine::fewest_late(machines.collect(), steps)
+    machine::fewest_late(machines.collect(), budget)
 }

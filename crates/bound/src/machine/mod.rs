@@ -47,11 +47,25 @@ impl Budget {
         }
         enough
     }
+
+    /// Takes out what each of `left` may spend if each takes one part in so many of its share.
+    pub fn share(&mut self, left: usize, parts: u64) -> Budget {
+        let share = self.0 / left as u64 / parts;
+        self.0 -= share;
+        Budget(share)
+    }
+
+    /// Spends itself on starts of [`relax::fewest`], at most one for each of `jobs`, in both directions.
+    fn starts(&mut self, jobs: usize) -> u64 {
+        let starts = (self.0 / 2 / jobs as u64).min(jobs as u64);
+        self.0 -= 2 * starts * jobs as u64;
+        starts
+    }
 }
 
-/// The fewest late jobs of all `machines` together. `steps` limits what is spent on machines that cannot be in
-/// time with everything; beyond it the result is a lower bound of the fewest.
-pub fn fewest_late(machines: Vec<Vec<Job>>, steps: u64) -> Fewest {
+/// The fewest late jobs of all `machines` together. What is spent on machines that cannot be in time with
+/// everything is limited; where that ends the result is a lower bound of the fewest.
+pub fn fewest_late(machines: Vec<Vec<Job>>, budget: &mut Budget) -> Fewest {
     let mut late = 0;
     let mut overloaded: Vec<Vec<Job>> = Vec::new();
     for mut jobs in machines {
@@ -62,34 +76,33 @@ pub fn fewest_late(machines: Vec<Vec<Job>>, steps: u64) -> Fewest {
         let periods = edf::busy_periods(&jobs).filter(|period| overload(period, |_| true).is_some());
         overloaded.extend(periods.map(<[Job]>::to_vec));
     }
-    let resolved = resolve(overloaded, Budget(steps));
+    let resolved = resolve(overloaded, budget);
     Fewest { late: late + resolved.late, exact: resolved.exact }
 }
 
-/// Of busy periods in which something must be late. Short ones first: they cost little, and most of them are
-/// solved exactly.
-fn resolve(mut periods: Vec<Vec<Job>>, mut budget: Budget) -> Fewest {
+/// Of busy periods in which something must be late. What is cheap comes first, and short periods before long
+/// ones: most are solved before anything is searched.
+fn resolve(mut periods: Vec<Vec<Job>>, budget: &mut Budget) -> Fewest {
     periods.sort_by_key(Vec::len);
     let mut total = Fewest { late: 0, exact: true };
     let mut open = Vec::new();
     for (done, jobs) in periods.iter().enumerate() {
-        // What is left is for those that are left; half of it for the relaxation.
-        let share = budget.0 / (periods.len() - done) as u64;
-        let least = relax::fewest(jobs, share / 2, &mut budget).max(1);
-        let mut allowed = Budget(share / 4);
-        let before = allowed.0;
-        let most = greedy::late(jobs, &mut allowed);
-        budget.0 -= (before - allowed.0).min(budget.0);
+        let mut share = budget.share(periods.len() - done, 4);
+        let mut least = relax::fewest(jobs, 1).max(1);
+        let most = greedy::late(jobs, &mut share);
+        if most != Some(least) {
+            least = least.max(relax::fewest(jobs, share.starts(jobs.len())));
+        }
+        budget.0 += share.0;
         match most {
             Some(most) if most == least => total.late += least,
             most => open.push((jobs, least, most)),
         }
     }
     for (done, &(jobs, least, most)) in open.iter().enumerate() {
-        let mut allowed = Budget(budget.0 / (open.len() - done) as u64);
-        let before = allowed.0;
-        let found = search::fewest(jobs, least, most.unwrap_or(jobs.len() as u64), &mut allowed);
-        budget.0 -= before - allowed.0;
+        let mut share = budget.share(open.len() - done, 1);
+        let found = search::fewest(jobs, least, most.unwrap_or(jobs.len() as u64), &mut share);
+        budget.0 += share.0;
         total.late += found.late;
         total.exact &= found.exact;
     }
@@ -115,7 +128,7 @@ mod tests {
     }
 
     fn fewest(jobs: &[Job]) -> Fewest {
-        fewest_late(vec![jobs.to_vec()], PLENTY)
+        fewest_late(vec![jobs.to_vec()], &mut Budget(PLENTY))
     }
 
     /// Tries every set of jobs, and for each every schedule, a unit of time at a time.
@@ -195,7 +208,7 @@ mod tests {
         #[test]
         fn a_relaxation_is_never_above_the_truth_nor_a_schedule_below_it(jobs in jobs(60, 300, 40), steps in 0..40_000u64) {
             let exact = fewest(&jobs);
-            let limited = fewest_late(vec![jobs.clone()], steps);
+            let limited = fewest_late(vec![jobs.clone()], &mut Budget(steps));
             prop_assert!(limited.late <= exact.late);
             prop_assert!(!limited.exact || !exact.exact || limited.late == exact.late);
             let mut possible = jobs.clone();
@@ -245,7 +258,7 @@ mod tests {
                 job(release, release + work + below(2000), work)
             })
             .collect();
-        let found = fewest_late(vec![jobs.clone()], 3_000_000);
+        let found = fewest_late(vec![jobs.clone()], &mut Budget(3_000_000));
         let scheduled = greedy::late(&jobs[..2000], &mut Budget(PLENTY)).unwrap();
         assert!(!found.exact && found.late > 4000 && found.late < 10_000, "{found:?}, {scheduled} of 2000");
     }
