@@ -52,7 +52,7 @@ class Comparison(Generic[R]):
 
     @property
     def bound(self) -> dict[str, Any] | None:
-        """How few deadlines any schedule can miss, as in `Result.bound`; with `seeds` every figure has its mean.
+        """How few deadlines any schedule can miss, as in `Result.bound`; with `seeds` means, as everywhere.
 
         Transports that differ in their headers can differ in this too: the least counts, for each seed.
         """
