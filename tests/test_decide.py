@@ -126,6 +126,13 @@ def test_the_factor_changes_deadlines_and_nothing_else() -> None:
     assert half["end_us"].equals(base["end_us"])
 
 
+def test_the_bound_sees_the_factor(duetime: Command) -> None:
+    tight = ("--set", QUICK[0], "--set", "run.deadline_factor=0.5", "--json")
+    before, of_run = (json.loads(duetime(command, MESSAGES, *tight).stdout) for command in ("bound", "run"))
+    assert before["bound"] == of_run["bound"]
+    assert before["bound"]["missed_percent"] > 10
+
+
 def test_tighten_answers_what_runs_confirm(duetime: Command, tmp_path: Path) -> None:
     words = ("tighten", MESSAGES, "--target", "5%", "--transports", "dctcp,d2tcp", "--seeds", 3)
     done = duetime(*words, "--set", QUICK[0], "--out", "out", "--json")

@@ -17,9 +17,10 @@ PAGES = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/language.md",
-    "docs/reference.md",
+    "docs/bound.md",
     "docs/sweeps.md",
     "docs/cluster.md",
+    "docs/reference.md",
 ]
 DUETIME = Path(sys.executable).with_name("duetime")
 # What a part of a scenario is completed with.

@@ -12,7 +12,7 @@ Everything that is measured is in the unit that its name ends with (``_us``, ``_
 from duetime._core import InternalError, ScenarioError, version
 from duetime.compare import Comparison, compare
 from duetime.results import Result, load
-from duetime.run import catalog, check, run, schema
+from duetime.run import bound, catalog, check, run, schema
 from duetime.sweep import Swept, sweep
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Result",
     "ScenarioError",
     "Swept",
+    "bound",
     "catalog",
     "check",
     "compare",
