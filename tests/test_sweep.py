@@ -57,9 +57,11 @@ def test_each_run_has_a_row(file: Path, tmp_path: Path) -> None:
     assert row["missed_percent"] == alone.summary["missed_percent"]
     assert row["fct_p99_us"] == alone.summary["fct_us"]["p99"]
     assert row["packets_sent"] == alone.data["packets"]["sent"]
+    assert row["bound_missed_percent"] == alone.data["bound"]["missed_percent"]
     classes = pl.read_parquet(tmp_path / "out/classes.parquet")
     assert classes["class"].to_list() == ["queries", "web"] * 16
     assert classes.row(26, named=True)["messages"] == alone.classes["queries"]["messages"]
+    assert classes.row(26, named=True)["bound_missed"] == alone.data["bound"]["classes"]["queries"]["missed"]
     record = json.loads((tmp_path / "out/sweep.json").read_text())
     assert (record["runs"], record["failures"], record["seeds"]) == (16, [], [5, 6])
     assert "wall_s" not in runs.columns
