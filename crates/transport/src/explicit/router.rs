@@ -36,7 +36,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("true"),
         range: Range::ANY,
         help: "a grant of the base rate counts as allocated; with it 17 such flows fill 1 Gbps at 200 us",
-        source: "D3 4.2 adds it as any other grant; open in D2TCP",
+        source: "D3, section 4, adds every grant to A; open in D2TCP",
     },
     Key {
         name: "rate_rounding",
@@ -54,7 +54,7 @@ pub const KEYS: &[Key] = &[
         range: Range::ANY,
         help: "what a router subtracts of a flow: what it remembers of it, so that lost packets leave nothing behind, \
                or what the header says, as in the paper, so that lost grants and FINs stay counted for ever",
-        source: "D3 4.2 (counters); the paper says little of losses",
+        source: "D3, section 4 (counters); what becomes of lost packets is open",
     },
     Key {
         name: "expiry",
@@ -78,7 +78,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("false"),
         range: Range::ANY,
         help: "correct the capacity that a router gives away by the measured use of the link and its queue, as RCP does",
-        source: "D3 4.2; off: what is granted is used, and senders count their headers",
+        source: "D3, section 4, as RCP; off: what is granted is used, and senders count their headers",
     },
     Key {
         name: "adaptation_alpha",
@@ -86,7 +86,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("0.1"),
         range: Range::between(0.0, 10.0),
         help: "with adaptation, the share of the unused rate that is added per interval",
-        source: "D3 4.2",
+        source: "RCP's form; the value is open",
     },
     Key {
         name: "adaptation_beta",
@@ -94,7 +94,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("1"),
         range: Range::between(0.0, 10.0),
         help: "with adaptation, the share of the rate that would empty the queue in an interval that is subtracted",
-        source: "D3 4.2",
+        source: "RCP's form; the value is open",
     },
     Key {
         name: "adaptation_floor",
@@ -227,7 +227,7 @@ impl Router {
         }
     }
 
-    /// Answers a request in place (D3 4.2), and says what was noted of it here.
+    /// Answers a request in place (D3, section 4), and says what was noted of it here.
     pub fn answer(&mut self, now: Time, flow: Flow, rates: &mut Rates) -> Noted {
         self.settle(now);
         let hop = rates.grants.len();
@@ -280,7 +280,7 @@ impl Router {
         }
     }
 
-    /// Adapts the capacity (D3 4.2) to a link that has sent for `sent_for` in all by now and whose
+    /// Adapts the capacity (D3, section 4) to a link that has sent for `sent_for` in all by now and whose
     /// queue holds `waiting` bytes.
     pub fn adapt(&mut self, now: Time, sent_for: Time, waiting: u64) {
         let Some(Adaptation { alpha, beta, floor }) = self.config.adaptation else { return };
