@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import catalog, compare, plot, run, scenario
+from duetime.cli import catalog, compare, plot, report, run, scenario
 from duetime.files import Refused
 from duetime.scenario import Unreadable
 
@@ -38,6 +38,7 @@ commands.add_command(catalog.transports)
 commands.add_command(catalog.topologies)
 commands.add_command(catalog.patterns)
 commands.add_command(plot.plot)
+commands.add_command(report.report)
 
 
 def main() -> None:
