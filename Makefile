@@ -86,6 +86,15 @@ validate: $(BUILT) ## Repeat the published studies: tables and pictures of docs/
 docs: $(BUILT) ## Write docs/reference.md anew from the declarations in the code
 	$(BIN)/python docs/generate.py
 
+VENDOR := python/duetime/report/assets
+.PHONY: vendor
+vendor: ## Fetch the chart libraries of the report anew from npm
+	cd $(VENDOR) && for file in d3@7.9.2:d3.min.js @observablehq/plot@0.6.17:plot.umd.min.js; do \
+	  tar=$$(npm pack --silent "$${file%:*}"); \
+	  tar -xzOf "$$tar" "package/dist/$${file##*:}" > "$${file##*:}"; \
+	  rm "$$tar"; \
+	done
+
 .PHONY: lock
 lock: $(TOOLS) ## Write requirements/*.txt anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv==0.13.8

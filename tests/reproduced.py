@@ -48,7 +48,13 @@ CHART = {
     ],
 }
 CLAIMS = [
-    {"claim": "DCTCP misses around 25 % at fan-in 40", "published": 25, "measured": 24.5, "holds": True, "why": ""},
+    {
+        "claim": "DCTCP misses around 25 % at fan-in 40",
+        "published": 25,
+        "measured": 24.5,
+        "holds": True,
+        "why": "",
+    },
     {
         "claim": "D2TCP misses less than 7 % at fan-in 40",
         "published": 7,
@@ -99,7 +105,13 @@ def bars(**changes: Any) -> dict[str, Any]:
         "title": "Latency over deadline at fan-in 40",
         "kind": "bar",
         "x": {"column": "percentile", "label": "percentile"},
-        "y": {"column": "latency", "label": "latency over deadline", "unit": "%", "low": "low", "high": "high"},
+        "y": {
+            "column": "latency",
+            "label": "latency over deadline",
+            "unit": "%",
+            "low": "low",
+            "high": "high",
+        },
         "series": {"column": "transport"},
         **changes,
     }
@@ -107,7 +119,13 @@ def bars(**changes: Any) -> dict[str, Any]:
 
 def bar_rows() -> list[dict[str, Any]]:
     return [
-        {"percentile": word, "transport": transport, "latency": base * k, "low": base * k - 3, "high": base * k + 3}
+        {
+            "percentile": word,
+            "transport": transport,
+            "latency": base * k,
+            "low": base * k - 3,
+            "high": base * k + 3,
+        }
         for word, base in (("50th", 20.0), ("90th", 45.0), ("99th", 90.0))
         for transport, k in (("dctcp", 1.2), ("d3", 1.1), ("d2tcp", 1.0))
     ]
@@ -135,9 +153,16 @@ def several(folder: Path) -> Path:
     """A report's worth of experiments: lines, bars, points, and a table without a chart."""
     experiment(folder)
     experiment(
-        folder, "d2tcp/fig12", title="Latency at three percentiles", charts=[bars()], rows=bar_rows(), claims=CLAIMS[:1]
+        folder,
+        "d2tcp/fig12",
+        title="Latency at three percentiles",
+        charts=[bars()],
+        rows=bar_rows(),
+        claims=CLAIMS[:1],
     )
-    experiment(folder, "d2tcp/large-messages", title="Large messages", charts=[POINTS], rows=points_rows(), claims=[])
+    experiment(
+        folder, "d2tcp/large-messages", title="Large messages", charts=[POINTS], rows=points_rows(), claims=[]
+    )
     experiment(
         folder,
         "d2tcp/table1",

@@ -13,7 +13,7 @@ import tomli_w
 from duetime.plots.data import Arm, NoResults, Results, load, read_json
 from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point, Series, Table
 
-#: A distribution is drawn through so many of its points.
+#: A distribution is drawn at so many places.
 STEPS = 80
 
 #: Figures that no chart shows: key of the JSON contract -> how it is called.
@@ -49,9 +49,15 @@ def _objects(folder: Path, results: Results) -> dict[str, Mapping[str, Any]]:
 
 def _experiment(results: Results, objects: Mapping[str, Mapping[str, Any]]) -> Experiment:
     runs = [run for arm in results.arms for run in arm.runs]
-    charts = (_missed(objects), _in_time(objects), *_times(objects), _distribution(results), _goodput(objects))
+    charts = (
+        _missed(objects),
+        _in_time(objects),
+        *_times(objects),
+        _distribution(results),
+        _goodput(objects),
+    )
     return Experiment(
-        id=" and ".join(results.names),
+        id=_listed(results.names),
         title=results.title or "Untitled scenario",
         facts={
             "seeds": sorted({run.about["seed"] for run in runs if "seed" in run.about}),
@@ -62,10 +68,16 @@ def _experiment(results: Results, objects: Mapping[str, Mapping[str, Any]]) -> E
         table=_table(objects),
         notes=tuple(dict.fromkeys(str(note) for run in runs for note in run.about.get("notes", ()))),
         versions={
-            "duetime": ", ".join(sorted({str(run.about["version"]) for run in runs if "version" in run.about}))
+            "duetime": ", ".join(
+                sorted({str(run.about["version"]) for run in runs if "version" in run.about})
+            )
         },
         scenario=tomli_w.dumps(_without_nothing(runs[0].about.get("scenario") or {})),
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _missed(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
@@ -102,7 +114,10 @@ def _times(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
             Series(
                 transport,
                 _points(
-                    ((word, (_of(each, name).get("fct_us") or {}).get(word)) for word in ("p50", "p90", "p99")),
+                    (
+                        (word, (_of(each, name).get("fct_us") or {}).get(word))
+                        for word in ("p50", "p90", "p99")
+                    ),
                     scale=1e-3,
                 ),
             )
@@ -127,25 +142,37 @@ def _goodput(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
 
 
 def _distribution(results: Results) -> Chart:
+    used = {arm.name: _used(arm) for arm in results.arms}
+    ends = [float(times[end]) for times, _ in used.values() if len(times) > 1 for end in (0, -1)]
+    grid = (
+        np.linspace(min(ends), max(ends), STEPS).round(2) if ends and min(ends) < max(ends) else np.array([])
+    )
+    series = (
+        Series(
+            name,
+            tuple(
+                Point(float(place), 100 * float(np.searchsorted(times, place, side="right")) / decided)
+                for place in (grid if decided else ())
+            ),
+        )
+        for name, (times, decided) in used.items()
+    )
     return Chart(
         "Time taken, of the time allowed",
         "line",
         Axis("completion time over deadline", "%"),
         Axis("messages that took at most this", "%"),
-        _some(Series(arm.name, _shares(arm)) for arm in results.arms),
+        _some(series),
     )
 
 
-def _shares(arm: Arm) -> tuple[Point, ...]:
-    """The distribution over all seeds; what never finished is part of the whole."""
+def _used(arm: Arm) -> tuple[np.ndarray[Any, np.dtype[np.float64]], int]:
+    """Completion times over deadlines in percent, sorted, of all seeds; and of how many messages they are.
+
+    What never finished is part of the whole.
+    """
     decided = arm.counted.filter(pl.col("missed").is_not_null())
-    used = (decided["fct_us"] / decided["deadline_us"]).drop_nulls().sort().to_numpy()
-    if len(used) < 2:
-        return ()
-    ranks = np.unique(np.linspace(1, len(used), STEPS).round().astype(int))
-    return tuple(
-        Point(round(100 * float(used[rank - 1]), 3), round(100 * float(rank) / decided.height, 3)) for rank in ranks
-    )
+    return (100 * decided["fct_us"] / decided["deadline_us"]).drop_nulls().sort().to_numpy(), decided.height
 
 
 def _table(objects: Mapping[str, Mapping[str, Any]]) -> Table:

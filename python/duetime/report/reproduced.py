@@ -66,7 +66,10 @@ def chart(drawn: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Chart:
         name = str(row[by]) if by else str(y.get("label", y["column"]))
         measured.setdefault(name, []).append(
             Point(
-                _place(row[x["column"]]), value, _number(row.get(y.get("low"))), _number(row.get(y.get("high")))
+                _place(row[x["column"]]),
+                value,
+                _number(row.get(y.get("low"))),
+                _number(row.get(y.get("high"))),
             )
         )
     published: dict[str, list[Point]] = {}

@@ -5,6 +5,17 @@
   const figures = [...document.querySelectorAll("figure.chart")];
   // Up to so many places an interval is a bar; beyond, a band.
   const BARS = 30;
+  // A chart of fewer pixels is that of a phone.
+  const NARROW = 520;
+
+  const interval = (point) => point[2] !== null && point[3] !== null && point[2] < point[3];
+  const dotted = (one, kind) => kind === "points" || one.points.length <= BARS;
+  const spread = (places) => places.length > 3 && places[0] > 0 && places.at(-1) / places[0] >= 100;
+  const cut = (word, most) => (word.length > most ? `${word.slice(0, most - 1)}…` : word);
+  const unit = (chart) => (chart.unit ? ` ${chart.unit}` : "");
+  // Four digits that matter, and every digit before the point.
+  const number = (value) => String(Math.abs(value) >= 1000 ? Math.round(value) : Number(value.toPrecision(4)));
+  const called = (place) => (typeof place === "number" ? String(Number(place.toPrecision(7))) : place);
 
   figures.forEach((figure, i) => show(figure, charts[i]));
 
@@ -61,7 +72,8 @@
       const room = figure.clientWidth - tip.offsetWidth - 4;
       const beside = left + 14 <= room ? left + 14 : left - tip.offsetWidth - 14;
       tip.style.left = `${Math.max(4, Math.min(beside, room))}px`;
-      tip.style.top = `${box.offsetTop + 12}px`;
+      // On a narrow page it would hide the chart.
+      tip.style.top = `${box.offsetTop + (drawn.width < NARROW ? box.clientHeight : 12)}px`;
     }
 
     function leave() {
@@ -94,12 +106,13 @@
     const bars = chart.kind === "bar";
     const places = chart.places.filter((place) =>
       shown.some((one) => [...one.points, ...one.published].some((point) => point[0] === place)));
-    const narrow = width < 520;
+    const narrow = width < NARROW;
     const height = Math.round(Math.max(250, Math.min(400, width * 0.46)));
     const words = chart.words || bars;
-    const tilt = words && crowded(places, width);
+    const longest = Math.max(18, Math.floor((width - 62) / Math.max(1, places.length) / 7));
+    const tilt = words && crowded(places, width, longest);
     const x = words
-      ? { type: bars ? "band" : "point", domain: places, padding: bars ? 0.28 : 0.3 }
+      ? { type: bars ? "band" : "point", domain: places, ...(bars ? { paddingInner: 0.25, paddingOuter: 0.06 } : { padding: 0.3 }) }
       : { type: spread(places) ? "log" : "linear", nice: false, inset: 12 };
     const marks = bars ? barMarks(shown, places) : lineMarks(chart, shown);
     const ticks = !words && places.length <= (narrow ? 6 : 12) && !spread(places) ? places : undefined;
@@ -116,7 +129,7 @@
         (bars ? Plot.axisFx : Plot.axisX)({
           anchor: "bottom", label: chart.x, labelArrow: "none", labelAnchor: "center", labelOffset: tilt ? 88 : 40, fill: "var(--soft)",
           tickSize: words ? 0 : 5, stroke: "var(--line)", ...(ticks ? { ticks } : words ? {} : { ticks: narrow ? 5 : 9 }), ...(tilt ? { tickRotate: -35 } : {}),
-          ...(words ? { tickFormat: (word) => cut(String(word)) } : {}),
+          ...(words ? { tickFormat: (word) => cut(String(word), tilt ? 18 : longest) } : {}),
         }),
         ...marks,
       ],
@@ -143,20 +156,20 @@
   function lineMarks(chart, shown) {
     return shown.flatMap((one) => {
       const colour = `var(${one.colour})`;
-      const sure = one.points.filter((point) => point[2] !== null && point[3] !== null);
+      const wide = one.points.filter(interval);
       const at = { x: "0", y: "1" };
       const many = one.points.length > BARS;
       const marks = [];
-      if (sure.length && many && chart.kind === "line") {
-        marks.push(Plot.areaY(sure, { x: "0", y1: "2", y2: "3", fill: colour, fillOpacity: 0.16 }));
-      } else if (sure.length) {
-        marks.push(Plot.ruleX(sure, { x: "0", y1: "2", y2: "3", stroke: colour, strokeWidth: 1.5, strokeOpacity: 0.75, marker: "tick" }));
+      if (wide.length && many && chart.kind === "line") {
+        marks.push(Plot.areaY(wide, { x: "0", y1: "2", y2: "3", fill: colour, fillOpacity: 0.16, render: named(one.name, "interval") }));
+      } else if (wide.length) {
+        marks.push(Plot.ruleX(wide, { x: "0", y1: "2", y2: "3", stroke: colour, strokeWidth: 1.5, strokeOpacity: 0.75, marker: "tick", render: named(one.name, "interval") }));
       }
       if (chart.kind === "line") {
-        marks.push(Plot.lineY(one.points, { ...at, stroke: colour, strokeWidth: 2.2, strokeDasharray: one.dash ?? undefined, ariaLabel: one.name }));
+        marks.push(Plot.lineY(one.points, { ...at, stroke: colour, strokeWidth: 2.2, strokeDasharray: one.dash ?? undefined, render: named(one.name, "line") }));
       }
-      if (!many || chart.kind === "points") {
-        marks.push(Plot.dot(one.points, { ...at, fill: colour, symbol: one.symbol, r: 3.6, ariaLabel: one.name }));
+      if (dotted(one, chart.kind)) {
+        marks.push(Plot.dot(one.points, { ...at, fill: colour, symbol: one.symbol, r: 3.6, render: named(one.name, "dot") }));
       }
       return [...marks, published(one, at)];
     });
@@ -164,28 +177,40 @@
 
   function barMarks(shown, places) {
     const at = { fx: "0", x: "name", y: "1" };
-    const named = (one, points) => points.filter((point) => places.includes(point[0])).map((point) => ({ ...point, name: one.name }));
+    const known = (one, points) => points.filter((point) => places.includes(point[0])).map((point) => ({ ...point, name: one.name }));
     return shown.flatMap((one) => {
       const colour = `var(${one.colour})`;
-      const points = named(one, one.points);
-      const sure = points.filter((point) => point[2] !== null && point[3] !== null);
+      const points = known(one, one.points);
+      const wide = points.filter(interval);
       return [
-        Plot.barY(points, { ...at, fill: colour, fillOpacity: 0.88, ariaLabel: one.name }),
-        Plot.ruleX(sure, { fx: "0", x: "name", y1: "2", y2: "3", stroke: "var(--ink)", strokeWidth: 1.4 }),
-        published({ ...one, published: named(one, one.published) }, at),
+        Plot.barY(points, { ...at, fill: colour, fillOpacity: 0.9, render: named(one.name, "bar") }),
+        Plot.ruleX(wide, { fx: "0", x: "name", y1: "2", y2: "3", stroke: "var(--ink)", strokeWidth: 1.4, marker: "tick", render: named(one.name, "interval") }),
+        published({ ...one, published: known(one, one.published) }, at),
       ];
     });
   }
 
   function published(one, at) {
     return Plot.dot(one.published, {
-      ...at, symbol: "diamond", r: 5.5, fill: "var(--paper)", stroke: `var(${one.colour})`, strokeWidth: 2, ariaLabel: `${one.name}, published`,
+      ...at, symbol: "diamond", r: 5.5, fill: "var(--paper)", stroke: `var(${one.colour})`, strokeWidth: 2, render: named(one.name, "published"),
     });
+  }
+
+  // Says on the mark's element which series it belongs to, and as what.
+  function named(name, part) {
+    return (index, scales, values, dimensions, context, next) => {
+      const group = next(index, scales, values, dimensions, context);
+      if (group) {
+        group.setAttribute("data-series", name);
+        group.setAttribute("data-part", part);
+      }
+      return group;
+    };
   }
 
   function lines(chart, place) {
     const head = element("strong", {});
-    head.textContent = `${chart.x.replace(/ \([^)]*\)$/, "")}: ${number(place.place)}`;
+    head.textContent = `${chart.x.replace(/ \([^)]*\)$/, "")}: ${called(place.place)}`;
     return [head, ...place.values.map(({ one, point, stated }) => {
       const line = element("div", {});
       const spot = element("i", {});
@@ -210,6 +235,7 @@
   function swatch(one, kind) {
     if (kind === "bar") return symbol("square", `var(${one.colour})`, true);
     const svg = symbol(one.symbol, `var(${one.colour})`, true, 28);
+    if (!dotted(one, kind)) svg.replaceChildren();
     if (kind === "line") {
       const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
       for (const [name, value] of Object.entries({ x1: 0, x2: 28, y1: 8, y2: 8, stroke: `var(${one.colour})`, "stroke-width": 2.2, ...(one.dash ? { "stroke-dasharray": one.dash } : {}) })) {
@@ -227,15 +253,11 @@
         .attr("fill", filled ? colour : "none").attr("stroke", filled ? "none" : colour).attr("stroke-width", 2)).node();
   }
 
-  function crowded(places, width) {
-    const letters = places.reduce((sum, place) => sum + Math.max(3, cut(String(place)).length), 0);
-    return letters * 7.2 + places.length * 8 > width - 62;
+  // Whether words below the axis would touch.
+  function crowded(places, width, longest) {
+    const widest = Math.max(0, ...places.map((place) => cut(String(place), longest).length));
+    return (widest * 6.6 + 8) * places.length > width - 62;
   }
-
-  const spread = (places) => places.length > 3 && places[0] > 0 && places.at(-1) / places[0] >= 100;
-  const cut = (word) => (word.length > 18 ? `${word.slice(0, 17)}…` : word);
-  const unit = (chart) => (chart.unit ? ` ${chart.unit}` : "");
-  const number = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : value);
 
   function element(name, attributes) {
     const made = document.createElement(name);
