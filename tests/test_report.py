@@ -120,7 +120,7 @@ def test_the_pointer_and_the_keys_read_values_with_their_intervals(browser: Brow
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 100)
     text = tip.inner_text()
     assert "fan-in: 40" in text
-    assert re.search(r"dctcp\s+24\.5 % 22\.54 to 26\.46; published 25 %", text)
+    assert re.search(r"dctcp\s+24\.5 % 22\.54 to 26\.46; published around 25 %", text)
     page.mouse.move(5, 5)
     assert tip.is_hidden()
     plot.focus()
@@ -220,7 +220,9 @@ def test_it_says_which_claims_hold(several: Path) -> None:
     text = several.read_text(encoding="utf-8")
     assert "6 published claims in 4 experiments: 2 hold here, 2 do not, 2 were not measured." in text
     assert text.count("Every miss is a loss with a timeout") == 4
+    assert "published 7 %, measured 23.8 % (22.1 to 25.5)." in text
     assert "real: 15.2, sim: 13" in text
+    assert "<dt>traffic.answers.leaves</dt><dd>40</dd>" in text
     # By number: figure 10 before figure 12.
     assert (
         text.index('id="1-d2tcp-fig10"')
@@ -231,7 +233,7 @@ def test_it_says_which_claims_hold(several: Path) -> None:
 
 def test_every_value_is_in_a_table_too(several: Path) -> None:
     text = several.read_text(encoding="utf-8")
-    assert "<td>24.5 (22.54 to 26.46); published 25</td>" in text
+    assert "<td>24.5 (22.54 to 26.46); published around 25 %</td>" in text
     assert '<th scope="row">16000</th><td>1.4</td><td>1.7</td>' in text
 
 

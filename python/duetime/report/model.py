@@ -22,6 +22,8 @@ class Point:
     y: float
     low: float | None = None
     high: float | None = None
+    #: How the source puts it, where it gives no exact number.
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,13 @@ class Claim:
     measured: Any
     #: None: not measured.
     holds: bool | None
+    #: Why it does not hold, or was not measured.
     why: str = ""
+    #: When it counts as holding.
+    rule: str = ""
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)

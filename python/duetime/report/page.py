@@ -92,10 +92,24 @@ def _section(number: int, experiment: Experiment) -> dict[str, Any]:
     return {
         "anchor": f"{number + 1}-{re.sub(r'[^a-z0-9]+', '-', experiment.id.lower()).strip('-')}",
         "experiment": experiment,
-        "claims": [(verdict(claim), claim) for claim in experiment.claims],
+        "claims": [
+            (verdict(claim), claim, _published(claim), _measured(claim)) for claim in experiment.claims
+        ],
         "counts": counts(experiment.claims),
         "charts": [_table(chart) for chart in experiment.charts],
     }
+
+
+def _published(claim: Claim) -> str:
+    number = isinstance(claim.published, int | float) and not isinstance(claim.published, bool)
+    return value(claim.published) + (f" {claim.unit}" if claim.unit and number else "")
+
+
+def _measured(claim: Claim) -> str:
+    if claim.measured is None:
+        return value(None)
+    between = "" if claim.low is None else f" ({value(claim.low)} to {value(claim.high)})"
+    return value(claim.measured) + (f" {claim.unit}" if claim.unit else "") + between
 
 
 def _table(chart: Chart) -> dict[str, Any]:
@@ -119,7 +133,7 @@ def _cell(point: Point | None, stated: Point | None) -> str:
         between = "" if point.low is None else f" ({value(point.low)} to {value(point.high)})"
         parts.append(value(point.y) + between)
     if stated is not None:
-        parts.append(f"published {value(stated.y)}")
+        parts.append(f"published {stated.label or value(stated.y)}")
     return "; ".join(parts) or "\N{EN DASH}"
 
 
@@ -147,7 +161,7 @@ def _drawn(chart: Chart) -> dict[str, Any]:
                 "dash": _dash(looks[one.name].dash),
                 "symbol": SYMBOLS[number % len(SYMBOLS)],
                 "points": _points(one),
-                "published": [[point.x, _short(point.y)] for point in one.published],
+                "published": [[point.x, _short(point.y), point.label] for point in one.published],
             }
             for number, one in enumerate(chart.series)
         ],

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def _understood(record: Mapping[str, Any]) -> Experiment:
         table=None if any(each.series for each in charts) else _table(rows),
         claims=tuple(_claim(claim) for claim in record["claims"]),
         notes=tuple(str(note) for note in record.get("notes", ())),
-        parameters=dict(record.get("parameters") or {}),
+        parameters=dict(_flat(record.get("parameters") or {})),
         versions=dict(record.get("versions") or {}),
         scenario=str(record.get("scenario") or ""),
     )
@@ -74,7 +75,9 @@ def chart(drawn: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Chart:
         )
     published: dict[str, list[Point]] = {}
     for point in drawn.get("published") or ():
-        published.setdefault(str(point["series"]), []).append(Point(_place(point["x"]), float(point["y"])))
+        published.setdefault(str(point["series"]), []).append(
+            Point(_place(point["x"]), float(point["y"]), label=str(point.get("label") or ""))
+        )
     names = list(dict.fromkeys([*measured, *published]))
     words = any(
         isinstance(point.x, str) for points in (*measured.values(), *published.values()) for point in points
@@ -109,7 +112,7 @@ def _number(value: Any) -> float | None:
 def _settled(points: Iterable[Point], words: bool) -> tuple[Point, ...]:
     """Numbers in their order; where any place is a word, all of them are."""
     if words:
-        return tuple(Point(_word(point.x), point.y, point.low, point.high) for point in points)
+        return tuple(replace(point, x=_word(point.x)) for point in points)
     return tuple(sorted(points, key=lambda point: point.x))
 
 
@@ -122,8 +125,27 @@ def _claim(claim: Mapping[str, Any]) -> Claim:
     if holds not in (True, False, None):
         raise ValueError(f"a claim holds true, false or null, not {holds!r}")
     return Claim(
-        str(claim["claim"]), claim.get("published"), claim.get("measured"), holds, str(claim.get("why") or "")
+        str(claim["claim"]),
+        claim.get("published"),
+        claim.get("measured"),
+        holds,
+        why=str(claim.get("why") or ""),
+        rule=str(claim.get("rule") or ""),
+        unit=str(claim.get("unit") or ""),
+        low=_number(claim.get("low")),
+        high=_number(claim.get("high")),
     )
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested tables as one of dotted keys; the entries of a list of tables go by their name or number."""
+    if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        value = {str(each.get("name", number)): each for number, each in enumerate(value)}
+    if not isinstance(value, dict):
+        yield path, value
+        return
+    for key, each in value.items():
+        yield from _flat(each, f"{path}.{key}" if path else str(key))
 
 
 def _table(rows: list[Mapping[str, Any]]) -> Table | None:

@@ -226,7 +226,7 @@
           value.append(between);
         }
       }
-      if (stated) value.append(`${point ? "; " : ""}published ${number(stated[1])}${unit(chart)}`);
+      if (stated) value.append(`${point ? "; " : ""}published ${stated[2] || number(stated[1]) + unit(chart)}`);
       line.append(spot, name, value);
       return line;
     })];
