@@ -92,39 +92,36 @@ def _section(number: int, experiment: Experiment) -> dict[str, Any]:
     return {
         "anchor": f"{number + 1}-{re.sub(r'[^a-z0-9]+', '-', experiment.id.lower()).strip('-')}",
         "experiment": experiment,
-        "claims": [
-            (verdict(claim), claim, _published(claim), _measured(claim)) for claim in experiment.claims
-        ],
+        "claims": [(verdict(claim), claim, published(claim), measured(claim)) for claim in experiment.claims],
         "counts": counts(experiment.claims),
-        "charts": [_table(chart) for chart in experiment.charts],
+        "charts": [{"chart": chart, "rows": rows(chart)} for chart in experiment.charts],
     }
 
 
-def _published(claim: Claim) -> str:
+def published(claim: Claim) -> str:
+    """What the source states, with its unit."""
     number = isinstance(claim.published, int | float) and not isinstance(claim.published, bool)
     return value(claim.published) + (f" {claim.unit}" if claim.unit and number else "")
 
 
-def _measured(claim: Claim) -> str:
+def measured(claim: Claim) -> str:
+    """What was measured, with its unit and its 95 % interval."""
     if claim.measured is None:
         return value(None)
     between = "" if claim.low is None else f" ({value(claim.low)} to {value(claim.high)})"
     return value(claim.measured) + (f" {claim.unit}" if claim.unit else "") + between
 
 
-def _table(chart: Chart) -> dict[str, Any]:
-    """A chart with its values as a table: a row for each place, a column for each series."""
+def rows(chart: Chart) -> list[tuple[str, list[str]]]:
+    """A chart as a table: a row for each place, a cell for each series."""
     columns = [
-        (one, {point.x: point for point in one.points}, {point.x: point for point in one.published})
+        ({point.x: point for point in one.points}, {point.x: point for point in one.published})
         for one in chart.series
     ]
-    return {
-        "chart": chart,
-        "rows": [
-            (value(place), [_cell(points.get(place), stated.get(place)) for _, points, stated in columns])
-            for place in chart.places
-        ],
-    }
+    return [
+        (value(place), [_cell(points.get(place), stated.get(place)) for points, stated in columns])
+        for place in chart.places
+    ]
 
 
 def _cell(point: Point | None, stated: Point | None) -> str:
