@@ -137,6 +137,36 @@ def test_the_pointer_and_the_keys_read_values_with_their_intervals(browser: Brow
     assert re.search(r"99th\s+dctcp\s+108 % 105 to 111", bars.locator(".tip").inner_text())
 
 
+def test_many_bars_lie_on_their_side(browser: Browser, tmp_path: Path) -> None:
+    rows = [
+        {"percentile": f"change {n}", "transport": transport, "latency": n, "low": n - 9, "high": n + 1}
+        for n in range(1, 27)
+        for transport in ("dctcp", "d3", "d2tcp")
+    ]
+    folder = tmp_path / "out"
+    reproduced.experiment(folder, charts=[reproduced.bars()], rows=rows, claims=[])
+    page = Opened(browser, report(folder)).page
+    words = page.locator(".plot text")
+    boxes = [
+        words.nth(n).bounding_box() for n in range(words.count()) if "change" in words.nth(n).inner_html()
+    ]
+    assert len(boxes) == 26
+    assert len({round(box["y"]) for box in boxes if box is not None}) == 26
+    bars = page.locator(".plot [data-series=d3][data-part=bar] rect")
+    first, last = (bars.nth(n).bounding_box() for n in (0, 25))
+    assert first is not None
+    assert last is not None
+    assert last["width"] == pytest.approx(26 * first["width"], rel=0.05)
+    page.locator(".plot").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    # The interval is told as it is, also where the axis cuts it.
+    assert re.search(r"change 2\s.*d3\s+2 % -7 to 3", page.locator(".tip").inner_text(), re.DOTALL)
+    bars.nth(25).scroll_into_view_if_needed()
+    bars.nth(25).hover()
+    assert "change 26" in page.locator(".tip").inner_text()
+
+
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_it_fits(browser: Browser, tmp_path: Path, width: int) -> None:
     folder = reproduced.several(tmp_path / "out")

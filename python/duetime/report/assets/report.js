@@ -7,9 +7,10 @@
   const BARS = 30;
   // A chart of fewer pixels is that of a phone.
   const NARROW = 520;
+  const SIZE = { x: "width", y: "height" };
 
   const interval = (point) => point[2] !== null && point[3] !== null && point[2] < point[3];
-  const dotted = (one, kind) => kind === "points" || one.points.length <= BARS;
+  const dotted = (chart) => chart.kind === "points" || chart.places.length <= BARS;
   const spread = (places) => places.length > 3 && places[0] > 0 && places.at(-1) / places[0] >= 100;
   const cut = (word, most) => (word.length > most ? `${word.slice(0, most - 1)}…` : word);
   const unit = (chart) => (chart.unit ? ` ${chart.unit}` : "");
@@ -34,7 +35,10 @@
     box.addEventListener("blur", leave);
     box.addEventListener("keydown", (event) => {
       const last = drawn.places.length - 1;
-      const to = { ArrowRight: Math.min(at + 1, last), ArrowLeft: Math.max(at - 1, 0), Home: 0, End: last }[event.key];
+      const [next, before] = [Math.min(at + 1, last), Math.max(at - 1, 0)];
+      const to = {
+        ArrowRight: next, ArrowDown: next, ArrowLeft: before, ArrowUp: before, Home: 0, End: last,
+      }[event.key];
       if (event.key === "Escape") leave();
       if (to === undefined || last < 0) return;
       event.preventDefault();
@@ -50,10 +54,11 @@
 
     function nearest(event) {
       const frame = drawn.svg.getBoundingClientRect();
-      const x = (event.clientX - frame.left) * drawn.svg.width.baseVal.value / frame.width;
+      const [offset, length] = drawn.side === "x" ? [event.clientX - frame.left, frame.width] : [event.clientY - frame.top, frame.height];
+      const px = offset * drawn.svg[SIZE[drawn.side]].baseVal.value / length;
       let best = -1;
       drawn.places.forEach((place, j) => {
-        if (best < 0 || Math.abs(place.px - x) < Math.abs(drawn.places[best].px - x)) best = j;
+        if (best < 0 || Math.abs(place.px - px) < Math.abs(drawn.places[best].px - px)) best = j;
       });
       return best;
     }
@@ -62,18 +67,19 @@
       if (to < 0) return;
       const place = drawn.places[to];
       at = to;
-      drawn.cross.setAttribute("x1", place.px);
-      drawn.cross.setAttribute("x2", place.px);
+      drawn.cross.setAttribute(`${drawn.side}1`, place.px);
+      drawn.cross.setAttribute(`${drawn.side}2`, place.px);
       drawn.cross.removeAttribute("visibility");
       tip.replaceChildren(...lines(chart, place));
       tip.hidden = false;
-      const scale = drawn.svg.getBoundingClientRect().width / drawn.svg.width.baseVal.value;
-      const left = box.offsetLeft + place.px * scale;
+      const upright = drawn.side === "x";
+      const left = upright ? box.offsetLeft + place.px : box.offsetLeft + box.clientWidth;
       const room = figure.clientWidth - tip.offsetWidth - 4;
       const beside = left + 14 <= room ? left + 14 : left - tip.offsetWidth - 14;
       tip.style.left = `${Math.max(4, Math.min(beside, room))}px`;
       // On a narrow page it would hide the chart.
-      tip.style.top = `${box.offsetTop + (drawn.width < NARROW ? box.clientHeight : 12)}px`;
+      const down = upright ? (drawn.width < NARROW ? box.clientHeight : 12) : place.px + 14;
+      tip.style.top = `${box.offsetTop + down}px`;
     }
 
     function leave() {
@@ -86,7 +92,7 @@
   function legend(box, chart, hidden, changed) {
     for (const one of chart.series) {
       const button = element("button", { type: "button", "aria-pressed": "true" });
-      button.append(swatch(one, chart.kind), one.name);
+      button.append(swatch(one, chart), one.name);
       button.addEventListener("click", () => {
         hidden.has(one.name) ? hidden.delete(one.name) : hidden.add(one.name);
         button.setAttribute("aria-pressed", String(!hidden.has(one.name)));
@@ -101,46 +107,20 @@
     }
   }
 
-  // The SVG, where its places are, and the line that marks one of them.
+  // The SVG, where its places are along which side, and the line that marks one of them.
   function plot(chart, shown, width) {
     const bars = chart.kind === "bar";
     const places = chart.places.filter((place) =>
       shown.some((one) => [...one.points, ...one.published].some((point) => point[0] === place)));
-    const narrow = width < NARROW;
-    const height = Math.round(Math.max(250, Math.min(400, width * 0.46)));
-    const words = chart.words || bars;
-    const longest = Math.max(18, Math.floor((width - 62) / Math.max(1, places.length) / 7));
-    const tilt = words && crowded(places, width, longest);
-    const x = words
-      ? { type: bars ? "band" : "point", domain: places, ...(bars ? { paddingInner: 0.25, paddingOuter: 0.06 } : { padding: 0.3 }) }
-      : { type: spread(places) ? "log" : "linear", nice: false, inset: 12 };
-    const marks = bars ? barMarks(shown, places) : lineMarks(chart, shown);
-    const ticks = !words && places.length <= (narrow ? 6 : 12) && !spread(places) ? places : undefined;
-    const svg = Plot.plot({
-      width, height,
-      marginLeft: 48, marginRight: 14, marginTop: 30, marginBottom: tilt ? 92 : 44,
-      [bars ? "fx" : "x"]: { ...x, label: null },
-      ...(bars ? { x: { axis: null, domain: shown.map((one) => one.name), padding: 0.08 } } : {}),
-      y: { zero: true, nice: true, label: null },
-      marks: [
-        Plot.gridY({ stroke: "var(--grid)", strokeOpacity: 1, ticks: 5 }),
-        Plot.ruleY([0], { stroke: "var(--line)" }),
-        Plot.axisY({ ticks: 5, tickSize: 0, label: chart.y, labelArrow: "none", labelAnchor: "top", labelOffset: 44, fill: "var(--soft)" }),
-        (bars ? Plot.axisFx : Plot.axisX)({
-          anchor: "bottom", label: chart.x, labelArrow: "none", labelAnchor: "center", labelOffset: tilt ? 88 : 40, fill: "var(--soft)",
-          tickSize: words ? 0 : 5, stroke: "var(--line)", ...(ticks ? { ticks } : words ? {} : { ticks: narrow ? 5 : 9 }), ...(tilt ? { tickRotate: -35 } : {}),
-          ...(words ? { tickFormat: (word) => cut(String(word), tilt ? 18 : longest) } : {}),
-        }),
-        ...marks,
-      ],
-    });
+    const drawn = bars && crowdedBars(shown, places, width) ? lying(chart, shown, places, width) : standing(chart, shown, places, width);
+    const { svg, scale, side, from, to } = drawn;
     svg.setAttribute("aria-hidden", "true");
     const cross = document.createElementNS("http://www.w3.org/2000/svg", "line");
-    for (const [name, value] of Object.entries({ y1: 26, y2: height - (tilt ? 92 : 44), stroke: "var(--soft)", "stroke-dasharray": "3 3", visibility: "hidden", class: "cross" })) {
+    const other = side === "x" ? "y" : "x";
+    for (const [name, value] of Object.entries({ [`${other}1`]: from, [`${other}2`]: to, stroke: "var(--soft)", "stroke-dasharray": "3 3", visibility: "hidden", class: "cross" })) {
       cross.setAttribute(name, value);
     }
     svg.append(cross);
-    const scale = svg.scale(bars ? "fx" : "x");
     const found = places.map((place) => ({
       place,
       px: scale.apply(place) + (bars ? scale.bandwidth / 2 : 0),
@@ -150,7 +130,69 @@
         stated: one.published.find((point) => point[0] === place),
       })).filter((value) => value.point || value.stated),
     }));
-    return { svg, cross, places: found };
+    return { svg, cross, side, places: found };
+  }
+
+  // Values upwards.
+  function standing(chart, shown, places, width) {
+    const bars = chart.kind === "bar";
+    const narrow = width < NARROW;
+    const words = chart.words || bars;
+    const longest = Math.max(18, Math.floor((width - 62) / Math.max(1, places.length) / 7));
+    const tilt = words && crowded(places, width, longest);
+    const [height, marginTop, marginBottom] = [Math.round(Math.max(270, Math.min(400, width * 0.46))), 30, tilt ? 92 : 44];
+    const x = words
+      ? { type: bars ? "band" : "point", domain: places, ...(bars ? { paddingInner: 0.25, paddingOuter: 0.06 } : { padding: 0.3 }) }
+      : { type: spread(places) ? "log" : "linear", nice: false, inset: 12 };
+    const ticks = !words && places.length <= (narrow ? 6 : 12) && !spread(places) ? places : undefined;
+    const svg = Plot.plot({
+      width, height, marginTop, marginBottom, marginLeft: 48, marginRight: 14,
+      [bars ? "fx" : "x"]: { ...x, label: null },
+      ...(bars ? { x: { axis: null, domain: shown.map((one) => one.name), padding: 0.08 } } : {}),
+      y: { domain: reach(shown), nice: true, label: null },
+      marks: [
+        Plot.gridY({ stroke: "var(--grid)", strokeOpacity: 1, ticks: 5 }),
+        Plot.ruleY([0], { stroke: "var(--line)" }),
+        Plot.axisY({ ticks: 5, tickSize: 0, label: chart.y, labelArrow: "none", labelAnchor: "top", labelOffset: 44, fill: "var(--soft)" }),
+        (bars ? Plot.axisFx : Plot.axisX)({
+          anchor: "bottom", label: chart.x, labelArrow: "none", labelAnchor: "center", labelOffset: tilt ? 88 : 40, fill: "var(--soft)",
+          tickSize: words ? 0 : 5, stroke: "var(--line)", ...(ticks ? { ticks } : words ? {} : { ticks: narrow ? 5 : 9 }), ...(tilt ? { tickRotate: -35 } : {}),
+          ...(words ? { tickFormat: (word) => cut(String(word), tilt ? 18 : longest) } : {}),
+        }),
+        ...(bars ? barMarks(shown, places) : lineMarks(chart, shown)),
+      ],
+    });
+    return { svg, scale: svg.scale(bars ? "fx" : "x"), side: "x", from: marginTop - 4, to: height - marginBottom };
+  }
+
+  // Bars to the right, for many of them, or for long words.
+  function lying(chart, shown, places, width) {
+    const longest = Math.floor((width * 0.4) / 6.4);
+    const widest = Math.max(...places.map((place) => cut(String(place), longest).length));
+    const [marginLeft, marginTop, marginBottom] = [Math.round(widest * 6.4) + 14, 8, 44];
+    const height = marginTop + marginBottom + places.length * (shown.length * 8 + 10);
+    const svg = Plot.plot({
+      width, height, marginLeft, marginTop, marginBottom, marginRight: 14,
+      fy: { domain: places, paddingInner: 0.2, paddingOuter: 0.1, label: null },
+      y: { axis: null, domain: shown.map((one) => one.name), padding: 0.08 },
+      x: { domain: reach(shown), nice: true, label: null },
+      marks: [
+        Plot.gridX({ stroke: "var(--grid)", strokeOpacity: 1, ticks: 5 }),
+        Plot.ruleX([0], { stroke: "var(--line)" }),
+        Plot.axisX({ anchor: "bottom", ticks: 5, tickSize: 0, label: chart.y, labelArrow: "none", labelAnchor: "center", labelOffset: 40, fill: "var(--soft)" }),
+        Plot.axisFy({ anchor: "left", tickSize: 0, label: null, fill: "var(--soft)", tickFormat: (word) => cut(String(word), longest) }),
+        ...barMarks(shown, places, true),
+      ],
+    });
+    return { svg, scale: svg.scale("fy"), side: "y", from: marginLeft, to: width - 14 };
+  }
+
+  // From zero or the least value to the greatest with its interval; an interval may end outside and is cut there.
+  function reach(shown) {
+    const points = shown.flatMap((one) => [...one.points, ...one.published.map(([x, y]) => [x, y, null, null])]);
+    const most = Math.max(0, ...points.map((point) => Math.max(point[1], point[3] ?? point[1])));
+    const least = Math.min(0, ...points.map((point) => point[1]));
+    return [least, most > least ? most : least + 1];
   }
 
   function lineMarks(chart, shown) {
@@ -158,41 +200,41 @@
       const colour = `var(${one.colour})`;
       const wide = one.points.filter(interval);
       const at = { x: "0", y: "1" };
-      const many = one.points.length > BARS;
       const marks = [];
-      if (wide.length && many && chart.kind === "line") {
-        marks.push(Plot.areaY(wide, { x: "0", y1: "2", y2: "3", fill: colour, fillOpacity: 0.16, render: named(one.name, "interval") }));
+      if (wide.length && !dotted(chart)) {
+        marks.push(Plot.areaY(wide, { x: "0", y1: "2", y2: "3", clip: true, fill: colour, fillOpacity: 0.16, render: named(one.name, "interval") }));
       } else if (wide.length) {
-        marks.push(Plot.ruleX(wide, { x: "0", y1: "2", y2: "3", stroke: colour, strokeWidth: 1.5, strokeOpacity: 0.75, marker: "tick", render: named(one.name, "interval") }));
+        marks.push(Plot.ruleX(wide, { x: "0", y1: "2", y2: "3", clip: true, stroke: colour, strokeWidth: 1.5, strokeOpacity: 0.75, marker: "tick", render: named(one.name, "interval") }));
       }
       if (chart.kind === "line") {
         marks.push(Plot.lineY(one.points, { ...at, stroke: colour, strokeWidth: 2.2, strokeDasharray: one.dash ?? undefined, render: named(one.name, "line") }));
       }
-      if (dotted(one, chart.kind)) {
+      if (dotted(chart)) {
         marks.push(Plot.dot(one.points, { ...at, fill: colour, symbol: one.symbol, r: 3.6, render: named(one.name, "dot") }));
       }
       return [...marks, published(one, at)];
     });
   }
 
-  function barMarks(shown, places) {
-    const at = { fx: "0", x: "name", y: "1" };
+  function barMarks(shown, places, flat) {
+    const at = flat ? { fy: "0", y: "name", x: "1" } : { fx: "0", x: "name", y: "1" };
     const known = (one, points) => points.filter((point) => places.includes(point[0])).map((point) => ({ ...point, name: one.name }));
     return shown.flatMap((one) => {
-      const colour = `var(${one.colour})`;
       const points = known(one, one.points);
+      const look = { fill: `var(${one.colour})`, fillOpacity: 0.9, render: named(one.name, "bar") };
+      const line = { clip: true, stroke: "var(--ink)", strokeWidth: flat ? 1 : 1.4, marker: flat ? undefined : "tick", render: named(one.name, "interval") };
       const wide = points.filter(interval);
       return [
-        Plot.barY(points, { ...at, fill: colour, fillOpacity: 0.9, render: named(one.name, "bar") }),
-        Plot.ruleX(wide, { fx: "0", x: "name", y1: "2", y2: "3", stroke: "var(--ink)", strokeWidth: 1.4, marker: "tick", render: named(one.name, "interval") }),
-        published({ ...one, published: known(one, one.published) }, at),
+        flat ? Plot.barX(points, { ...at, ...look }) : Plot.barY(points, { ...at, ...look }),
+        flat ? Plot.ruleY(wide, { fy: "0", y: "name", x1: "2", x2: "3", ...line }) : Plot.ruleX(wide, { fx: "0", x: "name", y1: "2", y2: "3", ...line }),
+        published({ ...one, published: known(one, one.published) }, at, flat ? 3.5 : 5.5),
       ];
     });
   }
 
-  function published(one, at) {
+  function published(one, at, r = 5.5) {
     return Plot.dot(one.published, {
-      ...at, symbol: "diamond", r: 5.5, fill: "var(--paper)", stroke: `var(${one.colour})`, strokeWidth: 2, render: named(one.name, "published"),
+      ...at, symbol: "diamond", r, fill: "var(--paper)", stroke: `var(${one.colour})`, strokeWidth: 2, render: named(one.name, "published"),
     });
   }
 
@@ -232,11 +274,11 @@
     })];
   }
 
-  function swatch(one, kind) {
-    if (kind === "bar") return symbol("square", `var(${one.colour})`, true);
+  function swatch(one, chart) {
+    if (chart.kind === "bar") return symbol("square", `var(${one.colour})`, true);
     const svg = symbol(one.symbol, `var(${one.colour})`, true, 28);
-    if (!dotted(one, kind)) svg.replaceChildren();
-    if (kind === "line") {
+    if (!dotted(chart)) svg.replaceChildren();
+    if (chart.kind === "line") {
       const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
       for (const [name, value] of Object.entries({ x1: 0, x2: 28, y1: 8, y2: 8, stroke: `var(${one.colour})`, "stroke-width": 2.2, ...(one.dash ? { "stroke-dasharray": one.dash } : {}) })) {
         line.setAttribute(name, value);
@@ -251,6 +293,11 @@
     return d3.create("svg").attr("width", width).attr("height", 16).attr("aria-hidden", "true").call((svg) =>
       svg.append("path").attr("d", d3.symbol(shapes[name], filled ? 44 : 60)()).attr("transform", `translate(${width / 2},8)`)
         .attr("fill", filled ? colour : "none").attr("stroke", filled ? "none" : colour).attr("stroke-width", 2)).node();
+  }
+
+  // Whether bars would be thin, or the words below them touch.
+  function crowdedBars(shown, places, width) {
+    return places.length > 2 && (shown.length * places.length * 8 > width - 62 || crowded(places, width, 18));
   }
 
   // Whether words below the axis would touch.
