@@ -8,13 +8,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import reproduced
 import synthetic
 from conftest import Command
-from duetime.report import NoReport, report
+from duetime.report import NoReport, experiments, report
 from duetime.report.reproduced import chart
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -353,6 +354,70 @@ def test_a_comparison(browser: Browser, tmp_path: Path, small: Path, duetime: Co
     # The page is part of the result: a second comparison replaces both.
     assert duetime("report", "out").returncode == 0
     assert duetime("compare", small, "--transports", "dctcp", "--out", "out").returncode == 0
+
+
+SWEEP = """
+title = "How large"
+scenario = "small.toml"
+transports = ["dctcp", "d2tcp"]
+seeds = 3
+
+[grid]
+traffic.queries.leaves = [2, 3, 4]
+
+[list]
+network.rate = ["1 Gbps", "2 Gbps"]
+network.buffer = ["500 KB", "1 MB"]
+"""
+SAMPLE = """
+scenario = "small.toml"
+
+[sample]
+count = 14
+traffic.queries.leaves = [2, 3, 4, 5]
+traffic.web.load = "uniform(5%, 20%)"
+transport.g = "uniform(0.01, 0.2)"
+"""
+
+
+@pytest.mark.usefixtures("small")
+def test_a_sweep(browser: Browser, tmp_path: Path, duetime: Command) -> None:
+    (tmp_path / "s.toml").write_text(SWEEP)
+    assert duetime("sweep", "s.toml", "--out", "out").returncode == 0
+    assert duetime("report", "out").stdout == "out/report.html\n"
+    opened = Opened(browser, tmp_path / "out" / "report.html")
+    assert opened.complaints == []
+    titles = opened.page.locator("figcaption").all_inner_texts()
+    assert titles[:2] == [
+        "Deadlines missed: network.rate = 1 Gbps, network.buffer = 500 KB",
+        "Deadlines missed: network.rate = 2 Gbps, network.buffer = 1 MB",
+    ]
+    assert len(titles) == 6
+    assert opened.page.locator(".plot").first.locator("[data-part=dot][data-series=d2tcp] > *").count() == 3
+    runs = pl.read_parquet(tmp_path / "out" / "sweep.parquet")
+    some = runs.filter(
+        (pl.col("transport") == "dctcp")
+        & (pl.col("traffic.queries.leaves") == 4)
+        & (pl.col("network.rate") == "1 Gbps")
+    )
+    assert some.height == 3
+    mean = some["goodput_mbps"].to_numpy().mean()
+    assert f"<td>{mean:.4g} (" in (tmp_path / "out" / "report.html").read_text()
+    # The page does not keep the sweep from going on.
+    assert duetime("sweep", "s.toml", "--out", "out").returncode == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_a_random_sample(tmp_path: Path, duetime: Command) -> None:
+    (tmp_path / "s.toml").write_text(SAMPLE)
+    said = duetime("sweep", "s.toml", "--out", "out")
+    assert said.returncode == 0, said.stderr
+    (found,) = experiments(tmp_path / "out")
+    assert [chart.title for chart in found.charts[:3]] == [
+        f"Deadlines missed: all points, by {axis}"
+        for axis in ("traffic.queries.leaves", "traffic.web.load", "transport.g")
+    ]
+    assert [len(chart.series[0].points) for chart in found.charts[:3]] == [14, 14, 14]
 
 
 def test_a_run(browser: Browser, tmp_path: Path) -> None:

@@ -61,9 +61,9 @@ class Comparison(Generic[R]):
         rows: list[dict[str, Any]] = []
         objects: dict[str, dict[str, Any]] = self.data["runs"]
         for transport, figures in objects.items():
-            rows.append({"transport": transport, "class": "all", **_flat(figures["summary"])})
+            rows.append({"transport": transport, "class": "all", **flat(figures["summary"])})
             for name, part in figures["classes"].items():
-                rows.append({"transport": transport, "class": name, **_flat(part)})
+                rows.append({"transport": transport, "class": name, **flat(part)})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -196,19 +196,19 @@ def prepare(
     return Plan(read, tasks, list(transports), seeds, set, notes)
 
 
-def _flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Put nested figures side by side: ``fct_us.p99`` becomes ``fct_p99_us``."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in part.items():
         name = _joined(prefix, key)
         if isinstance(value, dict) and "ci95" in value:
-            flat[name] = value["mean"]
-            flat[f"{name}_low"], flat[f"{name}_high"] = value["ci95"]
+            found[name] = value["mean"]
+            found[f"{name}_low"], found[f"{name}_high"] = value["ci95"]
         elif isinstance(value, dict):
-            flat.update(_flat(value, name))
+            found.update(flat(value, name))
         else:
-            flat[name] = value
-    return flat
+            found[name] = value
+    return found
 
 
 def _joined(prefix: str, key: str) -> str:

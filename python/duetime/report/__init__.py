@@ -10,20 +10,20 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from duetime.report import compared, page, reproduced
+from duetime.report import compared, page, reproduced, swept
 from duetime.report.model import Experiment, NoReport
 
 __all__ = ["NoReport", "report"]
 
 #: Each looks at a folder and gives its experiments, or none where it is of another kind.
-READERS: tuple[Callable[[Path], list[Experiment]], ...] = (reproduced.read, compared.read)
+READERS: tuple[Callable[[Path], list[Experiment]], ...] = (reproduced.read, swept.read, compared.read)
 
 
 def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write the report of `folder` to `out` (default: ``report.html`` in the folder); give its path.
 
-    `folder` is what ``duetime reproduce``, ``duetime compare`` or ``duetime run`` wrote with ``--out``. The
-    same folder gives the same bytes. Raises `NoReport` when there is nothing to report, `OSError` when the
+    `folder` is what ``duetime reproduce``, ``sweep``, ``compare`` or ``run`` wrote with ``--out``. The same
+    folder gives the same bytes. Raises `NoReport` when there is nothing to report, `OSError` when the
     page cannot be written.
     """
     source = Path(folder)
@@ -49,6 +49,6 @@ def experiments(folder: Path) -> list[Experiment]:
         if found:
             return found
     raise NoReport(
-        f"{folder}: holds nothing to report; expected what `duetime reproduce`, `duetime compare` or "
-        "`duetime run` wrote with --out"
+        f"{folder}: holds nothing to report; expected what `duetime reproduce`, `sweep`, `compare` or `run` "
+        "wrote with --out"
     )
