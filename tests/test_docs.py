@@ -94,7 +94,6 @@ def test_scenarios_pass(text: str) -> None:
 
 @pytest.mark.parametrize("page", GUIDES)
 def test_a_guide_can_be_followed(page: str, tmp_path: Path) -> None:
-    done = 0
     for block in blocks(page):
         kind = block.mark.partition(": ")[0]
         assert kind in ("", "file", "fails", "not run"), f"{block.where}: {block.mark}"
@@ -104,8 +103,6 @@ def test_a_guide_can_be_followed(page: str, tmp_path: Path) -> None:
             expected = int(block.mark.removeprefix("fails: ")) if kind == "fails" else 0
             answer = follow(block, tmp_path)
             assert answer.returncode == expected, f"{block.where}: {answer.stdout}{answer.stderr}"
-            done += 1
-    assert done or page == "docs/howto/own-transport.md"
 
 
 def follow(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -165,7 +162,7 @@ def test_what_is_generated_is_up_to_date() -> None:
 
 
 def test_every_column_and_every_key_is_described() -> None:
-    result = duetime.run(tomllib.loads(TRACED))
+    result = duetime.run(tomllib.loads(TRACED), transport="d3")
     for name, columns in COLUMNS.items():
         assert list(getattr(result, name).columns) == list(columns), name
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
