@@ -21,7 +21,7 @@ RECORD = DOCS / "record"
 #: Where the keys of the JSON object are declared, the object itself first.
 DECLARED = [
     DOCS.parent / "crates/results/src" / f"{name}.rs"
-    for name in ("report", "summary", "queries", "statistics")
+    for name in ("report", "summary", "limit", "queries", "statistics")
 ]
 
 HEAD = """\
@@ -55,6 +55,8 @@ How to read the figures:
 - **missed** is the share of deadlines missed among messages whose outcome is known. A message that has not
   finished when its deadline passes is a miss; one whose deadline lies beyond the end of the run is undecided
   and counts for neither.
+- **bound** is the share that any schedule of the same messages must miss, even one that knows them all in
+  advance and loses nothing; see [how far from the best](bound.md).
 - **FCT** runs from the moment a message is handed to the transport until its last byte arrives. **slowdown**
   is FCT over the time that the message takes on an empty network.
 - **answers in time** is what the user of a service sees: of one query's answers, the share that came in time.

@@ -9,6 +9,7 @@ __all__ = [
     "Run",
     "ScenarioError",
     "_panic",
+    "bound",
     "catalog",
     "check",
     "run",
@@ -66,6 +67,14 @@ def check(
     files: Mapping[str, str] = ...,
 ) -> tuple[str, list[str], list[str]]: ...
 def sweep(text: str, name: str, folder: str | PathLike[str] | None = None) -> str: ...
+def bound(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+) -> tuple[str, list[str]]: ...
 def schema() -> str: ...
 def catalog() -> str: ...
 def version() -> str: ...

@@ -83,8 +83,8 @@ impl Bench {
         rates.grants = mbps.iter().map(|grant| grant * MBPS).collect();
         rates.uplink = 1000 * MBPS;
         let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::SYN);
-        let extension = Some(Extension::Rates(Box::new(rates)));
-        self.sender.on_packet(&self.config, self.notes.now, &packet, extension, &mut self.notes);
+        let mut extension = Some(Extension::Rates(Box::new(rates)));
+        self.sender.on_packet(&self.config, self.notes.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Lets time pass, with its timers.
     fn wait(&mut self, time: Time) {
@@ -135,7 +135,8 @@ fn data_is_paced_at_the_smallest_grant_and_carries_the_next_request() {
     assert_eq!(bench.sent(), [(0, 100), (1, 200), (2, 300), (3, 400)]);
     // The request leaves with the first of them and is about what will be left a round trip later: 49 000 B of
     // 50 000 in 4.9 ms less two round trips.
-    let requests: Vec<_> = bench.notes.asked.iter().map(|rates| (rates.ask, rates.request, rates.previous_request)).collect();
+    let requests: Vec<_> =
+        bench.notes.asked.iter().map(|rates| (rates.ask, rates.request, rates.previous_request)).collect();
     assert_eq!(requests[1..], [(Ask::Renew, 83_404_256, 83_333_334)]);
     assert_eq!(bench.notes.asked[1].previous, [1000 * MBPS, 80 * MBPS, 400 * MBPS]);
 }
@@ -198,7 +199,10 @@ fn where_only_headers_tell_the_fin_waits_for_the_last_answer() {
     assert_eq!(bench.asked().last(), Some(&(Ask::Renew, 0)));
     bench.wait(RTT);
     bench.grant(1, &[700]);
-    assert_eq!(bench.notes.asked.last().map(|fin| (fin.ask, fin.previous.clone())), Some((Ask::Close, vec![700 * MBPS])));
+    assert_eq!(
+        bench.notes.asked.last().map(|fin| (fin.ask, fin.previous.clone())),
+        Some((Ask::Close, vec![700 * MBPS]))
+    );
     assert!(bench.sender.is_idle());
 }
 
@@ -249,8 +253,8 @@ fn lost_segments_are_sent_again_at_the_granted_rate() {
             let packet = Packet::ack(1000, 0, Time::MAX, Flags::NONE);
             let mut blocks = Blocks::default();
             blocks.push((2000, end * 1000));
-            let extension = (recovery == "sack").then_some(Extension::Sack(blocks));
-            bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension, &mut bench.notes);
+            let mut extension = (recovery == "sack").then_some(Extension::Sack(blocks));
+            bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
         }
         bench.wait(RTT * 2);
         assert_eq!(bench.sent(), [(1, 700), (6, 800)], "{recovery}");

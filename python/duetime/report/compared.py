@@ -33,7 +33,7 @@ def read(folder: Path) -> list[Experiment]:
     try:
         results = load(folder)
         objects = _objects(folder, results)
-        return [_experiment(results, objects)]
+        return [_experiment(results, objects, _bound(folder, objects))]
     except NoResults as error:
         raise NoReport(str(error)) from error
     except (AttributeError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
@@ -47,10 +47,20 @@ def _objects(folder: Path, results: Results) -> dict[str, Mapping[str, Any]]:
     return {results.names[0]: results.arms[0].runs[0].about}
 
 
-def _experiment(results: Results, objects: Mapping[str, Mapping[str, Any]]) -> Experiment:
+def _bound(folder: Path, objects: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """How few deadlines can be missed, in all and by class."""
+    path = folder / "compare.json"
+    record = read_json(path) if path.exists() else next(iter(objects.values()))
+    found: Mapping[str, Any] = record.get("bound") or {}
+    return found
+
+
+def _experiment(
+    results: Results, objects: Mapping[str, Mapping[str, Any]], bound: Mapping[str, Any]
+) -> Experiment:
     runs = [run for arm in results.arms for run in arm.runs]
     charts = (
-        _missed(objects),
+        _missed(objects, bound),
         _in_time(objects),
         *_times(objects),
         _distribution(results),
@@ -80,13 +90,15 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def _missed(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
+def _missed(objects: Mapping[str, Mapping[str, Any]], bound: Mapping[str, Any]) -> Chart:
+    """Per class; the last series is what any schedule misses."""
+    parts = {"bound": {"summary": bound, "classes": bound.get("classes", {})}} if bound else {}
     series = (
         Series(
             transport,
             _points((name, _of(each, name).get("missed_percent")) for name, _ in _classes(objects)),
         )
-        for transport, each in objects.items()
+        for transport, each in {**objects, **parts}.items()
     )
     return Chart("Deadlines missed", "bar", Axis("class"), Axis("missed", "%"), _some(series))
 

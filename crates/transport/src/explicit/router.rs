@@ -390,7 +390,13 @@ mod tests {
     impl Bench {
         fn new(config: Config) -> Bench {
             let router = Router::new(config, 1000 * MBPS);
-            Bench { router, now: Time::ZERO, answers: BTreeMap::new(), deadlines: BTreeMap::new(), noted: Noted::default() }
+            Bench {
+                router,
+                now: Time::ZERO,
+                answers: BTreeMap::new(),
+                deadlines: BTreeMap::new(),
+                noted: Noted::default(),
+            }
         }
         fn send(&mut self, flow: u32, ask: Ask, request: u64) -> u64 {
             let before = self.answers.get(&flow).copied();
