@@ -14,6 +14,7 @@ __all__ = [
     "check",
     "run",
     "schema",
+    "sweep",
     "version",
 ]
 
@@ -65,6 +66,7 @@ def check(
     transport: str | None = None,
     files: Mapping[str, str] = ...,
 ) -> tuple[str, list[str], list[str]]: ...
+def sweep(text: str, name: str, folder: str | PathLike[str] | None = None) -> str: ...
 def bound(
     text: str,
     name: str,
