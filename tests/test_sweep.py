@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import time
@@ -145,3 +147,15 @@ def test_the_example_is_what_its_first_line_says() -> None:
     page = (SCENARIOS.parent / "docs/sweeps.md").read_text()
     text = (SCENARIOS / "sweeps/threshold.toml").read_text()
     assert text.partition("\n")[2] in page, "the page shows the file"
+
+
+def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
+    (tmp_path / "scenarios").symlink_to(SCENARIOS)
+    page = (SCENARIOS.parent / "docs/sweeps.md").read_text()
+    commands = [block.strip() for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)]
+    assert [command.split()[1] for command in commands] == ["sweep", "tighten", "capacity"]
+    for command in commands:
+        shorter = [] if " sweep " in command else ["--seeds", 2, "--set", "run.duration=2 s"]
+        done = duetime(*shlex.split(command)[1:], *shorter)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/threshold/sweep.parquet").exists()
