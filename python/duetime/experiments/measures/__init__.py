@@ -1,0 +1,14 @@
+"""What an experiment measures: one file per measure, one line in `MEASURES`."""
+
+from collections.abc import Callable
+
+from duetime.experiments.measures import groups, latency, messages, summary
+from duetime.experiments.study import Row, Study
+
+#: Name in the file of an experiment -> what makes its rows.
+MEASURES: dict[str, Callable[[Study], list[Row]]] = {
+    "groups": groups.rows,
+    "latency": latency.rows,
+    "messages": messages.rows,
+    "summary": summary.rows,
+}
