@@ -13,6 +13,7 @@ use crate::classes::Classes;
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Error, Fault, Sources};
 use crate::evaluate::Parameters;
+use crate::files::Files;
 use crate::language::{self, ROOT_KEYS, SECTIONS};
 use crate::overrides;
 use crate::suggest;
@@ -42,6 +43,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Replaces the name of `[transport]`. Keys that only other transports know are dropped with a note.
     pub transport: Option<String>,
+    /// Texts that stand for files, by the path that the scenario names; others are read from the disk.
+    pub files: BTreeMap<String, String>,
 }
 
 /// A scenario that has been read.
@@ -52,6 +55,8 @@ pub struct Read {
     pub resolved: Json,
     /// What a person should know, one sentence each.
     pub notes: Vec<String>,
+    /// The files that it is made from too, each once: their paths as the scenario names them.
+    pub files: Vec<String>,
 }
 
 /// Reads and checks a scenario.
@@ -77,7 +82,8 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     root.entries.iter_mut().for_each(overrides::named_transport);
     check_sections(&root)?;
     let parameters = parameters(&root)?;
-    let mut context = Context { parameters: &parameters, folder: source.folder, hosts: None };
+    let files = Files::new(source.folder, &options.files);
+    let mut context = Context { parameters: &parameters, files: &files, hosts: None };
     let mut notes = Vec::new();
     let mut resolved = Map::new();
 
@@ -113,7 +119,7 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
         None => transports.names(),
     };
     let scenario = Scenario { title, run, network, transport, transports: transports.list, classes };
-    Ok(Read { scenario, resolved: Json::Object(resolved), notes })
+    Ok(Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() })
 }
 
 /// Refuses sections that do not exist or are written in the wrong way.
