@@ -36,7 +36,7 @@ def judge(
 def paths(claim: Claim) -> list[str]:
     """Where the published numbers of a claim stand; none where the paper speaks in words."""
     given = claim.published if isinstance(claim.published, list) else [claim.published]
-    return [path for path in given if path and " " not in path]
+    return [path for path in given if "." in path and " " not in path]
 
 
 def number_at(path: str, numbers: Mapping[str, Any], experiment: Experiment) -> Any:

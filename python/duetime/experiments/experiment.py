@@ -33,6 +33,8 @@ class Axis:
     set: list[str] = field(default_factory=list)
     #: Named lists of changes, where one value stands for several.
     cases: dict[str, list[str]] = field(default_factory=dict)
+    #: Not a column: the rows are means over its values, as over seeds.
+    replicates: bool = False
     #: Take the cases from the file of regimes.
     regimes: bool = False
 
@@ -112,8 +114,8 @@ class Experiment:
     scales: dict[str, Size]
     charts: list[Chart]
     claims: list[Claim]
-    measure: str = "summary"
-    #: What the measure needs to know.
+    measures: list[str] = field(default_factory=lambda: ["summary"])
+    #: What the measures need to know.
     options: dict[str, Any] = field(default_factory=dict)
     #: Columns of the rows -> where they are in the JSON of a run.
     metrics: dict[str, str] = field(default_factory=dict)

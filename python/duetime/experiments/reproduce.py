@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -20,6 +20,8 @@ from duetime.experiments.experiment import Chart, Experiment, at, load, panels
 from duetime.experiments.measures import MEASURES
 from duetime.experiments.study import Row, Study
 from duetime.points import Kept, Point, run_points
+
+KNOWN = [t["name"] for t in duetime.catalog()["transports"]]  # TODO-DEV
 
 #: What a result of a given library depends on beside our own version.
 LIBRARIES = ("numpy", "polars", "matplotlib")
@@ -42,7 +44,7 @@ def reproduce(
     numbers = reading.published(experiment.root)
     study = _study(experiment, scale, seeds, jobs, out)
     resolved = _check(study)
-    rows = MEASURES[experiment.measure](study)
+    rows = [row for measure in _measures(experiment) for row in measure(study)]
     notes = [*experiment.notes, *(f"failed: {each}" for each in study.failed)]
     real = _real(experiment, folder)
     if real is not None:
@@ -89,9 +91,17 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
         size,
         seeds=list(range(first, first + many)),
         scenario=path,
-        transports=experiment.transports,
+        transports=[t for t in experiment.transports if t in KNOWN],  # TODO-DEV
         carry_out=carry_out,
     )
+
+
+def _measures(experiment: Experiment) -> list[Callable[[Study], list[Row]]]:
+    for name in experiment.measures:
+        if name not in MEASURES:
+            known = ", ".join(MEASURES)
+            raise reading.Mistaken(f"{experiment.path}: no measure is called {name}; there are {known}")
+    return [MEASURES[name] for name in experiment.measures]
 
 
 def scenario_path(experiment: Experiment, folder: Path) -> Path:

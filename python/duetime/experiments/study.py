@@ -83,7 +83,7 @@ class Study:
         return [
             Run({**cell.labels, "transport": transport}, seed, one.result, one)
             for (cell, transport, seed), one in zip(grid, kept, strict=True)
-            if one.result is not None
+            if one.error is None
         ]
 
     def make(self, points: Sequence[Point], tables: tuple[str, ...] = ()) -> list[Kept]:
@@ -107,9 +107,13 @@ class Study:
         if axis.regimes:
             cases |= {name: each["set"] for name, each in regimes(self.experiment.root).items()}
         for name, changes in cases.items():
-            yield {axis.column: name}, changes
+            yield _label(axis, name), changes
         for value in self.size.axes.get(axis.column, axis.values):
-            yield {axis.column: value}, [change.format(value) for change in axis.set]
+            yield _label(axis, value), [change.format(value) for change in axis.set]
+
+
+def _label(axis: Axis, value: Any) -> Labels:
+    return {} if axis.replicates else {axis.column: value}
 
 
 def over_seeds(samples: Iterable[tuple[Labels, Metrics]]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from duetime.experiments.measures import groups, latency, messages, summary
+from duetime.experiments.measures import groups, latency, messages, summary, throughput
 from duetime.experiments.study import Row, Study
 
 #: Name in the file of an experiment -> what makes its rows.
@@ -11,4 +11,5 @@ MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "latency": latency.rows,
     "messages": messages.rows,
     "summary": summary.rows,
+    "throughput": throughput.rows,
 }
