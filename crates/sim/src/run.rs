@@ -102,15 +102,28 @@ pub enum Signal {
     P,
     /// Smoothed round-trip time, in us.
     Srtt,
+    /// The rate that the network has granted, in Mbit/s with headers.
+    Rate,
+    /// The rate that was last asked for, in Mbit/s with headers.
+    Request,
     /// Waiting packets at a switch port.
     Queue,
 }
 
 impl Signal {
     /// The words of scenario files, in the order of the variants.
-    pub const NAMES: &[&str] = &["throughput", "cwnd", "alpha", "d", "p", "srtt", "queue"];
-    const ALL: [Signal; 7] =
-        [Signal::Throughput, Signal::Cwnd, Signal::Alpha, Signal::D, Signal::P, Signal::Srtt, Signal::Queue];
+    pub const NAMES: &[&str] = &["throughput", "cwnd", "alpha", "d", "p", "srtt", "rate", "request", "queue"];
+    const ALL: [Signal; 9] = [
+        Signal::Throughput,
+        Signal::Cwnd,
+        Signal::Alpha,
+        Signal::D,
+        Signal::P,
+        Signal::Srtt,
+        Signal::Rate,
+        Signal::Request,
+        Signal::Queue,
+    ];
 
     /// The signal of that name.
     pub fn named(name: &str) -> Option<Signal> {

@@ -10,7 +10,7 @@ use units::Time;
 use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::net::{Net, Port, Watch};
+use crate::net::{Net, Port, Routers, Watch};
 use crate::outcome::{Link, Message, Outcome, Queue, Sample};
 use crate::run::Run;
 use crate::sampler::Sampler;
@@ -83,6 +83,9 @@ impl World {
         }
         if let Some(trace) = &run.trace {
             net.events.push(trace.every, Event::Sample);
+        }
+        if let Some(router) = transports.iter().find_map(|transport| transport.router()) {
+            net.grant_rates(router);
         }
         let sources = classes
             .into_iter()
@@ -343,6 +346,7 @@ impl World {
             simulated: self.net.now,
             warm_up: self.run.warm_up,
             counters,
+            requests: self.net.routers().map(Routers::requests),
             links: links(&self.net, self.run.warm_up),
             messages: self.ledger.messages,
             trace: self.sampler.map_or_else(Vec::<Sample>::new, Sampler::into_samples),
@@ -377,6 +381,7 @@ fn links(net: &Net, warm_up: Time) -> Vec<Link> {
             marks: watch.marks,
             utilisation: net.utilisation(i, warm_up),
             queue: queue(&watch.levels, watched_for, watch.most_waiting),
+            rates: net.routers().map(|routers| routers.port(i)),
         }
     };
     net.graph.links.iter().zip(net.ports()).enumerate().map(row).collect()
