@@ -1,9 +1,10 @@
 //! The JSON contract: one object per run.
 
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use sim::Outcome;
 use sim::outcome::{Counters, Link};
 
+use crate::limit::Limits;
 use crate::summary::{Summary, mbps};
 
 /// What `duetime run --json` prints, key by key in this order.
@@ -39,6 +40,8 @@ pub struct Report {
     pub busiest_queue: Option<BusiestQueue>,
     /// Over all classes.
     pub summary: Summary,
+    /// How few deadlines any schedule of the same messages can miss; none without deadlines.
+    pub bound: Option<Limits>,
     /// Each class by its name, in the scenario's order.
     #[serde(serialize_with = "by_name")]
     pub classes: Vec<(String, ClassReport)>,
@@ -88,6 +91,10 @@ pub struct ClassReport {
 
 impl Report {
     /// From what a run measured; `wall_s` is the time that its event loop took.
+    ///
+    /// # Panics
+    /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and
+    /// neither's figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
         let Counters {
             packets_sent,
@@ -101,6 +108,14 @@ impl Report {
             timeouts,
             retransmits,
         } = outcome.counters;
+        let summary = Summary::of_all(outcome);
+        let classes: Vec<(String, ClassReport)> = (0..outcome.classes.len())
+            .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
+            .collect();
+        let bound = Limits::of(outcome);
+        if let Some(bound) = &bound {
+            bound.check(&summary, &classes, &outcome.transport);
+        }
         Report {
             title: outcome.title.clone(),
             seed: outcome.seed,
@@ -116,10 +131,9 @@ impl Report {
             retransmits,
             packets: Packets { sent: packets_sent, received: packets_received, in_flight: packets_in_flight },
             busiest_queue: BusiestQueue::among(&outcome.links),
-            summary: Summary::of_all(outcome),
-            classes: (0..outcome.classes.len())
-                .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
-                .collect(),
+            summary,
+            bound,
+            classes,
         }
     }
 
@@ -158,7 +172,7 @@ impl BusiestQueue {
     }
 }
 
-fn by_name<S: Serializer>(classes: &[(String, ClassReport)], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn by_name<S: Serializer, T: Serialize>(classes: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(classes.len()))?;
     for (name, class) in classes {
         map.serialize_entry(name, class)?;
@@ -220,6 +234,7 @@ mod tests {
             "packets",
             "busiest_queue",
             "summary",
+            "bound",
             "classes",
         ]);
         assert_eq!(keys(&report.to_json()), expected);

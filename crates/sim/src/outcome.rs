@@ -4,6 +4,8 @@ use transport::explicit::Noted;
 use transport::explicit::router::Counters as Allocation;
 use units::Time;
 
+use crate::topology::Graph;
+
 /// Everything that one run measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -27,6 +29,8 @@ pub struct Outcome {
     pub messages: Vec<Message>,
     /// One row per link direction.
     pub links: Vec<Link>,
+    /// Nodes and links; its links are in the order of `links`.
+    pub graph: Graph,
     /// Samples over time, when asked for.
     pub trace: Vec<Sample>,
 }
@@ -72,6 +76,19 @@ pub struct ClassOutcome {
     pub bottleneck_delay_us: Option<f64>,
     /// Wire bytes of its data packets that arrived at the receivers' ports.
     pub bottleneck_bytes: u64,
+    /// How its messages become packets.
+    pub framing: Framing,
+}
+
+/// How the messages of a class become packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// Most payload bytes of a packet.
+    pub mss: u32,
+    /// Wire bytes of a packet beside its payload: headers and the frame's.
+    pub overhead: u32,
+    /// A packet may hold the end of one message and the start of the next: they share a connection.
+    pub shared: bool,
 }
 
 /// One message.

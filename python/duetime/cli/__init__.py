@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import catalog, compare, plot, reproduce, run, scenario
+from duetime.cli import bound, catalog, compare, plot, reproduce, run, scenario
 from duetime.files import Refused
 from duetime.scenario import Unreadable
 
@@ -31,6 +31,7 @@ def commands() -> None:
 
 commands.add_command(run.run)
 commands.add_command(compare.compare)
+commands.add_command(bound.bound)
 commands.add_command(reproduce.reproduce)
 commands.add_command(scenario.check)
 commands.add_command(scenario.init)

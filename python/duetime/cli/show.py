@@ -17,19 +17,31 @@ from duetime.results import Result
 #: Title, where the figure is in a summary, and how it is written.
 Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
 
+MISSED = "missed %"
+
 
 def result(run: Result) -> None:
     """Print one run: a row for each class."""
     data = run.data
     figures = _figures([data])
+    least = _Least(run.bound)
     table = Table(box=box.SIMPLE_HEAD, title=_title(data), title_justify="left", title_style="bold")
     table.add_column("class", overflow="fold")
     for title, _, _ in figures:
         table.add_column(title, justify="right")
-    for name, part in _parts(data):
-        table.add_row(Text(name), *(_written(find(part), write) for _, find, write in figures))
+        if title == MISSED and least:
+            table.add_column("bound %", justify="right")
+    for number, (name, part) in enumerate(_parts(data)):
+        cells = []
+        for title, find, write in figures:
+            cells.append(_written(find(part), write))
+            if title == MISSED and least:
+                cells.append(least.of_part(number))
+        table.add_row(Text(name), *cells)
     console = _console()
     console.print(table)
+    if least:
+        console.print(least.sentence(), highlight=False)
     console.print(_totals(data), highlight=False)
 
 
@@ -38,6 +50,7 @@ def comparison(compared: Comparison[Any]) -> None:
     runs: dict[str, dict[str, Any]] = compared.data["runs"]
     first = next(iter(runs.values()))
     figures = _figures(list(runs.values()))
+    least = _Least(compared.bound)
     title = str(first["title"])
     if compared.seeds is not None:
         title += f": mean ± 95 % interval over {len(first['seeds'])} seeds"
@@ -46,17 +59,69 @@ def comparison(compared: Comparison[Any]) -> None:
     table.add_column("")
     for transport in runs:
         table.add_column(transport, justify="right")
-    for parts in zip(*(_parts(run) for run in runs.values()), strict=True):
+    if least:
+        table.add_column("bound", justify="right")
+    for place, parts in enumerate(zip(*(_parts(run) for run in runs.values()), strict=True)):
         name = parts[0][0]
         for number, (what, find, write) in enumerate(figures):
             cells = [find(part) for _, part in parts]
             if any(cell is not None for cell in cells):
                 label = Text(name if number == 0 else "")
-                table.add_row(label, what, *(_written(cell, write) for cell in cells))
+                beside = [least.of_part(place)] if least and what == MISSED else []
+                table.add_row(label, what, *(_written(cell, write) for cell in cells), *beside)
         table.add_section()
     for what in ("drops", "marks", "timeouts", "retransmits"):
         table.add_row("", what, *(_written(run[what], _count) for run in runs.values()))
-    _console().print(table)
+    console = _console()
+    console.print(table)
+    if least:
+        console.print(least.sentence(), highlight=False)
+
+
+def foresight(data: dict[str, Any]) -> None:
+    """Print how few deadlines can be missed: a row for each class."""
+    console = _console()
+    least = _Least(data["bound"])
+    if not least:
+        console.print(f"{escape(data['title'])}: no message that counts has a deadline")
+        return
+    table = Table(box=box.SIMPLE_HEAD, title=escape(f"{data['title']}: seed {data['seed']}"))
+    table.title_justify, table.title_style = "left", "bold"
+    table.add_column("class", overflow="fold")
+    for title in ("missed", "missed %"):
+        table.add_column(title, justify="right")
+    for title in ("held up by", "method"):
+        table.add_column(title)
+    for name, part in least.parts:
+        if part:
+            cells = (_count(part["missed"]), _plain(part["missed_percent"]), part["side"] or "-", part["method"])
+            table.add_row(Text(name), *cells)
+    console.print(table)
+    console.print(least.sentence(), highlight=False)
+
+
+class _Least:
+    """How few deadlines can be missed, for the parts that `_parts` gives; false without deadlines."""
+
+    def __init__(self, bound: dict[str, Any] | None) -> None:
+        self.bound = bound
+        self.parts: list[tuple[str, dict[str, Any] | None]] = []
+        if bound:
+            classes = list(bound["classes"].items())
+            self.parts = classes if len(classes) == 1 else [*classes, ("all", bound)]
+
+    def __bool__(self) -> bool:
+        return self.bound is not None
+
+    def of_part(self, number: int) -> str:
+        part = self.parts[number][1]
+        return _written(part and part["missed_percent"], _plain)
+
+    def sentence(self) -> str:
+        words = "  bound: no schedule of these messages can miss less"
+        methods = self.bound["method"] if self.bound else None
+        relaxed = methods == "relaxed" or (isinstance(methods, list) and "relaxed" in methods)
+        return words + (" (and perhaps none so little: an overload was too large to tell)" if relaxed else "")
 
 
 def entries(known: list[dict[str, Any]]) -> None:
@@ -197,7 +262,7 @@ def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
     known: list[Figure] = [
         ("messages", lambda part: part["messages"], _count),
         ("unfinished", lambda part: part["unfinished"], _count),
-        ("missed %", lambda part: part["missed_percent"], _plain),
+        (MISSED, lambda part: part["missed_percent"], _plain),
         ("queries complete %", lambda part: part.get("complete_queries_percent"), _plain),
         ("FCT p50", lambda part: part["fct_us"]["p50"], _time),
         ("FCT p99", lambda part: part["fct_us"]["p99"], _time),
