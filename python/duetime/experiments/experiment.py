@@ -35,8 +35,8 @@ class Axis:
     cases: dict[str, list[str]] = field(default_factory=dict)
     #: Not a column: the rows are means over its values, as over seeds.
     replicates: bool = False
-    #: Take the cases from the file of regimes.
-    regimes: bool = False
+    #: Take the cases from the changes in the file of regimes.
+    changes: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ class Experiment:
     metrics: dict[str, str] = field(default_factory=dict)
     #: Empty: the scenario's own.
     transports: list[str] = field(default_factory=list)
-    regime: str = ""
+    #: One of the file of regimes; its changes come first.
+    regime: str = "paper"
     set: list[str] = field(default_factory=list)
     axes: list[Axis] = field(default_factory=list)
     #: More columns, put together from the others.
@@ -154,6 +155,9 @@ def read(path: Path) -> Experiment:
     table["charts"] = _list(Chart, charts, f"{where}: [[charts]]")
     name = path.relative_to(path.parent.parent).with_suffix("").as_posix()
     experiment = _make(Experiment, {**table, "name": name, "path": path}, where)
+    known = regimes(experiment.root)["regimes"]
+    if experiment.regime not in known:
+        raise Mistaken(f"{where}: no regime is called {experiment.regime}; there are {', '.join(known)}")
     if set(experiment.scales) != set(SCALES):
         raise Mistaken(f"{where}: needs [scales.quick] and [scales.paper]")
     return experiment
@@ -175,7 +179,7 @@ def published(root: Path) -> dict[str, Any]:
 
 
 def regimes(root: Path) -> dict[str, Any]:
-    """The ways to read what the papers leave open: name -> {help, set}."""
+    """The ways to read what the papers leave open: ``regimes`` and ``changes``, each name -> {help, set}."""
     return load(root / REGIMES)
 
 

@@ -61,7 +61,7 @@ def reproduce(
         "question": experiment.question,
         "scale": scale,
         "seeds": study.seeds,
-        "regime": experiment.regime,
+        "regime": f"{experiment.regime}: {_regime(experiment)['help']}",
         "scenario": study.scenario.read_text(encoding="utf-8"),
         "parameters": _parameters(study, resolved),
         "versions": {"duetime": duetime.__version__, "python": platform.python_version()}
@@ -80,7 +80,8 @@ def reproduce(
 def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | None, out: Path) -> Study:
     size = experiment.scales[scale]
     path = scenario_path(experiment, out / "scenarios")
-    first = int(duetime.check(path, set=[*experiment.set, *size.set])[0]["run"]["seed"])
+    changes = (*_regime(experiment)["set"], *experiment.set, *size.set)
+    first = int(duetime.check(path, set=list(changes))[0]["run"]["seed"])
     many = seeds or size.seeds
 
     def carry_out(points: Sequence[Point], tables: tuple[str, ...]) -> list[Kept]:
@@ -92,8 +93,14 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
         seeds=list(range(first, first + many)),
         scenario=path,
         transports=[t for t in experiment.transports if t in KNOWN],  # TODO-DEV
+        changes=changes,
         carry_out=carry_out,
     )
+
+
+def _regime(experiment: Experiment) -> dict[str, Any]:
+    found: dict[str, Any] = reading.regimes(experiment.root)["regimes"][experiment.regime]
+    return found
 
 
 def _measures(experiment: Experiment) -> list[Callable[[Study], list[Row]]]:
@@ -140,7 +147,7 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
         "network": resolved["network"],
         "traffic": resolved["traffic"],
         "transports": transports,
-        "changes": [*study.experiment.set, *study.size.set],
+        "changes": list(study.changes),
     }
 
 

@@ -49,6 +49,8 @@ class Study:
     seeds: list[int]
     scenario: Path
     transports: list[str]
+    #: What regime, experiment and scale change, in this order.
+    changes: tuple[str, ...]
     #: Makes the runs, or finds them among those made before.
     carry_out: Callable[[Sequence[Point], tuple[str, ...]], list[Kept]]
     #: How many different runs the rows rest on, and what went wrong with others.
@@ -68,8 +70,7 @@ class Study:
 
     def point(self, cell: Cell, transport: str, seed: int) -> Point:
         """One run."""
-        changes = (*self.experiment.set, *self.size.set, *cell.set)
-        return Point(self.scenario, changes, transport, seed)
+        return Point(self.scenario, (*self.changes, *cell.set), transport, seed)
 
     def runs(self, tables: tuple[str, ...] = ()) -> list[Run]:
         """Every cell under every transport with every seed."""
@@ -91,6 +92,7 @@ class Study:
         kept = self.carry_out(points, tables)
         self.made.update(points)
         for point, one in zip(points, kept, strict=True):
+            _check_bound(point, one.result)
             if one.error is not None:
                 self.failed.append(f"{point.transport}, seed {point.seed}, {list(point.overrides)}: {one.error}")
         return kept
@@ -104,8 +106,9 @@ class Study:
 
     def _along(self, axis: Axis) -> Iterator[tuple[Labels, list[str]]]:
         cases = dict(axis.cases)
-        if axis.regimes:
-            cases |= {name: each["set"] for name, each in regimes(self.experiment.root).items()}
+        if axis.changes:
+            written = regimes(self.experiment.root)["changes"]
+            cases |= {name: each["set"] for name, each in written.items()}
         for name, changes in cases.items():
             yield _label(axis, name), changes
         for value in self.size.axes.get(axis.column, axis.values):
@@ -133,6 +136,14 @@ def figure_of(result: Mapping[str, Any], path: str) -> float | None:
     if value is not None and not isinstance(value, int | float):
         raise Mistaken(f"[metrics]: {path} is no number")
     return value
+
+
+def _check_bound(point: Point, result: Mapping[str, Any]) -> None:
+    """No schedule can miss fewer than the bound; one that does is a bug of ours."""
+    for part in (result, *result.get("classes", {}).values()):
+        bound, summary = part.get("bound"), part.get("summary", part)
+        if bound and summary["missed"] < bound["missed"]:
+            raise RuntimeError(f"{point}: missed {summary['missed']}, less than the bound {bound['missed']}")
 
 
 def _row(labels: Labels, samples: Sequence[Metrics]) -> Row:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from duetime.experiments.experiment import Labels
+from duetime.experiments.measures.summary import with_bound
 from duetime.experiments.study import Metrics, Row, Run, Study, over_seeds
 
 Classes = list[Mapping[str, Any]]
@@ -24,13 +25,15 @@ def rows(study: Study) -> list[Row]:
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
         for name, classes in groups.items():
             metrics = together([run.result["classes"][each] for each in classes])
+            metrics["bound_percent"] = _bound(run.result.get("bound"), classes, run.result)
             if name == transfer.get("group"):
                 metrics["flow_mbps"] = own = bandwidths[_place(run)]
                 first = bandwidths.get(_place(run, transfer.get("baseline")))
                 metrics["of_baseline_percent"] = 100 * own / first if own and first else None
             yield {"part": name}, metrics
 
-    return over_seeds(({**run.labels, **labels}, metrics) for run in runs for labels, metrics in sample(run))
+    samples = (({**run.labels, **labels}, metrics) for run in runs for labels, metrics in sample(run))
+    return with_bound(over_seeds(samples))
 
 
 def together(classes: Classes) -> dict[str, float | None]:
@@ -42,6 +45,14 @@ def together(classes: Classes) -> dict[str, float | None]:
         "goodput_mbps": sum(each["goodput_mbps"] for each in classes),
         "messages": sum(each["messages"] for each in classes),
     }
+
+
+def _bound(bound: Mapping[str, Any] | None, classes: list[str], result: Mapping[str, Any]) -> float | None:
+    """The sum of the classes' bounds, which no schedule of them together can be below."""
+    own = [(bound or {}).get("classes", {}).get(name) for name in classes]
+    with_deadline = sum(result["classes"][name]["with_deadline"] for name in classes)
+    decided = with_deadline - sum(result["classes"][name]["undecided"] for name in classes)
+    return 100 * sum(each["missed"] for each in own if each) / decided if decided and any(own) else None
 
 
 def _bandwidth(run: Run, groups: Mapping[str, list[str]], transfer: Mapping[str, Any]) -> float | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from duetime.experiments.experiment import Labels
-from duetime.experiments.study import Metrics, Row, Run, Study
+from duetime.experiments.study import Metrics, Row, Run, Study, figure_of
 
 PERCENTILES = (50, 90, 99)
 
@@ -19,7 +19,8 @@ def rows(study: Study) -> list[Row]:
     """A row for each cell and transport."""
 
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
-        yield {}, percentiles(run.kept.table("flows"), 1e6 * run.result["simulated_s"])
+        metrics = percentiles(run.kept.table("flows"), 1e6 * run.result["simulated_s"])
+        yield {}, metrics | {"bound_percent": figure_of(run.result, "bound.missed_percent")}
 
     return study.rows(sample, tables=("flows",))
 

@@ -1,6 +1,8 @@
 """The figures of a run over all its classes, and the omniscient bound beside the transports."""
 
+import itertools
 from collections.abc import Iterable
+from typing import Any
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import BOUND, Metrics, Row, Run, Study, figure_of
@@ -24,13 +26,31 @@ METRICS = {
 def rows(study: Study) -> list[Row]:
     """A row for each cell and transport, and one for the bound of each cell."""
     metrics = METRICS | study.experiment.metrics
-    # The arrivals are those of every transport, so any of them tells the bound.
-    first = study.transports[0]
 
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
         yield {}, {name: figure_of(run.result, path) for name, path in metrics.items()}
-        bound = figure_of(run.result, METRICS["bound_percent"])
-        if run.labels["transport"] == first and bound is not None:
-            yield {"transport": BOUND}, {"missed_percent": bound, "bound_percent": bound}
 
-    return study.rows(sample)
+    return with_bound(study.rows(sample))
+
+
+def with_bound(rows: list[Row], column: str = "missed_percent") -> list[Row]:
+    """Add a row for the bound where the first transport of each place stands.
+
+    The arrivals are those of every transport, but headers and losses on the way are not, so the bounds of
+    their runs differ by a little: the lowest is given.
+    """
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        if row.get("bound_percent") is None:
+            continue
+        labels = {name: row[name] for name in itertools.takewhile(lambda name: name != "runs", row)}
+        labels["transport"] = BOUND
+        bound = {
+            **labels,
+            "runs": row["runs"],
+            **{f"{column}{end}": row[f"bound_percent{end}"] for end in ("", "_low", "_high")},
+        }
+        place = tuple(labels.items())
+        if place not in found or bound[column] < found[place][column]:
+            found[place] = bound
+    return [*rows, *found.values()]
