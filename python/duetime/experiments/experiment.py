@@ -40,6 +40,14 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A transport with settings of its own, which a chart tells from the same one without."""
+
+    transport: str
+    set: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Size:
     """How much one scale runs."""
 
@@ -114,13 +122,14 @@ class Experiment:
     scales: dict[str, Size]
     charts: list[Chart]
     claims: list[Claim]
+    #: Names of transports or of variants.
+    transports: list[str]
     measures: list[str] = field(default_factory=lambda: ["summary"])
     #: What the measures need to know.
     options: dict[str, Any] = field(default_factory=dict)
     #: Columns of the rows -> where they are in the JSON of a run.
     metrics: dict[str, str] = field(default_factory=dict)
-    #: Empty: the scenario's own.
-    transports: list[str] = field(default_factory=list)
+    variants: dict[str, Variant] = field(default_factory=dict)
     #: One of the file of regimes; its changes come first.
     regime: str = "paper"
     set: list[str] = field(default_factory=list)
@@ -146,6 +155,10 @@ def read(path: Path) -> Experiment:
     table["scales"] = {
         name: _make(Size, each, f"{where}: [scales.{name}]") for name, each in table.get("scales", {}).items()
     }
+    table["variants"] = {
+        name: _make(Variant, each, f"{where}: [variants.{name}]")
+        for name, each in table.get("variants", {}).items()
+    }
     table["axes"] = _list(Axis, table.get("axes", []), f"{where}: [[axes]]")
     table["claims"] = _list(Claim, table.get("claims", []), f"{where}: [[claims]]")
     charts = table.get("charts", [])
@@ -158,6 +171,8 @@ def read(path: Path) -> Experiment:
     known = regimes(experiment.root)["regimes"]
     if experiment.regime not in known:
         raise Mistaken(f"{where}: no regime is called {experiment.regime}; there are {', '.join(known)}")
+    if not experiment.transports:
+        raise Mistaken(f"{where}: `transports` is empty")
     if set(experiment.scales) != set(SCALES):
         raise Mistaken(f"{where}: needs [scales.quick] and [scales.paper]")
     return experiment

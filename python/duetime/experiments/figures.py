@@ -18,6 +18,8 @@ from duetime.plots.grid import columns_for
 
 #: Words longer than this, or more of them than that, stand below one another.
 LONG_NAME, MANY_NAMES = 12, 12
+#: Lines with more points than this are drawn without markers.
+MOST_MARKERS = 15
 PUBLISHED: Mapping[str, Any] = {
     "marker": "D",
     "markersize": 8,
@@ -87,7 +89,7 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
             marker |= {"markersize": 6}
             axes.plot(x, y, color=look.colour, linestyle="none", **marker)  # type: ignore[arg-type]
         else:
-            axes.plot(x, y, **look.line(), **(marker if len(own) <= 40 else {}))
+            axes.plot(x, y, **look.line(), **(marker if len(own) <= MOST_MARKERS else {}))
         low, high = _interval(chart.y, own)
         if low is not None and high is not None:
             if chart.kind == "line" and len(own) > 1:
@@ -102,7 +104,8 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
     _scale(axes, chart.x, "x")
     _scale(axes, chart.y, "y")
     if not chart.y.log:
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(0.0, low), high + 0.04 * (high - low))
     if chart.y.limit is not None:
         axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
     ticks = _values(rows, chart.x)

@@ -92,7 +92,7 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
         size,
         seeds=list(range(first, first + many)),
         scenario=path,
-        transports=[t for t in experiment.transports if t in KNOWN],  # TODO-DEV
+        transports=[t for t in experiment.transports if t in KNOWN or t in experiment.variants],  # TODO-DEV
         changes=changes,
         carry_out=carry_out,
     )
@@ -129,7 +129,7 @@ def _check(study: Study) -> dict[str, Any]:
     for cell in study.cells():
         for transport in study.transports:
             point = study.point(cell, transport, study.seeds[0])
-            resolved, _ = duetime.check(point.scenario, set=list(point.overrides), transport=transport)
+            resolved, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
             found.append(resolved)
     return found[0]
 
@@ -140,7 +140,7 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
     transports = {}
     for transport in study.transports:
         point = study.point(cell, transport, study.seeds[0])
-        checked, _ = duetime.check(point.scenario, set=list(point.overrides), transport=transport)
+        checked, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
         transports[transport] = checked["transport"]
     return {
         "run": resolved["run"],
@@ -205,9 +205,8 @@ def _save(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: 
     from duetime.experiments import figures
     from duetime.plots import save, style
 
-    seeds = len(data["seeds"])
-    what = f"{data['source']}; {seeds} seed{'s' if seeds > 1 else ''}"
-    what += ", mean and 95 % interval" if seeds > 1 else ""
+    runs = max((row.get("runs", 1) for row in rows), default=1)
+    what = data["source"] + (f"; mean and 95 % interval over {runs} runs each" if runs > 1 else "")
     with files.replacing(folder) as aside:
         pl.DataFrame(rows, infer_schema_length=None).write_parquet(aside / "rows.parquet")
         for number in sorted({chart.figure for chart in charts}):

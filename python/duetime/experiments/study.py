@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from duetime.experiments.experiment import Axis, Experiment, Labels, Mistaken, Size, at, regimes
+from duetime.experiments.experiment import Axis, Experiment, Labels, Mistaken, Size, Variant, at, regimes
 from duetime.points import Kept, Point
 from duetime.statistics import estimate
 
@@ -70,7 +70,8 @@ class Study:
 
     def point(self, cell: Cell, transport: str, seed: int) -> Point:
         """One run."""
-        return Point(self.scenario, (*self.changes, *cell.set), transport, seed)
+        variant = self.experiment.variants.get(transport, Variant(transport))
+        return Point(self.scenario, (*self.changes, *variant.set, *cell.set), variant.transport, seed)
 
     def runs(self, tables: tuple[str, ...] = ()) -> list[Run]:
         """Every cell under every transport with every seed."""

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
-from duetime.experiments.measures import groups, latency, messages, summary, throughput
+from duetime.experiments.measures import capacity, groups, latency, messages, summary, throughput
 from duetime.experiments.study import Row, Study
 
 #: Name in the file of an experiment -> what makes its rows.
 MEASURES: dict[str, Callable[[Study], list[Row]]] = {
+    "capacity": capacity.rows,
     "groups": groups.rows,
     "latency": latency.rows,
     "messages": messages.rows,

@@ -25,12 +25,15 @@ METRICS = {
 
 def rows(study: Study) -> list[Row]:
     """A row for each cell and transport, and one for the bound of each cell."""
+    return with_bound(study.rows(lambda run: sample(study, run)))
+
+
+def sample(study: Study, run: Run) -> Iterable[tuple[Labels, Metrics]]:
+    """The figures of one run."""
     metrics = METRICS | study.experiment.metrics
-
-    def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
-        yield {}, {name: figure_of(run.result, path) for name, path in metrics.items()}
-
-    return with_bound(study.rows(sample))
+    found = {name: figure_of(run.result, path) for name, path in metrics.items()}
+    missed = found["missed_percent"]
+    yield {}, found | {"met_percent": None if missed is None else 100 - missed}
 
 
 def with_bound(rows: list[Row], column: str = "missed_percent") -> list[Row]:
