@@ -13,7 +13,7 @@ import pytest
 import duetime
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/language.md", "docs/reference.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/language.md", "docs/bound.md", "docs/reference.md"]
 DUETIME = Path(sys.executable).with_name("duetime")
 # What a part of a scenario is completed with.
 REST = """

@@ -52,7 +52,7 @@ class Comparison(Generic[R]):
 
     @property
     def bound(self) -> dict[str, Any] | None:
-        """How few deadlines any schedule can miss, as in `Result.bound`; with `seeds` every figure has its mean.
+        """How few deadlines any schedule can miss, as in `Result.bound`; with `seeds` means, as everywhere.
 
         Transports that differ in their headers can differ in this too: the least counts, for each seed.
         """
@@ -61,9 +61,10 @@ class Comparison(Generic[R]):
             for result in results:
                 of_seeds.setdefault(result.seed, []).extend([result.bound] if result.bound else [])
         least = [{"seed": seed, "bound": _least(bounds)} for seed, bounds in of_seeds.items()]
-        found: dict[str, Any] | None = None
-        if least:
-            found = (least[0] if self.seeds is None else over_seeds(least))["bound"]
+        if not least:
+            return None
+        merged: dict[str, Any] = least[0] if self.seeds is None else over_seeds(least)
+        found: dict[str, Any] | None = merged["bound"]
         return found
 
     def json(self) -> str:
@@ -82,7 +83,9 @@ class Comparison(Generic[R]):
         objects: dict[str, dict[str, Any]] = self.data["runs"]
         bound = self.bound or {}
         for transport, figures in objects.items():
-            rows.append({"transport": transport, "class": "all", **_flat(figures["summary"]), **_missed(bound)})
+            rows.append(
+                {"transport": transport, "class": "all", **_flat(figures["summary"]), **_missed(bound)}
+            )
             for name, part in figures["classes"].items():
                 least = _missed(bound.get("classes", {}).get(name) or {})
                 rows.append({"transport": transport, "class": name, **_flat(part), **least})
@@ -223,11 +226,14 @@ def _least(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
     if not bounds:
         return None
 
-    def missed(bound: dict[str, Any] | None) -> int:
-        return bound["missed"] if bound else 0
+    def least(bounds: list[Any]) -> Any:
+        return min(bounds, key=lambda bound: bound["missed"] if bound else 0)
 
-    classes = {name: min((each["classes"][name] for each in bounds), key=missed) for name in bounds[0]["classes"]}
-    return {**min(bounds, key=missed), "classes": classes}
+    names = bounds[0]["classes"]
+    return {
+        **least(bounds),
+        "classes": {name: least([each["classes"][name] for each in bounds]) for name in names},
+    }
 
 
 def _missed(bound: Mapping[str, Any]) -> dict[str, Any]:

@@ -191,10 +191,11 @@ fn bound(with_deadline: u64, demands: &[Demand], budget: &mut Budget) -> Option<
         return None;
     }
     let (possible, hopeless): (Vec<&Demand>, Vec<&Demand>) = demands.iter().partition(|demand| demand.possible());
+    // Senders first: theirs is mostly the easier part, and what it leaves is for the receivers.
     let mut share = budget.share(2, 1);
-    let receivers = fewest(possible.iter().map(|demand| (demand.to, demand.receiving)), &mut share);
+    let senders = fewest(possible.iter().map(|demand| (demand.from, demand.sending)), &mut share);
     budget.0 += share.0;
-    let senders = fewest(possible.iter().map(|demand| (demand.from, demand.sending)), budget);
+    let receivers = fewest(possible.iter().map(|demand| (demand.to, demand.receiving)), budget);
     let (larger, side) =
         if senders.late > receivers.late { (senders, Side::Senders) } else { (receivers, Side::Receivers) };
     let exact = receivers.exact && senders.exact;

@@ -118,7 +118,7 @@ fn any_scenario(seed: u64) -> String {
 #[test]
 fn no_transport_misses_fewer_in_any_scenario() {
     let (mut above_zero, mut reached, mut sides) = (0, 0, Vec::new());
-    for seed in 0..120 {
+    for seed in 0..60 {
         let (bounds, fewest) = under_every_transport(&any_scenario(seed));
         let Some(all) = bounds.all else { continue };
         assert!(all.missed <= all.with_deadline);
@@ -127,7 +127,7 @@ fn no_transport_misses_fewer_in_any_scenario() {
         sides.push(all.side);
     }
     // It says something: often more than nothing, from each side, and some runs do no worse.
-    assert!(above_zero > 40 && reached > 3, "{above_zero}, {reached}");
+    assert!(above_zero > 20 && reached > 1, "{above_zero}, {reached}");
     assert!(sides.contains(&Side::Receivers) && sides.contains(&Side::Senders));
 }
 

@@ -61,7 +61,7 @@ fn bound(
     transport: Option<String>,
 ) -> PyResult<(String, Vec<String>)> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let read = read(py, &source, &scenario::Options { set, seed, transport, files: BTreeMap::new() })?;
+    let read = read(py, &source, &scenario::Options { set, seed, transport, ..scenario::Options::default() })?;
     let json = errors::guarded(py, || results::Foresight::of(read.scenario).to_json())?;
     Ok((json, read.notes))
 }

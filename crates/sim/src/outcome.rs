@@ -1,7 +1,7 @@
 //! What comes of a run.
 
 use transport::explicit::Noted;
-use transport::explicit::router::Counters as Allocation;
+pub use transport::explicit::router::Counters as Allocation;
 use units::Time;
 
 use crate::topology::Graph;

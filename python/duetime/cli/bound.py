@@ -17,9 +17,10 @@ from duetime.run import foresee
 @options.SET
 @options.JSON
 def bound(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) -> None:
-    """Say how few deadlines any schedule of the messages in FILE (- for standard input) can miss.
+    """Say how few deadlines any schedule of FILE's messages (- for standard input) can miss.
 
-    Nothing is simulated. The schedule knows all messages in advance and only the links of the hosts hold it up.
+    Nothing is simulated. The schedule knows all messages in advance, and only the links of the hosts hold
+    it up.
     """
     foresight, notes = foresee(options.read(file), seed, changes, None)
     options.tell_notes(notes)

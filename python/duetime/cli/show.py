@@ -94,7 +94,12 @@ def foresight(data: dict[str, Any]) -> None:
         table.add_column(title)
     for name, part in least.parts:
         if part:
-            cells = (_count(part["missed"]), _plain(part["missed_percent"]), part["side"] or "-", part["method"])
+            cells = (
+                _count(part["missed"]),
+                _plain(part["missed_percent"]),
+                part["side"] or "-",
+                part["method"],
+            )
             table.add_row(Text(name), *cells)
     console.print(table)
     console.print(least.sentence(), highlight=False)

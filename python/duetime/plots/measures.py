@@ -49,7 +49,7 @@ def missed_percent(arm: Arm, name: str | None) -> Estimate | None:
 
 
 def least_missed_percent(arms: Sequence[Arm], name: str | None) -> Estimate | None:
-    """No schedule misses a smaller share; of one class, or of all. The least that any transport's runs say."""
+    """No schedule misses a smaller share, of one class or of all: the least that any transport's runs say."""
     part = () if name is None else ("classes", name)
     found = [reported(arm, "bound", *part, "missed_percent") for arm in arms]
     return min((each for each in found if each), key=lambda each: each.mean, default=None)

@@ -1,5 +1,7 @@
 """Deadlines missed, by class and transport."""
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -70,9 +72,9 @@ def bound(axes: Axes, across: tuple[float, float], value: Estimate | None, font:
     axes.plot(across, [value.mean] * 2, color=style.INK, linestyle=style.DASHES, linewidth=1.2, zorder=3)
     if font is not None:
         text = f"bound {style.number(value.mean)}"
-        axes.annotate(
-            text, (across[1], value.mean), (0, 2), textcoords="offset points", ha="right", fontsize=font - 1
-        )
+        place: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": font - 1}
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85}
+        axes.annotate(text, (across[1], value.mean), (0, 4), bbox=behind, **place)
 
 
 def bar(

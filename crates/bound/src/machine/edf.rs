@@ -43,6 +43,16 @@ pub fn busy_periods(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
     })
 }
 
+/// Whether all jobs of a busy period, in order of their release, are in time when they are simply done in this
+/// order. O(n), and mostly they are.
+pub fn in_turn(period: &[Job]) -> bool {
+    let mut free_at = period.first().map_or(0, |job| job.release);
+    period.iter().all(|job| {
+        free_at = free_at.saturating_add(job.work);
+        free_at <= job.due && free_at < u64::MAX
+    })
+}
+
 /// An interval in which the jobs among `jobs` (in order of their release) that are `kept` cannot be done; none
 /// if all of them can be in time. O(n log n).
 pub fn overload(jobs: &[Job], kept: impl Fn(usize) -> bool) -> Option<Overload> {
@@ -106,6 +116,13 @@ mod tests {
         let jobs = [job(0, 20, 10), job(2, 6, 4)];
         assert_eq!(overload(&jobs, |_| true), None);
         assert_eq!(overload(&[job(0, 13, 10), jobs[1]], |_| true), Some(Overload { from: 0, until: 13 }));
+    }
+
+    #[test]
+    fn in_turn_is_enough_but_not_needed() {
+        assert!(in_turn(&[job(3, 9, 2), job(4, 7, 2)]));
+        assert!(!in_turn(&[job(0, 20, 10), job(2, 6, 4)]));
+        assert!(in_turn(&[]));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct Fewest {
     pub exact: bool,
 }
 
-/// Steps of the order of a heap operation that may still be spent; then a relaxation must do.
+/// Steps, each about a heap operation (10 ns), that may still be spent; then a relaxation must do.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget(pub u64);
 
@@ -73,7 +73,8 @@ pub fn fewest_late(machines: Vec<Vec<Job>>, budget: &mut Budget) -> Fewest {
         jobs.retain(Job::possible);
         late += (all - jobs.len()) as u64;
         jobs.sort_by_key(|job| (job.release, job.due, job.work));
-        let periods = edf::busy_periods(&jobs).filter(|period| overload(period, |_| true).is_some());
+        let too_much = |period: &&[Job]| !edf::in_turn(period) && overload(period, |_| true).is_some();
+        let periods = edf::busy_periods(&jobs).filter(too_much);
         overloaded.extend(periods.map(<[Job]>::to_vec));
     }
     let resolved = resolve(overloaded, budget);
@@ -86,9 +87,17 @@ fn resolve(mut periods: Vec<Vec<Job>>, budget: &mut Budget) -> Fewest {
     periods.sort_by_key(Vec::len);
     let mut total = Fewest { late: 0, exact: true };
     let mut open = Vec::new();
-    for (done, jobs) in periods.iter().enumerate() {
-        let mut share = budget.share(periods.len() - done, 4);
-        let mut least = relax::fewest(jobs, 1).max(1);
+    let mut hard = Vec::new();
+    for jobs in &periods {
+        let (least, solved) = at_once(jobs);
+        if solved {
+            total.late += least;
+        } else {
+            hard.push((jobs, least));
+        }
+    }
+    for (done, &(jobs, mut least)) in hard.iter().enumerate() {
+        let mut share = budget.share(hard.len() - done, 2);
         let most = greedy::late(jobs, &mut share);
         if most != Some(least) {
             least = least.max(relax::fewest(jobs, share.starts(jobs.len())));
@@ -107,6 +116,15 @@ fn resolve(mut periods: Vec<Vec<Job>>, budget: &mut Budget) -> Fewest {
         total.exact &= found.exact;
     }
     total
+}
+
+/// So many are late at least, and whether that is the answer: that of a burst mostly is. O(n log n).
+fn at_once(jobs: &[Job]) -> (u64, bool) {
+    let late = |out: &[bool]| out.iter().filter(|out| **out).count() as u64;
+    let relaxed = relax::left_out(jobs);
+    let least = relaxed.iter().map(|out| late(out)).max().unwrap_or(0);
+    let solved = |out: &Vec<bool>| late(out) == least && overload(jobs, |i| !out[i]).is_none();
+    (least.max(1), relaxed.iter().any(solved))
 }
 
 impl Job {

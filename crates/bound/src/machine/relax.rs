@@ -11,13 +11,38 @@ use std::collections::BinaryHeap;
 
 use super::Job;
 
+/// Which jobs Moore and Hodgson's rule leaves out if all may begin with the first (and, backwards, may end with
+/// the last). At least so many are late; and if the others can be in time after all, no more.
+pub fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
+    [jobs.to_vec(), backwards(jobs)].map(|jobs| {
+        let mut by_due: Vec<usize> = (0..jobs.len()).collect();
+        by_due.sort_by_key(|&i| jobs[i].due);
+        let mut out = vec![false; jobs.len()];
+        let mut kept = BinaryHeap::new();
+        let mut free_at = jobs.iter().map(|job| u128::from(job.release)).min().unwrap_or(0);
+        for i in by_due {
+            kept.push((jobs[i].work, i));
+            free_at += u128::from(jobs[i].work);
+            if free_at > u128::from(jobs[i].due) {
+                let (work, longest) = kept.pop().expect("one was pushed");
+                free_at -= u128::from(work);
+                out[longest] = true;
+            }
+        }
+        out
+    })
+}
+
+/// The same jobs with time running the other way.
+fn backwards(jobs: &[Job]) -> Vec<Job> {
+    let end = jobs.iter().map(|job| job.due).max().unwrap_or(0);
+    jobs.iter().map(|job| Job { release: end - job.due, due: end - job.release, work: job.work }).collect()
+}
+
 /// At least so many are late. Takes intervals that begin (or, backwards, end) at `most_starts` different times,
 /// at least one: that many times O(n log n).
 pub fn fewest(jobs: &[Job], most_starts: u64) -> u64 {
-    let end = jobs.iter().map(|job| job.due).max().unwrap_or(0);
-    let reversed = |job: &Job| Job { release: end - job.due, due: end - job.release, work: job.work };
-    let backwards: Vec<Job> = jobs.iter().map(reversed).collect();
-    let bounds = [jobs.to_vec(), backwards].map(|jobs| {
+    let bounds = [jobs.to_vec(), backwards(jobs)].map(|jobs| {
         let starts = starts(&jobs, most_starts.max(1));
         of_disjoint_intervals(jobs, &starts)
     });
@@ -79,6 +104,14 @@ mod tests {
         // Moore's own kind of example: the longest go.
         let jobs = vec![job(0, 6, 4), job(0, 7, 3), job(0, 8, 2), job(0, 9, 5), job(0, 11, 6)];
         assert_eq!(quickly(jobs), 2);
+    }
+
+    #[test]
+    fn a_burst_is_solved_at_once() {
+        let jobs = [job(0, 6, 4), job(1, 7, 3), job(1, 8, 2), job(2, 9, 5), job(2, 11, 6)];
+        let late = |out: &Vec<bool>| out.iter().filter(|out| **out).count();
+        let [forwards, backwards] = left_out(&jobs);
+        assert_eq!((forwards, late(&backwards)), (vec![true, false, false, true, false], 2));
     }
 
     #[test]

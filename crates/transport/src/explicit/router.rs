@@ -350,3 +350,304 @@ pub struct Counters {
     /// N: how many ask.
     pub flows: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Blocks;
+
+    const MBPS: u64 = 1_000_000;
+    const US: u64 = 1_000_000;
+
+    /// A base of 60 Mbit/s: 1500 B per 200 us.
+    fn config() -> Config {
+        Config {
+            base_rtt: Time::from_micros(200),
+            segment: 1500,
+            base: rate_of(1500, Time::from_micros(200)),
+            base_counts: true,
+            rounding: Rounding::Exact,
+            soft: true,
+            expiry: Time::from_millis(20),
+            protected: true,
+            adaptation: None,
+        }
+    }
+
+    fn counters(allocated: u64, requested: u64, flows: u64) -> Counters {
+        Counters { allocated: allocated * MBPS, requested: requested * MBPS, flows }
+    }
+
+    /// One port of 1 Gbit/s, and what each flow remembers of its last answer.
+    struct Bench {
+        router: Router,
+        now: Time,
+        answers: BTreeMap<u32, (u64, u64)>,
+        deadlines: BTreeMap<u32, Time>,
+        noted: Noted,
+    }
+
+    impl Bench {
+        fn new(config: Config) -> Bench {
+            let router = Router::new(config, 1000 * MBPS);
+            Bench {
+                router,
+                now: Time::ZERO,
+                answers: BTreeMap::new(),
+                deadlines: BTreeMap::new(),
+                noted: Noted::default(),
+            }
+        }
+        fn send(&mut self, flow: u32, ask: Ask, request: u64) -> u64 {
+            let before = self.answers.get(&flow).copied();
+            let mut rates = Rates {
+                ask,
+                number: 0,
+                sent: self.now,
+                request,
+                previous_request: before.map_or(0, |before| before.0),
+                previous: before.iter().map(|before| before.1).collect(),
+                grants: Vec::new(),
+                uplink: 0,
+                deadline: self.deadlines.get(&flow).copied(),
+                noted: Noted::default(),
+                blocks: Blocks::default(),
+            };
+            self.noted = self.router.answer(self.now, (flow, 0), &mut rates);
+            assert_eq!(rates.grants.len(), 1, "each hop adds its grant");
+            rates.grants[0]
+        }
+        /// Asks for so many Mbit/s and gives the grant in Mbit/s, which reaches the sender.
+        fn ask(&mut self, flow: u32, mbps: u64) -> u64 {
+            let ask = if self.answers.contains_key(&flow) { Ask::Renew } else { Ask::Open };
+            let grant = self.send(flow, ask, mbps * MBPS);
+            self.answers.insert(flow, (mbps * MBPS, grant));
+            grant / MBPS
+        }
+        fn close(&mut self, flow: u32) {
+            self.send(flow, Ask::Close, 0);
+            self.answers.remove(&flow);
+        }
+        fn counters(&self) -> Counters {
+            self.router.counters()
+        }
+    }
+
+    #[test]
+    fn the_algorithm_by_hand() {
+        for soft in [true, false] {
+            let mut port = Bench::new(Config { soft, ..config() });
+            // Alone: r + (C - R) / N = 300 + 700.
+            assert_eq!(port.ask(1, 300), 1000);
+            assert_eq!(port.counters(), counters(1000, 300, 1));
+            // Nothing is left: the base, which is counted beyond C.
+            assert_eq!(port.ask(2, 400), 60);
+            assert_eq!(port.counters(), counters(1060, 700, 2));
+            // left = 1000 - 60 > 300, so 300 + (1000 - 700) / 2.
+            assert_eq!(port.ask(1, 300), 450);
+            assert_eq!(port.counters(), counters(510, 700, 2));
+            // left = 1000 - 450 > 400: 400 + 150.
+            assert_eq!(port.ask(2, 400), 550);
+            // A third asks for what is not there: the base; its request lowers everybody's share.
+            assert_eq!(port.ask(3, 500), 60);
+            assert_eq!(port.counters(), counters(1060, 1200, 3));
+            assert_eq!(port.ask(2, 400), 400, "R exceeds C: no share beyond the request");
+            assert_eq!(port.ask(1, 300), 300);
+            // left = 1000 - 700: less than asked for is granted in part.
+            assert_eq!(port.ask(3, 500), 300);
+            assert_eq!(port.counters(), counters(1000, 1200, 3));
+            port.close(2);
+            assert_eq!(port.counters(), counters(600, 800, 2));
+            port.close(1);
+            port.close(3);
+            assert_eq!(port.counters(), counters(0, 0, 0));
+        }
+    }
+
+    #[test]
+    fn equal_flows_share_within_two_rounds() {
+        for flows in [2, 5, 10] {
+            let mut port = Bench::new(config());
+            for _ in 0..2 {
+                (0..flows).for_each(|flow| {
+                    port.ask(flow, 0);
+                });
+            }
+            for flow in 0..flows {
+                assert_eq!(port.ask(flow, 0), 1000 / u64::from(flows));
+            }
+        }
+    }
+
+    #[test]
+    fn the_base_is_there_for_everybody_and_fills_the_port_only_if_it_counts() {
+        // D2TCP's base of one segment per 200 us: the 17th such flow finds 1 Gbps full.
+        for (base_counts, allocated) in [(true, 1000 + 39 * 60), (false, 1000)] {
+            let mut port = Bench::new(Config { base_counts, ..config() });
+            assert_eq!(port.ask(0, 0), 1000);
+            for flow in 1..40 {
+                assert_eq!(port.ask(flow, 10), 60);
+            }
+            assert_eq!(port.counters(), counters(allocated, 390, 40));
+            // 39 x 60 are more than C if they count. If not, the first one's 1000 are free again: 500 + 110 / 40.
+            assert_eq!(port.ask(0, 500), if base_counts { 60 } else { 502 });
+            (0..40).for_each(|flow| port.close(flow));
+            assert_eq!(port.counters(), counters(0, 0, 0));
+        }
+    }
+
+    #[test]
+    fn rounded_up_more_is_given_away_than_there_is() {
+        let grants = |rounding| {
+            let mut port = Bench::new(Config { rounding, base: 0, ..config() });
+            (0..80).for_each(|flow| {
+                port.ask(flow % 40, 0);
+            });
+            (0..40).map(|flow| port.send(flow, Ask::Renew, 0)).sum::<u64>() / MBPS
+        };
+        // 25 Mbit/s each are 3.125 B/us: 3 to the nearest, 4 rounded up until nothing is left.
+        assert_eq!((grants(Rounding::Exact), grants(Rounding::Nearest)), (1000, 40 * 24));
+        assert!((1000..1032).contains(&grants(Rounding::Up)), "{}", grants(Rounding::Up));
+    }
+
+    #[test]
+    fn what_is_lost_on_the_way_leaves_nothing_behind_in_soft_state() {
+        let mut port = Bench::new(config());
+        port.ask(1, 300);
+        // The answers to these two are lost: the sender still tells of the first.
+        port.send(1, Ask::Renew, 200 * MBPS);
+        port.send(1, Ask::Renew, 100 * MBPS);
+        assert_eq!(port.counters(), counters(1000, 100, 1));
+        // So is the SYN's answer of another, which is sent again.
+        port.send(2, Ask::Open, 50 * MBPS);
+        port.send(2, Ask::Open, 50 * MBPS);
+        assert_eq!(port.counters(), counters(1060, 150, 2));
+        // The FIN of the first is lost.
+        port.now = Time::from_millis(10);
+        port.send(2, Ask::Open, 50 * MBPS);
+        port.now = Time::from_millis(20);
+        port.router.settle(port.now);
+        assert_eq!(port.counters(), counters(60, 50, 1));
+        port.now = Time::from_millis(30);
+        port.router.settle(port.now);
+        assert_eq!(port.counters(), counters(0, 0, 0));
+        // It was only slow: it counts again when it asks again.
+        assert_eq!(port.ask(1, 300), 1000);
+        assert_eq!(port.counters(), counters(1000, 300, 1));
+        port.close(1);
+        port.close(1);
+        assert_eq!(port.counters(), counters(0, 0, 0));
+    }
+
+    #[test]
+    fn counters_alone_keep_what_was_lost() {
+        let mut port = Bench::new(Config { soft: false, ..config() });
+        port.ask(1, 300);
+        port.send(1, Ask::Renew, 200 * MBPS); // its answer is lost
+        port.send(1, Ask::Close, 0); // tells of 300 and 1000
+        assert_eq!((port.counters().flows, port.counters().requested), (0, 0));
+        port.send(2, Ask::Open, 50 * MBPS); // neither answer nor FIN arrive
+        port.now = Time::from_secs_f64(10.0);
+        port.router.settle(port.now);
+        assert_eq!((port.counters().flows, port.counters().requested), (1, 50 * MBPS));
+    }
+
+    #[test]
+    fn the_counters_are_the_sum_over_flows_whatever_is_lost() {
+        let mut bits = 1u64;
+        let mut below = |n: u64| {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (bits >> 33) % n
+        };
+        let mut port = Bench::new(config());
+        for step in 0..20_000 {
+            port.now = Time(step * 50 * US);
+            let flow = below(60) as u32;
+            match below(5) {
+                0 => port.close(flow),
+                1 => {
+                    port.send(flow, Ask::Renew, below(100) * MBPS);
+                }
+                _ => {
+                    port.ask(flow, below(100));
+                }
+            }
+            let known = &port.router.known;
+            let sum = |what: fn(&Known) -> u64| known.values().map(what).sum::<u64>();
+            let expected = Counters {
+                allocated: sum(|flow| flow.grant),
+                requested: sum(|flow| flow.request),
+                flows: known.len() as u64,
+            };
+            assert_eq!(port.counters(), expected);
+            assert!(known.values().all(|flow| flow.grant >= port.router.config.base));
+        }
+        port.router.settle(Time::MAX);
+        assert_eq!(port.counters(), counters(0, 0, 0));
+        assert!(port.router.known.is_empty() && port.router.heard.is_empty());
+    }
+
+    #[test]
+    fn the_capacity_follows_the_link() {
+        let adaptation = Some(Adaptation { alpha: 0.1, beta: 1.0, floor: 0.1 });
+        let mut port = Bench::new(Config { adaptation, ..config() });
+        let capacity = |port: &Bench| port.router.capacity / MBPS;
+        port.router.adapt(Time(200 * US), Time(200 * US), 0);
+        assert_eq!(capacity(&port), 1000, "fully used, no queue");
+        // 5000 B drain at 200 Mbit/s in 200 us.
+        port.router.adapt(Time(400 * US), Time(400 * US), 5000);
+        assert_eq!(capacity(&port), 800);
+        port.router.adapt(Time(500 * US), Time(400 * US), 5000);
+        assert_eq!(capacity(&port), 800, "the interval is not over");
+        // Half used: 0.1 x 500.
+        port.router.adapt(Time(600 * US), Time(500 * US), 0);
+        assert_eq!(capacity(&port), 850);
+        port.router.adapt(Time(800 * US), Time(700 * US), 1_000_000);
+        assert_eq!(capacity(&port), 100, "not below the floor");
+        port.router.adapt(Time(80_000 * US), Time(700 * US), 0);
+        assert_eq!(capacity(&port), 1000, "not above the link");
+    }
+
+    #[test]
+    fn inversions_by_hand() {
+        let mut port = Bench::new(config());
+        let due = |port: &mut Bench, flow, ms| port.deadlines.insert(flow, Time::from_millis(ms));
+        due(&mut port, 1, 50);
+        due(&mut port, 2, 20);
+        due(&mut port, 4, 40);
+        // The flow with the latest deadline comes first and gets it all.
+        port.ask(1, 500);
+        assert_eq!(port.noted, Noted { asked: true, ..Noted::default() });
+        let all = Noted { asked: true, denied: true, inverted: true, overtaken: true, displaceable: true };
+        port.ask(2, 600);
+        assert_eq!(port.noted, all);
+        // The first gives way, the second gets what is left, in part.
+        assert_eq!(port.ask(1, 500), 500);
+        assert_eq!(port.ask(2, 600), 500);
+        assert_eq!(port.noted, all);
+        // A request above what flow 1 holds beyond it could not have been met either.
+        assert_eq!(port.ask(2, 1100), 500);
+        assert_eq!(port.noted, Noted { displaceable: false, ..all });
+        // Denied behind flows with earlier deadlines only: no inversion.
+        port.close(1);
+        port.ask(2, 600);
+        port.ask(4, 700);
+        assert_eq!(port.noted, Noted { asked: true, denied: true, ..Noted::default() });
+        // Who came first need not be who is granted first.
+        port.ask(2, 100);
+        port.ask(4, 700);
+        port.ask(2, 400);
+        assert_eq!(port.noted, Noted { overtaken: false, ..all }, "flow 2 was there before flow 4");
+        // A flow without a deadline holds nothing in full, but could give way.
+        let mut port = Bench::new(config());
+        port.deadlines.insert(2, Time::from_millis(20));
+        port.ask(1, 0);
+        port.ask(2, 600);
+        assert_eq!(port.noted, Noted { inverted: false, overtaken: false, ..all });
+        // No deadline, or nothing asked for: not counted.
+        port.ask(1, 0);
+        assert_eq!(port.noted, Noted::default());
+        port.ask(2, 0);
+        assert_eq!(port.noted, Noted::default());
+    }
+}
