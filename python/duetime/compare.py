@@ -84,11 +84,11 @@ class Comparison(Generic[R]):
         bound = self.bound or {}
         for transport, figures in objects.items():
             rows.append(
-                {"transport": transport, "class": "all", **_flat(figures["summary"]), **_missed(bound)}
+                {"transport": transport, "class": "all", **flat(figures["summary"]), **_missed(bound)}
             )
             for name, part in figures["classes"].items():
                 least = _missed(bound.get("classes", {}).get(name) or {})
-                rows.append({"transport": transport, "class": name, **_flat(part), **least})
+                rows.append({"transport": transport, "class": name, **flat(part), **least})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -238,22 +238,22 @@ def _least(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 def _missed(bound: Mapping[str, Any]) -> dict[str, Any]:
     """Give the figures of a bound that can stand beside those of a run."""
-    return _flat({key: bound[key] for key in ("missed", "missed_percent") if key in bound}, "bound")
+    return flat({key: bound[key] for key in ("missed", "missed_percent") if key in bound}, "bound")
 
 
-def _flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Put nested figures side by side: ``fct_us.p99`` becomes ``fct_p99_us``."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in part.items():
         name = _joined(prefix, key)
         if isinstance(value, dict) and "ci95" in value:
-            flat[name] = value["mean"]
-            flat[f"{name}_low"], flat[f"{name}_high"] = value["ci95"]
+            found[name] = value["mean"]
+            found[f"{name}_low"], found[f"{name}_high"] = value["ci95"]
         elif isinstance(value, dict):
-            flat.update(_flat(value, name))
+            found.update(flat(value, name))
         else:
-            flat[name] = value
-    return flat
+            found[name] = value
+    return found
 
 
 def _joined(prefix: str, key: str) -> str:

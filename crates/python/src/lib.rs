@@ -20,7 +20,7 @@ mod _core {
     #[pymodule_export]
     use super::run::{Run, run};
     #[pymodule_export]
-    use super::{_panic, bound, catalog, check, schema, version};
+    use super::{_panic, bound, catalog, check, schema, sweep, version};
 
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
@@ -69,6 +69,15 @@ fn bound(
 /// Reads a scenario; its mistakes become `ScenarioError`.
 fn read(py: Python<'_>, source: &scenario::Source, options: &scenario::Options) -> PyResult<scenario::Read> {
     errors::guarded(py, || scenario::read(source, options))?.map_err(|error| errors::scenario_error(py, &error))
+}
+
+/// Reads a sweep: its points as JSON.
+#[pyfunction]
+#[pyo3(signature = (text, name, folder=None))]
+fn sweep(py: Python<'_>, text: &str, name: &str, folder: Option<PathBuf>) -> PyResult<String> {
+    let source = scenario::Source { name, text, folder: folder.as_deref() };
+    let sweep = errors::guarded(py, || scenario::read_sweep(&source))?;
+    Ok(sweep.map_err(|error| errors::scenario_error(py, &error))?.to_json().to_string())
 }
 
 /// The JSON Schema of the scenario language.

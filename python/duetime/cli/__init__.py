@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import bound, catalog, compare, plot, reproduce, run, scenario
+from duetime.cli import bound, catalog, compare, decide, plot, reproduce, run, scenario, sweep
 from duetime.files import Refused
 from duetime.scenario import Unreadable
 from duetime.work import Unusable
@@ -32,6 +32,9 @@ def commands() -> None:
 
 commands.add_command(run.run)
 commands.add_command(compare.compare)
+commands.add_command(sweep.sweep)
+commands.add_command(decide.tighten)
+commands.add_command(decide.capacity)
 commands.add_command(bound.bound)
 commands.add_command(reproduce.reproduce)
 commands.add_command(scenario.check)
