@@ -19,7 +19,6 @@ from duetime.experiments.claims import judge
 from duetime.experiments.experiment import Chart, Experiment, at, load, panels
 from duetime.experiments.measures import MEASURES
 from duetime.experiments.study import Row, Study
-from duetime.points import Kept, Point, run_points
 
 KNOWN = [t["name"] for t in duetime.catalog()["transports"]]  # TODO-DEV
 
@@ -66,7 +65,7 @@ def reproduce(
         "parameters": _parameters(study, resolved),
         "versions": {"duetime": duetime.__version__, "python": platform.python_version()}
         | {name: version_of(name) for name in LIBRARIES},
-        "runs": len(study.made),
+        "runs": len(study.made) + sum(row.get("levels", 0) * row["runs"] for row in rows),
         "charts": [_written(chart) for chart in charts],
         "rows": rows,
         "published": {section: at(numbers, section) for section in experiment.published},
@@ -84,9 +83,6 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
     first = int(duetime.check(path, set=list(changes))[0]["run"]["seed"])
     many = seeds or size.seeds
 
-    def carry_out(points: Sequence[Point], tables: tuple[str, ...]) -> list[Kept]:
-        return run_points(points, store=out / "points", jobs=jobs, cluster=None, tables=tables, progress=True)
-
     return Study(
         experiment,
         size,
@@ -94,7 +90,8 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
         scenario=path,
         transports=[t for t in experiment.transports if t in KNOWN or t in experiment.variants],  # TODO-DEV
         changes=changes,
-        carry_out=carry_out,
+        store=out / "points",
+        jobs=jobs,
     )
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from duetime import decide
 from duetime.experiments.experiment import Axis, Experiment, Labels, Mistaken, Size, Variant, at, regimes
-from duetime.points import Kept, Point
+from duetime.points import Kept, Point, run_points
 from duetime.statistics import estimate
 
 #: A row of a result: labels, and metrics with their 95 % intervals in ``_low`` and ``_high``.
@@ -51,8 +52,9 @@ class Study:
     transports: list[str]
     #: What regime, experiment and scale change, in this order.
     changes: tuple[str, ...]
-    #: Makes the runs, or finds them among those made before.
-    carry_out: Callable[[Sequence[Point], tuple[str, ...]], list[Kept]]
+    #: Where finished runs are kept, and how many are made at a time.
+    store: Path
+    jobs: int | None
     #: How many different runs the rows rest on, and what went wrong with others.
     made: set[Point] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
@@ -70,8 +72,21 @@ class Study:
 
     def point(self, cell: Cell, transport: str, seed: int) -> Point:
         """One run."""
-        variant = self.experiment.variants.get(transport, Variant(transport))
+        variant = self.variant(transport)
         return Point(self.scenario, (*self.changes, *variant.set, *cell.set), variant.transport, seed)
+
+    def deciding(self, cell: Cell, transports: Sequence[str]) -> decide.Runs:
+        """What a search for the limit of a cell needs; transports with settings of their own go one by one."""
+        variants = [self.variant(transport) for transport in transports]
+        if len(variants) > 1 and any(variant.set for variant in variants):
+            raise Mistaken("transports with settings of their own are searched one by one")
+        changes = (*self.changes, *variants[0].set, *cell.set)
+        names = tuple(variant.transport for variant in variants)
+        return decide.Runs(self.scenario, changes, names, tuple(self.seeds), self.store, self.jobs)
+
+    def variant(self, transport: str) -> Variant:
+        """The transport that a name stands for."""
+        return self.experiment.variants.get(transport, Variant(transport))
 
     def runs(self, tables: tuple[str, ...] = ()) -> list[Run]:
         """Every cell under every transport with every seed."""
@@ -90,7 +105,7 @@ class Study:
 
     def make(self, points: Sequence[Point], tables: tuple[str, ...] = ()) -> list[Kept]:
         """Make runs; one that failed is told of and does not stop the others."""
-        kept = self.carry_out(points, tables)
+        kept = run_points(points, store=self.store, jobs=self.jobs, tables=tables)
         self.made.update(points)
         for point, one in zip(points, kept, strict=True):
             _check_bound(point, one.result)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from duetime.experiments.measures import capacity, groups, latency, messages, summary, throughput
+from duetime.experiments.measures import capacity, groups, latency, messages, summary, throughput, tightening
 from duetime.experiments.study import Row, Study
 
 #: Name in the file of an experiment -> what makes its rows.
@@ -13,4 +13,5 @@ MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "messages": messages.rows,
     "summary": summary.rows,
     "throughput": throughput.rows,
+    "tightening": tightening.rows,
 }
