@@ -65,7 +65,7 @@ def reproduce(
         "parameters": _parameters(study, resolved),
         "versions": {"duetime": duetime.__version__, "python": platform.python_version()}
         | {name: version_of(name) for name in LIBRARIES},
-        "runs": len(study.made) + sum(row.get("levels", 0) * row["runs"] for row in rows),
+        "runs": len(study.made) + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
         "charts": [_written(chart) for chart in charts],
         "rows": rows,
         "published": {section: at(numbers, section) for section in experiment.published},
@@ -88,7 +88,7 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
         size,
         seeds=list(range(first, first + many)),
         scenario=path,
-        transports=[t for t in experiment.transports if t in KNOWN or t in experiment.variants],  # TODO-DEV
+        transports=[t for t in experiment.transports if experiment.variants.get(t, reading.Variant(t)).transport in KNOWN],  # TODO-DEV
         changes=changes,
         store=out / "points",
         jobs=jobs,
