@@ -12,8 +12,8 @@ from pathlib import Path
 
 #: One of these tells a folder of ours.
 MARKERS = ("run.json", "compare.json", "result.json")
-#: What a folder of ours may hold: tables, records and pictures.
-SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf"}
+#: What a folder of ours may hold: tables, records, pictures and a report.
+SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf", ".html"}
 
 
 class Refused(OSError):

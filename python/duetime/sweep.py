@@ -164,7 +164,7 @@ def carry_out(sweep: Sweep, out: Path, *, jobs: int | None, cluster: str | None,
 
 RUNS = "runs"
 #: What a folder of ours holds.
-PARTS = {RUNS, "sweep.json", "sweep.parquet", "classes.parquet"}
+PARTS = {RUNS, "sweep.json", "sweep.parquet", "classes.parquet", "report.html"}
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import bound, catalog, compare, decide, plot, reproduce, run, scenario, sweep
+from duetime.cli import bound, catalog, compare, decide, plot, report, reproduce, run, scenario, sweep
 from duetime.files import Refused
 from duetime.scenario import Unreadable
 from duetime.work import Unusable
@@ -44,6 +44,7 @@ commands.add_command(catalog.transports)
 commands.add_command(catalog.topologies)
 commands.add_command(catalog.patterns)
 commands.add_command(plot.plot)
+commands.add_command(report.report)
 
 
 def main() -> None:
