@@ -41,8 +41,7 @@ def reproduce(
     folder = out / experiment.name
     files.check(folder)
     numbers = reading.published(experiment.root)
-    study = _study(experiment, scale, seeds, jobs, out)
-    resolved = _check(study)
+    study, resolved = prepare(experiment, scale=scale, seeds=seeds, jobs=jobs, out=out)
     rows = [row for measure in _measures(experiment) for row in measure(study)]
     notes = [*experiment.notes, *(f"failed: {each}" for each in study.failed)]
     real = _real(experiment, folder)
@@ -74,6 +73,14 @@ def reproduce(
     }
     _save(folder, data, charts, rows)
     return Reproduction(data, study.failed)
+
+
+def prepare(
+    experiment: Experiment, *, scale: str, seeds: int | None, jobs: int | None, out: Path
+) -> tuple[Study, dict[str, Any]]:
+    """Check every run of an experiment before the first is made; give the first scenario with all defaults."""
+    study = _study(experiment, scale, seeds, jobs, out)
+    return study, _check(study)
 
 
 def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | None, out: Path) -> Study:

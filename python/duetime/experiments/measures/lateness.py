@@ -1,6 +1,7 @@
 """By how much late messages exceed their deadlines, and single messages for a scatter plot.
 
-``[options.lateness]``: ``dots``, how many messages of the first seed are shown for each transport.
+``[options.lateness]``: ``dots``, how many messages of the first seed are shown for each transport, ``only``
+where the labels are these.
 """
 
 import polars as pl
@@ -10,15 +11,15 @@ from duetime.experiments.study import BOUND, Metrics, Row, Study, figure_of, ove
 
 def rows(study: Study) -> list[Row]:
     """A row for each transport, one for the bound, and one for each message shown."""
-    dots = int(study.experiment.options["lateness"]["dots"])
+    options = study.experiment.options["lateness"]
     samples, shown = [], []
     for run in study.runs(("flows",)):
         flows = run.kept.table("flows").filter(pl.col("counted"), pl.col("missed").is_not_null())
         bound = figure_of(run.result, "bound.missed_percent")
         samples.append((run.labels, exceeded(flows) | {"bound_percent": bound}))
         samples.append((run.labels | {"transport": BOUND}, {"missed_percent": bound}))
-        if run.seed == study.seeds[0]:
-            for flow in flows.filter(pl.col("fct_us").is_not_null()).head(dots).to_dicts():
+        if run.seed == study.seeds[0] and options["only"].items() <= run.labels.items():
+            for flow in flows.filter(pl.col("fct_us").is_not_null()).head(options["dots"]).to_dicts():
                 outcome = "late" if flow["missed"] else "in time"
                 times = {"deadline_ms": flow["deadline_us"] / 1e3, "fct_ms": flow["fct_us"] / 1e3}
                 shown.append({**run.labels, "outcome": outcome, **times})
