@@ -134,6 +134,10 @@ impl Values {
     pub fn text(&self, name: &str) -> String {
         self.expect(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
     }
+    /// A [`Value::Text`], if there is one.
+    pub fn text_if_set(&self, name: &str) -> Option<String> {
+        self.optional(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
+    }
     /// A [`Value::Formula`] in picoseconds.
     pub fn formula(&self, name: &str) -> Formula {
         self.expect(name, |v| if let Value::Formula(x) = v { Some(x.clone()) } else { None })

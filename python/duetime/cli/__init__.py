@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import bound, catalog, compare, decide, plot, report, run, scenario, sweep
+from duetime.cli import bound, catalog, compare, decide, plot, report, reproduce, run, scenario, sweep
 from duetime.files import Refused
 from duetime.scenario import Unreadable
 from duetime.work import Unusable
@@ -36,6 +36,7 @@ commands.add_command(sweep.sweep)
 commands.add_command(decide.tighten)
 commands.add_command(decide.capacity)
 commands.add_command(bound.bound)
+commands.add_command(reproduce.reproduce)
 commands.add_command(scenario.check)
 commands.add_command(scenario.init)
 commands.add_command(scenario.schema)

@@ -261,6 +261,67 @@ def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any
             console.print(_keys(keys))
 
 
+def experiments(known: list[tuple[str, str, str]]) -> None:
+    """Print experiments: name, source, title."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for words in known:
+        table.add_row(*(Text(word) for word in words))
+    _console().print(table)
+
+
+def claims(data: dict[str, Any]) -> None:
+    """Print what came of an experiment: each claim with what was published and measured."""
+    seeds = len(data["seeds"])
+    title = f"{data['id']}: {data['title']} ({data['scale']}, {seeds} seed{'s' if seeds > 1 else ''})"
+    table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold")
+    table.add_column("claim", ratio=5)
+    table.add_column("published", ratio=2)
+    table.add_column("measured", ratio=2)
+    table.add_column("holds", no_wrap=True)
+    table.add_column("why not", ratio=6)
+    for claim in data["claims"]:
+        words = (claim["claim"], _stated(claim["published"]), _measured(claim), verdict(claim), claim["why"])
+        table.add_row(*(Text(word) for word in words))
+    _console().print(table)
+
+
+def tally(results: list[dict[str, Any]]) -> None:
+    """Print how many claims held in each of several experiments."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("experiment", no_wrap=True)
+    counts = {"yes": "held", "no": "did not hold", "-": "not measured"}
+    for title in counts.values():
+        table.add_column(title, justify="right")
+    found = {data["id"]: [verdict(claim) for claim in data["claims"]] for data in results}
+    for name, verdicts in found.items():
+        table.add_row(Text(name), *(str(verdicts.count(word)) for word in counts))
+    table.add_section()
+    together = [verdict for verdicts in found.values() for verdict in verdicts]
+    table.add_row("all", *(str(together.count(word)) for word in counts))
+    _console().print(table)
+
+
+def verdict(claim: dict[str, Any]) -> str:
+    """Whether a claim holds, in a word."""
+    return "-" if claim["holds"] is None else "yes" if claim["holds"] else "no"
+
+
+def _measured(claim: dict[str, Any]) -> str:
+    if claim["measured"] is None:
+        return "-"
+    text = _stated(claim["measured"])
+    if claim["low"] is not None:
+        text += f" ({_stated(claim['low'])} to {_stated(claim['high'])})"
+    return f"{text} {claim['unit']}".rstrip()
+
+
+def _stated(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def _keys(keys: list[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("key", no_wrap=True)
