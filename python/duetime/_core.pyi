@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
-__all__ = ["InternalError", "Run", "ScenarioError", "_panic", "catalog", "check", "run", "schema", "version"]
+__all__ = ["InternalError", "Run", "ScenarioError", "_panic", "catalog", "check", "measured", "run", "schema", "version"]
 
 #: numpy type, values, one byte per row that is 0 where it has no value, the words of a text's codes.
 _Column: TypeAlias = tuple[str, bytes, bytes | None, list[str] | None]
@@ -53,6 +53,16 @@ def check(
     transport: str | None = None,
 ) -> tuple[str, list[str]]: ...
 def schema() -> str: ...
+def measured(
+    text: str,
+    name: str,
+    measured: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+    wall_s: float = 0.0,
+) -> Run: ...
 def catalog() -> str: ...
 def version() -> str: ...
 def _panic(message: str) -> None: ...

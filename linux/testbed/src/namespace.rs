@@ -1,0 +1,60 @@
+//! A network namespace of its own, and how a process gives up its privileges.
+
+use std::fs;
+use std::io::Error;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::{Result, line};
+
+/// What a process says once it has its namespace.
+#[derive(Serialize)]
+struct Ready {
+    pid: u32,
+}
+
+/// Leaves for a new network namespace and says so; ends with the process that started this one.
+pub fn enter_new() -> Result<()> {
+    // SAFETY: neither call touches memory.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::unshare(libc::CLONE_NEWNET)
+    };
+    if done != 0 {
+        return Err(format!("no network namespace of its own: {}", Error::last_os_error()).into());
+    }
+    line::write(&Ready { pid: std::process::id() })
+}
+
+/// Sets one of the namespace's parameters, such as `net.ipv4.tcp_ecn`.
+pub fn set(name: &str, value: &str) -> Result<()> {
+    let path = Path::new("/proc/sys").join(name.replace('.', "/"));
+    fs::write(&path, value).map_err(|error| format!("{name} = {value}: {error}").into())
+}
+
+/// Joins a control group.
+pub fn join(cgroup: &Path) -> Result<()> {
+    fs::write(cgroup.join("cgroup.procs"), "0").map_err(|error| format!("{}: {error}", cgroup.display()).into())
+}
+
+/// Gets in front of the machine's ordinary processes: the hosts of the testbed should wait for the network,
+/// not for each other's compilers.
+pub fn raise_priority() {
+    // SAFETY: touches no memory; where it is refused the process goes on as it is.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -10) };
+}
+
+/// Becomes an ordinary user without any privilege.
+pub fn drop_privileges(user: u32) -> Result<()> {
+    // SAFETY: none of these touches memory.
+    let done = unsafe {
+        libc::setgroups(0, std::ptr::null()) == 0
+            && libc::setresgid(user, user, user) == 0
+            && libc::setresuid(user, user, user) == 0
+            && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            // A change of user takes the wish back to end with the parent.
+            && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+    };
+    if done { Ok(()) } else { Err(format!("privileges stay: {}", Error::last_os_error()).into()) }
+}
