@@ -4,7 +4,18 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
-__all__ = ["InternalError", "Run", "ScenarioError", "_panic", "catalog", "check", "measured", "run", "schema", "version"]
+__all__ = [
+    "InternalError",
+    "Run",
+    "ScenarioError",
+    "_panic",
+    "catalog",
+    "check",
+    "measured",
+    "run",
+    "schema",
+    "version",
+]
 
 #: numpy type, values, one byte per row that is 0 where it has no value, the words of a text's codes.
 _Column: TypeAlias = tuple[str, bytes, bytes | None, list[str] | None]

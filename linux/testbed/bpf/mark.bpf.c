@@ -7,11 +7,12 @@
 
 #define TC_ACT_OK 0
 #define TC_ACT_SHOT 2
+#define ETHERNET_HEADER 14
 
 /* How a port marks, set before its program runs. A threshold of 0 is none. */
 struct port {
 	__u32 mark_packets; /* K: mark when the queue with this packet exceeds so many packets ... */
-	__u32 mark_bytes;   /* ... or so many bytes */
+	__u32 mark_bytes;   /* ... or so many bytes, counted without Ethernet headers */
 	__u32 drop_non_ect; /* 1: drop above K what cannot be marked */
 	__u32 unused;
 };
@@ -48,7 +49,8 @@ int mark(struct __sk_buff *skb)
 	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
 	struct Qdisc *queue = packet->dev->qdisc;
 	__u32 waiting = queue->q.qlen;
-	__u32 backlog = queue->qstats.backlog;
+	/* With this packet. */
+	__u32 backlog = queue->qstats.backlog + skb->len - ETHERNET_HEADER * (waiting + 1);
 	int above;
 
 	if (!port || !counts)
@@ -58,7 +60,7 @@ int mark(struct __sk_buff *skb)
 	if (waiting > counts->longest)
 		counts->longest = waiting;
 	above = (port->mark_packets && waiting + 1 > port->mark_packets) ||
-		(port->mark_bytes && backlog + skb->len > port->mark_bytes);
+		(port->mark_bytes && backlog > port->mark_bytes);
 	if (!above)
 		return TC_ACT_OK;
 	if (bpf_skb_ecn_set_ce(skb)) {

@@ -24,6 +24,8 @@ struct Setup {
     cgroup: Option<PathBuf>,
     /// Whom to become.
     user: u32,
+    /// To choose a congestion control that the kernel keeps for administrators.
+    net_admin: bool,
     listen: Vec<Listen>,
     /// In order of their times.
     messages: Vec<Message>,
@@ -72,12 +74,13 @@ pub fn main() -> Result<()> {
         namespace::join(cgroup)?;
     }
     namespace::raise_priority();
-    namespace::drop_privileges(setup.user)?;
+    namespace::drop_privileges(setup.user, setup.net_admin)?;
     let mut host = Host::new(&setup)?;
     line::write(&Listening { listening: setup.listen.len() })?;
     let go: Go = line::read()?;
     host.run(&setup, &go)?;
-    line::write(&host.report())
+    line::write(&host.report())?;
+    line::wait_for_end()
 }
 
 /// What an event is about.
@@ -274,16 +277,20 @@ impl Host {
         }
     }
 
-    fn report(mut self) -> Report {
-        let open: Vec<RawFd> = self.peers.keys().copied().collect();
-        for fd in open {
-            self.close(fd, None);
+    /// What has happened. Connections stay open: their other ends may not be done yet.
+    fn report(&mut self) -> Report {
+        for peer in self.peers.values() {
+            match peer {
+                Peer::Incoming(connection) => connection.settle(&mut self.ledger),
+                Peer::Outgoing(connection) => connection.settle(None, &mut self.sent),
+                Peer::Listener(_) => {}
+            }
         }
         Report {
-            sent: self.sent,
-            received: self.ledger.messages,
+            sent: std::mem::take(&mut self.sent),
+            received: std::mem::take(&mut self.ledger.messages),
             segments: self.ledger.segments,
-            samples: self.samples,
+            samples: std::mem::take(&mut self.samples),
         }
     }
 

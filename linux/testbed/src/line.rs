@@ -23,3 +23,9 @@ pub fn write(value: &impl Serialize) -> Result<()> {
     out.write_all(b"\n")?;
     Ok(out.flush()?)
 }
+
+/// Waits for the end of standard input: with this process its namespace goes, and what others want to read there.
+pub fn wait_for_end() -> Result<()> {
+    std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink())?;
+    Ok(())
+}

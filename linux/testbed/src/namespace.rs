@@ -45,13 +45,31 @@ pub fn raise_priority() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -10) };
 }
 
-/// Becomes an ordinary user without any privilege.
-pub fn drop_privileges(user: u32) -> Result<()> {
-    // SAFETY: none of these touches memory.
+const CAP_NET_ADMIN: u32 = 12;
+
+/// struct __user_cap_header_struct and two of struct __user_cap_data_struct, of linux/capability.h.
+#[repr(C)]
+struct Capabilities {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// Becomes an ordinary user without any privilege; but for CAP_NET_ADMIN where that is to be kept.
+pub fn drop_privileges(user: u32, keep_net_admin: bool) -> Result<()> {
+    let header = [0x2008_0522u32, 0]; // _LINUX_CAPABILITY_VERSION_3, this process
+    let kept = if keep_net_admin { 1 << CAP_NET_ADMIN } else { 0 };
+    let data = [
+        Capabilities { effective: kept, permitted: kept, inheritable: 0 },
+        Capabilities { effective: 0, permitted: 0, inheritable: 0 },
+    ];
+    // SAFETY: capset reads the two structures, which live until it returns; the others touch no memory.
     let done = unsafe {
         libc::setgroups(0, std::ptr::null()) == 0
+            && libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0
             && libc::setresgid(user, user, user) == 0
             && libc::setresuid(user, user, user) == 0
+            && libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) == 0
             && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             // A change of user takes the wish back to end with the parent.
             && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0

@@ -9,6 +9,7 @@ use crate::socket::check;
 const RTM_GETQDISC: u16 = 38;
 const TC_H_ROOT: u32 = 0xffff_ffff;
 const TCA_STATS: u16 = 3;
+const NLMSG_ERROR: u16 = 2;
 
 /// A socket of the routing family.
 pub struct Netlink(OwnedFd);
@@ -49,7 +50,8 @@ impl Netlink {
         let request = Request {
             length: size_of::<Request>() as u32,
             kind: RTM_GETQDISC,
-            flags: libc::NLM_F_REQUEST as u16,
+            // Without the echo the kernel tells everybody but who asked.
+            flags: (libc::NLM_F_REQUEST | libc::NLM_F_ECHO | libc::NLM_F_ACK) as u16,
             sequence: 1,
             port: 0,
             family: libc::AF_UNSPEC as u8,
@@ -59,15 +61,36 @@ impl Netlink {
             parent: TC_H_ROOT,
             info: 0,
         };
+        // SAFETY: the request is plain bytes.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), (&raw const request).cast(), size_of::<Request>(), 0) };
+        check(sent as i32)?;
+        let mut queue = None;
         let mut answer = [0u8; 8192];
-        // SAFETY: the request is plain bytes, and the answer has the room that is named.
-        let length = unsafe {
-            let sent = libc::send(self.0.as_raw_fd(), (&raw const request).cast(), size_of::<Request>(), 0);
-            check(sent as i32)?;
-            check(libc::recv(self.0.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) as i32)?
-        };
-        read(&answer[..length as usize]).ok_or_else(|| Error::other("the kernel gave no statistics of the queue"))
+        loop {
+            // SAFETY: the answer has the room that is named.
+            let length =
+                check(unsafe { libc::recv(self.0.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) } as i32)?;
+            let message = &answer[..length as usize];
+            match kind(message) {
+                Some(NLMSG_ERROR) => match code(message) {
+                    Some(0) => return queue.ok_or_else(|| Error::other("the interface has no queue")),
+                    Some(code) => return Err(Error::from_raw_os_error(-code)),
+                    None => return Err(Error::other("an answer of the kernel is cut short")),
+                },
+                _ => queue = read(message),
+            }
+        }
     }
+}
+
+/// The type of a message.
+fn kind(message: &[u8]) -> Option<u16> {
+    Some(u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?))
+}
+
+/// The code of a message that acknowledges or refuses.
+fn code(message: &[u8]) -> Option<i32> {
+    Some(i32::from_ne_bytes(message.get(16..20)?.try_into().ok()?))
 }
 
 /// From a message: 16 bytes of header, 20 of struct tcmsg, then attributes.
@@ -93,9 +116,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_interface_has_an_empty_queue() {
+    fn an_interface_without_a_queue_is_an_error_and_no_wait() {
+        // SAFETY: a text that ends with zero.
         let interface = unsafe { libc::if_nametoindex(c"lo".as_ptr()) } as i32;
-        assert_eq!(Netlink::open().unwrap().queue(interface).unwrap(), Queue::default());
+        let netlink = Netlink::open().unwrap();
+        for _ in 0..2 {
+            assert_eq!(netlink.queue(interface).unwrap_err().to_string(), "the interface has no queue");
+        }
+    }
+
+    #[test]
+    fn a_queue_is_read_from_among_other_attributes() {
+        let mut message = vec![0u8; 36];
+        message.extend([7, 0, 1, 0, b'h', b'i', 0, 0]); // an attribute of 3 bytes, padded to 4
+        message.extend([40, 0, 3, 0]);
+        let mut stats = [0u8; 36];
+        stats[12] = 5;
+        stats[28] = 9;
+        message.extend(stats);
+        assert_eq!(read(&message), Some(Queue { packets: 9, drops: 5 }));
+        assert_eq!(read(&message[..40]), None);
     }
 
     #[test]

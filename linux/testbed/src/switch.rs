@@ -130,7 +130,8 @@ pub fn main() -> Result<()> {
             samples,
         });
     }
-    line::write(&Report { ports })
+    line::write(&Report { ports })?;
+    line::wait_for_end()
 }
 
 type Watched = (Vec<u64>, Vec<(i64, u32)>);

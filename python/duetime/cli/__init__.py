@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import catalog, compare, plot, run, scenario
+from duetime.cli import catalog, compare, plot, run, scenario, testbed
 from duetime.files import Refused
 from duetime.scenario import Unreadable
+from duetime.trouble import Failed, Missing
 
 #: Exit codes beside 0 and 1 (something failed on the way).
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
@@ -38,6 +39,7 @@ commands.add_command(catalog.transports)
 commands.add_command(catalog.topologies)
 commands.add_command(catalog.patterns)
 commands.add_command(plot.plot)
+commands.add_command(testbed.testbed)
 
 
 def main() -> None:
@@ -69,6 +71,10 @@ def status(command: Callable[[], Any]) -> int:
         return _fail(BAD_INPUT, str(error))
     except (Unreadable, Refused) as error:
         return _fail(BAD_INPUT, f"error: {error}")
+    except Missing as error:
+        return _fail(BAD_INPUT, f"error: {error}")
+    except Failed as error:
+        return _fail(1, f"error: {error}")
     except (click.Abort, KeyboardInterrupt) as error:
         return _fail(INTERRUPTED, f"Interrupted: {_kept(error)}.")
     except BrokenPipeError:
