@@ -22,9 +22,7 @@ from duetime.compare import Comparison
     metavar="NAMES",
     help="Which to compare, separated by commas; an experiment has its own.",
 )
-@click.option(
-    "--seeds", type=click.IntRange(min=1), metavar="N", help="Run each N times, with the next seed."
-)
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Run each N times, seed by seed.")
 @click.option(
     "--fan-in",
     "fan_ins",
@@ -104,9 +102,7 @@ def _comparison(
             experiment.scenario, experiment.arms, seeds=seeds, seed=seed, set=changes, advanced=_tell
         )
     if not Path(what).exists() and "/" not in what and not what.endswith(".toml"):
-        raise options.Mistake(
-            f"{what} is neither a file nor an experiment; there are {', '.join(EXPERIMENTS)}"
-        )
+        raise options.Mistake(f"{what} is no file, and no experiment of {', '.join(EXPERIMENTS)}")
     wanted = Options(ipv6=ipv6, refuse_ecn=refuse_ecn)
     read = options.read(what)
     if not transports:

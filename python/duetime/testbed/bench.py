@@ -26,7 +26,7 @@ _PATIENCE_S = 30.0
 
 
 def carry_out(plan: Plan) -> Reports:
-    """Set the testbed up, run the plan, take everything away again; also when something fails or Ctrl-C comes."""
+    """Set the testbed up, run the plan, take it away again; also when something fails or Ctrl-C comes."""
     need.check(control=plan.control is not None)
     with _terminable(), ExitStack() as stack:
         stack.enter_context(control.alone())

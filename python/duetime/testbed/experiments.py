@@ -12,6 +12,7 @@ from duetime.results import Result
 from duetime.testbed import Options, beside
 
 SCENARIOS = Path(__file__).parent / "scenarios"
+AS_IT_IS = Options()
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Arm:
     """One of the things that are laid side by side."""
 
     transport: str
-    options: Options = Options()
+    options: Options = AS_IT_IS
     #: Whether the simulator has the same: it knows no peer that refuses ECN.
     simulated: bool = True
     #: What it is called, if not as its transport.
@@ -103,8 +104,8 @@ def carry_out(
 ) -> Comparison[Result]:
     """Run a scenario under each arm, real and simulated, and lay all of them side by side.
 
-    `seeds` runs each so many times, seeds counted up; `advanced` is told of each run that begins. The arms take
-    turns, so that a machine that grows slower is so for all of them.
+    `seeds` runs each so many times, seeds counted up; `advanced` is told of each run that begins. The arms
+    take turns, so that a machine that grows slower is so for all of them.
     """
     first = seed if seed is not None else _seed(source, set, arms[0].transport)
     results: dict[str, list[Result]] = {}

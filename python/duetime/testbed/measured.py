@@ -44,7 +44,7 @@ def result(origin: Origin, plan: Plan, reports: Reports) -> Result:
     """Make a result: its summaries follow the same rules as the simulator's."""
     measured = {
         "simulated": plan.duration_ns * 1000,
-        "counters": _counters(plan, reports),
+        "counters": _counters(reports),
         "classes": _classes(plan, reports),
         "messages": _messages(plan, reports),
         "links": _links(plan, reports),
@@ -113,7 +113,7 @@ def _lateness_us(plan: Plan, reports: Reports) -> list[float]:
     return sorted(late)
 
 
-def _counters(plan: Plan, reports: Reports) -> dict[str, int]:
+def _counters(reports: Reports) -> dict[str, int]:
     sent = sum(each["rx_packets"] for each in reports.counters)
     received = sum(each["tx_packets"] for each in reports.counters)
     ports = reports.switch["ports"]
@@ -233,8 +233,8 @@ def _samples(plan: Plan, reports: Reports) -> Iterable[dict[str, Any]]:
     order = {signal: number for number, signal in enumerate(plan.signals)}
     wanted = [sample for sample in samples if sample[1] in order]
     wanted.sort(key=lambda sample: (sample[0], order[sample[1]], sample[2] or 0, sample[3] or 0))
-    for at, what, message, link, value in wanted:
-        yield {"at": at * 1000, "what": what, "message": message, "link": link, "value": value}
+    for at, what, of_message, of_link, value in wanted:
+        yield {"at": at * 1000, "what": what, "message": of_message, "link": of_link, "value": value}
 
 
 def _ps(us: float | None) -> int | None:

@@ -29,7 +29,7 @@ _PARAMETERS = ("g", "d_cap", "t_c", "rtt", "expired", "margin", "initial_alpha")
 
 @dataclass(frozen=True)
 class Link:
-    """A port: what it sends, how fast, and when it marks or drops. Amounts are (packets, bytes), 0 for none."""
+    """A port: how fast it is, and when it marks or drops. Amounts are (packets, bytes), 0 for none."""
 
     rate_bps: int
     limit: tuple[int, int]
