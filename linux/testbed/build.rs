@@ -8,7 +8,8 @@ fn main() {
     println!("cargo:rerun-if-changed=bpf");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join("mark.skel.rs");
     // A distribution's clang looks for asm/types.h only where its own architecture's headers are.
-    let headers = format!("-I/usr/include/{}-linux-gnu", std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it"));
+    let headers =
+        format!("-I/usr/include/{}-linux-gnu", std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it"));
     SkeletonBuilder::new()
         .source("bpf/mark.bpf.c")
         .clang_args([headers])

@@ -186,8 +186,9 @@ impl Socket {
 
     fn set_bytes(&self, level: i32, option: i32, value: &[u8]) -> Result<(), Error> {
         // SAFETY: the slice is valid for its length.
-        let done =
-            unsafe { libc::setsockopt(self.fd(), level, option, value.as_ptr().cast(), value.len() as libc::socklen_t) };
+        let done = unsafe {
+            libc::setsockopt(self.fd(), level, option, value.as_ptr().cast(), value.len() as libc::socklen_t)
+        };
         check(done).map(|_| ())
     }
 

@@ -98,11 +98,8 @@ pub fn main() -> Result<()> {
         let value: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         program.maps.ports.update(&key, &value, MapFlags::ANY)?;
         program.maps.counted.update(&key, &[0; 8 * COUNTS], MapFlags::ANY)?;
-        let mut hook = TcHookBuilder::new(program.progs.mark.as_fd())
-            .ifindex(*interface)
-            .handle(1)
-            .priority(1)
-            .hook(TC_EGRESS);
+        let mut hook =
+            TcHookBuilder::new(program.progs.mark.as_fd()).ifindex(*interface).handle(1).priority(1).hook(TC_EGRESS);
         hook.create()?;
         hook.attach()?;
     }
