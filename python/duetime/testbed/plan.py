@@ -70,6 +70,8 @@ class Options:
     ipv6: bool = False
     #: Receivers of classes under D2TCP listen with Reno and without ECN.
     refuse_ecn: bool = False
+    #: "dctcp" is the kernel's own tcp_dctcp rather than ours without deadlines.
+    kernel_dctcp: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def make(simulated: Result, options: Options) -> Plan:
         messages=_messages(simulated.flows, {flow.name: flow for flow in flows}),
         sysctl=_sysctl(first, transports),
         route=_route(first),
-        control=_control(transports),
+        control=_control(transports, options),
         schedule=simulated.flows,
         links=simulated.links,
         notes=notes,
@@ -161,7 +163,7 @@ def _transport(scenario: dict[str, Any], traffic: dict[str, Any]) -> dict[str, A
 def _flows(classes: list[dict[str, Any]], transports: list[dict[str, Any]], options: Options) -> list[Flow]:
     flows = []
     for number, (traffic, transport) in enumerate(zip(classes, transports, strict=True)):
-        control = CONTROLS[transport["name"]]
+        control = _kernel_name(transport["name"], options)
         refused = options.refuse_ecn and control == "d2tcp"
         flows.append(
             Flow(
@@ -253,8 +255,12 @@ def _sysctl(first: dict[str, Any], transports: list[dict[str, Any]]) -> list[tup
     ]
 
 
-def _control(transports: list[dict[str, Any]]) -> dict[str, Any] | None:
-    ours = [each for each in transports if CONTROLS[each["name"]] == "d2tcp"]
+def _kernel_name(transport: str, options: Options) -> str:
+    return "dctcp" if transport == "dctcp" and options.kernel_dctcp else CONTROLS[transport]
+
+
+def _control(transports: list[dict[str, Any]], options: Options) -> dict[str, Any] | None:
+    ours = [each for each in transports if _kernel_name(each["name"], options) == "d2tcp"]
     if not ours:
         return None
     merged: dict[str, Any] = {}

@@ -3,8 +3,8 @@
     d2tcp.send_deadline(connection, len(reply), 0.020)  # 20 ms from now
     connection.sendall(reply)
 
-The call needs no privilege. Where D2TCP is not attached it raises `NotAttached`; the connection works as ever.
-Numbers and structures are those of ``linux/include/d2tcp.h``.
+The call needs no privilege. Where D2TCP is not attached it raises `NotAttached`; the connection works as
+ever. Numbers and structures are those of ``linux/include/d2tcp.h``.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def use(sock: socket.socket) -> None:
 def send_deadline(sock: socket.socket, size: int, seconds: float) -> None:
     """Say that the next `size` bytes written to `sock` should be acknowledged within `seconds`.
 
-    Raises `NotAttached`, `WrongControl`, or another `OSError`: ``EINVAL`` for impossible values, ``ENOTCONN``,
-    ``ENOBUFS`` when too many messages wait. The message can be sent in any case.
+    Raises `NotAttached`, `WrongControl`, or another `OSError`: ``EINVAL`` for impossible values,
+    ``ENOTCONN``, ``ENOBUFS`` when too many messages wait. The message can be sent in any case.
     """
     nanoseconds = round(seconds * 1e9)
     if not (-_LONGEST <= size <= _LONGEST and -_LONGEST <= nanoseconds <= _LONGEST):
