@@ -1,4 +1,4 @@
-"""Inside a machine of the kernel matrix: D2TCP, and our DCTCP beside the kernel's own, on the same traffic."""
+"""Inside a machine of the kernel matrix: D2TCP, and our DCTCP beside the kernel's own."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from duetime.testbed.experiments import SCENARIOS
 #: An emulated processor keeps up with so much: a twentieth of what the
 #: experiment has elsewhere, so messages are a fifth and times four times as large.
 RATE_MBPS = 10
+#: And its timers are late.
+LATE_S = 0.01
 MESSAGES = [{"from": i, "to": 4, "size": "1.6 MB", "deadline": "2 s" if i == 0 else "32 s"} for i in range(4)]
 REPEATS = 3
 
@@ -27,9 +29,9 @@ def main() -> None:
     scenario["run"]["trace"]["every"] = "50 ms"
     scenario["traffic"][0]["flows"] = MESSAGES
     arms = (
-        ("dctcp", "ours", Options()),
-        ("dctcp", "the kernel's", Options(kernel_dctcp=True)),
-        ("d2tcp", "ours", Options()),
+        ("dctcp", "ours", Options(burst_s=LATE_S)),
+        ("dctcp", "the kernel's", Options(burst_s=LATE_S, kernel_dctcp=True)),
+        ("d2tcp", "ours", Options(burst_s=LATE_S)),
     )
     for repeat in range(REPEATS):
         for transport, whose, options in arms:

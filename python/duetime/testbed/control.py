@@ -130,8 +130,8 @@ def remove_stale(top: Path) -> None:
 
 def _remove(group: Path) -> None:
     """Remove a group; the last of its processes may be on its way out still."""
-    with suppress(OSError):
-        (group / "cgroup.kill").write_text("1", encoding="utf-8")
+    with suppress(OSError), open(group / "cgroup.kill", "r+", encoding="utf-8") as kill:
+        kill.write("1")
     for _ in range(100):
         try:
             group.rmdir()

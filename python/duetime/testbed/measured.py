@@ -71,7 +71,7 @@ def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
     states = [each["state"] for each in sent if each["state"]]
     round_trips = [each["min_rtt_us"] for each in sent if 0 < each["min_rtt_us"] < 2**32 - 1]
     late = _lateness_us(plan, reports)
-    imminence = [value for host in reports.hosts for _, what, _, value in host["samples"] if what == "d"]
+    imminence = [value for host in reports.hosts for what, _, _, value in host["samples"] if what == "d"]
     return {
         "kernel": platform.release(),
         "cpus": len(os.sched_getaffinity(0)),
@@ -225,7 +225,7 @@ def _samples(plan: Plan, reports: Reports) -> Iterable[dict[str, Any]]:
     links = list(zip(plan.links["from"], plan.links["to"], strict=True))
     samples: list[tuple[int, str, int | None, int | None, float]] = []
     for host in reports.hosts:
-        samples += [(at, what, row, None, value) for at, what, row, value in host["samples"]]
+        samples += [(at, what, row, None, value) for what, at, row, value in host["samples"]]
     for port in reports.switch["ports"]:
         name = f"host {port['interface'].removeprefix('port')}"
         link = next(number for number, ends in enumerate(links) if ends[1] == name)

@@ -46,7 +46,7 @@ def connect(plan: Plan, switch: int, hosts: list[int]) -> None:
             f"route add {address(host, ipv6)}/{128 if ipv6 else 32} dev {port}",
             f"neigh add {address(host, ipv6)} lladdr {_mac(host, 'host')} dev {port} nud permanent",
         ]
-        queues += _queue(port, plan.ports[host], mtu)
+        queues += _queue(port, plan.ports[host], plan)
     _batch(switch, "ip", cables + at_switch)
     _batch(switch, "tc", queues)
     for host, pid in enumerate(hosts):
@@ -63,7 +63,7 @@ def connect(plan: Plan, switch: int, hosts: list[int]) -> None:
                 f"route add default via {_GATEWAY[ipv6]} dev eth0 {plan.route}",
             ],
         )
-        _batch(pid, "tc", _queue("eth0", plan.uplinks[host], mtu))
+        _batch(pid, "tc", _queue("eth0", plan.uplinks[host], plan))
 
 
 def counters(switch: int, hosts: int) -> list[dict[str, int]]:
@@ -85,14 +85,14 @@ def _payload(stats: dict[str, int]) -> int:
     return stats["bytes"] - 14 * stats["packets"]
 
 
-def _queue(interface: str, link: Link, mtu: int) -> list[str]:
-    rate, burst, limit_bytes = frame(link, mtu)
+def _queue(interface: str, link: Link, plan: Plan) -> list[str]:
+    rate, burst, limit_bytes = frame(link, plan)
     packets = link.limit[0]
     fifo = f"pfifo limit {packets}" if packets else f"bfifo limit {limit_bytes}"
     return [
         f"qdisc add dev {interface} root handle 1: htb default 1",
         f"class add dev {interface} parent 1: classid 1:1 htb rate {rate}bit burst {burst}b cburst {burst}b "
-        f"quantum {mtu + 14}",
+        f"quantum {plan.mtu + 14}",
         f"qdisc add dev {interface} parent 1:1 handle 2: {fifo}",
     ]
 

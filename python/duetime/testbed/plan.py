@@ -19,8 +19,6 @@ SMALLEST = 16
 MOST_HOSTS = 250
 _ETHERNET = 14
 _FIRST_PORT = 9000
-#: How late HTB may be woken without the link losing time: so much may be sent at once.
-BURST_S = 250e-6
 #: Of the network cards of hosts, in packets: the simulator's are unlimited.
 NIC_QUEUE = 100_000
 #: The congestion control is told these with `d2tcp attach`; they hold for all connections at once.
@@ -72,6 +70,8 @@ class Options:
     refuse_ecn: bool = False
     #: "dctcp" is the kernel's own tcp_dctcp rather than ours without deadlines.
     kernel_dctcp: bool = False
+    #: How late HTB may be woken without a link losing time: so much may be sent at once, in seconds.
+    burst_s: float = 250e-6
 
 
 @dataclass(frozen=True)
@@ -285,9 +285,9 @@ def _notes(network: dict[str, Any], transports: list[dict[str, Any]]) -> list[st
     return notes
 
 
-def frame(link: Link, mtu: int) -> tuple[int, int, int]:
+def frame(link: Link, plan: Plan) -> tuple[int, int, int]:
     """(rate, burst, limit in bytes) of a link as HTB and its queue count them, with Ethernet headers."""
-    factor = (mtu + _ETHERNET) / mtu
+    factor = (plan.mtu + _ETHERNET) / plan.mtu
     rate = round(link.rate_bps * factor)
-    burst = max(2 * (mtu + _ETHERNET), round(rate * BURST_S / 8))
+    burst = max(2 * (plan.mtu + _ETHERNET), round(rate * plan.options.burst_s / 8))
     return rate, burst, round(link.limit[1] * factor)
