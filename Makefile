@@ -74,6 +74,34 @@ test-wheel: wheel
 wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run it there
 	$(BIN)/python tests/check_wheel.py dist/*.whl
 
+# The testbed's processes and the clients are workspaces of their own: the testbed needs clang, and neither is
+# part of the simulator.
+TESTBED := target/release/duetime-testbed
+
+linux: $(TESTBED)
+
+$(TESTBED): $(shell find linux/testbed -type f)
+	cargo build --release --locked --manifest-path linux/testbed/Cargo.toml --target-dir target
+	touch $@
+
+.PHONY: test-clients
+test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it is installed
+	cargo clippy --all-targets --locked --manifest-path linux/clients/rust/Cargo.toml --target-dir target -- -D warnings
+	cargo test --quiet --locked --manifest-path linux/clients/rust/Cargo.toml --target-dir target
+	@if command -v go > /dev/null; then cd linux/clients/go && go vet ./... && go test ./...; \
+	else echo "skipped: the Go client, as there is no go"; fi
+
+.PHONY: test-testbed
+test-testbed: $(TESTBED) ## Test the testbed's processes; the rest of it is among the Python tests
+	cargo fmt --check --manifest-path linux/testbed/Cargo.toml
+	cargo fmt --check --manifest-path linux/clients/rust/Cargo.toml
+	cargo clippy --all-targets --locked --manifest-path linux/testbed/Cargo.toml --target-dir target -- -D warnings
+	cargo test --quiet --locked --manifest-path linux/testbed/Cargo.toml --target-dir target
+
+.PHONY: kernel-matrix
+kernel-matrix: $(BUILT) linux ## Boot Debian's cloud kernels under emulation and try D2TCP on each (minutes)
+	$(BIN)/python linux/matrix/run.py
+
 .PHONY: bench
 bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
 	$(BIN)/python bench/run.py

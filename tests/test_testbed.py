@@ -218,7 +218,7 @@ def test_every_experiment_can_be_planned() -> None:
     for experiment in EXPERIMENTS.values():
         for arm in experiment.arms:
             simulated = duetime.run(
-                experiment.scenario, transport=arm.transport, set={"run.duration": "600 ms"}
+                experiment.scenario, transport=arm.transport, set={"run.duration": "1100 ms"}
             )
             assert plan.make(simulated, arm.options).messages
 

@@ -2,7 +2,7 @@
 //!
 //! In: [`Setup`], then [`Go`]. Out: a line with its pid, one when it listens, and [`Report`] at the end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Error;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -92,9 +92,9 @@ enum Peer {
 
 struct Host {
     poll: OwnedFd,
-    peers: HashMap<RawFd, Peer>,
+    peers: BTreeMap<RawFd, Peer>,
     /// The open connection to each address of messages that share one.
-    persistent: HashMap<(SocketAddr, String), RawFd>,
+    persistent: BTreeMap<(SocketAddr, String), RawFd>,
     ledger: Ledger,
     sent: Vec<Sent>,
     samples: Vec<Sample>,
@@ -107,8 +107,8 @@ impl Host {
         let poll = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
         let mut host = Host {
             poll,
-            peers: HashMap::new(),
-            persistent: HashMap::new(),
+            peers: BTreeMap::new(),
+            persistent: BTreeMap::new(),
             ledger: Ledger { messages: BTreeMap::new(), segments: 0, counted_from_ns: i64::MAX },
             sent: Vec::new(),
             samples: Vec::new(),
@@ -228,7 +228,8 @@ impl Host {
                 }
             }
             Some(Peer::Incoming(connection)) => {
-                if !connection.read(&mut self.ledger) {
+                let open = connection.read(&mut self.ledger);
+                if !open {
                     self.close(fd, None);
                 }
             }

@@ -53,10 +53,8 @@ impl Incoming {
 
     /// Reads what is there; false when the connection is over.
     pub fn read(&mut self, ledger: &mut Ledger) -> bool {
-        match self.take(ledger) {
-            Ok(open) => open,
-            Err(_) => false, // reset by its sender: what has arrived stays counted
-        }
+        // Reset by its sender, it is over too; what has arrived stays counted.
+        self.take(ledger).is_ok_and(|open| open)
     }
 
     fn take(&mut self, ledger: &mut Ledger) -> Result<bool, Error> {
