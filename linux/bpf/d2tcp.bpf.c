@@ -210,42 +210,59 @@ static __always_inline void tell(struct sock *sk, struct tcp_sock *tp, struct d2
 	bpf_ringbuf_submit(event, 0);
 }
 
+/* The following are not static: so the verifier looks at each of them once and for itself, instead of at every way
+ * through all of them together. */
+
 /* Takes the messages from the queue whose last byte has been acknowledged. Gives D2TCP_EVENT_DONE if there was
  * one. */
-static __always_inline __u32 complete(struct d2tcp_socket *s, __u64 una, __u64 now)
+__noinline __u32 complete(struct d2tcp_socket *s, __u64 una, __u64 now)
 {
-	__u32 met = 0, missed = 0;
+	__u64 met, missed;
 	int i;
 
+	if (!s)
+		return 0;
+	met = s->met;
+	missed = s->missed;
 	for (i = 0; i < D2TCP_QUEUE; i++) {
 		const struct law_message *message = &s->queue[s->first & (D2TCP_QUEUE - 1)];
 
 		if (!s->queued || message->end > una)
 			break;
+		/* Counted in memory: the verifier follows every value that a variable can have. */
 		if (message->deadline_ns >= now)
-			met++;
+			s->met++;
 		else
-			missed++;
+			s->missed++;
 		s->first++;
 		s->queued--;
 	}
+	met = s->met - met;
+	missed = s->missed - missed;
 	if (!met && !missed)
 		return 0;
-	s->met += met;
-	s->missed += missed;
 	COUNT(met, met);
 	COUNT(missed, missed);
 	return D2TCP_EVENT_DONE;
 }
 
-static __always_inline void count_window(const struct law_state *law, bool deadline)
+/* The law's answer to an acknowledgement. */
+__noinline __u32 step(struct law_state *law, const struct law_parameters *how, const struct law_message *message,
+		      const struct law_ack *ack)
+{
+	if (!law || !how || !message || !ack)
+		return 0;
+	return law_on_ack(law, how, message, ack);
+}
+
+__noinline int count_window(const struct law_state *law, __u64 deadline)
 {
 	static const __u32 bounds[] = D2TCP_D_BOUNDS;
 	struct d2tcp_counters *c = counters();
 	__u32 bucket;
 
-	if (!c)
-		return;
+	if (!c || !law)
+		return 0;
 	c->windows++;
 	bucket = law->alpha >> 26;
 	if (bucket >= D2TCP_ALPHA_BUCKETS)
@@ -253,16 +270,17 @@ static __always_inline void count_window(const struct law_state *law, bool deadl
 	c->alpha[bucket]++;
 	c->alpha_sum += law->alpha;
 	if (!deadline)
-		return;
+		return 0;
 	c->windows_deadline++;
 	c->d_sum += law->d;
 #pragma unroll
 	for (bucket = 0; bucket < D2TCP_D_BUCKETS - 1; bucket++)
 		if ((__u64)law->d * 100 <= (__u64)bounds[bucket] * LAW_UNIT) {
 			c->d[bucket]++;
-			return;
+			return 0;
 		}
 	c->d[D2TCP_D_BUCKETS - 1]++;
+	return 0;
 }
 
 /* The connection begins, or comes over from another control in the middle of its life. */
@@ -393,7 +411,7 @@ static __always_inline void control(struct sock *sk)
 			message = s->queue[s->first & (D2TCP_QUEUE - 1)];
 	}
 	if (delivered) {
-		what = law_on_ack(&s->law, how, &message, &ack);
+		what = step(&s->law, how, &message, &ack);
 		s->bytes_marked += (__u64)marked * ack.mss;
 		COUNT(delivered, delivered);
 		COUNT(delivered_ce, marked);
@@ -587,15 +605,16 @@ SEC("struct_ops")
 void BPF_PROG(d2tcp_release, struct sock *sk)
 {
 	struct d2tcp_socket *s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, 0);
-	__u64 now = bpf_ktime_get_ns();
-	__u32 missed = 0;
+	__u64 now = bpf_ktime_get_ns(), missed;
 	int i;
 
 	if (!s || s->switching)
 		return;
+	missed = s->missed;
 	for (i = 0; i < D2TCP_QUEUE && i < s->queued; i++)
 		if (s->queue[(s->first + i) & (D2TCP_QUEUE - 1)].deadline_ns < now)
-			missed++;
+			s->missed++;
+	missed = s->missed - missed;
 	COUNT(missed, missed);
 	COUNT(unfinished, s->queued - missed);
 	COUNT(closed, 1);
@@ -843,17 +862,19 @@ int d2tcp_select(struct bpf_sock_ops *ctx)
 SEC("iter/bpf_sk_storage_map")
 int d2tcp_flows(struct bpf_iter__bpf_sk_storage_map *ctx)
 {
-	struct d2tcp_socket *s = ctx->value;
 	struct sock *sk = ctx->sk;
+	struct d2tcp_socket *s;
 	const struct law_message *message;
 	struct d2tcp_flow flow = {};
 	struct tcp_sock *tp;
 	__u64 now;
 
-	if (!s || !sk)
+	if (!sk || !ctx->value)
 		return 0;
+	/* Not by ctx->value: that must not be indexed by a variable. */
+	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, 0);
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp || !s->id)
+	if (!s || !s->id || !tp)
 		return 0;
 	now = bpf_ktime_get_ns();
 	message = &s->queue[s->first & (D2TCP_QUEUE - 1)];

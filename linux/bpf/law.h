@@ -93,20 +93,21 @@ LAW law_u64 law_max(law_u64 a, law_u64 b)
 	return a > b ? a : b;
 }
 
-/* Bits before the first 1; 64 for 0. */
+/* Bits before the first 1; 64 for 0. Without branches: the verifier of BPF would follow all of them. */
 LAW law_u32 law_leading_zeros(law_u64 x)
 {
-	law_u32 n = 0;
-
-	if (!x)
-		return 64;
-	if (!(x >> 32)) { n += 32; x <<= 32; }
-	if (!(x >> 48)) { n += 16; x <<= 16; }
-	if (!(x >> 56)) { n += 8; x <<= 8; }
-	if (!(x >> 60)) { n += 4; x <<= 4; }
-	if (!(x >> 62)) { n += 2; x <<= 2; }
-	if (!(x >> 63)) n += 1;
-	return n;
+	x |= x >> 1;
+	x |= x >> 2;
+	x |= x >> 4;
+	x |= x >> 8;
+	x |= x >> 16;
+	x |= x >> 32;
+	/* How many bits are not set now. */
+	x = ~x;
+	x -= (x >> 1) & 0x5555555555555555ull;
+	x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
+	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
+	return (x * 0x0101010101010101ull) >> 56;
 }
 
 /* a * b / c * 2^shift, for any a, b, c and 0 <= shift <= 20, to 29 bits: LAW_NEVER where it does not fit or c
@@ -147,22 +148,19 @@ LAW law_u32 law_times(law_u32 a, law_u32 b)
 	return ((law_u64)a * b + LAW_ONE / 2) >> 30;
 }
 
-/* Square root, rounded down. */
+/* Square root, rounded down: Newton's iteration from a power of two above it, at most twice the root. */
 LAW law_u64 law_root(law_u64 x)
 {
-	law_u64 root = 0, bit = 1ull << 62;
+	law_u64 root;
 	int i;
 
-	for (i = 0; i < 32; i++) {
-		if (x >= root + bit) {
-			x -= root + bit;
-			root = (root >> 1) + bit;
-		} else {
-			root >>= 1;
-		}
-		bit >>= 2;
-	}
-	return root;
+	if (!x)
+		return 0;
+	root = 1ull << ((65 - law_leading_zeros(x)) / 2 & 63);
+#pragma GCC unroll 6
+	for (i = 0; i < 6; i++)
+		root = (root + x / root) >> 1;
+	return x / root < root ? root - 1 : root;
 }
 
 /* -log2 of a fraction, with 24 bits of fraction; of 0 as of the smallest above it. */

@@ -41,8 +41,9 @@ pub fn keep(kept: &[Capability]) -> Result<()> {
     }
     let have = caps::read(None, CapSet::Permitted).context("read the capabilities")?;
     let left = have.intersection(&kept.iter().copied().collect()).copied().collect();
-    for set in [CapSet::Effective, CapSet::Inheritable, CapSet::Permitted] {
-        let wanted = if set == CapSet::Inheritable { &Default::default() } else { &left };
+    for (set, wanted) in
+        [(CapSet::Effective, &left), (CapSet::Inheritable, &Default::default()), (CapSet::Permitted, &left)]
+    {
         caps::set(None, set, wanted).context("give up capabilities")?;
     }
     // SAFETY: numbers only.
