@@ -19,6 +19,9 @@ DEMO := out/demo
 # What the extension module is built from. Python sources are used where they lie.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(wildcard .cargo/*) $(shell find crates -type f)
 
+# The tool is a workspace of its own, since it needs clang and Linux.
+LINUX := --manifest-path linux/d2tcp/Cargo.toml --target-dir target
+
 # maturin must find this environment, and no other that happens to be active.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport CONDA_PREFIX PYTHONPATH PYTHONHOME
@@ -36,13 +39,25 @@ demo: $(BUILT) ## Compare TCP, DCTCP and D2TCP on a fan-in workload: a table and
 	$(BIN)/duetime plot $(DEMO) > /dev/null
 	@printf '\nThe picture: %s\n' $(DEMO)/plots/overview.png
 
+.PHONY: linux
+linux: ## Build target/release/d2tcp, the tool for D2TCP on this machine's kernel
+	linux/prepare
+	cargo build --release --locked $(LINUX)
+
+.PHONY: linux-bench
+linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pairs; needs root
+	linux/bench
+
 .PHONY: test
-test: lint test-rust test-python test-bench test-wheel ## Run every check and test
+test: lint test-rust test-python test-linux test-bench test-wheel ## Run every check and test
 
 .PHONY: lint
 lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo fmt --manifest-path linux/d2tcp/Cargo.toml --check
+	@if why=$$(linux/prepare); then set -x; cargo clippy --all-targets --locked $(LINUX) -- -D warnings; \
+	else echo "SKIPPED: lints of the Linux tool: $$why"; fi
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -52,6 +67,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python
 	cargo fmt --all
+	cargo fmt --manifest-path linux/d2tcp/Cargo.toml
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
@@ -62,6 +78,11 @@ test-rust: ## Run the Rust tests
 .PHONY: test-python
 test-python: $(BUILT) ## Run the Python tests
 	$(BIN)/pytest
+
+.PHONY: test-linux
+test-linux: ## Test the Linux tool: all of it as root where BPF works, the rest elsewhere
+	@if why=$$(linux/prepare); then set -x; cargo test --locked $(LINUX) -- --nocapture --test-threads 1; \
+	else echo "SKIPPED: tests of the Linux tool: $$why"; fi
 
 .PHONY: test-bench
 test-bench: $(BUILT) ## Check that the benchmark workloads do what they should; no timing

@@ -30,7 +30,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define PAGE_SIZE 4096
 
 /* The same control for connections whose peer refused ECN: their packets must not say that they can be marked. */
-#define RENO_NAME "d2tcp-reno"
+#define RENO_NAME "d2tcp_reno"
 
 /* One in so many calls is timed. */
 #define SAMPLE_EVERY 64
@@ -651,7 +651,7 @@ static __always_inline bool is_ours(const struct inet_connection_sock *icsk)
 	const char *name = icsk->icsk_ca_ops->name;
 
 	return name[0] == 'd' && name[1] == '2' && name[2] == 't' && name[3] == 'c' && name[4] == 'p' &&
-	       (name[5] == 0 || name[5] == '-');
+	       (name[5] == 0 || name[5] == '_');
 }
 
 /* Refuses the call. */

@@ -172,7 +172,7 @@ fn loaded(open: OpenObject) -> Result<Object> {
         }
         Failure::new(
             Kind::Unsupported,
-            format!("the kernel does not take the programs ({error}): d2tcp check says what is missing"),
+            format!("the kernel does not take the programs ({error:#}): d2tcp check says what is missing"),
         )
     })
 }

@@ -52,6 +52,6 @@ pub trait Context<T> {
 
 impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
     fn context(self, doing: impl fmt::Display) -> Result<T> {
-        self.map_err(|error| Failure::new(Kind::Failed, format!("could not {doing}: {error}")))
+        self.map_err(|error| Failure::new(Kind::Failed, format!("could not {doing}: {error:#}")))
     }
 }

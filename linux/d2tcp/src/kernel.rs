@@ -14,7 +14,7 @@ pub const TRACED_UNTIL: u32 = 0;
 pub const D_BOUNDS: [f64; 13] = [0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 4.0];
 
 /// Names of the two congestion controls.
-pub const CONTROLS: [&str; 2] = ["d2tcp", "d2tcp-reno"];
+pub const CONTROLS: [&str; 2] = ["d2tcp", "d2tcp_reno"];
 
 /// Bits of flags.
 pub const FLAG_ECN: u32 = 1;

@@ -118,7 +118,7 @@ impl Table {
         });
         let next = self.messages.len() as u32;
         let message = *self.messages.entry((event.id, event.messages_done)).or_insert(next);
-        let class = if event.flags & crate::kernel::FLAG_ECN != 0 { "d2tcp" } else { "d2tcp-reno" };
+        let class = if event.flags & crate::kernel::FLAG_ECN != 0 { "d2tcp" } else { "d2tcp_reno" };
         let time_s = (event.time_ns - self.begun) as f64 / 1e9;
         let mut row = |what, value| self.rows.push(Row { time_s, what, class, from, to, message, value });
         if let Some((then, acked)) = self.before.insert(event.id, (event.time_ns, event.bytes_acked)) {
