@@ -49,7 +49,7 @@ linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pai
 	linux/bench
 
 .PHONY: test
-test: lint test-rust test-python test-linux test-bench test-wheel ## Run every check and test
+test: lint test-rust test-linux test-clients test-testbed test-python test-bench test-wheel ## Run every check and test
 
 .PHONY: lint
 lint: $(BUILT) ## Check format, lints and types; warnings are errors
