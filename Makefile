@@ -55,7 +55,7 @@ test: lint test-rust test-linux test-clients test-testbed test-python test-bench
 lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo fmt --manifest-path linux/d2tcp/Cargo.toml --check
+	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path linux/$$crate/Cargo.toml --check; done
 	@if why=$$(linux/prepare); then set -x; cargo clippy --all-targets --locked $(LINUX) -- -D warnings; \
 	else echo "SKIPPED: lints of the Linux tool: $$why"; fi
 	$(BIN)/ruff format --check
@@ -67,7 +67,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python
 	cargo fmt --all
-	cargo fmt --manifest-path linux/d2tcp/Cargo.toml
+	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path linux/$$crate/Cargo.toml; done
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
@@ -76,7 +76,7 @@ test-rust: ## Run the Rust tests
 	cargo test --workspace --locked
 
 .PHONY: test-python
-test-python: $(BUILT) ## Run the Python tests
+test-python: $(BUILT) programs ## Run the Python tests
 	$(BIN)/pytest
 
 .PHONY: test-linux
@@ -98,26 +98,35 @@ wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run 
 # The testbed's processes and the clients are workspaces of their own: the testbed needs clang, and neither is
 # part of the simulator.
 TESTBED := target/release/duetime-testbed
+CLIENT := --manifest-path linux/clients/rust/Cargo.toml --target-dir target
 
 linux: $(TESTBED)
 
+# What the tests as root need: built where it can be, and said where not.
+.PHONY: programs
+programs:
+	@if why=$$(linux/prepare); then $(MAKE) --no-print-directory linux; \
+	else echo "SKIPPED: the programs for the tests on real TCP: $$why"; fi
+
 $(TESTBED): $(shell find linux/testbed -type f)
+	linux/prepare
 	cargo build --release --locked --manifest-path linux/testbed/Cargo.toml --target-dir target
 	touch $@
 
 .PHONY: test-clients
 test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it is installed
-	cargo clippy --all-targets --locked --manifest-path linux/clients/rust/Cargo.toml --target-dir target -- -D warnings
-	cargo test --quiet --locked --manifest-path linux/clients/rust/Cargo.toml --target-dir target
+	@if [[ $$(uname -s) == Linux ]]; then set -x; \
+	cargo clippy --all-targets --locked $(CLIENT) -- -D warnings; cargo test --quiet --locked $(CLIENT); \
+	else echo "SKIPPED: the Rust client: it is for Linux"; fi
 	@if command -v go > /dev/null; then cd linux/clients/go && go vet ./... && go test ./...; \
-	else echo "skipped: the Go client, as there is no go"; fi
+	else echo "SKIPPED: the Go client: there is no go"; fi
 
 .PHONY: test-testbed
-test-testbed: $(TESTBED) ## Test the testbed's processes; the rest of it is among the Python tests
-	cargo fmt --check --manifest-path linux/testbed/Cargo.toml
-	cargo fmt --check --manifest-path linux/clients/rust/Cargo.toml
-	cargo clippy --all-targets --locked --manifest-path linux/testbed/Cargo.toml --target-dir target -- -D warnings
-	cargo test --quiet --locked --manifest-path linux/testbed/Cargo.toml --target-dir target
+test-testbed: ## Test the testbed's processes; the rest of it is among the Python tests
+	@if why=$$(linux/prepare); then set -x; \
+	cargo clippy --all-targets --locked --manifest-path linux/testbed/Cargo.toml --target-dir target -- -D warnings; \
+	cargo test --quiet --locked --manifest-path linux/testbed/Cargo.toml --target-dir target; \
+	else echo "SKIPPED: tests of the testbed's processes: $$why"; fi
 
 .PHONY: kernel-matrix
 kernel-matrix: $(BUILT) linux ## Boot Debian's cloud kernels under emulation and try D2TCP on each (minutes)

@@ -24,6 +24,7 @@ sys.path.insert(0, str(PYTHON))
 import d2tcp  # noqa: E402
 
 GO = shutil.which("go") or next((str(go) for go in [Path("/usr/local/go/bin/go")] if go.exists()), None)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the clients are for Linux")
 HOOKED = "root, cgroup2 and target/release/d2tcp are needed (make linux)"
 
 

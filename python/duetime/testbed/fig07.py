@@ -18,8 +18,8 @@ FAN_INS = (20, 25, 30, 35, 40)
 #: The scenario's rate over the paper's, and what else is scaled.
 RATE = 1 / 50
 SCALE = (
-    "200 Mbps, 1/50 of the paper's 10 Gbps; messages half as large, times 25-fold; K = 65 packets and the 83 that "
-    "the paper's pipe held"
+    "200 Mbps, 1/50 of the paper's 10 Gbps; messages half as large, times 25-fold; "
+    "K = 65 packets and the 83 that the paper's pipe held"
 )
 
 
@@ -78,15 +78,15 @@ def record(compared: Mapping[int, Comparison[Result]]) -> dict[str, Any]:
         "id": "d2tcp/fig07",
         "notes": [
             f"The real network: TCP of {', '.join(machines)} between network namespaces; {SCALE}.",
-            f"Beside a simulation of the same messages the sign of D2TCP's difference to DCTCP agrees in {agree} of "
-            f"{len(laid_out['repeats'])} repeats.",
+            f"Beside a simulation of the same messages the sign of D2TCP's difference to DCTCP agrees in "
+            f"{agree} of {len(laid_out['repeats'])} repeats.",
         ],
         "rows": rows,
     }
 
 
 def save(compared: Mapping[int, Comparison[Result]], folder: Path) -> None:
-    """Write ``testbed.json`` with all rows, ``real.json`` with the real ones, and a folder for each fan-in."""
+    """Write ``testbed.json`` (all rows), ``real.json`` (the real ones), and a folder for each fan-in."""
     with files.replacing(folder) as aside:
         for fan_in, comparison in compared.items():
             comparison.save(aside / f"fan-in-{fan_in}")

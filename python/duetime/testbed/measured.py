@@ -74,7 +74,7 @@ def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
     imminence = [value for host in reports.hosts for what, _, _, value in host["samples"] if what == "d"]
     return {
         "kernel": platform.release(),
-        "cpus": len(os.sched_getaffinity(0)),
+        "cpus": os.cpu_count(),
         "ip": 6 if plan.options.ipv6 else 4,
         "min_rtt_us": min(round_trips, default=None),
         "start_late_p99_us": late[int(0.99 * (len(late) - 1))] if late else None,

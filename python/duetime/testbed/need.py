@@ -45,7 +45,10 @@ def find(program: str) -> Path | None:
 
 def cgroup2() -> Path | None:
     """Where cgroup2 is mounted."""
-    for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():
+    mounts = Path("/proc/self/mounts")
+    if not mounts.exists():
+        return None
+    for line in mounts.read_text(encoding="utf-8").splitlines():
         _, place, kind, *_ = line.split()
         if kind == "cgroup2":
             return Path(place)
