@@ -194,9 +194,11 @@ def read(said: str) -> dict[str, Any]:
         "attach_said": lines.get("attach-said", []),
         "status": lines.get("status", []),
         "runs": [json.loads(run) for run in lines.get("run", [])],
-        "kernel_warnings": lines.get("dmesg", []),
+        "kernel_warnings": [line for line in lines.get("dmesg", []) if "calibrate_delay" not in line],
         "trouble": lines.get("trouble", []) + [f"no module {name}" for name in lines.get("missing", [])],
         "finished": "done" in lines,
+        # What it said last, where it went before its time.
+        "last_words": [] if "done" in lines else said.splitlines()[-40:],
     }
 
 
