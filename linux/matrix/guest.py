@@ -25,7 +25,7 @@ def main() -> None:
         scenario = tomllib.load(file)
     del scenario["parameters"]
     scenario["network"]["rate"] = f"{RATE_MBPS} Mbps"
-    # At a twentieth of the rate 60 packets would be a queue of 72 ms; and late timers must not look like losses.
+    # At a twentieth of the rate 60 packets would be a queue of 72 ms; late timers must not look like losses.
     scenario["network"]["mark"] = "15 packets"
     scenario["transport"]["rto_min"] = "200 ms"
     scenario["run"]["duration"] = "8 s"
