@@ -30,6 +30,7 @@ struct Row {
     ecn: bool,
     slow_start: bool,
     recovery: bool,
+    expired: bool,
     bytes_acked: u64,
     bytes_left: Option<u64>,
     time_left_us: Option<f64>,
@@ -60,6 +61,7 @@ impl Row {
             ecn: has(kernel::FLAG_ECN),
             slow_start: has(kernel::FLAG_SLOW_START),
             recovery: has(kernel::FLAG_RECOVERY),
+            expired: has(kernel::FLAG_EXPIRED),
             bytes_acked: flow.bytes_acked,
             bytes_left: waits.then_some(flow.bytes_left),
             time_left_us: waits.then_some(flow.time_left_ns as f64 / 1000.0),
@@ -130,6 +132,7 @@ fn table(rows: &[Row], most: usize) -> String {
         let notes = match row {
             Row { ecn: false, .. } => "no ECN: Reno",
             Row { recovery: true, .. } => "repairs a loss",
+            Row { expired: true, .. } => "late",
             Row { slow_start: true, .. } => "slow start",
             _ => "",
         };
