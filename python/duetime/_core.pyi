@@ -12,6 +12,7 @@ __all__ = [
     "bound",
     "catalog",
     "check",
+    "measured",
     "run",
     "schema",
     "sweep",
@@ -76,6 +77,16 @@ def bound(
     transport: str | None = None,
 ) -> tuple[str, list[str]]: ...
 def schema() -> str: ...
+def measured(
+    text: str,
+    name: str,
+    measured: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+    wall_s: float = 0.0,
+) -> Run: ...
 def catalog() -> str: ...
 def version() -> str: ...
 def _panic(message: str) -> None: ...

@@ -1,0 +1,221 @@
+//! What was measured elsewhere, on a real network, in the form of a run.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use results::Report;
+use serde::Deserialize;
+use sim::outcome::{ClassOutcome, Counters, Link, Message, Queue, Sample, Subject};
+use sim::run::Signal;
+use sim::{Outcome, Scenario};
+use units::Time;
+
+use crate::errors::guarded;
+use crate::run::Run;
+
+/// Measurements of one scenario. Times are in ps from the start of the run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Measured {
+    simulated: u64,
+    counters: MeasuredCounters,
+    classes: Vec<MeasuredClass>,
+    messages: Vec<MeasuredMessage>,
+    links: Vec<MeasuredLink>,
+    samples: Vec<MeasuredSample>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredCounters {
+    packets_sent: u64,
+    packets_received: u64,
+    packets_delivered: u64,
+    packet_hops: u64,
+    drops: u64,
+    marks: u64,
+}
+
+/// In the order of the scenario.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredClass {
+    delivered_bytes: u64,
+    bottleneck_bytes: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredMessage {
+    class: u32,
+    from: u32,
+    to: u32,
+    query: Option<u64>,
+    bytes: Option<u64>,
+    start: u64,
+    end: Option<u64>,
+    ideal: Option<u64>,
+    deadline: Option<u64>,
+    timeouts: u32,
+    retransmits: u32,
+    marks: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredLink {
+    from: String,
+    to: String,
+    rate_bps: u64,
+    packets: u64,
+    bytes: u64,
+    drops: u64,
+    marks: u64,
+    utilisation: f64,
+    queue_mean: f64,
+    queue_p5: u64,
+    queue_p50: u64,
+    queue_p99: u64,
+    queue_max: u64,
+}
+
+/// Of a message (by its row) or of a link (by its row).
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredSample {
+    at: u64,
+    what: String,
+    message: Option<u32>,
+    link: Option<u32>,
+    value: f64,
+}
+
+/// Makes a run of `measured` (JSON); everything else is the scenario's, and so are the summaries' rules.
+#[pyfunction]
+#[pyo3(signature = (text, name, measured, folder=None, set=Vec::new(), seed=None, transport=None, wall_s=0.0))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+pub fn measured(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    measured: &str,
+    folder: Option<PathBuf>,
+    set: Vec<String>,
+    seed: Option<u64>,
+    transport: Option<String>,
+    wall_s: f64,
+) -> PyResult<Run> {
+    let source = scenario::Source { name, text, folder: folder.as_deref() };
+    let read = crate::read(py, &source, &scenario::Options { set, seed, transport })?;
+    let (resolved, notes) = (read.resolved.to_string(), read.notes);
+    let measured: Measured =
+        serde_json::from_str(measured).map_err(|error| PyValueError::new_err(format!("measurements: {error}")))?;
+    let outcome = outcome(&read.scenario, measured).map_err(PyValueError::new_err)?;
+    let json = guarded(py, || Report::new(&outcome, wall_s).to_json())?;
+    Ok(Run { outcome, json, resolved, notes })
+}
+
+fn outcome(scenario: &Scenario, measured: Measured) -> Result<Outcome, String> {
+    if measured.classes.len() != scenario.classes.len() {
+        return Err(format!("{} classes measured, {} in the scenario", measured.classes.len(), scenario.classes.len()));
+    }
+    let MeasuredCounters { packets_sent, packets_received, packets_delivered, packet_hops, drops, marks } =
+        measured.counters;
+    let messages: Vec<Message> = measured.messages.into_iter().map(Message::from).collect();
+    if messages.iter().any(|message| message.class as usize >= scenario.classes.len()) {
+        return Err("a message is of a class that the scenario does not have".into());
+    }
+    let links: Vec<Link> = measured.links.into_iter().map(Link::from).collect();
+    let trace = measured
+        .samples
+        .into_iter()
+        .map(|sample| sample.of(messages.len(), links.len()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let classes = scenario.classes.iter().zip(&measured.classes).map(|(class, measured)| ClassOutcome {
+        name: class.name.clone(),
+        pattern: class.pattern,
+        transport: scenario.transports[class.transport].name,
+        delivered_bytes: measured.delivered_bytes,
+        // How long packets waited is not known of a real switch, only how many did.
+        bottleneck_delay_us: None,
+        bottleneck_bytes: measured.bottleneck_bytes,
+    });
+    Ok(Outcome {
+        title: scenario.title.clone(),
+        seed: scenario.run.seed,
+        transport: scenario.transport.clone(),
+        simulated: Time(measured.simulated),
+        warm_up: scenario.run.warm_up,
+        counters: Counters {
+            packets_sent,
+            packets_received,
+            packets_delivered,
+            packets_in_flight: packets_sent.saturating_sub(packets_received + drops),
+            packet_hops,
+            events: 0,
+            drops,
+            marks,
+            timeouts: messages.iter().map(|message| u64::from(message.timeouts)).sum(),
+            retransmits: messages.iter().map(|message| u64::from(message.retransmits)).sum(),
+        },
+        classes: classes.collect(),
+        messages,
+        links,
+        trace,
+    })
+}
+
+impl From<MeasuredMessage> for Message {
+    fn from(measured: MeasuredMessage) -> Message {
+        Message {
+            class: measured.class,
+            from: measured.from,
+            to: measured.to,
+            query: measured.query,
+            bytes: measured.bytes,
+            start: Time(measured.start),
+            end: measured.end.map(Time),
+            ideal: measured.ideal.map(Time),
+            deadline: measured.deadline.map(Time),
+            aborted: false,
+            timeouts: measured.timeouts,
+            retransmits: measured.retransmits,
+            marks: measured.marks,
+        }
+    }
+}
+
+impl From<MeasuredLink> for Link {
+    fn from(measured: MeasuredLink) -> Link {
+        Link {
+            from: measured.from,
+            to: measured.to,
+            rate_bps: measured.rate_bps,
+            packets: measured.packets,
+            bytes: measured.bytes,
+            drops: measured.drops,
+            marks: measured.marks,
+            utilisation: measured.utilisation,
+            queue: Queue {
+                mean: measured.queue_mean,
+                p5: measured.queue_p5,
+                p50: measured.queue_p50,
+                p99: measured.queue_p99,
+                max: measured.queue_max,
+            },
+        }
+    }
+}
+
+impl MeasuredSample {
+    fn of(self, messages: usize, links: usize) -> Result<Sample, String> {
+        let what = Signal::named(&self.what).ok_or_else(|| format!("there is no signal {}", self.what))?.name();
+        let subject = match (self.message, self.link) {
+            (Some(row), None) if (row as usize) < messages => Subject::Message(row),
+            (None, Some(row)) if (row as usize) < links => Subject::Link(row),
+            _ => return Err(format!("a sample of {what} is of no message and no link")),
+        };
+        Ok(Sample { at: Time(self.at), what, subject, value: self.value })
+    }
+}
