@@ -506,8 +506,9 @@ def test_inversions_are_shares_of_requests() -> None:
     run = dt.run(SCENARIOS / "oldi.toml", transport="d3", set={"run.duration": "200 ms"})
     requests = run.data["rate_requests"]
     assert requests["requests"] >= requests["denied"] >= requests["inverted"] >= requests["overtaken"] > 0
-    for name in ("denied", "inverted", "overtaken", "displaceable"):
+    for name in ("denied", "inverted", "overtaken", "displaceable", "refused", "passed_over"):
         assert requests[f"{name}_percent"] == pytest.approx(100 * requests[name] / requests["requests"])
+    assert requests["refused"] >= max(requests["denied"], requests["passed_over"])
     by_port = run.links.filter(pl.col("from").str.starts_with("host").not_())
     assert by_port["inverted"].sum() >= requests["inverted"]
     assert dt.run(SCENARIOS / "w1.toml", set={"run.duration": "5 ms"}).data["rate_requests"] is None

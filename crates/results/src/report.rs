@@ -101,6 +101,14 @@ pub struct RateRequests {
     pub displaceable: u64,
     /// 100 x displaceable / requests.
     pub displaceable_percent: Option<f64>,
+    /// Not covered by what was left of a port's capacity; the base rate may have been enough all the same.
+    pub refused: u64,
+    /// 100 x refused / requests.
+    pub refused_percent: Option<f64>,
+    /// Refused while a flow with a later deadline held at the same port a grant that had been covered.
+    pub passed_over: u64,
+    /// 100 x passed_over / requests.
+    pub passed_over_percent: Option<f64>,
     /// Flows that made such requests.
     pub flows: u64,
     /// Of these, flows with an inverted request.
@@ -178,7 +186,17 @@ impl Report {
 
 impl RateRequests {
     fn of(counted: Requests) -> RateRequests {
-        let Requests { requests, denied, inverted, overtaken, displaceable, flows, inverted_flows } = counted;
+        let Requests {
+            requests,
+            denied,
+            inverted,
+            overtaken,
+            displaceable,
+            refused,
+            passed_over,
+            flows,
+            inverted_flows,
+        } = counted;
         let percent = |part: u64, of: u64| (of > 0).then(|| 100.0 * part as f64 / of as f64);
         RateRequests {
             requests,
@@ -190,6 +208,10 @@ impl RateRequests {
             overtaken_percent: percent(overtaken, requests),
             displaceable,
             displaceable_percent: percent(displaceable, requests),
+            refused,
+            refused_percent: percent(refused, requests),
+            passed_over,
+            passed_over_percent: percent(passed_over, requests),
             flows,
             inverted_flows,
             inverted_flows_percent: percent(inverted_flows, flows),

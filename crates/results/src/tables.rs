@@ -103,6 +103,8 @@ pub fn links(outcome: &Outcome) -> Table {
             count("inverted", requests(|seen| seen.inverted)),
             count("overtaken", requests(|seen| seen.overtaken)),
             count("displaceable", requests(|seen| seen.displaceable)),
+            count("refused", requests(|seen| seen.refused)),
+            count("passed_over", requests(|seen| seen.passed_over)),
             count("counted_flows", counted(|now| now.flows)),
             count("allocated_bps", counted(|now| now.allocated)),
             count("requested_bps", counted(|now| now.requested)),

@@ -162,6 +162,11 @@ pub struct Requests {
     pub overtaken: u64,
     /// Denied ones that lacked no more than flows with later deadlines or none held together at the port.
     pub displaceable: u64,
+    /// Requests that what was left of the port's capacity did not cover. The base rate, which every flow gets
+    /// all the same, may be as much as they ask for: then they are not denied.
+    pub refused: u64,
+    /// Of these, while a flow with a later deadline held at the same port a grant that had been covered.
+    pub passed_over: u64,
     /// Flows that made such requests (the run's total only).
     pub flows: u64,
     /// Of these, flows with an inverted request (the run's total only).
@@ -177,6 +182,8 @@ impl Requests {
         self.inverted += news(before.inverted, now.inverted);
         self.overtaken += news(before.overtaken, now.overtaken);
         self.displaceable += news(before.displaceable, now.displaceable);
+        self.refused += news(before.refused, now.refused);
+        self.passed_over += news(before.passed_over, now.passed_over);
     }
 }
 

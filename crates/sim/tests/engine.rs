@@ -198,7 +198,8 @@ fn any_scenario_with_granted_rates_keeps_every_packet_and_repeats_itself() {
         for rates in outcome.links.iter().filter_map(|link| link.rates) {
             let seen = rates.requests;
             assert!(seen.overtaken <= seen.inverted && seen.inverted <= seen.denied && seen.denied <= seen.requests);
-            assert!(seen.displaceable <= seen.denied, "{text}");
+            assert!(seen.displaceable <= seen.denied && seen.denied <= seen.refused, "{text}");
+            assert!(seen.passed_over <= seen.refused, "{text}");
         }
         if seed % 4 == 0 {
             assert!(outcome == run(&text), "differs from itself:\n{text}");

@@ -279,6 +279,8 @@ fn inversions_are_counted_and_decide_nothing() {
     assert_eq!((requests.flows, requests.inverted_flows), (2, 1));
     let port = to_host(&outcome, "host 4").rates.unwrap().requests;
     assert_eq!((port.requests, port.inverted), (requests.requests, requests.inverted));
+    // ACKs that return a request are none.
+    assert_eq!(to_host(&outcome, "host 0").rates.unwrap().requests.requests, 0);
     // In the other order there is none.
     let outcome = star(
         "name = 'd3'",

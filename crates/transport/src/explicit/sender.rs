@@ -408,7 +408,7 @@ impl Sender {
         }))
     }
 
-    /// The rate that a message needs from the next round trip on (D3 4.1): bytes that will be left then,
+    /// The rate that a message needs from the next round trip on (D3, section 4): bytes that will be left then,
     /// with headers, over the time that will be left.
     fn needed(&self, config: &Config, now: Time, message: Current) -> u64 {
         let Some(lag) = self.own.request else { return 0 };
