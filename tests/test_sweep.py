@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import duetime as dt
-from conftest import Command, arguments
+from conftest import SCENARIOS, Command, arguments
 from duetime.sweep import read, sweep
 
 SWEEP = """
@@ -57,9 +57,11 @@ def test_each_run_has_a_row(file: Path, tmp_path: Path) -> None:
     assert row["missed_percent"] == alone.summary["missed_percent"]
     assert row["fct_p99_us"] == alone.summary["fct_us"]["p99"]
     assert row["packets_sent"] == alone.data["packets"]["sent"]
+    assert row["bound_missed_percent"] == alone.data["bound"]["missed_percent"]
     classes = pl.read_parquet(tmp_path / "out/classes.parquet")
     assert classes["class"].to_list() == ["queries", "web"] * 16
     assert classes.row(26, named=True)["messages"] == alone.classes["queries"]["messages"]
+    assert classes.row(26, named=True)["bound_missed"] == alone.data["bound"]["classes"]["queries"]["missed"]
     record = json.loads((tmp_path / "out/sweep.json").read_text())
     assert (record["runs"], record["failures"], record["seeds"]) == (16, [], [5, 6])
     assert "wall_s" not in runs.columns
@@ -135,3 +137,11 @@ def test_without_transports_and_seeds_it_is_the_scenarios(small: Path, tmp_path:
     assert runs["seed"].to_list() == [5] * 3
     assert runs["traffic.web.load"].is_between(0.1, 0.5).all()
     assert read(path).title == "Loads"
+
+
+def test_the_example_is_what_its_first_line_says() -> None:
+    example = read(SCENARIOS / "sweeps/threshold.toml")
+    assert len(example.points) == 54
+    page = (SCENARIOS.parent / "docs/sweeps.md").read_text()
+    text = (SCENARIOS / "sweeps/threshold.toml").read_text()
+    assert text.partition("\n")[2] in page, "the page shows the file"

@@ -42,6 +42,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "inverted": "of these, while a flow with a later deadline held all that it had asked for",
         "overtaken": "of these, where such a flow had come before",
         "displaceable": "denied, while flows with later deadlines or none held what was lacking",
+        "refused": "requests that the rest of the port's capacity did not cover, base rate or not",
+        "passed_over": "of these, while a flow with a later deadline held a grant that was covered",
         "counted_flows": "flows that the port's router still counts when the run ends",
         "allocated_bps": "the rate that it still counts as allocated",
         "requested_bps": "the rate that it still counts as requested",
