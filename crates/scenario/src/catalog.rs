@@ -21,7 +21,7 @@ pub fn catalog() -> Json {
         "root": keys(ROOT_KEYS.iter()),
         "run": keys(run::KEYS.iter()),
         "trace": keys(run::TRACE_KEYS.iter()),
-        "network": keys(network::KEYS.iter()),
+        "network": keys(network::keys()),
         "traffic": keys(traffic::KEYS.iter()),
         "flows": keys(traffic::ENTRY_KEYS.iter()),
         "distributions": BUILT_IN.iter().map(|known| json!({ "name": known.name, "help": known.help })).collect::<Vec<_>>(),
@@ -78,6 +78,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::Number => "number",
         Kind::Share => "share",
         Kind::Time => "time",
+        Kind::Times => "list of times",
         Kind::Size => "size",
         Kind::Rate => "rate",
         Kind::Amount => "packets or size",
@@ -98,7 +99,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
 /// The unit of a key's range.
 fn unit(kind: &Kind) -> Json {
     match kind {
-        Kind::Time | Kind::TimeFormula | Kind::TimeDistribution | Kind::Deadline => json!("s"),
+        Kind::Time | Kind::Times | Kind::TimeFormula | Kind::TimeDistribution | Kind::Deadline => json!("s"),
         Kind::Size | Kind::SizeDistribution => json!("B"),
         Kind::Rate => json!("bit/s"),
         Kind::Amount | Kind::Marks => json!("packets or B"),

@@ -112,6 +112,7 @@ impl Classes<'_> {
             transport,
             persistent: read.values.choice("connections") == "persistent",
             short: read.values.choice_if_set("flow_class").map(|class| class == "short"),
+            priority: read.values.count_if_set("priority").map(|priority| priority as u8),
             generator,
         };
         Ok((class, written))

@@ -200,6 +200,9 @@ fn form(key: &Key) -> Json {
         Kind::Number => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Share => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Time | Kind::Size | Kind::Rate | Kind::TimeFormula => quantity_or_zero,
+        Kind::Times => {
+            json!({ "anyOf": [quantity.clone(), { "type": "array", "items": quantity, "minItems": 1 }] })
+        }
         Kind::Amount => amount,
         Kind::Marks => json!({ "anyOf": [amount.clone(), {
             "type": "object",

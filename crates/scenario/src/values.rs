@@ -43,6 +43,7 @@ pub(crate) fn example(kind: &Kind) -> String {
         Kind::Number => "0.5".into(),
         Kind::Share => "\"30%\"".into(),
         Kind::Time => "\"20 ms\"".into(),
+        Kind::Times => "[\"20 ms\", \"40 ms\"]".into(),
         Kind::Size => "\"14 KB\"".into(),
         Kind::Rate => "\"10 Gbps\"".into(),
         Kind::Amount | Kind::Marks => "\"65 packets\"".into(),
@@ -87,6 +88,11 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             let time = measured(Measure::Time, node, context)?;
             in_range(time.round() / 1e12, Unit::Of(Measure::Time))?;
             (Value::Time(Time::from_ps_f64(time)), json!(Measure::Time.write(time.round())))
+        }
+        Kind::Times => {
+            let times = times(key, node, context)?;
+            let written = times.iter().map(|time| Measure::Time.write(time.0 as f64)).collect::<Vec<_>>();
+            (Value::Times(times), json!(written))
         }
         Kind::Size => {
             let size = measured(Measure::Size, node, context)?.round();
@@ -269,6 +275,31 @@ fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
         *slot = Some(amount);
     }
     Ok((Value::Marks(Marks { host: found[0], uplink: found[1] }), Json::Object(written)))
+}
+
+/// One time, or a list of times that grow.
+fn times(key: &Key, node: &Node, context: &Context) -> Checked<Vec<Time>> {
+    // They part the classes of a switch's priorities, of which there are at most 32.
+    const MOST: usize = 31;
+    let items = match &node.data {
+        Data::Array(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    if items.is_empty() || items.len() > MOST {
+        return Err(node.fault(format!("`{}` has {} entries, 1 to {MOST} are possible", key.name, items.len())));
+    }
+    let mut times: Vec<Time> = Vec::new();
+    for item in items {
+        let item = context.parameters.resolve(item)?;
+        let ps = measured(Measure::Time, item, context)?;
+        check_range(key, ps.round() / 1e12, Unit::Of(Measure::Time), item.at)?;
+        let time = Time::from_ps_f64(ps);
+        if let Some(last) = times.last().filter(|last| **last >= time) {
+            return Err(item.fault(format!("{time} comes after {last}: the times of `{}` grow", key.name)));
+        }
+        times.push(time);
+    }
+    Ok(times)
 }
 
 fn choice(key: &Key, node: &Node, words: &'static [&'static str]) -> Checked<&'static str> {

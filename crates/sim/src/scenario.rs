@@ -40,6 +40,8 @@ pub struct Class {
     pub persistent: bool,
     /// What the application says of its flows (`xdctcp`): short, long, or nothing.
     pub short: Option<bool>,
+    /// The priority of its packets, whatever its transport, where switches have priorities.
+    pub priority: Option<u8>,
     /// Where its messages come from.
     pub generator: Box<dyn Generator>,
 }

@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::net::{Net, Port, Watch};
 use crate::outcome::{Link, Message, Outcome, Queue, Sample};
+use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::sampler::Sampler;
 use crate::scenario::{Class, Scenario};
@@ -23,6 +24,7 @@ pub struct World {
     title: String,
     transport: String,
     run: Run,
+    priorities: Priorities,
     net: Net,
     connections: Connections,
     /// The transports' configurations.
@@ -76,8 +78,10 @@ impl Ord for Waiting {
 impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
+        let priorities = Priorities::of(&scenario.transports, &scenario.classes);
+        let discipline = scenario.network.discipline(&priorities);
         let Scenario { title, run, network, transport, transports, classes } = scenario;
-        let mut net = Net::new(network, run.seed);
+        let mut net = Net::new(network, run.seed, discipline, priorities.levels());
         if run.warm_up > Time::ZERO {
             net.events.push(run.warm_up, Event::WarmedUp);
         }
@@ -93,6 +97,7 @@ impl World {
             transport,
             sampler: run.trace.clone().map(Sampler::new),
             run,
+            priorities,
             net,
             connections: Connections::default(),
             names: transports.iter().map(|transport| transport.name).collect(),
@@ -130,6 +135,7 @@ impl World {
                     let waiting = self.sources[class as usize].waiting.pop();
                     self.start(class, waiting.expect("each start has its message").request);
                 }
+                Event::Departure(link) => self.net.depart(link),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
             }
@@ -185,8 +191,10 @@ impl World {
 
     /// A message is handed to its connection.
     fn start(&mut self, class: u32, request: Request) {
-        let Class { transport, persistent, short, .. } = self.sources[class as usize].class;
         let Request { start, from, to, bytes, deadline, query } = request;
+        let source = &self.sources[class as usize].class;
+        let priority = self.priorities.of_message(source, deadline);
+        let &Class { transport, persistent, short, .. } = source;
         let (config, net) = (&self.configs[transport], &mut self.net);
         let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections, flow| {
             let (path, back) = (net.path(from, to, flow), net.path(to, from, flow));
@@ -215,7 +223,7 @@ impl World {
         let end = stream_end.saturating_add(bytes.unwrap_or(u64::MAX));
         receiving.expected.push_back(Expected { row, end, abandoned: false });
         receiving.boundary = receiving.expected[0].end;
-        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short };
+        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, priority };
         self.connections.hand_over(&mut self.net, &self.configs, number, message);
     }
 
@@ -328,7 +336,8 @@ impl World {
         self.net.settle();
         self.book_packets_at_receivers();
         let mut counters = self.net.counters;
-        counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
+        let packets = |link| self.net.packets(link).count() as u64;
+        counters.packets_in_flight = (0..self.net.ports().len()).map(packets).sum();
         counters.marks = self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum();
         counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
         counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
@@ -351,8 +360,9 @@ impl World {
 
     /// What waits or travels behind the receivers' ports has arrived there.
     fn book_packets_at_receivers(&mut self) {
-        for port in self.net.ports().iter().filter(|port| port.to_host) {
-            for packet in port.packets().filter(|packet| !packet.flags.has(Flags::ACK)) {
+        let to_hosts = self.net.ports().iter().enumerate().filter(|(_, port)| port.to_host);
+        for (link, _) in to_hosts {
+            for packet in self.net.packets(link).filter(|packet| !packet.flags.has(Flags::ACK)) {
                 if self.connections.is_current(packet) {
                     let row = self.connections.receiving(packet.connection).row();
                     self.ledger.book_waiting(row, u64::from(packet.size));

@@ -374,3 +374,100 @@ fn what_is_given_up_on_a_connection_that_stays_open_is_that_message_alone() {
     assert!(outcome.messages.iter().any(|message| message.aborted));
     assert!(outcome.messages.last().is_some_and(|message| message.end.is_some()), "the stream is where it should be");
 }
+
+/// What a run measured, without what only tells how the engine came to it.
+fn physics(mut outcome: Outcome) -> Outcome {
+    outcome.counters.events = 0;
+    for link in &mut outcome.links {
+        // FIFO ports count packets that wait as sent already, and take them off again by the time they need,
+        // which is known to a ps for each.
+        (link.packets, link.bytes) = (0, 0);
+        link.utilisation = (link.utilisation * 1e3).round();
+    }
+    outcome
+}
+
+#[test]
+fn with_one_class_strict_priorities_are_first_in_first_out() {
+    for seed in 0..100 {
+        let text = any_scenario(seed);
+        let priority = text.replace("[network]\n", "[network]\ndiscipline = 'priority'\n");
+        assert_ne!(text, priority);
+        let (fifo, priority) = (physics(run(&text)), physics(run(&priority)));
+        assert!(fifo == priority, "{text}");
+    }
+}
+
+#[test]
+fn any_scenario_with_priorities_keeps_every_packet_and_repeats_itself() {
+    let mut pushed = 0;
+    for seed in 0..60 {
+        let text = any_scenario(seed)
+            .replace("name = 'tcp'", "name = 'tcppr'\nclasses = 3")
+            .replace("name = 'a'\n", "name = 'a'\npriority = 1\n")
+            .replace("[network]\n", if seed % 2 == 0 { "[network]\n" } else { "[network]\nuntagged = 'highest'\n" });
+        let outcome = run(&text);
+        check(&outcome, &text);
+        let pushing = text.replace("[network]\n", "[network]\nwhen_full = 'push-out'\n");
+        let other = run(&pushing);
+        check(&other, &pushing);
+        pushed += u64::from(outcome != other);
+        if seed % 4 == 0 {
+            assert!(outcome == run(&text) && other == run(&pushing), "differs from itself:\n{text}");
+        }
+    }
+    assert!(pushed > 10, "pushing out made a difference in {pushed} runs");
+}
+
+/// 40 messages of 20 KB into one port of 1 Gbps at the same time, with these keys of the network.
+fn burst(network: &str, transport: &str) -> Outcome {
+    run(&format!(
+        "[run]\nduration = '200 ms'\n[network]\ntopology = 'star'\nhosts = 41\nrate = '1 Gbps'\ndelay = '20 us'\n\
+         sharing = 'per-port'\n{network}\n[transport]\n{transport}\n\
+         [[traffic]]\nname = 'tight'\npattern = 'flows'\nflows = [{{ from = '0..20', to = 40, size = '20 KB', deadline = '5 ms' }}]\n\
+         [[traffic]]\nname = 'lax'\npattern = 'flows'\nflows = [{{ from = '20..40', to = 40, size = '20 KB', deadline = '50 ms' }}]\n"
+    ))
+}
+
+fn missed(outcome: &Outcome, class: u32) -> usize {
+    let late = |message: &&sim::outcome::Message| {
+        message.class == class && message.end.is_none_or(|end| end - message.start > message.deadline.unwrap())
+    };
+    outcome.messages.iter().filter(late).count()
+}
+
+#[test]
+fn tight_messages_pass_lax_ones_when_switches_have_priorities() {
+    // 20 messages of 20 KB take 3.3 ms at 1 Gbps, 40 take 6.6 ms: those with 5 ms make it if they come first.
+    let fifo = burst("buffer = '1000 packets'", "name = 'tcp'");
+    let priority = burst("buffer = '1000 packets'", "name = 'tcppr'");
+    assert!(missed(&fifo, 0) > 10, "{}", missed(&fifo, 0));
+    assert_eq!((missed(&priority, 0), missed(&priority, 1)), (0, 0));
+    // Nothing is gained in all: the last byte arrives when it did.
+    let last = |outcome: &Outcome| outcome.messages.iter().filter_map(|message| message.end).max().unwrap();
+    assert_eq!(last(&fifo), last(&priority));
+    let explicit = burst("buffer = '1000 packets'\ndiscipline = 'fifo'", "name = 'tcppr'");
+    assert_eq!(missed(&explicit, 0), missed(&fifo, 0), "switches without priorities do not know them");
+}
+
+#[test]
+fn the_classes_are_equal_shares_of_the_deadlines_or_those_of_the_limits() {
+    let (equal, given) = ("name = 'tcppr'", "name = 'tcppr'\nlimits = ['27.5 ms']");
+    assert_eq!(burst("", equal).messages, burst("", given).messages);
+    // 50 ms and 5 ms in one class: as without priorities.
+    let one = burst("buffer = '1000 packets'", "name = 'tcppr'\nlimits = ['50 ms']");
+    assert_eq!(missed(&one, 0), missed(&burst("buffer = '1000 packets'", "name = 'tcp'"), 0));
+}
+
+#[test]
+fn a_full_port_keeps_the_tight_ones_where_others_are_pushed_out() {
+    // 60 packets of room for 40 windows of 10.
+    let dropping = burst("buffer = '60 packets'", "name = 'tcppr'");
+    let pushing = burst("buffer = '60 packets'\nwhen_full = 'push-out'", "name = 'tcppr'");
+    let lost = |outcome: &Outcome, class: u32| -> u32 {
+        outcome.messages.iter().filter(|message| message.class == class).map(|message| message.retransmits).sum()
+    };
+    assert!(lost(&pushing, 0) < lost(&dropping, 0), "{} < {}", lost(&pushing, 0), lost(&dropping, 0));
+    assert!(lost(&pushing, 1) > lost(&dropping, 1));
+    assert!(missed(&pushing, 0) < missed(&dropping, 0));
+}

@@ -4,7 +4,7 @@
 use units::{Key, Values};
 
 use crate::connection;
-use crate::laws::{self, Law};
+use crate::laws::{self, Law, Priorities, Window};
 
 /// One transport: its name, what it is, its parameters and how they become a configuration.
 pub struct Descriptor {
@@ -34,6 +34,13 @@ pub struct Config {
     pub connection: connection::Config,
     /// The window law in its first state, with its parameters.
     pub law: Law,
+}
+
+impl Config {
+    /// How messages are divided into switch priorities, if they are.
+    pub fn priorities(&self) -> Option<&Priorities> {
+        self.law.priorities()
+    }
 }
 
 /// Every transport.

@@ -41,6 +41,8 @@ pub enum Kind {
     Share,
     /// A time span: `"20 us"`.
     Time,
+    /// A list of ascending time spans: `["20 ms", "40 ms"]`.
+    Times,
     /// Bytes: `"14 KB"`.
     Size,
     /// A rate: `"10 Gbps"`.

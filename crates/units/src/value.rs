@@ -13,6 +13,8 @@ pub enum Value {
     Number(f64),
     /// [`Kind::Time`](crate::Kind::Time)
     Time(Time),
+    /// [`Kind::Times`](crate::Kind::Times)
+    Times(Vec<Time>),
     /// [`Kind::Size`](crate::Kind::Size), in bytes
     Size(u64),
     /// [`Kind::Rate`](crate::Kind::Rate)
@@ -97,6 +99,10 @@ impl Values {
     /// A [`Value::Time`] that may be absent.
     pub fn time_if_set(&self, name: &str) -> Option<Time> {
         self.optional(name, |v| if let Value::Time(x) = v { Some(*x) } else { None })
+    }
+    /// [`Value::Times`] that may be absent.
+    pub fn times_if_set(&self, name: &str) -> Option<Vec<Time>> {
+        self.optional(name, |v| if let Value::Times(x) = v { Some(x.clone()) } else { None })
     }
     /// A [`Value::Size`] in bytes.
     pub fn size(&self, name: &str) -> u64 {

@@ -4,14 +4,17 @@ mod pool;
 mod port;
 mod ring;
 mod route;
+mod scheduled;
 
 pub use port::{Fate, Level, Port, Watch};
+pub use ring::{Ring, Slot};
 
 use std::collections::BTreeMap;
 
 use transport::{Extension, Flags, Packet};
 use units::{Amount, Time};
 
+use crate::discipline::Descriptor;
 use crate::event::EventQueue;
 use crate::network::{Network, Sharing};
 use crate::outcome::Counters;
@@ -19,6 +22,7 @@ use crate::rng::Stream;
 use crate::topology::{Graph, LinkSpec};
 use pool::Pool;
 use route::Router;
+use scheduled::Scheduled;
 
 /// The network with everything that is in it.
 pub struct Net {
@@ -31,6 +35,8 @@ pub struct Net {
     /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
     pub graph: Graph,
     ports: Vec<Port>,
+    /// What waits at the ports whose discipline is not first in, first out; empty where none is.
+    scheduled: Vec<Option<Box<Scheduled>>>,
     /// For how long each port had sent when the warm-up ended.
     sent_before: Vec<Time>,
     pools: Vec<Pool>,
@@ -44,8 +50,9 @@ pub struct Net {
 
 impl Net {
     /// An empty network.
-    pub fn new(network: Network, seed: u64) -> Net {
-        let Network { mut graph, switch, frame_overhead, host_jitter } = network;
+    /// In `priorities` a run's packets are divided, if its discipline has any use for them.
+    pub fn new(network: Network, seed: u64, discipline: &Descriptor, priorities: u8) -> Net {
+        let Network { mut graph, switch, frame_overhead, host_jitter, settings } = network;
         // Events at the same time go by link number: by the node that they happen at.
         graph.links.sort_by_key(|link| (link.to, link.from));
         let hosts = graph.hosts;
@@ -77,10 +84,21 @@ impl Net {
             port.pool = pool_of[node];
             port
         };
-        let ports: Vec<Port> = graph.links.iter().map(port).collect();
+        let mut ports: Vec<Port> = graph.links.iter().map(port).collect();
         for (index, port) in ports.iter().enumerate().filter(|(_, port)| port.pool != Port::NO_POOL) {
             pools[port.pool as usize].add(index as u32);
         }
+        let scheduled = match discipline.queue {
+            None => Vec::new(),
+            Some(queue) => {
+                let scheduled = |port: &mut Port| {
+                    port.watch()?;
+                    let pool = std::mem::replace(&mut port.pool, Port::SCHEDULED);
+                    Some(Box::new(Scheduled::new(queue(&settings, priorities), pool)))
+                };
+                ports.iter_mut().map(scheduled).collect()
+            }
+        };
         let streams = (0..ports.len() as u64).map(|link| Stream::new(seed, "host jitter", link)).collect();
         Net {
             now: Time::ZERO,
@@ -90,6 +108,7 @@ impl Net {
             graph,
             sent_before: vec![Time::ZERO; ports.len()],
             ports,
+            scheduled,
             pools,
             extensions: Extensions::default(),
             dropped_at_receiver: BTreeMap::new(),
@@ -160,6 +179,7 @@ impl Net {
         let port = &mut self.ports[link as usize];
         let fate = match port.pool {
             Port::NO_POOL => port.offer(self.now, packet),
+            Port::SCHEDULED => return self.offer_scheduled(link, packet),
             pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
         };
         match fate {
@@ -183,19 +203,41 @@ impl Net {
         for pool in &mut self.pools {
             pool.settle(self.now, &mut self.ports);
         }
-        self.ports.iter_mut().for_each(|port| port.catch_up(self.now));
+        self.settle_scheduled();
+        for link in 0..self.ports.len() {
+            self.ports[link].settle(self.now);
+            let waiting = self.waiting(link);
+            self.ports[link].catch_up(waiting, self.now);
+        }
     }
 
     /// The warm-up ends.
     pub fn warmed_up(&mut self) {
         self.settle();
         self.sent_before = self.ports.iter().map(|port| port.sent_for(self.now)).collect();
-        self.ports.iter_mut().for_each(|port| port.warmed_up(self.now));
+        for link in 0..self.ports.len() {
+            let waiting = self.waiting(link);
+            self.ports[link].warmed_up(waiting);
+        }
     }
 
     /// All ports, numbered like the links.
     pub fn ports(&self) -> &[Port] {
         &self.ports
+    }
+
+    /// Packets that wait at a port (as of the last [`settle`](Net::settle)).
+    pub fn waiting(&self, link: usize) -> u64 {
+        match self.scheduled.get(link) {
+            Some(Some(scheduled)) => scheduled.packets,
+            _ => self.ports[link].waiting(),
+        }
+    }
+
+    /// Every packet that waits at a port or is on its wire.
+    pub fn packets(&self, link: usize) -> impl Iterator<Item = &Packet> {
+        let scheduled = self.scheduled.get(link).and_then(Option::as_deref);
+        self.ports[link].packets().chain(scheduled.into_iter().flat_map(Scheduled::waiting))
     }
 
     /// The share of the time since the warm-up in which a link has sent.

@@ -191,6 +191,10 @@ impl Generator for FanIn {
         parent.next = (parent.asked < self.count).then(|| at.saturating_add(gap));
         Some(Batch { at, messages })
     }
+
+    fn deadlines(&self) -> Option<(Time, Time)> {
+        super::deadlines(&self.deadline)
+    }
 }
 
 #[cfg(test)]

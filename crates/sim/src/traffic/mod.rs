@@ -72,7 +72,18 @@ pub const KEYS: &[Key] = &[
         help: "what the application tells xdctcp of these flows; otherwise their size decides",
         source: "xDCTCP",
     },
+    Key {
+        name: "priority",
+        kind: Kind::Count,
+        default: Default::Absent,
+        range: Range::between(0.0, LAST_PRIORITY),
+        help: "switch priority of its packets, 0 first, whatever its transport; asks for the discipline `priority`",
+        source: "",
+    },
 ];
+
+/// The last of the priorities that a class may ask for.
+const LAST_PRIORITY: f64 = 31.0;
 
 /// What a generator may know of the rest of the scenario.
 pub struct Context<'a> {
@@ -88,6 +99,9 @@ pub struct Context<'a> {
 pub trait Generator: Send {
     /// The next batch of messages, none when there are no more. Batches come in order of `at`.
     fn next(&mut self) -> Option<Batch>;
+    /// The shortest and the longest deadline that its messages can have; a distribution without an end
+    /// ends at its 90th percentile. None: no message has a deadline.
+    fn deadlines(&self) -> Option<(Time, Time)>;
 }
 
 /// Messages that become known at the same moment (the answers to one query).
@@ -186,6 +200,19 @@ fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Tim
     Some(Time::from_ps_f64(base + added).clamp(Time(1), LONGEST))
 }
 
+/// See [`Generator::deadlines`].
+fn deadlines(deadline: &Option<Deadline>) -> Option<(Time, Time)> {
+    let deadline = deadline.as_ref()?;
+    let base = deadline.base.span();
+    let (low, high) = match &deadline.vary {
+        None => base,
+        Some(Vary::Absolute(added)) => (base.0 + added.span().0, base.1 + added.span().1),
+        Some(Vary::Relative(share)) => (base.0 * (1.0 + share.span().0), base.1 * (1.0 + share.span().1)),
+    };
+    let time = |ps| Time::from_ps_f64(ps).clamp(Time(1), LONGEST);
+    Some((time(low), time(high)))
+}
+
 /// Pairs senders with receivers: lists of equal length pair up, a single host goes with all.
 fn pairs(values: &Values, graph: &Graph) -> Result<Vec<(u32, u32)>, Problem> {
     let (from, to) = (values.hosts("from"), values.hosts("to"));
@@ -252,5 +279,9 @@ impl Listed {
 impl Generator for Listed {
     fn next(&mut self) -> Option<Batch> {
         self.0.next().map(|request| Batch { at: request.start, messages: vec![request] })
+    }
+    fn deadlines(&self) -> Option<(Time, Time)> {
+        let deadlines = || self.0.as_slice().iter().filter_map(|request| request.deadline);
+        Some((deadlines().min()?, deadlines().max()?))
     }
 }

@@ -80,4 +80,8 @@ impl Generator for Periodic {
         pair.next = (pair.sent < self.count).then(|| at.saturating_add(gap));
         Some(Batch { at, messages: vec![request] })
     }
+
+    fn deadlines(&self) -> Option<(Time, Time)> {
+        super::deadlines(&self.deadline)
+    }
 }

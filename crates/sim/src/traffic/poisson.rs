@@ -117,4 +117,8 @@ impl Generator for Poisson {
         };
         Some(Batch { at: self.now, messages: vec![request] })
     }
+
+    fn deadlines(&self) -> Option<(Time, Time)> {
+        super::deadlines(&self.deadline)
+    }
 }

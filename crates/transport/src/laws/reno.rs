@@ -28,16 +28,20 @@ pub const KEYS: &[Key] = &[Key {
 }];
 
 fn build(values: &Values) -> Config {
-    Config {
-        connection: connection::Config::from_values(values),
-        law: Law::Reno(Reno { echoes: Echoes::new(values.bool("ecn")) }),
-    }
+    Config { connection: connection::Config::from_values(values), law: Law::Reno(Reno::from_values(values)) }
 }
 
 /// Additive increase, halving on loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reno {
     echoes: Echoes,
+}
+
+impl Reno {
+    /// From the checked values of its keys.
+    pub(super) fn from_values(values: &Values) -> Reno {
+        Reno { echoes: Echoes::new(values.bool("ecn")) }
+    }
 }
 
 impl Window for Reno {
