@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 use sim::network::Network;
+use sim::priorities::Priorities;
 use sim::run::{self, Run};
-use sim::{Scenario, topology};
+use sim::{Class, Scenario, Transport, topology};
 use units::Key;
 
 use crate::classes::Classes;
@@ -104,6 +105,7 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     let (classes, written) = reader.read(&root, &mut transports)?;
     resolved.insert("traffic".into(), written);
 
+    notes.extend(priority_notes(&transports.list, &classes));
     parameters.check_unused()?;
     for name in parameters.unused() {
         notes.push(format!("parameter `{name}` is not used by any value"));
@@ -114,6 +116,18 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     };
     let scenario = Scenario { title, run, network, transport, transports: transports.list, classes };
     Ok(Read { scenario, resolved: Json::Object(resolved), notes })
+}
+
+/// Where the classes of switch priorities part, for transports that leave it to the traffic.
+fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
+    let priorities = Priorities::of(transports, classes);
+    let notes = transports.iter().enumerate().filter_map(|(index, transport)| {
+        let left_open = transport.config.priorities()?.limits.is_none();
+        let limits = priorities.limits(index).filter(|limits| left_open && !limits.is_empty())?;
+        let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
+        Some(format!("{}: the classes of deadlines part at {}", transport.name, limits.join(", ")))
+    });
+    notes.collect()
 }
 
 /// Refuses sections that do not exist or are written in the wrong way.

@@ -207,6 +207,19 @@ const CASES: &[(&str, &str, &str)] = &[
         "pattern = \"trace\"\ndeadline = \"5 ms\"",
     ),
     ("an unknown part of the marks", "{ host =", "{ hosts ="),
+    // priorities
+    ("an unknown discipline", "sharing = \"dynamic\"", "discipline = \"prio\""),
+    ("a key of a discipline, mistyped", "sharing = \"dynamic\"", "untaged = \"lowest\""),
+    ("too many classes of deadlines", "transport = \"tcp\"", "transport = { name = \"tcppr\", classes = 33 }"),
+    ("limits that fall", "transport = \"tcp\"", "transport = { name = \"tcppr\", limits = [\"2 ms\", \"1 ms\"] }"),
+    ("limits without a unit", "transport = \"tcp\"", "transport = { name = \"tcppr\", limits = [20, 30] }"),
+    ("no limits", "transport = \"tcp\"", "transport = { name = \"tcppr\", limits = [] }"),
+    (
+        "limits that do not fit the number of classes",
+        "transport = \"tcp\"",
+        "transport = { name = \"tcppr\", classes = 2, limits = [\"1 ms\", \"2 ms\"] }",
+    ),
+    ("a priority that no switch has", "transport = \"tcp\"", "transport = \"tcp\"\npriority = 32"),
     // topologies
     ("an odd fat-tree", "\"star\"\nhosts = 9", "\"fat-tree\"\nk = 3"),
     ("too many racks", "\"star\"\nhosts = 9", "\"racks\"\nracks = 4096\nhosts_per_rack = 4096\nuplink = \"40 Gbps\""),
