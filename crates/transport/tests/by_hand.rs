@@ -351,3 +351,15 @@ fn the_receiver_of_dctcp_tells_every_mark_with_delayed_acks() {
         }
     }
 }
+
+#[test]
+fn the_floor_holds_where_it_is_told_to() {
+    for (holds, first, after_timeout) in [("at-cuts", 1, 1), ("always", 3, 3)] {
+        let keys = format!("initial_window = 1\ncwnd_floor = 3\nfloor_holds = '{holds}'");
+        let mut bench = Bench::new("dctcp", &keys);
+        bench.message(10_000, None);
+        assert_eq!(bench.sent().len(), first, "{holds}");
+        bench.timer();
+        assert_eq!(bench.sent().len(), after_timeout, "{holds}");
+    }
+}

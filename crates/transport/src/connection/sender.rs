@@ -174,7 +174,7 @@ impl Sender {
         }
         self.phase = Phase::Loss;
         self.recover = self.highest;
-        self.window.cwnd = 1.0;
+        self.window.cwnd = config.loss_window;
         self.inflation = 0.0;
         self.dup_acks = 0;
         self.next = self.una;
