@@ -41,6 +41,7 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "duration"),
     [
+        ("custom", "60 ms"),
         ("four-flows", "100 ms"),
         ("incast", "200 ms"),
         ("large-messages", "1 s"),

@@ -1,7 +1,7 @@
 //! Everything that can be written, with defaults, ranges and sources, as data.
 
 use serde_json::{Value as Json, json};
-use sim::{network, run, traffic};
+use sim::{network, run, topology, traffic};
 use units::{Default, Key, Kind, Range};
 
 use crate::distribution::BUILT_IN;
@@ -10,7 +10,7 @@ use crate::language::{self, Family, ROOT_KEYS};
 /// Transports, topologies, patterns and the keys of all sections, from their declarations.
 ///
 /// An object with `transports`, `topologies` and `patterns`, each a list of `{name, help, source,
-/// keys}`; `root`, `run`, `trace`, `network`, `traffic` and `flows`, each a list of keys that do not depend
+/// keys}`; `root`, `run`, `trace`, `network`, `links`, `traffic` and `flows`, each a list of keys that do not depend
 /// on those; and `distributions`, those that come with the language. A key is `{name, kind, unit,
 /// default, required, range, choices, help, source}`; null where there is nothing to say.
 pub fn catalog() -> Json {
@@ -23,6 +23,7 @@ pub fn catalog() -> Json {
         "trace": keys(run::TRACE_KEYS.iter()),
         "network": keys(network::keys()),
         "traffic": keys(traffic::KEYS.iter()),
+        "links": keys(topology::LINK_KEYS.iter()),
         "flows": keys(traffic::ENTRY_KEYS.iter()),
         "distributions": BUILT_IN.iter().map(|known| json!({ "name": known.name, "help": known.help })).collect::<Vec<_>>(),
     })
@@ -92,6 +93,9 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::Deadline => "time distribution, or { base, vary }",
         Kind::Hosts => "hosts",
         Kind::Flows => "list of flows",
+        Kind::Names => "list of names",
+        Kind::Nodes => "hosts, or a switch",
+        Kind::Links => "list of links",
         Kind::FlowFile => "file",
     }
 }

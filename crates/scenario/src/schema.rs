@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use sim::run;
+use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use units::{Default, Key, Kind, Range};
 
@@ -63,6 +64,7 @@ pub fn schema() -> Json {
             "class_with_defaults": class(&patterns, false),
             "shared": shared(&patterns),
             "flow": object(ENTRY_KEYS.iter(), true),
+            "link": object(LINK_KEYS.iter(), true),
             "parameter": { "type": "string", "pattern": "^\\s*\\$[A-Za-z_][A-Za-z0-9_]*\\s*$" },
         },
     })
@@ -231,6 +233,14 @@ fn form(key: &Key) -> Json {
                 json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "[0-9$]" }] });
             json!({ "anyOf": [one.clone(), { "type": "array", "items": one, "minItems": 1 }] })
         }
+        Kind::Names => {
+            json!({ "type": "array", "minItems": 1, "items": { "type": "string", "minLength": 1 } })
+        }
+        Kind::Nodes => {
+            let one = json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "minLength": 1 }] });
+            json!({ "anyOf": [one.clone(), { "type": "array", "items": one, "minItems": 1 }] })
+        }
+        Kind::Links => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/link" } }),
         Kind::Flows => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/flow" } }),
     }
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
+use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
-use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Range, Rate, Time, Value, Vary};
+use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Nodes, Range, Rate, Time, Value, Vary};
 
 use crate::document::{Data, Entry, Node};
 use crate::error::{At, Checked, Fault};
@@ -56,6 +57,9 @@ pub(crate) fn example(kind: &Kind) -> String {
         Kind::Deadline => "{ base = \"20 ms\", vary = \"uniform(0, 50%)\" }".into(),
         Kind::Hosts => "\"0..4\"".into(),
         Kind::Flows => "[{ from = 0, to = 1, size = \"1 MB\" }]".into(),
+        Kind::Names => "[\"left\", \"right\"]".into(),
+        Kind::Nodes => "\"left\"".into(),
+        Kind::Links => "[{ from = \"0..4\", to = \"left\" }]".into(),
         Kind::FlowFile => "\"messages.csv\"".into(),
     }
 }
@@ -138,6 +142,9 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             (Value::Hosts(hosts), written)
         }
         Kind::Flows => flows(node, context)?,
+        Kind::Names => names(key, node, context)?,
+        Kind::Nodes => nodes(key, node, context)?,
+        Kind::Links => links(node, context)?,
         Kind::FlowFile => {
             let path = text(key, node)?;
             let content = files::read(path, node.at, None, context)?;
@@ -423,6 +430,72 @@ fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Jso
         });
     }
     Ok((Deadline { base: base.distribution, vary }, Json::Object(written)))
+}
+
+fn names(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let items = match &node.data {
+        Data::Array(items) if !items.is_empty() && items.len() <= hosts::MOST => items.as_slice(),
+        Data::Text(_) => std::slice::from_ref(node),
+        _ => return Err(wrong(key, node, &format!("a list of 1 to {} names", hosts::MOST))),
+    };
+    let mut names: Vec<String> = Vec::new();
+    for item in items {
+        let item = context.parameters.resolve(item)?;
+        let name = text(key, item)?;
+        if !is_name(name) {
+            let fault = item.fault(format!("`{}` is no name of a switch", clip(name)));
+            return Err(fault.hint("a name begins with a letter and has no dots in a row, as ranges of hosts have"));
+        }
+        if names.iter().any(|other| other == name) {
+            return Err(item.fault(format!("another switch is called `{}` too", clip(name))));
+        }
+        names.push(name.to_owned());
+    }
+    let written = json!(names);
+    Ok((Value::Names(names), written))
+}
+
+/// Whether a text names a switch; the others are hosts.
+fn is_name(text: &str) -> bool {
+    text.starts_with(char::is_alphabetic) && !text.contains("..")
+}
+
+fn nodes(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    if let Some(name) = node.text().filter(|text| is_name(text)) {
+        text(key, node)?;
+        return Ok((Value::Nodes(Nodes::Switch(name.to_owned())), json!(name)));
+    }
+    let hosts = hosts::read(node, context)?;
+    let written = hosts::write(&hosts);
+    Ok((Value::Nodes(Nodes::Hosts(hosts)), written))
+}
+
+fn links(node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let example = "links = [{ from = \"0..4\", to = \"left\" }, { from = \"left\", to = \"right\" }]";
+    let Data::Array(items) = &node.data else {
+        return Err(node.fault(format!("`links` must be a list of tables, not {}", node.what())).hint(example));
+    };
+    if items.is_empty() {
+        return Err(node.fault("`links` is an empty list").hint(example));
+    }
+    let keys: Vec<&'static Key> = LINK_KEYS.iter().collect();
+    let (mut links, mut written) = (Vec::new(), Vec::new());
+    for item in items {
+        let Data::Table(table) = &item.data else {
+            return Err(item.fault(format!("an entry of `links` is a table, not {}", item.what())).hint(example));
+        };
+        let unknown = |entry: &Entry| {
+            let names = || LINK_KEYS.iter().map(|key| key.name);
+            let fault = Fault::new(entry.key_at, format!("unknown key `{}` in an entry of `links`", clip(&entry.key)));
+            fault.did_you_mean(suggest::nearest(&entry.key, names()), || {
+                format!("its keys are {}", suggest::list(names()))
+            })
+        };
+        let read = read_table(table, "this entry of `links`", &keys, &[], context, unknown)?;
+        links.push(read.values);
+        written.push(Json::Object(read.written));
+    }
+    Ok((Value::Links(links), Json::Array(written)))
 }
 
 fn flows(node: &Node, context: &Context) -> Checked<(Value, Json)> {

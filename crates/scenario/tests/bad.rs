@@ -11,6 +11,14 @@ use scenario::Options;
 const BASE: &str = include_str!("bad/base.toml");
 const MESSAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bad/messages.txt");
 
+/// What a network of its own replaces, and such a network from its switches and links.
+const STAR: &str = "\"star\"\nhosts = 9";
+macro_rules! custom {
+    ($switches:literal, $links:literal) => {
+        concat!("\"custom\"\nhosts = 9\nswitches = [", $switches, "]\nlinks = [\n  ", $links, "\n]")
+    };
+}
+
 /// What is wrong, what stands in the good scenario, what replaces it.
 const CASES: &[(&str, &str, &str)] = &[
     // TOML itself
@@ -223,6 +231,23 @@ const CASES: &[(&str, &str, &str)] = &[
     // topologies
     ("an odd fat-tree", "\"star\"\nhosts = 9", "\"fat-tree\"\nk = 3"),
     ("too many racks", "\"star\"\nhosts = 9", "\"racks\"\nracks = 4096\nhosts_per_rack = 4096\nuplink = \"40 Gbps\""),
+    ("an unknown switch", STAR, custom!("'left', 'right'", "{ from = '0..9', to = 'rihgt' }")),
+    ("an unknown switch, nothing near", STAR, custom!("'left', 'right'", "{ from = '0..9', to = 'x' }")),
+    ("a host that a custom network lacks", STAR, custom!("'left'", "{ from = '0..10', to = 'left' }")),
+    ("a switch twice", STAR, custom!("'left', 'left'", "{ from = '0..9', to = 'left' }")),
+    ("a name that is a number", STAR, custom!("'left', '2nd'", "{ from = '0..9', to = 'left' }")),
+    ("a link twice", STAR, custom!("'a', 'b'", "{ from = 'a', to = 'b' }, { from = 'b', to = 'a' }")),
+    ("a switch joined with itself", STAR, custom!("'a'", "{ from = '0..9', to = 'a' }, { from = 'a', to = 'a' }")),
+    ("a host with two links", STAR, custom!("'a', 'b'", "{ from = '0..9', to = 'a' }, { from = 'b', to = '3..5' }")),
+    ("two hosts joined", STAR, custom!("'a'", "{ from = 0, to = 1 }")),
+    ("hosts on both sides", STAR, custom!("'a'", "{ from = '0..4', to = '4..8' }")),
+    ("a host without a link", STAR, custom!("'a'", "{ from = '0..8', to = 'a' }")),
+    ("a switch without a link", STAR, custom!("'a', 'b'", "{ from = '0..9', to = 'a' }")),
+    ("a network in two parts", STAR, custom!("'a', 'b'", "{ from = '0..4', to = 'a' }, { from = '4..9', to = 'b' }")),
+    ("a link without its end", STAR, custom!("'a'", "{ from = '0..9' }")),
+    ("an unknown key of a link", STAR, custom!("'a'", "{ from = '0..9', to = 'a', speed = '1 Gbps' }")),
+    ("a link's rate without a unit", STAR, custom!("'a'", "{ from = '0..9', to = 'a', rate = 10 }")),
+    ("links that are no list", STAR, "\"custom\"\nhosts = 9\nswitches = ['a']\nlinks = 'a'"),
     (
         "too many links",
         "\"star\"\nhosts = 9",

@@ -471,3 +471,38 @@ fn a_full_port_keeps_the_tight_ones_where_others_are_pushed_out() {
     assert!(lost(&pushing, 1) > lost(&dropping, 1));
     assert!(missed(&pushing, 0) < missed(&dropping, 0));
 }
+
+#[test]
+fn a_custom_network_is_the_built_in_one_when_it_lists_the_same() {
+    let custom = "topology = 'custom'\nhosts = 8\nswitches = ['leaf 0', 'leaf 1', 'spine 0', 'spine 1', 'spine 2']\n\
+         links = [ { from = '0..4', to = 'leaf 0' }, { from = 'leaf 1', to = '4..8' },\n\
+         { from = 'leaf 0', to = 'spine 0', rate = '700 Mbps' }, { from = 'leaf 0', to = 'spine 1', rate = '700 Mbps' },\n\
+         { from = 'leaf 0', to = 'spine 2', rate = '700 Mbps' }, { from = 'leaf 1', to = 'spine 0', rate = '700 Mbps' },\n\
+         { from = 'leaf 1', to = 'spine 1', rate = '700 Mbps' }, { from = 'leaf 1', to = 'spine 2', rate = '700 Mbps' } ]";
+    let built_in = "topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 3\nuplink = '700 Mbps'";
+    let texts: Vec<String> = (0..150).map(any_scenario).filter(|text| text.contains(built_in)).collect();
+    assert!(texts.len() > 10);
+    for text in texts {
+        assert!(run(&text) == run(&text.replace(built_in, custom)), "{text}");
+    }
+}
+
+#[test]
+fn links_of_a_custom_network_have_their_own_buffers_and_thresholds() {
+    let outcome = |link: &str| {
+        run(&format!(
+            "[run]\nduration = '50 ms'\n[network]\ntopology = 'custom'\nhosts = 9\nrate = '1 Gbps'\ndelay = '5 us'\n\
+             buffer = '4 MB'\nmark = '30 packets'\nswitches = ['s']\n\
+             links = [ {{ from = '0..8', to = 's' }}, {{ from = 's', to = 8{link} }} ]\n[transport]\nname = 'dctcp'\n\
+             [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = '0..8'\nto = 8\n"
+        ))
+    };
+    let queue = |outcome: &Outcome| outcome.links.iter().find(|link| link.to == "host 8").unwrap().queue;
+    let (plain, small) = (outcome(""), outcome(", buffer = '40 packets', mark = '5 packets'"));
+    // Eight windows of ten in the first round trip; later eight floors of two above the threshold at most.
+    assert_eq!(plain.counters.drops, 0);
+    assert!(queue(&plain).max > 50 && queue(&plain).p50 >= 25, "{:?}", queue(&plain));
+    assert!(small.counters.drops > 0 && queue(&small).max == 40 && queue(&small).p50 <= 21, "{:?}", queue(&small));
+    let slow = outcome(", rate = '100 Mbps', delay = '1 ms'");
+    assert!(slow.messages.len() == 8 && slow.classes[0].delivered_bytes * 8 < 5_000_000);
+}

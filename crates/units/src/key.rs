@@ -69,6 +69,12 @@ pub enum Kind {
     Hosts,
     /// A list of `{ from, to, size, deadline, start }`.
     Flows,
+    /// A list of names: `["left", "right"]`.
+    Names,
+    /// [`Hosts`](Kind::Hosts), or the name of a switch.
+    Nodes,
+    /// A list of `{ from, to, rate, delay, buffer, mark }`.
+    Links,
     /// The path of a file of messages, relative to the scenario's folder: CSV with the columns
     /// start, from, to, bytes, deadline, or the flow file of the HPCC simulator.
     FlowFile,

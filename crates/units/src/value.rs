@@ -40,6 +40,21 @@ pub enum Value {
     Hosts(Vec<u32>),
     /// [`Kind::Flows`](crate::Kind::Flows), expanded, and [`Kind::FlowFile`](crate::Kind::FlowFile), read
     Flows(Vec<FlowSpec>),
+    /// [`Kind::Names`](crate::Kind::Names)
+    Names(Vec<String>),
+    /// [`Kind::Nodes`](crate::Kind::Nodes)
+    Nodes(Nodes),
+    /// [`Kind::Links`](crate::Kind::Links), the values of each
+    Links(Vec<Values>),
+}
+
+/// Ends of links.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Nodes {
+    /// Some hosts, each of them.
+    Hosts(Vec<u32>),
+    /// A switch, by its name.
+    Switch(String),
 }
 
 /// The checked values of one table: every declared key that is present or has a default.
@@ -159,6 +174,18 @@ impl Values {
     /// [`Value::Hosts`] that may be absent.
     pub fn hosts_if_set(&self, name: &str) -> Option<Vec<u32>> {
         self.optional(name, |v| if let Value::Hosts(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Names`].
+    pub fn names(&self, name: &str) -> Vec<String> {
+        self.expect(name, |v| if let Value::Names(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Nodes`].
+    pub fn nodes(&self, name: &str) -> Nodes {
+        self.expect(name, |v| if let Value::Nodes(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Links`].
+    pub fn links(&self, name: &str) -> Vec<Values> {
+        self.expect(name, |v| if let Value::Links(x) = v { Some(x.clone()) } else { None })
     }
     /// [`Value::Flows`].
     pub fn flows(&self, name: &str) -> Vec<FlowSpec> {

@@ -65,6 +65,11 @@ impl Net {
                 pools.push(Pool::new(switch.buffer, alpha));
             }
         }
+        // The ports of each switch that share its buffer.
+        let mut sharers = vec![0; graph.switches.len()];
+        for link in graph.links.iter().filter(|link| link.from >= hosts && link.buffer.is_none()) {
+            sharers[(link.from - hosts) as usize] += 1;
+        }
         let port = |spec: &LinkSpec| {
             let to_host = spec.to < hosts;
             let port = Port::new(spec.rate, spec.delay, to_host);
@@ -72,16 +77,17 @@ impl Net {
             if graph.switches[node].unlimited {
                 return port.limited(Level::INFINITE, Level::INFINITE, false);
             }
-            let buffer = match switch.sharing {
-                Sharing::Dynamic(_) => Level::INFINITE,
-                Sharing::PerPort => level(Some(switch.buffer), 1),
-                Sharing::Static => {
-                    level(Some(switch.buffer), graph.links.iter().filter(|link| link.from == spec.from).count() as u64)
-                }
+            let buffer = match (spec.buffer, switch.sharing) {
+                (Some(own), _) => level(Some(own), 1),
+                (None, Sharing::Dynamic(_)) => Level::INFINITE,
+                (None, Sharing::PerPort) => level(Some(switch.buffer), 1),
+                (None, Sharing::Static) => level(Some(switch.buffer), sharers[node]),
             };
-            let mark = if to_host { switch.marks.host } else { switch.marks.uplink };
+            let mark = spec.mark.or(if to_host { switch.marks.host } else { switch.marks.uplink });
             let mut port = port.limited(buffer, level(mark, 1), switch.drop_non_ect);
-            port.pool = pool_of[node];
+            if spec.buffer.is_none() {
+                port.pool = pool_of[node];
+            }
             port
         };
         let mut ports: Vec<Port> = graph.links.iter().map(port).collect();

@@ -1,11 +1,14 @@
 //! Topologies: each file declares its keys and builds a graph.
 
+mod custom;
 mod fat_tree;
 mod leaf_spine;
 mod racks;
 mod star;
 
-use units::{Key, Rate, Time, Values};
+pub use custom::LINK_KEYS;
+
+use units::{Amount, Key, Rate, Time, Values};
 
 use crate::Problem;
 
@@ -23,7 +26,7 @@ pub struct Descriptor {
 
 /// Every topology.
 pub const TOPOLOGIES: &[Descriptor] =
-    &[star::DESCRIPTOR, racks::DESCRIPTOR, leaf_spine::DESCRIPTOR, fat_tree::DESCRIPTOR];
+    &[star::DESCRIPTOR, racks::DESCRIPTOR, leaf_spine::DESCRIPTOR, fat_tree::DESCRIPTOR, custom::DESCRIPTOR];
 
 /// The topology of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
@@ -79,6 +82,17 @@ pub struct LinkSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Time,
+    /// What its port may hold by itself, other than the other ports of its switch.
+    pub buffer: Option<Amount>,
+    /// The marking threshold of its port, other than those of the network.
+    pub mark: Option<Amount>,
+}
+
+impl LinkSpec {
+    /// With the buffer and the threshold of its switch.
+    pub fn new(from: u32, to: u32, rate: Rate, delay: Time) -> LinkSpec {
+        LinkSpec { from, to, rate, delay, buffer: None, mark: None }
+    }
 }
 
 impl Graph {
@@ -93,8 +107,8 @@ impl Graph {
     }
     /// Joins two nodes with a link in each direction.
     pub fn join(&mut self, a: u32, b: u32, rate: Rate, delay: Time) {
-        self.links.push(LinkSpec { from: a, to: b, rate, delay });
-        self.links.push(LinkSpec { from: b, to: a, rate, delay });
+        self.links.push(LinkSpec::new(a, b, rate, delay));
+        self.links.push(LinkSpec::new(b, a, rate, delay));
     }
     /// Joins a switch with the hosts of one rack.
     pub fn rack(&mut self, switch: u32, rack: u32, hosts: std::ops::Range<u32>, rate: Rate, delay: Time) {
