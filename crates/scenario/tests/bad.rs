@@ -231,6 +231,13 @@ const CASES: &[(&str, &str, &str)] = &[
     // topologies
     ("an odd fat-tree", "\"star\"\nhosts = 9", "\"fat-tree\"\nk = 3"),
     ("too many racks", "\"star\"\nhosts = 9", "\"racks\"\nracks = 4096\nhosts_per_rack = 4096\nuplink = \"40 Gbps\""),
+    (
+        "an uplink and its oversubscription",
+        STAR,
+        "\"racks\"\nracks = 3\nhosts_per_rack = 3\nuplink = '1 Gbps'\noversubscription = 4",
+    ),
+    ("neither uplink nor oversubscription", STAR, "\"leaf-spine\"\nleaves = 3\nhosts_per_leaf = 3\nspines = 2"),
+    ("too much oversubscription", STAR, "\"fat-tree\"\nk = 4\noversubscription = 1e7\n#"),
     ("an unknown switch", STAR, custom!("'left', 'right'", "{ from = '0..9', to = 'rihgt' }")),
     ("an unknown switch, nothing near", STAR, custom!("'left', 'right'", "{ from = '0..9', to = 'x' }")),
     ("a host that a custom network lacks", STAR, custom!("'left'", "{ from = '0..10', to = 'left' }")),

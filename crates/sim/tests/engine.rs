@@ -506,3 +506,20 @@ fn links_of_a_custom_network_have_their_own_buffers_and_thresholds() {
     let slow = outcome(", rate = '100 Mbps', delay = '1 ms'");
     assert!(slow.messages.len() == 8 && slow.classes[0].delivered_bytes * 8 < 5_000_000);
 }
+
+#[test]
+fn oversubscription_is_the_hosts_rate_over_that_of_the_uplinks() {
+    let uplink = |topology: &str, from: &str| {
+        let outcome = run(&format!(
+            "[run]\nduration = '1 us'\n[network]\n{topology}\nrate = '10 Gbps'\ndelay = '1 us'\n[transport]\nname = 'tcp'\n\
+             [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
+        ));
+        outcome.links.iter().find(|link| link.from == from && !link.to.starts_with("host")).unwrap().rate_bps
+            / 1_000_000
+    };
+    assert_eq!(uplink("topology = 'racks'\nracks = 2\nhosts_per_rack = 40\noversubscription = 4", "tor 0"), 100_000);
+    let leaf_spine = "topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 12\nspines = 3\noversubscription = 2.5";
+    assert_eq!(uplink(leaf_spine, "leaf 1"), 16_000);
+    assert_eq!(uplink("topology = 'fat-tree'\nk = 4\noversubscription = 4", "edge 0"), 2_500);
+    assert_eq!(uplink("topology = 'fat-tree'\nk = 4", "aggregation 0"), 10_000);
+}

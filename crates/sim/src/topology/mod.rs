@@ -8,7 +8,7 @@ mod star;
 
 pub use custom::LINK_KEYS;
 
-use units::{Amount, Key, Rate, Time, Values};
+use units::{Amount, Default, Key, Kind, Range, Rate, Time, Values};
 
 use crate::Problem;
 
@@ -31,6 +31,43 @@ pub const TOPOLOGIES: &[Descriptor] =
 /// The topology of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     TOPOLOGIES.iter().find(|topology| topology.name == name)
+}
+
+/// `oversubscription`, for topologies whose switches have uplinks.
+const OVERSUBSCRIPTION: Key = Key {
+    name: "oversubscription",
+    kind: Kind::Number,
+    default: Default::Absent,
+    range: Range::above(0.0, 1e9),
+    help: "instead of `uplink`: what a switch's hosts can send together over what its uplinks carry",
+    source: "",
+};
+
+/// The rate of each uplink of a switch, given or from its oversubscription: `below` is what its hosts can
+/// send together, `uplinks` how many it has. None: neither is given.
+fn uplink(values: &Values, below: u64, uplinks: u32) -> Result<Option<Rate>, Problem> {
+    const LEAST: f64 = 1e4;
+    let given = values.rate_if_set("uplink");
+    let Some(factor) = values.number_if_set(OVERSUBSCRIPTION.name) else { return Ok(given) };
+    if given.is_some() {
+        return Err(Problem::new(OVERSUBSCRIPTION.name, "the rate of `uplink` is given too: one of both is enough"));
+    }
+    let rate = below as f64 / factor / f64::from(uplinks);
+    match (LEAST..1e15).contains(&rate) {
+        true => Ok(Some(Rate(rate.round() as u64))),
+        false => {
+            let message =
+                format!("the uplinks would have {rate:.0} bit/s, at least 10 Kbps and less than 10^15 are possible");
+            Err(Problem::new(OVERSUBSCRIPTION.name, message))
+        }
+    }
+}
+
+/// As [`uplink`], where one of both must be given.
+fn needed_uplink(values: &Values, below: u64, uplinks: u32) -> Result<Rate, Problem> {
+    uplink(values, below, uplinks)?.ok_or_else(|| {
+        Problem::new("uplink", "give the rate of the uplinks, or `oversubscription`, from which it follows")
+    })
 }
 
 fn check_size(key: &'static str, groups: u32, hosts_each: u32) -> Result<(), Problem> {

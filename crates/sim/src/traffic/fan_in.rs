@@ -136,6 +136,10 @@ fn spread(parents: u32, leaves: u32, graph: &Graph) -> Result<Vec<(u32, Vec<u32>
     if racks < 2 {
         return Err(Problem::new("placement", "`spread` needs a network of two racks or more"));
     }
+    let regular = |(host, rack): (usize, &u32)| (host as u32).checked_div(per_rack) == Some(*rack);
+    if !graph.rack_of.iter().enumerate().all(regular) {
+        return Err(Problem::new("placement", "`spread` needs racks of equal size, with hosts numbered rack by rack"));
+    }
     if parents > racks {
         return Err(Problem::new(
             "parents",
