@@ -193,7 +193,7 @@ mod tests {
         "slowdown",
         "deadline_ratio",
     ];
-    const FAN_IN: [&str; 3] = ["queries", "complete_queries_percent", "answers_in_time_percent"];
+    const FAN_IN: [&str; 4] = ["queries", "complete_queries_percent", "answers_in_time_percent", "query_us"];
 
     fn sorted(keys: &[&str]) -> Vec<String> {
         let mut keys: Vec<String> = keys.iter().map(ToString::to_string).collect();

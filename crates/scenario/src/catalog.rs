@@ -78,6 +78,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::Count => "whole number",
         Kind::Number => "number",
         Kind::Share => "share",
+        Kind::Shares => "list of shares",
         Kind::Time => "time",
         Kind::Times => "list of times",
         Kind::Size => "size",

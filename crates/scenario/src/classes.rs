@@ -124,7 +124,12 @@ impl Classes<'_> {
         let hosts = |key: &str| values.hosts_if_set(key).map(|hosts| hosts.len() as f64);
         let trees = values.count_if_set("parents").zip(values.count_if_set("leaves"));
         let at_once = match trees {
-            Some((parents, leaves)) => parents as f64 * leaves as f64,
+            Some((parents, leaves)) => {
+                let above = values.count_if_set("levels").unwrap_or(1) - 1;
+                parents as f64
+                    * leaves as f64
+                    * (values.count_if_set("branches").unwrap_or(1) as f64).powf(above as f64)
+            }
             None => hosts("from").unwrap_or(1.0).max(hosts("to").unwrap_or(1.0)),
         };
         let (key, number) = if values.find("every").is_some() {

@@ -202,6 +202,10 @@ fn form(key: &Key) -> Json {
         Kind::Number => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Share => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Time | Kind::Size | Kind::Rate | Kind::TimeFormula => quantity_or_zero,
+        Kind::Shares => {
+            let share = json!({ "anyOf": [number("number", key.range), quantity] });
+            json!({ "type": "array", "minItems": 1, "items": share })
+        }
         Kind::Times => {
             json!({ "anyOf": [quantity.clone(), { "type": "array", "items": quantity, "minItems": 1 }] })
         }

@@ -43,6 +43,7 @@ pub(crate) fn example(kind: &Kind) -> String {
         Kind::Count => "10".into(),
         Kind::Number => "0.5".into(),
         Kind::Share => "\"30%\"".into(),
+        Kind::Shares => "[\"40%\", \"60%\"]".into(),
         Kind::Time => "\"20 ms\"".into(),
         Kind::Times => "[\"20 ms\", \"40 ms\"]".into(),
         Kind::Size => "\"14 KB\"".into(),
@@ -87,6 +88,11 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             };
             in_range(number, Unit::None)?;
             (Value::Number(number), json!(number))
+        }
+        Kind::Shares => {
+            let shares = shares(key, node, context)?;
+            let written = json!(shares);
+            (Value::Shares(shares), written)
         }
         Kind::Time => {
             let time = measured(Measure::Time, node, context)?;
@@ -282,6 +288,24 @@ fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
         *slot = Some(amount);
     }
     Ok((Value::Marks(Marks { host: found[0], uplink: found[1] }), Json::Object(written)))
+}
+
+/// A list of shares of something whole.
+fn shares(key: &Key, node: &Node, context: &Context) -> Checked<Vec<f64>> {
+    let Data::Array(items) = &node.data else { return Err(wrong(key, node, "a list of shares")) };
+    let one = Key { kind: Kind::Share, ..*key };
+    let share = |item: &Node| match value(&one, item, context)? {
+        (Value::Number(share), _) => Ok(share),
+        _ => unreachable!("a share is a number"),
+    };
+    let shares = items.iter().map(share).collect::<Checked<Vec<f64>>>()?;
+    let sum: f64 = shares.iter().sum();
+    match (sum - 1.0).abs() < 1e-9 {
+        true => Ok(shares),
+        false => {
+            Err(node.fault(format!("the shares of `{}` add up to {}, not to 1", key.name, (sum * 1e9).round() / 1e9)))
+        }
+    }
 }
 
 /// One time, or a list of times that grow.

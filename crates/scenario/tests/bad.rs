@@ -228,6 +228,22 @@ const CASES: &[(&str, &str, &str)] = &[
         "transport = { name = \"tcppr\", classes = 2, limits = [\"1 ms\", \"2 ms\"] }",
     ),
     ("a priority that no switch has", "transport = \"tcp\"", "transport = \"tcp\"\npriority = 32"),
+    // trees
+    ("branches of one level", "parents = 1", "parents = 1\nbranches = 2"),
+    ("levels without branches", "parents = 1", "parents = 1\nlevels = 2"),
+    ("too many levels", "parents = 1", "parents = 1\nlevels = 9"),
+    ("a split of another number of levels", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nsplit = [1]"),
+    ("a split that is not whole", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nsplit = [0.5, 0.6]"),
+    ("a share of nothing", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nsplit = [0, 1]"),
+    ("a split that is no list", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nsplit = \"50%\""),
+    (
+        "a split without a deadline",
+        "deadline = { base = \"20 ms * $tighter\", vary = \"uniform(0, 50%)\" }",
+        "levels = 2\nbranches = 2\nsplit = [0.5, 0.5]\n#$tighter",
+    ),
+    ("more nodes than hosts", "parents = 1", "parents = 1\nlevels = 3\nbranches = 3"),
+    ("more nodes than can be counted", "parents = 1", "parents = 1\nlevels = 8\nbranches = 65535"),
+    ("a spread of several levels", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nplacement = \"spread\""),
     // topologies
     ("an odd fat-tree", "\"star\"\nhosts = 9", "\"fat-tree\"\nk = 3"),
     ("too many racks", "\"star\"\nhosts = 9", "\"racks\"\nracks = 4096\nhosts_per_rack = 4096\nuplink = \"40 Gbps\""),

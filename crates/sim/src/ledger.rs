@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use units::Time;
 
 use crate::connections::{Arrivals, Doings};
-use crate::outcome::{ClassOutcome, Message};
+use crate::outcome::{ClassOutcome, Message, Query};
 
 /// Rows of messages, and sums by class.
 pub struct Ledger {
     /// One row per message, in order of their starts.
     pub messages: Vec<Message>,
+    /// One row per query, in order of their starts.
+    pub queries: Vec<Query>,
     /// Payload delivered in order after the warm-up, by class.
     delivered: Vec<u64>,
     /// What arrived, by class and pair of hosts.
@@ -20,7 +22,7 @@ pub struct Ledger {
 impl Ledger {
     /// Empty, for so many classes.
     pub fn new(classes: usize) -> Ledger {
-        Ledger { messages: Vec::new(), delivered: vec![0; classes], flows: BTreeMap::new() }
+        Ledger { messages: Vec::new(), queries: Vec::new(), delivered: vec![0; classes], flows: BTreeMap::new() }
     }
 
     /// A message starts; gives its row.
@@ -30,8 +32,10 @@ impl Ledger {
     }
 
     /// A message has arrived completely.
-    pub fn complete(&mut self, row: u32, now: Time) {
-        self.messages[row as usize].end = Some(now);
+    pub fn complete(&mut self, row: u32, now: Time) -> &Message {
+        let message = &mut self.messages[row as usize];
+        message.end = Some(now);
+        message
     }
 
     /// A message was given up.

@@ -2,6 +2,8 @@
 
 use units::Time;
 
+use crate::traffic::Place;
+
 /// Everything that one run measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -21,6 +23,8 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
     pub messages: Vec<Message>,
+    /// One row per query of `fan-in` classes, in order of their start.
+    pub queries: Vec<Query>,
     /// One row per link direction.
     pub links: Vec<Link>,
     /// Samples over time, when asked for.
@@ -81,6 +85,8 @@ pub struct Message {
     pub to: u32,
     /// Which query of its class it answers (`fan-in`).
     pub query: Option<u64>,
+    /// Its place, in a tree of several levels.
+    pub place: Option<Place>,
     /// Its size; none for a flow without end.
     pub bytes: Option<u64>,
     /// When it was handed to the transport.
@@ -99,6 +105,25 @@ pub struct Message {
     pub retransmits: u32,
     /// Data packets that arrived with a mark.
     pub marks: u32,
+}
+
+/// One query: a parent asks, its leaves answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Query {
+    /// Index into [`Outcome::classes`].
+    pub class: u32,
+    /// Its number in its class.
+    pub number: u64,
+    /// The host that asks.
+    pub parent: u32,
+    /// When it asks.
+    pub start: Time,
+    /// The time from the start in which the last answer is due at the parent, if any has a deadline.
+    pub deadline: Option<Time>,
+    /// How many leaves are to answer.
+    pub answers: u32,
+    /// How many answers the parent that asks waits for; fewer than that in trees of several levels.
+    pub children: u32,
 }
 
 /// One direction of a link, with the port that feeds it.

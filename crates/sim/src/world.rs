@@ -11,13 +11,13 @@ use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::net::{Net, Port, Watch};
-use crate::outcome::{Link, Message, Outcome, Queue, Sample};
+use crate::outcome::{Link, Message, Outcome, Query, Queue, Sample};
 use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::sampler::Sampler;
 use crate::scenario::{Class, Scenario};
 use crate::topology::LinkSpec;
-use crate::traffic::{Batch, Request};
+use crate::traffic::{Arrival, Asked, Batch, Request};
 
 /// A run in progress.
 pub struct World {
@@ -173,12 +173,19 @@ impl World {
     fn generate(&mut self, class: u32) {
         let source = &mut self.sources[class as usize];
         let batch = source.batch.take().expect("a batch was announced");
-        for request in batch.messages {
-            source.waiting.push(Waiting { request, number: source.numbered });
-            source.numbered += 1;
-            self.net.events.push(request.start, Event::Start(class));
+        if let Some(Asked { number, parent, answers, children, deadline }) = batch.query {
+            self.ledger.queries.push(Query { class, number, parent, start: batch.at, deadline, answers, children });
         }
+        batch.messages.into_iter().for_each(|request| self.announce(class, request));
         self.next_batch(class);
+    }
+
+    /// A message is to start at its time.
+    fn announce(&mut self, class: u32, request: Request) {
+        let source = &mut self.sources[class as usize];
+        source.waiting.push(Waiting { request, number: source.numbered });
+        source.numbered += 1;
+        self.net.events.push(request.start, Event::Start(class));
     }
 
     fn next_batch(&mut self, class: u32) {
@@ -190,8 +197,11 @@ impl World {
     }
 
     /// A message is handed to its connection.
-    fn start(&mut self, class: u32, request: Request) {
-        let Request { start, from, to, bytes, deadline, query } = request;
+    fn start(&mut self, class: u32, mut request: Request) {
+        if request.place.is_some() && !self.sources[class as usize].class.generator.departs(&mut request) {
+            return;
+        }
+        let Request { start, from, to, bytes, deadline, query, place } = request;
         let source = &self.sources[class as usize].class;
         let priority = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
@@ -208,6 +218,7 @@ impl World {
             from,
             to,
             query,
+            place,
             bytes,
             start,
             end: None,
@@ -244,6 +255,7 @@ impl World {
     /// One message or more has arrived completely.
     fn arrived(&mut self, number: u32) {
         self.book(number);
+        let mut answers = Vec::new();
         let receiving = self.connections.receiving(number);
         let next = receiving.receiver.next();
         while let Some(&Expected { row, end, abandoned }) = receiving.expected.front()
@@ -253,11 +265,19 @@ impl World {
             receiving.last_row = row;
             self.ledger.deliver(row, end - receiving.counted);
             receiving.counted = end;
-            if !abandoned {
-                self.ledger.complete(row, self.net.now);
+            if !abandoned
+                && let &Message { class, query: Some(query), place: Some(place), .. } =
+                    self.ledger.complete(row, self.net.now)
+            {
+                answers.push((class, Arrival { query, place, at: self.net.now }));
             }
         }
         receiving.boundary = receiving.expected.front().map_or(u64::MAX, |expected| expected.end);
+        for (class, arrival) in answers {
+            if let Some(request) = self.sources[class as usize].class.generator.arrived(arrival) {
+                self.announce(class, request);
+            }
+        }
     }
 
     /// The sender has given its current message up: the stream is shorter by what it never sent.
@@ -354,6 +374,7 @@ impl World {
             counters,
             links: links(&self.net, self.run.warm_up),
             messages: self.ledger.messages,
+            queries: self.ledger.queries,
             trace: self.sampler.map_or_else(Vec::<Sample>::new, Sampler::into_samples),
         }
     }

@@ -523,3 +523,45 @@ fn oversubscription_is_the_hosts_rate_over_that_of_the_uplinks() {
     assert_eq!(uplink("topology = 'fat-tree'\nk = 4\noversubscription = 4", "edge 0"), 2_500);
     assert_eq!(uplink("topology = 'fat-tree'\nk = 4", "aggregation 0"), 10_000);
 }
+
+#[test]
+fn trees_of_several_levels_answer_from_the_leaves_up() {
+    let text = |more: &str| {
+        format!(
+            "[run]\nduration = '1 s'\nseed = 5\n[network]\ntopology = 'star'\nhosts = 30\nrate = '1 Gbps'\ndelay = '20 us'\n\
+             [transport]\nname = 'dctcp'\n[[traffic]]\nname = 'a'\npattern = 'fan-in'\nlevels = 3\nbranches = 2\nleaves = 4\n\
+             every = '20 ms'\ncount = 20\nsize = '10 KB'\naggregation = '100 us'\n{more}\n"
+        )
+    };
+    let outcome = run(&text("answer = '30 KB'"));
+    check(&outcome, "three levels");
+    assert!(outcome.queries.len() == 20 && outcome.messages.len() == 20 * (16 + 4 + 2));
+    for query in &outcome.queries {
+        assert_eq!((query.parent, query.answers, query.children), (29, 16, 2));
+        let own: Vec<_> = outcome.messages.iter().filter(|message| message.query == Some(query.number)).collect();
+        let level = |level| own.iter().filter(move |message| message.place.unwrap().level == level);
+        let ends = |of: u8, to: u32| level(of).filter(move |message| message.to == to).map(|m| m.end.unwrap()).max();
+        for parent in level(0).chain(level(1)) {
+            let place = parent.place.unwrap();
+            // It answers 100 us after the last of its children, for all leaves below it.
+            assert_eq!(Some(parent.start), ends(place.level + 1, parent.from).map(|end| end + Time::from_micros(100)));
+            assert_eq!((place.answers, parent.bytes), (if place.level == 0 { 8 } else { 4 }, Some(30_000)));
+        }
+        assert!(level(0).all(|message| message.to == 29) && level(2).all(|message| message.bytes == Some(10_000)));
+    }
+    // 10 KB from each of four leaves takes 0.33 ms: with 0.2 ms for their level parents do not wait for all.
+    let hurried = run(&text("deadline = '10 ms'\nsplit = ['2%', '49%', '49%']"));
+    check(&hurried, "a tight lowest level");
+    for message in &hurried.messages {
+        let (place, asked) = (message.place.unwrap(), hurried.queries[message.query.unwrap() as usize].start);
+        let after = message.start - asked;
+        match place.level {
+            2 => assert_eq!((after, message.deadline), (Time::ZERO, Some(Time::from_micros(200)))),
+            1 => {
+                assert_eq!((after, message.deadline), (Time::from_micros(300), Some(Time::from_micros(4800))));
+                assert!(place.answers < 4);
+            }
+            _ => assert_eq!(after + message.deadline.unwrap(), Time::from_millis(10)),
+        }
+    }
+}

@@ -39,6 +39,8 @@ pub enum Kind {
     Number,
     /// A share: `0.3` or `"30%"`.
     Share,
+    /// A list of shares that add up to 1: `[0.25, 0.75]`, `["25%", "75%"]`.
+    Shares,
     /// A time span: `"20 us"`.
     Time,
     /// A list of ascending time spans: `["20 ms", "40 ms"]`.

@@ -11,6 +11,8 @@ pub enum Value {
     Count(u64),
     /// [`Kind::Number`](crate::Kind::Number) and [`Kind::Share`](crate::Kind::Share)
     Number(f64),
+    /// [`Kind::Shares`](crate::Kind::Shares)
+    Shares(Vec<f64>),
     /// [`Kind::Time`](crate::Kind::Time)
     Time(Time),
     /// [`Kind::Times`](crate::Kind::Times)
@@ -118,6 +120,14 @@ impl Values {
     /// A [`Value::Number`] that may be absent.
     pub fn number_if_set(&self, name: &str) -> Option<f64> {
         self.optional(name, |v| if let Value::Number(x) = v { Some(*x) } else { None })
+    }
+    /// [`Value::Shares`] that may be absent.
+    pub fn shares_if_set(&self, name: &str) -> Option<Vec<f64>> {
+        self.optional(name, |v| if let Value::Shares(x) = v { Some(x.clone()) } else { None })
+    }
+    /// A [`Value::Distribution`] that may be absent.
+    pub fn distribution_if_set(&self, name: &str) -> Option<Distribution> {
+        self.optional(name, |v| if let Value::Distribution(x) = v { Some(x.clone()) } else { None })
     }
     /// [`Value::Times`] that may be absent.
     pub fn times_if_set(&self, name: &str) -> Option<Vec<Time>> {

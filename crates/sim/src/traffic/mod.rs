@@ -6,6 +6,7 @@ mod long;
 mod periodic;
 mod poisson;
 mod trace;
+mod tree;
 
 pub use flows::ENTRY_KEYS;
 
@@ -102,6 +103,14 @@ pub trait Generator: Send {
     /// The shortest and the longest deadline that its messages can have; a distribution without an end
     /// ends at its 90th percentile. None: no message has a deadline.
     fn deadlines(&self) -> Option<(Time, Time)>;
+    /// A message with a place has arrived; gives one that follows from that.
+    fn arrived(&mut self, _: Arrival) -> Option<Request> {
+        None
+    }
+    /// Whether a message with a place is sent, now that its time has come.
+    fn departs(&mut self, _: &mut Request) -> bool {
+        true
+    }
 }
 
 /// Messages that become known at the same moment (the answers to one query).
@@ -111,6 +120,45 @@ pub struct Batch {
     pub at: Time,
     /// In any order of their starts.
     pub messages: Vec<Request>,
+    /// The query that they answer.
+    pub query: Option<Asked>,
+}
+
+/// A query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked {
+    /// Its number in its class.
+    pub number: u64,
+    /// The host that asks.
+    pub parent: u32,
+    /// How many leaves are to answer.
+    pub answers: u32,
+    /// How many answers the host that asks waits for.
+    pub children: u32,
+    /// The time from its start in which the last answer is due at the parent that asks, if any has a deadline.
+    pub deadline: Option<Time>,
+}
+
+/// Where an answer stands in a tree of several levels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// The node that sends it; 0 is the root, the leaves are last.
+    pub node: u32,
+    /// 0: it goes to the root; the level of the leaves is the highest.
+    pub level: u8,
+    /// For how many leaves' answers it stands.
+    pub answers: u32,
+}
+
+/// An answer in a tree of several levels has arrived completely.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrival {
+    /// The query's number.
+    pub query: u64,
+    /// Where the answer stands.
+    pub place: Place,
+    /// When.
+    pub at: Time,
 }
 
 /// One message to be sent.
@@ -128,6 +176,8 @@ pub struct Request {
     pub deadline: Option<Time>,
     /// Which query of its class it answers.
     pub query: Option<u64>,
+    /// Its place, in a tree of several levels.
+    pub place: Option<Place>,
 }
 
 /// `start`, for patterns that have one.
@@ -278,7 +328,7 @@ impl Listed {
 
 impl Generator for Listed {
     fn next(&mut self) -> Option<Batch> {
-        self.0.next().map(|request| Batch { at: request.start, messages: vec![request] })
+        self.0.next().map(|request| Batch { at: request.start, messages: vec![request], query: None })
     }
     fn deadlines(&self) -> Option<(Time, Time)> {
         let deadlines = || self.0.as_slice().iter().filter_map(|request| request.deadline);
