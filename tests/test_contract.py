@@ -12,7 +12,7 @@ from conftest import SCENARIOS, Command
 
 TOP = {
     *("title", "seed", "transport", "simulated_s", "wall_s", "packets_delivered", "packet_hops", "events"),
-    *("drops", "marks", "timeouts", "retransmits", "packets", "busiest_queue", "summary", "classes"),
+    *("drops", "marks", "timeouts", "retransmits", "packets", "busiest_queue", "rate_requests", "summary", "classes"),
 }
 SUMMARY = {
     *("messages", "completed", "unfinished", "with_deadline", "missed", "undecided", "missed_percent"),

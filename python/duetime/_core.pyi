@@ -1,6 +1,6 @@
 """The Rust core: text, bytes and errors in and out. Use the package `duetime` instead."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
@@ -43,6 +43,7 @@ def run(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
+    files: Mapping[str, str] = ...,
     progress: Callable[[float, float, int], object] | None = None,
 ) -> Run: ...
 def check(
@@ -52,7 +53,8 @@ def check(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
-) -> tuple[str, list[str]]: ...
+    files: Mapping[str, str] = ...,
+) -> tuple[str, list[str], list[str]]: ...
 def schema() -> str: ...
 def catalog() -> str: ...
 def version() -> str: ...

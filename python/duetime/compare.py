@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from duetime import files, scenario
 from duetime._core import version
+from duetime.parallel import in_threads
 from duetime.results import Result
-from duetime.run import resolve, simulate
+from duetime.run import Progress, resolve, simulate
 from duetime.statistics import over_seeds
 
 if TYPE_CHECKING:
@@ -149,31 +148,21 @@ class Plan:
         """Run everything; Ctrl-C stops it, and what was finished by then is kept."""
         from duetime.progress import Bar, bar
 
-        stop = threading.Event()
+        def one(number: int, progress: Progress) -> Result:
+            transport, seed = self.tasks[number]
+            return simulate(self.read, seed, self.changes, transport, progress)
+
+        results: dict[int, Result] = {}
         with bar(len(self.tasks)) if progress else nullcontext(Bar(len(self.tasks), None, None)) as shown:
+            interrupted = in_threads(
+                len(self.tasks), one, jobs=jobs, follow=shown.follow, finished=results.__setitem__
+            )
+        return Comparison(self._in_order(results), self.seeds, interrupted)
 
-            def one(number: int) -> Result:
-                follow = shown.follow(number)
-
-                def advanced(now_s: float, duration_s: float, delivered: int) -> None:
-                    if stop.is_set():
-                        raise _Stopped
-                    follow(now_s, duration_s, delivered)
-
-                transport, seed = self.tasks[number]
-                return simulate(self.read, seed, self.changes, transport, advanced)
-
-            # Threads, since a run holds no lock of Python while it simulates.
-            with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-                futures = [pool.submit(one, number) for number in range(len(self.tasks))]
-                interrupted = _wait(futures, stop)
-        return Comparison(self._finished(futures), self.seeds, interrupted)
-
-    def _finished(self, futures: list[Future[Result]]) -> dict[str, list[Result]]:
+    def _in_order(self, results: Mapping[int, Result]) -> dict[str, list[Result]]:
         by_seed: dict[str, list[Result]] = {}
-        for (transport, _), future in zip(self.tasks, futures, strict=True):
-            if not future.cancelled() and future.exception() is None:
-                by_seed.setdefault(transport, []).append(future.result())
+        for number in sorted(results):
+            by_seed.setdefault(self.tasks[number][0], []).append(results[number])
         return {transport: by_seed[transport] for transport in self.transports if transport in by_seed}
 
 
@@ -205,29 +194,6 @@ def prepare(
     each_seed = [seed] if seeds is None else range(first, first + seeds)
     tasks = [(transport, each) for each in each_seed for transport in transports]
     return Plan(read, tasks, list(transports), seeds, set, notes)
-
-
-class _Stopped(Exception):
-    """Ends a run from its own progress call."""
-
-
-def _wait(futures: list[Future[Result]], stop: threading.Event) -> bool:
-    """Wait for all; true if Ctrl-C came in between. The first error ends everything and is raised."""
-    waiting = {*futures}
-    try:
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                future.result()
-    except BaseException as error:
-        stop.set()
-        for future in futures:
-            future.cancel()
-        if not isinstance(error, KeyboardInterrupt):
-            raise
-        wait(futures)
-        return True
-    return False
 
 
 def _flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

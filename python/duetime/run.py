@@ -88,7 +88,7 @@ def resolve(
 ) -> tuple[dict[str, Any], list[str]]:
     """Check a scenario that was read."""
     _check_seed(seed)
-    resolved, notes = _core.check(
+    resolved, notes, _ = _core.check(
         read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport
     )
     return _object(resolved), notes

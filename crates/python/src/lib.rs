@@ -7,6 +7,7 @@ mod errors;
 mod run;
 mod table;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
@@ -28,9 +29,10 @@ mod _core {
     }
 }
 
-/// Reads a scenario without running it: the resolved scenario as JSON, and notes.
+/// Reads a scenario without running it: the resolved scenario as JSON, notes, and the paths that were read.
 #[pyfunction]
-#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None))]
+#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new()))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 fn check(
     py: Python<'_>,
     text: &str,
@@ -39,10 +41,11 @@ fn check(
     set: Vec<String>,
     seed: Option<u64>,
     transport: Option<String>,
-) -> PyResult<(String, Vec<String>)> {
+    files: BTreeMap<String, String>,
+) -> PyResult<(String, Vec<String>, Vec<String>)> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let read = read(py, &source, &scenario::Options { set, seed, transport })?;
-    Ok((read.resolved.to_string(), read.notes))
+    let read = read(py, &source, &scenario::Options { set, seed, transport, files })?;
+    Ok((read.resolved.to_string(), read.notes, read.files))
 }
 
 /// Reads a scenario; its mistakes become `ScenarioError`.

@@ -23,6 +23,7 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         classes: patterns.iter().enumerate().map(|(i, pattern)| class(i, pattern)).collect(),
         queries: queries(&messages),
         messages,
+        requests: None,
         links: Vec::new(),
         trace: Vec::new(),
     }
@@ -67,6 +68,7 @@ pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
         marks: 2,
         utilisation: 0.5,
         queue: Queue { mean: mean_queue, p5: 1, p50: 2, p99: 3, max: 4 },
+        rates: None,
     }
 }
 

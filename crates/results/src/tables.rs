@@ -1,7 +1,7 @@
 //! Columns: messages, links and samples over time, one table each.
 
 use sim::Outcome;
-use sim::outcome::{Link, Message, Sample, Subject};
+use sim::outcome::{Allocation, Link, Message, Requests, Sample, Subject};
 use units::Time;
 
 use crate::queries::Query;
@@ -101,8 +101,13 @@ pub fn queries(outcome: &Outcome) -> Table {
 }
 
 /// One row per link direction, with the port that feeds it; queues in packets, over time after the warm-up.
+///
+/// The last columns are null unless a transport asks for rates: its requests at the port, as
+/// [`Requests`] defines them, and what the port's router still counts when the run ends.
 pub fn links(outcome: &Outcome) -> Table {
     let all = &outcome.links;
+    let requests = |value: fn(&Requests) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.requests)));
+    let counted = |value: fn(&Allocation) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.counters)));
     let queue = |value: fn(&Link) -> u64| all.iter().map(move |link| Some(value(link)));
     Table {
         columns: vec![
@@ -119,6 +124,14 @@ pub fn links(outcome: &Outcome) -> Table {
             count("queue_p50", queue(|link| link.queue.p50)),
             count("queue_p99", queue(|link| link.queue.p99)),
             count("queue_max", queue(|link| link.queue.max)),
+            count("requests", requests(|seen| seen.requests)),
+            count("denied", requests(|seen| seen.denied)),
+            count("inverted", requests(|seen| seen.inverted)),
+            count("overtaken", requests(|seen| seen.overtaken)),
+            count("displaceable", requests(|seen| seen.displaceable)),
+            count("counted_flows", counted(|now| now.flows)),
+            count("allocated_bps", counted(|now| now.allocated)),
+            count("requested_bps", counted(|now| now.requested)),
         ],
     }
 }
@@ -311,7 +324,8 @@ mod tests {
         let nothing = outcome(&[], vec![]);
         assert_eq!(flows(&nothing).columns.len(), 17);
         assert!(flows(&nothing).columns.iter().all(|column| rows(column) == 0 && column.valid.is_none()));
-        assert_eq!(links(&nothing).columns.len(), 13);
+        assert_eq!(links(&nothing).columns.len(), 21);
+        assert_eq!(queries(&nothing).columns.len(), 10);
         assert_eq!(trace(&nothing).columns.len(), 8);
     }
 

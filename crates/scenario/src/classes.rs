@@ -103,7 +103,12 @@ impl Classes<'_> {
             })?,
         };
         let descriptor = traffic::find(variant.name).expect("the family is made of the list");
-        let around = traffic::Context { graph: &self.network.graph, seed: self.run.seed, duration: self.run.duration };
+        let around = traffic::Context {
+            graph: &self.network.graph,
+            seed: self.run.seed,
+            duration: self.run.duration,
+            deadline_factor: self.run.deadline_factor,
+        };
         let generator = (descriptor.build)(&read.values, &around).map_err(|problem| place(&table, problem))?;
         self.check_number(&table, &read.values)?;
         let class = Class {

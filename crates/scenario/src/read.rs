@@ -14,6 +14,7 @@ use crate::classes::Classes;
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Error, Fault, Sources};
 use crate::evaluate::Parameters;
+use crate::files::Files;
 use crate::language::{self, ROOT_KEYS, SECTIONS};
 use crate::overrides;
 use crate::suggest;
@@ -43,6 +44,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Replaces the name of `[transport]`. Keys that only other transports know are dropped with a note.
     pub transport: Option<String>,
+    /// Texts that stand for files, by the path that the scenario names; others are read from the disk.
+    pub files: BTreeMap<String, String>,
 }
 
 /// A scenario that has been read.
@@ -53,6 +56,8 @@ pub struct Read {
     pub resolved: Json,
     /// What a person should know, one sentence each.
     pub notes: Vec<String>,
+    /// The files that it is made from too, each once: their paths as the scenario names them.
+    pub files: Vec<String>,
 }
 
 /// Reads and checks a scenario.
@@ -78,7 +83,8 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     root.entries.iter_mut().for_each(overrides::named_transport);
     check_sections(&root)?;
     let parameters = parameters(&root)?;
-    let mut context = Context { parameters: &parameters, folder: source.folder, hosts: None };
+    let files = Files::new(source.folder, &options.files);
+    let mut context = Context { parameters: &parameters, files: &files, hosts: None };
     let mut notes = Vec::new();
     let mut resolved = Map::new();
 
@@ -105,7 +111,7 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     let (classes, written) = reader.read(&root, &mut transports)?;
     resolved.insert("traffic".into(), written);
 
-    notes.extend(priority_notes(&transports.list, &classes));
+    notes.extend(priority_notes(&run, &transports.list, &classes));
     parameters.check_unused()?;
     for name in parameters.unused() {
         notes.push(format!("parameter `{name}` is not used by any value"));
@@ -115,12 +121,12 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
         None => transports.names(),
     };
     let scenario = Scenario { title, run, network, transport, transports: transports.list, classes };
-    Ok(Read { scenario, resolved: Json::Object(resolved), notes })
+    Ok(Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() })
 }
 
 /// Where the classes of switch priorities part, for transports that leave it to the traffic.
-fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
-    let priorities = Priorities::of(transports, classes);
+fn priority_notes(run: &Run, transports: &[Transport], classes: &[Class]) -> Vec<String> {
+    let priorities = Priorities::of(run, transports, classes);
     let notes = transports.iter().enumerate().filter_map(|(index, transport)| {
         let left_open = transport.config.priorities()?.limits.is_none();
         let limits = priorities.limits(index).filter(|limits| left_open && !limits.is_empty())?;

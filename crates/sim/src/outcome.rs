@@ -1,5 +1,7 @@
 //! What comes of a run.
 
+use transport::explicit::Noted;
+pub use transport::explicit::router::Counters as Allocation;
 use units::Time;
 
 use crate::traffic::Place;
@@ -19,6 +21,8 @@ pub struct Outcome {
     pub warm_up: Time,
     /// Totals over the whole run.
     pub counters: Counters,
+    /// Requests for rates, when a transport makes them.
+    pub requests: Option<Requests>,
     /// One entry per traffic class.
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
@@ -147,6 +151,50 @@ pub struct Link {
     pub utilisation: f64,
     /// Waiting packets (without the one in transmission), over time after the warm-up.
     pub queue: Queue,
+    /// Requests for rates at this port, when a transport makes them.
+    pub rates: Option<LinkRates>,
+}
+
+/// Requests for rates, and how many of them came off worse than one with a later deadline. Counted are
+/// requests for a rate above zero by flows with a deadline, over the whole run; the run's totals count
+/// each request once, and what happened to it at the ports of switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Requests.
+    pub requests: u64,
+    /// Of these, granted less than they asked for.
+    pub denied: u64,
+    /// Of these, while a flow with a later deadline held at the same port all that it had asked for.
+    pub inverted: u64,
+    /// Of these, where such a flow had come to the port before: first come, first served.
+    pub overtaken: u64,
+    /// Denied ones that lacked no more than flows with later deadlines or none held together at the port.
+    pub displaceable: u64,
+    /// Flows that made such requests (the run's total only).
+    pub flows: u64,
+    /// Of these, flows with an inverted request (the run's total only).
+    pub inverted_flows: u64,
+}
+
+impl Requests {
+    /// Counts what was noted now and not before.
+    pub(crate) fn count(&mut self, before: Noted, now: Noted) {
+        let news = |before: bool, now: bool| u64::from(now && !before);
+        self.requests += news(before.asked, now.asked);
+        self.denied += news(before.denied, now.denied);
+        self.inverted += news(before.inverted, now.inverted);
+        self.overtaken += news(before.overtaken, now.overtaken);
+        self.displaceable += news(before.displaceable, now.displaceable);
+    }
+}
+
+/// What a port that grants rates saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkRates {
+    /// Requests of flows with deadlines.
+    pub requests: Requests,
+    /// What the router still counts when the run ends.
+    pub counters: Allocation,
 }
 
 /// The distribution over time of a queue's length in packets.

@@ -3,6 +3,7 @@
 use transport::Packet;
 use units::Time;
 
+use crate::run::Run;
 use crate::scenario::{Class, Transport};
 
 /// The priorities of a run's messages.
@@ -15,9 +16,9 @@ pub struct Priorities {
 
 impl Priorities {
     /// As the transports and the traffic classes of a run ask for them.
-    pub fn of(transports: &[Transport], classes: &[Class]) -> Priorities {
+    pub fn of(run: &Run, transports: &[Transport], classes: &[Class]) -> Priorities {
         let limits: Vec<Option<Vec<Time>>> =
-            (0..transports.len()).map(|transport| limits(transport, transports, classes)).collect();
+            (0..transports.len()).map(|transport| limits(transport, run, transports, classes)).collect();
         let parted = limits.iter().flatten().map(|limits| limits.len() as u8 + 1);
         let named = classes.iter().filter_map(|class| class.priority).map(|priority| priority + 1);
         let most = parted.chain(named).max();
@@ -51,7 +52,7 @@ impl Priorities {
     }
 }
 
-fn limits(transport: usize, transports: &[Transport], classes: &[Class]) -> Option<Vec<Time>> {
+fn limits(transport: usize, run: &Run, transports: &[Transport], classes: &[Class]) -> Option<Vec<Time>> {
     let priorities = transports[transport].config.priorities()?;
     if let Some(limits) = &priorities.limits {
         return Some(limits.to_vec());
@@ -60,8 +61,8 @@ fn limits(transport: usize, transports: &[Transport], classes: &[Class]) -> Opti
         let own = classes.iter().filter(|class| class.transport == transport && class.priority.is_none());
         own.filter_map(|class| class.generator.deadlines())
     };
-    let shortest = ranges().map(|range| range.0).min().unwrap_or_default();
-    let longest = ranges().map(|range| range.1).max().unwrap_or_default();
+    let shortest = ranges().map(|range| run.deadline(range.0)).min().unwrap_or_default();
+    let longest = ranges().map(|range| run.deadline(range.1)).max().unwrap_or_default();
     let parts = u128::from(priorities.classes);
     let share = |part: u128| Time(shortest.0 + (u128::from((longest - shortest).0) * part / parts) as u64);
     Some((1..parts).map(share).collect())

@@ -28,6 +28,16 @@ pub struct Transport {
     pub config: transport::list::Config,
 }
 
+impl Transport {
+    /// What it asks of routers, if it asks them for rates.
+    pub fn router(&self) -> Option<&transport::explicit::router::Config> {
+        match &self.config.control {
+            transport::list::Control::Window(_) => None,
+            transport::list::Control::Explicit(own) => Some(&own.router),
+        }
+    }
+}
+
 /// One traffic class.
 pub struct Class {
     /// Its name.

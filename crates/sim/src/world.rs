@@ -10,7 +10,7 @@ use units::Time;
 use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::net::{Net, Port, Watch};
+use crate::net::{Net, Port, Routers, Watch};
 use crate::outcome::{Link, Message, Outcome, Query, Queue, Sample};
 use crate::priorities::Priorities;
 use crate::run::Run;
@@ -78,7 +78,7 @@ impl Ord for Waiting {
 impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
-        let priorities = Priorities::of(&scenario.transports, &scenario.classes);
+        let priorities = Priorities::of(&scenario.run, &scenario.transports, &scenario.classes);
         let discipline = scenario.network.discipline(&priorities);
         let Scenario { title, run, network, transport, transports, classes } = scenario;
         let mut net = Net::new(network, run.seed, discipline, priorities.levels());
@@ -87,6 +87,9 @@ impl World {
         }
         if let Some(trace) = &run.trace {
             net.events.push(trace.every, Event::Sample);
+        }
+        if let Some(router) = transports.iter().find_map(|transport| transport.router()) {
+            net.grant_rates(router);
         }
         let sources = classes
             .into_iter()
@@ -202,6 +205,8 @@ impl World {
             return;
         }
         let Request { start, from, to, bytes, deadline, query, place } = request;
+        // In trees of several levels the whole query's is scaled before it is split.
+        let deadline = deadline.map(|drawn| if place.is_none() { self.run.deadline(drawn) } else { drawn });
         let source = &self.sources[class as usize].class;
         let priority = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
@@ -372,6 +377,7 @@ impl World {
             simulated: self.net.now,
             warm_up: self.run.warm_up,
             counters,
+            requests: self.net.routers().map(Routers::requests),
             links: links(&self.net, self.run.warm_up),
             messages: self.ledger.messages,
             queries: self.ledger.queries,
@@ -408,6 +414,7 @@ fn links(net: &Net, warm_up: Time) -> Vec<Link> {
             marks: watch.marks,
             utilisation: net.utilisation(i, warm_up),
             queue: queue(&watch.levels, watched_for, watch.most_waiting),
+            rates: net.routers().map(|routers| routers.port(i)),
         }
     };
     net.graph.links.iter().zip(net.ports()).enumerate().map(row).collect()

@@ -2,6 +2,8 @@
 
 use units::Time;
 
+use crate::explicit::Rates;
+
 /// A packet's header, as small as it can be: it is copied at every hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
@@ -108,10 +110,12 @@ impl Flags {
 }
 
 /// What few packets carry beside their header; kept aside so that the others stay small.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Extension {
     /// Selective acknowledgement (RFC 2018).
     Sack(Blocks),
+    /// A request for a rate, or the answer to one.
+    Rates(Box<Rates>),
 }
 
 /// Up to three received ranges above the cumulative acknowledgement, the latest first.

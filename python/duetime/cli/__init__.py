@@ -15,6 +15,7 @@ from duetime import InternalError, ScenarioError, __version__
 from duetime.cli import catalog, compare, plot, run, scenario
 from duetime.files import Refused
 from duetime.scenario import Unreadable
+from duetime.work import Unusable
 
 #: Exit codes beside 0 and 1 (something failed on the way).
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
@@ -67,7 +68,7 @@ def status(command: Callable[[], Any]) -> int:
         return error.exit_code
     except ScenarioError as error:
         return _fail(BAD_INPUT, str(error))
-    except (Unreadable, Refused) as error:
+    except (Unreadable, Refused, Unusable) as error:
         return _fail(BAD_INPUT, f"error: {error}")
     except (click.Abort, KeyboardInterrupt) as error:
         return _fail(INTERRUPTED, f"Interrupted: {_kept(error)}.")

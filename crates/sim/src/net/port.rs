@@ -321,6 +321,10 @@ impl Port {
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
+    /// So many wire bytes wait elsewhere.
+    pub fn set_waiting_bytes(&mut self, bytes: u64) {
+        self.waiting_bytes = bytes;
+    }
     /// Everything queued or on the wire.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.ring.iter().map(|slot| &slot.packet)

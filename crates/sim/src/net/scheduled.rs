@@ -9,7 +9,7 @@
 
 use transport::Packet;
 
-use super::{Net, Slot};
+use super::{Fate, Net, Slot};
 use crate::discipline::Queue;
 use crate::event::Event;
 
@@ -18,8 +18,6 @@ pub struct Scheduled {
     queue: Box<dyn Queue>,
     /// How many.
     pub packets: u64,
-    /// Their wire bytes.
-    bytes: u64,
     /// The shared buffer that the port draws on, or [`Port::NO_POOL`](super::Port::NO_POOL).
     pool: u32,
     /// The end of the transmission is a pending event.
@@ -29,7 +27,7 @@ pub struct Scheduled {
 impl Scheduled {
     /// Nothing waits.
     pub fn new(queue: Box<dyn Queue>, pool: u32) -> Scheduled {
-        Scheduled { queue, packets: 0, bytes: 0, pool, armed: false }
+        Scheduled { queue, packets: 0, pool, armed: false }
     }
     /// Everything that waits.
     pub fn waiting(&self) -> impl Iterator<Item = &Packet> {
@@ -45,15 +43,15 @@ impl Net {
         self.arm(link);
     }
 
-    /// Takes a packet from another link, or drops it.
-    pub(super) fn offer_scheduled(&mut self, link: u32, packet: &Packet) {
+    /// Takes a packet from another link, or drops it; a protected one is taken also when there is no room.
+    pub(super) fn offer_scheduled(&mut self, link: u32, packet: &Packet, protected: bool) -> Fate {
         self.begin_due(link);
         let (packets, bytes) = self.with(link, packet);
         let port = &self.ports[link as usize];
         let (idle, marking) = (port.is_idle(self.now), port.marking(packet.flags, packets, bytes));
-        let Some(marked) = marking.filter(|_| idle || self.make_room(link, packet)) else {
+        let Some(marked) = marking.filter(|_| idle || protected || self.make_room(link, packet)) else {
             self.ports[link as usize].count_drop();
-            return self.dropped(link, packet);
+            return Fate::Dropped;
         };
         let mut packet = *packet;
         packet.route += 1;
@@ -63,18 +61,20 @@ impl Net {
         }
         let slot = Slot { at: self.now, packet };
         if idle {
-            return self.begin(link, slot);
+            return self.ports[link as usize].begin(self.now, slot).map_or(Fate::Queued, Fate::First);
         }
         // Some may have been pushed out.
         let (packets, bytes) = self.with(link, &packet);
         let scheduled = self.scheduled[link as usize].as_deref_mut().expect("a scheduled port");
         self.ports[link as usize].count_stay(scheduled.packets, packets, self.now);
         scheduled.queue.push(slot);
-        (scheduled.packets, scheduled.bytes) = (packets, bytes);
+        scheduled.packets = packets;
+        self.ports[link as usize].set_waiting_bytes(bytes);
         if let Some(pool) = self.pools.get_mut(scheduled.pool as usize) {
             pool.enter(&packet);
         }
         self.arm(link);
+        Fate::Queued
     }
 
     /// Lets transmissions that are due begin.
@@ -93,13 +93,9 @@ impl Net {
             && let Some(slot) = self.scheduled_mut(link).queue.pop()
         {
             self.leaves(link, &slot.packet);
-            self.begin(link, slot);
-        }
-    }
-
-    fn begin(&mut self, link: u32, slot: Slot) {
-        if let Some(at) = self.ports[link as usize].begin(self.now, slot) {
-            self.events.push_arrival(self.now, at, link);
+            if let Some(at) = self.ports[link as usize].begin(self.now, slot) {
+                self.events.push_arrival(self.now, at, link);
+            }
         }
     }
 
@@ -110,7 +106,7 @@ impl Net {
             let (packets, bytes) = self.with(link, packet);
             let scheduled = self.scheduled[link as usize].as_deref_mut().expect("a scheduled port");
             let room = match self.pools.get(scheduled.pool as usize) {
-                Some(pool) => pool.room(scheduled.packets, scheduled.bytes),
+                Some(pool) => pool.room(scheduled.packets, self.ports[link as usize].waiting_bytes()),
                 None => self.ports[link as usize].limit(),
             };
             if !room.exceeded(packets, bytes) {
@@ -136,7 +132,8 @@ impl Net {
         let scheduled = self.scheduled[link as usize].as_deref_mut().expect("a scheduled port");
         self.ports[link as usize].count_stay(scheduled.packets, scheduled.packets, self.now);
         scheduled.packets -= 1;
-        scheduled.bytes -= u64::from(packet.size);
+        let bytes = self.ports[link as usize].waiting_bytes() - u64::from(packet.size);
+        self.ports[link as usize].set_waiting_bytes(bytes);
         if let Some(pool) = self.pools.get_mut(scheduled.pool as usize) {
             pool.leave(packet);
         }
@@ -153,8 +150,8 @@ impl Net {
 
     /// Packets and bytes that would wait with one more.
     fn with(&mut self, link: u32, packet: &Packet) -> (u64, u64) {
-        let scheduled = self.scheduled_mut(link);
-        (scheduled.packets + 1, scheduled.bytes + u64::from(packet.size))
+        let bytes = self.ports[link as usize].waiting_bytes() + u64::from(packet.size);
+        (self.scheduled_mut(link).packets + 1, bytes)
     }
 
     fn scheduled_mut(&mut self, link: u32) -> &mut Scheduled {

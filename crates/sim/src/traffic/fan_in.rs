@@ -6,6 +6,7 @@ use super::tree::{Inner, Shape, Trees};
 use super::{Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START};
 use crate::Problem;
 use crate::rng::Stream;
+use crate::run::scaled;
 use crate::topology::Graph;
 
 /// Parents ask, leaves answer.
@@ -144,6 +145,7 @@ fn build(values: &Values, context: &Context) -> Built {
         jitter: values.distribution("jitter"),
         count: values.count_if_set("count").unwrap_or(u64::MAX),
         queries: 0,
+        deadline_factor: context.deadline_factor,
         levels,
     }))
 }
@@ -274,6 +276,7 @@ struct FanIn {
     jitter: Distribution,
     count: u64,
     queries: u64,
+    deadline_factor: f64,
     /// Trees of several levels.
     levels: Option<Levels>,
 }
@@ -302,6 +305,7 @@ impl Generator for FanIn {
         let number = self.queries;
         self.queries += 1;
         let stream = &mut parent.stream;
+        let scaled = |deadline| scaled(deadline, self.deadline_factor);
         let batch = match &mut self.levels {
             None => {
                 let answers = parent.leaves.iter().map(|&leaf| Request {
@@ -314,14 +318,14 @@ impl Generator for FanIn {
                     place: None,
                 });
                 let messages: Vec<Request> = answers.collect();
-                let due = |message: &Request| Some((message.start - at).saturating_add(message.deadline?));
+                let due = |message: &Request| Some((message.start - at).saturating_add(scaled(message.deadline?)));
                 let deadline = messages.iter().filter_map(due).max();
                 let answers = parent.leaves.len() as u32;
                 let query = Asked { number, parent: parent.host, answers, children: answers, deadline };
                 Batch { at, messages, query: Some(query) }
             }
             Some(Levels { answer, aggregation, trees, .. }) => {
-                let deadline = super::draw_deadline(&self.deadline, stream);
+                let deadline = super::draw_deadline(&self.deadline, stream).map(scaled);
                 let inner: Vec<Inner> = (0..trees.shape().inner())
                     .map(|_| Inner::new(super::draw_time(aggregation, stream), super::draw_bytes(answer, stream)))
                     .collect();

@@ -94,6 +94,8 @@ pub struct Context<'a> {
     pub seed: u64,
     /// When the run ends.
     pub duration: Time,
+    /// What multiplies every deadline; of messages without a place the world sees to that.
+    pub deadline_factor: f64,
 }
 
 /// A source of messages.

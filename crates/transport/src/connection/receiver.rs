@@ -120,6 +120,13 @@ impl Receiver {
         }
     }
 
+    /// Answers what is held back.
+    pub(crate) fn flush(&mut self, config: &Config, out: &mut impl Output) {
+        if self.unanswered > 0 {
+            self.answer(config, None, out);
+        }
+    }
+
     fn answer(&mut self, config: &Config, latest: Option<(u64, u64)>, out: &mut impl Output) {
         let mut ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
         ack.priority = self.priority;

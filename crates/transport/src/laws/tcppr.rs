@@ -8,7 +8,7 @@ use super::reno::{self, Reno};
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::Observation;
 use crate::connection;
-use crate::list::{Config, Descriptor};
+use crate::list::{Config, Control, Descriptor};
 
 /// TCP with switch priorities.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -48,13 +48,13 @@ fn build(values: &Values) -> Config {
     let limits: Option<Arc<[Time]>> = values.times_if_set("limits").map(Arc::from);
     Config {
         connection: connection::Config::from_values(values),
-        law: Law::Tcppr(Tcppr {
+        control: Control::Window(Law::Tcppr(Tcppr {
             reno: Reno::from_values(values),
             priorities: Priorities {
                 classes: limits.as_ref().map_or(values.count("classes") as u8, |limits| limits.len() as u8 + 1),
                 limits,
             },
-        }),
+        })),
     }
 }
 
