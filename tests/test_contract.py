@@ -12,7 +12,17 @@ from conftest import SCENARIOS, Command
 
 TOP = {
     *("title", "seed", "transport", "simulated_s", "wall_s", "packets_delivered", "packet_hops", "events"),
-    *("drops", "marks", "timeouts", "retransmits", "packets", "busiest_queue", "rate_requests", "summary", "classes"),
+    *(
+        "drops",
+        "marks",
+        "timeouts",
+        "retransmits",
+        "packets",
+        "busiest_queue",
+        "rate_requests",
+        "summary",
+        "classes",
+    ),
 }
 SUMMARY = {
     *("messages", "completed", "unfinished", "with_deadline", "missed", "undecided", "missed_percent"),
@@ -83,7 +93,15 @@ def test_all_numbers_are_finite(small: Path) -> None:
 
 SHORT = {
     **{"four-flows": "20 ms", "incast": "60 ms", "large-messages": "320 ms", "mixed": "60 ms"},
-    **{"custom": "60 ms", "oldi": "30 ms", "w1": "20 ms", "w2": "10 ms", "tree": "60 ms", "w3": "60 ms", "xdctcp": "80 ms"},
+    **{
+        "custom": "60 ms",
+        "oldi": "30 ms",
+        "w1": "20 ms",
+        "w2": "10 ms",
+        "tree": "60 ms",
+        "w3": "60 ms",
+        "xdctcp": "80 ms",
+    },
 }
 
 

@@ -62,7 +62,13 @@ def test_out_writes_tables_and_a_record(duetime: Command, small: Path, tmp_path:
 def test_a_saved_result_reads_as_the_run_did(small: Path, tmp_path: Path) -> None:
     run = dt.run(small, set=[TRACED])
     loaded = dt.load(run.save(tmp_path / "result"))
-    assert names(tmp_path / "result") == ["flows.parquet", "links.parquet", "queries.parquet", "run.json", "trace.parquet"]
+    assert names(tmp_path / "result") == [
+        "flows.parquet",
+        "links.parquet",
+        "queries.parquet",
+        "run.json",
+        "trace.parquet",
+    ]
     assert (loaded.data, loaded.scenario, loaded.notes) == (run.data, run.scenario, run.notes)
     assert loaded.flows.equals(run.flows)
     assert loaded.queries.equals(run.queries)

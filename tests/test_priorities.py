@@ -162,3 +162,17 @@ def test_departures_cost_at_most_one_event_more_per_hop() -> None:
     )
     assert fifo["packet_hops"] == priority["packet_hops"]
     assert fifo["events"] < priority["events"] <= 2 * fifo["events"]
+
+
+@pytest.mark.parametrize("transport", ["d3", "dctcp"])
+def test_one_class_is_fifo_for_every_kind_of_transport(transport: str) -> None:
+    runs = [
+        dt.run(
+            SCENARIOS / "oldi.toml",
+            transport=transport,
+            set={"run.duration": "40 ms", "network.buffer": "20 KB", "network.discipline": name},
+        )
+        for name in ("fifo", "priority")
+    ]
+    assert runs[0].data["drops"] == runs[1].data["drops"] > 0
+    assert runs[0].flows.equals(runs[1].flows)

@@ -36,7 +36,7 @@ def test_a_query_is_met_when_all_leaves_came_to_the_root_in_time(tree: dt.Result
     assert (queries.filter("met")["completion_us"] <= queries.filter("met")["deadline_us"]).all()
     # 15 ms to 22.5 ms for the whole query.
     assert queries["deadline_us"].is_between(15_000, 22_500).all()
-    # Of the time until the root has all: 72 answers of 5 to 15 KB to six parents, then 240 KB to one of 1 Gbps.
+    # The root's link alone takes six answers of 40 KB at 1 Gbps, after the aggregation.
     assert queries["completion_us"].min() > 6 * 40_000 * 8 / 1000 + 200  # type: ignore[operator]
 
 
@@ -52,12 +52,13 @@ def test_one_level_tells_the_same_by_answers() -> None:
     assert not both["met"].all()
 
 
-def test_a_share_of_the_deadline_moves_the_misses(tree: dt.Result) -> None:
+def test_a_share_of_the_deadline_moves_the_misses() -> None:
     def missed(split: list[str]) -> dict[str, Any]:
         run = dt.run(SCENARIOS / "tree.toml", transport="tcp", set={"traffic.search.split": str(split)})
         leaves = run.flows.filter(pl.col("bytes") != 40_000)["missed"].mean()
         return {"leaves": leaves, "in time": run.summary["answers_in_time_percent"]["mean"]}
 
     hurried, easy = missed(["5%", "95%"]), missed(["60%", "40%"])
-    assert hurried["leaves"] > 0.5 > 0.2 > easy["leaves"]
-    assert hurried["in time"] < easy["in time"]
+    # 5 % of 15 to 22.5 ms is about the 0.96 ms that 120 KB take at 1 Gbps.
+    assert hurried["leaves"] > 0.3 > 0.05 > easy["leaves"]
+    assert hurried["in time"] < 80 < easy["in time"]

@@ -44,6 +44,9 @@ pub struct Report {
     /// Each class by its name, in the scenario's order.
     #[serde(serialize_with = "by_name")]
     pub classes: Vec<(String, ClassReport)>,
+    /// Each set of classes by its name, in the order of their first classes; left out without sets.
+    #[serde(serialize_with = "by_name", skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<(String, Summary)>,
 }
 
 /// Where the packets are: sent = received + drops + in flight.
@@ -153,6 +156,7 @@ impl Report {
             classes: (0..outcome.classes.len())
                 .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
                 .collect(),
+            sets: sets(outcome),
         }
     }
 
@@ -212,7 +216,17 @@ impl BusiestQueue {
     }
 }
 
-fn by_name<S: Serializer>(classes: &[(String, ClassReport)], serializer: S) -> Result<S::Ok, S::Error> {
+fn sets(outcome: &Outcome) -> Vec<(String, Summary)> {
+    let mut sets: Vec<(String, Summary)> = Vec::new();
+    for set in outcome.classes.iter().filter_map(|class| class.set.as_ref()) {
+        if sets.iter().all(|(known, _)| known != set) {
+            sets.push((set.clone(), Summary::of_set(outcome, set)));
+        }
+    }
+    sets
+}
+
+fn by_name<T: serde::Serialize, S: Serializer>(classes: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(classes.len()))?;
     for (name, class) in classes {
         map.serialize_entry(name, class)?;
@@ -290,6 +304,18 @@ mod tests {
         assert_eq!(keys(&serde_json::to_string(&report.summary).unwrap()), sorted(&with_queries));
         let [(_, fan_in), (_, long)] = &report.classes[..] else { panic!("two classes") };
         assert!(fan_in.summary.fan_in.is_some() && long.summary.fan_in.is_none());
+    }
+
+    #[test]
+    fn sets_sum_up_their_classes() {
+        let mut run = outcome(&["poisson", "poisson", "fan-in"], vec![message().build(), message().class(1).build()]);
+        run.classes[0].set = Some("B".into());
+        run.classes[2].set = Some("A".into());
+        run.classes[1].set = Some("B".into());
+        let report = Report::new(&run, 0.5);
+        let sums: Vec<(&str, u64)> = report.sets.iter().map(|(name, sum)| (&name[..], sum.messages)).collect();
+        assert_eq!(sums, [("B", 2), ("A", 0)]);
+        assert!(report.to_json().contains(r#""sets":{"B":{"messages":2,"#));
     }
 
     #[test]

@@ -49,6 +49,7 @@ fn queries(messages: &[Message]) -> Vec<Query> {
 fn class(number: usize, pattern: &'static str) -> ClassOutcome {
     ClassOutcome {
         name: format!("class {number}"),
+        set: None,
         pattern,
         transport: "dctcp",
         delivered_bytes: 0,

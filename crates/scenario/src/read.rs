@@ -107,7 +107,12 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     if let Some((_, written)) = &common {
         resolved.insert("transport".into(), written.clone());
     }
-    let reader = Classes { context: &context, network: &network, run: &run, common: common.map(|(index, _)| index) };
+    let shared = match root.find("transport").map(|entry| &entry.node.data) {
+        Some(Data::Table(table)) => Some(table),
+        _ => None,
+    };
+    let common = common.map(|(index, _)| index);
+    let reader = Classes { context: &context, network: &network, run: &run, common, shared };
     let (classes, written) = reader.read(&root, &mut transports)?;
     resolved.insert("traffic".into(), written);
 

@@ -7,6 +7,7 @@ use sim::traffic::ENTRY_KEYS;
 use units::{Default, Key, Kind, Range};
 
 use crate::catalog::kind_name;
+use crate::classes::INHERIT;
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS, Variant};
 use crate::values::example;
@@ -60,6 +61,7 @@ pub fn schema() -> Json {
                 "description": transports.help,
                 "anyOf": [selector(&transports), variants(&transports, transports.help)],
             },
+            "own_transport": own_transport(&transports),
             "class": class(&patterns, true),
             "class_with_defaults": class(&patterns, false),
             "shared": shared(&patterns),
@@ -76,6 +78,19 @@ fn run_section() -> Json {
     trace["description"] = json!("what to sample over time");
     section["properties"]["trace"] = trace;
     section
+}
+
+/// The transport of a class, which may take over parameters of `[transport]`.
+fn own_transport(transports: &Family) -> Json {
+    let mut own = variants(transports, transports.help);
+    for branch in own["oneOf"].as_array_mut().into_iter().flatten() {
+        branch["properties"][INHERIT] = json!({
+            "type": "boolean",
+            "default": false,
+            "description": "true or false: take over the parameters of [transport] that this one knows too",
+        });
+    }
+    json!({ "anyOf": [selector(transports), own, { "$ref": "#/$defs/parameter" }] })
 }
 
 /// A table of fixed keys.
@@ -130,7 +145,7 @@ fn with_selector(family: &Family, variant: &Variant, mut object: Json) -> Json {
 /// A traffic class: complete, or with the rest in `[defaults.traffic]`.
 fn class(family: &Family, complete: bool) -> Json {
     let own_transport = json!({
-        "$ref": "#/$defs/transport",
+        "$ref": "#/$defs/own_transport",
         "description": "instead of [transport]: a name stands for that transport with its defaults, a table for its own keys",
     });
     let mut branches: Vec<Json> = Vec::new();
@@ -164,7 +179,7 @@ fn shared(family: &Family) -> Json {
         properties.insert(name.to_owned(), form);
     }
     properties.insert(family.selector.into(), selector(family));
-    properties.insert("transport".into(), json!({ "$ref": "#/$defs/transport" }));
+    properties.insert("transport".into(), json!({ "$ref": "#/$defs/own_transport" }));
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 

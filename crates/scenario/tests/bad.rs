@@ -215,6 +215,8 @@ const CASES: &[(&str, &str, &str)] = &[
         "pattern = \"trace\"\ndeadline = \"5 ms\"",
     ),
     ("an unknown part of the marks", "{ host =", "{ hosts ="),
+    ("an inheritance that is no truth", "{ name = \"dctcp\", g = 0.5 }", "{ name = \"dctcp\", inherit = 1 }"),
+    ("an inheritance of all", "name = \"d2tcp\"", "name = \"d2tcp\"\ninherit = true"),
     // priorities
     ("an unknown discipline", "sharing = \"dynamic\"", "discipline = \"prio\""),
     ("a key of a discipline, mistyped", "sharing = \"dynamic\"", "untaged = \"lowest\""),

@@ -6,6 +6,7 @@ use units::Time;
 
 use crate::connections::{Arrivals, Doings};
 use crate::outcome::{ClassOutcome, Message, Query};
+use crate::scenario::Class;
 
 /// Rows of messages, and sums by class.
 pub struct Ledger {
@@ -81,16 +82,17 @@ impl Ledger {
     }
 
     /// The sums of one class.
-    pub fn class(&self, class: u32, name: String, pattern: &'static str, transport: &'static str) -> ClassOutcome {
-        let flows = || self.flows.range((class, 0, 0)..(class + 1, 0, 0)).map(|(_, arrivals)| arrivals);
+    pub fn class(&self, number: u32, class: &Class, transport: &'static str) -> ClassOutcome {
+        let flows = || self.flows.range((number, 0, 0)..(number + 1, 0, 0)).map(|(_, arrivals)| arrivals);
         let means: Vec<f64> =
             flows().filter(|flow| flow.packets > 0).map(|flow| flow.wait as f64 / flow.packets as f64).collect();
         const MICROS: f64 = 1024.0 / 1e6;
         ClassOutcome {
-            name,
-            pattern,
+            name: class.name.clone(),
+            set: class.set.clone(),
+            pattern: class.pattern,
             transport,
-            delivered_bytes: self.delivered[class as usize],
+            delivered_bytes: self.delivered[number as usize],
             bottleneck_delay_us: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64 * MICROS),
             bottleneck_bytes: flows().map(|flow| flow.bytes).sum(),
         }

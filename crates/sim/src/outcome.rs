@@ -65,6 +65,8 @@ pub struct Counters {
 pub struct ClassOutcome {
     /// Its name.
     pub name: String,
+    /// The group of classes that it is summed up with too.
+    pub set: Option<String>,
     /// The name of its pattern.
     pub pattern: &'static str,
     /// The name of its transport.

@@ -42,6 +42,8 @@ impl Transport {
 pub struct Class {
     /// Its name.
     pub name: String,
+    /// The group of classes that it is summed up with too.
+    pub set: Option<String>,
     /// The name of its pattern.
     pub pattern: &'static str,
     /// Index into [`Scenario::transports`].

@@ -366,9 +366,10 @@ impl World {
         counters.marks = self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum();
         counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
         counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
-        let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, .. })| {
-            self.ledger.class(i as u32, class.name.clone(), class.pattern, self.names[class.transport])
-        });
+        let classes =
+            self.sources.iter().enumerate().map(|(i, TrafficSource { class, .. })| {
+                self.ledger.class(i as u32, class, self.names[class.transport])
+            });
         Outcome {
             classes: classes.collect(),
             title: self.title,

@@ -117,6 +117,10 @@ impl Values {
     pub fn time_if_set(&self, name: &str) -> Option<Time> {
         self.optional(name, |v| if let Value::Time(x) = v { Some(*x) } else { None })
     }
+    /// A [`Value::Text`] that may be absent.
+    pub fn text_if_set(&self, name: &str) -> Option<String> {
+        self.optional(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
+    }
     /// A [`Value::Number`] that may be absent.
     pub fn number_if_set(&self, name: &str) -> Option<f64> {
         self.optional(name, |v| if let Value::Number(x) = v { Some(*x) } else { None })

@@ -74,6 +74,14 @@ pub const KEYS: &[Key] = &[
         source: "xDCTCP",
     },
     Key {
+        name: "set",
+        kind: Kind::Text,
+        default: Default::Absent,
+        range: Range::ANY,
+        help: "name of a group of classes that is summed up together too",
+        source: "D2TCP figure 16: sets of applications on different transports",
+    },
+    Key {
         name: "priority",
         kind: Kind::Count,
         default: Default::Absent,
