@@ -78,6 +78,11 @@ class Result:
         """The figures of each class, by its name."""
         return dict(self.data["classes"])
 
+    @property
+    def sets(self) -> dict[str, dict[str, Any]]:
+        """The figures of each ``set`` of classes, by its name; empty without sets."""
+        return dict(self.data.get("sets", {}))
+
     @cached_property
     def flows(self) -> pl.DataFrame:
         """One row per message, in order of their start.
@@ -91,8 +96,8 @@ class Result:
     def queries(self) -> pl.DataFrame:
         """One row per query of fan-in classes, in order of their start; empty without such classes.
 
-        ``answers`` are those of leaves, ``in_time`` how many reached the parent that asks in time. Times are in
-        us from the query's start: ``deadline_us`` is when the last answer is due, ``completion_us`` when the
+        ``answers`` are those of leaves, ``in_time`` how many reached the parent that asks in time. Times are
+        in us from the query's start: ``deadline_us`` is when the last answer is due, ``completion_us`` when the
         last came, null where one did not. ``met`` is null for queries that the summaries leave out.
         """
         return _frame(self._tables.queries())
