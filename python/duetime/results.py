@@ -97,8 +97,8 @@ class Result:
         """One row per query of fan-in classes, in order of their start; empty without such classes.
 
         ``answers`` are those of leaves, ``in_time`` how many reached the parent that asks in time. Times are
-        in us from the query's start: ``deadline_us`` is when the last answer is due, ``completion_us`` when the
-        last came, null where one did not. ``met`` is null for queries that the summaries leave out.
+        in us from the query's start: ``deadline_us`` is when the last answer is due, ``completion_us`` when
+        the last came, null where one did not. ``met`` is null for queries that the summaries leave out.
         """
         return _frame(self._tables.queries())
 

@@ -16,10 +16,12 @@ pub struct Descriptor {
     pub help: &'static str,
     /// Its keys in `[network]`.
     pub keys: &'static [Key],
-    /// The empty queue of one port, from the checked values of `[network]` and the number of priorities.
-    /// None: first in, first out, for which ports need no queue of their own.
-    pub queue: Option<fn(&Values, u8) -> Box<dyn Queue>>,
+    /// How it keeps what waits; none: first in, first out, for which ports need no queue of their own.
+    pub queue: Option<MakeQueue>,
 }
+
+/// The empty queue of one port, from the checked values of `[network]` and the number of priorities.
+pub type MakeQueue = fn(&Values, u8) -> Box<dyn Queue>;
 
 /// Every discipline.
 pub const DISCIPLINES: &[Descriptor] = &[fifo::DESCRIPTOR, priority::DESCRIPTOR];
