@@ -4,7 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
-__all__ = ["InternalError", "Run", "ScenarioError", "_panic", "catalog", "check", "run", "schema", "version"]
+__all__ = [
+    "InternalError",
+    "Run",
+    "ScenarioError",
+    "_panic",
+    "bound",
+    "catalog",
+    "check",
+    "run",
+    "schema",
+    "sweep",
+    "version",
+]
 
 #: numpy type, values, one byte per row that is 0 where it has no value, the words of a text's codes.
 _Column: TypeAlias = tuple[str, bytes, bytes | None, list[str] | None]
@@ -55,6 +67,15 @@ def check(
     transport: str | None = None,
     files: Mapping[str, str] = ...,
 ) -> tuple[str, list[str], list[str]]: ...
+def sweep(text: str, name: str, folder: str | PathLike[str] | None = None) -> str: ...
+def bound(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+) -> tuple[str, list[str]]: ...
 def schema() -> str: ...
 def catalog() -> str: ...
 def version() -> str: ...

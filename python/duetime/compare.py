@@ -45,7 +45,27 @@ class Comparison(Generic[R]):
     @property
     def data(self) -> dict[str, Any]:
         """What ``duetime compare --json`` prints, as a dictionary."""
-        return {"runs": {transport: self._object(results) for transport, results in self.by_seed.items()}}
+        return {
+            "runs": {transport: self._object(results) for transport, results in self.by_seed.items()},
+            "bound": self.bound,
+        }
+
+    @property
+    def bound(self) -> dict[str, Any] | None:
+        """How few deadlines any schedule can miss, as in `Result.bound`; with `seeds` means, as everywhere.
+
+        Transports that differ in their headers can differ in this too: the least counts, for each seed.
+        """
+        of_seeds: dict[int, list[dict[str, Any]]] = {}
+        for results in self.by_seed.values():
+            for result in results:
+                of_seeds.setdefault(result.seed, []).extend([result.bound] if result.bound else [])
+        least = [{"seed": seed, "bound": _least(bounds)} for seed, bounds in of_seeds.items()]
+        if not least:
+            return None
+        merged: dict[str, Any] = least[0] if self.seeds is None else over_seeds(least)
+        found: dict[str, Any] | None = merged["bound"]
+        return found
 
     def json(self) -> str:
         """Give the JSON object of ``duetime compare --json``."""
@@ -55,15 +75,20 @@ class Comparison(Generic[R]):
         """One row per transport and class ("all" first), means over the seeds, with ``_low`` and ``_high``.
 
         The last two are the ends of the 95 % confidence interval and are there with `seeds` only.
+        ``bound_missed`` and ``bound_missed_percent`` are those of `bound`.
         """
         import polars as pl
 
         rows: list[dict[str, Any]] = []
         objects: dict[str, dict[str, Any]] = self.data["runs"]
+        bound = self.bound or {}
         for transport, figures in objects.items():
-            rows.append({"transport": transport, "class": "all", **_flat(figures["summary"])})
+            rows.append(
+                {"transport": transport, "class": "all", **flat(figures["summary"]), **_missed(bound)}
+            )
             for name, part in figures["classes"].items():
-                rows.append({"transport": transport, "class": name, **_flat(part)})
+                least = _missed(bound.get("classes", {}).get(name) or {})
+                rows.append({"transport": transport, "class": name, **flat(part), **least})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -196,19 +221,39 @@ def prepare(
     return Plan(read, tasks, list(transports), seeds, set, notes)
 
 
-def _flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _least(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Give the lowest of several bounds of the same messages, and of each class the lowest."""
+    if not bounds:
+        return None
+
+    def least(bounds: list[Any]) -> Any:
+        return min(bounds, key=lambda bound: bound["missed"] if bound else 0)
+
+    names = bounds[0]["classes"]
+    return {
+        **least(bounds),
+        "classes": {name: least([each["classes"][name] for each in bounds]) for name in names},
+    }
+
+
+def _missed(bound: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the figures of a bound that can stand beside those of a run."""
+    return flat({key: bound[key] for key in ("missed", "missed_percent") if key in bound}, "bound")
+
+
+def flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Put nested figures side by side: ``fct_us.p99`` becomes ``fct_p99_us``."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in part.items():
         name = _joined(prefix, key)
         if isinstance(value, dict) and "ci95" in value:
-            flat[name] = value["mean"]
-            flat[f"{name}_low"], flat[f"{name}_high"] = value["ci95"]
+            found[name] = value["mean"]
+            found[f"{name}_low"], found[f"{name}_high"] = value["ci95"]
         elif isinstance(value, dict):
-            flat.update(_flat(value, name))
+            found.update(flat(value, name))
         else:
-            flat[name] = value
-    return flat
+            found[name] = value
+    return found
 
 
 def _joined(prefix: str, key: str) -> str:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime.files import Refused
+from duetime import files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +26,7 @@ class Store:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Refused(f"{folder}: cannot be written ({error.strerror})") from error
+            raise files.Refused(f"{folder}: cannot be written ({error.strerror})") from error
 
     def record(self, key: str, tables: Sequence[str] = ()) -> dict[str, Any] | None:
         """Give what was kept of a finished run; none if it, or one of these tables, is missing."""
@@ -52,22 +49,10 @@ class Store:
 
     def keep(self, key: str, record: bytes, tables: Mapping[str, bytes]) -> None:
         """Write a finished run."""
+        self._path(key, "").parent.mkdir(exist_ok=True)
         for name, content in tables.items():
-            self._write(self._path(key, f".{name}.parquet"), content)
-        self._write(self._path(key, ".json"), record)
+            files.write(self._path(key, f".{name}.parquet"), content)
+        files.write(self._path(key, ".json"), record)
 
     def _path(self, key: str, suffix: str) -> Path:
         return self.folder / key[:2] / f"{key}{suffix}"
-
-    def _write(self, path: Path, content: bytes) -> None:
-        path.parent.mkdir(exist_ok=True)
-        aside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial")
-        try:
-            with aside.open("wb") as file:
-                file.write(content)
-                file.flush()
-                with suppress(OSError):
-                    os.fsync(file.fileno())
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)

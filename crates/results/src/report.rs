@@ -1,9 +1,10 @@
 //! The JSON contract: one object per run.
 
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use sim::Outcome;
 use sim::outcome::{Counters, Link, Requests};
 
+use crate::limit::Limits;
 use crate::summary::{Summary, mbps};
 
 /// What `duetime run --json` prints, key by key in this order.
@@ -41,6 +42,8 @@ pub struct Report {
     pub rate_requests: Option<RateRequests>,
     /// Over all classes.
     pub summary: Summary,
+    /// How few deadlines any schedule of the same messages can miss; none without deadlines.
+    pub bound: Option<Limits>,
     /// Each class by its name, in the scenario's order.
     #[serde(serialize_with = "by_name")]
     pub classes: Vec<(String, ClassReport)>,
@@ -101,6 +104,14 @@ pub struct RateRequests {
     pub displaceable: u64,
     /// 100 x displaceable / requests.
     pub displaceable_percent: Option<f64>,
+    /// Not covered by what was left of a port's capacity; the base rate may have been enough all the same.
+    pub refused: u64,
+    /// 100 x refused / requests.
+    pub refused_percent: Option<f64>,
+    /// Refused while a flow with a later deadline held at the same port a grant that had been covered.
+    pub passed_over: u64,
+    /// 100 x passed_over / requests.
+    pub passed_over_percent: Option<f64>,
     /// Flows that made such requests.
     pub flows: u64,
     /// Of these, flows with an inverted request.
@@ -123,6 +134,10 @@ pub struct ClassReport {
 
 impl Report {
     /// From what a run measured; `wall_s` is the time that its event loop took.
+    ///
+    /// # Panics
+    /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and
+    /// neither's figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
         let Counters {
             packets_sent,
@@ -136,6 +151,14 @@ impl Report {
             timeouts,
             retransmits,
         } = outcome.counters;
+        let summary = Summary::of_all(outcome);
+        let classes: Vec<(String, ClassReport)> = (0..outcome.classes.len())
+            .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
+            .collect();
+        let bound = Limits::of(outcome);
+        if let Some(bound) = &bound {
+            bound.check(&summary, &classes, &outcome.transport);
+        }
         Report {
             title: outcome.title.clone(),
             seed: outcome.seed,
@@ -152,10 +175,9 @@ impl Report {
             packets: Packets { sent: packets_sent, received: packets_received, in_flight: packets_in_flight },
             busiest_queue: BusiestQueue::among(&outcome.links),
             rate_requests: outcome.requests.map(RateRequests::of),
-            summary: Summary::of_all(outcome),
-            classes: (0..outcome.classes.len())
-                .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
-                .collect(),
+            summary,
+            bound,
+            classes,
             sets: sets(outcome),
         }
     }
@@ -168,7 +190,17 @@ impl Report {
 
 impl RateRequests {
     fn of(counted: Requests) -> RateRequests {
-        let Requests { requests, denied, inverted, overtaken, displaceable, flows, inverted_flows } = counted;
+        let Requests {
+            requests,
+            denied,
+            inverted,
+            overtaken,
+            displaceable,
+            refused,
+            passed_over,
+            flows,
+            inverted_flows,
+        } = counted;
         let percent = |part: u64, of: u64| (of > 0).then(|| 100.0 * part as f64 / of as f64);
         RateRequests {
             requests,
@@ -180,6 +212,10 @@ impl RateRequests {
             overtaken_percent: percent(overtaken, requests),
             displaceable,
             displaceable_percent: percent(displaceable, requests),
+            refused,
+            refused_percent: percent(refused, requests),
+            passed_over,
+            passed_over_percent: percent(passed_over, requests),
             flows,
             inverted_flows,
             inverted_flows_percent: percent(inverted_flows, flows),
@@ -226,7 +262,7 @@ fn sets(outcome: &Outcome) -> Vec<(String, Summary)> {
     sets
 }
 
-fn by_name<T: serde::Serialize, S: Serializer>(classes: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn by_name<S: Serializer, T: Serialize>(classes: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(classes.len()))?;
     for (name, class) in classes {
         map.serialize_entry(name, class)?;
@@ -289,6 +325,7 @@ mod tests {
             "busiest_queue",
             "rate_requests",
             "summary",
+            "bound",
             "classes",
         ]);
         assert_eq!(keys(&report.to_json()), expected);

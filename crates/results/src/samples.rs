@@ -3,9 +3,10 @@
 use sim::Outcome;
 use std::collections::BTreeMap;
 
-use sim::outcome::{ClassOutcome, Counters, Link, Message, Query, Queue};
+use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Query, Queue};
+use sim::topology::Graph;
 use sim::traffic::Place;
-use units::Time;
+use units::{Rate, Time};
 
 pub fn ms(ms: u64) -> Time {
     Time::from_millis(ms)
@@ -25,6 +26,7 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         messages,
         requests: None,
         links: Vec::new(),
+        graph: two_hosts(),
         trace: Vec::new(),
     }
 }
@@ -55,7 +57,15 @@ fn class(number: usize, pattern: &'static str) -> ClassOutcome {
         delivered_bytes: 0,
         bottleneck_delay_us: None,
         bottleneck_bytes: 0,
+        framing: Framing { mss: 1460, overhead: 40, shared: false },
     }
+}
+
+fn two_hosts() -> Graph {
+    let mut graph = Graph::new("star", 2);
+    let switch = graph.switch("switch", false);
+    graph.rack(switch, 0, 0..2, Rate::from_gbps(100), Time(1));
+    graph
 }
 
 pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {

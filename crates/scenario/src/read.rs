@@ -73,17 +73,27 @@ pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
 }
 
 fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checked<Read> {
-    let mut root = document::parse(source.text)?;
+    let mut root = document::parse(source.text, 0)?;
     for option in &options.set {
         overrides::set(&mut root, option, sources)?;
     }
+    of_document(root, source.folder, options, sources)
+}
+
+/// Reads a scenario whose text was parsed and changed; of the options `set` is left aside.
+pub(crate) fn of_document(
+    mut root: Table,
+    folder: Option<&Path>,
+    options: &Options,
+    sources: &mut Sources,
+) -> Checked<Read> {
     if let Some(seed) = options.seed {
         overrides::seed(&mut root, seed, sources)?;
     }
     root.entries.iter_mut().for_each(overrides::named_transport);
     check_sections(&root)?;
     let parameters = parameters(&root)?;
-    let files = Files::new(source.folder, &options.files);
+    let files = Files::new(folder, &options.files);
     let mut context = Context { parameters: &parameters, files: &files, hosts: None };
     let mut notes = Vec::new();
     let mut resolved = Map::new();

@@ -126,11 +126,11 @@ pub(crate) fn read_transport(
     let transport = Transport { name: descriptor.name, config: (descriptor.build)(&read.values) };
     if let Some(other) = transports.list.iter().find(|other| differ(other.router(), transport.router())) {
         let name = descriptor.name;
-        let why = if other.name == name { "another `transport`" } else { other.name };
+        let other = if other.name == name { "another `transport`".into() } else { format!("`{}`", other.name) };
         return Err(Fault::new(
             table.at,
             format!(
-                "`{name}` here asks its routers for other parameters than {why} does; a run has one set of routers"
+                "`{name}` here asks its routers for other parameters than {other} does; a run has one set of routers"
             ),
         ));
     }

@@ -212,14 +212,14 @@ impl Connections {
     #[inline]
     pub fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
         let number = packet.connection;
-        let extension = net.take_extension(packet);
+        let mut extension = net.take_extension(packet);
         if packet.flags.has(transport::Flags::ACK) {
             let end = &mut self.senders[number as usize];
             if end.generation != packet.generation {
                 return Progress::None;
             }
             let (sender, config, mut out) = end.parts(net, configs, number);
-            sender.on_packet(config, out.net.now, packet, extension, &mut out);
+            sender.on_packet(config, out.net.now, packet, extension.as_mut(), &mut out);
             return end.progress();
         }
         net.counters.packets_delivered += u64::from(packet.payload > 0);
@@ -233,7 +233,7 @@ impl Connections {
         end.unsampled += u64::from(packet.payload);
         end.arrivals.marks += u32::from(packet.flags.has(transport::Flags::CE));
         let (receiver, config, mut out) = end.parts(net, configs, number);
-        receiver.on_packet(config, out.net.now, packet, extension, &mut out);
+        receiver.on_packet(config, out.net.now, packet, extension.as_mut(), &mut out);
         if end.receiver.next() >= end.boundary { Progress::Arrived } else { Progress::None }
     }
 

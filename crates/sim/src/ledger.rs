@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use units::Time;
 
 use crate::connections::{Arrivals, Doings};
-use crate::outcome::{ClassOutcome, Message, Query};
+use crate::outcome::{ClassOutcome, Framing, Message, Query};
 use crate::scenario::Class;
 
 /// Rows of messages, and sums by class.
@@ -82,7 +82,7 @@ impl Ledger {
     }
 
     /// The sums of one class.
-    pub fn class(&self, number: u32, class: &Class, transport: &'static str) -> ClassOutcome {
+    pub fn class(&self, number: u32, class: &Class, transport: &'static str, framing: Framing) -> ClassOutcome {
         let flows = || self.flows.range((number, 0, 0)..(number + 1, 0, 0)).map(|(_, arrivals)| arrivals);
         let means: Vec<f64> =
             flows().filter(|flow| flow.packets > 0).map(|flow| flow.wait as f64 / flow.packets as f64).collect();
@@ -95,6 +95,7 @@ impl Ledger {
             delivered_bytes: self.delivered[number as usize],
             bottleneck_delay_us: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64 * MICROS),
             bottleneck_bytes: flows().map(|flow| flow.bytes).sum(),
+            framing,
         }
     }
 }

@@ -11,7 +11,7 @@ mod net;
 pub mod network;
 pub mod outcome;
 pub mod priorities;
-mod rng;
+pub mod rng;
 pub mod run;
 mod sampler;
 mod scenario;

@@ -4,6 +4,7 @@ use transport::explicit::Noted;
 pub use transport::explicit::router::Counters as Allocation;
 use units::Time;
 
+use crate::topology::Graph;
 use crate::traffic::Place;
 
 /// Everything that one run measured.
@@ -31,6 +32,8 @@ pub struct Outcome {
     pub queries: Vec<Query>,
     /// One row per link direction.
     pub links: Vec<Link>,
+    /// Nodes and links; its links are in the order of `links`.
+    pub graph: Graph,
     /// Samples over time, when asked for.
     pub trace: Vec<Sample>,
 }
@@ -78,6 +81,19 @@ pub struct ClassOutcome {
     pub bottleneck_delay_us: Option<f64>,
     /// Wire bytes of its data packets that arrived at the receivers' ports.
     pub bottleneck_bytes: u64,
+    /// How its messages become packets.
+    pub framing: Framing,
+}
+
+/// How the messages of a class become packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// Most payload bytes of a packet.
+    pub mss: u32,
+    /// Wire bytes of a packet beside its payload: headers and the frame's.
+    pub overhead: u32,
+    /// A packet may hold the end of one message and the start of the next: they share a connection.
+    pub shared: bool,
 }
 
 /// One message.
@@ -172,6 +188,11 @@ pub struct Requests {
     pub overtaken: u64,
     /// Denied ones that lacked no more than flows with later deadlines or none held together at the port.
     pub displaceable: u64,
+    /// Requests that what was left of the port's capacity did not cover. The base rate, which every flow gets
+    /// all the same, may be as much as they ask for: then they are not denied.
+    pub refused: u64,
+    /// Of these, while a flow with a later deadline held at the same port a grant that had been covered.
+    pub passed_over: u64,
     /// Flows that made such requests (the run's total only).
     pub flows: u64,
     /// Of these, flows with an inverted request (the run's total only).
@@ -187,6 +208,8 @@ impl Requests {
         self.inverted += news(before.inverted, now.inverted);
         self.overtaken += news(before.overtaken, now.overtaken);
         self.displaceable += news(before.displaceable, now.displaceable);
+        self.refused += news(before.refused, now.refused);
+        self.passed_over += news(before.passed_over, now.passed_over);
     }
 }
 

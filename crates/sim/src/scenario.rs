@@ -1,6 +1,7 @@
 //! A scenario as the simulator takes it: read, checked, and only valid ones can be made.
 
 use crate::network::Network;
+use crate::outcome::Framing;
 use crate::run::Run;
 use crate::traffic::Generator;
 
@@ -18,6 +19,14 @@ pub struct Scenario {
     pub transports: Vec<Transport>,
     /// The traffic, one entry per `[[traffic]]`.
     pub classes: Vec<Class>,
+}
+
+impl Class {
+    /// How its messages become packets.
+    pub fn framing(&self, transport: &Transport, frame_overhead: u32) -> Framing {
+        let connection = &transport.config.connection;
+        Framing { mss: connection.mss, overhead: connection.header + frame_overhead, shared: self.persistent }
+    }
 }
 
 /// A transport with its parameters.

@@ -11,7 +11,7 @@ use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::net::{Net, Port, Routers, Watch};
-use crate::outcome::{Link, Message, Outcome, Query, Queue, Sample};
+use crate::outcome::{Framing, Link, Message, Outcome, Query, Queue, Sample};
 use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::sampler::Sampler;
@@ -39,6 +39,7 @@ pub struct World {
 /// A traffic class with what it has in store.
 struct TrafficSource {
     class: Class,
+    framing: Framing,
     /// The batch for which a [`Event::Generate`] is pending.
     batch: Option<Batch>,
     /// Messages of earlier batches that wait for their start.
@@ -81,6 +82,7 @@ impl World {
         let priorities = Priorities::of(&scenario.run, &scenario.transports, &scenario.classes);
         let discipline = scenario.network.discipline(&priorities);
         let Scenario { title, run, network, transport, transports, classes } = scenario;
+        let frame_overhead = network.frame_overhead;
         let mut net = Net::new(network, run.seed, discipline, priorities.levels());
         if run.warm_up > Time::ZERO {
             net.events.push(run.warm_up, Event::WarmedUp);
@@ -93,7 +95,10 @@ impl World {
         }
         let sources = classes
             .into_iter()
-            .map(|class| TrafficSource { class, batch: None, waiting: BinaryHeap::new(), numbered: 0 })
+            .map(|class| {
+                let framing = class.framing(&transports[class.transport], frame_overhead);
+                TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), numbered: 0 }
+            })
             .collect::<Vec<_>>();
         let mut world = World {
             title,
@@ -366,10 +371,9 @@ impl World {
         counters.marks = self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum();
         counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
         counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
-        let classes =
-            self.sources.iter().enumerate().map(|(i, TrafficSource { class, .. })| {
-                self.ledger.class(i as u32, class, self.names[class.transport])
-            });
+        let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, .. })| {
+            self.ledger.class(i as u32, class, self.names[class.transport], *framing)
+        });
         Outcome {
             classes: classes.collect(),
             title: self.title,
@@ -380,6 +384,7 @@ impl World {
             counters,
             requests: self.net.routers().map(Routers::requests),
             links: links(&self.net, self.run.warm_up),
+            graph: self.net.graph,
             messages: self.ledger.messages,
             queries: self.ledger.queries,
             trace: self.sampler.map_or_else(Vec::<Sample>::new, Sampler::into_samples),

@@ -48,18 +48,18 @@ impl Sender {
             Sender::Explicit(sender) => sender.is_idle(),
         }
     }
-    /// Takes an acknowledgement with what it carries beside its header.
+    /// Takes an acknowledgement with what it carries beside its header, which it may take out.
     #[inline]
     pub fn on_packet(
         &mut self,
         config: &Config,
         now: Time,
         packet: &Packet,
-        extension: Option<Extension>,
+        extension: Option<&mut Extension>,
         out: &mut impl Output,
     ) {
         match self {
-            Sender::Window(sender) => sender.on_packet(&config.connection, now, packet, extension.as_ref(), out),
+            Sender::Window(sender) => sender.on_packet(&config.connection, now, packet, extension.as_deref(), out),
             Sender::Explicit(sender) => sender.on_packet(&config.connection, now, packet, extension, out),
         }
     }
@@ -95,14 +95,14 @@ impl Receiver {
             Receiver::Explicit(receiver) => receiver.next(),
         }
     }
-    /// Takes a packet from the sender with what it carries beside its header.
+    /// Takes a packet from the sender with what it carries beside its header, which it may take out.
     #[inline]
     pub fn on_packet(
         &mut self,
         config: &Config,
         now: Time,
         packet: &Packet,
-        extension: Option<Extension>,
+        extension: Option<&mut Extension>,
         out: &mut impl Output,
     ) {
         match self {

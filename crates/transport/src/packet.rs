@@ -118,6 +118,19 @@ pub enum Extension {
     Rates(Box<Rates>),
 }
 
+impl Extension {
+    /// Takes a request or its answer out.
+    pub fn take_rates(&mut self) -> Option<Box<Rates>> {
+        match std::mem::replace(self, Extension::Sack(Blocks::default())) {
+            Extension::Rates(rates) => Some(rates),
+            sack @ Extension::Sack(_) => {
+                *self = sack;
+                None
+            }
+        }
+    }
+}
+
 /// Up to three received ranges above the cumulative acknowledgement, the latest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Blocks {

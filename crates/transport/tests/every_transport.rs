@@ -163,12 +163,12 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
         model.now = at;
         assert!(model.now < Time::from_secs_f64(500.0), "the transfer hangs at {} of {all}", receiver.next());
         match model.happenings[number as usize].clone() {
-            Happening::Data(packet, extension) => {
+            Happening::Data(packet, mut extension) => {
                 wire.push((at, packet.seq, packet.flags));
-                receiver.on_packet(config, at, &packet, extension, &mut FromReceiver(&mut model));
+                receiver.on_packet(config, at, &packet, extension.as_mut(), &mut FromReceiver(&mut model));
             }
-            Happening::Ack(packet, extension) => {
-                sender.on_packet(config, at, &packet, extension, &mut FromSender(&mut model));
+            Happening::Ack(packet, mut extension) => {
+                sender.on_packet(config, at, &packet, extension.as_mut(), &mut FromSender(&mut model));
                 let seen = sender.observe(config, at);
                 assert!(seen.cwnd.is_none_or(|cwnd| cwnd >= 1.0 && cwnd.is_finite()), "cwnd {:?}", seen.cwnd);
                 assert!(seen.cwnd.is_some() || seen.rate.is_none_or(|rate| rate <= 1000.0), "rate {:?}", seen.rate);

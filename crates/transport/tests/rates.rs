@@ -83,8 +83,8 @@ impl Bench {
         rates.grants = mbps.iter().map(|grant| grant * MBPS).collect();
         rates.uplink = 1000 * MBPS;
         let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::SYN);
-        let extension = Some(Extension::Rates(Box::new(rates)));
-        self.sender.on_packet(&self.config, self.notes.now, &packet, extension, &mut self.notes);
+        let mut extension = Some(Extension::Rates(Box::new(rates)));
+        self.sender.on_packet(&self.config, self.notes.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Lets time pass, with its timers.
     fn wait(&mut self, time: Time) {
@@ -253,8 +253,8 @@ fn lost_segments_are_sent_again_at_the_granted_rate() {
             let packet = Packet::ack(1000, 0, Time::MAX, Flags::NONE);
             let mut blocks = Blocks::default();
             blocks.push((2000, end * 1000));
-            let extension = (recovery == "sack").then_some(Extension::Sack(blocks));
-            bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension, &mut bench.notes);
+            let mut extension = (recovery == "sack").then_some(Extension::Sack(blocks));
+            bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
         }
         bench.wait(RTT * 2);
         assert_eq!(bench.sent(), [(1, 700), (6, 800)], "{recovery}");

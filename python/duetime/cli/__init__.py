@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import catalog, compare, plot, run, scenario
+from duetime.cli import bound, catalog, compare, decide, plot, report, run, scenario, sweep
 from duetime.files import Refused
 from duetime.scenario import Unreadable
 from duetime.work import Unusable
@@ -32,6 +32,10 @@ def commands() -> None:
 
 commands.add_command(run.run)
 commands.add_command(compare.compare)
+commands.add_command(sweep.sweep)
+commands.add_command(decide.tighten)
+commands.add_command(decide.capacity)
+commands.add_command(bound.bound)
 commands.add_command(scenario.check)
 commands.add_command(scenario.init)
 commands.add_command(scenario.schema)
@@ -39,6 +43,7 @@ commands.add_command(catalog.transports)
 commands.add_command(catalog.topologies)
 commands.add_command(catalog.patterns)
 commands.add_command(plot.plot)
+commands.add_command(report.report)
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ const KEYS: &[Key] = &[
         range: Range::between(0.0, 100.0),
         help: "round trips that a request leaves out of the time left: one until the grant is in force, one for the \
                end of the flow",
-        source: "D3 4.1; a message that counts on all of its time is late by a hair",
+        source: "D3, section 4; a message that counts on all of its time is late by a hair",
     },
     Key {
         name: "quench",

@@ -56,6 +56,10 @@ pub struct Noted {
     pub overtaken: bool,
     /// Denied, while flows with later deadlines or none held as much as it lacked.
     pub displaceable: bool,
+    /// What was left did not cover it; it may still have got enough, as the base rate.
+    pub refused: bool,
+    /// Refused, while a flow with a later deadline held a grant that had been covered.
+    pub passed_over: bool,
 }
 
 impl Noted {
@@ -67,6 +71,8 @@ impl Noted {
             inverted: self.inverted || other.inverted,
             overtaken: self.overtaken || other.overtaken,
             displaceable: self.displaceable || other.displaceable,
+            refused: self.refused || other.refused,
+            passed_over: self.passed_over || other.passed_over,
         }
     }
 }

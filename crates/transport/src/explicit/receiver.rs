@@ -30,10 +30,10 @@ impl Receiver {
         config: &Config,
         now: Time,
         packet: &Packet,
-        extension: Option<Extension>,
+        extension: Option<&mut Extension>,
         out: &mut impl Output,
     ) {
-        let Some(Extension::Rates(rates)) = extension else {
+        let Some(rates) = extension.and_then(Extension::take_rates) else {
             self.data.on_packet(config, now, packet, out);
             return;
         };

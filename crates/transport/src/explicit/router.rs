@@ -36,7 +36,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("true"),
         range: Range::ANY,
         help: "a grant of the base rate counts as allocated; with it 17 such flows fill 1 Gbps at 200 us",
-        source: "D3 4.2 adds it as any other grant; open in D2TCP",
+        source: "D3, section 4, adds every grant to A; open in D2TCP",
     },
     Key {
         name: "rate_rounding",
@@ -54,7 +54,7 @@ pub const KEYS: &[Key] = &[
         range: Range::ANY,
         help: "what a router subtracts of a flow: what it remembers of it, so that lost packets leave nothing behind, \
                or what the header says, as in the paper, so that lost grants and FINs stay counted for ever",
-        source: "D3 4.2 (counters); the paper says little of losses",
+        source: "D3, section 4 (counters); what becomes of lost packets is open",
     },
     Key {
         name: "expiry",
@@ -78,7 +78,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("false"),
         range: Range::ANY,
         help: "correct the capacity that a router gives away by the measured use of the link and its queue, as RCP does",
-        source: "D3 4.2; off: what is granted is used, and senders count their headers",
+        source: "D3, section 4, as RCP; off: what is granted is used, and senders count their headers",
     },
     Key {
         name: "adaptation_alpha",
@@ -86,7 +86,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("0.1"),
         range: Range::between(0.0, 10.0),
         help: "with adaptation, the share of the unused rate that is added per interval",
-        source: "D3 4.2",
+        source: "RCP's form; the value is open",
     },
     Key {
         name: "adaptation_beta",
@@ -94,7 +94,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("1"),
         range: Range::between(0.0, 10.0),
         help: "with adaptation, the share of the rate that would empty the queue in an interval that is subtracted",
-        source: "D3 4.2",
+        source: "RCP's form; the value is open",
     },
     Key {
         name: "adaptation_floor",
@@ -195,6 +195,8 @@ pub struct Router {
 struct Known {
     request: u64,
     grant: u64,
+    /// What it asked for was left, so that its grant is none of the base rate's doing.
+    covered: bool,
     heard: Time,
     deadline: Option<Time>,
     /// How many flows came before it.
@@ -225,7 +227,7 @@ impl Router {
         }
     }
 
-    /// Answers a request in place (D3 4.2), and says what was noted of it here.
+    /// Answers a request in place (D3, section 4), and says what was noted of it here.
     pub fn answer(&mut self, now: Time, flow: Flow, rates: &mut Rates) -> Noted {
         self.settle(now);
         let hop = rates.grants.len();
@@ -251,10 +253,10 @@ impl Router {
         }
         self.flows += 1;
         self.requested = self.requested.saturating_add(rates.request);
-        let grant = self.grant(rates.request);
+        let (grant, covered) = self.grant(rates.request);
         self.allocated = self.allocated.saturating_add(self.counted(grant));
         rates.grants.push(grant);
-        let known = Known { request: rates.request, grant, heard: now, deadline: rates.deadline, place };
+        let known = Known { request: rates.request, grant, covered, heard: now, deadline: rates.deadline, place };
         let noted = self.note(known);
         self.known.insert(flow, known);
         self.heard.push_back((now, flow));
@@ -278,7 +280,7 @@ impl Router {
         }
     }
 
-    /// Adapts the capacity (D3 4.2) to a link that has sent for `sent_for` in all by now and whose
+    /// Adapts the capacity (D3, section 4) to a link that has sent for `sent_for` in all by now and whose
     /// queue holds `waiting` bytes.
     pub fn adapt(&mut self, now: Time, sent_for: Time, waiting: u64) {
         let Some(Adaptation { alpha, beta, floor }) = self.config.adaptation else { return };
@@ -300,11 +302,12 @@ impl Router {
         Counters { allocated: self.allocated, requested: self.requested, flows: self.flows }
     }
 
-    fn grant(&self, request: u64) -> u64 {
+    /// The grant, and whether what is left covers the request.
+    fn grant(&self, request: u64) -> (u64, bool) {
         let left = self.capacity.saturating_sub(self.allocated);
         let share = self.capacity.saturating_sub(self.requested) / self.flows;
         let grant = if left > request { request.saturating_add(share) } else { left };
-        self.config.rounding.of(grant.max(self.config.base))
+        (self.config.rounding.of(grant.max(self.config.base)), left >= request)
     }
 
     /// What a grant adds to A.
@@ -322,20 +325,22 @@ impl Router {
     /// Looks at the grants of the others here at this instant.
     fn note(&self, own: Known) -> Noted {
         let Some(deadline) = own.deadline.filter(|_| own.request > 0) else { return Noted::default() };
-        let mut noted = Noted { asked: true, ..Noted::default() };
-        if own.grant >= own.request {
+        let mut noted = Noted { asked: true, refused: !own.covered, ..Noted::default() };
+        noted.denied = own.grant < own.request;
+        if own.covered {
             return noted;
         }
-        noted.denied = true;
         let later = |other: &&Known| other.deadline.is_none_or(|theirs| theirs > deadline);
         let mut held = 0u64;
         for other in self.known.values().filter(later) {
             held = held.saturating_add(other.grant);
-            let full = other.deadline.is_some() && other.request > 0 && other.grant >= other.request;
-            noted.inverted |= full;
-            noted.overtaken |= full && other.place < own.place;
+            let asks = other.deadline.is_some() && other.request > 0;
+            let inverted = noted.denied && asks && other.grant >= other.request;
+            noted.inverted |= inverted;
+            noted.overtaken |= inverted && other.place < own.place;
+            noted.passed_over |= asks && other.covered;
         }
-        noted.displaceable = held >= own.request - own.grant;
+        noted.displaceable = noted.denied && held >= own.request - own.grant;
         noted
     }
 }
@@ -618,7 +623,15 @@ mod tests {
         // The flow with the latest deadline comes first and gets it all.
         port.ask(1, 500);
         assert_eq!(port.noted, Noted { asked: true, ..Noted::default() });
-        let all = Noted { asked: true, denied: true, inverted: true, overtaken: true, displaceable: true };
+        let all = Noted {
+            asked: true,
+            denied: true,
+            inverted: true,
+            overtaken: true,
+            displaceable: true,
+            refused: true,
+            passed_over: true,
+        };
         port.ask(2, 600);
         assert_eq!(port.noted, all);
         // The first gives way, the second gets what is left, in part.
@@ -632,7 +645,7 @@ mod tests {
         port.close(1);
         port.ask(2, 600);
         port.ask(4, 700);
-        assert_eq!(port.noted, Noted { asked: true, denied: true, ..Noted::default() });
+        assert_eq!(port.noted, Noted { asked: true, denied: true, refused: true, ..Noted::default() });
         // Who came first need not be who is granted first.
         port.ask(2, 100);
         port.ask(4, 700);
@@ -643,7 +656,10 @@ mod tests {
         port.deadlines.insert(2, Time::from_millis(20));
         port.ask(1, 0);
         port.ask(2, 600);
-        assert_eq!(port.noted, Noted { inverted: false, overtaken: false, ..all });
+        assert_eq!(port.noted, Noted { inverted: false, overtaken: false, passed_over: false, ..all });
+        // Where nothing is left the base rate may be enough: refused, but not denied.
+        port.ask(2, 50);
+        assert_eq!(port.noted, Noted { asked: true, refused: true, ..Noted::default() });
         // No deadline, or nothing asked for: not counted.
         port.ask(1, 0);
         assert_eq!(port.noted, Noted::default());

@@ -129,17 +129,17 @@ impl Sender {
         config: &Config,
         now: Time,
         packet: &Packet,
-        extension: Option<Extension>,
+        extension: Option<&mut Extension>,
         out: &mut impl Output,
     ) {
         let mut news = false;
         match extension {
             Some(Extension::Rates(rates)) => {
                 news = self.note_blocks(config, &rates.blocks);
-                self.answered(config, now, *rates);
+                self.answered(config, now, rates);
             }
             Some(Extension::Sack(blocks)) => {
-                news = self.note_blocks(config, &blocks);
+                news = self.note_blocks(config, blocks);
                 self.sample(config, now, packet.stamp);
             }
             None => self.sample(config, now, packet.stamp),
@@ -178,13 +178,13 @@ impl Sender {
     }
 
     /// A request comes back with what each hop has granted.
-    fn answered(&mut self, config: &Config, now: Time, rates: Rates) {
+    fn answered(&mut self, config: &Config, now: Time, rates: &mut Rates) {
         let Some(lease) = &mut self.lease else { return };
         let Some(pending) = lease.pending.filter(|pending| pending.number == rates.number) else { return };
         lease.pending = None;
         lease.request = pending.request;
         lease.rate = rates.grants.iter().copied().min().unwrap_or(0);
-        lease.grants = rates.grants;
+        lease.grants = std::mem::take(&mut rates.grants);
         lease.uplink = rates.uplink;
         // Each request has a number of its own, so that Karn's rule does not exclude it.
         self.rto.sample(now - pending.sent, config);
@@ -408,7 +408,7 @@ impl Sender {
         }))
     }
 
-    /// The rate that a message needs from the next round trip on (D3 4.1): bytes that will be left then,
+    /// The rate that a message needs from the next round trip on (D3, section 4): bytes that will be left then,
     /// with headers, over the time that will be left.
     fn needed(&self, config: &Config, now: Time, message: Current) -> u64 {
         let Some(lag) = self.own.request else { return 0 };
