@@ -1,12 +1,13 @@
 //! What was measured elsewhere, on a real network, in the form of a run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use results::Report;
 use serde::Deserialize;
-use sim::outcome::{ClassOutcome, Counters, Link, Message, Queue, Sample, Subject};
+use sim::outcome::{ClassOutcome, Counters, Link, Message, Query, Queue, Sample, Subject};
 use sim::run::Signal;
 use sim::{Outcome, Scenario};
 use units::Time;
@@ -107,12 +108,12 @@ pub fn measured(
     wall_s: f64,
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let read = crate::read(py, &source, &scenario::Options { set, seed, transport })?;
+    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, ..scenario::Options::default() })?;
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
     let measured: Measured =
         serde_json::from_str(measured).map_err(|error| PyValueError::new_err(format!("measurements: {error}")))?;
     let outcome = outcome(&read.scenario, measured).map_err(PyValueError::new_err)?;
-    let json = guarded(py, || Report::new(&outcome, wall_s).to_json())?;
+    let json = guarded(py, || Report::measured(&outcome, wall_s).to_json())?;
     Ok(Run { outcome, json, resolved, notes })
 }
 
@@ -140,6 +141,8 @@ fn outcome(scenario: &Scenario, measured: Measured) -> Result<Outcome, String> {
         // How long packets waited is not known of a real switch, only how many did.
         bottleneck_delay_us: None,
         bottleneck_bytes: measured.bottleneck_bytes,
+        set: class.set.clone(),
+        framing: class.framing(&scenario.transports[class.transport], 0),
     });
     Ok(Outcome {
         title: scenario.title.clone(),
@@ -159,11 +162,40 @@ fn outcome(scenario: &Scenario, measured: Measured) -> Result<Outcome, String> {
             timeouts: messages.iter().map(|message| u64::from(message.timeouts)).sum(),
             retransmits: messages.iter().map(|message| u64::from(message.retransmits)).sum(),
         },
+        requests: None,
         classes: classes.collect(),
+        queries: queries(&messages),
         messages,
         links,
+        graph: scenario.network.graph.clone(),
         trace,
     })
+}
+
+/// The queries that messages answer, each from the start of its first answer.
+fn queries(messages: &[Message]) -> Vec<Query> {
+    let mut queries: BTreeMap<(u32, u64), Query> = BTreeMap::new();
+    for message in messages {
+        let Some(number) = message.query else { continue };
+        let Message { class, to: parent, start, .. } = *message;
+        let query = queries.entry((class, number)).or_insert(Query {
+            class,
+            number,
+            parent,
+            start,
+            deadline: None,
+            answers: 0,
+            children: 0,
+        });
+        // Messages come in the order of their starts.
+        let due = message.deadline.map(|deadline| (message.start + deadline).saturating_sub(query.start));
+        query.deadline = query.deadline.max(due);
+        query.answers += 1;
+        query.children += 1;
+    }
+    let mut queries: Vec<Query> = queries.into_values().collect();
+    queries.sort_by_key(|query| (query.start, query.class, query.number));
+    queries
 }
 
 impl From<MeasuredMessage> for Message {
@@ -173,6 +205,7 @@ impl From<MeasuredMessage> for Message {
             from: measured.from,
             to: measured.to,
             query: measured.query,
+            place: None,
             bytes: measured.bytes,
             start: Time(measured.start),
             end: measured.end.map(Time),
@@ -204,6 +237,7 @@ impl From<MeasuredLink> for Link {
                 p99: measured.queue_p99,
                 max: measured.queue_max,
             },
+            rates: None,
         }
     }
 }
