@@ -18,7 +18,7 @@ from duetime.experiments import experiment as reading
 from duetime.experiments.claims import judge
 from duetime.experiments.experiment import Chart, Experiment, at, load, panels
 from duetime.experiments.measures import MEASURES
-from duetime.experiments.study import Row, Study
+from duetime.experiments.study import BOUND, Row, Study
 
 KNOWN = [t["name"] for t in duetime.catalog()["transports"]]  # TODO-DEV
 
@@ -167,7 +167,8 @@ def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
 
 
 def _with_columns(row: Row, columns: Mapping[str, str]) -> Row:
-    return row | {name: pattern.format(**row) for name, pattern in columns.items()}
+    bound = row["transport"] == BOUND
+    return row | {name: BOUND if bound else pattern.format(**row) for name, pattern in columns.items()}
 
 
 def _resolved(chart: Chart, numbers: Mapping[str, Any]) -> Chart:

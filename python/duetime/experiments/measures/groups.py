@@ -33,7 +33,7 @@ def rows(study: Study) -> list[Row]:
             yield {"part": name}, metrics
 
     samples = (({**run.labels, **labels}, metrics) for run in runs for labels, metrics in sample(run))
-    return with_bound(over_seeds(samples))
+    return with_bound(study, over_seeds(samples))
 
 
 def together(classes: Classes) -> dict[str, float | None]:
