@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SMALL
+from conftest import SMALL, arguments
 from duetime import cluster as cluster_module
 from duetime.points import Point, run_points
+from duetime.sweep import sweep
 from duetime.work import Unusable
 
 #: Long enough that a worker is killed in the middle of a run.
@@ -117,6 +118,22 @@ def test_a_worker_killed_in_the_middle_changes_no_byte(cluster: Cluster, tmp_pat
     run_points(points, store=tmp_path / "local", tables=["flows"])
     assert stored(tmp_path / "store") == stored(tmp_path / "local")
     assert len(stored(tmp_path / "local")) == 2 * SEEDS
+
+
+def test_a_sweep_is_the_same_to_the_byte(cluster: Cluster, small: Path, tmp_path: Path) -> None:
+    grid = 'transports = ["tcp", "d2tcp"]\nseeds = 4\n[grid]\ntraffic.queries.leaves = [3, 40]\n'
+    (tmp_path / "s.toml").write_text(f'scenario = "{small.name}"\nset.run.duration = "300 ms"\n{grid}')
+    killed, _ = cluster.worker(), cluster.worker()
+    words = arguments("sweep", "s.toml", "--cluster", cluster.address, "--out", "there")
+    with (tmp_path / "there.log").open("w") as log:
+        run = subprocess.Popen(words, cwd=tmp_path, stdout=log, stderr=log)
+    until(lambda: len(list(tmp_path.glob("there/runs/*/*.json"))) >= 2)
+    os.kill(killed.pid, signal.SIGKILL)
+    assert run.wait(timeout=60) == 1, "half of the points fail"
+    here = sweep(tmp_path / "s.toml", out=tmp_path / "here")
+    assert (len(here.kept), len(here.failures)) == (16, 8)
+    for name in ("sweep.parquet", "classes.parquet", "sweep.json"):
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes(), name
 
 
 def test_a_worker_with_another_version_is_named(cluster: Cluster, small: Path) -> None:

@@ -86,7 +86,9 @@ def scenarios() -> list[object]:
 
 @pytest.mark.parametrize("text", scenarios())
 def test_scenarios_pass(text: str) -> None:
-    if "[[traffic]]" in text and "[network]" in text:
+    if re.search(r"^scenario = ", text, re.MULTILINE):
+        duetime._core.sweep(text, "a page", ROOT / "scenarios" / "sweeps")
+    elif "[[traffic]]" in text and "[network]" in text:
         duetime.check(text)
     else:
         duetime.check({**tomllib.loads(REST), **tomllib.loads(text)})

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import time
@@ -11,7 +13,7 @@ import polars as pl
 import pytest
 
 import duetime as dt
-from conftest import Command, arguments
+from conftest import SCENARIOS, Command, arguments
 from duetime.sweep import read, sweep
 
 SWEEP = """
@@ -57,9 +59,11 @@ def test_each_run_has_a_row(file: Path, tmp_path: Path) -> None:
     assert row["missed_percent"] == alone.summary["missed_percent"]
     assert row["fct_p99_us"] == alone.summary["fct_us"]["p99"]
     assert row["packets_sent"] == alone.data["packets"]["sent"]
+    assert row["bound_missed_percent"] == alone.data["bound"]["missed_percent"]
     classes = pl.read_parquet(tmp_path / "out/classes.parquet")
     assert classes["class"].to_list() == ["queries", "web"] * 16
     assert classes.row(26, named=True)["messages"] == alone.classes["queries"]["messages"]
+    assert classes.row(26, named=True)["bound_missed"] == alone.data["bound"]["classes"]["queries"]["missed"]
     record = json.loads((tmp_path / "out/sweep.json").read_text())
     assert (record["runs"], record["failures"], record["seeds"]) == (16, [], [5, 6])
     assert "wall_s" not in runs.columns
@@ -135,3 +139,23 @@ def test_without_transports_and_seeds_it_is_the_scenarios(small: Path, tmp_path:
     assert runs["seed"].to_list() == [5] * 3
     assert runs["traffic.web.load"].is_between(0.1, 0.5).all()
     assert read(path).title == "Loads"
+
+
+def test_the_example_is_what_its_first_line_says() -> None:
+    example = read(SCENARIOS / "sweeps/threshold.toml")
+    assert len(example.points) == 54
+    page = (SCENARIOS.parent / "docs/sweeps.md").read_text()
+    text = (SCENARIOS / "sweeps/threshold.toml").read_text()
+    assert text.partition("\n")[2] in page, "the page shows the file"
+
+
+def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
+    (tmp_path / "scenarios").symlink_to(SCENARIOS)
+    page = (SCENARIOS.parent / "docs/sweeps.md").read_text()
+    commands = [block.strip() for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)]
+    assert [command.split()[1] for command in commands] == ["sweep", "tighten", "capacity"]
+    for command in commands:
+        shorter = [] if " sweep " in command else ["--seeds", 2, "--set", "run.duration=2 s"]
+        done = duetime(*shlex.split(command)[1:], *shorter)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/threshold/sweep.parquet").exists()

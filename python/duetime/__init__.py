@@ -13,12 +13,14 @@ from duetime._core import InternalError, ScenarioError, version
 from duetime.compare import Comparison, compare
 from duetime.results import Result, load
 from duetime.run import bound, catalog, check, run, schema
+from duetime.sweep import Swept, sweep
 
 __all__ = [
     "Comparison",
     "InternalError",
     "Result",
     "ScenarioError",
+    "Swept",
     "bound",
     "catalog",
     "check",
@@ -26,5 +28,6 @@ __all__ = [
     "load",
     "run",
     "schema",
+    "sweep",
 ]
 __version__ = version()

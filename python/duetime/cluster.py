@@ -52,8 +52,11 @@ def _connect(address: str) -> Client:
         from distributed import Client
     except ImportError:
         raise Unusable("a cluster needs Dask: pip install 'duetime[cluster]'") from None
-    # It reports lost connections at length; what matters of that is told by our own errors.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # It reports lost connections at length; what matters of that is told by our own errors. Each of its
+    # loggers has a level of its own.
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith("distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         return Client(address, timeout=PATIENCE_S, set_as_default=False, name="duetime")
     except (OSError, ValueError, ImportError) as error:

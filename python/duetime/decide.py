@@ -33,7 +33,9 @@ class Ladder:
     hardest: int
     #: The level of the scenario as it is written.
     start: int
-    #: Levels to begin with, in order; the search goes on between them.
+    #: Levels that are tried in any case: misses need not rise evenly.
+    scan: tuple[int, ...]
+    #: Levels, in order, to look further until one holds and one does not; the search goes on between them.
     coarse: tuple[int, ...]
     #: The changes that make a level, and its value for people.
     changes: Callable[[int], tuple[str, ...]]
@@ -87,6 +89,8 @@ class Answer:
 
     def next(self) -> set[int]:
         """Give the levels to try next; none when all is known to one step."""
+        if not self.levels:
+            return set(self.ladder.scan)
         wanted = (self._wanted(end) for end in ("mean", "high", "low"))
         return {level for level in wanted if level is not None} - self.levels.keys()
 
@@ -107,8 +111,6 @@ class Answer:
     def _wanted(self, end: str) -> int | None:
         tried = sorted(self.levels)
         ok, bad = self._bracket(end)
-        if not tried:
-            return self.ladder.start
         if ok is None:
             easier = [level for level in self.ladder.coarse if level < tried[0]]
             return easier[-1] if easier else None
@@ -159,9 +161,10 @@ def tighten(
     def changes(level: int) -> tuple[str, ...]:
         return (f"run.deadline_factor={written * (1 - level * step / 100):.9g}",)
 
-    coarse = (-300, -200, -100, -50, -25, 0, 20, 40, 60, 80, 90, TIGHTEST)
+    coarse = (-LOOSEST, -200, -100, -50, -25, 0, 20, 40, 60, 80, 90, TIGHTEST)
     levels = tuple(dict.fromkeys(int(percent / step) for percent in coarse))
-    ladder = Ladder(int(-LOOSEST / step), int(TIGHTEST / step), 0, levels, changes, value)
+    scan = tuple(level for level in levels if 0 <= level * step <= 80)
+    ladder = Ladder(levels[0], levels[-1], 0, scan, levels, changes, value)
     allowed: float | list[float] | None = target
     if against is not None:
         allowed = _missed(_evaluate(runs, {(against, 0)}, ladder)[against, 0])
@@ -362,7 +365,7 @@ def _values(key: str, written: object, start: str | None, end: str | None, step:
         found = value(level)
         return (f'{key}="{found}"' if isinstance(found, str) else f"{key}={found}",)
 
-    return Ladder(0, count, at, _doubling(at, count), changes, value)
+    return Ladder(0, count, at, (at,), _doubling(at, count), changes, value)
 
 
 def _same_unit(quantity: Quantity, other: Quantity, what: str) -> float:

@@ -64,7 +64,7 @@ class Swept:
         for where, kept in self._rows():
             if kept.error is None:
                 figures = {name: value for name, value in kept.result.items() if name not in APART}
-                rows.append({**where, **flat(figures), **flat(kept.result["summary"])})
+                rows.append({**where, **flat(figures), **flat(kept.result["summary"]), **_bound(kept)})
         return _frame(rows)
 
     def classes(self) -> pl.DataFrame:
@@ -72,7 +72,7 @@ class Swept:
         rows = []
         for where, kept in self._rows():
             for name, figures in kept.result.get("classes", {}).items():
-                rows.append({**where, "class": name, **flat(figures)})
+                rows.append({**where, "class": name, **flat(figures), **_bound(kept, name)})
         return _frame(rows)
 
     def record(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Swept:
 
 
 #: Parts of a run's JSON that are no figures of the run as a whole, or that each row has anyway.
-APART = {"title", "transport", "seed", "summary", "classes"}
+APART = {"title", "transport", "seed", "summary", "classes", "bound"}
 
 
 def read(file: Path) -> Sweep:
@@ -165,6 +165,14 @@ def carry_out(sweep: Sweep, out: Path, *, jobs: int | None, cluster: str | None,
 RUNS = "runs"
 #: What a folder of ours holds.
 PARTS = {RUNS, "sweep.json", "sweep.parquet", "classes.parquet", "report.html"}
+
+
+def _bound(kept: Kept, of_class: str | None = None) -> dict[str, Any]:
+    """Give the deadlines that no schedule could meet, in the run or in one of its classes."""
+    bound = kept.result.get("bound") or {}
+    if of_class is not None:
+        bound = bound.get("classes", {}).get(of_class) or {}
+    return {f"bound_{name}": bound.get(name) for name in ("missed", "missed_percent")}
 
 
 def _plain(value: Any) -> Any:

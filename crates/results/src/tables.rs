@@ -296,11 +296,25 @@ mod tests {
     }
 
     #[test]
+    fn ports_that_grant_no_rates_have_none() {
+        let mut run = outcome(&[], vec![]);
+        run.links = vec![link("switch", "host 0", 1.0); 2];
+        let requests = Requests { requests: 7, ..Requests::default() };
+        let counters = Allocation { allocated: 5, requested: 4, flows: 3 };
+        run.links[1].rates = Some(sim::outcome::LinkRates { requests, counters });
+        let table = links(&run);
+        for (name, value) in [("requests", 7), ("counted_flows", 3), ("allocated_bps", 5), ("requested_bps", 4)] {
+            assert_eq!(column(&table, name).data, Data::Count(vec![0, value]), "{name}");
+            assert_eq!(column(&table, name).valid, Some(vec![0, 1]), "{name}");
+        }
+    }
+
+    #[test]
     fn empty_tables_keep_their_columns() {
         let nothing = outcome(&[], vec![]);
         assert_eq!(flows(&nothing).columns.len(), 17);
         assert!(flows(&nothing).columns.iter().all(|column| rows(column) == 0 && column.valid.is_none()));
-        assert_eq!(links(&nothing).columns.len(), 13);
+        assert_eq!(links(&nothing).columns.len(), 23);
         assert_eq!(trace(&nothing).columns.len(), 8);
     }
 

@@ -238,7 +238,8 @@ fn csv<'a>(header: Line<'a>, lines: impl Iterator<Item = Line<'a>>, context: &Co
                 if allowed <= 0.0 {
                     return Err(line.fault(text, "a deadline must be above 0"));
                 }
-                Some(Deadline { base: Distribution::Constant(allowed), vary: None })
+                let deadline = Deadline { base: Distribution::Constant(allowed), vary: None };
+                Some(deadline.scaled(context.deadline_factor))
             }
         };
         let (from, to) = hosts(line, cells[from], cells[to], context)?;
@@ -336,7 +337,8 @@ mod tests {
 
     fn read_flows(text: &str) -> Result<Vec<FlowSpec>, String> {
         let parameters = Parameters::new(Default::default());
-        let context = Context { parameters: &parameters, files: &Files::default(), hosts: Some(4) };
+        let context =
+            Context { parameters: &parameters, files: &Files::default(), hosts: Some(4), deadline_factor: 1.0 };
         flows("f.csv", text, &context).map_err(shown)
     }
 

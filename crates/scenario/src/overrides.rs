@@ -24,10 +24,11 @@ pub(crate) fn set(root: &mut Table, option: &str, sources: &mut Sources) -> Chec
     apply(root, path, &segments, value, whole)
 }
 
-/// Applies a change that was written elsewhere, with its key at `key_at`.
-pub(crate) fn change(root: &mut Table, path: &str, key_at: At, value: Node) -> Checked<()> {
-    let segments: Vec<Segment> = path.split('.').map(|name| Segment { name: name.trim(), at: key_at }).collect();
-    apply(root, path, &segments, value, key_at)
+/// Applies a change that was written elsewhere, each word of its path at its place.
+pub(crate) fn change(root: &mut Table, path: &str, places: &[At], value: Node) -> Checked<()> {
+    let words = path.split('.').zip(places);
+    let segments: Vec<Segment> = words.map(|(name, &at)| Segment { name: name.trim(), at }).collect();
+    apply(root, path, &segments, value, *places.last().expect("a path has a word"))
 }
 
 fn apply(root: &mut Table, path: &str, segments: &[Segment], value: Node, whole: At) -> Checked<()> {

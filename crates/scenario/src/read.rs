@@ -93,7 +93,7 @@ pub(crate) fn of_document(
     check_sections(&root)?;
     let parameters = parameters(&root)?;
     let files = Files::new(folder, &options.files);
-    let mut context = Context { parameters: &parameters, files: &files, hosts: None };
+    let mut context = Context { parameters: &parameters, files: &files, hosts: None, deadline_factor: 1.0 };
     let mut notes = Vec::new();
     let mut resolved = Map::new();
 
@@ -104,6 +104,7 @@ pub(crate) fn of_document(
     }
     let (run, written) = run_section(&root, &context)?;
     resolved.insert("run".into(), written);
+    context.deadline_factor = run.deadline_factor;
     let (network, written) = network(&root, &context)?;
     resolved.insert("network".into(), written);
     context.hosts = Some(network.graph.hosts);

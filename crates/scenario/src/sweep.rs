@@ -145,7 +145,8 @@ impl Base {
     ) -> Checked<Json> {
         // Whatever a file does wrong shows in few points; checking all of a large sweep would take long.
         const ENOUGH: usize = 1000;
-        let names: Vec<Option<String>> = transports.map_or(vec![None], |names| names.iter().cloned().map(Some).collect());
+        let names: Vec<Option<String>> =
+            transports.map_or(vec![None], |names| names.iter().cloned().map(Some).collect());
         let mut first = None;
         for point in points.iter().take(ENOUGH) {
             for transport in &names {
@@ -167,7 +168,7 @@ impl Base {
     ) -> Checked<Json> {
         let mut root = self.root.clone();
         for (axis, value) in changes {
-            overrides::change(&mut root, &axis.path, axis.at, value.clone())?;
+            overrides::change(&mut root, &axis.path, &axis.places, value.clone())?;
         }
         let options = Options { transport, ..Options::default() };
         Ok(read::of_document(root, Some(&self.folder), &options, sources)?.resolved)
@@ -251,7 +252,14 @@ fn whole(node: &Node, what: &str, least: u64) -> Checked<u64> {
 #[derive(Clone, Debug)]
 struct Axis {
     path: String,
-    at: At,
+    /// Of each word of the path; words in one pair of quotes share theirs.
+    places: Vec<At>,
+}
+
+impl Axis {
+    fn at(&self) -> At {
+        *self.places.last().expect("a path has a word")
+    }
 }
 
 /// What the file says to change.
@@ -273,7 +281,9 @@ impl Design {
         {
             let (axis, n, m) = (axis, values.len(), first.1.len());
             let message = format!("`{}` has {n} values and `{}` has {m}", axis.path, first.0.path);
-            return Err(Fault::new(axis.at, message).hint("the lists of [list] go side by side: give as many of each"));
+            return Err(
+                Fault::new(axis.at(), message).hint("the lists of [list] go side by side: give as many of each")
+            );
         }
         let design = Design { set, grid, list, sample: sample(root)? };
         design.check_keys()?;
@@ -289,11 +299,11 @@ impl Design {
         let mut seen: Vec<&str> = Vec::new();
         for axis in self.set.iter().map(|(axis, _)| axis).chain(self.axes()) {
             if axis.path == "run.seed" {
-                let fault = Fault::new(axis.at, "seeds have a key of their own in a sweep");
+                let fault = Fault::new(axis.at(), "seeds have a key of their own in a sweep");
                 return Err(fault.hint("write seeds = 5 or seeds = [1, 2, 3] at the top"));
             }
             if seen.contains(&axis.path.as_str()) {
-                return Err(Fault::new(axis.at, format!("`{}` is there twice", clip(&axis.path))));
+                return Err(Fault::new(axis.at(), format!("`{}` is there twice", clip(&axis.path))));
             }
             seen.push(&axis.path);
         }
@@ -313,7 +323,7 @@ impl Design {
             self.grid.iter().map(one).chain([rows(&self.list), rows(&self.sample)]).collect();
         let count = factors.iter().try_fold(1usize, |count, factor| count.checked_mul(factor.len()));
         if count.is_none_or(|count| count > MOST_RUNS) {
-            let at = self.axes().first().map_or(At::new(0, 0..0), |axis| axis.at);
+            let at = self.axes().first().map_or(At::new(0, 0..0), |axis| axis.at());
             let message = format!("a sweep has at most {MOST_RUNS} runs");
             return Err(Fault::new(at, message));
         }
@@ -331,20 +341,24 @@ fn leaves<'a>(root: &'a Table, section: &str) -> Checked<Vec<(Axis, &'a Entry)>>
         return Err(entry.node.fault(format!("`{section}` is a section, not {}", entry.node.what())));
     };
     let mut found = Vec::new();
-    walk(table, "", &mut found);
-    found.sort_by_key(|(axis, _)| axis.at.start());
+    walk(table, None, &mut found);
+    found.sort_by_key(|(axis, _)| axis.at().start());
     Ok(found)
 }
 
-fn walk<'a>(table: &'a Table, before: &str, found: &mut Vec<(Axis, &'a Entry)>) {
+fn walk<'a>(table: &'a Table, before: Option<&Axis>, found: &mut Vec<(Axis, &'a Entry)>) {
     for entry in &table.entries {
-        let path = format!("{before}{}", entry.key);
+        let places = entry.key.split('.').map(|_| entry.key_at);
+        let axis = match before {
+            None => Axis { path: entry.key.trim_start_matches('$').to_owned(), places: places.collect() },
+            Some(before) => Axis {
+                path: format!("{}.{}", before.path, entry.key),
+                places: before.places.iter().copied().chain(places).collect(),
+            },
+        };
         match &entry.node.data {
-            Data::Table(inside) => walk(inside, &format!("{path}."), found),
-            _ => {
-                let path = path.strip_prefix('$').unwrap_or(&path).to_owned();
-                found.push((Axis { path, at: entry.key_at }, entry));
-            }
+            Data::Table(inside) => walk(inside, Some(&axis), found),
+            _ => found.push((axis, entry)),
         }
     }
 }
@@ -356,7 +370,9 @@ fn sample(root: &Table) -> Checked<Vec<(Axis, Vec<Node>)>> {
     // Parameters of these names are written with their $.
     let own = |name: &str| leaves.iter().find(|(_, entry)| entry.key == name).map(|(_, entry)| *entry);
     let Some(count) = own("count") else {
-        return Err(Fault::new(entry.key_at, "[sample] lacks `count`: how many points to draw").hint("write count = 50"));
+        return Err(
+            Fault::new(entry.key_at, "[sample] lacks `count`: how many points to draw").hint("write count = 50")
+        );
     };
     let count = whole(&count.node, "`count`", 1)?;
     let seed = own("seed").map_or(Ok(1), |entry| whole(&entry.node, "`seed`", 0))?;
@@ -457,9 +473,9 @@ fn json(node: &Node) -> Json {
         Data::Float(x) => json!(x),
         Data::Text(x) => json!(x),
         Data::Array(items) => Json::Array(items.iter().map(json).collect()),
-        Data::Table(table) => {
-            Json::Object(table.entries.iter().map(|entry| (entry.key.clone(), json(&entry.node))).collect::<Map<_, _>>())
-        }
+        Data::Table(table) => Json::Object(
+            table.entries.iter().map(|entry| (entry.key.clone(), json(&entry.node))).collect::<Map<_, _>>(),
+        ),
         Data::Date => Json::Null,
     }
 }

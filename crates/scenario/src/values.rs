@@ -20,6 +20,8 @@ pub(crate) struct Context<'a> {
     pub(crate) files: &'a Files<'a>,
     /// The number of hosts, once the network is known.
     pub(crate) hosts: Option<u32>,
+    /// Multiplies every deadline.
+    pub(crate) deadline_factor: f64,
 }
 
 impl Context<'_> {
@@ -123,7 +125,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         Kind::SizeDistribution => spread(key, node, &[Measure::Size], context)?,
         Kind::Deadline => {
             let (deadline, written) = deadline(key, node, context)?;
-            (Value::Deadline(deadline), written)
+            (Value::Deadline(deadline.scaled(context.deadline_factor)), written)
         }
         Kind::Hosts => {
             let hosts = hosts::read(node, context)?;

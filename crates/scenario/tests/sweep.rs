@@ -118,7 +118,8 @@ fn draws_follow_the_seed_and_stay_within_their_ends() {
         assert!((25..=75).contains(&share), "{n} was drawn {share} times of 200");
     }
     assert_ne!(alone, drawn(leaves, 2));
-    let both = drawn(&format!("network.delay = \"uniform(1.5 us, 2.5 us)\"\n{leaves}network.mark = [\"9 packets\"]"), 1);
+    let both =
+        drawn(&format!("network.delay = \"uniform(1.5 us, 2.5 us)\"\n{leaves}network.mark = [\"9 packets\"]"), 1);
     assert_eq!(both[1], alone[0], "another key draws from a stream of its own");
     for delay in &both[0] {
         let number: f64 = delay.as_str().unwrap().strip_suffix(" us").unwrap().parse().unwrap();
@@ -129,9 +130,8 @@ fn draws_follow_the_seed_and_stay_within_their_ends() {
 #[test]
 fn a_point_that_cannot_be_does_not_stop_the_others() {
     // 40 leaves do not fit into a star of 21 hosts, and neither point alone decides over the file.
-    let sweep = |values: &str| {
-        read(&format!("scenario = \"large-messages.toml\"\n[grid]\ntraffic.answers.leaves = {values}"))
-    };
+    let sweep =
+        |values: &str| read(&format!("scenario = \"large-messages.toml\"\n[grid]\ntraffic.answers.leaves = {values}"));
     assert_eq!(sweep("[40, 20]").unwrap().points.len(), 2);
     let error = sweep("[40, 50]").unwrap_err();
     assert_eq!((error.file(), error.line(), error.column()), ("sweep.toml", 3, 27));

@@ -67,7 +67,7 @@ pub struct Run {
     pub warm_up: Time,
     /// Everything random is drawn from this.
     pub seed: u64,
-    /// Multiplies every deadline.
+    /// What every deadline was multiplied by; those of the classes have it in them.
     pub deadline_factor: f64,
     /// What to sample over time.
     pub trace: Option<Trace>,
@@ -95,13 +95,6 @@ impl Run {
                 what: values.choices("what").into_iter().filter_map(Signal::named).collect(),
             }),
         }
-    }
-    /// The time that a message is allowed, given what its class drew for it.
-    pub fn deadline(&self, drawn: Time) -> Time {
-        if self.deadline_factor == 1.0 {
-            return drawn;
-        }
-        Time::from_ps_f64(drawn.0 as f64 * self.deadline_factor).max(Time(1))
     }
 }
 

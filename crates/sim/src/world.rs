@@ -195,7 +195,6 @@ impl World {
     fn start(&mut self, class: u32, request: Request) {
         let Class { transport, persistent, short, .. } = self.sources[class as usize].class;
         let Request { start, from, to, bytes, deadline, query } = request;
-        let deadline = deadline.map(|drawn| self.run.deadline(drawn));
         let (config, net) = (&self.configs[transport], &mut self.net);
         let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections, flow| {
             let (path, back) = (net.path(from, to, flow), net.path(to, from, flow));

@@ -417,3 +417,27 @@ fn what_is_given_up_on_a_connection_that_stays_open_is_that_message_alone() {
     assert!(outcome.messages.iter().any(|message| message.aborted));
     assert!(outcome.messages.last().is_some_and(|message| message.end.is_some()), "the stream is where it should be");
 }
+
+#[test]
+fn the_deadline_factor_scales_every_deadline_and_nothing_else() {
+    let outcome = |factor: f64| {
+        run(&format!(
+            "[run]\nduration = '50 ms'\ndeadline_factor = {factor}\n[network]\ntopology = 'star'\nhosts = 8\nrate = '1 Gbps'\n\
+             delay = '5 us'\nmark = '20 packets'\n[transport]\nname = 'dctcp'\n\
+             [[traffic]]\nname = 'a'\npattern = 'fan-in'\nleaves = 5\nevery = 'exponential(2 ms)'\nsize = '10 KB'\n\
+             deadline = {{ base = '1 ms', vary = 'uniform(0, 50%)' }}\n\
+             [[traffic]]\nname = 'b'\npattern = 'poisson'\nload = '5%'\nsize = '5 KB'\n\
+             deadline = {{ base = 'lognormal(2 ms, 0.5)', vary = 'exponential(1 ms)' }}\n\
+             [[traffic]]\nname = 'c'\npattern = 'flows'\n\
+             flows = [{{ from = 0, to = 1, size = '1 MB', deadline = '9 ms' }}]\n",
+        ))
+    };
+    let (written, tighter) = (outcome(1.0), outcome(0.7));
+    assert!(written.messages.len() > 150 && written.messages.len() == tighter.messages.len());
+    for (a, b) in written.messages.iter().zip(&tighter.messages) {
+        let (long, short) = (a.deadline.unwrap().0 as f64, b.deadline.unwrap().0 as f64);
+        assert!((short - 0.7 * long).abs() <= 2.0, "{short} of {long}");
+        // DCTCP does not look at deadlines.
+        assert_eq!((a.class, a.start, a.bytes, a.end), (b.class, b.start, b.bytes, b.end));
+    }
+}

@@ -182,6 +182,17 @@ pub struct Deadline {
     pub vary: Option<Vary>,
 }
 
+impl Deadline {
+    /// The same, `factor` times as long; what is a share of the base stays that share.
+    pub fn scaled(self, factor: f64) -> Deadline {
+        let vary = match self.vary {
+            Some(Vary::Absolute(distribution)) => Some(Vary::Absolute(distribution.scaled(factor))),
+            other => other,
+        };
+        Deadline { base: self.base.scaled(factor), vary }
+    }
+}
+
 /// What `vary` adds to a deadline's base.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Vary {
