@@ -94,12 +94,11 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
             continue
         x = [row[chart.x.column] for row in own]
         y = [row[chart.y.column] for row in own]
-        marker = {"marker": "o", "markersize": 4}
         if chart.kind == "points":
-            marker |= {"markersize": 6}
-            axes.plot(x, y, color=look.colour, linestyle="none", **marker)  # type: ignore[arg-type]
+            axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=4, alpha=0.7)
         else:
-            axes.plot(x, y, **look.line(), **(marker if len(own) <= MOST_MARKERS else {}))
+            marker: Any = {"marker": "o", "markersize": 4} if len(own) <= MOST_MARKERS else {}
+            axes.plot(x, y, **look.line(), **marker)
         low, high = _interval(chart.y, own)
         if low is not None and high is not None:
             if chart.kind == "line" and len(own) > 1:
@@ -114,8 +113,8 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
     _scale(axes, chart.x, "x")
     _scale(axes, chart.y, "y")
     if not chart.y.log:
-        low, high = axes.get_ylim()
-        axes.set_ylim(min(0.0, low), high + 0.04 * (high - low))
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(min(0.0, bottom), top + 0.04 * (top - bottom))
     if chart.y.limit is not None:
         axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
     ticks = _values(rows, chart.x)
@@ -172,9 +171,7 @@ def _values(rows: Sequence[Row], coordinate: Coordinate) -> list[Any]:
     return list(dict.fromkeys(row[coordinate.column] for row in rows))
 
 
-def _interval(
-    coordinate: Coordinate, rows: Sequence[Row]
-) -> tuple[list[float] | None, list[float] | None]:
+def _interval(coordinate: Coordinate, rows: Sequence[Row]) -> tuple[list[float] | None, list[float] | None]:
     if not coordinate.low or not coordinate.high:
         return None, None
     lows = [row.get(coordinate.low) for row in rows]
