@@ -44,7 +44,7 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     lines = -(-len(charts) // columns)
     width = 8.2 if columns == 1 else 1.0 + 4.2 * columns
     bars = max((len(_values(some, chart.x)) for chart, some in zip(charts, chosen, strict=True)), default=0)
-    height = 1.4 + (0.17 * bars * (1 + len(series)) if lying else 3.4 if len(charts) == 1 else 3.1) * lines
+    height = 1.4 + (0.27 * bars if lying else 3.4 if len(charts) == 1 else 3.1) * lines
     figure = style.figure(title, subtitle, width, height)
     panels = figure.subplots(lines, columns, squeeze=False).flatten()
     for axes in panels[len(charts) :]:
@@ -138,8 +138,8 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
             low, high = _interval(chart.y, [row])
             errors = None if low is None or high is None else _errors([value], low, high)
             if lying:
-                axes.barh(at, value, width * 0.9, color=colour)
-                axes.errorbar(value, at, xerr=errors, color=style.INK, capsize=2, linewidth=1)
+                # Many groups: dots take less room than bars.
+                axes.errorbar(value, at, xerr=errors, color=colour, marker="o", markersize=4.5, linewidth=1.2)
             else:
                 axes.bar(at, value, width * 0.9, color=colour)
                 axes.errorbar(at, value, yerr=errors, color=style.INK, capsize=3, linewidth=1.2)
@@ -151,8 +151,7 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
     words = [f"{group:g}" if isinstance(group, int | float) else str(group) for group in groups]
     if lying:
         axes.set_yticks(range(len(groups)), words)
-        axes.invert_yaxis()
-        axes.grid(axis="y", visible=False)
+        axes.set_ylim(len(groups) - 0.4, -0.6)
         axes.set_xlabel(_label(chart.y))
     else:
         axes.set_xticks(range(len(groups)), words)
