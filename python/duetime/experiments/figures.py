@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
 
 from duetime.experiments.experiment import Chart, Coordinate
 from duetime.experiments.study import Row
@@ -28,6 +29,7 @@ PUBLISHED: Mapping[str, Any] = {
     "markerfacecolor": "white",
     "markeredgewidth": 1.6,
     "linestyle": "none",
+    "clip_on": False,
     "zorder": 5,
 }
 
@@ -195,6 +197,7 @@ def _scale(axes: Axes, coordinate: Coordinate, which: str) -> None:
     (axes.set_xlabel if which == "x" else axes.set_ylabel)(_label(coordinate))
     if coordinate.log:
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+        (axes.xaxis if which == "x" else axes.yaxis).set_minor_formatter(NullFormatter())
 
 
 def _label(coordinate: Coordinate) -> str:
@@ -218,4 +221,6 @@ def _legend(
     if any(chart.published for chart in charts):
         handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))
     if len(handles) > 1:
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8))
+        longest = max(len(str(handle.get_label())) for handle in handles)
+        room = int(figure.get_figwidth() / (0.75 + 0.085 * longest))
+        figure.legend(handles=handles, loc="outside lower center", ncols=max(1, min(len(handles), room)))
