@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use pyo3::prelude::*;
 use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
 use results::Report;
 use serde::Deserialize;
 use sim::outcome::{ClassOutcome, Counters, Link, Message, Queue, Sample, Subject};
@@ -109,8 +109,8 @@ pub fn measured(
     let source = scenario::Source { name, text, folder: folder.as_deref() };
     let read = crate::read(py, &source, &scenario::Options { set, seed, transport })?;
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
-    let measured: Measured = serde_json::from_str(measured)
-        .map_err(|error| PyValueError::new_err(format!("measurements: {error}")))?;
+    let measured: Measured =
+        serde_json::from_str(measured).map_err(|error| PyValueError::new_err(format!("measurements: {error}")))?;
     let outcome = outcome(&read.scenario, measured).map_err(PyValueError::new_err)?;
     let json = guarded(py, || Report::new(&outcome, wall_s).to_json())?;
     Ok(Run { outcome, json, resolved, notes })
