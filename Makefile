@@ -16,6 +16,8 @@ TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
 WHEEL := dist/.built
 DEMO := out/demo
+# Of the experiments that `make record` repeats: quick or paper.
+SCALE := quick
 # What the extension module is built from. Python sources are used where they lie.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(wildcard .cargo/*) $(shell find crates -type f)
 
@@ -49,7 +51,7 @@ linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pai
 	linux/bench
 
 .PHONY: test
-test: lint test-rust test-linux test-clients test-testbed test-python test-bench test-wheel ## Run every check and test
+test: lint test-rust test-linux test-clients test-testbed test-python test-bench test-wheel site ## Run every check and test
 
 .PHONY: lint
 lint: $(BUILT) ## Check format, lints and types; warnings are errors
@@ -62,6 +64,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
+	$(BIN)/mypy docs/conf.py
 	$(BIN)/mypy studies/run.py
 
 .PHONY: fmt
@@ -141,8 +144,26 @@ validate: $(BUILT) ## Repeat the published studies: tables and pictures of docs/
 	$(BIN)/python studies/run.py
 
 .PHONY: docs
-docs: $(BUILT) ## Write docs/reference.md anew from the declarations in the code
+docs: $(BUILT) ## Write anew what the documentation takes from the code and from docs/record
 	$(BIN)/python docs/generate.py
+
+.PHONY: site
+site: $(BUILT) ## Build the documentation into out/site; warnings are errors
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -b html docs out/site
+
+.PHONY: record
+record: $(BUILT) ## Run every experiment again and write its numbers into docs/record and the science page
+	$(BIN)/duetime reproduce all --scale $(SCALE) --out out/reproduce
+	$(BIN)/python docs/generate.py --record out/reproduce
+
+VENDOR := python/duetime/report/assets
+.PHONY: vendor
+vendor: ## Fetch the chart libraries of the report anew from npm
+	cd $(VENDOR) && for file in d3@7.9.2:d3.min.js @observablehq/plot@0.6.17:plot.umd.min.js; do \
+	  tar=$$(npm pack --silent "$${file%:*}"); \
+	  tar -xzOf "$$tar" "package/dist/$${file##*:}" > "$${file##*:}"; \
+	  rm "$$tar"; \
+	done
 
 .PHONY: lock
 lock: $(TOOLS) ## Write requirements/*.txt anew from pyproject.toml

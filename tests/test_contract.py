@@ -12,13 +12,15 @@ from conftest import SCENARIOS, Command
 
 TOP = {
     *("title", "seed", "transport", "simulated_s", "wall_s", "packets_delivered", "packet_hops", "events"),
-    *("drops", "marks", "timeouts", "retransmits", "packets", "busiest_queue", "summary", "classes"),
+    *("drops", "marks", "timeouts", "retransmits", "packets", "busiest_queue", "rate_requests", "summary"),
+    *("bound", "classes"),
 }
 SUMMARY = {
     *("messages", "completed", "unfinished", "with_deadline", "missed", "undecided", "missed_percent"),
     *("goodput_mbps", "goodput_in_time_mbps", "fct_us", "slowdown", "deadline_ratio"),
 }
 FAN_IN = {"queries", "complete_queries_percent", "answers_in_time_percent"}
+LIMIT = {"missed", "missed_percent", "side", "method"}
 CLASS = {"bottleneck_delay_us", "bottleneck_mbps"}
 NESTED = {
     "fct_us": {"mean", "p50", "p90", "p99", "max"},
@@ -58,6 +60,8 @@ def test_the_object_has_exactly_the_keys_of_the_contract(duetime: Command, small
     check_part(data["classes"]["queries"], SUMMARY | FAN_IN | CLASS)
     check_part(data["classes"]["web"], SUMMARY | CLASS)
     assert set(data["busiest_queue"]) == {"from", "to", "mean", "p5", "p50", "p99", "max"}
+    assert set(data["bound"]) == LIMIT | {"classes"}
+    assert data["bound"]["classes"] == {"queries": {key: data["bound"][key] for key in LIMIT}, "web": None}
     assert data["packets_delivered"] > 100
     assert data["summary"]["messages"] == sum(part["messages"] for part in data["classes"].values()) > 20
 
@@ -67,6 +71,7 @@ def test_what_there_is_nothing_to_say_of_is_null(small: Path) -> None:
     web = data["classes"]["web"]
     assert web["messages"] == 0
     assert web["missed_percent"] is web["goodput_in_time_mbps"] is web["fct_us"]["p99"] is None
+    assert dt.run(small, set={"traffic.queries.count": 1, "run.warm_up": "9.999 ms"}).bound is None
     assert web["slowdown"]["p50"] is web["deadline_ratio"]["p50"] is None
 
 

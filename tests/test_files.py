@@ -31,6 +31,8 @@ LINKS = [
         "queue_p5",
     ),
     *("queue_p50", "queue_p99", "queue_max"),
+    *("requests", "denied", "inverted", "overtaken", "displaceable", "refused"),
+    *("passed_over", "counted_flows", "allocated_bps", "requested_bps"),
 ]
 TRACE = ["time_s", "what", "class", "from", "to", "message", "link", "value"]
 TRACED = 'run.trace={ every = "1 ms", what = ["cwnd", "queue"] }'

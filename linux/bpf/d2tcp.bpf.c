@@ -390,12 +390,16 @@ static __always_inline void control(struct sock *sk)
 			COUNT(losses, 1);
 			kind |= D2TCP_EVENT_LOSS;
 		}
-		/* On a timeout the kernel begins again with what is in flight and one segment. */
-		if (s->timed_out || tp->snd_cwnd < s->written)
+		/* On a timeout the kernel begins again with what is in flight and one segment. It tells of it only
+		 * where no loss was being repaired. */
+		if (s->timed_out || tp->snd_cwnd < s->written) {
 			s->law.cwnd = (__u64)(tp->snd_cwnd ? tp->snd_cwnd : 1) << 20;
+			if (!s->timed_out) {
+				s->timeouts++;
+				COUNT(timeouts, 1);
+			}
+		}
 		s->lost = tp->lost;
-	} else if (s->timed_out && state == TCP_CA_Loss) {
-		s->law.cwnd = (__u64)(tp->snd_cwnd ? tp->snd_cwnd : 1) << 20;
 	}
 	s->asked = 0;
 	s->timed_out = 0;
@@ -735,8 +739,8 @@ static __always_inline void describe(struct d2tcp_state *to, const struct d2tcp_
 	__u32 zero = 0;
 	struct law_parameters *how = bpf_map_lookup_elem(&d2tcp_law, &zero);
 	__u64 now = bpf_ktime_get_ns(), acked = tp->bytes_acked;
-	/* Before its first acknowledgement a connection has no window of ours. */
-	__u64 cwnd = s->law.started ? s->law.cwnd : (__u64)tp->snd_cwnd << 20;
+	/* Before its first acknowledgement, and between a timeout and the next, the window is the kernel's. */
+	__u64 cwnd = s->law.started && tp->snd_cwnd >= s->written ? s->law.cwnd : (__u64)tp->snd_cwnd << 20;
 	__u64 ssthresh = s->law.started ? s->law.ssthresh : LAW_MAX_WINDOW;
 
 	to->version = D2TCP_STATE_VERSION;

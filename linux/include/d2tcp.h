@@ -45,7 +45,10 @@
 /* getsockopt, struct d2tcp_state: see there.
  *
  *   EINVAL       fewer than 8 bytes of room
- *   EOPNOTSUPP, ENOPROTOOPT   as above
+ *   ENOMEM       as above
+ *   EOPNOTSUPP   the connection is under another congestion control, or is not TCP; or D2TCP is not attached
+ *                where the program runs, and the socket is an IPv4 one
+ *   ENOPROTOOPT  D2TCP is not attached where the program runs
  */
 #define D2TCP_STATE 2
 

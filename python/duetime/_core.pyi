@@ -1,6 +1,6 @@
 """The Rust core: text, bytes and errors in and out. Use the package `duetime` instead."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
@@ -9,11 +9,13 @@ __all__ = [
     "Run",
     "ScenarioError",
     "_panic",
+    "bound",
     "catalog",
     "check",
     "measured",
     "run",
     "schema",
+    "sweep",
     "version",
 ]
 
@@ -53,9 +55,20 @@ def run(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
+    files: Mapping[str, str] = ...,
     progress: Callable[[float, float, int], object] | None = None,
 ) -> Run: ...
 def check(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+    files: Mapping[str, str] = ...,
+) -> tuple[str, list[str], list[str]]: ...
+def sweep(text: str, name: str, folder: str | PathLike[str] | None = None) -> str: ...
+def bound(
     text: str,
     name: str,
     folder: str | PathLike[str] | None = None,

@@ -77,6 +77,16 @@ class Result:
         """The figures of each class, by its name."""
         return dict(self.data["classes"])
 
+    @property
+    def bound(self) -> dict[str, Any] | None:
+        """How few deadlines any schedule of the same messages can miss; None without deadlines.
+
+        ``missed`` and ``missed_percent``, whose links say so (``side``), how it was found (``method``), and
+        the same for each of the ``classes`` as if there were no other.
+        """
+        found: dict[str, Any] | None = self.data.get("bound")
+        return found
+
     @cached_property
     def flows(self) -> pl.DataFrame:
         """One row per message, in order of their start.

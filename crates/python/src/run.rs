@@ -1,5 +1,6 @@
 //! One run: read, simulate in slices, keep what came of it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ impl Run {
 /// `progress(now_s, duration_s, packets_delivered)` is called about ten times a second; what it raises
 /// ends the run, as does Ctrl-C.
 #[pyfunction]
-#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, progress=None))]
+#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub fn run(
     py: Python<'_>,
@@ -60,10 +61,11 @@ pub fn run(
     set: Vec<String>,
     seed: Option<u64>,
     transport: Option<String>,
+    files: BTreeMap<String, String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let read = crate::read(py, &source, &scenario::Options { set, seed, transport })?;
+    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, files })?;
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
 
     let mut world = guarded(py, || World::new(read.scenario))?;

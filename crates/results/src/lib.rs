@@ -4,6 +4,7 @@
 //! `flows.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of
 //! [`sim::Outcome`]: the same outcome gives the same bytes.
 
+mod limit;
 mod queries;
 mod report;
 mod statistics;
@@ -11,6 +12,7 @@ mod summary;
 mod tables;
 mod verdict;
 
+pub use limit::{Foresight, Limit, Limits};
 pub use queries::{AnswersInTime, FanIn};
 pub use report::{BusiestQueue, ClassReport, Packets, Report};
 pub use statistics::{DeadlineRatio, FctUs, Slowdown, percentile};

@@ -1,9 +1,10 @@
 //! The JSON contract: one object per run.
 
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use sim::Outcome;
-use sim::outcome::{Counters, Link};
+use sim::outcome::{Counters, Link, Requests};
 
+use crate::limit::Limits;
 use crate::summary::{Summary, mbps};
 
 /// What `duetime run --json` prints, key by key in this order.
@@ -37,8 +38,12 @@ pub struct Report {
     pub packets: Packets,
     /// The switch port with the largest mean queue.
     pub busiest_queue: Option<BusiestQueue>,
+    /// Requests for rates; none where no transport makes them.
+    pub rate_requests: Option<RateRequests>,
     /// Over all classes.
     pub summary: Summary,
+    /// How few deadlines any schedule of the same messages can miss; none without deadlines.
+    pub bound: Option<Limits>,
     /// Each class by its name, in the scenario's order.
     #[serde(serialize_with = "by_name")]
     pub classes: Vec<(String, ClassReport)>,
@@ -74,6 +79,44 @@ pub struct BusiestQueue {
     pub max: u64,
 }
 
+/// Requests for a rate above zero by flows with a deadline, each counted once over the whole run; shares are
+/// of all requests, and of all such flows.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct RateRequests {
+    /// Requests.
+    pub requests: u64,
+    /// Granted less than they asked for by a switch's port.
+    pub denied: u64,
+    /// 100 x denied / requests.
+    pub denied_percent: Option<f64>,
+    /// Denied while a flow with a later deadline held at the same port all that it had asked for.
+    pub inverted: u64,
+    /// 100 x inverted / requests.
+    pub inverted_percent: Option<f64>,
+    /// Inverted by a flow that had come to the port before (first come, first served).
+    pub overtaken: u64,
+    /// 100 x overtaken / requests.
+    pub overtaken_percent: Option<f64>,
+    /// Denied while flows with later deadlines or none held together at least what was lacking.
+    pub displaceable: u64,
+    /// 100 x displaceable / requests.
+    pub displaceable_percent: Option<f64>,
+    /// Not covered by what was left of a port's capacity; the base rate may have been enough all the same.
+    pub refused: u64,
+    /// 100 x refused / requests.
+    pub refused_percent: Option<f64>,
+    /// Refused while a flow with a later deadline held at the same port a grant that had been covered.
+    pub passed_over: u64,
+    /// 100 x passed_over / requests.
+    pub passed_over_percent: Option<f64>,
+    /// Flows that made such requests.
+    pub flows: u64,
+    /// Of these, flows with an inverted request.
+    pub inverted_flows: u64,
+    /// 100 x inverted_flows / flows.
+    pub inverted_flows_percent: Option<f64>,
+}
+
 /// One class.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ClassReport {
@@ -88,6 +131,10 @@ pub struct ClassReport {
 
 impl Report {
     /// From what a run measured; `wall_s` is the time that its event loop took.
+    ///
+    /// # Panics
+    /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and
+    /// neither's figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
         let Counters {
             packets_sent,
@@ -101,6 +148,14 @@ impl Report {
             timeouts,
             retransmits,
         } = outcome.counters;
+        let summary = Summary::of_all(outcome);
+        let classes: Vec<(String, ClassReport)> = (0..outcome.classes.len())
+            .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
+            .collect();
+        let bound = Limits::of(outcome);
+        if let Some(bound) = &bound {
+            bound.check(&summary, &classes, &outcome.transport);
+        }
         Report {
             title: outcome.title.clone(),
             seed: outcome.seed,
@@ -116,16 +171,51 @@ impl Report {
             retransmits,
             packets: Packets { sent: packets_sent, received: packets_received, in_flight: packets_in_flight },
             busiest_queue: BusiestQueue::among(&outcome.links),
-            summary: Summary::of_all(outcome),
-            classes: (0..outcome.classes.len())
-                .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
-                .collect(),
+            rate_requests: outcome.requests.map(RateRequests::of),
+            summary,
+            bound,
+            classes,
         }
     }
 
     /// As one JSON object on one line.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain numbers and text always become JSON")
+    }
+}
+
+impl RateRequests {
+    fn of(counted: Requests) -> RateRequests {
+        let Requests {
+            requests,
+            denied,
+            inverted,
+            overtaken,
+            displaceable,
+            refused,
+            passed_over,
+            flows,
+            inverted_flows,
+        } = counted;
+        let percent = |part: u64, of: u64| (of > 0).then(|| 100.0 * part as f64 / of as f64);
+        RateRequests {
+            requests,
+            denied,
+            denied_percent: percent(denied, requests),
+            inverted,
+            inverted_percent: percent(inverted, requests),
+            overtaken,
+            overtaken_percent: percent(overtaken, requests),
+            displaceable,
+            displaceable_percent: percent(displaceable, requests),
+            refused,
+            refused_percent: percent(refused, requests),
+            passed_over,
+            passed_over_percent: percent(passed_over, requests),
+            flows,
+            inverted_flows,
+            inverted_flows_percent: percent(inverted_flows, flows),
+        }
     }
 }
 
@@ -158,7 +248,7 @@ impl BusiestQueue {
     }
 }
 
-fn by_name<S: Serializer>(classes: &[(String, ClassReport)], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn by_name<S: Serializer, T: Serialize>(classes: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(classes.len()))?;
     for (name, class) in classes {
         map.serialize_entry(name, class)?;
@@ -219,7 +309,9 @@ mod tests {
             "retransmits",
             "packets",
             "busiest_queue",
+            "rate_requests",
             "summary",
+            "bound",
             "classes",
         ]);
         assert_eq!(keys(&report.to_json()), expected);
@@ -252,6 +344,16 @@ mod tests {
         assert_eq!(value["classes"]["class 0"]["bottleneck_mbps"], 1.0);
         assert_eq!(value["classes"]["class 0"]["fct_us"]["p99"], 2000.0);
         assert_eq!(value["summary"]["missed_percent"], 0.0);
+    }
+
+    #[test]
+    fn shares_of_requests_are_of_those_that_there_were() {
+        let mut run = outcome(&[], vec![]);
+        assert_eq!(Report::new(&run, 0.0).rate_requests, None);
+        run.requests = Some(Requests { requests: 8, denied: 4, inverted: 2, flows: 0, ..Requests::default() });
+        let requests = Report::new(&run, 0.0).rate_requests.unwrap();
+        assert_eq!((requests.denied_percent, requests.inverted_percent), (Some(50.0), Some(25.0)));
+        assert_eq!((requests.overtaken_percent, requests.inverted_flows_percent), (Some(0.0), None));
     }
 
     #[test]

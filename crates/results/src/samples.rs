@@ -1,8 +1,9 @@
 //! Hand-made outcomes for the tests of this crate.
 
 use sim::Outcome;
-use sim::outcome::{ClassOutcome, Counters, Link, Message, Queue};
-use units::Time;
+use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Queue};
+use sim::topology::Graph;
+use units::{Rate, Time};
 
 pub fn ms(ms: u64) -> Time {
     Time::from_millis(ms)
@@ -19,7 +20,9 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         counters: Counters::default(),
         classes: patterns.iter().enumerate().map(|(i, pattern)| class(i, pattern)).collect(),
         messages,
+        requests: None,
         links: Vec::new(),
+        graph: two_hosts(),
         trace: Vec::new(),
     }
 }
@@ -32,7 +35,15 @@ fn class(number: usize, pattern: &'static str) -> ClassOutcome {
         delivered_bytes: 0,
         bottleneck_delay_us: None,
         bottleneck_bytes: 0,
+        framing: Framing { mss: 1460, overhead: 40, shared: false },
     }
+}
+
+fn two_hosts() -> Graph {
+    let mut graph = Graph::new("star", 2);
+    let switch = graph.switch("switch", false);
+    graph.rack(switch, 0, 0..2, Rate::from_gbps(100), Time(1));
+    graph
 }
 
 pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
@@ -46,6 +57,7 @@ pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
         marks: 2,
         utilisation: 0.5,
         queue: Queue { mean: mean_queue, p5: 1, p50: 2, p99: 3, max: 4 },
+        rates: None,
     }
 }
 

@@ -52,6 +52,7 @@ impl Classes<'_> {
                 let at = table.find("name").map_or(table.at, |entry| entry.node.at);
                 return Err(Fault::new(at, format!("another class is called `{}` too", class.name)));
             }
+            check_parents(table, &text, &written)?;
             classes.push(class);
             written.push(text);
         }
@@ -160,6 +161,23 @@ impl Classes<'_> {
             }
         }
     }
+}
+
+/// `parents_of` names a fan-in class that was read before and has as many parents.
+fn check_parents(table: &Table, class: &Json, before: &[Json]) -> Checked<()> {
+    let Some(wanted) = class.get("parents_of").and_then(Json::as_str) else { return Ok(()) };
+    let fault = |message: String| Fault::new(table.find("parents_of").map_or(table.at, |entry| entry.node.at), message);
+    let trees = || before.iter().filter(|other| other["pattern"] == "fan-in");
+    let names = || trees().filter_map(|other| other["name"].as_str());
+    let Some(named) = trees().find(|other| other["name"] == wanted) else {
+        return Err(fault(format!("no fan-in class above is called `{}`", clip(wanted)))
+            .did_you_mean(suggest::nearest(wanted, names()), || "name one that stands before this class".into()));
+    };
+    if named["parents"] != class["parents"] {
+        let (has, asks) = (&named["parents"], &class["parents"]);
+        return Err(fault(format!("`{}` has {has} parents and this class {asks}", clip(wanted))));
+    }
+    Ok(())
 }
 
 /// `[defaults.traffic]`, with keys that at least one pattern knows.

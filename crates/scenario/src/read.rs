@@ -13,6 +13,7 @@ use crate::classes::Classes;
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Error, Fault, Sources};
 use crate::evaluate::Parameters;
+use crate::files::Files;
 use crate::language::{self, ROOT_KEYS, SECTIONS};
 use crate::overrides;
 use crate::suggest;
@@ -42,6 +43,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Replaces the name of `[transport]`. Keys that only other transports know are dropped with a note.
     pub transport: Option<String>,
+    /// Texts that stand for files, by the path that the scenario names; others are read from the disk.
+    pub files: BTreeMap<String, String>,
 }
 
 /// A scenario that has been read.
@@ -52,6 +55,8 @@ pub struct Read {
     pub resolved: Json,
     /// What a person should know, one sentence each.
     pub notes: Vec<String>,
+    /// The files that it is made from too, each once: their paths as the scenario names them.
+    pub files: Vec<String>,
 }
 
 /// Reads and checks a scenario.
@@ -67,17 +72,28 @@ pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
 }
 
 fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checked<Read> {
-    let mut root = document::parse(source.text)?;
+    let mut root = document::parse(source.text, 0)?;
     for option in &options.set {
         overrides::set(&mut root, option, sources)?;
     }
+    of_document(root, source.folder, options, sources)
+}
+
+/// Reads a scenario whose text was parsed and changed; of the options `set` is left aside.
+pub(crate) fn of_document(
+    mut root: Table,
+    folder: Option<&Path>,
+    options: &Options,
+    sources: &mut Sources,
+) -> Checked<Read> {
     if let Some(seed) = options.seed {
         overrides::seed(&mut root, seed, sources)?;
     }
     root.entries.iter_mut().for_each(overrides::named_transport);
     check_sections(&root)?;
     let parameters = parameters(&root)?;
-    let mut context = Context { parameters: &parameters, folder: source.folder, hosts: None };
+    let files = Files::new(folder, &options.files);
+    let mut context = Context { parameters: &parameters, files: &files, hosts: None, deadline_factor: 1.0 };
     let mut notes = Vec::new();
     let mut resolved = Map::new();
 
@@ -88,6 +104,7 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     }
     let (run, written) = run_section(&root, &context)?;
     resolved.insert("run".into(), written);
+    context.deadline_factor = run.deadline_factor;
     let (network, written) = network(&root, &context)?;
     resolved.insert("network".into(), written);
     context.hosts = Some(network.graph.hosts);
@@ -113,7 +130,7 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
         None => transports.names(),
     };
     let scenario = Scenario { title, run, network, transport, transports: transports.list, classes };
-    Ok(Read { scenario, resolved: Json::Object(resolved), notes })
+    Ok(Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() })
 }
 
 /// Refuses sections that do not exist or are written in the wrong way.

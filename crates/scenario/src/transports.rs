@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 use sim::Transport;
+use transport::explicit::router;
 
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
@@ -34,6 +35,10 @@ impl Transports {
         }
         names.join("+")
     }
+}
+
+fn differ(a: Option<&router::Config>, b: Option<&router::Config>) -> bool {
+    a.is_some() && b.is_some() && a != b
 }
 
 /// `compare`'s substitute for the name of `[transport]`.
@@ -110,7 +115,17 @@ pub(crate) fn read_transport(
         return Err(Fault::new(at, format!("`rto_max` ({most}) is below `rto_min` ({least})")));
     }
     let descriptor = language::find_transport(variant.name).expect("the family is made of the list");
-    let config = (descriptor.build)(&read.values);
-    let index = transports.add(Transport { name: descriptor.name, config });
+    let transport = Transport { name: descriptor.name, config: (descriptor.build)(&read.values) };
+    if let Some(other) = transports.list.iter().find(|other| differ(other.router(), transport.router())) {
+        let name = descriptor.name;
+        let other = if other.name == name { "another `transport`".into() } else { format!("`{}`", other.name) };
+        return Err(Fault::new(
+            table.at,
+            format!(
+                "`{name}` here asks its routers for other parameters than {other} does; a run has one set of routers"
+            ),
+        ));
+    }
+    let index = transports.add(transport);
     Ok((index, with_selector(&family, variant, read.written)))
 }

@@ -1,7 +1,5 @@
 //! From written values to checked ones: each kind of key is read here, in one place.
 
-use std::path::Path;
-
 use serde_json::{Map, Value as Json, json};
 use sim::traffic::ENTRY_KEYS;
 use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Range, Rate, Time, Value, Vary};
@@ -9,6 +7,7 @@ use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Rang
 use crate::document::{Data, Entry, Node};
 use crate::error::{At, Checked, Fault};
 use crate::evaluate::{self, Parameters};
+use crate::files::Files;
 use crate::quantity::{Dimension, Measure, Term};
 use crate::table::{only, read_table};
 use crate::{distribution, files, hosts, suggest};
@@ -17,10 +16,12 @@ use crate::{distribution, files, hosts, suggest};
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) parameters: &'a Parameters,
-    /// Where relative paths start.
-    pub(crate) folder: Option<&'a Path>,
+    /// What paths lead to.
+    pub(crate) files: &'a Files<'a>,
     /// The number of hosts, once the network is known.
     pub(crate) hosts: Option<u32>,
+    /// Multiplies every deadline.
+    pub(crate) deadline_factor: f64,
 }
 
 impl Context<'_> {
@@ -124,7 +125,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         Kind::SizeDistribution => spread(key, node, &[Measure::Size], context)?,
         Kind::Deadline => {
             let (deadline, written) = deadline(key, node, context)?;
-            (Value::Deadline(deadline), written)
+            (Value::Deadline(deadline.scaled(context.deadline_factor)), written)
         }
         Kind::Hosts => {
             let hosts = hosts::read(node, context)?;
@@ -134,7 +135,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         Kind::Flows => flows(node, context)?,
         Kind::FlowFile => {
             let path = text(key, node)?;
-            let content = files::read(path, node.at, None, context)?;
+            let content = context.files.read(path, node.at, None)?;
             (Value::Flows(files::flows(path, &content, context)?), json!(path))
         }
     })

@@ -208,6 +208,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     ("an unknown part of the marks", "{ host =", "{ hosts ="),
     // topologies
+    ("parents of no class", "jitter = ", "parents_of = \"serch\"\njitter = "),
     ("an odd fat-tree", "\"star\"\nhosts = 9", "\"fat-tree\"\nk = 3"),
     ("too many racks", "\"star\"\nhosts = 9", "\"racks\"\nracks = 4096\nhosts_per_rack = 4096\nuplink = \"40 Gbps\""),
     (

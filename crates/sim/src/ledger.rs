@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use units::Time;
 
 use crate::connections::{Arrivals, Doings};
-use crate::outcome::{ClassOutcome, Message};
+use crate::outcome::{ClassOutcome, Framing, Message};
 
 /// Rows of messages, and sums by class.
 pub struct Ledger {
@@ -77,7 +77,14 @@ impl Ledger {
     }
 
     /// The sums of one class.
-    pub fn class(&self, class: u32, name: String, pattern: &'static str, transport: &'static str) -> ClassOutcome {
+    pub fn class(
+        &self,
+        class: u32,
+        name: String,
+        pattern: &'static str,
+        transport: &'static str,
+        framing: Framing,
+    ) -> ClassOutcome {
         let flows = || self.flows.range((class, 0, 0)..(class + 1, 0, 0)).map(|(_, arrivals)| arrivals);
         let means: Vec<f64> =
             flows().filter(|flow| flow.packets > 0).map(|flow| flow.wait as f64 / flow.packets as f64).collect();
@@ -89,6 +96,7 @@ impl Ledger {
             delivered_bytes: self.delivered[class as usize],
             bottleneck_delay_us: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64 * MICROS),
             bottleneck_bytes: flows().map(|flow| flow.bytes).sum(),
+            framing,
         }
     }
 }

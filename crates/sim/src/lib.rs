@@ -9,7 +9,7 @@ mod ledger;
 mod net;
 pub mod network;
 pub mod outcome;
-mod rng;
+pub mod rng;
 pub mod run;
 mod sampler;
 mod scenario;

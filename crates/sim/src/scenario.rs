@@ -1,6 +1,7 @@
 //! A scenario as the simulator takes it: read, checked, and only valid ones can be made.
 
 use crate::network::Network;
+use crate::outcome::Framing;
 use crate::run::Run;
 use crate::traffic::Generator;
 
@@ -20,12 +21,30 @@ pub struct Scenario {
     pub classes: Vec<Class>,
 }
 
+impl Class {
+    /// How its messages become packets.
+    pub fn framing(&self, transport: &Transport, frame_overhead: u32) -> Framing {
+        let connection = &transport.config.connection;
+        Framing { mss: connection.mss, overhead: connection.header + frame_overhead, shared: self.persistent }
+    }
+}
+
 /// A transport with its parameters.
 pub struct Transport {
     /// Its name in the list of transports.
     pub name: &'static str,
     /// Its parameters.
     pub config: transport::list::Config,
+}
+
+impl Transport {
+    /// What it asks of routers, if it asks them for rates.
+    pub fn router(&self) -> Option<&transport::explicit::router::Config> {
+        match &self.config.control {
+            transport::list::Control::Window(_) => None,
+            transport::list::Control::Explicit(own) => Some(&own.router),
+        }
+    }
 }
 
 /// One traffic class.

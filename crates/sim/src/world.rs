@@ -10,8 +10,8 @@ use units::Time;
 use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::net::{Net, Port, Watch};
-use crate::outcome::{Link, Message, Outcome, Queue, Sample};
+use crate::net::{Net, Port, Routers, Watch};
+use crate::outcome::{Framing, Link, Message, Outcome, Queue, Sample};
 use crate::run::Run;
 use crate::sampler::Sampler;
 use crate::scenario::{Class, Scenario};
@@ -37,6 +37,7 @@ pub struct World {
 /// A traffic class with what it has in store.
 struct TrafficSource {
     class: Class,
+    framing: Framing,
     /// The batch for which a [`Event::Generate`] is pending.
     batch: Option<Batch>,
     /// Messages of earlier batches that wait for their start.
@@ -77,6 +78,7 @@ impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
         let Scenario { title, run, network, transport, transports, classes } = scenario;
+        let frame_overhead = network.frame_overhead;
         let mut net = Net::new(network, run.seed);
         if run.warm_up > Time::ZERO {
             net.events.push(run.warm_up, Event::WarmedUp);
@@ -84,9 +86,15 @@ impl World {
         if let Some(trace) = &run.trace {
             net.events.push(trace.every, Event::Sample);
         }
+        if let Some(router) = transports.iter().find_map(|transport| transport.router()) {
+            net.grant_rates(router);
+        }
         let sources = classes
             .into_iter()
-            .map(|class| TrafficSource { class, batch: None, waiting: BinaryHeap::new(), numbered: 0 })
+            .map(|class| {
+                let framing = class.framing(&transports[class.transport], frame_overhead);
+                TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), numbered: 0 }
+            })
             .collect::<Vec<_>>();
         let mut world = World {
             title,
@@ -332,8 +340,8 @@ impl World {
         counters.marks = self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum();
         counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
         counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
-        let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, .. })| {
-            self.ledger.class(i as u32, class.name.clone(), class.pattern, self.names[class.transport])
+        let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, .. })| {
+            self.ledger.class(i as u32, class.name.clone(), class.pattern, self.names[class.transport], *framing)
         });
         Outcome {
             classes: classes.collect(),
@@ -343,7 +351,9 @@ impl World {
             simulated: self.net.now,
             warm_up: self.run.warm_up,
             counters,
+            requests: self.net.routers().map(Routers::requests),
             links: links(&self.net, self.run.warm_up),
+            graph: self.net.graph,
             messages: self.ledger.messages,
             trace: self.sampler.map_or_else(Vec::<Sample>::new, Sampler::into_samples),
         }
@@ -377,6 +387,7 @@ fn links(net: &Net, warm_up: Time) -> Vec<Link> {
             marks: watch.marks,
             utilisation: net.utilisation(i, warm_up),
             queue: queue(&watch.levels, watched_for, watch.most_waiting),
+            rates: net.routers().map(|routers| routers.port(i)),
         }
     };
     net.graph.links.iter().zip(net.ports()).enumerate().map(row).collect()

@@ -164,6 +164,49 @@ fn any_scenario_keeps_every_packet_and_repeats_itself() {
     }
 }
 
+/// The same with rates that the network grants.
+fn with_granted_rates(seed: u64) -> String {
+    let mut dice = Dice(seed.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    let other = ["ecn", "expired", "margin", "cut_at", "t_c", "name = 'tcp'", "name = 'cubic'"];
+    let transport = [
+        dice.one(&["name = 'd3'", "name = 'd3'\nquench = true", "name = 'd3'\nlag = 0", "name = 'rcpdc'"]),
+        dice.one(&["", "base_rtt = '1 us'", "base_every = '1 s'", "base_rtt = '5 ms'"]),
+        dice.one(&["", "base_counts = false"]),
+        dice.one(&["", "rate_rounding = 'up'", "rate_rounding = 'nearest'"]),
+        dice.one(&["", "router_state = 'counters'", "expiry = '1 us'", "expiry = '10 s'"]),
+        dice.one(&["", "control = 'plain'"]),
+        dice.one(&["", "adaptation = true", "adaptation = true\nadaptation_floor = 0"]),
+    ]
+    .join("\n");
+    let (before, after) = (any_scenario(seed), |line: &&str| !other.iter().any(|key| line.starts_with(key)));
+    let (head, tail) = before.split_once("[transport]\n").expect("it has a transport");
+    let tail: Vec<&str> = tail
+        .lines()
+        .filter(|line| !line.starts_with("name = 'd") && !line.contains("'xdctcp'"))
+        .filter(after)
+        .collect();
+    let beside = dice.one(&["", "transport = 'dctcp'"]);
+    format!("{head}[transport]\n{transport}\n{}\n{beside}\n", tail.join("\n"))
+}
+
+#[test]
+fn any_scenario_with_granted_rates_keeps_every_packet_and_repeats_itself() {
+    for seed in 0..100 {
+        let text = with_granted_rates(seed);
+        let outcome = run(&text);
+        check(&outcome, &text);
+        for rates in outcome.links.iter().filter_map(|link| link.rates) {
+            let seen = rates.requests;
+            assert!(seen.overtaken <= seen.inverted && seen.inverted <= seen.denied && seen.denied <= seen.requests);
+            assert!(seen.displaceable <= seen.denied && seen.denied <= seen.refused, "{text}");
+            assert!(seen.passed_over <= seen.refused, "{text}");
+        }
+        if seed % 4 == 0 {
+            assert!(outcome == run(&text), "differs from itself:\n{text}");
+        }
+    }
+}
+
 #[test]
 fn without_a_threshold_nothing_is_marked_and_d2tcp_without_deadlines_is_dctcp() {
     for seed in 0..60 {
@@ -322,9 +365,9 @@ fn run_bounded(text: &str) -> Outcome {
 
 #[test]
 fn every_message_arrives_in_the_end() {
-    for seed in 0..60 {
+    for seed in 0..80 {
         let mut dice = Dice(seed);
-        let name = dice.one(&["tcp", "cubic", "dctcp", "d2tcp", "xdctcp"]);
+        let name = dice.one(&["tcp", "cubic", "dctcp", "d2tcp", "xdctcp", "d3", "rcpdc"]);
         let keys = [
             dice.one(&["", "recovery = 'newreno'", "recovery = 'newreno'\nlimited_transmit = false"]),
             dice.one(&["", "ack_every = 2", "ack_every = 64"]),
@@ -373,4 +416,28 @@ fn what_is_given_up_on_a_connection_that_stays_open_is_that_message_alone() {
     assert!(outcome.messages.iter().all(|message| message.aborted != message.end.is_some()));
     assert!(outcome.messages.iter().any(|message| message.aborted));
     assert!(outcome.messages.last().is_some_and(|message| message.end.is_some()), "the stream is where it should be");
+}
+
+#[test]
+fn the_deadline_factor_scales_every_deadline_and_nothing_else() {
+    let outcome = |factor: f64| {
+        run(&format!(
+            "[run]\nduration = '50 ms'\ndeadline_factor = {factor}\n[network]\ntopology = 'star'\nhosts = 8\nrate = '1 Gbps'\n\
+             delay = '5 us'\nmark = '20 packets'\n[transport]\nname = 'dctcp'\n\
+             [[traffic]]\nname = 'a'\npattern = 'fan-in'\nleaves = 5\nevery = 'exponential(2 ms)'\nsize = '10 KB'\n\
+             deadline = {{ base = '1 ms', vary = 'uniform(0, 50%)' }}\n\
+             [[traffic]]\nname = 'b'\npattern = 'poisson'\nload = '5%'\nsize = '5 KB'\n\
+             deadline = {{ base = 'lognormal(2 ms, 0.5)', vary = 'exponential(1 ms)' }}\n\
+             [[traffic]]\nname = 'c'\npattern = 'flows'\n\
+             flows = [{{ from = 0, to = 1, size = '1 MB', deadline = '9 ms' }}]\n",
+        ))
+    };
+    let (written, tighter) = (outcome(1.0), outcome(0.7));
+    assert!(written.messages.len() > 150 && written.messages.len() == tighter.messages.len());
+    for (a, b) in written.messages.iter().zip(&tighter.messages) {
+        let (long, short) = (a.deadline.unwrap().0 as f64, b.deadline.unwrap().0 as f64);
+        assert!((short - 0.7 * long).abs() <= 2.0, "{short} of {long}");
+        // DCTCP does not look at deadlines.
+        assert_eq!((a.class, a.start, a.bytes, a.end), (b.class, b.start, b.bytes, b.end));
+    }
 }

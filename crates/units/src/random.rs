@@ -42,6 +42,21 @@ impl Distribution {
             Distribution::Empirical(cdf) => cdf.mean(),
         }
     }
+
+    /// Every draw multiplied by `factor`, which is above 0.
+    pub fn scaled(self, factor: f64) -> Distribution {
+        match self {
+            Distribution::Constant(x) => Distribution::Constant(x * factor),
+            Distribution::Uniform(a, b) => Distribution::Uniform(a * factor, b * factor),
+            Distribution::Exponential(mean) => Distribution::Exponential(mean * factor),
+            Distribution::Lognormal { median, sigma } => Distribution::Lognormal { median: median * factor, sigma },
+            Distribution::Pareto { min, shape } => Distribution::Pareto { min: min * factor, shape },
+            Distribution::Empirical(cdf) => {
+                let points = cdf.points.iter().map(|&(value, probability)| (value * factor, probability)).collect();
+                Distribution::Empirical(Arc::new(Cdf { points }))
+            }
+        }
+    }
 }
 
 /// An empirical cumulative distribution: values with the probability of staying at or below each.

@@ -134,6 +134,10 @@ impl Values {
     pub fn text(&self, name: &str) -> String {
         self.expect(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
     }
+    /// A [`Value::Text`], if there is one.
+    pub fn text_if_set(&self, name: &str) -> Option<String> {
+        self.optional(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
+    }
     /// A [`Value::Formula`] in picoseconds.
     pub fn formula(&self, name: &str) -> Formula {
         self.expect(name, |v| if let Value::Formula(x) = v { Some(x.clone()) } else { None })
@@ -176,6 +180,17 @@ pub struct Deadline {
     pub base: Distribution,
     /// Drawn for each message and added to the base.
     pub vary: Option<Vary>,
+}
+
+impl Deadline {
+    /// The same, `factor` times as long; what is a share of the base stays that share.
+    pub fn scaled(self, factor: f64) -> Deadline {
+        let vary = match self.vary {
+            Some(Vary::Absolute(distribution)) => Some(Vary::Absolute(distribution.scaled(factor))),
+            other => other,
+        };
+        Deadline { base: self.base.scaled(factor), vary }
+    }
 }
 
 /// What `vary` adds to a deadline's base.

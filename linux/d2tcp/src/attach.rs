@@ -15,7 +15,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenO
 
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, About, CONTROLS, LAYOUT, Law, Plain};
-use crate::place::{self, Pins};
+use crate::place::{self, Namespace, Pins};
 use crate::privileges;
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/d2tcp.bpf.o"));
@@ -193,7 +193,7 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
     }
     let paths = if wanted.cgroups.is_empty() { vec![place::cgroup_root()?] } else { wanted.cgroups.clone() };
     let cgroups: Vec<File> = paths.iter().map(|path| place::open_cgroup(path)).collect::<Result<_>>()?;
-    let namespace = wanted.namespace.as_deref().map(place::namespace).transpose()?;
+    let namespace = wanted.namespace.as_deref().map(Namespace::named).transpose()?;
     privileges::keep(&needed)?;
     let lock = pins.lock()?;
     match (look(pins), wanted.replace) {
@@ -209,7 +209,7 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
         (Found::Nothing, _) => {}
     }
     pins.prepare()?;
-    let done = fresh(pins, wanted, &paths, &cgroups, namespace.as_deref(), version);
+    let done = fresh(pins, wanted, &paths, &cgroups, namespace.as_ref(), version);
     let (about, links) = match done {
         Ok(done) => done,
         Err(failure) => {
@@ -230,7 +230,7 @@ fn fresh(
     wanted: &Wanted,
     paths: &[PathBuf],
     cgroups: &[File],
-    namespace: Option<&Path>,
+    namespace: Option<&Namespace>,
     version: &str,
 ) -> Result<(About, Vec<Link>)> {
     let mut object = loaded(programs()?)?;
@@ -239,10 +239,10 @@ fn fresh(
         map.pin(pins.of(pin)).context(format!("pin {pin}"))?;
     }
     set_law(pins, &wanted.law)?;
-    let prior = namespace.map(|path| place::default_control(path, None)).transpose()?;
+    let prior = namespace.map(|namespace| namespace.default_control(None)).transpose()?;
     let mut about = describe(wanted, paths, version)?;
-    if let Some((path, prior)) = namespace.zip(prior) {
-        about.namespace = fit(&path.display().to_string(), "the namespace's path")?;
+    if let Some((namespace, prior)) = namespace.zip(prior) {
+        about.namespace = fit(&namespace.path.display().to_string(), "the namespace's path")?;
         about.prior_control = fit(&prior, "a name")?;
     }
     let mut links = Vec::new();
@@ -268,8 +268,8 @@ fn fresh(
         let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
         keep(map.attach_struct_ops().context("register the control")?, pin.to_owned())?;
     }
-    if let Some(path) = namespace {
-        place::default_control(path, Some(CONTROLS[0]))?;
+    if let Some(namespace) = namespace {
+        namespace.default_control(Some(CONTROLS[0]))?;
     }
     Ok((about, links))
 }
@@ -421,8 +421,10 @@ fn restore(about: &About) -> Result<()> {
     if path.is_empty() || !Path::new(path).exists() {
         return Ok(());
     }
-    if place::default_control(Path::new(path), None)? == CONTROLS[0] {
-        place::default_control(Path::new(path), Some(prior))
+    let namespace = Namespace::named(path)?;
+    if namespace.default_control(None)? == CONTROLS[0] {
+        namespace
+            .default_control(Some(prior))
             .map_err(|failure| Failure::new(failure.kind, format!("{failure}; the default is still d2tcp")))?;
     }
     Ok(())

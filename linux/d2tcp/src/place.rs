@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -122,15 +122,44 @@ fn c_string(path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_encoded_bytes()).context(format!("use the path {}", path.display()))
 }
 
-/// A path of the network namespace that outlives this process. Without a name, the one it runs in.
-pub fn namespace(name: &str) -> Result<PathBuf> {
-    let path = match name {
-        "" => return own_namespace(),
-        path if path.contains('/') => PathBuf::from(path),
-        name => Path::new("/run/netns").join(name),
-    };
-    fs::metadata(&path).map_err(|error| Failure::new(Kind::Usage, format!("--namespace={name}: {error}")))?;
-    Ok(path)
+/// A network namespace, by a path that outlives this process.
+pub struct Namespace {
+    /// It.
+    pub path: PathBuf,
+    file: File,
+}
+
+impl Namespace {
+    /// By a name of `ip netns`, a path, or, if empty, the one that the tool runs in.
+    pub fn named(name: &str) -> Result<Namespace> {
+        let path = match name {
+            "" => own_namespace()?,
+            path if path.contains('/') => PathBuf::from(path),
+            name => Path::new("/run/netns").join(name),
+        };
+        // Opened now: another process's may be opened only as long as we have all of its capabilities.
+        let file = File::open(&path)
+            .map_err(|error| Failure::new(Kind::Usage, format!("--namespace={name}: {}: {error}", path.display())))?;
+        Ok(Namespace { path, file })
+    }
+    /// Its default congestion control, after setting it if asked to.
+    pub fn default_control(&self, set: Option<&str>) -> Result<String> {
+        const SETTING: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+        std::thread::scope(|scope| {
+            // A thread of its own, so that this process stays where it is.
+            let there = scope.spawn(|| -> Result<String> {
+                // SAFETY: an open file; the kernel checks that it is a namespace.
+                if unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+                    return Err(io::Error::last_os_error()).context("enter the network namespace");
+                }
+                if let Some(control) = set {
+                    fs::write(SETTING, control).context(format!("write {SETTING}"))?;
+                }
+                Ok(fs::read_to_string(SETTING).context(format!("read {SETTING}"))?.trim().to_owned())
+            });
+            there.join().unwrap_or_else(|_| Err(Failure::new(Kind::Failed, "a thread died")))
+        })
+    }
 }
 
 fn own_namespace() -> Result<PathBuf> {
@@ -143,26 +172,6 @@ fn own_namespace() -> Result<PathBuf> {
         .ok_or_else(|| {
             Failure::new(Kind::Usage, "this network namespace has no name that lasts: give it one (ip netns attach)")
         })
-}
-
-/// The default congestion control of a network namespace, after setting it if asked to.
-pub fn default_control(namespace: &Path, set: Option<&str>) -> Result<String> {
-    const SETTING: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-    let file = File::open(namespace).context(format!("open the network namespace {}", namespace.display()))?;
-    let set = set.map(str::to_owned);
-    // A thread of its own, so that this process stays where it is.
-    std::thread::spawn(move || -> Result<String> {
-        // SAFETY: an open file; the kernel checks that it is a namespace.
-        if unsafe { libc::setns(file.as_fd().as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-            return Err(io::Error::last_os_error()).context("enter the network namespace");
-        }
-        if let Some(control) = set {
-            fs::write(SETTING, control).context(format!("write {SETTING}"))?;
-        }
-        Ok(fs::read_to_string(SETTING).context(format!("read {SETTING}"))?.trim().to_owned())
-    })
-    .join()
-    .unwrap_or_else(|_| Err(Failure::new(Kind::Failed, "a thread died")))
 }
 
 /// Whether the kernel has a congestion control of that name now.

@@ -35,8 +35,9 @@ pub fn keep(kept: &[Capability]) -> Result<()> {
     // Sets that a kernel does not know, or that were empty from the start, are as they should be.
     let _ = caps::clear(None, CapSet::Ambient);
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
-        for capability in caps::all().difference(&kept.iter().copied().collect()) {
-            let _ = caps::drop(None, CapSet::Bounding, *capability);
+        // What we have is not touched by it; what we start gets none.
+        for capability in caps::all() {
+            let _ = caps::drop(None, CapSet::Bounding, capability);
         }
     }
     let have = caps::read(None, CapSet::Permitted).context("read the capabilities")?;

@@ -79,6 +79,7 @@ TRANSPORTS = {
     "d2tcp": Look(BLUE),
     "xdctcp": Look(GREEN, DASH_DOT_DOT),
     "d3": Look(ORANGE, LONG),
+    "rcpdc": Look(SKY, DASH_DOT),
     "bound": Look(BLACK, DOTS),
 }
 # For names that the table above does not know, and for things without a name of their own (flows, classes).

@@ -2,13 +2,16 @@
 
 mod pool;
 mod port;
+mod rates;
 mod ring;
 mod route;
 
 pub use port::{Fate, Level, Port, Watch};
+pub use rates::Routers;
 
 use std::collections::BTreeMap;
 
+use transport::explicit::router;
 use transport::{Extension, Flags, Packet};
 use units::{Amount, Time};
 
@@ -36,6 +39,8 @@ pub struct Net {
     pools: Vec<Pool>,
     router: Router,
     extensions: Extensions,
+    /// What grants rates at each port, when a transport asks for them.
+    routers: Option<Routers>,
     dropped_at_receiver: BTreeMap<u32, u64>,
     frame_overhead: u16,
     /// The longest that a NIC holds a packet back, and each NIC's draws; none: it does not.
@@ -92,10 +97,22 @@ impl Net {
             ports,
             pools,
             extensions: Extensions::default(),
+            routers: None,
             dropped_at_receiver: BTreeMap::new(),
             frame_overhead: frame_overhead as u16,
             jitter: (host_jitter > Time::ZERO).then_some((host_jitter, streams)),
         }
+    }
+
+    /// Lets every port grant rates.
+    pub fn grant_rates(&mut self, config: &router::Config) {
+        let rates = self.graph.links.iter().map(|link| (link.rate, link.from >= self.graph.hosts));
+        self.routers = Some(Routers::new(config, u64::from(self.frame_overhead), rates));
+    }
+
+    /// What the ports have granted, when a transport asks for rates.
+    pub fn routers(&self) -> Option<&Routers> {
+        self.routers.as_ref()
     }
 
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
@@ -120,7 +137,14 @@ impl Net {
     }
 
     /// As [`send`](Net::send), with more than its header.
-    pub fn send_extended(&mut self, mut packet: Packet, extension: Extension) {
+    pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
+        if let Extension::Rates(rates) = &mut extension
+            && !packet.flags.has(Flags::ACK)
+            && let Some(routers) = &mut self.routers
+        {
+            let link = self.router.link(packet.route);
+            routers.answer(self.now, link, &self.ports[link as usize], &packet, rates);
+        }
         packet.extension = self.extensions.keep(extension);
         packet.flags = packet.flags.with(Flags::EXTENDED);
         self.send(packet);
@@ -157,16 +181,49 @@ impl Net {
     #[inline]
     fn forward(&mut self, packet: &Packet) {
         let link = self.router.link(packet.route);
-        let port = &mut self.ports[link as usize];
-        let fate = match port.pool {
-            Port::NO_POOL => port.offer(self.now, packet),
-            pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
+        let fate = if packet.flags.has(Flags::EXTENDED) {
+            self.offer_extended(link, packet)
+        } else {
+            self.offer(link, packet)
         };
         match fate {
             Fate::First(at) => self.events.push_arrival(self.now, at, link),
             Fate::Queued => {}
             Fate::Dropped => self.dropped(link, packet),
         }
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, link: u32, packet: &Packet) -> Fate {
+        let port = &mut self.ports[link as usize];
+        match port.pool {
+            Port::NO_POOL => port.offer(self.now, packet),
+            pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
+        }
+    }
+
+    /// As [`offer`](Net::offer). The port's router answers a request that the port has accepted.
+    #[inline(never)]
+    fn offer_extended(&mut self, link: u32, packet: &Packet) -> Fate {
+        let Some(routers) = &mut self.routers else { return self.offer(link, packet) };
+        if !matches!(self.extensions.at(packet.extension), Extension::Rates(_)) {
+            return self.offer(link, packet);
+        }
+        let fate = if packet.payload > 0 || !routers.protect_control() {
+            self.offer(link, packet)
+        } else {
+            match self.ports[link as usize].pool {
+                Port::NO_POOL => self.ports[link as usize].offer_within(self.now, packet, Level::INFINITE),
+                pool => self.pools[pool as usize].admit(self.now, packet, link, &mut self.ports),
+            }
+        };
+        if fate != Fate::Dropped
+            && !packet.flags.has(Flags::ACK)
+            && let (Some(routers), Extension::Rates(rates)) = (&mut self.routers, self.extensions.at(packet.extension))
+        {
+            routers.answer(self.now, link, &self.ports[link as usize], packet, rates);
+        }
+        fate
     }
 
     #[cold]
@@ -184,6 +241,9 @@ impl Net {
             pool.settle(self.now, &mut self.ports);
         }
         self.ports.iter_mut().for_each(|port| port.catch_up(self.now));
+        if let Some(routers) = &mut self.routers {
+            routers.settle(self.now);
+        }
     }
 
     /// The warm-up ends.
@@ -257,6 +317,9 @@ impl Extensions {
         });
         self.slots[slot as usize] = Some(extension);
         slot
+    }
+    fn at(&mut self, slot: u32) -> &mut Extension {
+        self.slots[slot as usize].as_mut().expect("an extension is kept until it is taken")
     }
     fn take(&mut self, slot: u32) -> Extension {
         self.free.push(slot);

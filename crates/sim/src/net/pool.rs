@@ -38,9 +38,20 @@ impl Pool {
         if !port.fits(now, packet, self.room(port)) {
             self.settle(now, ports);
         }
-        let port = &mut ports[index as usize];
+        let room = self.room(&ports[index as usize]);
+        self.offer_within(now, packet, &mut ports[index as usize], room)
+    }
+
+    /// As [`offer`](Pool::offer), for a packet that is taken also when there is no room.
+    pub fn admit(&mut self, now: Time, packet: &Packet, index: u32, ports: &mut [Port]) -> Fate {
+        self.look_at(now, &mut ports[index as usize]);
+        self.offer_within(now, packet, &mut ports[index as usize], Level::INFINITE)
+    }
+
+    #[inline]
+    fn offer_within(&mut self, now: Time, packet: &Packet, port: &mut Port, room: Level) -> Fate {
         let (packets, bytes) = (port.waiting(), port.waiting_bytes());
-        let fate = port.offer_within(now, packet, self.room(port));
+        let fate = port.offer_within(now, packet, room);
         self.packets += port.waiting() - packets;
         self.bytes += port.waiting_bytes() - bytes;
         fate

@@ -43,6 +43,15 @@ const KEYS: &[Key] = &[
         source: "D2TCP 4.2.1 places at random",
     },
     Key {
+        name: "parents_of",
+        kind: Kind::Text,
+        default: Default::Absent,
+        range: Range::ANY,
+        help: "the parents are the hosts that are the parents of this fan-in class, written above and with as many; \
+               the leaves are drawn anew",
+        source: "D2TCP 4.2.3: background flows to the same parents",
+    },
+    Key {
         name: "every",
         kind: Kind::TimeDistribution,
         default: Default::Required,
@@ -69,8 +78,12 @@ fn build(values: &Values, context: &Context) -> Built {
     let name = values.text("name");
     let start = values.formula("start");
     let every = values.distribution("every");
-    let mut places = Stream::new(context.seed, &name, u64::MAX);
-    let trees = place(values.choice("placement"), parents, leaves, context.graph, &mut places)?;
+    let placed_with = |name: &str| Stream::new(context.seed, name, u64::MAX);
+    let mut streams = Streams {
+        parents: placed_with(&values.text_if_set("parents_of").unwrap_or_else(|| name.clone())),
+        leaves: values.text_if_set("parents_of").map(|_| placed_with(&name)),
+    };
+    let trees = place(values.choice("placement"), parents, leaves, context.graph, &mut streams)?;
     let parents = trees.into_iter().enumerate().map(|(i, (host, leaves))| {
         let mut stream = Stream::new(context.seed, &name, i as u64);
         let start = super::start_at(&start, i as u64, i as u64)?;
@@ -88,13 +101,19 @@ fn build(values: &Values, context: &Context) -> Built {
     }))
 }
 
+/// What hosts are drawn from: the leaves from the same stream unless they have one of their own.
+struct Streams {
+    parents: Stream,
+    leaves: Option<Stream>,
+}
+
 /// The host of each parent with the hosts of its leaves.
 fn place(
     placement: &str,
     parents: u32,
     leaves: u32,
     graph: &Graph,
-    stream: &mut Stream,
+    streams: &mut Streams,
 ) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
     const MOST_LEAVES: u64 = 1 << 24;
     let hosts = graph.hosts;
@@ -121,7 +140,9 @@ fn place(
             format!("{parents} parents need as many hosts and the network has {hosts}"),
         ));
     }
+    let Streams { parents: stream, leaves: own } = streams;
     let roots = stream.distinct(parents, hosts);
+    let stream = own.as_mut().unwrap_or(stream);
     let trees = roots.into_iter().map(|root| {
         // Leaves are drawn among the other hosts: numbers from the root on are one higher.
         let leaves = stream.distinct(leaves, hosts - 1);
@@ -211,10 +232,26 @@ mod tests {
         assert!(trees.iter().all(|(parent, leaves)| leaves.iter().all(|leaf| leaf / 40 != parent / 40)));
     }
 
+    fn drawn_from(seed: u64) -> Streams {
+        Streams { parents: Stream::new(seed, "t", 0), leaves: None }
+    }
+
+    #[test]
+    fn trees_may_share_parents_and_not_leaves() {
+        let graph = Graph::new("racks", 1000);
+        let trees = place("random", 5, 40, &graph, &mut drawn_from(1)).unwrap();
+        let mut beside = Streams { leaves: Some(Stream::new(1, "other", 0)), ..drawn_from(1) };
+        let others = place("random", 5, 1, &graph, &mut beside).unwrap();
+        let parents = |trees: &[(u32, Vec<u32>)]| trees.iter().map(|tree| tree.0).collect::<Vec<_>>();
+        assert_eq!(parents(&trees), parents(&others));
+        assert!(trees.iter().zip(&others).any(|(tree, other)| tree.1[0] != other.1[0]));
+        assert!(others.iter().all(|(parent, leaves)| !leaves.contains(parent)));
+    }
+
     #[test]
     fn a_random_tree_never_holds_its_parent_twice() {
         let graph = Graph::new("racks", 41);
-        let trees = place("random", 41, 40, &graph, &mut Stream::new(1, "t", 0)).unwrap();
+        let trees = place("random", 41, 40, &graph, &mut drawn_from(1)).unwrap();
         for (parent, mut leaves) in trees {
             leaves.push(parent);
             leaves.sort_unstable();
@@ -225,6 +262,6 @@ mod tests {
     #[test]
     fn too_few_hosts_are_a_problem() {
         let graph = Graph::new("star", 40);
-        assert_eq!(place("auto", 1, 40, &graph, &mut Stream::new(1, "t", 0)).unwrap_err().key, "leaves");
+        assert_eq!(place("auto", 1, 40, &graph, &mut drawn_from(1)).unwrap_err().key, "leaves");
     }
 }

@@ -11,7 +11,7 @@ use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
 /// Flows without end stop here; far enough for every run, and sums with it do not overflow.
-const ENDLESS: u64 = 1 << 62;
+pub(crate) const ENDLESS: u64 = 1 << 62;
 
 /// The sending end of a connection.
 #[derive(Clone, Debug)]
@@ -140,7 +140,7 @@ impl Sender {
         }
         let news = match extension {
             Some(Extension::Sack(blocks)) => self.note_blocks(config, now, blocks.as_slice()),
-            None => false,
+            Some(Extension::Rates(_)) | None => false,
         };
         if packet.seq > self.una {
             self.on_new_ack(config, now, packet, out);
@@ -174,7 +174,7 @@ impl Sender {
         }
         self.phase = Phase::Loss;
         self.recover = self.highest;
-        self.window.cwnd = 1.0;
+        self.window.cwnd = config.loss_window;
         self.inflation = 0.0;
         self.dup_acks = 0;
         self.next = self.una;
@@ -186,8 +186,8 @@ impl Sender {
     /// What can be observed now.
     pub fn observe(&self, config: &Config, now: Time) -> Observation {
         let mut observation = Observation {
-            cwnd: self.window.cwnd,
-            ssthresh: self.window.ssthresh,
+            cwnd: Some(self.window.cwnd),
+            ssthresh: Some(self.window.ssthresh),
             srtt: self.rto.srtt(),
             ..Observation::default()
         };
@@ -492,6 +492,6 @@ impl Sender {
     }
 }
 
-fn rules(config: &Config) -> Rules {
+pub(crate) fn rules(config: &Config) -> Rules {
     Rules { mss: u64::from(config.mss), threshold: u64::from(config.dup_ack_threshold) }
 }

@@ -6,7 +6,7 @@ use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::Observation;
 use crate::connection;
-use crate::list::{Config, Descriptor};
+use crate::list::{Config, Control, Descriptor};
 
 /// xDCTCP.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -56,12 +56,12 @@ pub const KEYS: &[Key] = &[
 fn build(values: &Values) -> Config {
     Config {
         connection: connection::Config::from_values(values),
-        law: Law::Xdctcp(Xdctcp {
+        control: Control::Window(Law::Xdctcp(Xdctcp {
             marking: Marking::from_values(values),
             ns: values.number("ns"),
             nl: values.number("nl"),
             short_limit: values.size("short_limit"),
-        }),
+        })),
     }
 }
 
