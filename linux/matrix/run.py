@@ -193,6 +193,7 @@ def read(said: str) -> dict[str, Any]:
         "attach": lines.get("attach", ["never came to it"])[0],
         "attach_said": lines.get("attach-said", []),
         "status": lines.get("status", []),
+        "attached_and_detached": int(lines.get("rounds", ["0"])[0]),
         "runs": [json.loads(run) for run in lines.get("run", [])],
         "kernel_warnings": [line for line in lines.get("dmesg", []) if "calibrate_delay" not in line],
         "trouble": lines.get("trouble", []) + [f"no module {name}" for name in lines.get("missing", [])],

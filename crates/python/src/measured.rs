@@ -7,9 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use results::Report;
 use serde::Deserialize;
-use sim::outcome::{ClassOutcome, Counters, Link, Message, Query, Queue, Sample, Subject};
+use sim::outcome::{Counters, Link, Message, Query, Queue, Sample, Subject};
 use sim::run::Signal;
-use sim::{Outcome, Scenario};
+use sim::{Outcome, World};
 use units::Time;
 
 use crate::errors::guarded;
@@ -68,7 +68,6 @@ struct MeasuredMessage {
 struct MeasuredLink {
     from: String,
     to: String,
-    rate_bps: u64,
     packets: u64,
     bytes: u64,
     drops: u64,
@@ -112,64 +111,50 @@ pub fn measured(
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
     let measured: Measured =
         serde_json::from_str(measured).map_err(|error| PyValueError::new_err(format!("measurements: {error}")))?;
-    let outcome = outcome(&read.scenario, measured).map_err(PyValueError::new_err)?;
+    // A run that has not begun knows the scenario's classes and links; the rest is replaced.
+    let nothing = guarded(py, || World::new(read.scenario).finish())?;
+    let outcome = filled(nothing, measured).map_err(PyValueError::new_err)?;
     let json = guarded(py, || Report::measured(&outcome, wall_s).to_json())?;
     Ok(Run { outcome, json, resolved, notes })
 }
 
-fn outcome(scenario: &Scenario, measured: Measured) -> Result<Outcome, String> {
-    if measured.classes.len() != scenario.classes.len() {
-        return Err(format!("{} classes measured, {} in the scenario", measured.classes.len(), scenario.classes.len()));
+fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
+    let (classes, links) = (outcome.classes.len(), outcome.links.len());
+    if (measured.classes.len(), measured.links.len()) != (classes, links) {
+        return Err(format!("the scenario has {classes} classes and {links} links, the measurements have others"));
     }
-    let MeasuredCounters { packets_sent, packets_received, packets_delivered, packet_hops, drops, marks } =
-        measured.counters;
-    let messages: Vec<Message> = measured.messages.into_iter().map(Message::from).collect();
-    if messages.iter().any(|message| message.class as usize >= scenario.classes.len()) {
+    for (class, measured) in outcome.classes.iter_mut().zip(&measured.classes) {
+        class.delivered_bytes = measured.delivered_bytes;
+        class.bottleneck_bytes = measured.bottleneck_bytes;
+        // How long packets waited is not known of a real switch, only how many did.
+        class.bottleneck_delay_us = None;
+    }
+    for (link, measured) in outcome.links.iter_mut().zip(measured.links) {
+        measured.fill(link)?;
+    }
+    outcome.messages = measured.messages.into_iter().map(Message::from).collect();
+    outcome.queries = queries(&outcome.messages);
+    if outcome.messages.iter().any(|message| message.class as usize >= classes) {
         return Err("a message is of a class that the scenario does not have".into());
     }
-    let links: Vec<Link> = measured.links.into_iter().map(Link::from).collect();
-    let trace = measured
-        .samples
-        .into_iter()
-        .map(|sample| sample.of(messages.len(), links.len()))
-        .collect::<Result<Vec<_>, _>>()?;
-    let classes = scenario.classes.iter().zip(&measured.classes).map(|(class, measured)| ClassOutcome {
-        name: class.name.clone(),
-        pattern: class.pattern,
-        transport: scenario.transports[class.transport].name,
-        delivered_bytes: measured.delivered_bytes,
-        // How long packets waited is not known of a real switch, only how many did.
-        bottleneck_delay_us: None,
-        bottleneck_bytes: measured.bottleneck_bytes,
-        set: class.set.clone(),
-        framing: class.framing(&scenario.transports[class.transport], 0),
-    });
-    Ok(Outcome {
-        title: scenario.title.clone(),
-        seed: scenario.run.seed,
-        transport: scenario.transport.clone(),
-        simulated: Time(measured.simulated),
-        warm_up: scenario.run.warm_up,
-        counters: Counters {
-            packets_sent,
-            packets_received,
-            packets_delivered,
-            packets_in_flight: packets_sent.saturating_sub(packets_received + drops),
-            packet_hops,
-            events: 0,
-            drops,
-            marks,
-            timeouts: messages.iter().map(|message| u64::from(message.timeouts)).sum(),
-            retransmits: messages.iter().map(|message| u64::from(message.retransmits)).sum(),
-        },
-        requests: None,
-        classes: classes.collect(),
-        queries: queries(&messages),
-        messages,
-        links,
-        graph: scenario.network.graph.clone(),
-        trace,
-    })
+    let messages = outcome.messages.len();
+    outcome.trace = measured.samples.into_iter().map(|sample| sample.of(messages, links)).collect::<Result<_, _>>()?;
+    outcome.simulated = Time(measured.simulated);
+    let MeasuredCounters { packets_sent, packets_received, packets_delivered, packet_hops, drops, marks } =
+        measured.counters;
+    outcome.counters = Counters {
+        packets_sent,
+        packets_received,
+        packets_delivered,
+        packets_in_flight: packets_sent.saturating_sub(packets_received + drops),
+        packet_hops,
+        events: 0,
+        drops,
+        marks,
+        timeouts: outcome.messages.iter().map(|message| u64::from(message.timeouts)).sum(),
+        retransmits: outcome.messages.iter().map(|message| u64::from(message.retransmits)).sum(),
+    };
+    Ok(outcome)
 }
 
 /// The queries that messages answer, each from the start of its first answer.
@@ -219,26 +204,27 @@ impl From<MeasuredMessage> for Message {
     }
 }
 
-impl From<MeasuredLink> for Link {
-    fn from(measured: MeasuredLink) -> Link {
-        Link {
-            from: measured.from,
-            to: measured.to,
-            rate_bps: measured.rate_bps,
-            packets: measured.packets,
-            bytes: measured.bytes,
-            drops: measured.drops,
-            marks: measured.marks,
-            utilisation: measured.utilisation,
-            queue: Queue {
-                mean: measured.queue_mean,
-                p5: measured.queue_p5,
-                p50: measured.queue_p50,
-                p99: measured.queue_p99,
-                max: measured.queue_max,
-            },
-            rates: None,
+impl MeasuredLink {
+    fn fill(self, link: &mut Link) -> Result<(), String> {
+        if (&self.from, &self.to) != (&link.from, &link.to) {
+            return Err(format!(
+                "{} -> {} was measured in the place of {} -> {}",
+                self.from, self.to, link.from, link.to
+            ));
         }
+        link.packets = self.packets;
+        link.bytes = self.bytes;
+        link.drops = self.drops;
+        link.marks = self.marks;
+        link.utilisation = self.utilisation;
+        link.queue = Queue {
+            mean: self.queue_mean,
+            p5: self.queue_p5,
+            p50: self.queue_p50,
+            p99: self.queue_p99,
+            max: self.queue_max,
+        };
+        Ok(())
     }
 }
 

@@ -186,7 +186,6 @@ def _links(plan: Plan, reports: Reports) -> list[dict[str, Any]]:
             {
                 "from": row["from"],
                 "to": row["to"],
-                "rate_bps": row["rate_bps"],
                 "packets": counters[f"{way}_packets"],
                 "bytes": size,
                 "drops": port["drops"] + port["non_ect_drops"] if outward else 0,
