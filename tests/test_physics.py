@@ -54,9 +54,7 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
         ("xdctcp", "100 ms"),
     ],
 )
-@pytest.mark.parametrize(
-    "transport", ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp", "d3", "rcpdc"]
-)
+@pytest.mark.parametrize("transport", ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp", "d3", "rcpdc"])
 def test_packets_are_conserved(name: str, duration: str, transport: str) -> None:
     run = dt.run(SCENARIOS / f"{name}.toml", transport=transport, set={"run.duration": duration})
     packets = run.data["packets"]
