@@ -46,7 +46,7 @@ linux: ## Build target/release/d2tcp, the tool for D2TCP on this machine's kerne
 
 .PHONY: linux-bench
 linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pairs; needs root
-	linux/bench
+	$(PYTHON) linux/bench.py
 
 .PHONY: test
 test: lint test-rust test-python test-linux test-bench test-wheel ## Run every check and test
@@ -63,6 +63,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/mypy
 	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
 	$(BIN)/mypy studies/run.py
+	$(BIN)/mypy linux/bench.py
 
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python

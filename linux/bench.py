@@ -71,7 +71,9 @@ def main() -> None:
         sys.exit("no network namespace of its own")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     tool = [str(TOOL), "--pins", f"/sys/fs/bpf/{cgroup.name}"]
-    subprocess.run([*tool, "attach", "--cgroup", str(cgroup), "--opt-in"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [*tool, "attach", "--cgroup", str(cgroup), "--opt-in"], check=True, stdout=subprocess.DEVNULL
+    )
     try:
         (cgroup / "cgroup.procs").write_text(str(os.getpid()))
         throughput("d2tcp", 0.2)
@@ -82,15 +84,15 @@ def main() -> None:
             random.shuffle(order)
             run = {control: throughput(control, given.seconds) for control in order}
             pairs.append((run["d2tcp"], run["cubic"]))
-        status = json.loads(subprocess.run([*tool, "status", "--json"], check=True, capture_output=True).stdout)
+        status = json.loads(
+            subprocess.run([*tool, "status", "--json"], check=True, capture_output=True).stdout
+        )
     finally:
         (before / "cgroup.procs").write_text(str(os.getpid()))
         subprocess.run([*tool, "detach"], check=True, stdout=subprocess.DEVNULL)
         cgroup.rmdir()
     ratios = [ours / theirs for ours, theirs in pairs]
-    resampled = sorted(
-        statistics.median(random.choices(ratios, k=len(ratios))) for _ in range(2000)
-    )
+    resampled = sorted(statistics.median(random.choices(ratios, k=len(ratios))) for _ in range(2000))
     result = {
         "pairs": len(pairs),
         "d2tcp_gbps": statistics.median(ours for ours, _ in pairs),
@@ -105,8 +107,12 @@ def main() -> None:
         return
     low, high = result["ratio_95"]
     print(f"d2tcp {result['d2tcp_gbps']:.1f} Gbit/s, cubic {result['cubic_gbps']:.1f} Gbit/s (medians)")
-    print(f"d2tcp / cubic, paired: {result['ratio']:.3f} (95 % interval of the median {low:.3f} to {high:.3f})")
-    print(f"{result['ns_per_call']:.0f} ns per acknowledgement, {result['ns_per_receiver_call']:.0f} ns per arrival")
+    print(
+        f"d2tcp / cubic, paired: {result['ratio']:.3f} (95 % interval of the median {low:.3f} to {high:.3f})"
+    )
+    print(
+        f"{result['ns_per_call']:.0f} ns per acknowledgement, {result['ns_per_receiver_call']:.0f} ns per arrival"
+    )
 
 
 if __name__ == "__main__":
