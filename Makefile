@@ -16,6 +16,8 @@ TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
 WHEEL := dist/.built
 DEMO := out/demo
+# Of the experiments that `make record` repeats: quick or paper.
+SCALE := quick
 # What the extension module is built from. Python sources are used where they lie.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(wildcard .cargo/*) $(shell find crates -type f)
 
@@ -49,26 +51,27 @@ linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pai
 	$(PYTHON) linux/bench.py
 
 .PHONY: test
-test: lint test-rust test-python test-linux test-bench test-wheel ## Run every check and test
+test: lint test-rust test-linux test-clients test-testbed test-python test-bench test-wheel site ## Run every check and test
 
 .PHONY: lint
 lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo fmt --manifest-path linux/d2tcp/Cargo.toml --check
+	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path linux/$$crate/Cargo.toml --check; done
 	@if why=$$(linux/prepare); then set -x; cargo clippy --all-targets --locked $(LINUX) -- -D warnings; \
 	else echo "SKIPPED: lints of the Linux tool: $$why"; fi
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
+	$(BIN)/mypy docs/conf.py
 	$(BIN)/mypy studies/run.py
 	$(BIN)/mypy linux/bench.py
 
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python
 	cargo fmt --all
-	cargo fmt --manifest-path linux/d2tcp/Cargo.toml
+	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path linux/$$crate/Cargo.toml; done
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
@@ -77,7 +80,7 @@ test-rust: ## Run the Rust tests
 	cargo test --workspace --locked
 
 .PHONY: test-python
-test-python: $(BUILT) ## Run the Python tests
+test-python: $(BUILT) programs ## Run the Python tests
 	$(BIN)/pytest
 
 .PHONY: test-linux
@@ -96,6 +99,43 @@ test-wheel: wheel
 wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run it there
 	$(BIN)/python tests/check_wheel.py dist/*.whl
 
+# The testbed's processes and the clients are workspaces of their own: the testbed needs clang, and neither is
+# part of the simulator.
+TESTBED := target/release/duetime-testbed
+CLIENT := --manifest-path linux/clients/rust/Cargo.toml --target-dir target
+
+linux: $(TESTBED)
+
+# What the tests as root need: built where it can be, and said where not.
+.PHONY: programs
+programs:
+	@if why=$$(linux/prepare); then $(MAKE) --no-print-directory linux; \
+	else echo "SKIPPED: the programs for the tests on real TCP: $$why"; fi
+
+$(TESTBED): $(shell find linux/testbed -type f)
+	linux/prepare
+	cargo build --release --locked --manifest-path linux/testbed/Cargo.toml --target-dir target
+	touch $@
+
+.PHONY: test-clients
+test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it is installed
+	@if [[ $$(uname -s) == Linux ]]; then set -x; \
+	cargo clippy --all-targets --locked $(CLIENT) -- -D warnings; cargo test --quiet --locked $(CLIENT); \
+	else echo "SKIPPED: the Rust client: it is for Linux"; fi
+	@if command -v go > /dev/null; then cd linux/clients/go && go vet ./... && go test ./...; \
+	else echo "SKIPPED: the Go client: there is no go"; fi
+
+.PHONY: test-testbed
+test-testbed: ## Test the testbed's processes; the rest of it is among the Python tests
+	@if why=$$(linux/prepare); then set -x; \
+	cargo clippy --all-targets --locked --manifest-path linux/testbed/Cargo.toml --target-dir target -- -D warnings; \
+	cargo test --quiet --locked --manifest-path linux/testbed/Cargo.toml --target-dir target; \
+	else echo "SKIPPED: tests of the testbed's processes: $$why"; fi
+
+.PHONY: kernel-matrix
+kernel-matrix: $(BUILT) linux ## Boot Debian's cloud kernels under emulation and try D2TCP on each (minutes)
+	$(BIN)/python linux/matrix/run.py
+
 .PHONY: bench
 bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
 	$(BIN)/python bench/run.py
@@ -105,8 +145,26 @@ validate: $(BUILT) ## Repeat the published studies: tables and pictures of docs/
 	$(BIN)/python studies/run.py
 
 .PHONY: docs
-docs: $(BUILT) ## Write docs/reference.md anew from the declarations in the code
+docs: $(BUILT) ## Write anew what the documentation takes from the code and from docs/record
 	$(BIN)/python docs/generate.py
+
+.PHONY: site
+site: $(BUILT) ## Build the documentation into out/site; warnings are errors
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -b html docs out/site
+
+.PHONY: record
+record: $(BUILT) ## Run every experiment again and write its numbers into docs/record and the science page
+	$(BIN)/duetime reproduce all --scale $(SCALE) --out out/reproduce
+	$(BIN)/python docs/generate.py --record out/reproduce
+
+VENDOR := python/duetime/report/assets
+.PHONY: vendor
+vendor: ## Fetch the chart libraries of the report anew from npm
+	cd $(VENDOR) && for file in d3@7.9.2:d3.min.js @observablehq/plot@0.6.17:plot.umd.min.js; do \
+	  tar=$$(npm pack --silent "$${file%:*}"); \
+	  tar -xzOf "$$tar" "package/dist/$${file##*:}" > "$${file##*:}"; \
+	  rm "$$tar"; \
+	done
 
 .PHONY: lock
 lock: $(TOOLS) ## Write requirements/*.txt anew from pyproject.toml

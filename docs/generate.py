@@ -1,16 +1,28 @@
-"""Write `reference.md` from the declarations in the code.
+"""Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py
+    python docs/generate.py                    reference.md, results.md, the tables of science.md
+    python docs/generate.py --record DIR       first keep the results of `duetime reproduce` in DIR
 
-A test compares the file with what this prints, so that the two cannot part.
+A test compares the files with what this writes, so that the two cannot part.
 """
 
+import argparse
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import duetime
+from duetime.columns import COLUMNS
+from duetime.report import page, reproduced
 
-REFERENCE = Path(__file__).with_name("reference.md")
+DOCS = Path(__file__).resolve().parent
+RECORD = DOCS / "record"
+#: Where the keys of the JSON object are declared, the object itself first.
+DECLARED = [
+    DOCS.parent / "crates/results/src" / f"{name}.rs"
+    for name in ("report", "summary", "limit", "queries", "statistics")
+]
 
 HEAD = """\
 # Reference
@@ -22,9 +34,169 @@ it comes from. "Required": leaving it out is an error; "none": there is none unl
 """
 
 
+RESULTS = """\
+# Results
+
+<!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
+
+`duetime run --out DIR` writes `run.json` and the tables `flows.parquet`, `links.parquet` and, if the scenario
+asks for a trace, `trace.parquet`. `duetime compare --out DIR` writes such a folder for each transport (and
+seed) and `compare.json`. In Python they are `Result.flows`, `Result.links` and `Result.trace`. The unit of a
+value is the end of its name.
+
+## The JSON object
+
+`duetime run --json` prints this; `run.json` holds it too, beside `version`, `notes` and the `scenario` with
+every default. With `compare --seeds` every number becomes `{"mean", "ci95": [low, high], "values": [...]}`. A
+value that does not exist (the median of nothing) is null.
+
+How to read the figures:
+
+- **missed** is the share of deadlines missed among messages whose outcome is known. A message that has not
+  finished when its deadline passes is a miss; one whose deadline lies beyond the end of the run is undecided
+  and counts for neither.
+- **bound** is the share that any schedule of the same messages must miss, even one that knows them all in
+  advance and loses nothing; see [how far from the best](bound.md).
+- **FCT** runs from the moment a message is handed to the transport until its last byte arrives. **slowdown**
+  is FCT over the time that the message takes on an empty network.
+- **answers in time** is what the user of a service sees: of one query's answers, the share that came in time.
+- Messages that start during `warm_up` are not counted. A flow without end (`long`) is an unfinished message;
+  what it delivers counts in the goodput.
+- One seed is one sample. Compare with `--seeds`, and look at whether the intervals overlap.
+"""
+
+
 def main() -> None:
-    """Write the file."""
-    REFERENCE.write_text(reference(duetime.catalog()), encoding="utf-8")
+    """Write everything."""
+    arguments = argparse.ArgumentParser(
+        description="Write what follows from the code and from recorded results."
+    )
+    arguments.add_argument("--record", type=Path, metavar="DIR", help="keep these results first")
+    folder = arguments.parse_args().record
+    if folder is not None:
+        record(folder)
+    for name, text in written().items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+
+
+def written() -> dict[str, str]:
+    """Every file that this writes, by its name."""
+    science = (DOCS / "science.md").read_text(encoding="utf-8")
+    return {
+        "reference.md": reference(duetime.catalog()),
+        "results.md": results(),
+        "science.md": filled(science, RECORD),
+    }
+
+
+def results() -> str:
+    """The page on result files."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in DECLARED)
+    rows = [
+        "| key | is |",
+        "|---|---|",
+        *(f"| `{key}` | {meaning} |" for key, meaning in fields("Report", text)),
+    ]
+    parts = [RESULTS, "\n".join(rows) + "\n", "## The tables\n"]
+    for name, columns in COLUMNS.items():
+        rows = [
+            "| column | is |",
+            "|---|---|",
+            *(f"| `{key}` | {meaning} |" for key, meaning in columns.items()),
+        ]
+        parts += [f"### `{name}.parquet`\n", "\n".join(rows) + "\n"]
+    return "\n".join(parts)
+
+
+def fields(struct: str, text: str, path: str = "") -> list[tuple[str, str]]:
+    """The keys that a Rust struct becomes in JSON, with the comments that declare them."""
+    body = re.search(rf"pub struct {struct} \{{\n(.*?)\n\}}", text, re.DOTALL)
+    if body is None:
+        raise ValueError(f"no struct {struct} is declared in {[path.name for path in DECLARED]}")
+    found = []
+    pattern = r"((?: +///.*\n)+)((?: +#\[.*\]\n)*) +pub (\w+): ([^\n]+),"
+    for comment, attributes, name, kind in re.findall(pattern, body[1] + "\n"):
+        meaning = " ".join(line.strip().removeprefix("///").strip() for line in comment.strip().splitlines())
+        inner = re.findall(r"[A-Z]\w+", kind)
+        nested = bool(inner) and f"pub struct {inner[-1]} {{" in text
+        place = path if "flatten" in attributes else f"{path}{name}."
+        if "by_name" in attributes:
+            place += "NAME."
+        if "flatten" not in attributes:
+            found.append((f"{path}{name}", meaning.replace("|", "\\|")))
+        if nested:
+            found += fields(inner[-1], text, place)
+    return found
+
+
+def record(folder: Path) -> None:
+    """Keep of every reproduced experiment what its claims and charts need."""
+    for path in sorted(folder.rglob("result.json")):
+        whole = json.loads(path.read_text(encoding="utf-8"))
+        shown = {name for chart in whole["charts"] for name in columns_of(chart)}
+        rows = [{name: rounded(row[name]) for name in row if name in shown} for row in whole["rows"]]
+        unique = list({json.dumps(row): row for row in rows}.values())
+        kept = whole | {"rows": unique, "claims": [rounded(claim) for claim in whole["claims"]]}
+        target = RECORD / kept["id"] / "result.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def columns_of(chart: dict[str, Any]) -> set[str]:
+    """The columns that a chart reads."""
+    named = {chart[axis].get(key) for axis in ("x", "y") for key in ("column", "low", "high")}
+    return {name for name in (*named, chart["series"]["column"], *chart.get("where", {})) if name}
+
+
+def rounded(value: Any) -> Any:
+    """Numbers to five digits, wherever they are."""
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list) else value
+
+
+def filled(text: str, folder: Path) -> str:
+    """The page with every `<!-- what: experiment -->` ... `<!-- /what -->` filled from the record."""
+    known = {experiment.id: experiment for experiment in reproduced.read(folder)}
+    makers = {"claims": claims, "values": values_of, "how": how}
+
+    def fill(match: re.Match[str]) -> str:
+        what, name = match[1], match[2]
+        content = (
+            makers[what](known[name]) if name in known else f"*No result of `{name}` is recorded yet.*\n"
+        )
+        return f"<!-- {what}: {name} -->\n{content}<!-- /{what} -->"
+
+    return re.sub(r"<!-- (claims|values|how): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL)
+
+
+def claims(experiment: Any) -> str:
+    """What the paper says beside what was measured."""
+    word = {"holds": "yes", "fails": "**no**", "open": "not measured"}
+    rows = ["| claim | published | measured | holds |", "|---|---|---|---|"]
+    for claim in experiment.claims:
+        cells = (claim.claim, page.published(claim), page.measured(claim), word[page.verdict(claim)])
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def values_of(experiment: Any) -> str:
+    """The values of an experiment's first chart."""
+    chart = experiment.charts[0]
+    rows = [
+        f"| {chart.x.text} | " + " | ".join(one.name for one in chart.series) + " |",
+        "|---" * (len(chart.series) + 1) + "|",
+        *(f"| {place} | " + " | ".join(cells) + " |" for place, cells in page.rows(chart)),
+    ]
+    return f"{chart.y.text}:\n\n" + "\n".join(rows) + "\n"
+
+
+def how(experiment: Any) -> str:
+    """How an experiment was run, in a line."""
+    parts = [f"{name}: {page.value(value)}" for name, value in experiment.facts.items()]
+    return f"{experiment.source}; {'; '.join(parts)}.\n"
 
 
 def reference(catalog: dict[str, Any]) -> str:
@@ -40,6 +212,8 @@ def reference(catalog: dict[str, Any]) -> str:
         "Keys of every topology:\n",
         table(catalog["network"]),
         *(section("topology", entry, entry["keys"]) for entry in catalog["topologies"]),
+        "### An entry of `links`\n",
+        table(catalog["links"]),
         "## `[transport]`\n",
         "Parameters of every transport:\n",
         table(shared),

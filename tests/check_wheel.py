@@ -49,6 +49,8 @@ def main(wheel: Path) -> None:
         assert answer["packets_delivered"] > 0, answer
         run(home, command, "plot", home / "out")
         assert list((home / "out" / "plots").glob("*.png")), "no pictures were drawn"
+        run(home, command, "report", home / "out")
+        assert "@observablehq/plot" in (home / "out" / "report.html").read_text(encoding="utf-8")
         run(home, binaries / "python", "-c", SCRIPT, scenario)
         run(home, *pip[:3], "check")
     print(f"{wheel.name} installs and runs in a fresh environment")

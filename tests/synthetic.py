@@ -75,6 +75,7 @@ def run(
         "simulated_s": 30.0,
         "summary": report(flows),
         "classes": {name: report(flows.filter(pl.col("class") == name)) for name in classes},
+        "bound": bound(deadlines, classes),
         "scenario": {"network": {"mark": "65 packets"}, "traffic": [{"name": name} for name in classes]},
     }
     (folder / "run.json").write_text(json.dumps(about))
@@ -103,6 +104,14 @@ def report(flows: pl.DataFrame) -> dict[str, object]:
         "answers_in_time_percent": {"mean": shares.mean(), "p1": np.quantile(shares, 0.01)},
         "complete_queries_percent": 100 * float((shares == 100).mean()),
     }
+
+
+def bound(deadlines: bool, classes: Sequence[str]) -> dict[str, object] | None:
+    """The least that can be missed, nothing in every third class."""
+    if not deadlines:
+        return None
+    limits = {name: {"missed_percent": 4.0 * (i % 3)} for i, name in enumerate(classes, 1)}
+    return {"missed_percent": 1.5, "classes": limits}
 
 
 def trace(count: int, draw: np.random.Generator) -> pl.DataFrame:

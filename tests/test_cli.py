@@ -32,6 +32,23 @@ def test_run_prints_a_table(duetime: Command, small: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_bound_says_what_no_run_can_beat(duetime: Command, small: Path) -> None:
+    tight = ("--set", "traffic.queries.deadline=200 us", "--seed", 9)
+    said = json.loads(duetime("bound", small, "--json", *tight).stdout)
+    assert (said["title"], said["seed"]) == ("Small", 9)
+    run = json.loads(duetime("run", small, "--json", *tight).stdout)
+    assert said["bound"] == run["bound"]
+    assert 0 < said["bound"]["missed"] <= run["summary"]["missed"]
+    shown = duetime("bound", small, *tight)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert re.search(rf"queries +{said['bound']['missed']} .*receivers +exact", shown.stdout)
+    assert "web" not in shown.stdout
+    assert "no schedule of these messages can miss less" in shown.stdout
+    assert "no schedule of these messages can miss less" in duetime("run", small).stdout
+    without = duetime("bound", small, "--set", "run.warm_up=9.999 ms")
+    assert without.stdout == "Small: no message that counts has a deadline\n"
+
+
 def test_standard_input_is_read(duetime: Command, small: Path) -> None:
     piped = duetime("run", "-", "--json", stdin=SMALL)
     assert piped.returncode == 0

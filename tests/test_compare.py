@@ -3,11 +3,13 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import duetime as dt
 from conftest import SMALL, Command
+from duetime.compare import _least
 from duetime.statistics import estimate, over_seeds, t_quantile
 
 
@@ -26,7 +28,7 @@ def test_the_table_shows_transports_side_by_side(duetime: Command, small: Path) 
     done = duetime("compare", small, "--transports", "tcp,d2tcp", "--seeds", 2)
     assert done.returncode == 0
     header = next(line for line in done.stdout.splitlines() if "class" in line)
-    assert header.split() == ["class", "tcp", "d2tcp"]
+    assert header.split() == ["class", "tcp", "d2tcp", "bound"]
     for word in ("mean ± 95 % interval over 2 seeds", "missed %", "queries", "web", "all", "drops"):
         assert word in done.stdout
 
@@ -44,6 +46,54 @@ def test_seeds_give_means_intervals_and_values(small: Path) -> None:
     assert p99["ci95"][0] < p99["mean"] < p99["ci95"][1]
     assert run["classes"]["web"]["missed_percent"] is None
     assert [result.seed for result in compared.runs["d2tcp"]] == [5, 6, 7]
+
+
+#: Each query needs 4.2 ms of the parent's link for its answers, and has 2 to 3 ms.
+TIGHT = {
+    **{"traffic.queries.every": "6 ms", "traffic.queries.size": "130 KB", "run.duration": "40 ms"},
+    "traffic.queries.deadline": {"base": "2 ms", "vary": "uniform(0, 50%)"},
+}
+
+
+def test_no_transport_misses_less_than_the_bound(small: Path) -> None:
+    bound = dt.bound(small, set=TIGHT)
+    assert bound is not None
+    assert bound["missed_percent"] == pytest.approx(100 * bound["missed"] / 24)
+    assert bound["missed"] >= 6
+    assert (bound["side"], bound["method"]) == ("receivers", "exact")
+    names = [entry["name"] for entry in dt.catalog()["transports"]]
+    compared = dt.compare(small, transports=names, set=TIGHT)
+    assert compared.bound == compared.data["bound"] == bound
+    for run in compared.runs.values():
+        assert run.bound == bound
+        assert run.summary["missed"] >= bound["missed"]
+        assert run.summary["missed_percent"] >= bound["missed_percent"]
+
+
+def test_over_seeds_the_bound_has_its_mean_and_its_methods(small: Path) -> None:
+    compared = dt.compare(small, transports=["tcp", "d2tcp"], seeds=3, set=TIGHT)
+    alone = [dt.bound(small, seed=seed, set=TIGHT) for seed in (5, 6, 7)]
+    bound = compared.bound
+    assert bound is not None
+    assert bound["missed"]["values"] == [each["missed"] for each in alone if each]
+    assert (bound["side"], bound["method"]) == ("receivers", "exact")
+    table = compared.table()
+    assert table["bound_missed"].to_list()[:2] == [bound["missed"]["mean"]] * 2
+    assert table["bound_missed"][2] is None
+    assert {"bound_missed_percent", "bound_missed_percent_low"} <= set(table.columns)
+    nothing = dt.compare(small, transports=["tcp"], seeds=2, set={"run.warm_up": "9.999 ms"})
+    assert nothing.bound is None
+
+
+def test_the_least_of_several_bounds_counts() -> None:
+    def bound(missed: int, web: int) -> dict[str, Any]:
+        return {"missed": missed, "classes": {"web": {"missed": web}, "long": None}}
+
+    assert _least([]) is None
+    assert _least([bound(3, 1), bound(2, 2)]) == {
+        "missed": 2,
+        "classes": {"web": {"missed": 1}, "long": None},
+    }
 
 
 def test_seeds_start_from_the_seed_that_is_asked_for(duetime: Command, small: Path) -> None:

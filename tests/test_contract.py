@@ -12,19 +12,22 @@ from conftest import SCENARIOS, Command
 
 TOP = {
     *("title", "seed", "transport", "simulated_s", "wall_s", "packets_delivered", "packet_hops", "events"),
-    *("drops", "marks", "timeouts", "retransmits", "packets", "busiest_queue", "summary", "classes"),
+    *("drops", "marks", "timeouts", "retransmits", "packets", "busiest_queue", "rate_requests", "summary"),
+    *("bound", "classes"),
 }
 SUMMARY = {
     *("messages", "completed", "unfinished", "with_deadline", "missed", "undecided", "missed_percent"),
     *("goodput_mbps", "goodput_in_time_mbps", "fct_us", "slowdown", "deadline_ratio"),
 }
-FAN_IN = {"queries", "complete_queries_percent", "answers_in_time_percent"}
+FAN_IN = {"queries", "complete_queries_percent", "answers_in_time_percent", "query_us"}
+LIMIT = {"missed", "missed_percent", "side", "method"}
 CLASS = {"bottleneck_delay_us", "bottleneck_mbps"}
 NESTED = {
     "fct_us": {"mean", "p50", "p90", "p99", "max"},
     "slowdown": {"p50", "p99"},
     "deadline_ratio": {"p50", "p90", "p99"},
     "answers_in_time_percent": {"mean", "p1"},
+    "query_us": {"mean", "p50", "p90", "p99", "max"},
 }
 
 
@@ -58,6 +61,8 @@ def test_the_object_has_exactly_the_keys_of_the_contract(duetime: Command, small
     check_part(data["classes"]["queries"], SUMMARY | FAN_IN | CLASS)
     check_part(data["classes"]["web"], SUMMARY | CLASS)
     assert set(data["busiest_queue"]) == {"from", "to", "mean", "p5", "p50", "p99", "max"}
+    assert set(data["bound"]) == LIMIT | {"classes"}
+    assert data["bound"]["classes"] == {"queries": {key: data["bound"][key] for key in LIMIT}, "web": None}
     assert data["packets_delivered"] > 100
     assert data["summary"]["messages"] == sum(part["messages"] for part in data["classes"].values()) > 20
 
@@ -67,6 +72,7 @@ def test_what_there_is_nothing_to_say_of_is_null(small: Path) -> None:
     web = data["classes"]["web"]
     assert web["messages"] == 0
     assert web["missed_percent"] is web["goodput_in_time_mbps"] is web["fct_us"]["p99"] is None
+    assert dt.run(small, set={"traffic.queries.count": 1, "run.warm_up": "9.999 ms"}).bound is None
     assert web["slowdown"]["p50"] is web["deadline_ratio"]["p50"] is None
 
 
@@ -82,7 +88,15 @@ def test_all_numbers_are_finite(small: Path) -> None:
 
 SHORT = {
     **{"four-flows": "20 ms", "incast": "60 ms", "large-messages": "320 ms", "mixed": "60 ms"},
-    **{"oldi": "30 ms", "w1": "20 ms", "w2": "10 ms", "w3": "60 ms", "xdctcp": "80 ms"},
+    **{
+        "custom": "60 ms",
+        "oldi": "30 ms",
+        "w1": "20 ms",
+        "w2": "10 ms",
+        "tree": "60 ms",
+        "w3": "60 ms",
+        "xdctcp": "80 ms",
+    },
 }
 
 

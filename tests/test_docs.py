@@ -1,19 +1,32 @@
 """What the documentation shows is true: its scenarios pass, its commands run, its reference is up to date."""
 
+import os
 import re
 import runpy
-import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import duetime
+import reproduced
+from duetime.columns import COLUMNS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/language.md", "docs/reference.md"]
+WRITTEN = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+PAGES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", *WRITTEN]
+# Followed block by block in a folder of their own, as a reader would.
+HOW_TOS = [page for page in WRITTEN if page.startswith("docs/howto/")]
+GUIDES = ["README.md", "docs/tutorial.md", "docs/python.md", *HOW_TOS]
+# A code block, and the comment before it that says how it is to be treated:
+#   <!-- file: NAME -->       the reader saves it under this name
+#   <!-- fails: CODE -->      its command ends with this exit code
+#   <!-- not run: REASON -->
+BLOCK = re.compile(r"^(?:<!-- (.+?) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DUETIME = Path(sys.executable).with_name("duetime")
 # What a part of a scenario is completed with.
 REST = """
@@ -32,47 +45,110 @@ pattern = "long"
 from = 0
 to = 1
 """
+# Every signal, a fan-in.
+TRACED = """
+title = "Traced"
+run = { duration = "10 ms", trace = { every = "1 ms", what = ["throughput", "queue"] } }
+network = { topology = "star", hosts = 3, rate = "1 Gbps", delay = "1 us" }
+transport = { name = "tcp" }
+traffic = [{ name = "any", pattern = "fan-in", leaves = 2, every = "1 ms", size = "9 KB", deadline = "1 ms" }]
+"""
 
 
-def blocks(language: str) -> list[object]:
-    """Every code block of that language in the pages."""
-    found = []
-    for page in PAGES:
-        text = (ROOT / page).read_text(encoding="utf-8")
-        for block in re.finditer(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-            line = text[: block.start()].count("\n") + 1
-            found.append(pytest.param(block[1], id=f"{page}:{line}"))
-    return found
+@dataclass(frozen=True)
+class Block:
+    """One code block of a page."""
+
+    mark: str
+    language: str
+    text: str
+    where: str
+
+    @property
+    def file(self) -> str | None:
+        """The name under which the reader saves it."""
+        return self.mark.removeprefix("file: ") if self.mark.startswith("file: ") else None
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
+def blocks(page: str) -> list[Block]:
+    """Every code block of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [
+        Block(match[1] or "", match[2], match[3], f"{page}:{text[: match.start()].count(chr(10)) + 1}")
+        for match in BLOCK.finditer(text)
+    ]
+
+
+def scenarios() -> list[object]:
+    """Every scenario, or part of one, that no guide writes to a file."""
+    every = [block for page in PAGES for block in blocks(page)]
+    return [pytest.param(b.text, id=b.where) for b in every if b.language == "toml" and b.file is None]
+
+
+@pytest.mark.parametrize("text", scenarios())
 def test_scenarios_pass(text: str) -> None:
-    if "[[traffic]]" in text and "[network]" in text:
+    if re.search(r"^scenario = ", text, re.MULTILINE):
+        duetime._core.sweep(text, "a page", ROOT / "scenarios" / "sweeps")
+    elif "[[traffic]]" in text and "[network]" in text:
         duetime.check(text)
     else:
         duetime.check({**tomllib.loads(REST), **tomllib.loads(text)})
 
 
-def test_the_readme_can_be_followed(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    scenario, commands, python = (
-        re.search(rf"^```{language}\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
-        for language, part in (
-            ("toml", readme),
-            ("sh", readme.split("Save it as `first.toml`")[1]),
-            ("python", readme),
-        )
+@pytest.mark.parametrize("page", GUIDES)
+def test_a_guide_can_be_followed(page: str, tmp_path: Path) -> None:
+    for block in blocks(page):
+        kind = block.mark.partition(": ")[0]
+        assert kind in ("", "file", "fails", "not run"), f"{block.where}: {block.mark}"
+        if block.file is not None:
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+        elif kind != "not run" and block.language in ("sh", "python"):
+            expected = int(block.mark.removeprefix("fails: ")) if kind == "fails" else 0
+            answer = follow(block, tmp_path)
+            assert answer.returncode == expected, f"{block.where}: {answer.stdout}{answer.stderr}"
+
+
+def follow(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Do what a block of commands or of Python says."""
+    program = ["bash", "-euc"] if block.language == "sh" else [sys.executable, "-W", "error", "-c"]
+    path = f"{DUETIME.parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [*program, block.text],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
-    assert scenario is not None
-    assert commands is not None
-    assert python is not None
-    (tmp_path / "first.toml").write_text(scenario[1], encoding="utf-8")
-    for line in commands[1].splitlines():
-        command, *arguments = shlex.split(line)
-        assert command == "duetime"
-        subprocess.run([DUETIME, *arguments], cwd=tmp_path, check=True, capture_output=True)
-    assert (tmp_path / "out" / "first" / "plots" / "overview.png").exists()
-    subprocess.run([sys.executable, "-c", python[1]], cwd=tmp_path, check=True)
+
+
+def test_the_transport_of_the_guide_compiles_and_does_what_it_says(tmp_path: Path) -> None:
+    for part in ("crates/units", "crates/transport"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    for name in ("Cargo.toml", "Cargo.lock", "clippy.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    manifest = tmp_path / "crates" / "transport" / "Cargo.toml"
+    # Its own tests need no simulator.
+    manifest.write_text(manifest.read_text().split("[dev-dependencies]")[0])
+    shutil.rmtree(tmp_path / "crates" / "transport" / "tests")
+    laws = tmp_path / "crates" / "transport" / "src" / "laws"
+    law, lines = (block for block in blocks("docs/howto/own-transport.md") if block.language == "rust")
+    (laws / "mild.rs").write_text(law.text)
+    declared, listed = (line for line in lines.text.splitlines() if "mild" in line)
+    text = (laws / "mod.rs").read_text()
+    (laws / "mod.rs").write_text(
+        text.replace("mod reno;", f"{declared}\nmod reno;").replace("laws! {\n", f"laws! {{\n{listed}\n")
+    )
+    answer = subprocess.run(
+        ["cargo", "test", "--offline", "--quiet", "-p", "duetime-transport", "--lib", "mild"],
+        cwd=tmp_path,
+        env={**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target" / "docs")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "1 passed" in answer.stdout
 
 
 def test_the_readme_names_every_command() -> None:
@@ -83,10 +159,56 @@ def test_the_readme_names_every_command() -> None:
     assert [name for name in commands if f"`duetime {name}" not in readme and f"`{name}`" not in readme] == []
 
 
-def test_the_reference_is_up_to_date() -> None:
+def test_what_is_generated_is_up_to_date() -> None:
+    for name, text in runpy.run_path(str(ROOT / "docs" / "generate.py"))["written"]().items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, f"{name}: run `make docs`"
+
+
+def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
-    written = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    assert written == generate["reference"](duetime.catalog()), "run `make docs`"
+    record = generate["record"]
+    record.__globals__["RECORD"] = tmp_path / "record"
+    reproduced.experiment(tmp_path / "out")
+    record(tmp_path / "out")
+    page = "".join(
+        f"<!-- {what}: {name} -->\nformer\n<!-- /{what} -->\n\n"
+        for what, name in (
+            ("how", "d2tcp/fig10"),
+            ("values", "d2tcp/fig10"),
+            ("claims", "d2tcp/fig10"),
+            ("claims", "x/y"),
+        )
+    )
+    filled = generate["filled"](page, tmp_path / "record")
+    assert "former" not in filled
+    assert "figure 10; scale: quick; regime: paper; seeds: 1, 2, 3; runs: 96." in filled
+    assert "missed deadlines (%):\n\n| fan-in | tcp | dctcp | d3 | d2tcp | bound |\n" in filled
+    assert "| 40 | 62 (57.04 to 66.96) | 24.5 (22.54 to 26.46); published around 25 % |" in filled
+    assert "| D2TCP misses less than 7 % at fan-in 40 | 7 % | 23.8 % (22.1 to 25.5) | **no** |" in filled
+    assert "*No result of `x/y` is recorded yet.*" in filled
+    assert generate["filled"](filled, tmp_path / "record") == filled
+
+
+def test_every_column_and_every_key_is_described() -> None:
+    result = duetime.run(tomllib.loads(TRACED), transport="d3")
+    for name, columns in COLUMNS.items():
+        assert list(getattr(result, name).columns) == list(columns), name
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    # The class's name stands for any.
+    found = [key.replace(".any", ".NAME") for key in keys(result.data)]
+    assert [key for key in found if not key.endswith(".NAME`") and key not in page] == []
+
+
+def keys(value: object, path: str = "") -> list[str]:
+    """The keys of an object and of those inside, as the page writes them."""
+    if not isinstance(value, dict):
+        return []
+    return [
+        found
+        for key, each in value.items()
+        for found in ([f"`{path}{key}`"], keys(each, f"{path}{key}."))
+        for found in found
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES)

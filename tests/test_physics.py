@@ -41,18 +41,20 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "duration"),
     [
+        ("custom", "60 ms"),
         ("four-flows", "100 ms"),
         ("incast", "200 ms"),
         ("large-messages", "1 s"),
         ("mixed", "60 ms"),
         ("oldi", "60 ms"),
+        ("tree", "60 ms"),
         ("w1", "100 ms"),
         ("w2", "50 ms"),
         ("w3", "60 ms"),
         ("xdctcp", "100 ms"),
     ],
 )
-@pytest.mark.parametrize("transport", ["tcp", "cubic", "dctcp", "d2tcp", "xdctcp"])
+@pytest.mark.parametrize("transport", ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp", "d3", "rcpdc"])
 def test_packets_are_conserved(name: str, duration: str, transport: str) -> None:
     run = dt.run(SCENARIOS / f"{name}.toml", transport=transport, set={"run.duration": duration})
     packets = run.data["packets"]
@@ -400,3 +402,115 @@ def test_the_command_line_gives_what_python_gives(duetime: Command) -> None:
     path = SCENARIOS / "w2.toml"
     told = json.loads(duetime("run", path, "--set", "run.duration=20 ms", "--json").stdout)
     assert told | {"wall_s": 0} == dt.run(path, set={"run.duration": "20 ms"}).data | {"wall_s": 0}
+
+
+# ------------------------------------------------------------------------------------------ rates by request
+
+
+def granted(transport: str, flows: list[dict[str, Any]], **more: Any) -> dt.Result:
+    """Flows into one port of 1 Gbps; a round trip of about 105 us."""
+    return dt.run(
+        {
+            "title": "Granted rates",
+            "run": {"duration": "1 s", "trace": {"every": "100 us", "what": ["rate", "request"]}},
+            "network": {"topology": "star", "hosts": 9, "rate": "1 Gbps", "delay": "20 us"} | more,
+            "transport": {"name": transport},
+            "traffic": [{"name": "a", "pattern": "flows", "flows": flows}],
+        }
+    )
+
+
+def rate(run: dt.Result, message: int, signal: str = "rate") -> float:
+    """The mean between 2 and 8 ms, in Mbit/s."""
+    here = (
+        (pl.col("what") == signal)
+        & (pl.col("message") == message)
+        & pl.col("time_s").is_between(0.002, 0.008)
+    )
+    return float(run.trace.filter(here)["value"].to_numpy().mean())
+
+
+def counted(run: dt.Result) -> int:
+    """What routers still count at the end of the run."""
+    columns = ("counted_flows", "allocated_bps", "requested_bps")
+    return int(sum(run.links[column].sum() for column in columns))
+
+
+@pytest.mark.parametrize("deadline", [None, "70 ms"])
+def test_one_large_flow_is_granted_the_whole_link(deadline: str | None) -> None:
+    flow = {"from": 0, "to": 8, "size": "5 MB"} | ({"deadline": deadline} if deadline else {})
+    run = granted("d3", [flow])
+    # The round trip of a header, 4 x (20 + 0.32) us, and then 3424 packets of 12 us and one of 8 us, of which
+    # the last but one takes 12 us more at the switch.
+    expected = 4 * 20.32 + 3424 * 12 + 12 + 8 + 2 * 20
+    assert run.flows["fct_us"][0] == pytest.approx(expected, abs=0.01)
+    assert rate(run, 0) == pytest.approx(1000, abs=1)
+    assert (run.data["drops"], counted(run)) == (0, 0)
+
+
+def test_a_deadline_is_granted_what_it_needs_and_an_equal_share_of_the_rest() -> None:
+    flows = [
+        {"from": 0, "to": 8, "size": "5 MB", "deadline": "60 ms"},
+        {"from": 1, "to": 8, "size": "20 MB"},
+    ]
+    run = granted("d3", flows)
+    # 5 MB and their headers in 60 ms: 685 Mbit/s at first, and less as its share takes it ahead.
+    assert 640 < rate(run, 0, "request") < 690
+    assert rate(run, 0) + rate(run, 1) == pytest.approx(1000, rel=0.02)
+    assert rate(run, 0) - rate(run, 0, "request") == pytest.approx(rate(run, 1), rel=0.1)
+    assert run.flows["missed"][0] is False
+    # Fair shares are 500 each: too little for 685.
+    fair = granted("rcpdc", flows)
+    assert rate(fair, 0) == pytest.approx(500, rel=0.02)
+    assert fair.flows["missed"][0] is True
+    assert counted(run) == counted(fair) == 0
+
+
+@pytest.mark.parametrize("transport", ["d3", "rcpdc"])
+@pytest.mark.parametrize("n", [2, 4, 8])
+def test_equal_flows_are_granted_equal_rates(transport: str, n: int) -> None:
+    run = granted(transport, [{"from": f"0..{n}", "to": 8, "size": "2 MB"}])
+    for flow in range(n):
+        assert rate(run, flow) == pytest.approx(1000 / n, rel=0.02)
+    assert (run.data["drops"], counted(run)) == (0, 0)
+
+
+def test_lost_requests_grants_and_fins_leave_nothing_counted() -> None:
+    run = dt.run(
+        SCENARIOS / "incast.toml",
+        transport="d3",
+        set={
+            "run.duration": "20 s",
+            "network.buffer": "5 packets",
+            "network.sharing": "per-port",
+            "transport.rto_max": "100 ms",
+            "transport.control": "plain",
+            "traffic.queries.count": 20,
+        },
+    )
+    assert run.data["drops"] > 1000
+    assert run.summary["unfinished"] == 0
+    assert counted(run) == 0
+
+
+def test_with_the_base_rate_alone_many_flows_overfill_a_port() -> None:
+    # One segment per 200 us is 60 Mbit/s: 16 flows fit into 1 Gbps, 17 do not.
+    def drops(flows: int) -> int:
+        network = {"hosts": flows + 1, "sharing": "per-port", "buffer": "100 packets"}
+        run = granted("rcpdc", [{"from": f"0..{flows}", "to": flows, "size": "1 MB"}], **network)
+        return int(run.data["drops"])
+
+    assert drops(16) == 0
+    assert drops(24) > 100
+
+
+def test_inversions_are_shares_of_requests() -> None:
+    run = dt.run(SCENARIOS / "oldi.toml", transport="d3", set={"run.duration": "200 ms"})
+    requests = run.data["rate_requests"]
+    assert requests["requests"] >= requests["denied"] >= requests["inverted"] >= requests["overtaken"] > 0
+    for name in ("denied", "inverted", "overtaken", "displaceable", "refused", "passed_over"):
+        assert requests[f"{name}_percent"] == pytest.approx(100 * requests[name] / requests["requests"])
+    assert requests["refused"] >= max(requests["denied"], requests["passed_over"])
+    by_port = run.links.filter(pl.col("from").str.starts_with("host").not_())
+    assert by_port["inverted"].sum() >= requests["inverted"]
+    assert dt.run(SCENARIOS / "w1.toml", set={"run.duration": "5 ms"}).data["rate_requests"] is None

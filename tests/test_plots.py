@@ -13,7 +13,7 @@ from matplotlib import image
 from matplotlib.figure import Figure
 
 import synthetic
-from duetime.plots import PICTURES, NoResults, fct, measures, plot_dir, style, trace
+from duetime.plots import PICTURES, NoResults, fct, measures, misses, plot_dir, style, trace
 from duetime.plots.data import load
 
 ALWAYS = {"misses", "fct", "deadlines", "ports"}
@@ -100,6 +100,27 @@ def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
     assert measures.missed_percent(arm, "a") == measures.Estimate(12.5, None)
     assert measures.missed_percent(arm, "b") is None
     assert measures.missed_percent(arm, "no such class") is None
+
+
+def test_the_bound_is_a_line_that_is_never_above_the_lowest_run(tmp_path: Path) -> None:
+    folder = synthetic.compare(tmp_path / "out", classes=("a", "b", "c"))
+    about = json.loads((folder / "dctcp" / "run.json").read_text())
+    about["bound"]["classes"]["a"]["missed_percent"] = 3.5
+    (folder / "dctcp" / "run.json").write_text(json.dumps(about))
+    results = load(folder)
+    assert measures.least_missed_percent(results.arms, "a") == measures.Estimate(3.5, None)
+    assert measures.least_missed_percent(results.arms, "c") == measures.Estimate(0.0, None)
+    assert measures.least_missed_percent(results.arms, None) == measures.Estimate(1.5, None)
+    assert measures.least_missed_percent(results.arms, "no such class") is None
+    axes = Figure().subplots()
+    misses.bars_by_class(axes, results)
+    # Nothing is drawn of a bound of nothing.
+    levels = [line.get_ydata()[0] for line in axes.get_lines() if line.get_linestyle() == "--"]
+    assert levels == [3.5, 8.0]
+    assert [text.get_text() for text in axes.texts if "bound" in text.get_text()] == [
+        "bound 3.5",
+        "bound 8.0",
+    ]
 
 
 def test_intervals_follow_students_t() -> None:

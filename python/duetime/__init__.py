@@ -12,18 +12,22 @@ Everything that is measured is in the unit that its name ends with (``_us``, ``_
 from duetime._core import InternalError, ScenarioError, version
 from duetime.compare import Comparison, compare
 from duetime.results import Result, load
-from duetime.run import catalog, check, run, schema
+from duetime.run import bound, catalog, check, run, schema
+from duetime.sweep import Swept, sweep
 
 __all__ = [
     "Comparison",
     "InternalError",
     "Result",
     "ScenarioError",
+    "Swept",
+    "bound",
     "catalog",
     "check",
     "compare",
     "load",
     "run",
     "schema",
+    "sweep",
 ]
 __version__ = version()

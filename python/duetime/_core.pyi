@@ -1,10 +1,23 @@
 """The Rust core: text, bytes and errors in and out. Use the package `duetime` instead."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
-__all__ = ["InternalError", "Run", "ScenarioError", "_panic", "catalog", "check", "run", "schema", "version"]
+__all__ = [
+    "InternalError",
+    "Run",
+    "ScenarioError",
+    "_panic",
+    "bound",
+    "catalog",
+    "check",
+    "measured",
+    "run",
+    "schema",
+    "sweep",
+    "version",
+]
 
 #: numpy type, values, one byte per row that is 0 where it has no value, the words of a text's codes.
 _Column: TypeAlias = tuple[str, bytes, bytes | None, list[str] | None]
@@ -32,6 +45,7 @@ class Run:
     @property
     def notes(self) -> list[str]: ...
     def flows(self) -> dict[str, _Column]: ...
+    def queries(self) -> dict[str, _Column]: ...
     def links(self) -> dict[str, _Column]: ...
     def trace(self) -> dict[str, _Column]: ...
 
@@ -42,6 +56,7 @@ def run(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
+    files: Mapping[str, str] = ...,
     progress: Callable[[float, float, int], object] | None = None,
 ) -> Run: ...
 def check(
@@ -51,8 +66,28 @@ def check(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
+    files: Mapping[str, str] = ...,
+) -> tuple[str, list[str], list[str]]: ...
+def sweep(text: str, name: str, folder: str | PathLike[str] | None = None) -> str: ...
+def bound(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
 ) -> tuple[str, list[str]]: ...
 def schema() -> str: ...
+def measured(
+    text: str,
+    name: str,
+    measured: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+    wall_s: float = 0.0,
+) -> Run: ...
 def catalog() -> str: ...
 def version() -> str: ...
 def _panic(message: str) -> None: ...

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from duetime import files, scenario
 from duetime._core import version
+from duetime.parallel import in_threads
 from duetime.results import Result
-from duetime.run import resolve, simulate
+from duetime.run import Progress, resolve, simulate
 from duetime.statistics import over_seeds
 
 if TYPE_CHECKING:
@@ -46,7 +45,27 @@ class Comparison(Generic[R]):
     @property
     def data(self) -> dict[str, Any]:
         """What ``duetime compare --json`` prints, as a dictionary."""
-        return {"runs": {transport: self._object(results) for transport, results in self.by_seed.items()}}
+        return {
+            "runs": {transport: self._object(results) for transport, results in self.by_seed.items()},
+            "bound": self.bound,
+        }
+
+    @property
+    def bound(self) -> dict[str, Any] | None:
+        """How few deadlines any schedule can miss, as in `Result.bound`; with `seeds` means, as everywhere.
+
+        Transports that differ in their headers can differ in this too: the least counts, for each seed.
+        """
+        of_seeds: dict[int, list[dict[str, Any]]] = {}
+        for results in self.by_seed.values():
+            for result in results:
+                of_seeds.setdefault(result.seed, []).extend([result.bound] if result.bound else [])
+        least = [{"seed": seed, "bound": _least(bounds)} for seed, bounds in of_seeds.items()]
+        if not least:
+            return None
+        merged: dict[str, Any] = least[0] if self.seeds is None else over_seeds(least)
+        found: dict[str, Any] | None = merged["bound"]
+        return found
 
     def json(self) -> str:
         """Give the JSON object of ``duetime compare --json``."""
@@ -56,15 +75,20 @@ class Comparison(Generic[R]):
         """One row per transport and class ("all" first), means over the seeds, with ``_low`` and ``_high``.
 
         The last two are the ends of the 95 % confidence interval and are there with `seeds` only.
+        ``bound_missed`` and ``bound_missed_percent`` are those of `bound`.
         """
         import polars as pl
 
         rows: list[dict[str, Any]] = []
         objects: dict[str, dict[str, Any]] = self.data["runs"]
+        bound = self.bound or {}
         for transport, figures in objects.items():
-            rows.append({"transport": transport, "class": "all", **_flat(figures["summary"])})
+            rows.append(
+                {"transport": transport, "class": "all", **flat(figures["summary"]), **_missed(bound)}
+            )
             for name, part in figures["classes"].items():
-                rows.append({"transport": transport, "class": name, **_flat(part)})
+                least = _missed(bound.get("classes", {}).get(name) or {})
+                rows.append({"transport": transport, "class": name, **flat(part), **least})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -149,31 +173,21 @@ class Plan:
         """Run everything; Ctrl-C stops it, and what was finished by then is kept."""
         from duetime.progress import Bar, bar
 
-        stop = threading.Event()
+        def one(number: int, progress: Progress) -> Result:
+            transport, seed = self.tasks[number]
+            return simulate(self.read, seed, self.changes, transport, progress)
+
+        results: dict[int, Result] = {}
         with bar(len(self.tasks)) if progress else nullcontext(Bar(len(self.tasks), None, None)) as shown:
+            interrupted = in_threads(
+                len(self.tasks), one, jobs=jobs, follow=shown.follow, finished=results.__setitem__
+            )
+        return Comparison(self._in_order(results), self.seeds, interrupted)
 
-            def one(number: int) -> Result:
-                follow = shown.follow(number)
-
-                def advanced(now_s: float, duration_s: float, delivered: int) -> None:
-                    if stop.is_set():
-                        raise _Stopped
-                    follow(now_s, duration_s, delivered)
-
-                transport, seed = self.tasks[number]
-                return simulate(self.read, seed, self.changes, transport, advanced)
-
-            # Threads, since a run holds no lock of Python while it simulates.
-            with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-                futures = [pool.submit(one, number) for number in range(len(self.tasks))]
-                interrupted = _wait(futures, stop)
-        return Comparison(self._finished(futures), self.seeds, interrupted)
-
-    def _finished(self, futures: list[Future[Result]]) -> dict[str, list[Result]]:
+    def _in_order(self, results: Mapping[int, Result]) -> dict[str, list[Result]]:
         by_seed: dict[str, list[Result]] = {}
-        for (transport, _), future in zip(self.tasks, futures, strict=True):
-            if not future.cancelled() and future.exception() is None:
-                by_seed.setdefault(transport, []).append(future.result())
+        for number in sorted(results):
+            by_seed.setdefault(self.tasks[number][0], []).append(results[number])
         return {transport: by_seed[transport] for transport in self.transports if transport in by_seed}
 
 
@@ -207,42 +221,39 @@ def prepare(
     return Plan(read, tasks, list(transports), seeds, set, notes)
 
 
-class _Stopped(Exception):
-    """Ends a run from its own progress call."""
+def _least(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Give the lowest of several bounds of the same messages, and of each class the lowest."""
+    if not bounds:
+        return None
+
+    def least(bounds: list[Any]) -> Any:
+        return min(bounds, key=lambda bound: bound["missed"] if bound else 0)
+
+    names = bounds[0]["classes"]
+    return {
+        **least(bounds),
+        "classes": {name: least([each["classes"][name] for each in bounds]) for name in names},
+    }
 
 
-def _wait(futures: list[Future[Result]], stop: threading.Event) -> bool:
-    """Wait for all; true if Ctrl-C came in between. The first error ends everything and is raised."""
-    waiting = {*futures}
-    try:
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                future.result()
-    except BaseException as error:
-        stop.set()
-        for future in futures:
-            future.cancel()
-        if not isinstance(error, KeyboardInterrupt):
-            raise
-        wait(futures)
-        return True
-    return False
+def _missed(bound: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the figures of a bound that can stand beside those of a run."""
+    return flat({key: bound[key] for key in ("missed", "missed_percent") if key in bound}, "bound")
 
 
-def _flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Put nested figures side by side: ``fct_us.p99`` becomes ``fct_p99_us``."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in part.items():
         name = _joined(prefix, key)
         if isinstance(value, dict) and "ci95" in value:
-            flat[name] = value["mean"]
-            flat[f"{name}_low"], flat[f"{name}_high"] = value["ci95"]
+            found[name] = value["mean"]
+            found[f"{name}_low"], found[f"{name}_high"] = value["ci95"]
         elif isinstance(value, dict):
-            flat.update(_flat(value, name))
+            found.update(flat(value, name))
         else:
-            flat[name] = value
-    return flat
+            found[name] = value
+    return found
 
 
 def _joined(prefix: str, key: str) -> str:

@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 #: One of these tells a folder of ours.
-MARKERS = ("run.json", "compare.json")
-#: What a folder of ours may hold: tables, records and pictures.
-SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf"}
+MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
+#: What a folder of ours may hold: tables, records, pictures and a report.
+SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf", ".html"}
 
 
 class Refused(OSError):
@@ -45,6 +45,31 @@ def replacing(folder: Path) -> Iterator[Path]:
             _put_in_place(aside, target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file that appears as a whole or not at all, and replaces a former one."""
+    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial")
+    try:
+        with aside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            with suppress(OSError):
+                os.fsync(file.fileno())
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def check_growing(folder: Path, parts: set[str]) -> None:
+    """Make a folder that grows while work goes on; `Refused` if it holds anything but these parts."""
+    with _reasons(folder):
+        if folder.exists() and not folder.is_dir():
+            raise Refused(f"{folder}: exists and is no folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(folder.iterdir()):
+            if path.name not in parts and not path.name.endswith(".partial"):
+                raise Refused(f"{folder}: holds something else ({path.name}); name another folder")
 
 
 def is_result(folder: Path) -> bool:

@@ -52,6 +52,22 @@ def check(
     return resolve(read, seed, set, transport)
 
 
+def bound(
+    source: scenario.Source,
+    *,
+    seed: int | None = None,
+    set: scenario.Changes | None = None,
+    transport: str | None = None,
+) -> dict[str, Any] | None:
+    """Say how few deadlines any schedule of a scenario's messages can miss, without running it.
+
+    The same as `Result.bound` of its run. None without deadlines. Raises what `run` raises.
+    """
+    foresight, _ = foresee(scenario.read(source), seed, set, transport)
+    found: dict[str, Any] | None = foresight["bound"]
+    return found
+
+
 def schema() -> dict[str, Any]:
     """Give the JSON Schema of the scenario language, for editors."""
     return _object(_core.schema())
@@ -88,10 +104,21 @@ def resolve(
 ) -> tuple[dict[str, Any], list[str]]:
     """Check a scenario that was read."""
     _check_seed(seed)
-    resolved, notes = _core.check(
+    resolved, notes, _ = _core.check(
         read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport
     )
     return _object(resolved), notes
+
+
+def foresee(
+    read: scenario.Scenario, seed: int | None, set: scenario.Changes | None, transport: str | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Give what ``duetime bound --json`` prints, and notes, of a scenario that was read."""
+    _check_seed(seed)
+    foresight, notes = _core.bound(
+        read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport
+    )
+    return _object(foresight), notes
 
 
 def _check_seed(seed: int | None) -> None:

@@ -4,9 +4,11 @@
 //! `duetime` makes files, tables and a command line of it.
 
 mod errors;
+mod measured;
 mod run;
 mod table;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
@@ -17,9 +19,11 @@ mod _core {
     #[pymodule_export]
     use super::errors::{InternalError, ScenarioError};
     #[pymodule_export]
+    use super::measured::measured;
+    #[pymodule_export]
     use super::run::{Run, run};
     #[pymodule_export]
-    use super::{_panic, catalog, check, schema, version};
+    use super::{_panic, bound, catalog, check, schema, sweep, version};
 
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
@@ -28,10 +32,29 @@ mod _core {
     }
 }
 
-/// Reads a scenario without running it: the resolved scenario as JSON, and notes.
+/// Reads a scenario without running it: the resolved scenario as JSON, notes, and the paths that were read.
+#[pyfunction]
+#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new()))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+fn check(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    folder: Option<PathBuf>,
+    set: Vec<String>,
+    seed: Option<u64>,
+    transport: Option<String>,
+    files: BTreeMap<String, String>,
+) -> PyResult<(String, Vec<String>, Vec<String>)> {
+    let source = scenario::Source { name, text, folder: folder.as_deref() };
+    let read = read(py, &source, &scenario::Options { set, seed, transport, files })?;
+    Ok((read.resolved.to_string(), read.notes, read.files))
+}
+
+/// How few deadlines any schedule of a scenario's messages can miss, as JSON (null without deadlines), and notes.
 #[pyfunction]
 #[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None))]
-fn check(
+fn bound(
     py: Python<'_>,
     text: &str,
     name: &str,
@@ -41,13 +64,23 @@ fn check(
     transport: Option<String>,
 ) -> PyResult<(String, Vec<String>)> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let read = read(py, &source, &scenario::Options { set, seed, transport })?;
-    Ok((read.resolved.to_string(), read.notes))
+    let read = read(py, &source, &scenario::Options { set, seed, transport, ..scenario::Options::default() })?;
+    let json = errors::guarded(py, || results::Foresight::of(read.scenario).to_json())?;
+    Ok((json, read.notes))
 }
 
 /// Reads a scenario; its mistakes become `ScenarioError`.
 fn read(py: Python<'_>, source: &scenario::Source, options: &scenario::Options) -> PyResult<scenario::Read> {
     errors::guarded(py, || scenario::read(source, options))?.map_err(|error| errors::scenario_error(py, &error))
+}
+
+/// Reads a sweep: its points as JSON.
+#[pyfunction]
+#[pyo3(signature = (text, name, folder=None))]
+fn sweep(py: Python<'_>, text: &str, name: &str, folder: Option<PathBuf>) -> PyResult<String> {
+    let source = scenario::Source { name, text, folder: folder.as_deref() };
+    let sweep = errors::guarded(py, || scenario::read_sweep(&source))?;
+    Ok(sweep.map_err(|error| errors::scenario_error(py, &error))?.to_json().to_string())
 }
 
 /// The JSON Schema of the scenario language.

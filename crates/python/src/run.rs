@@ -1,5 +1,6 @@
 //! One run: read, simulate in slices, keep what came of it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -17,16 +18,16 @@ const SLICE: Duration = Duration::from_millis(100);
 /// What came of a run.
 #[pyclass(frozen, module = "duetime._core")]
 pub struct Run {
-    outcome: Outcome,
+    pub(crate) outcome: Outcome,
     /// The JSON contract, `wall_s` included.
     #[pyo3(get)]
-    json: String,
+    pub(crate) json: String,
     /// The scenario with everything that was left out filled in, as JSON.
     #[pyo3(get)]
-    resolved: String,
+    pub(crate) resolved: String,
     /// What the reader should know about the scenario: dropped keys and the like.
     #[pyo3(get)]
-    notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 #[pymethods]
@@ -34,6 +35,10 @@ impl Run {
     /// One row per message.
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         table::to_python(py, guarded(py, || results::flows(&self.outcome))?)
+    }
+    /// One row per query.
+    fn queries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        table::to_python(py, guarded(py, || results::queries(&self.outcome))?)
     }
     /// One row per link direction.
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -50,7 +55,7 @@ impl Run {
 /// `progress(now_s, duration_s, packets_delivered)` is called about ten times a second; what it raises
 /// ends the run, as does Ctrl-C.
 #[pyfunction]
-#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, progress=None))]
+#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub fn run(
     py: Python<'_>,
@@ -60,10 +65,11 @@ pub fn run(
     set: Vec<String>,
     seed: Option<u64>,
     transport: Option<String>,
+    files: BTreeMap<String, String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let read = crate::read(py, &source, &scenario::Options { set, seed, transport })?;
+    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, files })?;
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
 
     let mut world = guarded(py, || World::new(read.scenario))?;

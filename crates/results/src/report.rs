@@ -1,9 +1,10 @@
 //! The JSON contract: one object per run.
 
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use sim::Outcome;
-use sim::outcome::{Counters, Link};
+use sim::outcome::{Counters, Link, Requests};
 
+use crate::limit::Limits;
 use crate::summary::{Summary, mbps};
 
 /// What `duetime run --json` prints, key by key in this order.
@@ -37,11 +38,18 @@ pub struct Report {
     pub packets: Packets,
     /// The switch port with the largest mean queue.
     pub busiest_queue: Option<BusiestQueue>,
+    /// Requests for rates; none where no transport makes them.
+    pub rate_requests: Option<RateRequests>,
     /// Over all classes.
     pub summary: Summary,
+    /// How few deadlines any schedule of the same messages can miss; none without deadlines.
+    pub bound: Option<Limits>,
     /// Each class by its name, in the scenario's order.
     #[serde(serialize_with = "by_name")]
     pub classes: Vec<(String, ClassReport)>,
+    /// Each set of classes by its name, in the order of their first classes; left out without sets.
+    #[serde(serialize_with = "by_name", skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<(String, Summary)>,
 }
 
 /// Where the packets are: sent = received + drops + in flight.
@@ -74,6 +82,44 @@ pub struct BusiestQueue {
     pub max: u64,
 }
 
+/// Requests for a rate above zero by flows with a deadline, each counted once over the whole run; shares are
+/// of all requests, and of all such flows.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct RateRequests {
+    /// Requests.
+    pub requests: u64,
+    /// Granted less than they asked for by a switch's port.
+    pub denied: u64,
+    /// 100 x denied / requests.
+    pub denied_percent: Option<f64>,
+    /// Denied while a flow with a later deadline held at the same port all that it had asked for.
+    pub inverted: u64,
+    /// 100 x inverted / requests.
+    pub inverted_percent: Option<f64>,
+    /// Inverted by a flow that had come to the port before (first come, first served).
+    pub overtaken: u64,
+    /// 100 x overtaken / requests.
+    pub overtaken_percent: Option<f64>,
+    /// Denied while flows with later deadlines or none held together at least what was lacking.
+    pub displaceable: u64,
+    /// 100 x displaceable / requests.
+    pub displaceable_percent: Option<f64>,
+    /// Not covered by what was left of a port's capacity; the base rate may have been enough all the same.
+    pub refused: u64,
+    /// 100 x refused / requests.
+    pub refused_percent: Option<f64>,
+    /// Refused while a flow with a later deadline held at the same port a grant that had been covered.
+    pub passed_over: u64,
+    /// 100 x passed_over / requests.
+    pub passed_over_percent: Option<f64>,
+    /// Flows that made such requests.
+    pub flows: u64,
+    /// Of these, flows with an inverted request.
+    pub inverted_flows: u64,
+    /// 100 x inverted_flows / flows.
+    pub inverted_flows_percent: Option<f64>,
+}
+
 /// One class.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ClassReport {
@@ -88,7 +134,22 @@ pub struct ClassReport {
 
 impl Report {
     /// From what a run measured; `wall_s` is the time that its event loop took.
+    ///
+    /// # Panics
+    /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and
+    /// neither's figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
+        let bound = Limits::of(outcome);
+        let report = Report { bound, ..Report::measured(outcome, wall_s) };
+        if let Some(bound) = &report.bound {
+            bound.check(&report.summary, &report.classes, &outcome.transport);
+        }
+        report
+    }
+
+    /// From measurements of a real network, without a bound: its rates and delays are not exactly those that
+    /// the scenario states.
+    pub fn measured(outcome: &Outcome, wall_s: f64) -> Report {
         let Counters {
             packets_sent,
             packets_received,
@@ -101,6 +162,10 @@ impl Report {
             timeouts,
             retransmits,
         } = outcome.counters;
+        let summary = Summary::of_all(outcome);
+        let classes: Vec<(String, ClassReport)> = (0..outcome.classes.len())
+            .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
+            .collect();
         Report {
             title: outcome.title.clone(),
             seed: outcome.seed,
@@ -116,16 +181,52 @@ impl Report {
             retransmits,
             packets: Packets { sent: packets_sent, received: packets_received, in_flight: packets_in_flight },
             busiest_queue: BusiestQueue::among(&outcome.links),
-            summary: Summary::of_all(outcome),
-            classes: (0..outcome.classes.len())
-                .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
-                .collect(),
+            rate_requests: outcome.requests.map(RateRequests::of),
+            summary,
+            bound: None,
+            classes,
+            sets: sets(outcome),
         }
     }
 
     /// As one JSON object on one line.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain numbers and text always become JSON")
+    }
+}
+
+impl RateRequests {
+    fn of(counted: Requests) -> RateRequests {
+        let Requests {
+            requests,
+            denied,
+            inverted,
+            overtaken,
+            displaceable,
+            refused,
+            passed_over,
+            flows,
+            inverted_flows,
+        } = counted;
+        let percent = |part: u64, of: u64| (of > 0).then(|| 100.0 * part as f64 / of as f64);
+        RateRequests {
+            requests,
+            denied,
+            denied_percent: percent(denied, requests),
+            inverted,
+            inverted_percent: percent(inverted, requests),
+            overtaken,
+            overtaken_percent: percent(overtaken, requests),
+            displaceable,
+            displaceable_percent: percent(displaceable, requests),
+            refused,
+            refused_percent: percent(refused, requests),
+            passed_over,
+            passed_over_percent: percent(passed_over, requests),
+            flows,
+            inverted_flows,
+            inverted_flows_percent: percent(inverted_flows, flows),
+        }
     }
 }
 
@@ -158,7 +259,17 @@ impl BusiestQueue {
     }
 }
 
-fn by_name<S: Serializer>(classes: &[(String, ClassReport)], serializer: S) -> Result<S::Ok, S::Error> {
+fn sets(outcome: &Outcome) -> Vec<(String, Summary)> {
+    let mut sets: Vec<(String, Summary)> = Vec::new();
+    for set in outcome.classes.iter().filter_map(|class| class.set.as_ref()) {
+        if sets.iter().all(|(known, _)| known != set) {
+            sets.push((set.clone(), Summary::of_set(outcome, set)));
+        }
+    }
+    sets
+}
+
+pub(crate) fn by_name<S: Serializer, T: Serialize>(classes: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(classes.len()))?;
     for (name, class) in classes {
         map.serialize_entry(name, class)?;
@@ -193,7 +304,7 @@ mod tests {
         "slowdown",
         "deadline_ratio",
     ];
-    const FAN_IN: [&str; 3] = ["queries", "complete_queries_percent", "answers_in_time_percent"];
+    const FAN_IN: [&str; 4] = ["queries", "complete_queries_percent", "answers_in_time_percent", "query_us"];
 
     fn sorted(keys: &[&str]) -> Vec<String> {
         let mut keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
@@ -219,7 +330,9 @@ mod tests {
             "retransmits",
             "packets",
             "busiest_queue",
+            "rate_requests",
             "summary",
+            "bound",
             "classes",
         ]);
         assert_eq!(keys(&report.to_json()), expected);
@@ -238,6 +351,18 @@ mod tests {
     }
 
     #[test]
+    fn sets_sum_up_their_classes() {
+        let mut run = outcome(&["poisson", "poisson", "fan-in"], vec![message().build(), message().class(1).build()]);
+        run.classes[0].set = Some("B".into());
+        run.classes[2].set = Some("A".into());
+        run.classes[1].set = Some("B".into());
+        let report = Report::new(&run, 0.5);
+        let sums: Vec<(&str, u64)> = report.sets.iter().map(|(name, sum)| (&name[..], sum.messages)).collect();
+        assert_eq!(sums, [("B", 2), ("A", 0)]);
+        assert!(report.to_json().contains(r#""sets":{"B":{"messages":2,"#));
+    }
+
+    #[test]
     fn the_object_reads_as_promised() {
         let mut run = outcome(&["poisson"], vec![message().end(ms(12)).deadline(ms(4)).build()]);
         run.classes[0].bottleneck_bytes = 12_500; // 100 000 bit in 100 ms
@@ -252,6 +377,16 @@ mod tests {
         assert_eq!(value["classes"]["class 0"]["bottleneck_mbps"], 1.0);
         assert_eq!(value["classes"]["class 0"]["fct_us"]["p99"], 2000.0);
         assert_eq!(value["summary"]["missed_percent"], 0.0);
+    }
+
+    #[test]
+    fn shares_of_requests_are_of_those_that_there_were() {
+        let mut run = outcome(&[], vec![]);
+        assert_eq!(Report::new(&run, 0.0).rate_requests, None);
+        run.requests = Some(Requests { requests: 8, denied: 4, inverted: 2, flows: 0, ..Requests::default() });
+        let requests = Report::new(&run, 0.0).rate_requests.unwrap();
+        assert_eq!((requests.denied_percent, requests.inverted_percent), (Some(50.0), Some(25.0)));
+        assert_eq!((requests.overtaken_percent, requests.inverted_flows_percent), (Some(0.0), None));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Columns: messages, links and samples over time, one table each.
 
 use sim::Outcome;
-use sim::outcome::{Link, Message, Sample, Subject};
+use sim::outcome::{Allocation, Link, Message, Requests, Sample, Subject};
 use units::Time;
 
+use crate::queries::Query;
 use crate::verdict::{Verdict, completion_time, counted, verdict};
 
 /// Columns of equal length.
@@ -74,9 +75,39 @@ pub fn flows(outcome: &Outcome) -> Table {
     }
 }
 
+/// One row per query of `fan-in` classes, in order of their start.
+///
+/// `answers` are those of leaves, `in_time` how many of them reached the parent that asks in time; `deadline_us`
+/// is when the last answer is due and `completion_us` when the last came (null where one did not), from the
+/// query's start. `met` is null where the run ended first, and where the query is not `counted`.
+pub fn queries(outcome: &Outcome) -> Table {
+    let all = Query::all(outcome, |_| true);
+    let rows = || all.iter().map(|query| (query, query.of(outcome)));
+    let us = |time: Option<Time>| time.map(Time::as_micros_f64);
+    Table {
+        columns: vec![
+            class_names("class", outcome, rows().map(|(_, row)| Some(row.class))),
+            count("query", rows().map(|(_, row)| Some(row.number))),
+            small("parent", rows().map(|(_, row)| Some(row.parent))),
+            float("start_us", rows().map(|(_, row)| us(Some(row.start)))),
+            float("deadline_us", rows().map(|(_, row)| us(row.deadline))),
+            small("answers", rows().map(|(_, row)| Some(row.answers))),
+            small("in_time", rows().map(|(query, _)| Some(query.in_time))),
+            float("completion_us", rows().map(|(query, _)| us(query.took(outcome)))),
+            bool("met", rows().map(|(query, _)| query.enters.then(|| query.is_met()))),
+            bool("counted", rows().map(|(query, _)| Some(query.enters))),
+        ],
+    }
+}
+
 /// One row per link direction, with the port that feeds it; queues in packets, over time after the warm-up.
+///
+/// The last columns are null unless a transport asks for rates: its requests at the port, as
+/// [`Requests`] defines them, and what the port's router still counts when the run ends.
 pub fn links(outcome: &Outcome) -> Table {
     let all = &outcome.links;
+    let requests = |value: fn(&Requests) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.requests)));
+    let counted = |value: fn(&Allocation) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.counters)));
     let queue = |value: fn(&Link) -> u64| all.iter().map(move |link| Some(value(link)));
     Table {
         columns: vec![
@@ -93,6 +124,16 @@ pub fn links(outcome: &Outcome) -> Table {
             count("queue_p50", queue(|link| link.queue.p50)),
             count("queue_p99", queue(|link| link.queue.p99)),
             count("queue_max", queue(|link| link.queue.max)),
+            count("requests", requests(|seen| seen.requests)),
+            count("denied", requests(|seen| seen.denied)),
+            count("inverted", requests(|seen| seen.inverted)),
+            count("overtaken", requests(|seen| seen.overtaken)),
+            count("displaceable", requests(|seen| seen.displaceable)),
+            count("refused", requests(|seen| seen.refused)),
+            count("passed_over", requests(|seen| seen.passed_over)),
+            count("counted_flows", counted(|now| now.flows)),
+            count("allocated_bps", counted(|now| now.allocated)),
+            count("requested_bps", counted(|now| now.requested)),
         ],
     }
 }
@@ -281,11 +322,26 @@ mod tests {
     }
 
     #[test]
+    fn ports_that_grant_no_rates_have_none() {
+        let mut run = outcome(&[], vec![]);
+        run.links = vec![link("switch", "host 0", 1.0); 2];
+        let requests = Requests { requests: 7, ..Requests::default() };
+        let counters = Allocation { allocated: 5, requested: 4, flows: 3 };
+        run.links[1].rates = Some(sim::outcome::LinkRates { requests, counters });
+        let table = links(&run);
+        for (name, value) in [("requests", 7), ("counted_flows", 3), ("allocated_bps", 5), ("requested_bps", 4)] {
+            assert_eq!(column(&table, name).data, Data::Count(vec![0, value]), "{name}");
+            assert_eq!(column(&table, name).valid, Some(vec![0, 1]), "{name}");
+        }
+    }
+
+    #[test]
     fn empty_tables_keep_their_columns() {
         let nothing = outcome(&[], vec![]);
         assert_eq!(flows(&nothing).columns.len(), 17);
         assert!(flows(&nothing).columns.iter().all(|column| rows(column) == 0 && column.valid.is_none()));
-        assert_eq!(links(&nothing).columns.len(), 13);
+        assert_eq!(links(&nothing).columns.len(), 23);
+        assert_eq!(queries(&nothing).columns.len(), 10);
         assert_eq!(trace(&nothing).columns.len(), 8);
     }
 

@@ -200,7 +200,7 @@ fn cdf(
         return Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text });
     }
     let near = suggest::nearest(name, BUILT_IN.iter().map(|known| known.name));
-    let file = files::read(name, node.part(range.clone()), near, context)?;
+    let file = context.files.read(name, node.part(range.clone()), near)?;
     let cdf = files::cdf(name, &file, measure)?;
     Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text })
 }
@@ -210,10 +210,11 @@ mod tests {
     use super::*;
     use crate::error::{At, Sources};
     use crate::evaluate::Parameters;
+    use crate::files::Files;
 
     fn distribution(text: &str, measures: &[Measure]) -> Result<Found, String> {
         let parameters = Parameters::new(Default::default());
-        let context = Context { parameters: &parameters, folder: None, hosts: None };
+        let context = Context { parameters: &parameters, files: &Files::default(), hosts: None, deadline_factor: 1.0 };
         let node = Node::bare(text, At::new(0, 0..text.len()));
         read(&node, measures, measures.contains(&Measure::Share), &context)
             .map_err(|fault| Sources::new("t", text).error(fault).message().to_owned())

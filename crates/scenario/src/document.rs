@@ -113,17 +113,17 @@ impl Table {
 /// The longest text of a scenario, in bytes: longer lists of messages belong into a file of their own.
 const LONGEST: usize = 4 << 20;
 
-/// Reads a scenario's text, source number 0.
-pub(crate) fn parse(text: &str) -> Checked<Table> {
+/// Reads the text of the source with that number.
+pub(crate) fn parse(text: &str, source: u32) -> Checked<Table> {
     if text.len() > LONGEST {
         let message = format!("a scenario has at most {} MiB, this one has {} bytes", LONGEST >> 20, text.len());
         return Err(
-            Fault::new(At::new(0, 0..0), message).hint("put long lists of messages into a file: pattern `trace`")
+            Fault::new(At::new(source, 0..0), message).hint("put long lists of messages into a file: pattern `trace`")
         );
     }
     match DeTable::parse(text) {
-        Ok(table) => Ok(read_table(table.get_ref(), At::new(0, 0..0), Place { source: 0, offset: 0, text })),
-        Err(error) => Err(syntax(text, &error)),
+        Ok(table) => Ok(read_table(table.get_ref(), At::new(source, 0..0), Place { source, offset: 0, text })),
+        Err(error) => Err(syntax(text, source, &error)),
     }
 }
 
@@ -191,10 +191,10 @@ fn read(value: &DeValue<'_>, range: std::ops::Range<usize>, place: Place) -> Nod
 }
 
 /// A syntax error in our own words.
-fn syntax(text: &str, error: &toml::de::Error) -> Fault {
+fn syntax(text: &str, source: u32, error: &toml::de::Error) -> Fault {
     let range = error.span().unwrap_or(text.len()..text.len());
     let said = error.message();
-    let fault = |message: String| Fault::new(At::new(0, range.clone()), message);
+    let fault = |message: String| Fault::new(At::new(source, range.clone()), message);
     if said.starts_with("duplicate key") {
         let key = text.get(range.clone()).unwrap_or_default();
         return fault(format!("`{key}` is there twice"))
@@ -203,8 +203,8 @@ fn syntax(text: &str, error: &toml::de::Error) -> Fault {
     if said.starts_with("recursion limit") || said.contains("recursion limit") {
         return fault("lists and tables are nested too deeply".into());
     }
-    if let Some((at, hint)) = unquoted(text, range.start) {
-        return Fault::new(at, "a text or a quantity with a unit needs quotes").hint(hint);
+    if let Some((range, hint)) = unquoted(text, range.start) {
+        return Fault::new(At::new(source, range), "a text or a quantity with a unit needs quotes").hint(hint);
     }
     let line = text.get(..range.start).map_or("", |before| before.rsplit('\n').next().unwrap_or_default());
     if line.trim_end().ends_with('=') && text[range.start..].lines().next().is_none_or(|rest| rest.trim().is_empty()) {
@@ -217,7 +217,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> Fault {
 }
 
 /// Whether the line is `key = words without quotes`, the most common slip.
-fn unquoted(text: &str, at: usize) -> Option<(At, String)> {
+fn unquoted(text: &str, at: usize) -> Option<(std::ops::Range<usize>, String)> {
     let before = text.get(..at)?;
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line = text[start..].lines().next()?;
@@ -229,7 +229,7 @@ fn unquoted(text: &str, at: usize) -> Option<(At, String)> {
     if !is_key || value.is_empty() || !value.chars().all(plain) || DeValue::parse(value).is_ok() {
         return None;
     }
-    Some((At::new(0, value_start..value_start + value.len()), format!("write {} = \"{value}\"", key.trim())))
+    Some((value_start..value_start + value.len(), format!("write {} = \"{value}\"", key.trim())))
 }
 
 #[cfg(test)]
@@ -238,23 +238,23 @@ mod tests {
 
     #[test]
     fn entries_keep_the_order_of_the_file() {
-        let table = parse("b = 1\na = 2\n[z]\n[c]\n").unwrap();
+        let table = parse("b = 1\na = 2\n[z]\n[c]\n", 0).unwrap();
         let keys: Vec<&str> = table.entries.iter().map(|entry| entry.key.as_str()).collect();
         assert_eq!(keys, ["b", "a", "z", "c"]);
     }
 
     #[test]
     fn deep_nesting_is_an_error() {
-        assert!(parse(&format!("a = {}", "[".repeat(100_000))).is_err());
-        assert!(parse(&format!("a = {}{}", "[".repeat(5000), "]".repeat(5000))).is_err());
-        assert!(parse(&format!("[{}]", ["a"; 3000].join("."))).is_err());
+        assert!(parse(&format!("a = {}", "[".repeat(100_000)), 0).is_err());
+        assert!(parse(&format!("a = {}{}", "[".repeat(5000), "]".repeat(5000)), 0).is_err());
+        assert!(parse(&format!("[{}]", ["a"; 3000].join(".")), 0).is_err());
     }
 
     #[test]
     fn a_part_of_a_text_has_its_own_place() {
-        let table = parse("size = \"14 KX\"").unwrap();
+        let table = parse("size = \"14 KX\"", 0).unwrap();
         assert_eq!(table.entries[0].node.part(3..5), At::new(0, 11..13));
-        let table = parse("size = \"14\\u0020KX\"").unwrap();
+        let table = parse("size = \"14\\u0020KX\"", 0).unwrap();
         assert_eq!(table.entries[0].node.part(3..5), At::new(0, 7..19));
     }
 }

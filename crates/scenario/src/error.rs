@@ -196,7 +196,7 @@ impl Fault {
     }
 }
 
-/// All texts that values come from: the file, and one for each option.
+/// All texts that values come from: the file, and one for each option or further file.
 pub(crate) struct Sources(Vec<(String, String)>);
 
 impl Sources {
@@ -204,7 +204,7 @@ impl Sources {
     pub(crate) fn new(name: &str, text: &str) -> Sources {
         Sources(vec![(name.to_owned(), text.to_owned())])
     }
-    /// Adds an option's text and returns its number.
+    /// Adds a text and returns its number.
     pub(crate) fn add(&mut self, name: &str, text: &str) -> u32 {
         self.0.push((name.to_owned(), text.to_owned()));
         self.0.len() as u32 - 1

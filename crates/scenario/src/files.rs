@@ -1,6 +1,9 @@
 //! Files that a scenario names: distributions and lists of messages.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 
 use units::{Cdf, Deadline, Distribution, FlowSpec, Time};
 
@@ -16,9 +19,37 @@ const LONGEST: u64 = 512 << 20;
 /// The most messages in a file.
 const MOST_FLOWS: usize = 5_000_000;
 
-/// The text of a file that is named at `at`; `near` is a built-in name that may have been meant.
-pub(crate) fn read(path: &str, at: At, near: Option<&str>, context: &Context) -> Checked<String> {
-    let full = context.folder.unwrap_or(std::path::Path::new("")).join(path);
+/// What paths in a scenario lead to.
+#[derive(Default)]
+pub(crate) struct Files<'a> {
+    folder: Option<&'a Path>,
+    given: Option<&'a BTreeMap<String, String>>,
+    read: RefCell<Vec<String>>,
+}
+
+impl<'a> Files<'a> {
+    /// Files below `folder` (the working folder without one), except those whose text is `given`.
+    pub(crate) fn new(folder: Option<&'a Path>, given: &'a BTreeMap<String, String>) -> Files<'a> {
+        Files { folder, given: Some(given), read: RefCell::default() }
+    }
+    /// The text of a file that is named at `at`; `near` is a built-in name that may have been meant.
+    pub(crate) fn read(&self, path: &str, at: At, near: Option<&str>) -> Checked<String> {
+        let text = match self.given.and_then(|given| given.get(path)) {
+            Some(text) => text.clone(),
+            None => from_disk(&self.folder.unwrap_or(Path::new("")).join(path), path, at, near)?,
+        };
+        if self.read.borrow().iter().all(|known| known != path) {
+            self.read.borrow_mut().push(path.to_owned());
+        }
+        Ok(text)
+    }
+    /// The paths that were read, each once, in the order of their first use.
+    pub(crate) fn paths(self) -> Vec<String> {
+        self.read.into_inner()
+    }
+}
+
+fn from_disk(full: &Path, path: &str, at: At, near: Option<&str>) -> Checked<String> {
     let fault = |why: String| {
         let fault = Fault::new(at, format!("cannot read the file `{path}`: {why}"));
         match near {
@@ -30,14 +61,14 @@ pub(crate) fn read(path: &str, at: At, near: Option<&str>, context: &Context) ->
         return Err(fault("this is no path".into()));
     }
     // Asked before it is opened: opening a pipe would wait for its other end.
-    let size = std::fs::metadata(&full).map_err(|error| fault(reason(&error)))?;
+    let size = std::fs::metadata(full).map_err(|error| fault(reason(&error)))?;
     if !size.is_file() {
         return Err(fault("it is not a file".into()));
     }
     if size.len() > LONGEST {
         return Err(fault(format!("it is larger than {} MiB", LONGEST >> 20)));
     }
-    let file = std::fs::File::open(&full).map_err(|error| fault(reason(&error)))?;
+    let file = std::fs::File::open(full).map_err(|error| fault(reason(&error)))?;
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes).map_err(|error| fault(reason(&error)))?;
     match String::from_utf8(bytes) {
@@ -207,7 +238,8 @@ fn csv<'a>(header: Line<'a>, lines: impl Iterator<Item = Line<'a>>, context: &Co
                 if allowed <= 0.0 {
                     return Err(line.fault(text, "a deadline must be above 0"));
                 }
-                Some(Deadline { base: Distribution::Constant(allowed), vary: None })
+                let deadline = Deadline { base: Distribution::Constant(allowed), vary: None };
+                Some(deadline.scaled(context.deadline_factor))
             }
         };
         let (from, to) = hosts(line, cells[from], cells[to], context)?;
@@ -305,7 +337,8 @@ mod tests {
 
     fn read_flows(text: &str) -> Result<Vec<FlowSpec>, String> {
         let parameters = Parameters::new(Default::default());
-        let context = Context { parameters: &parameters, folder: None, hosts: Some(4) };
+        let context =
+            Context { parameters: &parameters, files: &Files::default(), hosts: Some(4), deadline_factor: 1.0 };
         flows("f.csv", text, &context).map_err(shown)
     }
 

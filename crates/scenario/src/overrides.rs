@@ -20,13 +20,25 @@ pub(crate) fn set(root: &mut Table, option: &str, sources: &mut Sources) -> Chec
         return Err(Fault::new(at(0..equals + 1), "the path before `=` is missing"));
     }
     let segments = segments(path, source);
+    let whole = at(segments[0].at.start()..path.len());
+    apply(root, path, &segments, value, whole)
+}
+
+/// Applies a change that was written elsewhere, each word of its path at its place.
+pub(crate) fn change(root: &mut Table, path: &str, places: &[At], value: Node) -> Checked<()> {
+    let words = path.split('.').zip(places);
+    let segments: Vec<Segment> = words.map(|(name, &at)| Segment { name: name.trim(), at }).collect();
+    apply(root, path, &segments, value, *places.last().expect("a path has a word"))
+}
+
+fn apply(root: &mut Table, path: &str, segments: &[Segment], value: Node, whole: At) -> Checked<()> {
     if let Some(empty) = segments.iter().find(|segment| segment.name.is_empty()) {
         return Err(Fault::new(empty.at, "a word is missing in this path"));
     }
-    match segments.as_slice() {
-        [] => Err(Fault::new(at(0..equals), "the path before `=` is missing")),
+    match segments {
+        [] => Err(Fault::new(whole, "the path before `=` is missing")),
         [one] => name(root, one, value),
-        [section, rest @ ..] if section.name == "traffic" => class(root, section, rest, path, value, source),
+        [section, rest @ ..] if section.name == "traffic" => class(root, rest, path, value, whole),
         [section, rest @ ..] if SECTIONS.contains(&section.name) => descend(root, section, rest, value),
         [section, ..] => {
             let fault = Fault::new(section.at, format!("there is no section `{}`", clip(section.name)));
@@ -80,8 +92,9 @@ fn value(option: &str, start: usize, source: u32) -> Checked<Node> {
     }
 }
 
-/// `name=value`: a parameter.
+/// `name=value` or `$name=value`: a parameter.
 fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
+    let segment = &Segment { name: segment.name.strip_prefix('$').unwrap_or(segment.name), ..*segment };
     let parameters = match root.find_mut("parameters").map(|entry| &mut entry.node.data) {
         Some(Data::Table(table)) => Some(table),
         _ => None,
@@ -115,7 +128,7 @@ fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
 }
 
 /// `traffic.NAME.key=value`: one class.
-fn class(root: &mut Table, section: &Segment, rest: &[Segment], path: &str, value: Node, source: u32) -> Checked<()> {
+fn class(root: &mut Table, rest: &[Segment], path: &str, value: Node, whole: At) -> Checked<()> {
     let classes = match root.find_mut("traffic").map(|entry| &mut entry.node.data) {
         Some(Data::Array(items)) => items.as_mut_slice(),
         _ => &mut [],
@@ -140,7 +153,7 @@ fn class(root: &mut Table, section: &Segment, rest: &[Segment], path: &str, valu
     let dots = name.matches('.').count() + 1;
     let Some(item) = classes.iter_mut().find(|item| class_name(item) == Some(name)) else { return Ok(()) };
     let Data::Table(table) = &mut item.data else { return Ok(()) };
-    let whole = Segment { name: "traffic", at: At::new(source, section.at.start()..path.len()) };
+    let whole = Segment { name: "traffic", at: whole };
     within(table, &whole, &rest[dots..], value)
 }
 

@@ -5,14 +5,16 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 use sim::network::Network;
+use sim::priorities::Priorities;
 use sim::run::{self, Run};
-use sim::{Scenario, topology};
+use sim::{Class, Scenario, Transport, topology};
 use units::Key;
 
 use crate::classes::Classes;
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Error, Fault, Sources};
 use crate::evaluate::Parameters;
+use crate::files::Files;
 use crate::language::{self, ROOT_KEYS, SECTIONS};
 use crate::overrides;
 use crate::suggest;
@@ -42,6 +44,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Replaces the name of `[transport]`. Keys that only other transports know are dropped with a note.
     pub transport: Option<String>,
+    /// Texts that stand for files, by the path that the scenario names; others are read from the disk.
+    pub files: BTreeMap<String, String>,
 }
 
 /// A scenario that has been read.
@@ -52,6 +56,8 @@ pub struct Read {
     pub resolved: Json,
     /// What a person should know, one sentence each.
     pub notes: Vec<String>,
+    /// The files that it is made from too, each once: their paths as the scenario names them.
+    pub files: Vec<String>,
 }
 
 /// Reads and checks a scenario.
@@ -67,17 +73,28 @@ pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
 }
 
 fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checked<Read> {
-    let mut root = document::parse(source.text)?;
+    let mut root = document::parse(source.text, 0)?;
     for option in &options.set {
         overrides::set(&mut root, option, sources)?;
     }
+    of_document(root, source.folder, options, sources)
+}
+
+/// Reads a scenario whose text was parsed and changed; of the options `set` is left aside.
+pub(crate) fn of_document(
+    mut root: Table,
+    folder: Option<&Path>,
+    options: &Options,
+    sources: &mut Sources,
+) -> Checked<Read> {
     if let Some(seed) = options.seed {
         overrides::seed(&mut root, seed, sources)?;
     }
     root.entries.iter_mut().for_each(overrides::named_transport);
     check_sections(&root)?;
     let parameters = parameters(&root)?;
-    let mut context = Context { parameters: &parameters, folder: source.folder, hosts: None };
+    let files = Files::new(folder, &options.files);
+    let mut context = Context { parameters: &parameters, files: &files, hosts: None, deadline_factor: 1.0 };
     let mut notes = Vec::new();
     let mut resolved = Map::new();
 
@@ -88,6 +105,7 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     }
     let (run, written) = run_section(&root, &context)?;
     resolved.insert("run".into(), written);
+    context.deadline_factor = run.deadline_factor;
     let (network, written) = network(&root, &context)?;
     resolved.insert("network".into(), written);
     context.hosts = Some(network.graph.hosts);
@@ -100,10 +118,16 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
     if let Some((_, written)) = &common {
         resolved.insert("transport".into(), written.clone());
     }
-    let reader = Classes { context: &context, network: &network, run: &run, common: common.map(|(index, _)| index) };
+    let shared = match root.find("transport").map(|entry| &entry.node.data) {
+        Some(Data::Table(table)) => Some(table),
+        _ => None,
+    };
+    let common = common.map(|(index, _)| index);
+    let reader = Classes { context: &context, network: &network, run: &run, common, shared };
     let (classes, written) = reader.read(&root, &mut transports)?;
     resolved.insert("traffic".into(), written);
 
+    notes.extend(priority_notes(&transports.list, &classes));
     parameters.check_unused()?;
     for name in parameters.unused() {
         notes.push(format!("parameter `{name}` is not used by any value"));
@@ -113,7 +137,19 @@ fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checke
         None => transports.names(),
     };
     let scenario = Scenario { title, run, network, transport, transports: transports.list, classes };
-    Ok(Read { scenario, resolved: Json::Object(resolved), notes })
+    Ok(Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() })
+}
+
+/// Where the classes of switch priorities part, for transports that leave it to the traffic.
+fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
+    let priorities = Priorities::of(transports, classes);
+    let notes = transports.iter().enumerate().filter_map(|(index, transport)| {
+        let left_open = transport.config.priorities()?.limits.is_none();
+        let limits = priorities.limits(index).filter(|limits| left_open && !limits.is_empty())?;
+        let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
+        Some(format!("{}: the classes of deadlines part at {}", transport.name, limits.join(", ")))
+    });
+    notes.collect()
 }
 
 /// Refuses sections that do not exist or are written in the wrong way.

@@ -41,7 +41,7 @@ fn section(text: &mut String, header: &str, table: &Map<String, Json>) {
     }
 }
 
-fn inline(value: &Json) -> String {
+pub(crate) fn inline(value: &Json) -> String {
     match value {
         Json::Null => "\"\"".into(),
         Json::Bool(x) => x.to_string(),

@@ -1,7 +1,8 @@
 //! `[transport]`, the transports of single classes, and `compare`'s substitute.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use sim::Transport;
+use transport::explicit::router;
 
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
@@ -34,6 +35,10 @@ impl Transports {
         }
         names.join("+")
     }
+}
+
+fn differ(a: Option<&router::Config>, b: Option<&router::Config>) -> bool {
+    a.is_some() && b.is_some() && a != b
 }
 
 /// `compare`'s substitute for the name of `[transport]`.
@@ -102,15 +107,33 @@ pub(crate) fn read_transport(
     let family = language::transport_family();
     let variant = select(&family, table, title, context)?;
     let unknown = |entry: &Entry| unknown_key(&family, variant, title, entry);
-    let read = read_table(table, title, &variant.keys, &[family.selector], context, unknown)?;
+    let mut read = read_table(table, title, &variant.keys, &[family.selector], context, unknown)?;
     if let (Some(least), Some(most)) = (read.values.time_if_set("rto_min"), read.values.time_if_set("rto_max"))
         && least > most
     {
         let at = table.find("rto_max").or_else(|| table.find("rto_min")).map_or(table.at, |entry| entry.node.at);
         return Err(Fault::new(at, format!("`rto_max` ({most}) is below `rto_min` ({least})")));
     }
+    if let Some(limits) = read.values.times_if_set("limits") {
+        let (parted, asked) = (limits.len() as u64 + 1, read.values.count("classes"));
+        if let Some(classes) = table.find("classes").filter(|_| parted != asked) {
+            let message = format!("`classes` is {asked}, but {} limits part {parted} classes", limits.len());
+            return Err(Fault::new(classes.node.at, message).hint("leave it out: it follows from `limits`"));
+        }
+        read.written["classes"] = json!(parted);
+    }
     let descriptor = language::find_transport(variant.name).expect("the family is made of the list");
-    let config = (descriptor.build)(&read.values);
-    let index = transports.add(Transport { name: descriptor.name, config });
+    let transport = Transport { name: descriptor.name, config: (descriptor.build)(&read.values) };
+    if let Some(other) = transports.list.iter().find(|other| differ(other.router(), transport.router())) {
+        let name = descriptor.name;
+        let other = if other.name == name { "another `transport`".into() } else { format!("`{}`", other.name) };
+        return Err(Fault::new(
+            table.at,
+            format!(
+                "`{name}` here asks its routers for other parameters than {other} does; a run has one set of routers"
+            ),
+        ));
+    }
+    let index = transports.add(transport);
     Ok((index, with_selector(&family, variant, read.written)))
 }

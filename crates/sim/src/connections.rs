@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use transport::connection::{Receiver, Sender};
-use transport::laws::Window;
 use transport::list::Config;
-use transport::{Extension, Output, Packet};
+use transport::{Extension, Output, Packet, Receiver, Sender};
 use units::Time;
 
 use crate::event::Event;
@@ -112,11 +110,11 @@ pub enum Progress {
 
 impl Connections {
     /// Opens a connection whose packets take `path` there and `back`.
-    pub fn open(&mut self, config: u32, law: &Config, path: u32, back: u32, closes: bool) -> u32 {
+    pub fn open(&mut self, config: u32, transport: &Config, path: u32, back: u32, closes: bool) -> u32 {
         let number = self.free.pop_front().unwrap_or(self.senders.len() as u32);
         let generation = self.senders.get(number as usize).map_or(0, |old| old.generation.wrapping_add(1));
         let sending = SendingEnd {
-            sender: Sender::new(&law.connection, &law.law),
+            sender: Sender::new(transport),
             path,
             config,
             generation,
@@ -125,7 +123,7 @@ impl Connections {
             doings: Doings::default(),
         };
         let receiving = ReceivingEnd {
-            receiver: Receiver::new(law.law.ecn()),
+            receiver: Receiver::new(transport),
             path: back,
             config,
             generation,
@@ -207,21 +205,21 @@ impl Connections {
     pub fn hand_over(&mut self, net: &mut Net, configs: &[Config], number: u32, message: transport::Message) {
         let end = &mut self.senders[number as usize];
         let (sender, config, mut out) = end.parts(net, configs, number);
-        sender.hand_over(&config.connection, out.net.now, message, &mut out);
+        sender.hand_over(config, out.net.now, message, &mut out);
     }
 
     /// Hands a packet that has reached its host to the connection's end there.
     #[inline]
     pub fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
         let number = packet.connection;
+        let mut extension = net.take_extension(packet);
         if packet.flags.has(transport::Flags::ACK) {
-            let extension = net.take_extension(packet);
             let end = &mut self.senders[number as usize];
             if end.generation != packet.generation {
                 return Progress::None;
             }
             let (sender, config, mut out) = end.parts(net, configs, number);
-            sender.on_packet(&config.connection, out.net.now, packet, extension.as_ref(), &mut out);
+            sender.on_packet(config, out.net.now, packet, extension.as_mut(), &mut out);
             return end.progress();
         }
         net.counters.packets_delivered += u64::from(packet.payload > 0);
@@ -235,7 +233,7 @@ impl Connections {
         end.unsampled += u64::from(packet.payload);
         end.arrivals.marks += u32::from(packet.flags.has(transport::Flags::CE));
         let (receiver, config, mut out) = end.parts(net, configs, number);
-        receiver.on_packet(&config.connection, out.net.now, packet, &mut out);
+        receiver.on_packet(config, out.net.now, packet, extension.as_mut(), &mut out);
         if end.receiver.next() >= end.boundary { Progress::Arrived } else { Progress::None }
     }
 
@@ -247,7 +245,7 @@ impl Connections {
         }
         end.timer = Time::MAX;
         let (sender, config, mut out) = end.parts(net, configs, number);
-        sender.on_timer(&config.connection, out.net.now, &mut out);
+        sender.on_timer(config, out.net.now, &mut out);
         end.progress()
     }
 
@@ -259,7 +257,7 @@ impl Connections {
         }
         end.timer = Time::MAX;
         let (receiver, config, mut out) = end.parts(net, configs, number);
-        receiver.on_timer(&config.connection, out.net.now, &mut out);
+        receiver.on_timer(config, out.net.now, &mut out);
     }
 }
 

@@ -1,6 +1,11 @@
 //! What comes of a run.
 
+use transport::explicit::Noted;
+pub use transport::explicit::router::Counters as Allocation;
 use units::Time;
+
+use crate::topology::Graph;
+use crate::traffic::Place;
 
 /// Everything that one run measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,12 +22,18 @@ pub struct Outcome {
     pub warm_up: Time,
     /// Totals over the whole run.
     pub counters: Counters,
+    /// Requests for rates, when a transport makes them.
+    pub requests: Option<Requests>,
     /// One entry per traffic class.
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
     pub messages: Vec<Message>,
+    /// One row per query of `fan-in` classes, in order of their start.
+    pub queries: Vec<Query>,
     /// One row per link direction.
     pub links: Vec<Link>,
+    /// Nodes and links; its links are in the order of `links`.
+    pub graph: Graph,
     /// Samples over time, when asked for.
     pub trace: Vec<Sample>,
 }
@@ -57,6 +68,8 @@ pub struct Counters {
 pub struct ClassOutcome {
     /// Its name.
     pub name: String,
+    /// The group of classes that it is summed up with too.
+    pub set: Option<String>,
     /// The name of its pattern.
     pub pattern: &'static str,
     /// The name of its transport.
@@ -68,6 +81,19 @@ pub struct ClassOutcome {
     pub bottleneck_delay_us: Option<f64>,
     /// Wire bytes of its data packets that arrived at the receivers' ports.
     pub bottleneck_bytes: u64,
+    /// How its messages become packets.
+    pub framing: Framing,
+}
+
+/// How the messages of a class become packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// Most payload bytes of a packet.
+    pub mss: u32,
+    /// Wire bytes of a packet beside its payload: headers and the frame's.
+    pub overhead: u32,
+    /// A packet may hold the end of one message and the start of the next: they share a connection.
+    pub shared: bool,
 }
 
 /// One message.
@@ -81,6 +107,8 @@ pub struct Message {
     pub to: u32,
     /// Which query of its class it answers (`fan-in`).
     pub query: Option<u64>,
+    /// Its place, in a tree of several levels.
+    pub place: Option<Place>,
     /// Its size; none for a flow without end.
     pub bytes: Option<u64>,
     /// When it was handed to the transport.
@@ -99,6 +127,25 @@ pub struct Message {
     pub retransmits: u32,
     /// Data packets that arrived with a mark.
     pub marks: u32,
+}
+
+/// One query: a parent asks, its leaves answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Query {
+    /// Index into [`Outcome::classes`].
+    pub class: u32,
+    /// Its number in its class.
+    pub number: u64,
+    /// The host that asks.
+    pub parent: u32,
+    /// When it asks.
+    pub start: Time,
+    /// The time from the start in which the last answer is due at the parent, if any has a deadline.
+    pub deadline: Option<Time>,
+    /// How many leaves are to answer.
+    pub answers: u32,
+    /// How many answers the parent that asks waits for; fewer than that in trees of several levels.
+    pub children: u32,
 }
 
 /// One direction of a link, with the port that feeds it.
@@ -122,6 +169,57 @@ pub struct Link {
     pub utilisation: f64,
     /// Waiting packets (without the one in transmission), over time after the warm-up.
     pub queue: Queue,
+    /// Requests for rates at this port, when a transport makes them.
+    pub rates: Option<LinkRates>,
+}
+
+/// Requests for rates, and how many of them came off worse than one with a later deadline. Counted are
+/// requests for a rate above zero by flows with a deadline, over the whole run; the run's totals count
+/// each request once, and what happened to it at the ports of switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Requests.
+    pub requests: u64,
+    /// Of these, granted less than they asked for.
+    pub denied: u64,
+    /// Of these, while a flow with a later deadline held at the same port all that it had asked for.
+    pub inverted: u64,
+    /// Of these, where such a flow had come to the port before: first come, first served.
+    pub overtaken: u64,
+    /// Denied ones that lacked no more than flows with later deadlines or none held together at the port.
+    pub displaceable: u64,
+    /// Requests that what was left of the port's capacity did not cover. The base rate, which every flow gets
+    /// all the same, may be as much as they ask for: then they are not denied.
+    pub refused: u64,
+    /// Of these, while a flow with a later deadline held at the same port a grant that had been covered.
+    pub passed_over: u64,
+    /// Flows that made such requests (the run's total only).
+    pub flows: u64,
+    /// Of these, flows with an inverted request (the run's total only).
+    pub inverted_flows: u64,
+}
+
+impl Requests {
+    /// Counts what was noted now and not before.
+    pub(crate) fn count(&mut self, before: Noted, now: Noted) {
+        let news = |before: bool, now: bool| u64::from(now && !before);
+        self.requests += news(before.asked, now.asked);
+        self.denied += news(before.denied, now.denied);
+        self.inverted += news(before.inverted, now.inverted);
+        self.overtaken += news(before.overtaken, now.overtaken);
+        self.displaceable += news(before.displaceable, now.displaceable);
+        self.refused += news(before.refused, now.refused);
+        self.passed_over += news(before.passed_over, now.passed_over);
+    }
+}
+
+/// What a port that grants rates saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkRates {
+    /// Requests of flows with deadlines.
+    pub requests: Requests,
+    /// What the router still counts when the run ends.
+    pub counters: Allocation,
 }
 
 /// The distribution over time of a queue's length in packets.

@@ -28,6 +28,14 @@ pub const KEYS: &[Key] = &[
         help: "everything random is drawn from this",
         source: "",
     },
+    Key {
+        name: "deadline_factor",
+        kind: Kind::Number,
+        default: Default::Is("1"),
+        range: Range::POSITIVE,
+        help: "multiplies every deadline: at 0.8 they are 20 % tighter, on the same traffic",
+        source: "D2TCP table 3",
+    },
 ];
 
 /// Keys of `run.trace`.
@@ -59,6 +67,8 @@ pub struct Run {
     pub warm_up: Time,
     /// Everything random is drawn from this.
     pub seed: u64,
+    /// What every deadline was multiplied by; those of the classes have it in them.
+    pub deadline_factor: f64,
     /// What to sample over time.
     pub trace: Option<Trace>,
 }
@@ -79,6 +89,7 @@ impl Run {
             duration: run.time("duration"),
             warm_up: run.time("warm_up"),
             seed: run.count("seed"),
+            deadline_factor: run.number("deadline_factor"),
             trace: trace.map(|values| Trace {
                 every: values.time("every"),
                 what: values.choices("what").into_iter().filter_map(Signal::named).collect(),
@@ -102,15 +113,28 @@ pub enum Signal {
     P,
     /// Smoothed round-trip time, in us.
     Srtt,
+    /// The rate that the network has granted, in Mbit/s with headers.
+    Rate,
+    /// The rate that was last asked for, in Mbit/s with headers.
+    Request,
     /// Waiting packets at a switch port.
     Queue,
 }
 
 impl Signal {
     /// The words of scenario files, in the order of the variants.
-    pub const NAMES: &[&str] = &["throughput", "cwnd", "alpha", "d", "p", "srtt", "queue"];
-    const ALL: [Signal; 7] =
-        [Signal::Throughput, Signal::Cwnd, Signal::Alpha, Signal::D, Signal::P, Signal::Srtt, Signal::Queue];
+    pub const NAMES: &[&str] = &["throughput", "cwnd", "alpha", "d", "p", "srtt", "rate", "request", "queue"];
+    const ALL: [Signal; 9] = [
+        Signal::Throughput,
+        Signal::Cwnd,
+        Signal::Alpha,
+        Signal::D,
+        Signal::P,
+        Signal::Srtt,
+        Signal::Rate,
+        Signal::Request,
+        Signal::Queue,
+    ];
 
     /// The signal of that name.
     pub fn named(name: &str) -> Option<Signal> {

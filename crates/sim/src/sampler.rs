@@ -47,16 +47,18 @@ impl Sampler {
             let bytes = std::mem::take(&mut receiving.unsampled);
             self.add(now, Signal::Throughput, subject, Some(bytes as f64 * per_sample));
             let sending = connections.sending(number);
-            let seen = sending.sender.observe(&configs[sending.config as usize].connection, now);
-            self.add(now, Signal::Cwnd, subject, Some(seen.cwnd));
+            let seen = sending.sender.observe(&configs[sending.config as usize], now);
+            self.add(now, Signal::Cwnd, subject, seen.cwnd);
             self.add(now, Signal::Alpha, subject, seen.alpha);
             self.add(now, Signal::D, subject, seen.d);
             self.add(now, Signal::P, subject, seen.p);
             self.add(now, Signal::Srtt, subject, seen.srtt.map(Time::as_micros_f64));
+            self.add(now, Signal::Rate, subject, seen.rate);
+            self.add(now, Signal::Request, subject, seen.request);
         }
         for (link, port) in net.ports().iter().enumerate() {
             if port.watch().is_some_and(|watch| watch.most_waiting > 0) {
-                self.add(now, Signal::Queue, Subject::Link(link as u32), Some(port.waiting() as f64));
+                self.add(now, Signal::Queue, Subject::Link(link as u32), Some(net.waiting(link) as f64));
             }
         }
     }

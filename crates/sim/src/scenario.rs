@@ -1,6 +1,7 @@
 //! A scenario as the simulator takes it: read, checked, and only valid ones can be made.
 
 use crate::network::Network;
+use crate::outcome::Framing;
 use crate::run::Run;
 use crate::traffic::Generator;
 
@@ -20,6 +21,14 @@ pub struct Scenario {
     pub classes: Vec<Class>,
 }
 
+impl Class {
+    /// How its messages become packets.
+    pub fn framing(&self, transport: &Transport, frame_overhead: u32) -> Framing {
+        let connection = &transport.config.connection;
+        Framing { mss: connection.mss, overhead: connection.header + frame_overhead, shared: self.persistent }
+    }
+}
+
 /// A transport with its parameters.
 pub struct Transport {
     /// Its name in the list of transports.
@@ -28,10 +37,22 @@ pub struct Transport {
     pub config: transport::list::Config,
 }
 
+impl Transport {
+    /// What it asks of routers, if it asks them for rates.
+    pub fn router(&self) -> Option<&transport::explicit::router::Config> {
+        match &self.config.control {
+            transport::list::Control::Window(_) => None,
+            transport::list::Control::Explicit(own) => Some(&own.router),
+        }
+    }
+}
+
 /// One traffic class.
 pub struct Class {
     /// Its name.
     pub name: String,
+    /// The group of classes that it is summed up with too.
+    pub set: Option<String>,
     /// The name of its pattern.
     pub pattern: &'static str,
     /// Index into [`Scenario::transports`].
@@ -40,6 +61,8 @@ pub struct Class {
     pub persistent: bool,
     /// What the application says of its flows (`xdctcp`): short, long, or nothing.
     pub short: Option<bool>,
+    /// The priority of its packets, whatever its transport, where switches have priorities.
+    pub priority: Option<u8>,
     /// Where its messages come from.
     pub generator: Box<dyn Generator>,
 }
@@ -51,11 +74,23 @@ pub struct Problem {
     pub key: &'static str,
     /// One sentence.
     pub message: String,
+    /// Where the key holds a list: which of its entries, and which key of that.
+    pub entry: Option<(usize, &'static str)>,
+    /// A word that is not known, with those that are.
+    pub unknown: Option<(String, Vec<String>)>,
 }
 
 impl Problem {
     /// A problem with `key`.
     pub fn new(key: &'static str, message: impl Into<String>) -> Problem {
-        Problem { key, message: message.into() }
+        Problem { key, message: message.into(), entry: None, unknown: None }
+    }
+    /// In the entry of that index, at its key `part`.
+    pub fn at(self, index: usize, part: &'static str) -> Problem {
+        Problem { entry: Some((index, part)), ..self }
+    }
+    /// With the words of which one may have been meant.
+    pub fn meant(self, word: &str, words: &[String]) -> Problem {
+        Problem { unknown: Some((word.to_owned(), words.to_vec())), ..self }
     }
 }

@@ -1,16 +1,20 @@
 //! The transports, pure: told what happens and when, they say what to send.
 //!
 //! They own no clock, queue, socket or thread. [`list::TRANSPORTS`] is the list of them all; a
-//! window transport is one file under `laws/` and one line in [`laws`].
+//! window transport is one file under `laws/` and one line in [`laws`]; one whose rates the network
+//! grants is described in [`explicit`].
 //!
 //! Whoever runs them hands each end of a connection its packets and timers together with the
 //! time, and an [`Output`] that takes what the end wants done.
 
 pub mod connection;
+mod ends;
+pub mod explicit;
 pub mod laws;
 pub mod list;
 mod packet;
 
+pub use ends::{Receiver, Sender};
 pub use packet::{Blocks, Extension, Flags, Packet};
 
 use units::Time;
@@ -39,15 +43,24 @@ pub struct Message {
     pub deadline: Option<Time>,
     /// What the application says of it: short, long, or nothing.
     pub short: Option<bool>,
+    /// The priority of its packets where switches have priorities, or [`Packet::UNTAGGED`].
+    pub priority: u8,
+}
+
+impl Message {
+    /// A message of so many bytes, with nothing else said of it.
+    pub fn of(bytes: u64) -> Message {
+        Message { bytes: Some(bytes), deadline: None, short: None, priority: Packet::UNTAGGED }
+    }
 }
 
 /// What can be observed of a connection's sending end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observation {
-    /// Congestion window, in segments.
-    pub cwnd: f64,
-    /// Slow-start threshold, in segments.
-    pub ssthresh: f64,
+    /// Congestion window, in segments, for transports that have one.
+    pub cwnd: Option<f64>,
+    /// Slow-start threshold, in segments, for transports that have one.
+    pub ssthresh: Option<f64>,
     /// Smoothed round-trip time, once there is a sample.
     pub srtt: Option<Time>,
     /// Extent of marking, for transports that estimate it.
@@ -56,4 +69,8 @@ pub struct Observation {
     pub d: Option<f64>,
     /// The penalty that a cut would apply now.
     pub p: Option<f64>,
+    /// The rate that the network has granted, in Mbit/s with headers, for transports that ask for one.
+    pub rate: Option<f64>,
+    /// The rate that was last asked for, in Mbit/s with headers, for transports that ask for one.
+    pub request: Option<f64>,
 }

@@ -4,9 +4,11 @@
 use units::{Key, Values};
 
 use crate::connection;
-use crate::laws::{self, Law};
+use crate::explicit;
+use crate::laws::{self, Law, Priorities, Window};
 
 /// One transport: its name, what it is, its parameters and how they become a configuration.
+#[derive(Clone, Copy)]
 pub struct Descriptor {
     /// As written in scenario files and on the command line.
     pub name: &'static str,
@@ -32,12 +34,42 @@ impl Descriptor {
 pub struct Config {
     /// Segments, timers, loss recovery.
     pub connection: connection::Config,
-    /// The window law in its first state, with its parameters.
-    pub law: Law,
+    /// What decides how fast it sends.
+    pub control: Control,
+}
+
+/// What decides how fast a connection sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// A window law in its first state, with its parameters.
+    Window(Law),
+    /// Rates that the network grants.
+    Explicit(explicit::Config),
+}
+
+impl Config {
+    /// How messages are divided into switch priorities, if they are.
+    pub fn priorities(&self) -> Option<&Priorities> {
+        match &self.control {
+            Control::Window(law) => law.priorities(),
+            Control::Explicit(_) => None,
+        }
+    }
 }
 
 /// Every transport.
-pub const TRANSPORTS: &[Descriptor] = laws::DESCRIPTORS;
+pub const TRANSPORTS: &[Descriptor] = &every();
+
+const fn every() -> [Descriptor; laws::DESCRIPTORS.len() + explicit::DESCRIPTORS.len()] {
+    let mut all = [laws::DESCRIPTORS[0]; laws::DESCRIPTORS.len() + explicit::DESCRIPTORS.len()];
+    let mut i = 1;
+    while i < all.len() {
+        let windows = laws::DESCRIPTORS.len();
+        all[i] = if i < windows { laws::DESCRIPTORS[i] } else { explicit::DESCRIPTORS[i - windows] };
+        i += 1;
+    }
+    all
+}
 
 /// The transport of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {

@@ -2,6 +2,8 @@
 
 use units::Time;
 
+use crate::explicit::Rates;
+
 /// A packet's header, as small as it can be: it is copied at every hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
@@ -26,9 +28,15 @@ pub struct Packet {
     pub payload: u16,
     /// What it is and what happened to it.
     pub flags: Flags,
+    /// In which of the switches' queues it waits where these have priorities, 0 first, or
+    /// [`Packet::UNTAGGED`].
+    pub priority: u8,
 }
 
 impl Packet {
+    /// The priority of packets whose sender says nothing of it.
+    pub const UNTAGGED: u8 = u8::MAX;
+
     /// What unused memory holds.
     pub const BLANK: Packet = Packet {
         seq: 0,
@@ -41,6 +49,7 @@ impl Packet {
         size: 0,
         payload: 0,
         flags: Flags::NONE,
+        priority: Packet::UNTAGGED,
     };
 
     /// Data.
@@ -101,10 +110,25 @@ impl Flags {
 }
 
 /// What few packets carry beside their header; kept aside so that the others stay small.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Extension {
     /// Selective acknowledgement (RFC 2018).
     Sack(Blocks),
+    /// A request for a rate, or the answer to one.
+    Rates(Box<Rates>),
+}
+
+impl Extension {
+    /// Takes a request or its answer out.
+    pub fn take_rates(&mut self) -> Option<Box<Rates>> {
+        match std::mem::replace(self, Extension::Sack(Blocks::default())) {
+            Extension::Rates(rates) => Some(rates),
+            sack @ Extension::Sack(_) => {
+                *self = sack;
+                None
+            }
+        }
+    }
 }
 
 /// Up to three received ranges above the cumulative acknowledgement, the latest first.

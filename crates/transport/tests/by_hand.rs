@@ -1,9 +1,7 @@
 //! One end of a connection at a time, fed by hand: what it must answer to each packet and timer.
 
-use transport::connection::{Receiver, Sender};
-use transport::laws::Window;
 use transport::list::Config;
-use transport::{Blocks, Extension, Flags, Message, Output, Packet};
+use transport::{Blocks, Extension, Flags, Message, Output, Packet, Receiver, Sender};
 use units::Time;
 
 /// The configuration that a scenario with these keys in `[transport]` gives.
@@ -51,27 +49,27 @@ struct Bench {
 impl Bench {
     fn new(name: &str, keys: &str) -> Bench {
         let config = config(name, keys);
-        let sender = Sender::new(&config.connection, &config.law);
+        let sender = Sender::new(&config);
         let notes = Notes { sent: Vec::new(), timer: Time::MAX, given_up: Vec::new() };
         Bench { config, sender, notes, now: Time::ZERO }
     }
     fn message(&mut self, bytes: u64, deadline: Option<Time>) {
-        let message = Message { bytes: Some(bytes), deadline, short: None };
-        self.sender.hand_over(&self.config.connection, self.now, message, &mut self.notes);
+        let message = Message { deadline, ..Message::of(bytes) };
+        self.sender.hand_over(&self.config, self.now, message, &mut self.notes);
     }
     /// An ACK of everything before `segment`, with a stamp (an RTT sample) if one is given.
     fn ack(&mut self, segment: u64, stamp: Option<Time>, flags: Flags, sacked: &[(u64, u64)]) {
         let packet = Packet::ack(segment * 1000, 40, stamp.unwrap_or(Time::MAX), flags);
         let mut blocks = Blocks::default();
         sacked.iter().for_each(|(start, end)| blocks.push((start * 1000, end * 1000)));
-        let extension = (!sacked.is_empty()).then_some(Extension::Sack(blocks));
-        self.sender.on_packet(&self.config.connection, self.now, &packet, extension.as_ref(), &mut self.notes);
+        let mut extension = (!sacked.is_empty()).then_some(Extension::Sack(blocks));
+        self.sender.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Goes to the pending timer.
     fn timer(&mut self) {
         self.now = std::mem::replace(&mut self.notes.timer, Time::MAX);
         assert_ne!(self.now, Time::MAX, "no timer is pending");
-        self.sender.on_timer(&self.config.connection, self.now, &mut self.notes);
+        self.sender.on_timer(&self.config, self.now, &mut self.notes);
     }
     fn wait(&mut self, time: Time) {
         self.now += time;
@@ -81,10 +79,10 @@ impl Bench {
         self.notes.sent.drain(..).map(|packet| packet.seq / 1000).collect()
     }
     fn cwnd(&self) -> f64 {
-        self.sender.observe(&self.config.connection, self.now).cwnd
+        self.sender.observe(&self.config, self.now).cwnd.unwrap()
     }
     fn ssthresh(&self) -> f64 {
-        self.sender.observe(&self.config.connection, self.now).ssthresh
+        self.sender.observe(&self.config, self.now).ssthresh.unwrap()
     }
 }
 
@@ -318,15 +316,15 @@ fn cubic_does_not_grow_for_the_time_that_it_had_nothing_to_send() {
 
 /// What a receiver answers to one segment after the other: (next expected segment, echo).
 fn answers(config: &Config, marks: &[bool]) -> Vec<(u64, bool)> {
-    let mut receiver = Receiver::new(config.law.ecn());
+    let mut receiver = Receiver::new(config);
     let mut notes = Notes { sent: Vec::new(), timer: Time::MAX, given_up: Vec::new() };
     for (segment, &marked) in marks.iter().enumerate() {
         let flags = Flags::ECT.with_if(marked, Flags::CE);
         let packet = Packet::data(segment as u64 * 1000, 1000, 40, Time::ZERO, flags);
-        receiver.on_packet(&config.connection, Time::from_micros(segment as u64), &packet, &mut notes);
+        receiver.on_packet(config, Time::from_micros(segment as u64), &packet, None, &mut notes);
     }
     if notes.timer < Time::MAX {
-        receiver.on_timer(&config.connection, Time::from_secs_f64(1.0), &mut notes);
+        receiver.on_timer(config, Time::from_secs_f64(1.0), &mut notes);
     }
     notes.sent.iter().map(|ack| (ack.seq / 1000, ack.flags.has(Flags::ECE))).collect()
 }
@@ -349,5 +347,17 @@ fn the_receiver_of_dctcp_tells_every_mark_with_delayed_acks() {
             }
             assert_eq!((before, marked), (8, u64::from(bits.count_ones())), "{marks:?} every {every}");
         }
+    }
+}
+
+#[test]
+fn the_floor_holds_where_it_is_told_to() {
+    for (holds, first, after_timeout) in [("at-cuts", 1, 1), ("always", 3, 3)] {
+        let keys = format!("initial_window = 1\ncwnd_floor = 3\nfloor_holds = '{holds}'");
+        let mut bench = Bench::new("dctcp", &keys);
+        bench.message(10_000, None);
+        assert_eq!(bench.sent().len(), first, "{holds}");
+        bench.timer();
+        assert_eq!(bench.sent().len(), after_timeout, "{holds}");
     }
 }

@@ -4,10 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use transport::connection::{Receiver, Sender};
-use transport::laws::Window;
-use transport::list::{Config, TRANSPORTS};
-use transport::{Extension, Flags, Message, Output, Packet};
+use transport::explicit::Router;
+use transport::list::{Config, Control, TRANSPORTS};
+use transport::{Extension, Flags, Message, Output, Packet, Receiver, Sender};
 use units::Time;
 
 /// The configuration that a scenario with these keys in `[transport]` gives.
@@ -45,18 +44,20 @@ struct Model {
     timeouts: u64,
     abandoned: bool,
     largest_flight: u64,
+    /// At the bottleneck, for transports that ask for rates.
+    router: Option<Router>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Happening {
-    Data(Packet),
+    Data(Packet, Option<Extension>),
     Ack(Packet, Option<Extension>),
     SenderTimer,
     ReceiverTimer,
 }
 
 impl Model {
-    fn new(weather: Weather) -> Model {
+    fn new(config: &Config, weather: Weather) -> Model {
         Model {
             now: Time::ZERO,
             weather,
@@ -68,6 +69,10 @@ impl Model {
             timeouts: 0,
             abandoned: false,
             largest_flight: 0,
+            router: match &config.control {
+                Control::Window(_) => None,
+                Control::Explicit(own) => Some(Router::new(own.router, 1_000_000_000)),
+            },
         }
     }
     fn push(&mut self, at: Time, happening: Happening) {
@@ -84,9 +89,27 @@ struct FromSender<'a>(&'a mut Model);
 struct FromReceiver<'a>(&'a mut Model);
 
 impl Output for FromSender<'_> {
-    fn send(&mut self, mut packet: Packet) {
-        let model = &mut *self.0;
+    fn send(&mut self, packet: Packet) {
         assert!(packet.flags.has(Flags::SYN) || packet.payload > 0, "an empty data packet");
+        self.put(packet, None);
+    }
+    fn send_extended(&mut self, packet: Packet, extension: Extension) {
+        self.put(packet, Some(extension));
+    }
+    fn arm(&mut self, at: Time) {
+        self.0.push(at, Happening::SenderTimer);
+    }
+    fn timed_out(&mut self) {
+        self.0.timeouts += 1;
+    }
+    fn abandon(&mut self, _: u64, _: u64) {
+        self.0.abandoned = true;
+    }
+}
+
+impl FromSender<'_> {
+    fn put(&mut self, mut packet: Packet, mut extension: Option<Extension>) {
+        let model = &mut *self.0;
         model.retransmits += u64::from(packet.flags.has(Flags::AGAIN));
         if model.one_in(model.weather.loses) {
             return;
@@ -97,20 +120,11 @@ impl Output for FromSender<'_> {
         if queue > model.weather.marks_above && packet.flags.has(Flags::ECT) {
             packet.flags = packet.flags.with(Flags::CE);
         }
-        model.busy_until = start + Time::from_micros(12);
-        model.push(model.busy_until + Time::from_micros(40), Happening::Data(packet));
-    }
-    fn send_extended(&mut self, packet: Packet, _: Extension) {
-        self.send(packet);
-    }
-    fn arm(&mut self, at: Time) {
-        self.0.push(at, Happening::SenderTimer);
-    }
-    fn timed_out(&mut self) {
-        self.0.timeouts += 1;
-    }
-    fn abandon(&mut self, _: u64, _: u64) {
-        self.0.abandoned = true;
+        if let (Some(Extension::Rates(rates)), Some(router)) = (&mut extension, &mut model.router) {
+            router.answer(model.now, (0, 0), rates);
+        }
+        model.busy_until = start + if packet.payload > 0 { Time::from_micros(12) } else { Time::from_nanos(320) };
+        model.push(model.busy_until + Time::from_micros(40), Happening::Data(packet, extension));
     }
 }
 
@@ -135,12 +149,12 @@ impl Output for FromReceiver<'_> {
 /// Sends messages one after the other; gives the model, when the last was acknowledged, and what
 /// went over the wire as (time, position, flags).
 fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, Time, Vec<(Time, u64, Flags)>) {
-    let mut model = Model::new(weather);
-    let mut sender = Sender::new(&config.connection, &config.law);
-    let mut receiver = Receiver::new(config.law.ecn());
+    let mut model = Model::new(config, weather);
+    let mut sender = Sender::new(config);
+    let mut receiver = Receiver::new(config);
     let mut wire = Vec::new();
     for &message in messages {
-        sender.hand_over(&config.connection, model.now, message, &mut FromSender(&mut model));
+        sender.hand_over(config, model.now, message, &mut FromSender(&mut model));
     }
     let all: u64 = messages.iter().filter_map(|message| message.bytes).sum();
     let mut done = Time::MAX;
@@ -148,20 +162,21 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
         assert!(at >= model.now, "time runs back");
         model.now = at;
         assert!(model.now < Time::from_secs_f64(500.0), "the transfer hangs at {} of {all}", receiver.next());
-        match model.happenings[number as usize] {
-            Happening::Data(packet) => {
+        match model.happenings[number as usize].clone() {
+            Happening::Data(packet, mut extension) => {
                 wire.push((at, packet.seq, packet.flags));
-                receiver.on_packet(&config.connection, at, &packet, &mut FromReceiver(&mut model));
+                receiver.on_packet(config, at, &packet, extension.as_mut(), &mut FromReceiver(&mut model));
             }
-            Happening::Ack(packet, extension) => {
-                sender.on_packet(&config.connection, at, &packet, extension.as_ref(), &mut FromSender(&mut model));
-                let seen = sender.observe(&config.connection, at);
-                assert!(seen.cwnd >= 1.0 && seen.cwnd.is_finite(), "cwnd {}", seen.cwnd);
+            Happening::Ack(packet, mut extension) => {
+                sender.on_packet(config, at, &packet, extension.as_mut(), &mut FromSender(&mut model));
+                let seen = sender.observe(config, at);
+                assert!(seen.cwnd.is_none_or(|cwnd| cwnd >= 1.0 && cwnd.is_finite()), "cwnd {:?}", seen.cwnd);
+                assert!(seen.cwnd.is_some() || seen.rate.is_none_or(|rate| rate <= 1000.0), "rate {:?}", seen.rate);
                 assert!(seen.alpha.is_none_or(|alpha| (0.0..=1.0).contains(&alpha)));
                 assert!(seen.d.is_none_or(|d| (0.5..=2.0).contains(&d)));
             }
-            Happening::SenderTimer => sender.on_timer(&config.connection, at, &mut FromSender(&mut model)),
-            Happening::ReceiverTimer => receiver.on_timer(&config.connection, at, &mut FromReceiver(&mut model)),
+            Happening::SenderTimer => sender.on_timer(config, at, &mut FromSender(&mut model)),
+            Happening::ReceiverTimer => receiver.on_timer(config, at, &mut FromReceiver(&mut model)),
         }
         if sender.is_idle() && done == Time::MAX {
             done = model.now;
@@ -175,7 +190,7 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
 }
 
 fn message(bytes: u64) -> Message {
-    Message { bytes: Some(bytes), deadline: None, short: None }
+    Message::of(bytes)
 }
 
 const FAIR: Weather = Weather { loses: 0, loses_acks: 0, marks_above: 20, seed: 1 };
@@ -265,7 +280,7 @@ fn xdctcp_with_both_factors_at_one_half_and_the_same_growth_is_dctcp() {
 
 #[test]
 fn an_expired_message_is_given_up_when_asked() {
-    let late = Message { bytes: Some(10_000_000), deadline: Some(Time::from_millis(1)), short: None };
+    let late = Message { deadline: Some(Time::from_millis(1)), ..Message::of(10_000_000) };
     let (model, done, _) = transfer(&config("d2tcp", "expired = 'abort'\n"), FAIR, &[late]);
     assert!(model.abandoned && done < Time::from_millis(3), "{done}");
     let (model, ..) = transfer(&config("d2tcp", "expired = 'cap'\n"), FAIR, &[late]);
@@ -275,6 +290,9 @@ fn an_expired_message_is_given_up_when_asked() {
 #[test]
 fn the_first_window_is_the_one_asked_for() {
     for transport in TRANSPORTS {
+        if matches!(config(transport.name, "").control, Control::Explicit(_)) {
+            continue;
+        }
         for window in [1, 3, 10] {
             let config = config(transport.name, &format!("initial_window = {window}\n"));
             let (.., wire) = transfer(&config, FAIR, &[message(100_000)]);

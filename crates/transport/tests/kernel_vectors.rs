@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use transport::laws::{Acked, Current, Cwnd, Law, Window};
+use transport::list::Control;
 use transport::{Message, Observation};
 use units::Time;
 
@@ -121,7 +122,10 @@ fn law(keys: &str) -> Law {
     );
     let source = scenario::Source { name: "test", text: &text, folder: None };
     let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    read.scenario.transports[0].config.law.clone()
+    match &read.scenario.transports[0].config.control {
+        Control::Window(law) => law.clone(),
+        Control::Explicit(_) => unreachable!("d2tcp is a window law"),
+    }
 }
 
 /// One row per ACK: what the law was told, and where it then stood.
@@ -156,7 +160,7 @@ fn play(case: &Case, rows: &mut String) {
             min_rtt: Some(Time::from_micros(case.rtt_us)),
             message: Current {
                 end: message.map_or(0, |(bytes, _)| bytes),
-                message: Message { bytes: message.map(|m| m.0), deadline: message.map(|m| m.1), short: None },
+                message: Message { bytes: message.map(|m| m.0), deadline: message.map(|m| m.1), ..Message::of(0) },
             },
         };
         let cut = law.on_ack(&mut window, &ack);

@@ -9,6 +9,7 @@ mod options;
 mod place;
 mod privileges;
 mod status;
+mod testbed;
 mod top;
 mod trace;
 
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Top { once, json } => top::run(&pins, once, json),
         Command::Trace { out, seconds } => trace::run(&pins, out.as_deref(), seconds),
         Command::Metrics { listen } => metrics::run(&pins, listen.as_deref()),
+        Command::Testbed { arguments } => testbed::run(&arguments),
         Command::Detach => attach::detach(&pins).map(|()| println!("detached")),
     };
     match done {

@@ -69,6 +69,13 @@ pub enum Command {
     },
     /// Take everything out again.
     Detach,
+    /// Run an experiment in network namespaces of this machine: the same as `duetime testbed`.
+    #[command(disable_help_flag = true)]
+    Testbed {
+        /// An experiment's name or a scenario file, and options: see `d2tcp testbed --help`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 /// Options of `attach`.

@@ -12,9 +12,23 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import catalog, compare, plot, run, scenario
+from duetime.cli import (
+    bound,
+    catalog,
+    compare,
+    decide,
+    plot,
+    report,
+    reproduce,
+    run,
+    scenario,
+    sweep,
+    testbed,
+)
 from duetime.files import Refused
 from duetime.scenario import Unreadable
+from duetime.trouble import Failed, Missing
+from duetime.work import Unusable
 
 #: Exit codes beside 0 and 1 (something failed on the way).
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
@@ -31,6 +45,11 @@ def commands() -> None:
 
 commands.add_command(run.run)
 commands.add_command(compare.compare)
+commands.add_command(sweep.sweep)
+commands.add_command(decide.tighten)
+commands.add_command(decide.capacity)
+commands.add_command(bound.bound)
+commands.add_command(reproduce.reproduce)
 commands.add_command(scenario.check)
 commands.add_command(scenario.init)
 commands.add_command(scenario.schema)
@@ -38,6 +57,8 @@ commands.add_command(catalog.transports)
 commands.add_command(catalog.topologies)
 commands.add_command(catalog.patterns)
 commands.add_command(plot.plot)
+commands.add_command(report.report)
+commands.add_command(testbed.testbed)
 
 
 def main() -> None:
@@ -67,8 +88,12 @@ def status(command: Callable[[], Any]) -> int:
         return error.exit_code
     except ScenarioError as error:
         return _fail(BAD_INPUT, str(error))
-    except (Unreadable, Refused) as error:
+    except (Unreadable, Refused, Unusable) as error:
         return _fail(BAD_INPUT, f"error: {error}")
+    except Missing as error:
+        return _fail(BAD_INPUT, f"error: {error}")
+    except Failed as error:
+        return _fail(1, f"error: {error}")
     except (click.Abort, KeyboardInterrupt) as error:
         return _fail(INTERRUPTED, f"Interrupted: {_kept(error)}.")
     except BrokenPipeError:

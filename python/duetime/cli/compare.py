@@ -28,9 +28,7 @@ from duetime.compare import Comparison, prepare
     metavar="N",
     help="Run each with N seeds; every figure becomes a mean with its 95 % confidence interval.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="So many runs at a time (default: one per core)."
-)
+@options.JOBS
 def compare(
     file: str,
     seed: int | None,

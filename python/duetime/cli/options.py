@@ -37,6 +37,16 @@ OUT = click.option(
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 
 
+JOBS = click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="So many runs at a time (default: one per core)."
+)
+CLUSTER = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Run on the workers of this Dask scheduler (tcp://host:8786) instead; needs duetime[cluster].",
+)
+
+
 class Mistake(click.ClickException):
     """Something that the user can mend, in one message."""
 

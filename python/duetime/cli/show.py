@@ -13,23 +13,37 @@ from rich.text import Text
 
 from duetime.compare import Comparison
 from duetime.results import Result
+from duetime.statistics import over_seeds
+from duetime.sweep import Swept
 
 #: Title, where the figure is in a summary, and how it is written.
 Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
+
+MISSED = "missed %"
 
 
 def result(run: Result) -> None:
     """Print one run: a row for each class."""
     data = run.data
     figures = _figures([data])
+    least = _Least(run.bound)
     table = Table(box=box.SIMPLE_HEAD, title=_title(data), title_justify="left", title_style="bold")
     table.add_column("class", overflow="fold")
     for title, _, _ in figures:
         table.add_column(title, justify="right")
-    for name, part in _parts(data):
-        table.add_row(Text(name), *(_written(find(part), write) for _, find, write in figures))
+        if title == MISSED and least:
+            table.add_column("bound %", justify="right")
+    for number, (name, part) in enumerate(_parts(data)):
+        cells = []
+        for title, find, write in figures:
+            cells.append(_written(find(part), write))
+            if title == MISSED and least:
+                cells.append(least.of_part(number))
+        table.add_row(Text(name), *cells)
     console = _console()
     console.print(table)
+    if least:
+        console.print(least.sentence(), highlight=False)
     console.print(_totals(data), highlight=False)
 
 
@@ -38,6 +52,7 @@ def comparison(compared: Comparison[Any]) -> None:
     runs: dict[str, dict[str, Any]] = compared.data["runs"]
     first = next(iter(runs.values()))
     figures = _figures(list(runs.values()))
+    least = _Least(compared.bound)
     title = str(first["title"])
     if compared.seeds is not None:
         title += f": mean ± 95 % interval over {len(first['seeds'])} seeds"
@@ -46,17 +61,178 @@ def comparison(compared: Comparison[Any]) -> None:
     table.add_column("")
     for transport in runs:
         table.add_column(transport, justify="right")
-    for parts in zip(*(_parts(run) for run in runs.values()), strict=True):
+    if least:
+        table.add_column("bound", justify="right")
+    for place, parts in enumerate(zip(*(_parts(run) for run in runs.values()), strict=True)):
         name = parts[0][0]
         for number, (what, find, write) in enumerate(figures):
             cells = [find(part) for _, part in parts]
             if any(cell is not None for cell in cells):
                 label = Text(name if number == 0 else "")
-                table.add_row(label, what, *(_written(cell, write) for cell in cells))
+                beside = [least.of_part(place)] if least and what == MISSED else []
+                table.add_row(label, what, *(_written(cell, write) for cell in cells), *beside)
         table.add_section()
     for what in ("drops", "marks", "timeouts", "retransmits"):
         table.add_row("", what, *(_written(run[what], _count) for run in runs.values()))
-    _console().print(table)
+    console = _console()
+    console.print(table)
+    if least:
+        console.print(least.sentence(), highlight=False)
+
+
+def foresight(data: dict[str, Any]) -> None:
+    """Print how few deadlines can be missed: a row for each class."""
+    console = _console()
+    least = _Least(data["bound"])
+    if not least:
+        console.print(f"{escape(data['title'])}: no message that counts has a deadline")
+        return
+    table = Table(box=box.SIMPLE_HEAD, title=escape(f"{data['title']}: seed {data['seed']}"))
+    table.title_justify, table.title_style = "left", "bold"
+    table.add_column("class", overflow="fold")
+    for title in ("missed", "missed %"):
+        table.add_column(title, justify="right")
+    for title in ("held up by", "method"):
+        table.add_column(title)
+    for name, part in least.parts:
+        if part:
+            cells = (
+                _count(part["missed"]),
+                _plain(part["missed_percent"]),
+                part["side"] or "-",
+                part["method"],
+            )
+            table.add_row(Text(name), *cells)
+    console.print(table)
+    console.print(least.sentence(), highlight=False)
+
+
+class _Least:
+    """How few deadlines can be missed, for the parts that `_parts` gives; false without deadlines."""
+
+    def __init__(self, bound: dict[str, Any] | None) -> None:
+        self.bound = bound
+        self.parts: list[tuple[str, dict[str, Any] | None]] = []
+        if bound:
+            classes = list(bound["classes"].items())
+            self.parts = classes if len(classes) == 1 else [*classes, ("all", bound)]
+
+    def __bool__(self) -> bool:
+        return self.bound is not None
+
+    def of_part(self, number: int) -> str:
+        part = self.parts[number][1]
+        return _written(part and part["missed_percent"], _plain)
+
+    def sentence(self) -> str:
+        words = "  bound: no schedule of these messages can miss less"
+        methods = self.bound["method"] if self.bound else None
+        relaxed = methods == "relaxed" or (isinstance(methods, list) and "relaxed" in methods)
+        return words + (" (and perhaps none so little: an overload was too large to tell)" if relaxed else "")
+
+
+def sweep(swept: Swept) -> None:
+    """Print the points of a sweep: a row for each and each transport, means over its seeds."""
+    most = 60
+    plan = swept.sweep
+    table = Table(box=box.SIMPLE_HEAD, title=escape(plan.title), title_justify="left", title_style="bold")
+    for name in (*plan.axes, "transport"):
+        table.add_column(name, overflow="fold")
+    groups = [swept.kept[i : i + len(plan.seeds)] for i in range(0, len(swept.kept), len(plan.seeds))]
+    done = [[kept.result for kept in group if kept.error is None] for group in groups]
+    merged = [over_seeds(runs) if runs else None for runs in done]
+    figures = _figures([each for each in merged if each is not None])
+    figures = [figure for figure in figures if figure[0] in ("missed %", "FCT p99", "goodput Mbps")]
+    for title, _, _ in figures:
+        table.add_column(title, justify="right", no_wrap=True)
+    for number, (group, run) in enumerate(zip(groups[:most], merged[:most], strict=True)):
+        values = plan.values[number // len(plan.transports)]
+        name = group[0].point.transport or (run["transport"] if run else "")
+        cells = (
+            ["failed"]
+            if run is None
+            else [_written(find(run["summary"]), write) for _, find, write in figures]
+        )
+        table.add_row(*(Text(str(value)) for value in (*values, name)), *cells)
+    console = _console()
+    console.print(table)
+    failed = len(swept.failures)
+    words = f"  {len(groups)} rows" + (f", of which {most} are shown" if len(groups) > most else "")
+    words += f", each {len(plan.seeds)} seeds" if len(plan.seeds) > 1 else ""
+    console.print(f"{words}; {len(swept.kept) - failed} runs went well, {failed} failed", highlight=False)
+
+
+def decision(data: dict[str, Any]) -> None:
+    """Print what `tighten` or `capacity` found, a row and a sentence for each transport."""
+    tighter = data["question"] == "tighten"
+    name = "tighter_percent" if tighter else "largest"
+    table = Table(box=box.SIMPLE_HEAD, title=escape(data["title"]), title_justify="left", title_style="bold")
+    table.add_column("transport")
+    titles = [
+        "tighter" if tighter else data["over"],
+        "95 % interval",
+        "missed % there",
+        "missed % as written",
+    ]
+    bounded = any(each["bound_percent"] for each in data["answers"])
+    for title in [*titles, *(["unavoidable % there"] if bounded else [])]:
+        table.add_column(title, justify="right")
+    for each in data["answers"]:
+        low, high = each["ci95"]
+        interval = (
+            "-" if low is None and high is None else f"{_level(low, tighter)} to {_level(high, tighter)}"
+        )
+        misses = [each["missed_percent"], each["as_written_missed_percent"]]
+        cells = [_level(each[name], tighter), interval, *(_written(value, _plain) for value in misses)]
+        if bounded:
+            cells.append(_written(each["bound_percent"], _plain))
+        table.add_row(each["transport"], *cells)
+    console = _console()
+    console.print(table)
+    for each in data["answers"]:
+        console.print(f"  {_sentence(data, each, tighter)}", highlight=False, markup=False)
+
+
+def _level(value: Any, tighter: bool) -> str:
+    if value is None:
+        return "none"
+    return f"{value:g} %" if tighter else str(value)
+
+
+def _between(low: Any, high: Any, tighter: bool) -> str:
+    if not tighter:
+        return f"{low} to {high}"
+    if high < 0:
+        return f"{-high:g} to {-low:g} % looser"
+    return f"{low:g} to {high:g} % tighter" if low >= 0 else f"from {-low:g} % looser to {high:g} % tighter"
+
+
+def _sentence(data: dict[str, Any], answer: dict[str, Any], tighter: bool) -> str:
+    against = data.get("against")
+    goal = f"misses no more than {against} does with the deadlines as written"
+    goal = goal if against else f"misses at most {data['target_percent']:g} %"
+    value = answer["tighter_percent" if tighter else "largest"]
+    if value is None:
+        hardest = "deadlines four times as long" if tighter else f"the smallest {data['over']}"
+        return f"{answer['transport']}: not even {hardest} would do: it never {goal}."
+    if not tighter:
+        text = f"{answer['transport']} {goal} up to {data['over']} = {value}"
+    elif value >= 0:
+        text = f"{answer['transport']} {goal} with deadlines {value:g} % tighter"
+    else:
+        text = f"{answer['transport']} {goal} only with deadlines {-value:g} % looser"
+    low, high = answer["ci95"]
+    if low is not None and high is not None:
+        text += f" (with 95 % confidence {_between(low, high, tighter)})"
+    elif high is not None:
+        text += f" (with 95 % confidence no more than {_level(high, tighter)}, and perhaps never)"
+    if answer["ends_with"] == "scenario":
+        text += "; the scenario allows no more"
+    elif answer["ends_with"] == "range":
+        text += "; more was not tried"
+    if answer["uneven"]:
+        text += "; misses do not rise evenly, beyond that they fall again in places"
+    return f"{text}."
 
 
 def entries(known: list[dict[str, Any]]) -> None:
@@ -83,6 +259,67 @@ def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any
             if title:
                 console.print(Text(title))
             console.print(_keys(keys))
+
+
+def experiments(known: list[tuple[str, str, str]]) -> None:
+    """Print experiments: name, source, title."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for words in known:
+        table.add_row(*(Text(word) for word in words))
+    _console().print(table)
+
+
+def claims(data: dict[str, Any]) -> None:
+    """Print what came of an experiment: each claim with what was published and measured."""
+    seeds = len(data["seeds"])
+    title = f"{data['id']}: {data['title']} ({data['scale']}, {seeds} seed{'s' if seeds > 1 else ''})"
+    table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold")
+    table.add_column("claim", ratio=5)
+    table.add_column("published", ratio=2)
+    table.add_column("measured", ratio=2)
+    table.add_column("holds", no_wrap=True)
+    table.add_column("why not", ratio=6)
+    for claim in data["claims"]:
+        words = (claim["claim"], _stated(claim["published"]), _measured(claim), verdict(claim), claim["why"])
+        table.add_row(*(Text(word) for word in words))
+    _console().print(table)
+
+
+def tally(results: list[dict[str, Any]]) -> None:
+    """Print how many claims held in each of several experiments."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("experiment", no_wrap=True)
+    counts = {"yes": "held", "no": "did not hold", "-": "not measured"}
+    for title in counts.values():
+        table.add_column(title, justify="right")
+    found = {data["id"]: [verdict(claim) for claim in data["claims"]] for data in results}
+    for name, verdicts in found.items():
+        table.add_row(Text(name), *(str(verdicts.count(word)) for word in counts))
+    table.add_section()
+    together = [verdict for verdicts in found.values() for verdict in verdicts]
+    table.add_row("all", *(str(together.count(word)) for word in counts))
+    _console().print(table)
+
+
+def verdict(claim: dict[str, Any]) -> str:
+    """Whether a claim holds, in a word."""
+    return "-" if claim["holds"] is None else "yes" if claim["holds"] else "no"
+
+
+def _measured(claim: dict[str, Any]) -> str:
+    if claim["measured"] is None:
+        return "-"
+    text = _stated(claim["measured"])
+    if claim["low"] is not None:
+        text += f" ({_stated(claim['low'])} to {_stated(claim['high'])})"
+    return f"{text} {claim['unit']}".rstrip()
+
+
+def _stated(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _keys(keys: list[dict[str, Any]]) -> Table:
@@ -136,7 +373,7 @@ def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
     known: list[Figure] = [
         ("messages", lambda part: part["messages"], _count),
         ("unfinished", lambda part: part["unfinished"], _count),
-        ("missed %", lambda part: part["missed_percent"], _plain),
+        (MISSED, lambda part: part["missed_percent"], _plain),
         ("queries complete %", lambda part: part.get("complete_queries_percent"), _plain),
         ("FCT p50", lambda part: part["fct_us"]["p50"], _time),
         ("FCT p99", lambda part: part["fct_us"]["p99"], _time),

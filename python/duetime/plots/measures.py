@@ -48,6 +48,13 @@ def missed_percent(arm: Arm, name: str | None) -> Estimate | None:
     return reported(arm, *part, "missed_percent")
 
 
+def least_missed_percent(arms: Sequence[Arm], name: str | None) -> Estimate | None:
+    """No schedule misses a smaller share, of one class or of all: the least that any transport's runs say."""
+    part = () if name is None else ("classes", name)
+    found = [reported(arm, "bound", *part, "missed_percent") for arm in arms]
+    return min((each for each in found if each), key=lambda each: each.mean, default=None)
+
+
 def cdf(finished: Floats, total: int, most: int = 1500) -> tuple[Floats, Floats]:
     """Points of the share of `total`, in percent, that stayed at or below each value.
 

@@ -1,11 +1,13 @@
 """Deadlines missed, by class and transport."""
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from duetime.plots import grid, style
 from duetime.plots.data import Results
-from duetime.plots.measures import Estimate, missed_percent
+from duetime.plots.measures import Estimate, least_missed_percent, missed_percent
 
 
 def draw(results: Results) -> Figure | None:
@@ -41,6 +43,7 @@ def bars_by_class(axes: Axes, results: Results) -> None:
             bar(axes, x, 0.62, looks[name].colour, value, font)
         axes.set_xticks(range(len(results.names)), results.names)
         axes.set_xlim(-0.6, len(results.names) - 0.4)
+        bound(axes, (-0.6, len(results.names) - 0.4), least_missed_percent(results.arms, classes[0]), font)
     else:
         width = 0.8 / len(results.arms)
         for x, name in enumerate(classes):
@@ -53,12 +56,25 @@ def bars_by_class(axes: Axes, results: Results) -> None:
                     value,
                     font,
                 )
+            bound(axes, (x - 0.44, x + 0.44), least_missed_percent(results.arms, name), font)
         axes.set_xticks(range(len(classes)), classes)
         axes.set_xlim(-0.6, len(classes) - 0.4)
     top = max(value.mean + (value.half or 0) for values in groups.values() for value in values if value)
     style.percent(axes, "deadlines missed", 0, min(103, top * 1.15) or 1)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
+
+
+def bound(axes: Axes, across: tuple[float, float], value: Estimate | None, font: float | None) -> None:
+    """Draw a line that no bar can be below; where it is zero there is nothing to see."""
+    if value is None or value.mean == 0:
+        return
+    axes.plot(across, [value.mean] * 2, color=style.INK, linestyle=style.DASHES, linewidth=1.2, zorder=3)
+    if font is not None:
+        text = f"bound {style.number(value.mean)}"
+        place: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": font - 1}
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85}
+        axes.annotate(text, (across[1], value.mean), (0, 4), bbox=behind, **place)
 
 
 def bar(

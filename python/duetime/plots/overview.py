@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from duetime.plots import deadlines, fct, grid, misses, style
 from duetime.plots.data import Results
-from duetime.plots.measures import missed_percent, reported
+from duetime.plots.measures import least_missed_percent, missed_percent, reported
 
 
 def draw(results: Results) -> Figure | None:
@@ -50,7 +50,9 @@ def headline(results: Results) -> str:
     """The result in one line: who missed how many deadlines."""
     values = [(arm.name, missed_percent(arm, None)) for arm in results.arms]
     parts = [f"{name} {value.mean:.3g} %" for name, value in values if value]
-    return f"Deadlines missed: {', '.join(parts)}; " if parts else ""
+    least = least_missed_percent(results.arms, None)
+    bound = f" (bound {least.mean:.3g} %)" if least else ""
+    return f"Deadlines missed: {', '.join(parts)}{bound}; " if parts else ""
 
 
 # What the user of the service sees of a query: label, and where `run.json` has it.

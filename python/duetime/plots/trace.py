@@ -20,6 +20,8 @@ SIGNALS = {
     "d": "d",
     "p": "p",
     "srtt": "smoothed RTT\n[us]",
+    "rate": "granted\n[Mbit/s]",
+    "request": "asked for\n[Mbit/s]",
     "queue": "queue\n[packets]",
 }
 MOST_NAMED = 8

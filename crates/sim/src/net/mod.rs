@@ -2,16 +2,22 @@
 
 mod pool;
 mod port;
+mod rates;
 mod ring;
 mod route;
+mod scheduled;
 
 pub use port::{Fate, Level, Port, Watch};
+pub use rates::Routers;
+pub use ring::{Ring, Slot};
 
 use std::collections::BTreeMap;
 
+use transport::explicit::router;
 use transport::{Extension, Flags, Packet};
 use units::{Amount, Time};
 
+use crate::discipline::Descriptor;
 use crate::event::EventQueue;
 use crate::network::{Network, Sharing};
 use crate::outcome::Counters;
@@ -19,6 +25,7 @@ use crate::rng::Stream;
 use crate::topology::{Graph, LinkSpec};
 use pool::Pool;
 use route::Router;
+use scheduled::Scheduled;
 
 /// The network with everything that is in it.
 pub struct Net {
@@ -31,11 +38,15 @@ pub struct Net {
     /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
     pub graph: Graph,
     ports: Vec<Port>,
+    /// What waits at the ports whose discipline is not first in, first out; empty where none is.
+    scheduled: Vec<Option<Box<Scheduled>>>,
     /// For how long each port had sent when the warm-up ended.
     sent_before: Vec<Time>,
     pools: Vec<Pool>,
     router: Router,
     extensions: Extensions,
+    /// What grants rates at each port, when a transport asks for them.
+    routers: Option<Routers>,
     dropped_at_receiver: BTreeMap<u32, u64>,
     frame_overhead: u16,
     /// The longest that a NIC holds a packet back, and each NIC's draws; none: it does not.
@@ -44,8 +55,9 @@ pub struct Net {
 
 impl Net {
     /// An empty network.
-    pub fn new(network: Network, seed: u64) -> Net {
-        let Network { mut graph, switch, frame_overhead, host_jitter } = network;
+    /// In `priorities` a run's packets are divided, if its discipline has any use for them.
+    pub fn new(network: Network, seed: u64, discipline: &Descriptor, priorities: u8) -> Net {
+        let Network { mut graph, switch, frame_overhead, host_jitter, settings } = network;
         // Events at the same time go by link number: by the node that they happen at.
         graph.links.sort_by_key(|link| (link.to, link.from));
         let hosts = graph.hosts;
@@ -58,6 +70,11 @@ impl Net {
                 pools.push(Pool::new(switch.buffer, alpha));
             }
         }
+        // The ports of each switch that share its buffer.
+        let mut sharers = vec![0; graph.switches.len()];
+        for link in graph.links.iter().filter(|link| link.from >= hosts && link.buffer.is_none()) {
+            sharers[(link.from - hosts) as usize] += 1;
+        }
         let port = |spec: &LinkSpec| {
             let to_host = spec.to < hosts;
             let port = Port::new(spec.rate, spec.delay, to_host);
@@ -65,22 +82,34 @@ impl Net {
             if graph.switches[node].unlimited {
                 return port.limited(Level::INFINITE, Level::INFINITE, false);
             }
-            let buffer = match switch.sharing {
-                Sharing::Dynamic(_) => Level::INFINITE,
-                Sharing::PerPort => level(Some(switch.buffer), 1),
-                Sharing::Static => {
-                    level(Some(switch.buffer), graph.links.iter().filter(|link| link.from == spec.from).count() as u64)
-                }
+            let buffer = match (spec.buffer, switch.sharing) {
+                (Some(own), _) => level(Some(own), 1),
+                (None, Sharing::Dynamic(_)) => Level::INFINITE,
+                (None, Sharing::PerPort) => level(Some(switch.buffer), 1),
+                (None, Sharing::Static) => level(Some(switch.buffer), sharers[node]),
             };
-            let mark = if to_host { switch.marks.host } else { switch.marks.uplink };
+            let mark = spec.mark.or(if to_host { switch.marks.host } else { switch.marks.uplink });
             let mut port = port.limited(buffer, level(mark, 1), switch.drop_non_ect);
-            port.pool = pool_of[node];
+            if spec.buffer.is_none() {
+                port.pool = pool_of[node];
+            }
             port
         };
-        let ports: Vec<Port> = graph.links.iter().map(port).collect();
+        let mut ports: Vec<Port> = graph.links.iter().map(port).collect();
         for (index, port) in ports.iter().enumerate().filter(|(_, port)| port.pool != Port::NO_POOL) {
             pools[port.pool as usize].add(index as u32);
         }
+        let scheduled = match discipline.queue {
+            None => Vec::new(),
+            Some(queue) => {
+                let scheduled = |port: &mut Port| {
+                    port.watch()?;
+                    let pool = std::mem::replace(&mut port.pool, Port::SCHEDULED);
+                    Some(Box::new(Scheduled::new(queue(&settings, priorities), pool)))
+                };
+                ports.iter_mut().map(scheduled).collect()
+            }
+        };
         let streams = (0..ports.len() as u64).map(|link| Stream::new(seed, "host jitter", link)).collect();
         Net {
             now: Time::ZERO,
@@ -90,12 +119,25 @@ impl Net {
             graph,
             sent_before: vec![Time::ZERO; ports.len()],
             ports,
+            scheduled,
             pools,
             extensions: Extensions::default(),
+            routers: None,
             dropped_at_receiver: BTreeMap::new(),
             frame_overhead: frame_overhead as u16,
             jitter: (host_jitter > Time::ZERO).then_some((host_jitter, streams)),
         }
+    }
+
+    /// Lets every port grant rates.
+    pub fn grant_rates(&mut self, config: &router::Config) {
+        let rates = self.graph.links.iter().map(|link| (link.rate, link.from >= self.graph.hosts));
+        self.routers = Some(Routers::new(config, u64::from(self.frame_overhead), rates));
+    }
+
+    /// What the ports have granted, when a transport asks for rates.
+    pub fn routers(&self) -> Option<&Routers> {
+        self.routers.as_ref()
     }
 
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
@@ -120,7 +162,14 @@ impl Net {
     }
 
     /// As [`send`](Net::send), with more than its header.
-    pub fn send_extended(&mut self, mut packet: Packet, extension: Extension) {
+    pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
+        if let Extension::Rates(rates) = &mut extension
+            && !packet.flags.has(Flags::ACK)
+            && let Some(routers) = &mut self.routers
+        {
+            let link = self.router.link(packet.route);
+            routers.answer(self.now, link, &self.ports[link as usize], &packet, rates);
+        }
         packet.extension = self.extensions.keep(extension);
         packet.flags = packet.flags.with(Flags::EXTENDED);
         self.send(packet);
@@ -157,16 +206,51 @@ impl Net {
     #[inline]
     fn forward(&mut self, packet: &Packet) {
         let link = self.router.link(packet.route);
-        let port = &mut self.ports[link as usize];
-        let fate = match port.pool {
-            Port::NO_POOL => port.offer(self.now, packet),
-            pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
+        let fate = if packet.flags.has(Flags::EXTENDED) {
+            self.offer_extended(link, packet)
+        } else {
+            self.offer(link, packet)
         };
         match fate {
             Fate::First(at) => self.events.push_arrival(self.now, at, link),
             Fate::Queued => {}
             Fate::Dropped => self.dropped(link, packet),
         }
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, link: u32, packet: &Packet) -> Fate {
+        let port = &mut self.ports[link as usize];
+        match port.pool {
+            Port::NO_POOL => port.offer(self.now, packet),
+            Port::SCHEDULED => self.offer_scheduled(link, packet, false),
+            pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
+        }
+    }
+
+    /// As [`offer`](Net::offer). The port's router answers a request that the port has accepted.
+    #[inline(never)]
+    fn offer_extended(&mut self, link: u32, packet: &Packet) -> Fate {
+        let Some(routers) = &mut self.routers else { return self.offer(link, packet) };
+        if !matches!(self.extensions.at(packet.extension), Extension::Rates(_)) {
+            return self.offer(link, packet);
+        }
+        let fate = if packet.payload > 0 || !routers.protect_control() {
+            self.offer(link, packet)
+        } else {
+            match self.ports[link as usize].pool {
+                Port::NO_POOL => self.ports[link as usize].offer_within(self.now, packet, Level::INFINITE),
+                Port::SCHEDULED => self.offer_scheduled(link, packet, true),
+                pool => self.pools[pool as usize].admit(self.now, packet, link, &mut self.ports),
+            }
+        };
+        if fate != Fate::Dropped
+            && !packet.flags.has(Flags::ACK)
+            && let (Some(routers), Extension::Rates(rates)) = (&mut self.routers, self.extensions.at(packet.extension))
+        {
+            routers.answer(self.now, link, &self.ports[link as usize], packet, rates);
+        }
+        fate
     }
 
     #[cold]
@@ -183,19 +267,44 @@ impl Net {
         for pool in &mut self.pools {
             pool.settle(self.now, &mut self.ports);
         }
-        self.ports.iter_mut().for_each(|port| port.catch_up(self.now));
+        self.settle_scheduled();
+        for link in 0..self.ports.len() {
+            self.ports[link].settle(self.now);
+            let waiting = self.waiting(link);
+            self.ports[link].catch_up(waiting, self.now);
+        }
+        if let Some(routers) = &mut self.routers {
+            routers.settle(self.now);
+        }
     }
 
     /// The warm-up ends.
     pub fn warmed_up(&mut self) {
         self.settle();
         self.sent_before = self.ports.iter().map(|port| port.sent_for(self.now)).collect();
-        self.ports.iter_mut().for_each(|port| port.warmed_up(self.now));
+        for link in 0..self.ports.len() {
+            let waiting = self.waiting(link);
+            self.ports[link].warmed_up(waiting);
+        }
     }
 
     /// All ports, numbered like the links.
     pub fn ports(&self) -> &[Port] {
         &self.ports
+    }
+
+    /// Packets that wait at a port (as of the last [`settle`](Net::settle)).
+    pub fn waiting(&self, link: usize) -> u64 {
+        match self.scheduled.get(link) {
+            Some(Some(scheduled)) => scheduled.packets,
+            _ => self.ports[link].waiting(),
+        }
+    }
+
+    /// Every packet that waits at a port or is on its wire.
+    pub fn packets(&self, link: usize) -> impl Iterator<Item = &Packet> {
+        let scheduled = self.scheduled.get(link).and_then(Option::as_deref);
+        self.ports[link].packets().chain(scheduled.into_iter().flat_map(Scheduled::waiting))
     }
 
     /// The share of the time since the warm-up in which a link has sent.
@@ -257,6 +366,9 @@ impl Extensions {
         });
         self.slots[slot as usize] = Some(extension);
         slot
+    }
+    fn at(&mut self, slot: u32) -> &mut Extension {
+        self.slots[slot as usize].as_mut().expect("an extension is kept until it is taken")
     }
     fn take(&mut self, slot: u32) -> Extension {
         self.free.push(slot);

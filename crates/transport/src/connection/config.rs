@@ -33,8 +33,16 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Number,
         default: Default::Is("2"),
         range: Range::between(1.0, 1e6),
-        help: "cwnd never falls below this by a cut, in segments (after a timeout it is 1)",
+        help: "cwnd never falls below this, in segments; when, says floor_holds",
         source: "Linux; RFC 5681 eq. 4 for ssthresh",
+    },
+    Key {
+        name: "floor_holds",
+        kind: Kind::Choice(&["at-cuts", "always"]),
+        default: Default::Is("at-cuts"),
+        range: Range::ANY,
+        help: "whether cwnd_floor limits cuts only, or the first window and the one after a timeout too",
+        source: "RFC 5681 3.1 and Linux: 1 segment after a timeout (at-cuts); open in the papers, and it decides what large fan-ins miss",
     },
     Key {
         name: "window_limit",
@@ -153,6 +161,8 @@ pub struct Config {
     pub initial_window: f64,
     /// Lower limit of cuts, in segments.
     pub cwnd_floor: f64,
+    /// cwnd after a timeout, in segments.
+    pub loss_window: f64,
     /// Upper limit of the window, in payload bytes.
     pub window_limit: u64,
     /// Grow only while cwnd limits the sender.
@@ -185,11 +195,14 @@ impl Config {
     /// From checked values.
     pub fn from_values(values: &Values) -> Config {
         let mss = values.size("mss") as u32;
+        let cwnd_floor = values.number("cwnd_floor");
+        let least = if values.choice("floor_holds") == "always" { cwnd_floor } else { 1.0 };
         Config {
             mss,
             header: values.size("header") as u32,
-            initial_window: values.number("initial_window"),
-            cwnd_floor: values.number("cwnd_floor"),
+            initial_window: values.number("initial_window").max(least),
+            cwnd_floor,
+            loss_window: least,
             window_limit: match values.amount_if_set("window_limit") {
                 None => u64::MAX,
                 Some(Amount::Packets(n)) => n.saturating_mul(u64::from(mss)),
@@ -222,6 +235,7 @@ pub(crate) mod tests {
             header: 40,
             initial_window: 10.0,
             cwnd_floor: 2.0,
+            loss_window: 1.0,
             window_limit: u64::MAX,
             cwnd_validation: false,
             idle_restart: false,

@@ -10,3 +10,7 @@ mod sender;
 pub use config::{Config, KEYS};
 pub use receiver::Receiver;
 pub use sender::Sender;
+
+pub(crate) use rto::RtoEstimator;
+pub(crate) use scoreboard::Scoreboard;
+pub(crate) use sender::{ENDLESS, rules};

@@ -11,7 +11,7 @@ use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
 /// Flows without end stop here; far enough for every run, and sums with it do not overflow.
-const ENDLESS: u64 = 1 << 62;
+pub(crate) const ENDLESS: u64 = 1 << 62;
 
 /// The sending end of a connection.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Sender {
             partial_seen: false,
             tell_reduced: false,
             last_sent: Time::ZERO,
-            current: Current { end: 0, message: Message { bytes: Some(0), deadline: None, short: None } },
+            current: Current { end: 0, message: Message::of(0) },
             rare: Box::default(),
         }
     }
@@ -140,7 +140,7 @@ impl Sender {
         }
         let news = match extension {
             Some(Extension::Sack(blocks)) => self.note_blocks(config, now, blocks.as_slice()),
-            None => false,
+            Some(Extension::Rates(_)) | None => false,
         };
         if packet.seq > self.una {
             self.on_new_ack(config, now, packet, out);
@@ -174,7 +174,7 @@ impl Sender {
         }
         self.phase = Phase::Loss;
         self.recover = self.highest;
-        self.window.cwnd = 1.0;
+        self.window.cwnd = config.loss_window;
         self.inflation = 0.0;
         self.dup_acks = 0;
         self.next = self.una;
@@ -186,8 +186,8 @@ impl Sender {
     /// What can be observed now.
     pub fn observe(&self, config: &Config, now: Time) -> Observation {
         let mut observation = Observation {
-            cwnd: self.window.cwnd,
-            ssthresh: self.window.ssthresh,
+            cwnd: Some(self.window.cwnd),
+            ssthresh: Some(self.window.ssthresh),
             srtt: self.rto.srtt(),
             ..Observation::default()
         };
@@ -429,7 +429,18 @@ impl Sender {
             self.rto_at = now + self.rto.timeout(config);
             out.arm(self.rto_at);
         }
-        out.send(Packet::data(seq, len, config.header, stamp, flags));
+        let mut packet = Packet::data(seq, len, config.header, stamp, flags);
+        packet.priority = self.priority_at(seq);
+        out.send(packet);
+    }
+
+    /// The priority of the message that the byte at `seq` belongs to.
+    #[inline]
+    fn priority_at(&self, seq: u64) -> u8 {
+        if seq < self.current.end {
+            return self.current.message.priority;
+        }
+        self.rare.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| later.message.priority)
     }
 
     /// RFC 9293 3.5: the SYN, also when it is sent again.
@@ -439,7 +450,9 @@ impl Sender {
         let flags = Flags::SYN.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT).with_if(again, Flags::AGAIN);
         self.rto_at = now + self.rto.timeout(config);
         out.arm(self.rto_at);
-        out.send(Packet::data(0, 0, config.header, stamp, flags));
+        let mut packet = Packet::data(0, 0, config.header, stamp, flags);
+        packet.priority = self.current.message.priority;
+        out.send(packet);
     }
 
     #[cold]
@@ -492,6 +505,6 @@ impl Sender {
     }
 }
 
-fn rules(config: &Config) -> Rules {
+pub(crate) fn rules(config: &Config) -> Rules {
     Rules { mss: u64::from(config.mss), threshold: u64::from(config.dup_ack_threshold) }
 }

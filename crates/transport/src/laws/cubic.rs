@@ -6,7 +6,7 @@ use super::echo::Echoes;
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::Observation;
 use crate::connection;
-use crate::list::{Config, Descriptor};
+use crate::list::{Config, Control, Descriptor};
 
 /// CUBIC.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -64,7 +64,7 @@ pub const KEYS: &[Key] = &[
 fn build(values: &Values) -> Config {
     Config {
         connection: connection::Config::from_values(values),
-        law: Law::Cubic(Cubic {
+        control: Control::Window(Law::Cubic(Cubic {
             echoes: Echoes::new(values.bool("ecn")),
             c: values.number("c"),
             beta: values.number("beta"),
@@ -72,7 +72,7 @@ fn build(values: &Values) -> Config {
             reno_friendly: values.bool("reno_friendly"),
             w_max: 0.0,
             epoch: None,
-        }),
+        })),
     }
 }
 

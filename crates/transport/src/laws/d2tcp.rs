@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Range, Time, Values};
 use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::connection;
-use crate::list::{Config, Descriptor};
+use crate::list::{Config, Control, Descriptor};
 use crate::{Message, Observation};
 
 /// D2TCP.
@@ -64,7 +64,7 @@ pub const KEYS: &[Key] = &[
 fn build(values: &Values) -> Config {
     Config {
         connection: connection::Config::from_values(values),
-        law: Law::D2tcp(D2tcp {
+        control: Control::Window(Law::D2tcp(D2tcp {
             marking: Marking::from_values(values),
             urgency: Urgency {
                 d_cap: values.number("d_cap"),
@@ -78,7 +78,7 @@ fn build(values: &Values) -> Config {
                 },
                 margin: values.time("margin"),
             },
-        }),
+        })),
     }
 }
 

@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Range, Values};
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::Observation;
 use crate::connection;
-use crate::list::{Config, Descriptor};
+use crate::list::{Config, Control, Descriptor};
 
 /// Why DCTCP and D2TCP grow as they do.
 pub(super) const AS_RFC: Growth = Growth {
@@ -88,7 +88,7 @@ pub const KEYS: &[Key] = &[
 fn build(values: &Values) -> Config {
     Config {
         connection: connection::Config::from_values(values),
-        law: Law::Dctcp(Dctcp { marking: Marking::from_values(values) }),
+        control: Control::Window(Law::Dctcp(Dctcp { marking: Marking::from_values(values) })),
     }
 }
 

@@ -6,7 +6,7 @@ use super::echo::Echoes;
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::Observation;
 use crate::connection;
-use crate::list::{Config, Descriptor};
+use crate::list::{Config, Control, Descriptor};
 
 /// TCP as the papers' baseline.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -30,7 +30,7 @@ pub const KEYS: &[Key] = &[Key {
 fn build(values: &Values) -> Config {
     Config {
         connection: connection::Config::from_values(values),
-        law: Law::Reno(Reno { echoes: Echoes::new(values.bool("ecn")) }),
+        control: Control::Window(Law::Reno(Reno::from_values(values))),
     }
 }
 
@@ -38,6 +38,13 @@ fn build(values: &Values) -> Config {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reno {
     echoes: Echoes,
+}
+
+impl Reno {
+    /// From the checked values of its keys.
+    pub(super) fn from_values(values: &Values) -> Reno {
+        Reno { echoes: Echoes::new(values.bool("ecn")) }
+    }
 }
 
 impl Window for Reno {

@@ -6,7 +6,7 @@ use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
 use crate::Observation;
 use crate::connection;
-use crate::list::{Config, Descriptor};
+use crate::list::{Config, Control, Descriptor};
 
 /// xDCTCP.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -56,12 +56,12 @@ pub const KEYS: &[Key] = &[
 fn build(values: &Values) -> Config {
     Config {
         connection: connection::Config::from_values(values),
-        law: Law::Xdctcp(Xdctcp {
+        control: Control::Window(Law::Xdctcp(Xdctcp {
             marking: Marking::from_values(values),
             ns: values.number("ns"),
             nl: values.number("nl"),
             short_limit: values.size("short_limit"),
-        }),
+        })),
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_application_or_the_size_says_which_flow_is_short() {
-        let message = |bytes, short| Message { bytes, deadline: None, short };
+        let message = |bytes, short| Message { bytes, short, ..Message::of(0) };
         let (short, long) = (after_a_cut(message(None, Some(true))), after_a_cut(message(None, Some(false))));
         assert!(short > long);
         assert_eq!(after_a_cut(message(Some(10_000), None)), short);

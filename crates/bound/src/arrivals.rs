@@ -1,0 +1,169 @@
+//! From messages to the jobs of the links that they begin and end at. Every rounding is in favour of the
+//! schedule, so that what comes of it stays a lower bound.
+
+use sim::outcome::Framing;
+use sim::topology::Graph;
+use units::Rate;
+
+use crate::latency::{Latency, Least};
+use crate::machine::Job;
+
+/// A message with a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its class.
+    pub class: u32,
+    /// Sending host.
+    pub from: u32,
+    /// Receiving host.
+    pub to: u32,
+    /// Payload.
+    pub bytes: u64,
+    /// When it is handed to the transport, in ps.
+    pub start: u64,
+    /// When its last byte must be at the receiver, in ps.
+    pub due: u64,
+}
+
+/// What a message asks of the two links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Of the message.
+    pub class: u32,
+    /// Of the message.
+    pub from: u32,
+    /// Of the message.
+    pub to: u32,
+    /// What the sender's link has to do.
+    pub sending: Job,
+    /// What the receiver's link has to do.
+    pub receiving: Job,
+}
+
+/// Turns messages into demands.
+pub struct Demands<'a> {
+    latency: Latency<'a>,
+    /// For each class.
+    framings: &'a [Framing],
+    /// For each host, the rate of its links together: out of it, and into it. Several links can do no more
+    /// than one that is as fast as all of them.
+    rates: Vec<(Rate, Rate)>,
+}
+
+impl<'a> Demands<'a> {
+    /// On this network.
+    pub fn new(graph: &'a Graph, framings: &'a [Framing]) -> Demands<'a> {
+        let mut rates = vec![(Rate(0), Rate(0)); graph.hosts as usize];
+        for link in &graph.links {
+            if let Some((out, _)) = rates.get_mut(link.from as usize) {
+                out.0 += link.rate.0;
+            }
+            if let Some((_, into)) = rates.get_mut(link.to as usize) {
+                into.0 += link.rate.0;
+            }
+        }
+        Demands { latency: Latency::new(graph), framings, rates }
+    }
+
+    /// What one message asks of its links; none without a path between its hosts.
+    pub fn of(&mut self, arrival: &Arrival) -> Option<Demand> {
+        let Arrival { class, from, to, bytes, start, due } = *arrival;
+        let framing = &self.framings[class as usize];
+        let Least { head, tail, last } = self.latency.least(from, to, smallest_packet(bytes, framing))?;
+        let work = |rate| work(bytes, framing, rate);
+        let sending = Job { release: start, due: due.saturating_sub(tail), work: work(self.rates[from as usize].0) };
+        let receiving = Job {
+            release: start.saturating_add(head),
+            due: due.saturating_sub(last),
+            work: work(self.rates[to as usize].1),
+        };
+        Some(Demand { class, from, to, sending, receiving })
+    }
+}
+
+impl Demand {
+    /// Both links could do it if they had nothing else to do.
+    pub fn possible(&self) -> bool {
+        self.sending.possible() && self.receiving.possible()
+    }
+}
+
+/// Wire bytes of the smallest packet with payload of a message: it may be the first to start at the receiver's
+/// port (those before it were dropped) and the last to leave the sender's. Where connections are shared a
+/// packet may begin or end anywhere.
+fn smallest_packet(bytes: u64, framing: &Framing) -> u64 {
+    let mss = u64::from(framing.mss);
+    let payload = if framing.shared { 1 } else { bytes - (bytes.div_ceil(mss) - 1) * mss };
+    payload + u64::from(framing.overhead)
+}
+
+/// The least time that a link is busy with a message: with the payload, and with the headers of no more packets
+/// than there must be. A packet's transmission is rounded, to at most a picosecond less than exact; so each
+/// packet counts a picosecond less. On a shared connection a packet's header belongs to all of its payload in
+/// proportion, since a message may share its first and last packet with others.
+fn work(bytes: u64, framing: &Framing, rate: Rate) -> u64 {
+    const BYTE: u128 = 8_000_000_000_000;
+    let (bytes, mss, overhead, rate) =
+        (u128::from(bytes), u128::from(framing.mss), u128::from(framing.overhead), u128::from(rate.0.max(1)));
+    let ps = if overhead * BYTE < rate {
+        // Headers cost less than the picosecond: then many small packets are the cheapest.
+        (bytes * BYTE / rate).saturating_sub(bytes)
+    } else if framing.shared {
+        bytes * ((mss + overhead) * BYTE - rate) / (mss * rate)
+    } else {
+        let packets = bytes.div_ceil(mss);
+        ((bytes + packets * overhead) * BYTE / rate).saturating_sub(packets)
+    };
+    u64::try_from(ps).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAMING: Framing = Framing { mss: 1460, overhead: 40, shared: false };
+    const SHARED: Framing = Framing { shared: true, ..FRAMING };
+
+    #[test]
+    fn a_link_carries_payload_and_headers() {
+        let gbps = Rate::from_gbps(1);
+        // Full packets take 12 us; of each a picosecond is forgiven.
+        assert_eq!(work(14_600, &FRAMING, gbps), 10 * 12_000_000 - 10);
+        // A byte more costs a packet more, but not where it can travel with the next message.
+        assert_eq!(work(14_601, &FRAMING, gbps), 120_000_000 + 41 * 8_000 - 11);
+        assert_eq!(work(14_600, &SHARED, gbps), 10 * 12_000_000 - 10);
+        assert_eq!(work(1, &SHARED, gbps), 8219);
+        let bare = Framing { overhead: 0, ..FRAMING };
+        assert_eq!(work(1000, &bare, gbps), 8_000_000 - 1000);
+    }
+
+    #[test]
+    fn it_is_never_more_than_the_ports_take() {
+        for rate in [Rate(10_000), Rate(333_333_333), Rate::from_gbps(11), Rate::from_gbps(7_000)] {
+            for (mss, overhead) in [(1, 40), (1, 0), (1460, 0), (1460, 1), (1460, 78), (9000, 40)] {
+                for bytes in [1, 2, 1459, 1460, 1461, 29_201, 1_000_003] {
+                    let of = |size: u64| rate.transmission().of(size + overhead).0;
+                    let (full, rest) = (bytes / mss, bytes % mss);
+                    let taken = full * of(mss) + if rest > 0 { of(rest) } else { 0 };
+                    for shared in [false, true] {
+                        let framing = Framing { mss: mss as u32, overhead: overhead as u32, shared };
+                        assert!(work(bytes, &framing, rate) <= taken, "{bytes} B at {rate} in {framing:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn amounts_without_end_do_not_overflow() {
+        assert_eq!(work(1 << 50, &FRAMING, Rate(10_000)), u64::MAX);
+        assert_eq!(work(1 << 50, &Framing { mss: 60_000, overhead: 4000, shared: true }, Rate(1)), u64::MAX);
+    }
+
+    #[test]
+    fn the_smallest_packet_is_the_last() {
+        assert_eq!(smallest_packet(1461, &FRAMING), 41);
+        assert_eq!(smallest_packet(2920, &FRAMING), 1500);
+        assert_eq!(smallest_packet(2920, &SHARED), 41);
+    }
+}

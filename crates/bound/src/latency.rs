@@ -1,0 +1,190 @@
+//! The least time that a packet takes through the network before or after one of its links.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use sim::topology::{Graph, LinkSpec};
+
+/// Packets of this size and of none are looked at; the time of the others lies above the line between the two,
+/// since the least over paths of what grows in proportion to the size is concave.
+const LARGE: u64 = 1 << 16;
+
+/// Least times over all paths, hosts not forwarding, whatever route a flow is given.
+pub struct Latency<'a> {
+    graph: &'a Graph,
+    /// For each node, its outgoing links.
+    out: Vec<Vec<u32>>,
+    /// For each host, its incoming links.
+    into: Vec<Vec<u32>>,
+    /// For each switch that was asked for, the least times from it to every node, for the two sizes.
+    from: BTreeMap<u32, [Vec<u64>; 2]>,
+}
+
+/// Of a packet between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Least {
+    /// From its start at the sender's port until it can start at the receiver's.
+    pub head: u64,
+    /// From its end at the sender's port until it is at the receiver.
+    pub tail: u64,
+    /// From its end at the receiver's port until it is at the receiver.
+    pub last: u64,
+}
+
+impl<'a> Latency<'a> {
+    /// Nothing looked up yet.
+    pub fn new(graph: &'a Graph) -> Latency<'a> {
+        let mut out = vec![Vec::new(); graph.nodes() as usize];
+        let mut into = vec![Vec::new(); graph.hosts as usize];
+        for (number, link) in graph.links.iter().enumerate() {
+            out[link.from as usize].push(number as u32);
+            if let Some(links) = into.get_mut(link.to as usize) {
+                links.push(number as u32);
+            }
+        }
+        Latency { graph, out, into, from: BTreeMap::new() }
+    }
+
+    /// For a packet of `size` wire bytes, in ps; none where there is no path.
+    pub fn least(&mut self, from: u32, to: u32, size: u64) -> Option<Least> {
+        let mut least: Option<Least> = None;
+        let mut note = |found: Least| {
+            least = Some(least.map_or(found, |known| Least {
+                head: known.head.min(found.head),
+                tail: known.tail.min(found.tail),
+                last: known.last.min(found.last),
+            }));
+        };
+        for first in 0..self.out[from as usize].len() {
+            let first = self.graph.links[self.out[from as usize][first] as usize];
+            if first.to == to {
+                note(Least { head: 0, tail: first.delay.0, last: first.delay.0 });
+            }
+            if first.to < self.graph.hosts {
+                continue;
+            }
+            for last in 0..self.into[to as usize].len() {
+                let last = self.graph.links[self.into[to as usize][last] as usize];
+                if last.from >= self.graph.hosts
+                    && let Some(between) = self.between(first.to, last.from, size)
+                {
+                    let of = |link: LinkSpec| link.rate.transmission().of(size).0.saturating_add(link.delay.0);
+                    note(Least {
+                        head: of(first).saturating_add(between),
+                        tail: first.delay.0.saturating_add(between).saturating_add(of(last)),
+                        last: last.delay.0,
+                    });
+                }
+            }
+        }
+        least
+    }
+
+    /// From one switch to another.
+    fn between(&mut self, a: u32, b: u32, size: u64) -> Option<u64> {
+        if a == b {
+            return Some(0);
+        }
+        if !self.from.contains_key(&a) {
+            let times = [0, LARGE].map(|size| self.times_from(a, size));
+            self.from.insert(a, times);
+        }
+        let [none, large] = self.from[&a].each_ref().map(|times| times[b as usize]);
+        let more = u128::from(large - none) * u128::from(size.min(LARGE)) / u128::from(LARGE);
+        (none < u64::MAX).then(|| none.saturating_add(more as u64))
+    }
+
+    /// Dijkstra's least times from a switch, each hop a picosecond less than it takes: a port rounds.
+    fn times_from(&self, start: u32, size: u64) -> Vec<u64> {
+        let mut times = vec![u64::MAX; self.graph.nodes() as usize];
+        let mut edge = BinaryHeap::from([Reverse((0, start))]);
+        times[start as usize] = 0;
+        while let Some(Reverse((time, node))) = edge.pop() {
+            if time > times[node as usize] || node < self.graph.hosts {
+                continue;
+            }
+            for &link in &self.out[node as usize] {
+                let link = &self.graph.links[link as usize];
+                let hop = (link.delay.0 + link.rate.transmission().of(size).0).saturating_sub(1);
+                let at = time.saturating_add(hop);
+                if at < times[link.to as usize] {
+                    times[link.to as usize] = at;
+                    edge.push(Reverse((at, link.to)));
+                }
+            }
+        }
+        times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Rate, Time};
+
+    const MICRO: u64 = 1_000_000;
+
+    /// Two racks of two hosts; between the racks a slow link with a short delay and a fast one with a long delay.
+    fn graph() -> Graph {
+        let mut graph = Graph::new("by hand", 4);
+        let (a, b) = (graph.switch("a", false), graph.switch("b", false));
+        let (slow, fast) = (graph.switch("slow", false), graph.switch("fast", false));
+        graph.rack(a, 0, 0..2, Rate::from_gbps(1), Time::from_micros(20));
+        graph.rack(b, 1, 2..4, Rate::from_gbps(2), Time::from_micros(30));
+        for (middle, gbps, delay) in [(slow, 1, 1), (fast, 100, 10)] {
+            graph.join(a, middle, Rate::from_gbps(gbps), Time::from_micros(delay));
+            graph.join(middle, b, Rate::from_gbps(gbps), Time::from_micros(delay));
+        }
+        graph
+    }
+
+    #[test]
+    fn a_packet_is_stored_and_forwarded_at_each_hop() {
+        let graph = graph();
+        let mut latency = Latency::new(&graph);
+        // In the rack: 1500 B take 12 us at 1 Gbps.
+        let near = Least { head: 32 * MICRO, tail: 52 * MICRO, last: 20 * MICRO };
+        assert_eq!(latency.least(0, 1, 1500), Some(near));
+        // A small packet is faster by the slow link: 2 (0.8 + 1) us; 60 B = 0.48 us at 1 Gbps, 0.24 at 2.
+        let far = latency.least(0, 2, 60).unwrap();
+        assert!(far.head <= (480_000 + 20 * MICRO) + 2 * (480_000 + MICRO), "{far:?}");
+        assert!(far.tail <= 20 * MICRO + 2 * (480_000 + MICRO) + 240_000 + 30 * MICRO);
+        assert!(far.head >= 22 * MICRO);
+    }
+
+    #[test]
+    fn it_is_never_more_than_the_best_path_takes() {
+        let graph = graph();
+        let mut latency = Latency::new(&graph);
+        for size in [1, 40, 64, 700, 1500, 9040, 60_000] {
+            let of = |gbps: u64| Rate::from_gbps(gbps).transmission().of(size).0;
+            let best = (2 * (of(1) + MICRO)).min(2 * (of(100) + 10 * MICRO));
+            let found = latency.least(3, 1, size).unwrap();
+            let exact = of(2) + 30 * MICRO + best;
+            assert!(found.head <= exact && found.head + 20 * MICRO >= exact.min(found.head + 20 * MICRO), "{size}");
+            assert!(found.tail <= 30 * MICRO + best + of(1) + 20 * MICRO);
+        }
+    }
+
+    #[test]
+    fn on_equal_paths_it_is_exact_but_for_rounding() {
+        let mut graph = Graph::new("by hand", 2);
+        let (a, b, c) = (graph.switch("a", false), graph.switch("b", false), graph.switch("c", false));
+        graph.join(0, a, Rate::from_gbps(1), Time::from_micros(20));
+        graph.join(a, c, Rate::from_gbps(40), Time::from_micros(20));
+        graph.join(c, b, Rate::from_gbps(40), Time::from_micros(20));
+        graph.join(b, 1, Rate::from_gbps(1), Time::from_micros(20));
+        let found = Latency::new(&graph).least(0, 1, 1500).unwrap();
+        let exact = 12 * MICRO + 2 * 300_000 + 60 * MICRO;
+        assert!(found.head <= exact && found.head + 4 >= exact, "{found:?}");
+    }
+
+    #[test]
+    fn neighbours_need_no_switch_and_islands_have_no_path() {
+        let mut graph = Graph::new("by hand", 3);
+        graph.join(0, 1, Rate::from_gbps(1), Time::from_micros(5));
+        let mut latency = Latency::new(&graph);
+        assert_eq!(latency.least(0, 1, 1500), Some(Least { head: 0, tail: 5 * MICRO, last: 5 * MICRO }));
+        assert_eq!(latency.least(0, 2, 1500), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! Earliest deadline first: whether all jobs can be in time, and if not, where they cannot.
+
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use super::Job;
+
+/// An interval that is shorter than the jobs that must be done within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overload {
+    /// They are released from here on
+    pub from: u64,
+    /// and due by here.
+    pub until: u64,
+}
+
+impl Overload {
+    /// Whether it must be done within.
+    pub fn holds(&self, job: &Job) -> bool {
+        job.release >= self.from && job.due <= self.until
+    }
+}
+
+/// Cuts jobs, in order of their release, where a machine that never waits while there is work has done all that
+/// was released. When a machine is idle does not depend on the order of its jobs, and leaving jobs out only
+/// makes it idle more, so the parts have nothing to do with one another.
+pub fn busy_periods(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
+    let mut free_at = 0u64;
+    let mut first = 0;
+    let mut ends = Vec::new();
+    for (i, job) in jobs.iter().enumerate() {
+        if job.release >= free_at {
+            ends.push(i);
+            free_at = job.release;
+        }
+        free_at = free_at.saturating_add(job.work);
+    }
+    ends.push(jobs.len());
+    ends.into_iter().filter_map(move |end| {
+        let period = &jobs[first..end];
+        first = end;
+        (!period.is_empty()).then_some(period)
+    })
+}
+
+/// Whether all jobs of a busy period, in order of their release, are in time when they are simply done in this
+/// order. O(n), and mostly they are.
+pub fn in_turn(period: &[Job]) -> bool {
+    let mut free_at = period.first().map_or(0, |job| job.release);
+    period.iter().all(|job| {
+        free_at = free_at.saturating_add(job.work);
+        free_at <= job.due && free_at < u64::MAX
+    })
+}
+
+/// An interval in which the jobs among `jobs` (in order of their release) that are `kept` cannot be done; none
+/// if all of them can be in time. O(n log n).
+pub fn overload(jobs: &[Job], kept: impl Fn(usize) -> bool) -> Option<Overload> {
+    // What waits, the earliest due first: when it is due, and what is left of it.
+    let mut ready: BinaryHeap<(std::cmp::Reverse<u64>, u64)> = BinaryHeap::new();
+    let mut coming = jobs.iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, job)| job).peekable();
+    let mut now = 0;
+    loop {
+        if ready.is_empty() {
+            now = coming.peek()?.release.max(now);
+        }
+        while let Some(job) = coming.next_if(|job| job.release <= now) {
+            ready.push((std::cmp::Reverse(job.due), job.work));
+        }
+        let Some(mut urgent) = ready.peek_mut() else { continue };
+        let (std::cmp::Reverse(due), left) = *urgent;
+        let Some(done) = now.checked_add(left).filter(|done| *done <= due) else {
+            return Some(Overload { from: start_of(jobs, kept, due), until: due });
+        };
+        match coming.peek() {
+            Some(next) if next.release < done => {
+                urgent.1 = done - next.release;
+                now = next.release;
+            }
+            _ => {
+                now = done;
+                PeekMut::pop(urgent);
+            }
+        }
+    }
+}
+
+/// When the machine begins the jobs that keep it busy beyond `until`, if it has only those that are due by then.
+fn start_of(jobs: &[Job], kept: impl Fn(usize) -> bool, until: u64) -> u64 {
+    let (mut start, mut free_at) = (0, 0u128);
+    let urgent = jobs.iter().enumerate().filter(|(i, job)| kept(*i) && job.due <= until);
+    for (_, job) in urgent {
+        let release = u128::from(job.release);
+        if release >= free_at {
+            start = job.release;
+            free_at = release;
+        }
+        free_at += u128::from(job.work);
+        if free_at > u128::from(until) {
+            break;
+        }
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(release: u64, due: u64, work: u64) -> Job {
+        Job { release, due, work }
+    }
+
+    #[test]
+    fn a_later_but_more_urgent_job_goes_first() {
+        let jobs = [job(0, 20, 10), job(2, 6, 4)];
+        assert_eq!(overload(&jobs, |_| true), None);
+        assert_eq!(overload(&[job(0, 13, 10), jobs[1]], |_| true), Some(Overload { from: 0, until: 13 }));
+    }
+
+    #[test]
+    fn in_turn_is_enough_but_not_needed() {
+        assert!(in_turn(&[job(3, 9, 2), job(4, 7, 2)]));
+        assert!(!in_turn(&[job(0, 20, 10), job(2, 6, 4)]));
+        assert!(in_turn(&[]));
+    }
+
+    #[test]
+    fn the_interval_holds_more_work_than_time() {
+        let jobs = [job(0, 100, 50), job(10, 16, 4), job(12, 16, 3), job(13, 300, 2)];
+        let found = overload(&jobs, |_| true).unwrap();
+        assert_eq!(found, Overload { from: 10, until: 16 });
+        assert_eq!(overload(&jobs, |i| i != 2), None);
+    }
+
+    #[test]
+    fn a_machine_is_idle_at_the_same_times_in_any_order() {
+        let jobs = [job(0, 9, 2), job(1, 9, 2), job(4, 9, 1), job(6, 9, 1)];
+        let periods: Vec<usize> = busy_periods(&jobs).map(<[Job]>::len).collect();
+        assert_eq!(periods, [2, 1, 1]);
+        assert_eq!(busy_periods(&[]).count(), 0);
+    }
+}

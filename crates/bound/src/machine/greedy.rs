@@ -1,0 +1,38 @@
+//! A schedule with few late jobs: its number is an upper bound on the fewest.
+
+use super::edf::overload;
+use super::{Budget, Job};
+
+/// Steps for each job to look for an overload.
+const LOOK: u64 = 4;
+
+/// Leaves out the longest job of an overloaded interval until there is none, then takes back what fits after
+/// all, short ones first. None when the budget is spent before.
+pub fn late(jobs: &[Job], budget: &mut Budget) -> Option<u64> {
+    let mut kept = vec![true; jobs.len()];
+    let mut left_out = Vec::new();
+    loop {
+        if !budget.take(LOOK * jobs.len() as u64) {
+            return None;
+        }
+        let Some(overload) = overload(jobs, |i| kept[i]) else { break };
+        let inside = (0..jobs.len()).filter(|&i| kept[i] && overload.holds(&jobs[i]));
+        let longest = inside.max_by_key(|&i| jobs[i].work).expect("an overloaded interval holds jobs");
+        kept[longest] = false;
+        left_out.push(longest);
+    }
+    left_out.sort_by_key(|&i| jobs[i].work);
+    let mut late = left_out.len() as u64;
+    for i in left_out {
+        if !budget.take(LOOK * jobs.len() as u64) {
+            break;
+        }
+        kept[i] = true;
+        if overload(jobs, |i| kept[i]).is_none() {
+            late -= 1;
+        } else {
+            kept[i] = false;
+        }
+    }
+    Some(late)
+}

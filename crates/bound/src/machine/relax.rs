@@ -1,0 +1,131 @@
+//! A lower bound on the late jobs of an overloaded busy period, by forgetting some of the release times.
+//!
+//! Take the jobs that are released from a time a on, and let all of them begin at a. The fewest late among
+//! those due by b is then found by Moore and Hodgson's rule (Moore 1968; it needs equal release times): in
+//! order of the deadlines, whenever one would be late, leave out the longest so far. Forgetting release times
+//! only makes it easier, so at least so many of the jobs between a and b are late. Intervals that do not
+//! overlap have no job in common, so their numbers add up: the bound is the largest sum. The same with time
+//! running backwards forgets deadlines instead of releases; the larger of the two counts.
+
+use std::collections::BinaryHeap;
+
+use super::Job;
+
+/// Which jobs Moore and Hodgson's rule leaves out if all may begin with the first (and, backwards, may end with
+/// the last). At least so many are late; and if the others can be in time after all, no more.
+pub fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
+    [jobs.to_vec(), backwards(jobs)].map(|jobs| {
+        let mut by_due: Vec<usize> = (0..jobs.len()).collect();
+        by_due.sort_by_key(|&i| jobs[i].due);
+        let mut out = vec![false; jobs.len()];
+        let mut kept = BinaryHeap::new();
+        let mut free_at = jobs.iter().map(|job| u128::from(job.release)).min().unwrap_or(0);
+        for i in by_due {
+            kept.push((jobs[i].work, i));
+            free_at += u128::from(jobs[i].work);
+            if free_at > u128::from(jobs[i].due) {
+                let (work, longest) = kept.pop().expect("one was pushed");
+                free_at -= u128::from(work);
+                out[longest] = true;
+            }
+        }
+        out
+    })
+}
+
+/// The same jobs with time running the other way.
+fn backwards(jobs: &[Job]) -> Vec<Job> {
+    let end = jobs.iter().map(|job| job.due).max().unwrap_or(0);
+    jobs.iter().map(|job| Job { release: end - job.due, due: end - job.release, work: job.work }).collect()
+}
+
+/// At least so many are late. Takes intervals that begin (or, backwards, end) at `most_starts` different times,
+/// at least one: that many times O(n log n).
+pub fn fewest(jobs: &[Job], most_starts: u64) -> u64 {
+    let bounds = [jobs.to_vec(), backwards(jobs)].map(|jobs| {
+        let starts = starts(&jobs, most_starts.max(1));
+        of_disjoint_intervals(jobs, &starts)
+    });
+    bounds[0].max(bounds[1])
+}
+
+/// As [`fewest`], of all intervals and with time running forwards only.
+pub fn quickly(jobs: Vec<Job>) -> u64 {
+    let starts = starts(&jobs, u64::MAX);
+    of_disjoint_intervals(jobs, &starts)
+}
+
+/// The release times, each once and in order; of more than `most` the first and others evenly among them.
+fn starts(jobs: &[Job], most: u64) -> Vec<u64> {
+    let mut starts: Vec<u64> = jobs.iter().map(|job| job.release).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let n = starts.len() as u64;
+    if n <= most { starts } else { (0..most).map(|i| starts[(i * n / most) as usize]).collect() }
+}
+
+/// The largest sum over intervals that begin at one of `starts` and do not overlap.
+fn of_disjoint_intervals(mut jobs: Vec<Job>, starts: &[u64]) -> u64 {
+    jobs.sort_by_key(|job| job.due);
+    // For each start, the largest sum over intervals that begin there or later.
+    let mut from = vec![0; starts.len() + 1];
+    let mut kept: BinaryHeap<u64> = BinaryHeap::new();
+    for (i, &start) in starts.iter().enumerate().rev() {
+        let (mut next, mut late, mut best) = (i + 1, 0, from[i + 1]);
+        let mut free_at = u128::from(start);
+        kept.clear();
+        for job in jobs.iter().filter(|job| job.release >= start) {
+            kept.push(job.work);
+            free_at += u128::from(job.work);
+            if free_at > u128::from(job.due) {
+                free_at -= u128::from(kept.pop().expect("one was pushed"));
+                late += 1;
+                while starts.get(next).is_some_and(|&start| start < job.due) {
+                    next += 1;
+                }
+                best = best.max(late + from[next]);
+            }
+        }
+        from[i] = best;
+    }
+    from[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(release: u64, due: u64, work: u64) -> Job {
+        Job { release, due, work }
+    }
+
+    #[test]
+    fn of_equal_release_times_it_is_exact() {
+        // Moore's own kind of example: the longest go.
+        let jobs = vec![job(0, 6, 4), job(0, 7, 3), job(0, 8, 2), job(0, 9, 5), job(0, 11, 6)];
+        assert_eq!(quickly(jobs), 2);
+    }
+
+    #[test]
+    fn a_burst_is_solved_at_once() {
+        let jobs = [job(0, 6, 4), job(1, 7, 3), job(1, 8, 2), job(2, 9, 5), job(2, 11, 6)];
+        let late = |out: &Vec<bool>| out.iter().filter(|out| **out).count();
+        let [forwards, backwards] = left_out(&jobs);
+        assert_eq!((forwards, late(&backwards)), (vec![true, false, false, true, false], 2));
+    }
+
+    #[test]
+    fn intervals_that_do_not_overlap_add_up() {
+        let jobs = vec![job(0, 10, 6), job(0, 10, 6), job(10, 20, 6), job(10, 20, 6), job(0, 40, 19)];
+        assert_eq!(quickly(jobs.clone()), 2);
+        // Of one interval only.
+        assert_eq!(fewest(&jobs, 1), 1);
+    }
+
+    #[test]
+    fn equal_deadlines_are_seen_backwards() {
+        // Forwards each start sees enough room; backwards all must be done within the last 10.
+        let jobs = [job(0, 10, 1), job(8, 10, 2), job(9, 10, 1), job(8, 10, 1)];
+        assert_eq!(fewest(&jobs, u64::MAX), 1);
+    }
+}

@@ -1,0 +1,142 @@
+//! How few deadlines any schedule of a run's messages can miss, beside what the run missed.
+
+use bound::Bound;
+use serde::Serialize;
+use sim::{Outcome, Scenario};
+
+use crate::report::{ClassReport, by_name};
+use crate::summary::Summary;
+
+/// The limits of a run and of its classes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Limits {
+    /// Of all classes together.
+    #[serde(flatten)]
+    pub all: Limit,
+    /// Of each class as if there were no other, in the scenario's order; they need not add up.
+    #[serde(serialize_with = "by_name")]
+    pub classes: Vec<(String, Option<Limit>)>,
+}
+
+/// No schedule misses fewer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Limit {
+    /// So many messages.
+    pub missed: u64,
+    /// 100 x missed / with_deadline: of all that count, since another schedule may decide what a run left
+    /// undecided.
+    pub missed_percent: f64,
+    /// Whose links say so: "receivers", "senders", or "both" (of different classes); none where nothing must be
+    /// missed.
+    pub side: Option<&'static str>,
+    /// "exact": the fewest that these links can miss; "relaxed": a lower bound of it, since an overload was too
+    /// large to find the fewest.
+    pub method: &'static str,
+}
+
+/// What `duetime bound --json` prints: what can be said of a run before it is made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Foresight {
+    /// The scenario's title.
+    pub title: String,
+    /// Everything random was drawn from this.
+    pub seed: u64,
+    /// As in the run's report.
+    pub bound: Option<Limits>,
+}
+
+impl Limits {
+    /// Of the messages of a run; none without deadlines.
+    pub fn of(outcome: &Outcome) -> Option<Limits> {
+        Limits::from_bounds(&bound::of_outcome(outcome), outcome.classes.iter().map(|class| class.name.clone()))
+    }
+
+    /// From the bounds of classes with these names.
+    fn from_bounds(bounds: &bound::Bounds, names: impl Iterator<Item = String>) -> Option<Limits> {
+        let classes = names.zip(&bounds.classes).map(|(name, bound)| (name, bound.as_ref().map(Limit::new)));
+        Some(Limits { all: Limit::new(bounds.all.as_ref()?), classes: classes.collect() })
+    }
+
+    /// Panics if the run missed fewer.
+    pub(crate) fn check(&self, summary: &Summary, classes: &[(String, ClassReport)], transport: &str) {
+        assert!(
+            self.all.missed <= summary.missed,
+            "{transport} missed {} deadlines, and no schedule can miss fewer than {}",
+            summary.missed,
+            self.all.missed
+        );
+        for ((name, limit), (_, class)) in self.classes.iter().zip(classes) {
+            let (least, missed) = (limit.as_ref().map_or(0, |limit| limit.missed), class.summary.missed);
+            assert!(
+                least <= missed,
+                "{transport} missed {missed} deadlines of class {name}, and no schedule can miss fewer than {least}"
+            );
+        }
+    }
+}
+
+impl Foresight {
+    /// Of a scenario.
+    pub fn of(scenario: Scenario) -> Foresight {
+        let (title, seed) = (scenario.title.clone(), scenario.run.seed);
+        let names: Vec<String> = scenario.classes.iter().map(|class| class.name.clone()).collect();
+        let bounds = bound::of_scenario(scenario);
+        Foresight { title, seed, bound: Limits::from_bounds(&bounds, names.into_iter()) }
+    }
+
+    /// As one JSON object on one line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("plain numbers and text always become JSON")
+    }
+}
+
+impl Limit {
+    fn new(bound: &Bound) -> Limit {
+        Limit {
+            missed: bound.missed,
+            missed_percent: 100.0 * bound.missed as f64 / bound.with_deadline as f64,
+            side: (bound.missed > 0).then(|| bound.side.name()),
+            method: if bound.exact { "exact" } else { "relaxed" },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Report;
+    use crate::samples::{message, ms, outcome};
+    use units::Time;
+
+    /// Three messages of 1000 B (83 ns each at 100 Gbps) that are due after `deadline`.
+    fn burst(deadline: Time, end: Option<Time>) -> Outcome {
+        let one = message().deadline(deadline);
+        outcome(&["poisson", "long"], vec![end.map_or(one, |end| one.end(end)).build(); 3])
+    }
+
+    #[test]
+    fn the_bound_stands_beside_what_was_missed() {
+        let report = Report::new(&burst(Time::from_nanos(260), None), 0.0);
+        assert_eq!(report.summary.missed, 3);
+        let limits = report.bound.unwrap();
+        let one = Limit { missed: 1, missed_percent: 100.0 / 3.0, side: Some("receivers"), method: "exact" };
+        assert_eq!(
+            limits,
+            Limits { all: one.clone(), classes: vec![("class 0".into(), Some(one)), ("class 1".into(), None)] }
+        );
+        let text = r#"{"missed":1,"missed_percent":33.333333333333336,"side":"receivers","method":"exact","classes":{"class 0":{"#;
+        let json = serde_json::to_string(&limits).unwrap();
+        assert!(json.starts_with(text), "{json}");
+    }
+
+    #[test]
+    fn without_deadlines_there_is_none() {
+        assert_eq!(Report::new(&outcome(&["poisson"], vec![message().build()]), 0.0).bound, None);
+    }
+
+    #[test]
+    #[should_panic(expected = "dctcp missed 0 deadlines, and no schedule can miss fewer than 1")]
+    fn a_run_that_is_better_than_possible_is_a_bug() {
+        Report::new(&burst(Time::from_nanos(260), Some(ms(10))), 0.0);
+    }
+}

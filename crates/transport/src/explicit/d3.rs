@@ -1,0 +1,110 @@
+//! `d3`: asks for what its deadline needs.
+
+use units::{Default, Key, Kind, Range, Time, Values};
+
+use super::router;
+use crate::connection;
+use crate::list::{self, Control, Descriptor};
+
+/// D3.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "d3",
+    help: "D3: each RTT asks the routers for bytes left over time left, and paces at the smallest grant; of the \
+           shared parameters those of windows and handshake mean nothing to it",
+    source: "Wilson et al., SIGCOMM 2011; D2TCP 2.4.1, 4.2.1",
+    groups: &[connection::KEYS, router::KEYS, KEYS],
+    build,
+};
+
+/// Parameters of its own.
+const KEYS: &[Key] = &[
+    Key {
+        name: "lag",
+        kind: Kind::Number,
+        default: Default::Is("2"),
+        range: Range::between(0.0, 100.0),
+        help: "round trips that a request leaves out of the time left: one until the grant is in force, one for the \
+               end of the flow",
+        source: "D3, section 4; a message that counts on all of its time is late by a hair",
+    },
+    Key {
+        name: "quench",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "give a message up when its request exceeds the sender's link rate or its deadline has passed",
+        source: "D3 6.1.3; off: a missed message is still delivered",
+    },
+];
+
+fn build(values: &Values) -> list::Config {
+    let connection = connection::Config::from_values(values);
+    let router = router::Config::from_values(values, &connection);
+    let own = Config { request: Some(values.number("lag")), quench: values.bool("quench"), router };
+    list::Config { connection, control: Control::Explicit(own) }
+}
+
+/// Parameters of a connection's ends and of the routers that they ask.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Round trips that requests leave out of the time left; none: every request is 0.
+    pub request: Option<f64>,
+    /// Give messages up that cannot be in time.
+    pub quench: bool,
+    /// What the routers do, the same for all connections of a run.
+    pub router: router::Config,
+}
+
+/// What a header's fields can express.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// Any rate.
+    Exact,
+    /// Whole bytes per microsecond in 8 bits, rounded up.
+    Up,
+    /// The same, to the nearest.
+    Nearest,
+}
+
+impl Rounding {
+    /// One byte per microsecond in bit/s.
+    const UNIT: u64 = 8_000_000;
+
+    /// The rate that arrives when this one is written into a header, in bit/s.
+    pub fn of(self, rate: u64) -> u64 {
+        let units = match self {
+            Rounding::Exact => return rate,
+            Rounding::Up => rate.div_ceil(Rounding::UNIT),
+            Rounding::Nearest => (rate + Rounding::UNIT / 2) / Rounding::UNIT,
+        };
+        units.min(255) * Rounding::UNIT
+    }
+}
+
+/// Bit/s at which `bytes` take `time`, rounded up; no time counts as one picosecond.
+pub(super) fn rate_of(bytes: u64, time: Time) -> u64 {
+    let bits_per_second = u128::from(bytes) * 8_000_000_000_000;
+    bits_per_second.div_ceil(u128::from(time.0.max(1))).min(u128::from(u64::MAX >> 8)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_bits_of_bytes_per_microsecond() {
+        // D2TCP's benchmark asks for 0.1 to 0.4 B/us.
+        assert_eq!(Rounding::Exact.of(2_400_000), 2_400_000);
+        assert_eq!((Rounding::Up.of(2_400_000), Rounding::Nearest.of(2_400_000)), (8_000_000, 0));
+        assert_eq!((Rounding::Up.of(12_000_000), Rounding::Nearest.of(12_000_000)), (16_000_000, 16_000_000));
+        assert_eq!(Rounding::Up.of(0), 0);
+        assert_eq!(Rounding::Nearest.of(10_000_000_000), 2_040_000_000, "the field is full at 255 B/us");
+    }
+
+    #[test]
+    fn a_rate_is_bytes_over_time() {
+        assert_eq!(rate_of(1500, Time::from_micros(12)), 1_000_000_000);
+        assert_eq!(rate_of(1, Time(3)), 2_666_666_666_667);
+        assert!(rate_of(u64::MAX, Time::ZERO) < u64::MAX);
+    }
+}

@@ -1,0 +1,94 @@
+//! The receiving end: acknowledgements that return the grants.
+
+use units::Time;
+
+use super::{Ask, Rates};
+use crate::connection::{self, Config};
+use crate::laws::Ecn;
+use crate::{Extension, Flags, Output, Packet};
+
+/// The receiving end of a connection whose rate the network grants.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    data: connection::Receiver,
+}
+
+impl Receiver {
+    /// Nothing received yet.
+    pub fn new() -> Receiver {
+        Receiver { data: connection::Receiver::new(Ecn::Off) }
+    }
+
+    /// Everything before this position has arrived.
+    pub fn next(&self) -> u64 {
+        self.data.next()
+    }
+
+    /// Takes a packet from the sender.
+    pub fn on_packet(
+        &mut self,
+        config: &Config,
+        now: Time,
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+        out: &mut impl Output,
+    ) {
+        let Some(rates) = extension.and_then(Extension::take_rates) else {
+            self.data.on_packet(config, now, packet, out);
+            return;
+        };
+        if packet.payload > 0 {
+            // A request is answered at once, whatever else is held back.
+            let mut out = Returning { out, rates: Some(rates) };
+            self.data.on_packet(config, now, packet, &mut out);
+            self.data.flush(config, &mut out);
+        } else if rates.ask != Ask::Close {
+            let ack = Packet::ack(self.data.next(), config.header, Time::MAX, Flags::SYN);
+            out.send_extended(ack, Extension::Rates(rates));
+        }
+    }
+
+    /// The time for which the timer was armed has come.
+    pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        self.data.on_timer(config, now, out);
+    }
+}
+
+impl Default for Receiver {
+    fn default() -> Receiver {
+        Receiver::new()
+    }
+}
+
+/// Adds what the routers granted to the next acknowledgement.
+struct Returning<'a, O> {
+    out: &'a mut O,
+    rates: Option<Box<Rates>>,
+}
+
+impl<O: Output> Output for Returning<'_, O> {
+    fn send(&mut self, packet: Packet) {
+        match self.rates.take() {
+            Some(rates) => self.out.send_extended(packet, Extension::Rates(rates)),
+            None => self.out.send(packet),
+        }
+    }
+    fn send_extended(&mut self, packet: Packet, extension: Extension) {
+        match (self.rates.take(), extension) {
+            (Some(mut rates), Extension::Sack(blocks)) => {
+                rates.blocks = blocks;
+                self.out.send_extended(packet, Extension::Rates(rates));
+            }
+            (_, extension) => self.out.send_extended(packet, extension),
+        }
+    }
+    fn arm(&mut self, at: Time) {
+        self.out.arm(at);
+    }
+    fn timed_out(&mut self) {
+        self.out.timed_out();
+    }
+    fn abandon(&mut self, end: u64, unsent: u64) {
+        self.out.abandon(end, unsent);
+    }
+}

@@ -1,0 +1,526 @@
+//! The sending end: asks once per round trip, paces at what was granted, repairs losses.
+//!
+//! Each message is a flow of its own to the routers: it asks for a rate before its first byte (a
+//! SYN-like packet) and gives it back after its last (FIN). What must be sent again after that asks anew.
+
+use std::collections::VecDeque;
+
+use units::Time;
+
+use super::d3::{self, rate_of};
+use super::{Ask, Noted, Rates};
+use crate::connection::{Config, ENDLESS, RtoEstimator, Scoreboard, rules};
+use crate::laws::Current;
+use crate::{Blocks, Extension, Flags, Message, Observation, Output, Packet};
+
+/// The sending end of a connection whose rate the network grants.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    own: d3::Config,
+    /// Everything before this is acknowledged.
+    una: u64,
+    /// The next position to send; falls back to `una` after a timeout.
+    next: u64,
+    /// The highest position that was sent.
+    highest: u64,
+    /// The end of what the application has handed over.
+    end: u64,
+    /// Messages that are not acknowledged completely.
+    messages: VecDeque<Current>,
+    lease: Option<Lease>,
+    /// How many requests were sent.
+    asked: u64,
+    /// When the last data packet was sent, and its size on the wire.
+    last: (Time, u64),
+    rto: RtoEstimator,
+    /// When the retransmission timer expires.
+    rto_at: Time,
+    phase: Phase,
+    dup_acks: u32,
+    /// The recovery ends when this is acknowledged.
+    recover: u64,
+    board: Scoreboard,
+    /// Lost, and next to be sent again.
+    hole: Option<(u64, u64)>,
+}
+
+/// What the routers know of a message.
+#[derive(Clone, Debug)]
+struct Lease {
+    /// Where the message ends.
+    end: u64,
+    /// The rate asked for by the last request that was answered.
+    request: u64,
+    /// What each hop granted to it.
+    grants: Vec<u64>,
+    /// The smallest of these, in bit/s; 0 while none is known.
+    rate: u64,
+    /// The request that is not answered.
+    pending: Option<Pending>,
+    /// The rate of the sender's own link, once known.
+    uplink: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    number: u64,
+    sent: Time,
+    request: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// No loss is being repaired.
+    Open,
+    /// After duplicate ACKs.
+    Recovery,
+    /// After a timeout, until everything sent before it is acknowledged.
+    Loss,
+}
+
+/// What there is to send.
+enum Work {
+    /// The bytes between these positions.
+    Segment(u64, u64),
+    /// More than the receiver's buffer takes now.
+    Blocked,
+    /// All is sent.
+    Nothing,
+}
+
+impl Sender {
+    /// Nothing to send yet.
+    pub fn new(config: &Config, own: &d3::Config) -> Sender {
+        Sender {
+            own: *own,
+            una: 0,
+            next: 0,
+            highest: 0,
+            end: 0,
+            messages: VecDeque::new(),
+            lease: None,
+            asked: 0,
+            last: (Time::ZERO, 0),
+            rto: RtoEstimator::new(config),
+            rto_at: Time::MAX,
+            phase: Phase::Open,
+            dup_acks: 0,
+            recover: 0,
+            board: Scoreboard::default(),
+            hole: None,
+        }
+    }
+
+    /// Takes a message; it follows those handed over before.
+    pub fn hand_over(&mut self, config: &Config, now: Time, message: Message, out: &mut impl Output) {
+        self.end = self.end.saturating_add(message.bytes.unwrap_or(ENDLESS)).min(ENDLESS);
+        self.messages.push_back(Current { end: self.end, message });
+        self.transmit(config, now, out);
+    }
+
+    /// Whether everything handed over is acknowledged.
+    pub fn is_idle(&self) -> bool {
+        self.una == self.end
+    }
+
+    /// Takes an acknowledgement.
+    pub fn on_packet(
+        &mut self,
+        config: &Config,
+        now: Time,
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+        out: &mut impl Output,
+    ) {
+        let mut news = false;
+        match extension {
+            Some(Extension::Rates(rates)) => {
+                news = self.note_blocks(config, &rates.blocks);
+                self.answered(config, now, rates);
+            }
+            Some(Extension::Sack(blocks)) => {
+                news = self.note_blocks(config, blocks);
+                self.sample(config, now, packet.stamp);
+            }
+            None => self.sample(config, now, packet.stamp),
+        }
+        if packet.seq > self.una {
+            self.on_new_ack(config, now, packet.seq);
+        } else if packet.seq == self.una
+            && self.highest > self.una
+            && (news || !config.sack)
+            && !packet.flags.has(Flags::SYN)
+        {
+            self.on_dup_ack(config);
+        }
+        self.quench(config, now, out);
+        self.transmit(config, now, out);
+    }
+
+    /// The time for which the timer was armed has come.
+    pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        self.quench(config, now, out);
+        if self.rto_at <= now {
+            self.timeout(config, now, out);
+        }
+        self.transmit(config, now, out);
+    }
+
+    /// What can be observed now.
+    pub fn observe(&self) -> Observation {
+        let mbps = |rate: u64| rate as f64 / 1e6;
+        Observation {
+            srtt: self.rto.srtt(),
+            rate: self.lease.as_ref().map(|lease| mbps(lease.rate)),
+            request: self.lease.as_ref().map(|lease| mbps(lease.pending.map_or(lease.request, |last| last.request))),
+            ..Observation::default()
+        }
+    }
+
+    /// A request comes back with what each hop has granted.
+    fn answered(&mut self, config: &Config, now: Time, rates: &mut Rates) {
+        let Some(lease) = &mut self.lease else { return };
+        let Some(pending) = lease.pending.filter(|pending| pending.number == rates.number) else { return };
+        lease.pending = None;
+        lease.request = pending.request;
+        lease.rate = rates.grants.iter().copied().min().unwrap_or(0);
+        lease.grants = std::mem::take(&mut rates.grants);
+        lease.uplink = rates.uplink;
+        // Each request has a number of its own, so that Karn's rule does not exclude it.
+        self.rto.sample(now - pending.sent, config);
+        if self.una == self.highest {
+            self.restart_timer(config, now);
+        }
+    }
+
+    fn sample(&mut self, config: &Config, now: Time, stamp: Time) {
+        if stamp == Time::MAX {
+            return;
+        }
+        self.rto.sample(now - stamp, config);
+        if let Some(lease) = &mut self.lease
+            && lease.pending.is_some_and(|pending| pending.sent < stamp)
+        {
+            // What was sent after the request has arrived and been answered: request or answer were lost.
+            lease.pending = None;
+        }
+    }
+
+    fn on_new_ack(&mut self, config: &Config, now: Time, seq: u64) {
+        self.una = seq;
+        self.next = self.next.max(seq);
+        self.dup_acks = 0;
+        if config.backoff_reset_on_ack {
+            self.rto.end_back_off();
+        }
+        self.board.advance(seq);
+        if self.phase != Phase::Open && seq >= self.recover {
+            self.phase = Phase::Open;
+            self.hole = None;
+        } else if self.phase == Phase::Recovery && !config.sack {
+            self.hole = Some((seq, self.highest));
+        }
+        while self.messages.front().is_some_and(|message| message.end <= seq) {
+            self.messages.pop_front();
+        }
+        self.restart_timer(config, now);
+    }
+
+    fn on_dup_ack(&mut self, config: &Config) {
+        self.dup_acks += 1;
+        let lost = config.sack && self.board.lost_below(rules(config)) > self.una;
+        // RFC 6582 3.2, step 2, as in `connection::Sender`.
+        let ours = self.una > self.recover || self.una == self.recover && (config.sack || self.recover == 0);
+        if self.phase == Phase::Open && ours && (lost || self.dup_acks >= config.dup_ack_threshold) {
+            self.phase = Phase::Recovery;
+            self.recover = self.highest;
+            self.board.begin(self.una);
+            self.hole = Some((self.una, self.board.next_sacked(self.una)));
+        }
+    }
+
+    fn note_blocks(&mut self, config: &Config, blocks: &Blocks) -> bool {
+        let mut news = false;
+        for &block in blocks.as_slice() {
+            news |= self.board.add(block, self.una);
+        }
+        if news && self.phase == Phase::Recovery {
+            self.board.find_lost_again(rules(config));
+        }
+        news
+    }
+
+    /// The retransmission timer has expired: what was sent is lost, and so is what was granted.
+    fn timeout(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        out.timed_out();
+        self.rto.back_off();
+        self.rto_at = Time::MAX;
+        if let Some(lease) = &mut self.lease {
+            lease.pending = None;
+            lease.rate = 0;
+        }
+        if self.una == self.highest {
+            // Only a request was under way.
+            self.ask_alone(config, now, out);
+            return;
+        }
+        self.phase = Phase::Loss;
+        self.recover = self.highest;
+        self.hole = None;
+        self.dup_acks = 0;
+        self.next = self.una;
+        // One segment goes out as with TCP, with the request for those after it.
+        if self.lease.is_none() {
+            self.open_lease(self.una);
+        }
+        if let Work::Segment(start, end) = self.work(config) {
+            self.emit(config, now, (start, end), out);
+        }
+    }
+
+    /// Sends what may be sent, asks when there is something to ask for, and arms the timer for the rest.
+    fn transmit(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        let mut wake = Time::MAX;
+        loop {
+            let (start, end) = match self.work(config) {
+                Work::Segment(start, end) => (start, end),
+                Work::Blocked => break,
+                Work::Nothing => {
+                    self.close_lease(config, now, out);
+                    break;
+                }
+            };
+            let Some(lease) = &self.lease else {
+                self.open_lease(start);
+                self.ask_alone(config, now, out);
+                break;
+            };
+            if start >= lease.end {
+                if !self.close_lease(config, now, out) {
+                    break;
+                }
+                continue;
+            }
+            let due = self.due(lease.rate);
+            if due > now {
+                let slow = due.saturating_sub(now) > self.rtt();
+                if slow && lease.pending.is_none() {
+                    // No data packet will leave in this round trip to carry the request.
+                    self.ask_alone(config, now, out);
+                }
+                wake = due;
+                break;
+            }
+            self.emit(config, now, (start, end), out);
+        }
+        let wake = wake.min(self.rto_at);
+        if wake != Time::MAX {
+            out.arm(wake);
+        }
+    }
+
+    /// What is to be sent next: what is lost, then what follows.
+    fn work(&mut self, config: &Config) -> Work {
+        if self.hole.is_none() && self.phase == Phase::Recovery && config.sack {
+            self.hole = self.board.next_lost(self.una, rules(config));
+        }
+        if let Some((start, limit)) = self.hole {
+            let start = self.board.skip(start.max(self.una));
+            let limit = limit.min(self.highest).min(self.board.next_sacked(start));
+            if start < limit {
+                return Work::Segment(start, self.segment_end(config, start, limit));
+            }
+            self.hole = None;
+            return self.work(config);
+        }
+        if self.next < self.highest {
+            // Going back after a timeout: what was SACKed is not sent again.
+            self.next = self.board.skip(self.next);
+        }
+        if self.next >= self.end {
+            return Work::Nothing;
+        }
+        let limit =
+            if self.next < self.highest { self.board.next_sacked(self.next).min(self.highest) } else { self.end };
+        let end = self.segment_end(config, self.next, limit);
+        let buffer_end = self.una.saturating_add(config.window_limit);
+        if end > buffer_end && self.next > self.una { Work::Blocked } else { Work::Segment(self.next, end) }
+    }
+
+    /// A segment does not pass the end of its message: the next one has a rate of its own.
+    fn segment_end(&self, config: &Config, start: u64, limit: u64) -> u64 {
+        (start + u64::from(config.mss)).min(limit).min(self.message_at(start).end)
+    }
+
+    /// Sends a data packet, with a request when none is under way.
+    fn emit(&mut self, config: &Config, now: Time, (start, end): (u64, u64), out: &mut impl Output) {
+        let again = start < self.highest;
+        let rates = self.request(config, now, start);
+        let stamp = if again { Time::MAX } else { now };
+        let packet =
+            Packet::data(start, (end - start) as u32, config.header, stamp, Flags::NONE.with_if(again, Flags::AGAIN));
+        self.last = (now, u64::from(packet.size));
+        if self.hole.take_if(|hole| hole.0 <= start).is_some() {
+            if config.sack {
+                self.board.sent_again(start, end, self.highest);
+            }
+        } else {
+            self.next = end;
+            self.highest = self.highest.max(end);
+        }
+        self.start_timer(config, now);
+        match rates {
+            Some(rates) => out.send_extended(packet, Extension::Rates(rates)),
+            None => out.send(packet),
+        }
+    }
+
+    /// Sends a request by itself.
+    fn ask_alone(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        let Some(rates) = self.request(config, now, self.next) else { return };
+        self.start_timer(config, now);
+        // It carries no data that could be sent again.
+        let packet = Packet::data(self.next, 0, config.header, Time::MAX, Flags::SYN);
+        out.send_extended(packet, Extension::Rates(rates));
+    }
+
+    /// The header of a request for the message at `position`, unless one is under way.
+    fn request(&mut self, config: &Config, now: Time, position: u64) -> Option<Box<Rates>> {
+        self.lease.as_ref().filter(|lease| lease.pending.is_none())?;
+        let message = self.message_at(position);
+        let needed = self.needed(config, now, message);
+        let lease = self.lease.as_mut()?;
+        let request = self.own.router.rounding.of(needed);
+        self.asked += 1;
+        lease.pending = Some(Pending { number: self.asked, sent: now, request });
+        Some(Box::new(Rates {
+            ask: if lease.grants.is_empty() { Ask::Open } else { Ask::Renew },
+            number: self.asked,
+            sent: now,
+            request,
+            previous_request: lease.request,
+            previous: lease.grants.clone(),
+            grants: Vec::with_capacity(lease.grants.len()),
+            uplink: 0,
+            deadline: message.message.deadline,
+            noted: Noted::default(),
+            blocks: Blocks::default(),
+        }))
+    }
+
+    /// The rate that a message needs from the next round trip on (D3, section 4): bytes that will be left then,
+    /// with headers, over the time that will be left.
+    fn needed(&self, config: &Config, now: Time, message: Current) -> u64 {
+        let Some(lag) = self.own.request else { return 0 };
+        let (Some(deadline), Some(_)) = (message.message.deadline, message.message.bytes) else { return 0 };
+        if deadline <= now {
+            return 0;
+        }
+        let mut left = message.end.saturating_sub(self.next);
+        match self.phase {
+            Phase::Open => {}
+            Phase::Loss => {
+                left = left.saturating_sub(self.board.bytes_below(u64::MAX) - self.board.bytes_below(self.next));
+            }
+            Phase::Recovery if config.sack => {
+                let pipe = self.board.pipe(self.una, self.highest, rules(config));
+                left += (self.highest - self.una - self.board.bytes_below(u64::MAX)).saturating_sub(pipe);
+            }
+            Phase::Recovery => left += self.hole.map_or(0, |_| u64::from(config.mss)),
+        }
+        let bytes = left.saturating_add(left.div_ceil(u64::from(config.mss)).saturating_mul(u64::from(config.header)));
+        let rtt = self.rtt();
+        let rate = self.lease.as_ref().map_or(0, |lease| lease.rate);
+        let meanwhile = u128::from(rate) * u128::from(rtt.0) / 8_000_000_000_000;
+        let bytes = u128::from(bytes).saturating_sub(meanwhile) as u64;
+        let time = (deadline - now).saturating_sub(Time::from_ps_f64(lag * rtt.0 as f64));
+        rate_of(bytes, time.max(rtt))
+    }
+
+    fn open_lease(&mut self, position: u64) {
+        let end = self.message_at(position).end;
+        self.lease = Some(Lease { end, request: 0, grants: Vec::new(), rate: 0, pending: None, uplink: u64::MAX });
+    }
+
+    /// Tells the routers that the message is sent. Where they go by what the header says, it must say
+    /// what they answered last, and waits for it; false then.
+    fn close_lease(&mut self, config: &Config, now: Time, out: &mut impl Output) -> bool {
+        let may = |lease: &mut Lease| self.own.router.soft || lease.pending.is_none() || self.una >= lease.end;
+        let Some(lease) = self.lease.take_if(may) else { return self.lease.is_none() };
+        self.asked += 1;
+        let rates = Rates {
+            ask: Ask::Close,
+            number: self.asked,
+            sent: now,
+            request: 0,
+            previous_request: lease.request,
+            previous: lease.grants,
+            grants: Vec::new(),
+            uplink: 0,
+            deadline: None,
+            noted: Noted::default(),
+            blocks: Blocks::default(),
+        };
+        let packet = Packet::data(self.next, 0, config.header, Time::MAX, Flags::NONE);
+        out.send_extended(packet, Extension::Rates(Box::new(rates)));
+        if self.una == self.highest {
+            self.rto_at = Time::MAX;
+        }
+        true
+    }
+
+    /// D3 6.1.3: gives the oldest message up, once, if it cannot be in time.
+    fn quench(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        let Some(&oldest) = self.messages.front().filter(|_| self.own.quench) else { return };
+        let Some(deadline) = oldest.message.deadline else { return };
+        let held = self.lease.as_ref().is_some_and(|lease| lease.end == oldest.end);
+        let uplink = self.lease.as_ref().filter(|_| held).map_or(u64::MAX, |lease| lease.uplink);
+        if deadline > now && self.needed(config, now, oldest) <= uplink {
+            return;
+        }
+        if let Some(lease) = self.lease.as_mut().filter(|_| held) {
+            lease.pending = None;
+            self.close_lease(config, now, out);
+        }
+        let unsent = oldest.end.saturating_sub(self.highest.max(self.una));
+        self.end -= unsent;
+        self.messages.iter_mut().for_each(|message| message.end -= unsent);
+        self.messages[0].message.deadline = None;
+        while self.messages.front().is_some_and(|message| message.end <= self.una) {
+            self.messages.pop_front();
+        }
+        out.abandon(oldest.end, unsent);
+    }
+
+    /// The message at a position of the stream; the last one at its end.
+    fn message_at(&self, position: u64) -> Current {
+        let after = |message: &&Current| position < message.end;
+        *self.messages.iter().find(after).or(self.messages.back()).expect("there is something to send")
+    }
+
+    /// When the next data packet may leave.
+    fn due(&self, rate: u64) -> Time {
+        if rate == 0 {
+            return Time::MAX;
+        }
+        let (at, size) = self.last;
+        let gap = (u128::from(size) * 8_000_000_000_000).div_ceil(u128::from(rate));
+        at.saturating_add(Time(u64::try_from(gap).unwrap_or(u64::MAX)))
+    }
+
+    fn rtt(&self) -> Time {
+        self.rto.srtt().unwrap_or(self.own.router.base_rtt)
+    }
+
+    fn start_timer(&mut self, config: &Config, now: Time) {
+        if self.rto_at == Time::MAX {
+            self.rto_at = now + self.rto.timeout(config);
+        }
+    }
+
+    /// RFC 6298 5.2 and 5.3; a request that is under way counts as data.
+    fn restart_timer(&mut self, config: &Config, now: Time) {
+        let waiting = self.highest > self.una || self.lease.as_ref().is_some_and(|lease| lease.pending.is_some());
+        self.rto_at = if waiting { now + self.rto.timeout(config) } else { Time::MAX };
+    }
+}

@@ -1,0 +1,281 @@
+//! The sending end of transports that ask for rates, fed by hand.
+
+use transport::explicit::{Ask, Rates};
+use transport::list::Config;
+use transport::{Blocks, Extension, Flags, Message, Output, Packet, Sender};
+use units::Time;
+
+const RTT: Time = Time::from_micros(100);
+const MBPS: u64 = 1_000_000;
+
+/// The configuration that a scenario with these keys in `[transport]` gives. Segments have 1000 B and headers
+/// none, so that a segment takes 8 us at 1 Gbit/s.
+fn config(name: &str, keys: &str) -> Config {
+    let header = if keys.contains("header") { "" } else { "header = '0 B'" };
+    let text = format!(
+        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
+         [transport]\nname = '{name}'\nmss = '1000 B'\n{header}\nbase_rtt = '100 us'\n{keys}\n\
+         [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
+    );
+    let source = scenario::Source { name: "test", text: &text, folder: None };
+    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    read.scenario.transports[0].config.clone()
+}
+
+#[derive(Default)]
+struct Notes {
+    data: Vec<(Time, u64)>,
+    asked: Vec<Rates>,
+    last: Option<Rates>,
+    timer: Option<Time>,
+    given_up: Vec<(u64, u64)>,
+    now: Time,
+}
+
+impl Output for Notes {
+    fn send(&mut self, packet: Packet) {
+        assert!(packet.payload > 0);
+        self.data.push((self.now, packet.seq / 1000));
+    }
+    fn send_extended(&mut self, packet: Packet, extension: Extension) {
+        if packet.payload > 0 {
+            self.data.push((self.now, packet.seq / 1000));
+        }
+        let Extension::Rates(rates) = extension else { panic!("{extension:?}") };
+        assert_eq!(packet.payload == 0 && rates.ask != Ask::Close, packet.flags.has(Flags::SYN));
+        if rates.ask != Ask::Close {
+            self.last = Some((*rates).clone());
+        }
+        self.asked.push(*rates);
+    }
+    fn arm(&mut self, at: Time) {
+        self.timer = Some(self.timer.map_or(at, |timer| timer.min(at)));
+    }
+    fn timed_out(&mut self) {}
+    fn abandon(&mut self, end: u64, unsent: u64) {
+        self.given_up.push((end, unsent));
+    }
+}
+
+struct Bench {
+    config: Config,
+    sender: Sender,
+    notes: Notes,
+}
+
+impl Bench {
+    fn new(name: &str, keys: &str) -> Bench {
+        let config = config(name, keys);
+        Bench { sender: Sender::new(&config), config, notes: Notes::default() }
+    }
+    fn message(&mut self, bytes: u64, deadline: Option<Time>) {
+        let message = Message { deadline, ..Message::of(bytes) };
+        self.sender.hand_over(&self.config, self.notes.now, message, &mut self.notes);
+    }
+    /// An ACK of everything before `segment`, sent when the data of `stamp` arrived.
+    fn ack(&mut self, segment: u64, stamp: Time) {
+        let packet = Packet::ack(segment * 1000, 0, stamp, Flags::NONE);
+        self.sender.on_packet(&self.config, self.notes.now, &packet, None, &mut self.notes);
+    }
+    /// Everything before `segment` has arrived, and the last request, to which the hops grant these Mbit/s.
+    fn grant(&mut self, segment: u64, mbps: &[u64]) {
+        let mut rates = self.notes.last.clone().expect("it has asked");
+        rates.grants = mbps.iter().map(|grant| grant * MBPS).collect();
+        rates.uplink = 1000 * MBPS;
+        let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::SYN);
+        let mut extension = Some(Extension::Rates(Box::new(rates)));
+        self.sender.on_packet(&self.config, self.notes.now, &packet, extension.as_mut(), &mut self.notes);
+    }
+    /// Lets time pass, with its timers.
+    fn wait(&mut self, time: Time) {
+        let until = self.notes.now + time;
+        while let Some(at) = self.notes.timer.filter(|&at| at <= until) {
+            self.notes.timer = None;
+            self.notes.now = at;
+            self.sender.on_timer(&self.config, at, &mut self.notes);
+        }
+        self.notes.now = until;
+    }
+    /// What was sent since this was last called: the number of each segment, and when, in us.
+    fn sent(&mut self) -> Vec<(u64, u64)> {
+        self.notes.data.drain(..).map(|(at, segment)| (segment, at.0 / 1_000_000)).collect()
+    }
+    /// What was asked since this was last called: what, and Mbit/s.
+    fn asked(&mut self) -> Vec<(Ask, u64)> {
+        self.notes.asked.drain(..).map(|rates| (rates.ask, rates.request / MBPS)).collect()
+    }
+}
+
+#[test]
+fn a_rate_is_asked_for_before_the_first_byte() {
+    // 50 000 B in 5 ms, less two round trips: 400 kbit in 4.8 ms.
+    let mut bench = Bench::new("d3", "");
+    bench.message(50_000, Some(Time::from_millis(5)));
+    assert_eq!(bench.notes.asked[0].request, 83_333_334, "rounded up");
+    assert_eq!((bench.asked(), bench.sent().len()), (vec![(Ask::Open, 83)], 0));
+    bench.wait(Time::from_millis(1));
+    assert_eq!(bench.sent(), [], "nothing is sent that was not granted");
+}
+
+#[test]
+fn headers_are_asked_for_too() {
+    let mut bench = Bench::new("d3", "header = '40 B'");
+    bench.message(50_000, Some(Time::from_millis(5)));
+    assert_eq!(bench.notes.asked[0].request, 86_666_667, "50 x 1040 B");
+}
+
+#[test]
+fn data_is_paced_at_the_smallest_grant_and_carries_the_next_request() {
+    let mut bench = Bench::new("d3", "");
+    bench.message(50_000, Some(Time::from_millis(5)));
+    bench.wait(RTT);
+    bench.grant(0, &[1000, 80, 400]);
+    bench.wait(RTT * 3);
+    // 1000 B at 80 Mbit/s: one every 100 us.
+    assert_eq!(bench.sent(), [(0, 100), (1, 200), (2, 300), (3, 400)]);
+    // The request leaves with the first of them and is about what will be left a round trip later: 49 000 B of
+    // 50 000 in 4.9 ms less two round trips.
+    let requests: Vec<_> =
+        bench.notes.asked.iter().map(|rates| (rates.ask, rates.request, rates.previous_request)).collect();
+    assert_eq!(requests[1..], [(Ask::Renew, 83_404_256, 83_333_334)]);
+    assert_eq!(bench.notes.asked[1].previous, [1000 * MBPS, 80 * MBPS, 400 * MBPS]);
+}
+
+#[test]
+fn a_new_rate_holds_at_once() {
+    let mut bench = Bench::new("rcpdc", "");
+    bench.message(50_000, None);
+    bench.wait(RTT);
+    bench.grant(0, &[8]);
+    bench.wait(RTT);
+    // The second segment would leave 1 ms after the first; at 80 Mbit/s 100 us after it, which is now.
+    bench.grant(1, &[80]);
+    assert_eq!(bench.sent(), [(0, 100), (1, 200)]);
+}
+
+#[test]
+fn with_next_to_nothing_granted_a_header_asks_once_per_round_trip() {
+    let mut bench = Bench::new("d3", "");
+    bench.message(50_000, Some(Time::from_millis(50)));
+    for _ in 0..5 {
+        assert_eq!(bench.asked().len(), 1);
+        bench.wait(RTT);
+        bench.grant(0, &[0]);
+    }
+    assert_eq!(bench.sent(), []);
+}
+
+#[test]
+fn without_a_deadline_or_too_late_nothing_is_asked_for() {
+    for (name, deadline) in
+        [("d3", None), ("d3", Some(Time::ZERO)), ("rcpdc", None), ("rcpdc", Some(Time::from_millis(5)))]
+    {
+        let mut bench = Bench::new(name, "");
+        bench.message(50_000, deadline);
+        assert_eq!(bench.asked(), [(Ask::Open, 0)], "{name} {deadline:?}");
+    }
+}
+
+#[test]
+fn the_rate_is_given_back_with_the_last_byte_and_each_message_asks_anew() {
+    let mut bench = Bench::new("d3", "");
+    bench.message(2000, None);
+    bench.message(1000, Some(Time::from_millis(10)));
+    bench.wait(RTT);
+    bench.grant(0, &[1000, 800]);
+    bench.wait(Time::from_micros(50));
+    // The FIN tells what was granted, so that routers without memory of it can take it back.
+    assert_eq!(bench.notes.asked[2].previous, [1000 * MBPS, 800 * MBPS]);
+    assert_eq!(bench.asked(), [(Ask::Open, 0), (Ask::Renew, 0), (Ask::Close, 0), (Ask::Open, 0)]);
+    assert_eq!(bench.sent(), [(0, 100), (1, 110)]);
+}
+
+#[test]
+fn where_only_headers_tell_the_fin_waits_for_the_last_answer() {
+    let mut bench = Bench::new("d3", "router_state = 'counters'");
+    bench.message(1000, None);
+    bench.wait(RTT);
+    bench.grant(0, &[500]);
+    assert_eq!(bench.asked().last(), Some(&(Ask::Renew, 0)));
+    bench.wait(RTT);
+    bench.grant(1, &[700]);
+    assert_eq!(
+        bench.notes.asked.last().map(|fin| (fin.ask, fin.previous.clone())),
+        Some((Ask::Close, vec![700 * MBPS]))
+    );
+    assert!(bench.sender.is_idle());
+}
+
+#[test]
+fn a_lost_request_is_noticed_when_what_was_sent_after_it_is_acknowledged() {
+    let mut bench = Bench::new("rcpdc", "recovery = 'newreno'");
+    bench.message(50_000, None);
+    bench.wait(RTT);
+    bench.grant(0, &[80]);
+    bench.wait(RTT * 2);
+    assert_eq!(bench.asked().len(), 2, "with the first segment, whose answer is lost");
+    let before = bench.notes.now;
+    bench.ack(1, before - RTT);
+    bench.wait(RTT);
+    assert_eq!(bench.asked().len(), 1);
+}
+
+#[test]
+fn a_timeout_sends_one_segment_and_the_next_request_with_it() {
+    let mut bench = Bench::new("d3", "rto_min = '5 ms'\nrto_initial = '5 ms'");
+    bench.message(5_000, Some(Time::from_millis(50)));
+    bench.wait(RTT);
+    bench.grant(0, &[1000]);
+    bench.wait(RTT);
+    assert_eq!(bench.sent().len(), 5);
+    // All of it, the request and the FIN are lost.
+    assert_eq!(bench.asked().len(), 3);
+    bench.wait(Time::from_millis(6));
+    assert_eq!(bench.sent(), [(0, 5100)]);
+    assert_eq!(bench.asked().iter().map(|(ask, _)| *ask).collect::<Vec<_>>(), [Ask::Open]);
+    bench.grant(1, &[1000]);
+    bench.wait(RTT);
+    assert_eq!(bench.sent().iter().map(|sent| sent.0).collect::<Vec<_>>(), [1, 2, 3, 4]);
+}
+
+#[test]
+fn lost_segments_are_sent_again_at_the_granted_rate() {
+    for recovery in ["sack", "newreno"] {
+        let mut bench = Bench::new("rcpdc", &format!("recovery = '{recovery}'"));
+        bench.message(50_000, None);
+        bench.wait(RTT);
+        bench.grant(0, &[80]);
+        bench.wait(RTT * 5);
+        assert_eq!(bench.sent().len(), 6);
+        // The second segment is lost.
+        bench.ack(1, Time::MAX);
+        for end in [3, 4, 5] {
+            let packet = Packet::ack(1000, 0, Time::MAX, Flags::NONE);
+            let mut blocks = Blocks::default();
+            blocks.push((2000, end * 1000));
+            let mut extension = (recovery == "sack").then_some(Extension::Sack(blocks));
+            bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
+        }
+        bench.wait(RTT * 2);
+        assert_eq!(bench.sent(), [(1, 700), (6, 800)], "{recovery}");
+    }
+}
+
+#[test]
+fn what_cannot_be_in_time_is_given_up_if_asked() {
+    // 1 MB in 5 ms is 1.6 Gbit/s and more: above the link's rate.
+    let mut bench = Bench::new("d3", "quench = true");
+    bench.message(1_000_000, Some(Time::from_millis(5)));
+    bench.wait(RTT);
+    bench.grant(0, &[1000]);
+    assert_eq!(bench.notes.given_up, [(1_000_000, 1_000_000)]);
+    assert_eq!((bench.asked().last(), bench.sender.is_idle()), (Some(&(Ask::Close, 0)), true));
+    // It was feasible, and is too late in the end.
+    let mut bench = Bench::new("d3", "quench = true");
+    bench.message(20_000, Some(Time::from_millis(1)));
+    bench.wait(RTT);
+    bench.grant(0, &[80]);
+    bench.wait(Time::from_millis(2));
+    assert_eq!(bench.notes.given_up.len(), 1);
+    assert!(bench.sent().len() < 12, "80 Mbit/s and 1 ms allow 10 segments");
+}

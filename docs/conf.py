@@ -1,0 +1,50 @@
+"""How Sphinx builds the site: `make site`. Every reference must lead somewhere, and warnings are errors."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from duetime import __version__
+
+HERE = Path(__file__).parent
+EXTRA = HERE.parent / "out" / "site-extra"
+
+project = "duetime"
+author = "the duetime authors"
+copyright = "the duetime authors"
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["record"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+nitpicky = True
+# Types of other packages: their sites are not asked.
+nitpick_ignore_regex = [
+    ("py:.*", r"(pl|polars|np|numpy|pathlib|os|collections|typing|click)\..*"),
+    ("py:.*", r"(Path|Mapping|Sequence|Any|PathLike|R|pl.DataFrame|TypeVar|Generic)"),
+    ("py:.*", r"(scenario\.)?(Source|Changes)|Tables|duetime\.(results|compare)\.(Tables|R)"),
+]
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = f"duetime {release}"
+html_static_path: list[str] = []
+html_extra_path = [str(EXTRA)]
+html_copy_source = False
+html_show_sourcelink = False
+
+
+def write_report() -> None:
+    """The interactive page of the recorded results, which the science page links to."""
+    EXTRA.mkdir(parents=True, exist_ok=True)
+    if list((HERE / "record").rglob("result.json")):
+        command = [sys.executable, "-m", "duetime", "report", str(HERE / "record"), "--out"]
+        subprocess.run([*command, str(EXTRA / "report.html")], check=True, stdout=subprocess.DEVNULL)
+
+
+write_report()

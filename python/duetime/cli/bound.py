@@ -1,0 +1,32 @@
+"""`duetime bound`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from duetime.cli import options
+from duetime.run import foresee
+
+
+@click.command(short_help="Say how few deadlines can be missed at all.")
+@options.FILE
+@options.SEED
+@options.SET
+@options.JSON
+def bound(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) -> None:
+    """Say how few deadlines any schedule of FILE's messages (- for standard input) can miss.
+
+    Nothing is simulated. The schedule knows all messages in advance, and only the links of the hosts hold
+    it up.
+    """
+    foresight, notes = foresee(options.read(file), seed, changes, None)
+    options.tell_notes(notes)
+    if as_json:
+        sys.stdout.write(json.dumps(foresight, separators=(",", ":"), ensure_ascii=False) + "\n")
+    else:
+        from duetime.cli import show
+
+        show.foresight(foresight)

@@ -1,0 +1,170 @@
+"""`duetime tighten` and `duetime capacity`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from duetime import decide, files, scenario
+from duetime.cli import options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Percent(click.ParamType[float]):
+    """A percentage, with or without its sign."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read it."""
+        try:
+            number = float(str(value).strip().removesuffix("%"))
+        except ValueError:
+            self.fail(f"{value!r} is no percentage like 5%", param, ctx)
+        if not 0 <= number <= 100:
+            self.fail(f"{value!r} is not between 0% and 100%", param, ctx)
+        return number
+
+
+TRANSPORTS = click.option(
+    "--transports",
+    metavar="NAMES",
+    help="Which to try, separated by commas: dctcp,d2tcp (default: what the scenario says).",
+)
+SEEDS = click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=decide.SEEDS,
+    show_default=True,
+    metavar="N",
+    help="Run everything with N seeds; with one there is no confidence interval.",
+)
+
+
+def _shared(command: F) -> F:
+    for option in (options.JSON, options.CLUSTER, options.JOBS, options.SET, options.SEED, SEEDS, TRANSPORTS):
+        command = option(command)
+    return click.argument("file", type=click.Path(path_type=Path))(command)
+
+
+def _out(name: str) -> Callable[[F], F]:
+    return click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help=f"Write {name}.json here and keep finished runs below: a stopped search goes on where it was.",
+    )
+
+
+@click.command(short_help="Find how much tighter deadlines can be.")
+@_shared
+@click.option("--target", type=Percent(), metavar="P", help="So many deadlines may be missed, in percent.")
+@click.option(
+    "--against",
+    metavar="NAME",
+    help="Instead of a target: as many as this transport misses with the deadlines as they are written.",
+)
+@click.option(
+    "--step", type=Percent(), default="1%", show_default=True, metavar="P", help="How exact the answer is."
+)
+@_out("tighten")
+def tighten(
+    target: float | None, against: str | None, step: float, out: Path | None, as_json: bool, **shared: Any
+) -> None:
+    """Find how much tighter the deadlines of the scenario in FILE can be.
+
+    All deadlines are multiplied by one factor; the traffic stays the same. The answer is found by bisection,
+    for each transport, with a 95 % confidence interval.
+    """
+    if (target is None) == (against is None):
+        raise options.Mistake("give either --target or --against: what may be missed")
+    if not 0.01 <= step <= 50:
+        raise options.Mistake("--step is between 0.01% and 50%")
+    with _runs(out, "tighten", **shared) as runs:
+        decision = decide.tighten(runs, target=target, against=against, step=step)
+        _deliver(decision, out, as_json)
+
+
+@click.command(short_help="Find the largest fan-in or load that a network carries.")
+@_shared
+@click.option("--target", type=Percent(), required=True, metavar="P", help="So many deadlines may be missed.")
+@click.option(
+    "--over",
+    metavar="KEY",
+    help="What to raise: a parameter (fan_in) or a key as for --set (traffic.NAME.load); "
+    "by default the fan-in, or else the load.",
+)
+@click.option("--from", "start", metavar="VALUE", help="The smallest value to try.")
+@click.option("--to", "end", metavar="VALUE", help="The largest value to try.")
+@click.option("--step", metavar="VALUE", help="How exact the answer is.")
+@_out("capacity")
+def capacity(
+    target: float,
+    over: str | None,
+    start: str | None,
+    end: str | None,
+    step: str | None,
+    out: Path | None,
+    as_json: bool,
+    **shared: Any,
+) -> None:
+    """Find the largest fan-in or load that the scenario in FILE carries.
+
+    That is the largest value of a key at which no more than the target is missed, found by bisection, for
+    each transport, with a 95 % confidence interval.
+    """
+    with _runs(out, "capacity", **shared) as runs:
+        decision = decide.capacity(runs, target=target, over=over, start=start, end=end, step=step)
+        _deliver(decision, out, as_json)
+
+
+@contextmanager
+def _runs(
+    out: Path | None,
+    question: str,
+    *,
+    file: Path,
+    transports: str | None,
+    seeds: int,
+    seed: int | None,
+    changes: tuple[str, ...],
+    jobs: int | None,
+    cluster: str | None,
+) -> Iterator[decide.Runs]:
+    names: list[str | None] = [name.strip() for name in (transports or "").split(",") if name.strip()] or [
+        None
+    ]
+    if len(set(names)) < len(names):
+        raise options.Mistake("a transport is named twice in --transports")
+    each_seed = decide.seeds_from(scenario.read_file(file), changes, seeds, seed)
+    if out is not None:
+        files.check_growing(out, {"runs", f"{question}.json"})
+    with tempfile.TemporaryDirectory(prefix="duetime-") as aside:
+        store = Path(aside) if out is None else out / "runs"
+        try:
+            yield decide.Runs(file, changes, tuple(names), each_seed, store, jobs, cluster)
+        except KeyboardInterrupt as error:
+            said = str(error) if out is not None else "nothing was kept; with --out a search can go on later"
+            raise KeyboardInterrupt(said) from None
+
+
+def _deliver(decision: decide.Decision, out: Path | None, as_json: bool) -> None:
+    text = json.dumps(decision.data, indent=2, ensure_ascii=False) + "\n"
+    if out is not None:
+        files.write(out / f"{decision.data['question']}.json", text.encode())
+    if as_json:
+        sys.stdout.write(text)
+    else:
+        from duetime.cli import show
+
+        show.decision(decision.data)
+    if out is not None:
+        print(f"Saved in {out}", file=sys.stderr)

@@ -1,0 +1,30 @@
+"""`duetime report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from duetime.cli.options import Mistake
+
+
+@click.command(short_help="Write one HTML page about a result.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the page here (default: report.html in DIR).",
+)
+def report(folder: Path, out: Path | None) -> None:
+    """Write one HTML page about the results in DIR. It needs no network and may be sent to others.
+
+    DIR is what `duetime reproduce`, `sweep`, `compare` or `run` wrote with --out.
+    """
+    from duetime.report import NoReport, report
+
+    try:
+        print(report(folder, out))
+    except NoReport as error:
+        raise Mistake(str(error)) from None

@@ -1,0 +1,102 @@
+"""`duetime reproduce`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from duetime import experiments
+from duetime.cli import options
+from duetime.experiments.experiment import SCALES
+
+#: Exit code when a run failed; a claim that does not hold is a finding and no failure.
+FAILED = 1
+
+
+@click.command(short_help="Repeat a figure or table of a paper, and judge its claims.")
+@click.argument("name", metavar="ID|all", required=False)
+@click.option("--list", "as_list", is_flag=True, help="List the experiments.")
+@click.option(
+    "--scale",
+    type=click.Choice(SCALES),
+    default="quick",
+    show_default=True,
+    help="quick: under a minute for each; paper: longer runs, more seeds.",
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=1), metavar="N", help="So many seeds instead of the scale's."
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="So many runs at a time (default: one per core)."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("out/reproduce"),
+    show_default=True,
+    metavar="DIR",
+    help="Write result.json, rows.parquet and figures into DIR/ID. Runs are kept in DIR/points.",
+)
+@click.option(
+    "--from",
+    "root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder of experiments (default: that of the checkout).",
+)
+@options.JSON
+def reproduce(
+    name: str | None,
+    as_list: bool,
+    scale: str,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path,
+    root: Path | None,
+    as_json: bool,
+) -> int:
+    """Run the experiment ID (d2tcp/fig10, say), or all of them."""
+    root = experiments.folder(root)
+    if as_list:
+        return _list(root, as_json)
+    if name is None:
+        raise options.Mistake("name an experiment, or `all`; --list shows them")
+    chosen = experiments.names(root) if name == "all" else [name]
+    read = [experiments.read(experiments.path_of(root, each)) for each in chosen]
+    done = []
+    for each in read:
+        print(f"{each.name}: {each.title}", file=sys.stderr)
+        result = experiments.reproduce(each, scale=scale, seeds=seeds, jobs=jobs, out=out)
+        done.append(result)
+        if not as_json:
+            from duetime.cli import show
+
+            show.claims(result.data)
+            print(f"Saved in {out / each.name}", file=sys.stderr)
+    if as_json:
+        found = [result.data for result in done]
+        sys.stdout.write(json.dumps(found if name == "all" else found[0], ensure_ascii=False) + "\n")
+    elif name == "all":
+        from duetime.cli import show
+
+        show.tally([result.data for result in done])
+    return FAILED if any(result.failed for result in done) else 0
+
+
+def _list(root: Path, as_json: bool) -> int:
+    read = [experiments.read(experiments.path_of(root, name)) for name in experiments.names(root)]
+    if as_json:
+        listed = [{"id": e.name, "title": e.title, "source": e.source, "question": e.question} for e in read]
+        sys.stdout.write(json.dumps(listed, ensure_ascii=False) + "\n")
+    else:
+        from duetime.cli import show
+
+        show.experiments([(e.name, e.source, e.title) for e in read])
+    return 0
+
+
+__all__: Sequence[str] = ["reproduce"]

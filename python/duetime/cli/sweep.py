@@ -1,0 +1,69 @@
+"""`duetime sweep`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from duetime.cli import options
+from duetime.sweep import Swept, carry_out, read
+
+
+@click.command(short_help="Simulate a scenario at many points.")
+@click.argument("file", type=click.Path(path_type=Path))
+@options.JOBS
+@options.CLUSTER
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write sweep.parquet, classes.parquet and sweep.json here, and keep finished runs below "
+    "(default: the name of FILE without its ending).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print sweep.json instead of a table.")
+def sweep(file: Path, jobs: int | None, cluster: str | None, out: Path | None, as_json: bool) -> int:
+    """Simulate the points that the sweep in FILE describes.
+
+    Finished runs are kept: a sweep that was stopped goes on where it was, and one that was changed runs only
+    what is new. A run that fails is reported and does not stop the rest; the exit code is then 1.
+    """
+    plan = read(file)
+    folder = out or Path(file.stem)
+    swept = carry_out(plan, folder, jobs=jobs, cluster=cluster, progress=True)
+    _tell_notes(swept)
+    if as_json:
+        sys.stdout.write(json.dumps(swept.record(), indent=2, ensure_ascii=False) + "\n")
+    else:
+        from duetime.cli import show
+
+        show.sweep(swept)
+    print(f"Saved in {folder}", file=sys.stderr)
+    return _tell_failures(swept)
+
+
+def _tell_notes(swept: Swept) -> None:
+    by_transport: dict[str, list[str]] = {}
+    for kept in swept.kept:
+        known = by_transport.setdefault(kept.point.transport or "", [])
+        known.extend(note for note in kept.notes if note not in known)
+    options.tell_notes_of(by_transport)
+
+
+def _tell_failures(swept: Swept) -> int:
+    """Name each reason once, with the first run that failed of it; all of them are in sweep.json."""
+    most = 5
+    by_reason: dict[str, list[dict[str, Any]]] = {}
+    for failure in swept.failures:
+        by_reason.setdefault(failure["error"], []).append(failure)
+    for reason, failures in list(by_reason.items())[:most]:
+        first = failures[0]
+        named = ", ".join(f"{name} = {first[name]}" for name in (*swept.sweep.axes, "transport", "seed"))
+        runs = "1 run" if len(failures) == 1 else f"{len(failures)} runs, first with"
+        print(f"failed: {runs} {named}\n{reason}", file=sys.stderr)
+    if len(by_reason) > most:
+        print(f"{len(by_reason) - most} more reasons are listed in sweep.json", file=sys.stderr)
+    return 1 if by_reason else 0

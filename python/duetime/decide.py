@@ -1,0 +1,436 @@
+"""How far a scenario can be pushed before too many deadlines are missed.
+
+Two questions of one kind: how much tighter deadlines can be, and how much fan-in or load a network carries.
+Both look for the hardest level at which no more than a given share of the deadlines is missed, by bisection
+over whole steps. Every level runs with the same seeds under every transport (common random numbers), and what
+is said of a level is said with 95 % confidence (Student's t over the seeds).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from duetime import _core, scenario
+from duetime.points import Kept, Point, run_points
+from duetime.run import resolve
+from duetime.statistics import estimate
+
+#: Seeds of each level, unless asked otherwise: enough for an interval, few enough to wait for.
+SEEDS = 5
+#: Deadlines are made tighter or looser by up to so many percent.
+TIGHTEST, LOOSEST = 99, 300
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Levels from easy to hard: whole numbers, each of which stands for a value of a key."""
+
+    easiest: int
+    hardest: int
+    #: The level of the scenario as it is written.
+    start: int
+    #: Levels that are tried in any case: misses need not rise evenly.
+    scan: tuple[int, ...]
+    #: Levels, in order, to look further until one holds and one does not; the search goes on between them.
+    coarse: tuple[int, ...]
+    #: The changes that make a level, and its value for people.
+    changes: Callable[[int], tuple[str, ...]]
+    value: Callable[[int], Any]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What all levels share."""
+
+    scenario: Path
+    overrides: tuple[str, ...]
+    transports: tuple[str | None, ...]
+    seeds: tuple[int, ...]
+    store: Path
+    jobs: int | None = None
+    cluster: str | None = None
+    progress: bool = True
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The misses of a transport at a level."""
+
+    #: Percent: mean, 95 % interval, one value for each seed.
+    missed: dict[str, Any]
+    #: The same, less what the level may miss at most.
+    excess: dict[str, Any]
+    #: Percent that no schedule could avoid, where the results say it.
+    bound: dict[str, Any] | None
+
+
+@dataclass
+class Answer:
+    """What was found for one transport."""
+
+    transport: str | None
+    ladder: Ladder
+    #: Level -> what was measured; none where the scenario is impossible.
+    levels: dict[int, Measured | None] = field(default_factory=dict)
+
+    def best(self) -> int | None:
+        """Give the hardest level that holds on average, as every easier one that was tried."""
+        return self._bracket("mean")[0]
+
+    def interval(self) -> tuple[int | None, int | None]:
+        """Give the hardest level that surely holds, and the hardest that may hold, with 95 % confidence."""
+        if all(each is None or each.excess["ci95"][0] is None for each in self.levels.values()):
+            return None, None
+        return self._bracket("high")[0], self._bracket("low")[0]
+
+    def next(self) -> set[int]:
+        """Give the levels to try next; none when all is known to one step."""
+        if not self.levels:
+            return set(self.ladder.scan)
+        wanted = (self._wanted(end) for end in ("mean", "high", "low"))
+        return {level for level in wanted if level is not None} - self.levels.keys()
+
+    def uneven(self) -> bool:
+        """Whether a harder level than the answer holds although an easier one does not."""
+        _, bad = self._bracket("mean")
+        return bad is not None and any(level > bad and self._holds(level, "mean") for level in self.levels)
+
+    def ends_with(self) -> str | None:
+        """Say why there is no harder or no easier answer, if the search did not end between two levels."""
+        ok, bad = self._bracket("mean")
+        if ok is None:
+            return "unreachable"
+        if bad is None:
+            return "range"
+        return "scenario" if self.levels[bad] is None else None
+
+    def _wanted(self, end: str) -> int | None:
+        tried = sorted(self.levels)
+        ok, bad = self._bracket(end)
+        if ok is None:
+            easier = [level for level in self.ladder.coarse if level < tried[0]]
+            return easier[-1] if easier else None
+        if bad is None:
+            harder = [level for level in self.ladder.coarse if level > tried[-1]]
+            return harder[0] if harder else None
+        return (ok + bad) // 2 if bad - ok > 1 else None
+
+    def _bracket(self, end: str) -> tuple[int | None, int | None]:
+        bad = min((level for level in self.levels if not self._holds(level, end)), default=None)
+        held = (level for level in self.levels if self._holds(level, end) and (bad is None or level < bad))
+        return max(held, default=None), bad
+
+    def _holds(self, level: int, end: str) -> bool:
+        """Whether the mean, or an end of its interval, is no more than it may be."""
+        measured = self.levels[level]
+        if measured is None:
+            return False
+        excess = measured.excess
+        low, high = excess["ci95"]
+        value = {"mean": excess["mean"], "low": low, "high": high}[end]
+        return bool((excess["mean"] if value is None else value) <= 0)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answers, and what was asked."""
+
+    data: dict[str, Any]
+
+
+def tighten(
+    runs: Runs, *, target: float | None = None, against: str | None = None, step: float = 1.0
+) -> Decision:
+    """Find how much tighter deadlines can be, in steps of `step` percent.
+
+    At most `target` percent may be missed; or no more than the transport `against` misses with the deadlines
+    as they are written, seed by seed. A negative answer means that deadlines must be looser.
+
+    Raises `ScenarioError` or `scenario.Unreadable` for a scenario without valid runs or without deadlines.
+    """
+    resolved, _ = _resolved(runs)
+    written = float(resolved["run"]["deadline_factor"])
+
+    def value(level: int) -> float:
+        return round(level * step, 9)
+
+    def changes(level: int) -> tuple[str, ...]:
+        return (f"run.deadline_factor={written * (1 - level * step / 100):.9g}",)
+
+    coarse = (-LOOSEST, -200, -100, -50, -25, 0, 20, 40, 60, 80, 90, TIGHTEST)
+    levels = tuple(dict.fromkeys(int(percent / step) for percent in coarse))
+    scan = tuple(level for level in levels if 0 <= level * step <= 80)
+    ladder = Ladder(levels[0], levels[-1], 0, scan, levels, changes, value)
+    allowed: float | list[float] | None = target
+    if against is not None:
+        allowed = _missed(_evaluate(runs, {(against, 0)}, ladder)[against, 0])
+    assert allowed is not None
+    answers = _search(runs, ladder, allowed)
+    asked: dict[str, Any] = {
+        "question": "tighten",
+        "target_percent": target,
+        "against": against,
+        "step_percent": step,
+    }
+    if isinstance(allowed, list):
+        asked["against_missed_percent"] = estimate(allowed)
+    return _decision(runs, resolved, asked, answers, "tighter_percent")
+
+
+def capacity(
+    runs: Runs,
+    *,
+    target: float,
+    over: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    step: str | None = None,
+) -> Decision:
+    """Find the largest value of the key `over` at which at most `target` percent of the deadlines are missed.
+
+    Without a key it is the scenario's fan-in, or else its load. `start`, `end`, and `step` are written as in
+    a scenario ("10", "5%"); by default they follow from the value that the scenario has.
+
+    Raises what `tighten` raises.
+    """
+    resolved, _ = _resolved(runs)
+    key = (over or _obvious(resolved)).removeprefix("$")
+    ladder = _values(key, _written(resolved, key), start, end, step)
+    answers = _search(runs, ladder, target)
+    asked = {"question": "capacity", "target_percent": target, "over": key}
+    return _decision(runs, resolved, asked, answers, "largest")
+
+
+def seeds_from(
+    read: scenario.Scenario, overrides: Sequence[str], count: int, seed: int | None
+) -> tuple[int, ...]:
+    """Count seeds up from `seed`, or else the scenario's."""
+    resolved, _ = resolve(read, seed, list(overrides), None)
+    first = int(resolved["run"]["seed"])
+    return tuple(range(first, first + count))
+
+
+def _resolved(runs: Runs) -> tuple[dict[str, Any], list[str]]:
+    """Check every transport, so that a mistake shows before the first run."""
+    read = scenario.read_file(runs.scenario)
+    checked = [resolve(read, None, list(runs.overrides), transport) for transport in runs.transports]
+    return checked[0]
+
+
+def _search(runs: Runs, ladder: Ladder, allowed: float | list[float]) -> list[Answer]:
+    answers = [Answer(transport, ladder) for transport in runs.transports]
+    while wanted := {(answer.transport, level) for answer in answers for level in answer.next()}:
+        found = _evaluate(runs, wanted, ladder)
+        for answer in answers:
+            for (transport, level), kept in found.items():
+                if transport == answer.transport:
+                    answer.levels[level] = _measured(kept, allowed)
+    return answers
+
+
+def _evaluate(
+    runs: Runs, wanted: set[tuple[str | None, int]], ladder: Ladder
+) -> dict[tuple[str | None, int], list[Kept]]:
+    order = sorted(wanted, key=lambda each: (each[0] or "", each[1]))
+    points = [
+        Point(runs.scenario, (*runs.overrides, *ladder.changes(level)), transport, seed)
+        for transport, level in order
+        for seed in runs.seeds
+    ]
+    kept = run_points(points, store=runs.store, jobs=runs.jobs, cluster=runs.cluster, progress=runs.progress)
+    count = len(runs.seeds)
+    found = {each: kept[i * count : (i + 1) * count] for i, each in enumerate(order)}
+    for (_, level), group in found.items():
+        _check(group, level == ladder.start)
+    return found
+
+
+def _check(group: list[Kept], is_written: bool) -> None:
+    """Refuse runs that failed; a level that the scenario does not allow is an answer, if it is another."""
+    failed = next((kept for kept in group if kept.error is not None), None)
+    if failed is not None and (is_written or failed.key):
+        raise scenario.Unreadable(str(failed.error).removeprefix("error: "))
+
+
+def _measured(group: list[Kept], allowed: float | list[float]) -> Measured | None:
+    if any(kept.error is not None for kept in group):
+        return None
+    missed = _missed(group)
+    most = allowed if isinstance(allowed, list) else [allowed] * len(missed)
+    excess = estimate([value - limit for value, limit in zip(missed, most, strict=True)])
+    found = estimate(missed)
+    assert found is not None
+    assert excess is not None
+    bounds = [(kept.result.get("bound") or {}).get("missed_percent") for kept in group]
+    return Measured(found, excess, estimate(bounds))
+
+
+def _missed(group: list[Kept]) -> list[float]:
+    missed = []
+    for kept in group:
+        if kept.error is not None:
+            raise scenario.Unreadable(kept.error.removeprefix("error: "))
+        percent = kept.result["summary"]["missed_percent"]
+        if percent is None:
+            raise scenario.Unreadable(f"{kept.point.scenario}: no message has a deadline that was decided")
+        missed.append(float(percent))
+    return missed
+
+
+def _decision(
+    runs: Runs, resolved: Mapping[str, Any], asked: dict[str, Any], answers: list[Answer], name: str
+) -> Decision:
+    return Decision(
+        {
+            "version": _core.version(),
+            "title": resolved["title"],
+            **asked,
+            "seeds": list(runs.seeds),
+            "answers": [_answered(answer, resolved, name) for answer in answers],
+        }
+    )
+
+
+def _answered(answer: Answer, resolved: Mapping[str, Any], name: str) -> dict[str, Any]:
+    best, value = answer.best(), answer.ladder.value
+    at = None if best is None else answer.levels[best]
+    written = answer.levels[answer.ladder.start]
+    assert written is not None
+    return {
+        "transport": answer.transport or resolved.get("transport", {}).get("name"),
+        name: None if best is None else value(best),
+        "ci95": [None if level is None else value(level) for level in answer.interval()],
+        "missed_percent": None if at is None else at.missed,
+        "bound_percent": None if at is None else at.bound,
+        "as_written_missed_percent": written.missed,
+        "ends_with": answer.ends_with(),
+        "uneven": answer.uneven(),
+        "tried": [
+            {"value": value(level), "missed_percent": None if each is None else each.missed}
+            for level, each in sorted(answer.levels.items())
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number and its unit."""
+
+    number: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        """Write it as in a scenario."""
+        return f"{self.number:.9g} {self.unit}".strip()
+
+    @staticmethod
+    def of(written: object, what: str) -> Quantity:
+        """Read it, a percentage as a share; `scenario.Unreadable` for what is no number."""
+        if isinstance(written, int | float) and not isinstance(written, bool):
+            return Quantity(float(written))
+        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z%]*)\s*", str(written))
+        if match is None:
+            raise scenario.Unreadable(f"{what} must be a number, with a unit if it has one, not {written}")
+        number, unit = float(match[1]), match[2]
+        return Quantity(number / 100) if unit == "%" else Quantity(number, unit)
+
+
+def _values(key: str, written: object, start: str | None, end: str | None, step: str | None) -> Ladder:
+    now = Quantity.of(written, f"{key} (as the scenario has it)")
+    first = None if start is None else _same_unit(Quantity.of(start, "--from"), now, "--from")
+    last = None if end is None else _same_unit(Quantity.of(end, "--to"), now, "--to")
+    width = _step(now) if step is None else _same_unit(Quantity.of(step, "--step"), now, "--step")
+    if width <= 0:
+        raise scenario.Unreadable("--step must be above 0")
+    lowest = width if first is None else first
+    # Without an end the search doubles, up to what the scenario allows.
+    highest = now.number * 64 if last is None else last
+    if not lowest <= now.number <= highest:
+        now = Quantity(min(max(now.number, lowest), highest), now.unit)
+    if highest < lowest:
+        raise scenario.Unreadable("--from must not be above --to")
+    count = int((highest - lowest) / width + 1e-9)
+    at = min(count, round((now.number - lowest) / width))
+
+    def value(level: int) -> int | float | str:
+        found = Quantity(lowest + level * width, now.unit)
+        whole = found.number == int(found.number)
+        return str(found) if found.unit else int(found.number) if whole else float(str(found))
+
+    def changes(level: int) -> tuple[str, ...]:
+        found = value(level)
+        return (f'{key}="{found}"' if isinstance(found, str) else f"{key}={found}",)
+
+    return Ladder(0, count, at, (at,), _doubling(at, count), changes, value)
+
+
+def _same_unit(quantity: Quantity, other: Quantity, what: str) -> float:
+    if quantity.unit != other.unit:
+        raise scenario.Unreadable(
+            f"{what} must have the unit of the scenario's value, {other}, not {quantity}"
+        )
+    return quantity.number
+
+
+def _step(now: Quantity) -> float:
+    """One for what is counted, else about a twentieth."""
+    if not now.unit and now.number == int(now.number):
+        return 1.0
+    return float(f"{now.number / 20:.1g}")
+
+
+def _doubling(at: int, count: int) -> tuple[int, ...]:
+    """Levels around `at`: each twice as far from the easiest as the one before."""
+    up = [level for level in ((at + 1) * 2**i - 1 for i in range(1, 40)) if level < count]
+    down = [(at + 1) // 2**i - 1 for i in range(1, 40) if (at + 1) // 2**i >= 1]
+    return tuple(sorted({0, *down, at, *up, count}))
+
+
+def _obvious(resolved: Mapping[str, Any]) -> str:
+    """Name the scenario's fan-in, or else its load."""
+    for name in ("fan_in", "load"):
+        if name in resolved.get("parameters", {}):
+            return name
+    candidates = [
+        f"traffic.{each['name']}.{key}"
+        for key in ("leaves", "load")
+        for each in resolved["traffic"]
+        if key in each
+    ]
+    of_kind = [key for key in candidates if key.endswith(".leaves")] or candidates
+    if len(of_kind) == 1:
+        return of_kind[0]
+    meant = (
+        f"for example one of {', '.join(candidates)}"
+        if candidates
+        else "the scenario has no fan-in and no load"
+    )
+    raise scenario.Unreadable(f"name the key to raise with --over: {meant}")
+
+
+def _written(resolved: Mapping[str, Any], key: str) -> object:
+    """Find the value that a scenario has for a key, written as for ``--set``."""
+    if "." not in key:
+        parameters = resolved.get("parameters", {})
+        if key not in parameters:
+            known = ", ".join(parameters) or "none"
+            raise scenario.Unreadable(f"--over {key}: there is no such parameter; the scenario has {known}")
+        return parameters[key]
+    section, rest = key.split(".", 1)
+    part: Any = resolved.get(section)
+    if section == "traffic":
+        named = [each for each in resolved["traffic"] if rest.startswith(f"{each['name']}.")]
+        if not named:
+            known = ", ".join(each["name"] for each in resolved["traffic"])
+            raise scenario.Unreadable(f"--over {key}: there is no such class; the scenario has {known}")
+        part = max(named, key=lambda each: len(each["name"]))
+        rest = rest[len(part["name"]) + 1 :]
+    for word in rest.split("."):
+        if not isinstance(part, dict) or word not in part:
+            raise scenario.Unreadable(f"--over {key}: the scenario has no value for it that could be raised")
+        part = part[word]
+    return part

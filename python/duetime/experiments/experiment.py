@@ -1,0 +1,289 @@
+"""An experiment as it is written in its file, and what can be wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+import string
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
+
+from duetime.experiments.places import PUBLISHED, REGIMES
+from duetime.scenario import Unreadable
+
+Scale = Literal["quick", "paper"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+Labels: TypeAlias = dict[str, Any]
+
+
+class Mistaken(Unreadable):
+    """A mistake in the file of an experiment."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One dimension of the grid: a column of the rows, and the changes that each of its values stands for."""
+
+    column: str
+    #: Values to be put into `set` in place of ``{}``.
+    values: list[Any] = field(default_factory=list)
+    set: list[str] = field(default_factory=list)
+    #: Named lists of changes, where one value stands for several.
+    cases: dict[str, list[str]] = field(default_factory=dict)
+    #: Not a column: the rows are means over its values, as over seeds.
+    replicates: bool = False
+    #: Take the cases from the changes in the file of regimes.
+    changes: bool = False
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A transport with settings of its own, which a chart tells from the same one without."""
+
+    transport: str
+    set: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much one scale runs."""
+
+    seeds: int
+    set: list[str] = field(default_factory=list)
+    #: Axes with other values than at the other scale.
+    axes: dict[str, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """What an axis of a chart shows."""
+
+    column: str
+    label: str
+    unit: str = ""
+    low: str = ""
+    high: str = ""
+    log: bool = False
+    #: The largest value shown; larger ones leave the chart at its edge.
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One panel."""
+
+    title: str
+    kind: Literal["line", "bar", "points"]
+    x: Coordinate
+    y: Coordinate
+    series: str
+    where: Labels = field(default_factory=dict)
+    published: list[dict[str, Any]] = field(default_factory=list)
+    #: A panel for each value of these columns.
+    panels: list[str] = field(default_factory=list)
+    #: Charts of the same number share a picture.
+    figure: int = 1
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, how it is measured here, and the rule that decides."""
+
+    claim: str
+    #: An SQL query over the table ``rows`` (and ``scenario``): one value, or value, low, high.
+    measured: str
+    #: An SQL condition over ``measured``, ``published``, ``low``, ``high``.
+    holds: str
+    #: Why the rule is what it is, its tolerance above all.
+    rule: str
+    #: Where the number stands in the file of published numbers; or what the paper says in words.
+    published: str | list[str] = ""
+    unit: str = ""
+    #: What is known of the reason, if it does not hold.
+    why: str = ""
+    #: One claim for each position of these lists (or of the published lists they name).
+    each: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table."""
+
+    name: str
+    path: Path
+    title: str
+    source: str
+    question: str
+    #: A scenario file, relative to this one; or the scenario itself.
+    scenario: str | dict[str, Any]
+    scales: dict[str, Size]
+    charts: list[Chart]
+    claims: list[Claim]
+    #: Names of transports or of variants.
+    transports: list[str]
+    measures: list[str] = field(default_factory=lambda: ["summary"])
+    #: What the measures need to know.
+    options: dict[str, Any] = field(default_factory=dict)
+    #: Columns of the rows -> where they are in the JSON of a run.
+    metrics: dict[str, str] = field(default_factory=dict)
+    variants: dict[str, Variant] = field(default_factory=dict)
+    #: One of the file of regimes; its changes come first.
+    regime: str = "paper"
+    set: list[str] = field(default_factory=list)
+    axes: list[Axis] = field(default_factory=list)
+    #: More columns, put together from the others.
+    columns: dict[str, str] = field(default_factory=dict)
+    #: Sections of the published numbers that this experiment answers.
+    published: list[str] = field(default_factory=list)
+    #: Rows that were measured elsewhere, on a real network: a file relative to this one.
+    real: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def root(self) -> Path:
+        """The folder of experiments."""
+        return self.path.parent.parent
+
+
+def read(path: Path) -> Experiment:
+    """Read the file of an experiment; `Mistaken` says what is wrong with it."""
+    table = load(path)
+    where = f"{path}"
+    table["scales"] = {
+        name: _make(Size, each, f"{where}: [scales.{name}]") for name, each in table.get("scales", {}).items()
+    }
+    table["variants"] = {
+        name: _make(Variant, each, f"{where}: [variants.{name}]")
+        for name, each in table.get("variants", {}).items()
+    }
+    table["axes"] = _list(Axis, table.get("axes", []), f"{where}: [[axes]]")
+    table["claims"] = _list(Claim, table.get("claims", []), f"{where}: [[claims]]")
+    charts = table.get("charts", [])
+    for number, chart in enumerate(charts, 1):
+        for key in ("x", "y"):
+            chart[key] = _make(Coordinate, chart.get(key), f"{where}: [[charts]] {number}, {key}")
+    table["charts"] = _list(Chart, charts, f"{where}: [[charts]]")
+    name = path.relative_to(path.parent.parent).with_suffix("").as_posix()
+    experiment = _make(Experiment, {**table, "name": name, "path": path}, where)
+    known = regimes(experiment.root)["regimes"]
+    if experiment.regime not in known:
+        raise Mistaken(f"{where}: no regime is called {experiment.regime}; there are {', '.join(known)}")
+    if not experiment.transports:
+        raise Mistaken(f"{where}: `transports` is empty")
+    if set(experiment.scales) != set(SCALES):
+        raise Mistaken(f"{where}: needs [scales.quick] and [scales.paper]")
+    return experiment
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Mistaken(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise Mistaken(f"{path}: {error}") from None
+
+
+def published(root: Path) -> dict[str, Any]:
+    """Everything that the papers state in numbers."""
+    return load(root / PUBLISHED)
+
+
+def regimes(root: Path) -> dict[str, Any]:
+    """The ways to read what the papers leave open: ``regimes`` and ``changes``, each name -> {help, set}."""
+    return load(root / REGIMES)
+
+
+def at(table: Any, path: str) -> Any:
+    """What stands at ``section.key[2]``; `KeyError` when nothing does."""
+    for part in path.replace("[", ".[").split("."):
+        try:
+            table = table[int(part[1:-1])] if part.startswith("[") else table[part]
+        except (LookupError, TypeError, ValueError):
+            raise KeyError(path) from None
+    return table
+
+
+def expanded(claim: Claim, numbers: Mapping[str, Any]) -> Iterator[Claim]:
+    """One claim for each position of what it ranges over."""
+    if not claim.each:
+        yield claim
+        return
+    lists = {name: at(numbers, each) if isinstance(each, str) else each for name, each in claim.each.items()}
+    for i, values in enumerate(zip(*lists.values(), strict=True)):
+        words = dict(zip(lists, values, strict=True), i=i)
+        paths = claim.published
+        yield Claim(
+            claim=_filled(claim.claim, words),
+            measured=_filled(claim.measured, words),
+            holds=_filled(claim.holds, words),
+            rule=_filled(claim.rule, words),
+            published=[_filled(path, words) for path in paths]
+            if isinstance(paths, list)
+            else _filled(paths, words),
+            unit=claim.unit,
+            why=_why(claim.why, words),
+        )
+
+
+def panels(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> Iterator[Chart]:
+    """One chart for each value of the columns in `panels`."""
+    if not chart.panels:
+        yield chart
+        return
+    drawn = [
+        row for row in rows if row.get(chart.x.column) is not None and row.get(chart.y.column) is not None
+    ]
+    seen = dict.fromkeys(tuple(row.get(column) for column in chart.panels) for row in drawn)
+    for values in seen:
+        if None in values:
+            continue
+        words = dict(zip(chart.panels, values, strict=True))
+        yield Chart(
+            title=_filled(chart.title, words),
+            kind=chart.kind,
+            x=chart.x,
+            y=chart.y,
+            series=chart.series,
+            where={**chart.where, **words},
+            published=[
+                point for point in chart.published if words.items() <= point.get("where", words).items()
+            ],
+            figure=chart.figure,
+        )
+
+
+def _why(why: str, words: Mapping[str, Any]) -> str:
+    return _filled(why, words) if why else ""
+
+
+def _filled(text: str, words: Mapping[str, Any]) -> str:
+    return string.Formatter().vformat(text, (), words)
+
+
+T = TypeVar("T")
+
+
+def _list(kind: type[T], tables: Any, where: str) -> list[T]:
+    if not isinstance(tables, list):
+        raise Mistaken(f"{where}: is a list of tables")
+    return [_make(kind, table, f"{where} {number}") for number, table in enumerate(tables, 1)]
+
+
+def _make(kind: type[T], table: Any, where: str) -> T:
+    if not isinstance(table, dict):
+        raise Mistaken(f"{where}: is missing, or no table")
+    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean `{near[0]}`?" if near else f"; it knows {', '.join(known)}"
+            raise Mistaken(f"{where}: unknown key `{key}`{hint}")
+    for name, each in known.items():
+        needed = each.default is MISSING and each.default_factory is MISSING
+        if needed and name not in table:
+            raise Mistaken(f"{where}: `{name}` is missing")
+    return kind(**table)

@@ -1,0 +1,226 @@
+"""Draws the charts of a result: ours as lines and bars, what was published as hollow diamonds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
+
+from duetime.experiments.experiment import Chart, Coordinate
+from duetime.experiments.study import Row
+from duetime.plots import style
+from duetime.plots.grid import columns_for
+
+#: Words longer than this, or more of them than that, stand below one another.
+LONG_NAME, MANY_NAMES = 12, 12
+#: For the curves of one transport.
+DASHES = (style.SOLID, style.DASHES, style.DOTS)
+#: Lines with more points than this are drawn without markers.
+MOST_MARKERS = 15
+PUBLISHED: Mapping[str, Any] = {
+    "marker": "D",
+    "markersize": 8,
+    "markerfacecolor": "white",
+    "markeredgewidth": 1.6,
+    "linestyle": "none",
+    "clip_on": False,
+    "zorder": 5,
+}
+
+
+def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str) -> Figure:
+    """One picture of some charts."""
+    chosen = [_rows_of(chart, rows) for chart in charts]
+    series = list(
+        dict.fromkeys(row[chart.series] for chart, some in zip(charts, chosen, strict=True) for row in some)
+    )
+    looks = _looks(series)
+    lying = any(_lies(chart, some) for chart, some in zip(charts, chosen, strict=True))
+    columns = columns_for(len(charts))
+    lines = -(-len(charts) // columns)
+    width = 8.2 if columns == 1 else 1.0 + 4.2 * columns
+    bars = max((len(_values(some, chart.x)) for chart, some in zip(charts, chosen, strict=True)), default=0)
+    height = 1.4 + (0.27 * bars if lying else 3.4 if len(charts) == 1 else 3.1) * lines
+    figure = style.figure(title, subtitle, width, height)
+    panels = figure.subplots(lines, columns, squeeze=False).flatten()
+    for axes in panels[len(charts) :]:
+        axes.set_axis_off()
+    for axes, chart, some in zip(panels, charts, chosen, strict=False):
+        if len(charts) > 1:
+            axes.set_title(chart.title)
+        if not some:
+            style.sentence(axes, "nothing was measured")
+        elif chart.kind == "bar":
+            _bars(axes, chart, some, looks)
+        else:
+            _lines(axes, chart, some, looks)
+    _legend(figure, charts, series, looks)
+    return figure
+
+
+def _rows_of(chart: Chart, rows: Sequence[Row]) -> list[Row]:
+    return [
+        row
+        for row in rows
+        if all(row.get(column) == value for column, value in chart.where.items())
+        and row.get(chart.x.column) is not None
+        and row.get(chart.y.column) is not None
+        and row.get(chart.series) is not None
+    ]
+
+
+def _looks(series: Sequence[Any]) -> dict[Any, style.Look]:
+    if not all(isinstance(name, str) for name in series):
+        return dict(zip(series, style.CYCLE, strict=False))
+    if all(name.split(", ")[0] in style.TRANSPORTS for name in series):
+        # Several curves of a transport share its colour and differ in their dashes.
+        ends = list(dict.fromkeys(name.partition(", ")[2] for name in series))
+        if len(ends) > 1 or "" not in ends:
+            return {
+                name: style.Look(style.TRANSPORTS[first].colour, DASHES[ends.index(end) % len(DASHES)])
+                for name, (first, _, end) in ((name, name.partition(", ")) for name in series)
+            }
+    return dict(style.looks(series))
+
+
+def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, style.Look]) -> None:
+    for name, look in looks.items():
+        own = [row for row in rows if row[chart.series] == name]
+        if not own:
+            continue
+        x = [row[chart.x.column] for row in own]
+        y = [row[chart.y.column] for row in own]
+        if chart.kind == "points":
+            axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=4, alpha=0.7)
+        else:
+            marker: Any = {"marker": "o", "markersize": 4} if len(own) <= MOST_MARKERS else {}
+            axes.plot(x, y, **look.line(), **marker)
+        low, high = _interval(chart.y, own)
+        if low is not None and high is not None:
+            if chart.kind == "line" and len(own) > 1:
+                axes.fill_between(x, low, high, color=look.colour, alpha=0.16, linewidth=0)
+            else:
+                axes.errorbar(x, y, _errors(y, low, high), color=look.colour, linestyle="none", capsize=3)
+    for point in chart.published:
+        edge = looks[point["series"]].colour if point.get("series") in looks else style.INK
+        axes.plot(point["x"], point["y"], markeredgecolor=edge, **PUBLISHED)
+    if all(isinstance(value, str) for value in _values(rows, chart.x)):
+        axes.tick_params(axis="x", rotation=30 if len(_values(rows, chart.x)) > 4 else 0)
+    _scale(axes, chart.x, "x")
+    _scale(axes, chart.y, "y")
+    if not chart.y.log:
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(min(0.0, bottom), top + 0.04 * (top - bottom))
+    if chart.y.limit is not None:
+        axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
+    ticks = _values(rows, chart.x)
+    if len(ticks) <= 9 and all(isinstance(tick, int | float) for tick in ticks):
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+
+
+def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, style.Look]) -> None:
+    """A group for each value of x, a bar for each series."""
+    groups = _values(rows, chart.x)
+    present = [name for name in looks if any(row[chart.series] == name for row in rows)]
+    width = 0.82 / len(present)
+    lying = _lies(chart, rows)
+    for i, name in enumerate(present):
+        for row in rows:
+            if row[chart.series] != name:
+                continue
+            at = groups.index(row[chart.x.column]) - 0.41 + (i + 0.5) * width
+            value, colour = row[chart.y.column], looks[name].colour
+            low, high = _interval(chart.y, [row])
+            errors = None if low is None or high is None else _errors([value], low, high)
+            if lying:
+                # Many groups: dots take less room than bars.
+                axes.errorbar(value, at, xerr=errors, color=colour, marker="o", markersize=4.5, linewidth=1.2)
+            else:
+                axes.bar(at, value, width * 0.9, color=colour)
+                axes.errorbar(at, value, yerr=errors, color=style.INK, capsize=3, linewidth=1.2)
+    for point in chart.published:
+        if point["x"] in groups and point["series"] in present:
+            at = groups.index(point["x"]) - 0.41 + (present.index(point["series"]) + 0.5) * width
+            where = (point["y"], at) if lying else (at, point["y"])
+            axes.plot(*where, markeredgecolor=style.INK, **PUBLISHED)
+    words = [f"{group:g}" if isinstance(group, int | float) else str(group) for group in groups]
+    if lying:
+        axes.set_yticks(range(len(groups)), words)
+        axes.set_ylim(len(groups) - 0.4, -0.6)
+        axes.set_xlabel(_label(chart.y))
+    else:
+        axes.set_xticks(range(len(groups)), words)
+        axes.grid(axis="x", visible=False)
+        axes.set_xlabel(_label(chart.x))
+        axes.set_ylabel(_label(chart.y))
+
+
+def _lies(chart: Chart, rows: Sequence[Row]) -> bool:
+    names = _values(rows, chart.x)
+    long = any(len(str(name)) > LONG_NAME for name in names) and len(names) > 2
+    return chart.kind == "bar" and (long or len(names) > MANY_NAMES)
+
+
+def _values(rows: Sequence[Row], coordinate: Coordinate) -> list[Any]:
+    return list(dict.fromkeys(row[coordinate.column] for row in rows))
+
+
+def _interval(coordinate: Coordinate, rows: Sequence[Row]) -> tuple[list[float] | None, list[float] | None]:
+    if not coordinate.low or not coordinate.high:
+        return None, None
+    lows = [row.get(coordinate.low) for row in rows]
+    highs = [row.get(coordinate.high) for row in rows]
+    if all(value is None for value in lows):
+        return None, None
+    own = [row[coordinate.column] for row in rows]
+    return (
+        [value if low is None else low for low, value in zip(lows, own, strict=True)],
+        [value if high is None else high for high, value in zip(highs, own, strict=True)],
+    )
+
+
+def _errors(values: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[list[float]]:
+    return [
+        [max(0.0, value - end) for value, end in zip(values, low, strict=True)],
+        [max(0.0, end - value) for value, end in zip(values, high, strict=True)],
+    ]
+
+
+def _scale(axes: Axes, coordinate: Coordinate, which: str) -> None:
+    (axes.set_xlabel if which == "x" else axes.set_ylabel)(_label(coordinate))
+    if coordinate.log:
+        (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+        (axes.xaxis if which == "x" else axes.yaxis).set_minor_formatter(NullFormatter())
+
+
+def _label(coordinate: Coordinate) -> str:
+    return f"{coordinate.label} ({coordinate.unit})" if coordinate.unit else coordinate.label
+
+
+def _legend(
+    figure: Figure, charts: Sequence[Chart], series: Sequence[Any], looks: Mapping[Any, style.Look]
+) -> None:
+    handles: list[Artist] = []
+    bars = all(chart.kind == "bar" for chart in charts)
+    points = all(chart.kind == "points" for chart in charts)
+    for name in series:
+        look, label = looks[name], f"{name:g}" if isinstance(name, float) else str(name)
+        if bars:
+            handles.append(Patch(color=look.colour, label=label))
+        elif points:
+            handles.append(Line2D([], [], color=look.colour, linestyle="none", marker="o", label=label))
+        else:
+            handles.append(Line2D([], [], color=look.colour, linestyle=look.dash, label=label))
+    if any(chart.published for chart in charts):
+        handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))
+    if len(handles) > 1:
+        longest = max(len(str(handle.get_label())) for handle in handles)
+        room = int(figure.get_figwidth() / (0.75 + 0.085 * longest))
+        figure.legend(handles=handles, loc="outside lower center", ncols=max(1, min(len(handles), room)))

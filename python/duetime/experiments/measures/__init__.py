@@ -1,0 +1,27 @@
+"""What an experiment measures: one file per measure, one line in `MEASURES`."""
+
+from collections.abc import Callable
+
+from duetime.experiments.measures import (
+    capacity,
+    groups,
+    latency,
+    lateness,
+    messages,
+    summary,
+    throughput,
+    tightening,
+)
+from duetime.experiments.study import Row, Study
+
+#: Name in the file of an experiment -> what makes its rows.
+MEASURES: dict[str, Callable[[Study], list[Row]]] = {
+    "capacity": capacity.rows,
+    "groups": groups.rows,
+    "lateness": lateness.rows,
+    "latency": latency.rows,
+    "messages": messages.rows,
+    "summary": summary.rows,
+    "throughput": throughput.rows,
+    "tightening": tightening.rows,
+}

@@ -1,0 +1,40 @@
+"""By how much late messages exceed their deadlines, and single messages for a scatter plot.
+
+``[options.lateness]``: ``dots``, how many messages of the first seed are shown for each transport, ``only``
+where the labels are these.
+"""
+
+import numpy as np
+import polars as pl
+
+from duetime.experiments.experiment import Labels
+from duetime.experiments.study import BOUND, Metrics, Row, Study, figure_of, over_seeds
+
+
+def rows(study: Study) -> list[Row]:
+    """A row for each transport, one for the bound, and one for each message shown."""
+    options = study.experiment.options["lateness"]
+    samples: list[tuple[Labels, Metrics]] = []
+    shown: list[Row] = []
+    for run in study.runs(("flows",)):
+        flows = run.kept.table("flows").filter(pl.col("counted"), pl.col("missed").is_not_null())
+        bound = figure_of(run.result, "bound.missed_percent")
+        samples.append((run.labels, exceeded(flows) | {"bound_percent": bound}))
+        samples.append((run.labels | {"transport": BOUND}, {"missed_percent": bound}))
+        if run.seed == study.seeds[0] and options["only"].items() <= run.labels.items():
+            for flow in flows.filter(pl.col("fct_us").is_not_null()).head(options["dots"]).to_dicts():
+                outcome = "late" if flow["missed"] else "in time"
+                times = {"deadline_ms": flow["deadline_us"] / 1e3, "fct_ms": flow["fct_us"] / 1e3}
+                shown.append({**run.labels, "outcome": outcome, **times})
+    return over_seeds(samples) + shown
+
+
+def exceeded(flows: pl.DataFrame) -> dict[str, float | None]:
+    """Share of messages that are late, and by what part of the deadline the finished ones are."""
+    late = flows.filter(pl.col("missed"), pl.col("fct_us").is_not_null())
+    beyond = late.select(100 * (pl.col("fct_us") / pl.col("deadline_us") - 1)).to_series().to_numpy()
+    return {
+        "missed_percent": 100 * float(flows["missed"].sum()) / flows.height if flows.height else None,
+        "exceeded_mean_percent": float(np.mean(beyond)) if late.height else None,
+        "exceeded_p95_percent": float(np.percentile(beyond, 95)) if late.height else None,
+    }

@@ -1,0 +1,47 @@
+"""Where experiments lie, and what they are called: the file ``d2tcp/fig10.toml`` is ``d2tcp/fig10``."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from duetime.scenario import Unreadable
+
+#: In the folder of experiments; everything else with this suffix, one folder down, is one.
+PUBLISHED, REGIMES = "published.toml", "regimes.toml"
+
+
+class NoExperiments(Unreadable):
+    """No folder of experiments was found."""
+
+
+class Unknown(Unreadable):
+    """No experiment has this name."""
+
+
+def folder(given: Path | None = None) -> Path:
+    """The folder of experiments: the one given, else that of the checkout this package lies in."""
+    here = given or Path(__file__).resolve().parents[3] / "experiments"
+    if (here / PUBLISHED).is_file():
+        return here
+    if given is not None:
+        raise NoExperiments(f"{given}: holds no experiments (no {PUBLISHED})")
+    raise NoExperiments(
+        "no experiments are installed: they are files of the source repository. Run this from a checkout "
+        "that was built with `make build`, or name its folder with --from experiments"
+    )
+
+
+def names(root: Path) -> list[str]:
+    """Every experiment, those of one paper together and in the order of their figures."""
+    return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.glob("*/*.toml"))
+
+
+def path_of(root: Path, name: str) -> Path:
+    """The file of an experiment; `Unknown` names the nearest one."""
+    known = names(root)
+    if name in known:
+        return root / f"{name}.toml"
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise Unknown(f"no experiment is called {name}{hint} (`duetime reproduce --list` shows all)")

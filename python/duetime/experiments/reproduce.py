@@ -1,0 +1,232 @@
+"""Run an experiment, judge its claims, and write the result with its figures."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+import duetime
+from duetime import files
+from duetime.experiments import experiment as reading
+from duetime.experiments.claims import judge
+from duetime.experiments.experiment import Chart, Experiment, at, panels
+from duetime.experiments.measures import MEASURES
+from duetime.experiments.study import BOUND, Row, Study
+
+KNOWN = [t["name"] for t in duetime.catalog()["transports"]]  # TODO-DEV
+
+#: What a result of a given library depends on beside our own version.
+LIBRARIES = ("numpy", "polars", "matplotlib")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came of an experiment: the object of ``result.json``, and runs that failed."""
+
+    data: dict[str, Any]
+    failed: list[str]
+
+
+def reproduce(
+    experiment: Experiment, *, scale: str, seeds: int | None = None, jobs: int | None = None, out: Path
+) -> Reproduction:
+    """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice."""
+    folder = out / experiment.name
+    files.check(folder)
+    numbers = reading.published(experiment.root)
+    study, resolved = prepare(experiment, scale=scale, seeds=seeds, jobs=jobs, out=out)
+    rows = [row for measure in _measures(experiment) for row in measure(study)]
+    notes = [*experiment.notes, *(f"failed: {each}" for each in study.failed)]
+    real = _real(experiment, folder)
+    if real is not None:
+        rows = [{"network": "simulated", **row} for row in rows]
+        rows += [{"network": "real", **row} for row in real["rows"]]
+        notes += real.get("notes", [])
+    rows = [_with_columns(row, experiment.columns) for row in rows]
+    charts = [part for chart in experiment.charts for part in panels(_resolved(chart, numbers), rows)]
+    data = {
+        "version": duetime.__version__,
+        "id": experiment.name,
+        "title": experiment.title,
+        "source": experiment.source,
+        "question": experiment.question,
+        "scale": scale,
+        "seeds": study.seeds,
+        "regime": f"{experiment.regime}: {_regime(experiment)['help']}",
+        "scenario": study.scenario.read_text(encoding="utf-8"),
+        "parameters": _parameters(study, resolved),
+        "versions": {"duetime": duetime.__version__, "python": platform.python_version()}
+        | {name: version_of(name) for name in LIBRARIES},
+        "runs": len(study.made) + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
+        "charts": [_written(chart) for chart in charts],
+        "rows": rows,
+        "published": {section: at(numbers, section) for section in experiment.published},
+        "claims": judge(experiment, rows, resolved, numbers),
+        "notes": notes,
+    }
+    _save(folder, data, charts, rows)
+    return Reproduction(data, study.failed)
+
+
+def prepare(
+    experiment: Experiment, *, scale: str, seeds: int | None, jobs: int | None, out: Path
+) -> tuple[Study, dict[str, Any]]:
+    """Check every run before the first is made; give the first scenario with all defaults."""
+    study = _study(experiment, scale, seeds, jobs, out)
+    return study, _check(study)
+
+
+def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | None, out: Path) -> Study:
+    size = experiment.scales[scale]
+    path = scenario_path(experiment, out / "scenarios")
+    changes = (*_regime(experiment)["set"], *experiment.set, *size.set)
+    first = int(duetime.check(path, set=list(changes))[0]["run"]["seed"])
+    many = seeds or size.seeds
+
+    return Study(
+        experiment,
+        size,
+        seeds=list(range(first, first + many)),
+        scenario=path,
+        transports=[
+            t
+            for t in experiment.transports
+            if experiment.variants.get(t, reading.Variant(t)).transport in KNOWN
+        ],  # TODO-DEV
+        changes=changes,
+        store=out / "points",
+        jobs=jobs,
+    )
+
+
+def _regime(experiment: Experiment) -> dict[str, Any]:
+    found: dict[str, Any] = reading.regimes(experiment.root)["regimes"][experiment.regime]
+    return found
+
+
+def _measures(experiment: Experiment) -> list[Callable[[Study], list[Row]]]:
+    for name in experiment.measures:
+        if name not in MEASURES:
+            known = ", ".join(MEASURES)
+            raise reading.Mistaken(f"{experiment.path}: no measure is called {name}; there are {known}")
+    return [MEASURES[name] for name in experiment.measures]
+
+
+def scenario_path(experiment: Experiment, folder: Path) -> Path:
+    """The scenario's file; one that stands in the experiment itself is written into `folder`."""
+    if isinstance(experiment.scenario, str):
+        return (experiment.path.parent / experiment.scenario).resolve()
+    path = folder / f"{experiment.name}.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = tomli_w.dumps(experiment.scenario)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _check(study: Study) -> dict[str, Any]:
+    """See that every cell is a valid scenario before the first run; give the first one with all defaults."""
+    found: list[dict[str, Any]] = []
+    for cell in study.cells():
+        for transport in study.transports:
+            point = study.point(cell, transport, study.seeds[0])
+            resolved, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
+            found.append(resolved)
+    return found[0]
+
+
+def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """What the runs were made with: all keys of the first cell, and each transport's own."""
+    cell = study.cells()[0]
+    transports = {}
+    for transport in study.transports:
+        point = study.point(cell, transport, study.seeds[0])
+        checked, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
+        transports[transport] = checked["transport"]
+    return {
+        "run": resolved["run"],
+        "network": resolved["network"],
+        "traffic": resolved["traffic"],
+        "transports": transports,
+        "changes": list(study.changes),
+    }
+
+
+def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
+    """Rows from a real network: those measured on this machine, else those that came with the experiment."""
+    if not experiment.real:
+        return None
+    for path in (folder.with_name(f"{folder.name}.real.json"), experiment.path.parent / experiment.real):
+        if path.is_file():
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            return found
+    return {"rows": []}
+
+
+def _with_columns(row: Row, columns: Mapping[str, str]) -> Row:
+    bound = row["transport"] == BOUND
+    return row | {name: BOUND if bound else pattern.format(**row) for name, pattern in columns.items()}
+
+
+def _resolved(chart: Chart, numbers: Mapping[str, Any]) -> Chart:
+    """Put in published numbers where the file names them."""
+    points = []
+    for point in chart.published:
+        found = {key: at(numbers, point[key]) if _is_path(point, key) else point[key] for key in point}
+        several = isinstance(found["y"], list)
+        for x, y in zip(found["x"], found["y"], strict=True) if several else [(found["x"], found["y"])]:
+            points.append({**found, "x": x, "y": y})
+    return replace(chart, published=points)
+
+
+def _is_path(point: Mapping[str, Any], key: str) -> bool:
+    return key in ("x", "y") and isinstance(point[key], str) and "." in point[key]
+
+
+def _written(chart: Chart) -> dict[str, Any]:
+    axes = {
+        key: {name: value for name, value in asdict(getattr(chart, key)).items() if value not in ("", None)}
+        for key in ("x", "y")
+    }
+    return {
+        "title": chart.title,
+        "kind": chart.kind,
+        **axes,
+        "series": {"column": chart.series},
+        "where": chart.where,
+        "published": [
+            {key: point.get(key) for key in ("series", "x", "y", "label")} for point in chart.published
+        ],
+    }
+
+
+def _save(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: Sequence[Row]) -> None:
+    import matplotlib as mpl
+    import polars as pl
+
+    from duetime.experiments import figures
+    from duetime.plots import save, style
+
+    runs = max((row.get("runs", 1) for row in rows), default=1)
+    what = data["source"] + (f"; mean and 95 % interval over {runs} runs each" if runs > 1 else "")
+    with files.replacing(folder) as aside:
+        pl.DataFrame(rows, infer_schema_length=None).write_parquet(aside / "rows.parquet")
+        for number in sorted({chart.figure for chart in charts}):
+            some = [chart for chart in charts if chart.figure == number]
+            title = data["title"] if len(some) > 1 else some[0].title
+            with mpl.rc_context(style.RC):
+                figure = figures.draw(some, rows, title, what)
+                style.settle(figure)
+                stem = "figure" if number == 1 else f"figure-{number}"
+                for kind in ("png", "svg"):
+                    save(figure, aside / f"{stem}.{kind}")
+        (aside / "result.json").write_text(
+            json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )

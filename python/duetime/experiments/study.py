@@ -1,0 +1,173 @@
+"""The runs that an experiment asks for at one scale, and rows made of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from duetime import decide
+from duetime.experiments.experiment import Axis, Experiment, Labels, Mistaken, Size, Variant, at, regimes
+from duetime.points import Kept, Point, run_points
+from duetime.statistics import estimate
+
+#: A row of a result: labels, and metrics with their 95 % intervals in ``_low`` and ``_high``.
+Row: TypeAlias = dict[str, Any]
+Metrics: TypeAlias = Mapping[str, float | None]
+#: What one run says: further labels and metrics, as many as it likes.
+Sampler: TypeAlias = Callable[["Run"], Iterable[tuple[Labels, Metrics]]]
+
+#: The name of the omniscient bound where transports are named.
+BOUND = "bound"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A place in the grid: its labels, and the changes that lead there."""
+
+    labels: Labels
+    set: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was made, and where it stands in the grid."""
+
+    labels: Labels
+    seed: int
+    result: Mapping[str, Any]
+    kept: Kept
+
+
+@dataclass
+class Study:
+    """An experiment at one scale; measures make its runs through this."""
+
+    experiment: Experiment
+    size: Size
+    seeds: list[int]
+    scenario: Path
+    transports: list[str]
+    #: What regime, experiment and scale change, in this order.
+    changes: tuple[str, ...]
+    #: Where finished runs are kept, and how many are made at a time.
+    store: Path
+    jobs: int | None
+    #: How many different runs the rows rest on, and what went wrong with others.
+    made: set[Point] = field(default_factory=set)
+    failed: list[str] = field(default_factory=list)
+
+    def cells(self) -> list[Cell]:
+        """The whole grid, the last axis fastest."""
+        axes = [list(self._along(axis)) for axis in self.experiment.axes]
+        return [
+            Cell(
+                {column: value for each in choice for column, value in each[0].items()},
+                tuple(itertools.chain(*(each[1] for each in choice))),
+            )
+            for choice in itertools.product(*axes)
+        ]
+
+    def point(self, cell: Cell, transport: str, seed: int) -> Point:
+        """One run."""
+        variant = self.variant(transport)
+        return Point(self.scenario, (*self.changes, *variant.set, *cell.set), variant.transport, seed)
+
+    def deciding(self, cell: Cell, transports: Sequence[str]) -> decide.Runs:
+        """What a search for the limit of a cell needs."""
+        variants = [self.variant(transport) for transport in transports]
+        if len(variants) > 1 and any(variant.set for variant in variants):
+            raise Mistaken("transports with settings of their own are searched one by one")
+        changes = (*self.changes, *variants[0].set, *cell.set)
+        names = tuple(variant.transport for variant in variants)
+        return decide.Runs(self.scenario, changes, names, tuple(self.seeds), self.store, self.jobs)
+
+    def variant(self, transport: str) -> Variant:
+        """The transport that a name stands for."""
+        return self.experiment.variants.get(transport, Variant(transport))
+
+    def runs(self, tables: tuple[str, ...] = ()) -> list[Run]:
+        """Every cell under every transport with every seed."""
+        grid = [
+            (cell, transport, seed)
+            for cell in self.cells()
+            for transport in self.transports
+            for seed in self.seeds
+        ]
+        kept = self.make([self.point(*each) for each in grid], tables)
+        return [
+            Run({**cell.labels, "transport": transport}, seed, one.result, one)
+            for (cell, transport, seed), one in zip(grid, kept, strict=True)
+            if one.error is None
+        ]
+
+    def make(self, points: Sequence[Point], tables: tuple[str, ...] = ()) -> list[Kept]:
+        """Make runs; one that failed is told of and does not stop the others."""
+        kept = run_points(points, store=self.store, jobs=self.jobs, tables=tables)
+        self.made.update(points)
+        for point, one in zip(points, kept, strict=True):
+            _check_bound(point, one.result)
+            if one.error is not None:
+                self.failed.append(
+                    f"{point.transport}, seed {point.seed}, {list(point.overrides)}: {one.error}"
+                )
+        return kept
+
+    def rows(self, sampler: Sampler, tables: tuple[str, ...] = ()) -> list[Row]:
+        """Run the grid; give a row for each group of samples with equal labels, over the seeds."""
+        runs = self.runs(tables)
+        return over_seeds(
+            ({**run.labels, **labels}, metrics) for run in runs for labels, metrics in sampler(run)
+        )
+
+    def _along(self, axis: Axis) -> Iterator[tuple[Labels, list[str]]]:
+        cases = dict(axis.cases)
+        if axis.changes:
+            written = regimes(self.experiment.root)["changes"]
+            cases |= {name: each["set"] for name, each in written.items()}
+        for name, changes in cases.items():
+            yield _label(axis, name), changes
+        for value in self.size.axes.get(axis.column, axis.values):
+            yield _label(axis, value), [change.format(value) for change in axis.set]
+
+
+def _label(axis: Axis, value: Any) -> Labels:
+    return {} if axis.replicates else {axis.column: value}
+
+
+def over_seeds(samples: Iterable[tuple[Labels, Metrics]]) -> list[Row]:
+    """Put samples with equal labels into one row: means, and 95 % intervals where there are two or more."""
+    groups: dict[tuple[tuple[str, Any], ...], list[Metrics]] = {}
+    for labels, metrics in samples:
+        groups.setdefault(tuple(labels.items()), []).append(metrics)
+    return [_row(dict(labels), group) for labels, group in groups.items()]
+
+
+def figure_of(result: Mapping[str, Any], path: str) -> float | None:
+    """A figure of a run's JSON; none where it has none."""
+    try:
+        value = at(result, path)
+    except KeyError:
+        return None
+    if value is not None and not isinstance(value, int | float):
+        raise Mistaken(f"[metrics]: {path} is no number")
+    return value
+
+
+def _check_bound(point: Point, result: Mapping[str, Any]) -> None:
+    """No schedule can miss fewer than the bound; one that does is a bug of ours."""
+    for part in (result, *result.get("classes", {}).values()):
+        bound, summary = part.get("bound"), part.get("summary", part)
+        if bound and summary["missed"] < bound["missed"]:
+            raise RuntimeError(f"{point}: missed {summary['missed']}, less than the bound {bound['missed']}")
+
+
+def _row(labels: Labels, samples: Sequence[Metrics]) -> Row:
+    row: Row = {**labels, "runs": len(samples)}
+    for name in dict.fromkeys(name for sample in samples for name in sample):
+        found = estimate([sample.get(name) for sample in samples])
+        row[name] = None if found is None else found["mean"]
+        row[f"{name}_low"], row[f"{name}_high"] = (None, None) if found is None else found["ci95"]
+    return row

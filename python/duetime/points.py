@@ -1,0 +1,224 @@
+"""Many runs, each made once: what is finished is kept by the hash of everything that decides it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duetime import _core, scenario
+from duetime import progress as bars
+from duetime.parallel import in_threads
+from duetime.store import Store
+from duetime.work import TABLES, Answer, Bundle, Task, build, do
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from duetime.run import Progress
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run."""
+
+    #: Its file.
+    scenario: Path
+    #: Changes as ``--set`` takes them, applied in turn.
+    overrides: tuple[str, ...] = ()
+    #: Stands for the name in ``[transport]``; keys that only other transports know are dropped.
+    transport: str | None = None
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What came of a point."""
+
+    point: Point
+    #: The hash that it is kept under; empty if its scenario cannot be read.
+    key: str
+    #: What ``duetime run --json`` prints, without wall-clock times; empty after a failure.
+    result: dict[str, Any]
+    #: Why it failed.
+    error: str | None = None
+    #: The scenario with every default filled in.
+    scenario: dict[str, Any] = field(default_factory=dict)
+    #: What the reader should know of the scenario: dropped keys and the like.
+    notes: tuple[str, ...] = ()
+    store: Store | None = None
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Give the table ``flows``, ``links`` or ``trace``; `FileNotFoundError` if it was not asked for."""
+        if self.store is None or self.error is not None:
+            raise FileNotFoundError(f"the run failed and has no table `{name}`")
+        return self.store.table(self.key, name)
+
+
+def key(point: Point) -> str:
+    """Hash everything that decides a point's result.
+
+    That is the scenario with every default filled in, overrides, transport and seed applied; the content of
+    the files that it names; and the engine that simulates. Raises what `duetime.check` raises.
+    """
+    return _Reader().prepared(point).key
+
+
+def run_points(
+    points: Sequence[Point],
+    *,
+    store: Path,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    tables: Sequence[str] = (),
+    progress: bool = True,
+) -> list[Kept]:
+    """Run points, `jobs` at a time (default: one for each core), or on the Dask scheduler at `cluster`.
+
+    The answer is in the order of the points. What the store has is not run again, equal points run once, and
+    a point that fails says why in `error` and does not stop the rest. `tables` names those to keep for each
+    run. After Ctrl-C, which is raised, the store has what was finished, and the same call goes on from it.
+
+    Raises `files.Refused` for a store that cannot be written, and `work.Unusable` for a cluster that
+    cannot do it.
+    """
+    for name in tables:
+        if name not in TABLES:
+            raise ValueError(f"there is no table {name!r}, the tables are {', '.join(TABLES)}")
+    kept = Store(store)
+    batch = _Batch(points, kept, tuple(tables))
+    silent = nullcontext(bars.Points(len(batch.prepared), None, None))
+    with bars.points(len(batch.prepared)) if progress else silent as shown:
+        shown.found(len(batch.prepared) - len(batch.missing))
+        try:
+            if batch.run(jobs, cluster, shown):
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(batch.said()) from None
+    return batch.answers(points)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    key: str
+    bundle: Bundle
+    notes: tuple[str, ...]
+    point: Point
+
+
+class _Batch:
+    """The different runs among some points."""
+
+    def __init__(self, points: Sequence[Point], store: Store, tables: tuple[str, ...]) -> None:
+        self.store = store
+        self.tables = tables
+        self.errors: dict[str, str] = {}
+        self.unreadable: dict[Point, str] = {}
+        self.by_point: dict[Point, _Prepared] = {}
+        reader = _Reader()
+        for point in dict.fromkeys(points):
+            try:
+                self.by_point[point] = reader.prepared(point)
+            except (scenario.Unreadable, _core.ScenarioError) as error:
+                self.unreadable[point] = str(error)
+        self.prepared = {each.key: each for each in self.by_point.values()}
+        self.missing = [each for each in self.prepared.values() if store.record(each.key, tables) is None]
+
+    def run(self, jobs: int | None, cluster: str | None, shown: bars.Points) -> bool:
+        """Run what is missing; true if Ctrl-C came in between."""
+
+        def finished(number: int, answer: Answer) -> None:
+            hashed = self.missing[number].key
+            if answer.error is None:
+                self.store.keep(hashed, answer.record, answer.tables)
+            else:
+                self.errors[hashed] = answer.error
+            shown.finished(number, failed=answer.error is not None)
+
+        def one(number: int, progress: Progress) -> Answer:
+            return do(self._task(number), self.missing[number].bundle, progress)
+
+        if not self.missing:
+            return False
+        if cluster is None:
+            return in_threads(len(self.missing), one, jobs=jobs, follow=shown.follow, finished=finished)
+        from duetime.cluster import on_cluster
+
+        work = [(self._task(number), each.key, each.bundle) for number, each in enumerate(self.missing)]
+        return on_cluster(cluster, work, finished)
+
+    def answers(self, points: Sequence[Point]) -> list[Kept]:
+        """Give what came of each point."""
+        return [self._answer(point) for point in points]
+
+    def said(self) -> str:
+        """Say what is kept after Ctrl-C."""
+        finished = sum(self.store.record(key, self.tables) is not None for key in self.prepared)
+        return f"{finished} of {len(self.prepared)} runs are finished and kept in {self.store.folder}"
+
+    def _answer(self, point: Point) -> Kept:
+        if point in self.unreadable:
+            return Kept(point, "", {}, self.unreadable[point])
+        prepared = self.by_point[point]
+        if prepared.key in self.errors:
+            return Kept(point, prepared.key, {}, self.errors[prepared.key], notes=prepared.notes)
+        record = self.store.record(prepared.key, self.tables)
+        if record is None:
+            raise FileNotFoundError(f"{self.store.folder}: a run that was just kept is no longer there")
+        return Kept(
+            point, prepared.key, record["result"], None, record["scenario"], prepared.notes, self.store
+        )
+
+    def _task(self, number: int) -> Task:
+        point = self.missing[number].point
+        return Task(point.overrides, point.transport, point.seed, self.tables, build())
+
+
+class _Reader:
+    """Reads scenarios and the files that they name, each once."""
+
+    def __init__(self) -> None:
+        self.scenarios: dict[Path, scenario.Scenario] = {}
+        self.files: dict[Path, tuple[str, str]] = {}
+        self.bundles: dict[tuple[Path, tuple[str, ...]], Bundle] = {}
+
+    def prepared(self, point: Point) -> _Prepared:
+        """Check a point; raises what is wrong with it."""
+        if point.scenario not in self.scenarios:
+            self.scenarios[point.scenario] = scenario.read_file(point.scenario)
+        read = self.scenarios[point.scenario]
+        if not 0 <= point.seed <= scenario.LAST_SEED:
+            raise scenario.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {point.seed}")
+        resolved, notes, paths = _core.check(
+            read.text,
+            read.name,
+            read.folder,
+            set=scenario.changes(point.overrides),
+            seed=point.seed,
+            transport=point.transport,
+        )
+        contents = {path: self._file(read.folder, path) for path in paths}
+        hashes = {path: hashed for path, (_, hashed) in contents.items()}
+        decisive = json.dumps([resolved, hashes, build().engine])
+        hashed = hashlib.sha256(decisive.encode()).hexdigest()
+        bundle = self._bundle(point.scenario, read, {path: text for path, (text, _) in contents.items()})
+        return _Prepared(hashed, bundle, tuple(notes), point)
+
+    def _file(self, folder: str | None, path: str) -> tuple[str, str]:
+        full = Path(folder or "") / path
+        if full not in self.files:
+            try:
+                content = full.read_bytes()
+            except OSError as error:
+                raise scenario.Unreadable(f"{full}: {error.strerror}") from None
+            self.files[full] = content.decode(), hashlib.sha256(content).hexdigest()
+        return self.files[full]
+
+    def _bundle(self, path: Path, read: scenario.Scenario, files: Mapping[str, str]) -> Bundle:
+        """Give the same object for the same texts, so that they are sent to a cluster once."""
+        name = (path, tuple(files))
+        return self.bundles.setdefault(name, Bundle(read.text, read.name, dict(files)))

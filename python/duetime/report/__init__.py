@@ -1,0 +1,54 @@
+"""A report: one HTML page that needs no network, from what was reproduced, compared or swept.
+
+`READERS` lists the kinds of folder; each is a module that gives the experiments of `model`.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from duetime.report import compared, page, reproduced, swept
+from duetime.report.model import Experiment, NoReport
+
+__all__ = ["NoReport", "report"]
+
+#: Each looks at a folder and gives its experiments, or none where it is of another kind.
+READERS: tuple[Callable[[Path], list[Experiment]], ...] = (reproduced.read, swept.read, compared.read)
+
+
+def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+    """Write the report of `folder` to `out` (default: ``report.html`` in the folder); give its path.
+
+    `folder` is what ``duetime reproduce``, ``sweep``, ``compare`` or ``run`` wrote with ``--out``. The same
+    folder gives the same bytes. Raises `NoReport` when there is nothing to report, `OSError` when the
+    page cannot be written.
+    """
+    source = Path(folder)
+    target = Path(out) if out is not None else source / "report.html"
+    text = page.render(experiments(source))
+    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(target)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
+    finally:
+        aside.unlink(missing_ok=True)
+    return target
+
+
+def experiments(folder: Path) -> list[Experiment]:
+    """Everything that the folder holds, in the order of a reader's expectation."""
+    if not folder.is_dir():
+        raise NoReport(f"{folder}: is no folder")
+    for read in READERS:
+        found = read(folder)
+        if found:
+            return found
+    raise NoReport(
+        f"{folder}: holds nothing to report; expected what `duetime reproduce`, `sweep`, `compare` or `run` "
+        "wrote with --out"
+    )

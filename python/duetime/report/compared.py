@@ -1,0 +1,242 @@
+"""Folders of `duetime compare` and `duetime run`: who missed deadlines, and how long messages took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import tomli_w
+
+from duetime.plots.data import Arm, NoResults, Results, load, read_json
+from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point, Series, Table
+
+#: A distribution is drawn at so many places.
+STEPS = 80
+
+#: Figures that no chart shows: key of the JSON contract -> how it is called.
+COUNTED = {
+    "drops": "packets dropped",
+    "marks": "packets marked",
+    "timeouts": "retransmission timeouts",
+    "retransmits": "packets sent again",
+    "packets_delivered": "packets delivered",
+}
+
+
+def read(folder: Path) -> list[Experiment]:
+    """The comparison or the run in `folder` as one experiment; nothing where there is neither."""
+    if not any((folder / name).exists() for name in ("run.json", "compare.json")):
+        return []
+    try:
+        results = load(folder)
+        objects = _objects(folder, results)
+        return [_experiment(results, objects, _bound(folder, objects))]
+    except NoResults as error:
+        raise NoReport(str(error)) from error
+    except (AttributeError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise NoReport(f"{folder}: is not what `duetime compare` writes: {error!r}") from error
+
+
+def _objects(folder: Path, results: Results) -> dict[str, Mapping[str, Any]]:
+    """Transport -> its object of the JSON contract."""
+    if (folder / "compare.json").exists():
+        return dict(read_json(folder / "compare.json")["runs"])
+    return {results.names[0]: results.arms[0].runs[0].about}
+
+
+def _bound(folder: Path, objects: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """How few deadlines can be missed, in all and by class."""
+    path = folder / "compare.json"
+    record = read_json(path) if path.exists() else next(iter(objects.values()))
+    found: Mapping[str, Any] = record.get("bound") or {}
+    return found
+
+
+def _experiment(
+    results: Results, objects: Mapping[str, Mapping[str, Any]], bound: Mapping[str, Any]
+) -> Experiment:
+    runs = [run for arm in results.arms for run in arm.runs]
+    charts = (
+        _missed(objects, bound),
+        _in_time(objects),
+        *_times(objects),
+        _distribution(results),
+        _goodput(objects),
+    )
+    return Experiment(
+        id=_listed(results.names),
+        title=results.title or "Untitled scenario",
+        facts={
+            "seeds": sorted({run.about["seed"] for run in runs if "seed" in run.about}),
+            "simulated": f"{runs[0].about['simulated_s']:g} s" if "simulated_s" in runs[0].about else None,
+            "runs": len(runs),
+        },
+        charts=tuple(chart for chart in charts if chart is not None and chart.series),
+        table=_table(objects),
+        notes=tuple(dict.fromkeys(str(note) for run in runs for note in run.about.get("notes", ()))),
+        versions={
+            "duetime": ", ".join(
+                sorted({str(run.about["version"]) for run in runs if "version" in run.about})
+            )
+        },
+        scenario=tomli_w.dumps(_without_nothing(runs[0].about.get("scenario") or {})),
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _missed(objects: Mapping[str, Mapping[str, Any]], bound: Mapping[str, Any]) -> Chart:
+    """Per class; the last series is what any schedule misses."""
+    parts = {"bound": {"summary": bound, "classes": bound.get("classes", {})}} if bound else {}
+    series = (
+        Series(
+            transport,
+            _points((name, _of(each, name).get("missed_percent")) for name, _ in _classes(objects)),
+        )
+        for transport, each in {**objects, **parts}.items()
+    )
+    return Chart("Deadlines missed", "bar", Axis("class"), Axis("missed", "%"), _some(series))
+
+
+def _in_time(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
+    names = {"mean": "mean query", "p1": "worst 1 % of queries"}
+    series = (
+        Series(
+            transport,
+            _points(
+                (word, (each["summary"].get("answers_in_time_percent") or {}).get(key))
+                for key, word in names.items()
+            ),
+        )
+        for transport, each in objects.items()
+    )
+    return Chart("Answers in time", "bar", Axis("query"), Axis("answers in time", "%"), _some(series))
+
+
+def _times(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
+    for name, _ in _classes(objects):
+        if name == "all" and len(list(_classes(objects))) > 2:
+            continue
+        series = (
+            Series(
+                transport,
+                _points(
+                    (
+                        (word, (_of(each, name).get("fct_us") or {}).get(word))
+                        for word in ("p50", "p90", "p99")
+                    ),
+                    scale=1e-3,
+                ),
+            )
+            for transport, each in objects.items()
+        )
+        yield Chart(
+            f"Completion times of {name}",
+            "bar",
+            Axis("percentile of messages"),
+            Axis("completion time", "ms"),
+            _some(series),
+        )
+
+
+def _goodput(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
+    names = {"goodput_mbps": "all", "goodput_in_time_mbps": "in time"}
+    series = (
+        Series(transport, _points((word, each["summary"].get(key)) for key, word in names.items()))
+        for transport, each in objects.items()
+    )
+    return Chart("Goodput", "bar", Axis("payload"), Axis("goodput", "Mbit/s"), _some(series))
+
+
+def _distribution(results: Results) -> Chart:
+    used = {arm.name: _used(arm) for arm in results.arms}
+    ends = [float(times[end]) for times, _ in used.values() if len(times) > 1 for end in (0, -1)]
+    grid = (
+        np.linspace(min(ends), max(ends), STEPS).round(2) if ends and min(ends) < max(ends) else np.array([])
+    )
+    series = (
+        Series(
+            name,
+            tuple(
+                Point(float(place), 100 * float(np.searchsorted(times, place, side="right")) / decided)
+                for place in (grid if decided else ())
+            ),
+        )
+        for name, (times, decided) in used.items()
+    )
+    return Chart(
+        "Time taken, of the time allowed",
+        "line",
+        Axis("completion time over deadline", "%"),
+        Axis("messages that took at most this", "%"),
+        _some(series),
+    )
+
+
+def _used(arm: Arm) -> tuple[np.ndarray[Any, np.dtype[np.float64]], int]:
+    """Completion times over deadlines in percent, sorted, of all seeds; and of how many messages they are.
+
+    What never finished is part of the whole.
+    """
+    decided = arm.counted.filter(pl.col("missed").is_not_null())
+    return (100 * decided["fct_us"] / decided["deadline_us"]).drop_nulls().sort().to_numpy(), decided.height
+
+
+def _table(objects: Mapping[str, Mapping[str, Any]]) -> Table:
+    return Table(
+        ("", *objects),
+        tuple((word, *(_value(each.get(key)) for each in objects.values())) for key, word in COUNTED.items()),
+    )
+
+
+def _classes(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every class, after "all" of them where they are several."""
+    first = next(iter(objects.values()))
+    if len(first["classes"]) != 1:
+        yield "all", first["summary"]
+    yield from first["classes"].items()
+
+
+def _of(each: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part: Mapping[str, Any] = each["classes"].get(name) or (each["summary"] if name == "all" else {})
+    return part
+
+
+def _points(values: Iterator[tuple[Place, Any]], scale: float = 1) -> tuple[Point, ...]:
+    """A point for every value that is there: a number, or a mean with its interval."""
+    points = []
+    for place, value in values:
+        low, high = value["ci95"] if isinstance(value, dict) else (None, None)
+        mean = _value(value)
+        if mean is not None:
+            points.append(
+                Point(
+                    place,
+                    mean * scale,
+                    None if low is None else low * scale,
+                    None if high is None else high * scale,
+                )
+            )
+    return tuple(points)
+
+
+def _value(value: Any) -> Any:
+    return value["mean"] if isinstance(value, dict) else value
+
+
+def _some(series: Iterator[Series]) -> tuple[Series, ...]:
+    return tuple(one for one in series if one.points)
+
+
+def _without_nothing(value: Any) -> Any:
+    """TOML has no null: keys without a value are left out."""
+    if isinstance(value, dict):
+        return {key: _without_nothing(each) for key, each in value.items() if each is not None}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_without_nothing(each) for each in value if each is not None]
+    return value

@@ -1,0 +1,113 @@
+"""What a report shows, whatever folder it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+#: A place on the horizontal axis: a number, or a word where the axis has categories.
+Place = float | str
+
+
+class NoReport(ValueError):
+    """The folder holds nothing to report; the message says what was expected."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value with its 95 % confidence interval, where there is one."""
+
+    x: Place
+    y: float
+    low: float | None = None
+    high: float | None = None
+    #: How the source puts it, where it gives no exact number.
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, or the bars of one colour."""
+
+    name: str
+    points: tuple[Point, ...]
+    #: What the source states for the same places.
+    published: tuple[Point, ...] = ()
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is measured along an axis."""
+
+    label: str
+    unit: str = ""
+
+    @property
+    def text(self) -> str:
+        """The label with its unit."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Series over the same axes."""
+
+    title: str
+    kind: Literal["line", "bar", "points"]
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+
+    @property
+    def places(self) -> list[Place]:
+        """Every place on the horizontal axis: numbers in their order, words as they come."""
+        found = list(dict.fromkeys(point.x for one in self.series for point in (*one.points, *one.published)))
+        return found if any(isinstance(place, str) for place in found) else sorted(found)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the source says, and what was measured."""
+
+    claim: str
+    published: Any
+    measured: Any
+    #: None: not measured.
+    holds: bool | None
+    #: Why it does not hold, or was not measured.
+    why: str = ""
+    #: When it counts as holding.
+    rule: str = ""
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that no chart shows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    #: How many rows there are, when not all of them are here.
+    of: int = 0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One section of a report."""
+
+    id: str
+    title: str
+    source: str = ""
+    question: str = ""
+    #: How it was run, as words: scale, seeds, regime.
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    charts: tuple[Chart, ...] = ()
+    table: Table | None = None
+    claims: tuple[Claim, ...] = ()
+    notes: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, Any] = field(default_factory=dict)
+    scenario: str = ""

@@ -1,0 +1,193 @@
+"""From experiments to the page: everything in one file, nothing fetched, every text escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from duetime._core import version
+from duetime.plots import style
+from duetime.report.model import Chart, Claim, Experiment, Point, Series
+
+ASSETS = Path(__file__).with_name("assets")
+#: Run in this order: two libraries (see LICENSES.txt beside them), then the page's own.
+SCRIPTS = ("d3.min.js", "plot.umd.min.js", "report.js")
+
+#: Colours of the pictures, by day and by night: the same hue, light enough for a dark page.
+COLOURS = {
+    style.BLUE: "#58b1ec",
+    style.VERMILLION: "#f08a4b",
+    style.GREEN: "#34c79a",
+    style.ORANGE: "#f0b73f",
+    style.SKY: "#8fd0f5",
+    style.PURPLE: "#e0a3c6",
+    style.GREY: "#a9a9a9",
+    style.BLACK: "#eeeeee",
+}
+SYMBOLS = ("circle", "square", "triangle", "diamond", "star", "cross", "wye")
+
+
+def render(experiments: Sequence[Experiment]) -> str:
+    """Give the whole page as text."""
+    environment = Environment(
+        loader=FileSystemLoader(ASSETS),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters.update(value=value, text=lambda one: one if isinstance(one, str) else value(one))
+    scripts = [(ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    every = [claim for experiment in experiments for claim in experiment.claims]
+    return environment.get_template("page.html").render(
+        title="What was reproduced" if every else experiments[0].title,
+        version=version(),
+        sections=[_section(number, experiment) for number, experiment in enumerate(experiments)],
+        counts=counts(every),
+        palette=_palette(),
+        css=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),
+        scripts=[Markup(script) for script in scripts],
+        hashes=" ".join(f"'sha256-{_digest(script)}'" for script in scripts),
+        data=_data([chart for experiment in experiments for chart in experiment.charts]),
+    )
+
+
+def counts(claims: Iterable[Claim]) -> dict[str, int]:
+    """How many claims hold, do not, and were not measured."""
+    found = {"holds": 0, "fails": 0, "open": 0}
+    for claim in claims:
+        found[verdict(claim)] += 1
+    return found
+
+
+def verdict(claim: Claim) -> str:
+    """The class of a claim."""
+    return {True: "holds", False: "fails", None: "open"}[claim.holds]
+
+
+def value(one: Any) -> str:
+    """A value as a person writes it: four digits that matter, and every digit before the point."""
+    if one is None:
+        return "\N{EN DASH}"
+    if isinstance(one, bool):
+        return "yes" if one else "no"
+    if isinstance(one, float):
+        return f"{one:.0f}" if 1000 <= abs(one) < 1e15 else f"{one:.4g}"
+    if isinstance(one, dict):
+        return ", ".join(f"{key}: {value(each)}" for key, each in one.items())
+    if isinstance(one, list | tuple):
+        return ", ".join(value(each) for each in one)
+    return str(one)
+
+
+def _section(number: int, experiment: Experiment) -> dict[str, Any]:
+    return {
+        "anchor": f"{number + 1}-{re.sub(r'[^a-z0-9]+', '-', experiment.id.lower()).strip('-')}",
+        "experiment": experiment,
+        "claims": [(verdict(claim), claim, published(claim), measured(claim)) for claim in experiment.claims],
+        "counts": counts(experiment.claims),
+        "charts": [{"chart": chart, "rows": rows(chart)} for chart in experiment.charts],
+    }
+
+
+def published(claim: Claim) -> str:
+    """What the source states, with its unit."""
+    number = isinstance(claim.published, int | float) and not isinstance(claim.published, bool)
+    return value(claim.published) + (f" {claim.unit}" if claim.unit and number else "")
+
+
+def measured(claim: Claim) -> str:
+    """What was measured, with its unit and its 95 % interval."""
+    if claim.measured is None:
+        return value(None)
+    between = "" if claim.low is None else f" ({value(claim.low)} to {value(claim.high)})"
+    return value(claim.measured) + (f" {claim.unit}" if claim.unit else "") + between
+
+
+def rows(chart: Chart) -> list[tuple[str, list[str]]]:
+    """A chart as a table: a row for each place, a cell for each series."""
+    columns = [
+        ({point.x: point for point in one.points}, {point.x: point for point in one.published})
+        for one in chart.series
+    ]
+    return [
+        (value(place), [_cell(points.get(place), stated.get(place)) for points, stated in columns])
+        for place in chart.places
+    ]
+
+
+def _cell(point: Point | None, stated: Point | None) -> str:
+    parts = []
+    if point is not None:
+        between = "" if point.low is None else f" ({value(point.low)} to {value(point.high)})"
+        parts.append(value(point.y) + between)
+    if stated is not None:
+        parts.append(f"published {stated.label or value(stated.y)}")
+    return "; ".join(parts) or "\N{EN DASH}"
+
+
+def _data(charts: Sequence[Chart]) -> Markup:
+    """What the script draws, as JSON that cannot end its element."""
+    text = json.dumps(
+        [_drawn(chart) for chart in charts], ensure_ascii=True, allow_nan=False, separators=(",", ":")
+    )
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _drawn(chart: Chart) -> dict[str, Any]:
+    looks = style.looks([one.name for one in chart.series])
+    return {
+        "kind": chart.kind,
+        "x": chart.x.text,
+        "y": chart.y.text,
+        "unit": chart.y.unit,
+        "places": chart.places,
+        "words": any(isinstance(place, str) for place in chart.places),
+        "series": [
+            {
+                "name": one.name,
+                "colour": _name(looks[one.name].colour),
+                "dash": _dash(looks[one.name].dash),
+                "symbol": SYMBOLS[number % len(SYMBOLS)],
+                "points": _points(one),
+                "published": [[point.x, _short(point.y), point.label] for point in one.published],
+            }
+            for number, one in enumerate(chart.series)
+        ],
+    }
+
+
+def _points(series: Series) -> list[list[Any]]:
+    return [[point.x, _short(point.y), _short(point.low), _short(point.high)] for point in series.points]
+
+
+def _short(number: float | None) -> float | None:
+    return None if number is None else float(f"{number:.6g}")
+
+
+def _dash(dash: style.Dash) -> str | None:
+    return None if isinstance(dash, str) else " ".join(f"{2 * part:g}" for part in dash[1])
+
+
+def _name(colour: str) -> str:
+    return f"--c{colour.lstrip('#').lower()}"
+
+
+def _palette() -> dict[str, list[tuple[str, str]]]:
+    used = {look.colour for look in (*style.TRANSPORTS.values(), *style.CYCLE)}
+    return {
+        "day": [(_name(colour), colour) for colour in sorted(used)],
+        "night": [(_name(colour), COLOURS.get(colour, colour)) for colour in sorted(used)],
+    }
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,132 @@
+"""Folders of `duetime sweep`: what is missed, how long messages take and what is carried, over each axis."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point, Series
+from duetime.statistics import estimate
+
+#: Column of the table -> what it is, and the factor to the unit it is shown in.
+METRICS = {
+    "missed_percent": (Axis("deadlines missed", "%"), 1.0),
+    "fct_p99_us": (Axis("completion time, 99th percentile", "ms"), 1e-3),
+    "goodput_mbps": (Axis("goodput", "Mbit/s"), 1.0),
+}
+#: Up to so many settings of the other axes have a chart each; beyond, all points share one.
+PANELS = 12
+
+
+def read(folder: Path) -> list[Experiment]:
+    """The sweep in `folder` as one experiment; nothing where there is none."""
+    if not (folder / "sweep.json").exists():
+        return []
+    try:
+        record = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+        return [_experiment(record, pl.read_parquet(folder / "sweep.parquet"))]
+    except (OSError, AttributeError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise NoReport(f"{folder}: is not what `duetime sweep` writes: {error!r}") from error
+
+
+def _experiment(record: Mapping[str, Any], runs: pl.DataFrame) -> Experiment:
+    axes = [str(axis) for axis in record["axes"]]
+    failures = record["failures"]
+    reasons = dict.fromkeys(str(failure["error"]) for failure in failures)
+    return Experiment(
+        id=", ".join(axes),
+        title=str(record["title"]),
+        facts={
+            "scenario": record["scenario"],
+            "seeds": record["seeds"],
+            "runs": record["runs"],
+            "failed": len(failures) or None,
+        },
+        charts=tuple(_charts(axes, runs)),
+        notes=tuple(f"Failed: {reason}" for reason in reasons),
+        parameters={
+            str(change).partition("=")[0]: str(change).partition("=")[2] for change in record["shared"]
+        },
+        versions={"duetime": record["version"]},
+    )
+
+
+def _charts(axes: Sequence[str], runs: pl.DataFrame) -> Iterator[Chart]:
+    """For each figure a chart over the axis of most values, for each setting of the others."""
+    for metric, (y, factor) in METRICS.items():
+        if metric not in runs.columns or runs[metric].null_count() == runs.height:
+            continue
+        known = runs.filter(pl.col(metric).is_not_null()).with_columns(pl.col(metric) * factor)
+        main = max(axes, key=lambda axis: known[axis].n_unique())
+        others = [axis for axis in axes if axis != main and not _follows(axis, main, known)]
+        settings = known.select(others).unique(maintain_order=True).rows() if others else [()]
+        # No two points share a place on any axis: a random sample.
+        sampled = len(axes) > 1 and PANELS < known[main].n_unique() == known["point"].n_unique()
+        if len(settings) <= PANELS and not sampled:
+            for setting in settings:
+                named = dict(zip(others, setting, strict=True))
+                part = known.filter(*(pl.col(axis) == value for axis, value in named.items()))
+                title = ", ".join(f"{axis} = {value}" for axis, value in named.items())
+                yield _chart(_title(y, title), "line", main, y, metric, part)
+        else:
+            for axis in axes:
+                yield _chart(_title(y, f"all points, by {axis}"), "points", axis, y, metric, known, "point")
+
+
+def _follows(axis: str, main: str, runs: pl.DataFrame) -> bool:
+    """Whether an axis changes only together with the main one."""
+    return runs.select(main, axis).unique().height == runs[main].n_unique()
+
+
+def _title(y: Axis, setting: str) -> str:
+    title = y.label[0].upper() + y.label[1:]
+    return f"{title}: {setting}" if setting else title
+
+
+def _chart(
+    title: str,
+    kind: Literal["line", "points"],
+    axis: str,
+    y: Axis,
+    metric: str,
+    runs: pl.DataFrame,
+    *apart: str,
+) -> Chart:
+    """One series per transport; of equal places (and equal `apart`) the mean over the seeds."""
+    series = []
+    for (transport,), part in runs.group_by("transport", maintain_order=True):
+        series.append(Series(str(transport), _points(part, axis, metric, apart)))
+    least = f"bound_{metric}"
+    if least in runs.columns:
+        # The same messages under every transport, but what is counted may end with the run: the lowest holds.
+        known = runs.filter(pl.col(least).is_not_null())
+        lowest = known.group_by(axis, *apart, "seed", maintain_order=True).agg(pl.col(least).min())
+        series.append(Series("bound", _points(lowest, axis, least, apart)))
+    return Chart(title, kind, Axis(axis), y, tuple(series))
+
+
+def _points(runs: pl.DataFrame, axis: str, metric: str, apart: Sequence[str]) -> tuple[Point, ...]:
+    groups = runs.group_by(axis, *apart, maintain_order=True)
+    return _ordered([_point(_place(key[0]), group[metric].to_list()) for key, group in groups])
+
+
+def _point(place: Place, values: Sequence[float]) -> Point:
+    found = estimate(values)
+    if found is None:
+        raise ValueError(f"no value at {place}")
+    return Point(place, found["mean"], *found["ci95"])
+
+
+def _place(value: Any) -> Place:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _ordered(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Numbers in their order, words as the sweep has them."""
+    if any(isinstance(point.x, str) for point in points):
+        return tuple(points)
+    return tuple(sorted(points, key=lambda point: point.x))

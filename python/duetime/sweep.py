@@ -1,0 +1,198 @@
+"""Sweeps: one scenario at many points, under several transports and seeds."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duetime import _core, files, scenario
+from duetime.compare import flat
+from duetime.points import Kept, Point, run_points
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep's file that was read."""
+
+    title: str
+    #: The scenario that it starts from.
+    scenario: Path
+    #: None stands for what the scenario says.
+    transports: tuple[str | None, ...]
+    seeds: tuple[int, ...]
+    #: Changes that all points share.
+    shared: tuple[str, ...]
+    #: The keys that differ, and for each point their values and the same as changes.
+    axes: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+    changes: tuple[tuple[str, ...], ...]
+
+    @property
+    def points(self) -> list[Point]:
+        """All runs: point by point, in it by transport, in it by seed."""
+        return [
+            Point(self.scenario, (*self.shared, *changes), transport, seed)
+            for changes in self.changes
+            for transport in self.transports
+            for seed in self.seeds
+        ]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What came of a sweep."""
+
+    sweep: Sweep
+    kept: list[Kept]
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The runs that failed: number, axes, transport, seed and reason."""
+        return [{**where, "error": kept.error} for where, kept in self._rows() if kept.error is not None]
+
+    def runs(self) -> pl.DataFrame:
+        """One row per run that went well: the axes, transport, seed, and every figure of the whole run."""
+        rows = []
+        for where, kept in self._rows():
+            if kept.error is None:
+                figures = {name: value for name, value in kept.result.items() if name not in APART}
+                rows.append({**where, **flat(figures), **flat(kept.result["summary"]), **_bound(kept)})
+        return _frame(rows)
+
+    def classes(self) -> pl.DataFrame:
+        """One row per run that went well and traffic class."""
+        rows = []
+        for where, kept in self._rows():
+            for name, figures in kept.result.get("classes", {}).items():
+                rows.append({**where, "class": name, **flat(figures), **_bound(kept, name)})
+        return _frame(rows)
+
+    def record(self) -> dict[str, Any]:
+        """Give the object of ``sweep.json``: where the figures come from, and what failed."""
+        sweep = self.sweep
+        return {
+            "version": _core.version(),
+            "title": sweep.title,
+            "scenario": sweep.scenario.name,
+            "shared": list(sweep.shared),
+            "axes": list(sweep.axes),
+            "transports": [each for each in sweep.transports if each is not None],
+            "seeds": list(sweep.seeds),
+            "runs": len(self.kept),
+            "failures": self.failures,
+            "results": [kept.key for kept in self.kept],
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write ``sweep.parquet``, ``classes.parquet`` and ``sweep.json`` into a folder that exists."""
+        for name, table in (("sweep.parquet", self.runs()), ("classes.parquet", self.classes())):
+            content = io.BytesIO()
+            table.write_parquet(content)
+            files.write(folder / name, content.getvalue())
+        record = json.dumps(self.record(), indent=2, ensure_ascii=False) + "\n"
+        files.write(folder / "sweep.json", record.encode())
+
+    def _rows(self) -> Iterator[tuple[dict[str, Any], Kept]]:
+        """Each run with what tells it from the others."""
+        sweep = self.sweep
+        each = len(sweep.transports) * len(sweep.seeds)
+        for number, kept in enumerate(self.kept):
+            values = sweep.values[number // each]
+            where: dict[str, Any] = {"point": number // each}
+            where |= {axis: _plain(value) for axis, value in zip(sweep.axes, values, strict=True)}
+            where["transport"] = kept.point.transport or kept.result.get("transport")
+            where["seed"] = kept.point.seed
+            yield where, kept
+
+
+#: Parts of a run's JSON that are no figures of the run as a whole, or that each row has anyway.
+APART = {"title", "transport", "seed", "summary", "classes", "bound"}
+
+
+def read(file: Path) -> Sweep:
+    """Read a sweep's file.
+
+    Raises `ScenarioError` with the place of a mistake, and `scenario.Unreadable`.
+    """
+    text = scenario.read_file(file)
+    found = json.loads(_core.sweep(text.text, text.name, text.folder))
+    return Sweep(
+        found["title"],
+        file.parent / found["scenario"],
+        tuple(found["transports"] or [None]),
+        tuple(found["seeds"]),
+        tuple(found["set"]),
+        tuple(found["axes"]),
+        tuple(tuple(values) for values in found["points"]),
+        tuple(tuple(changes) for changes in found["changes"]),
+    )
+
+
+def sweep(
+    file: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str],
+    jobs: int | None = None,
+    cluster: str | None = None,
+    progress: bool = False,
+) -> Swept:
+    """Run the sweep that `file` describes and write its tables into `out`.
+
+    Finished runs are kept in ``out/runs`` and not made again, so a sweep that was stopped goes on where it
+    was, and one that was changed runs what is new. `jobs` and `cluster` are those of `points.run_points`, and
+    so are the errors; besides, those of `read` and `files.Refused`.
+    """
+    return carry_out(read(Path(file)), Path(out), jobs=jobs, cluster=cluster, progress=progress)
+
+
+def carry_out(sweep: Sweep, out: Path, *, jobs: int | None, cluster: str | None, progress: bool) -> Swept:
+    """Run a sweep that was read."""
+    files.check_growing(out, PARTS)
+    kept = run_points(sweep.points, store=out / RUNS, jobs=jobs, cluster=cluster, progress=progress)
+    swept = Swept(sweep, kept)
+    swept.write(out)
+    return swept
+
+
+RUNS = "runs"
+#: What a folder of ours holds.
+PARTS = {RUNS, "sweep.json", "sweep.parquet", "classes.parquet", "report.html"}
+
+
+def _bound(kept: Kept, of_class: str | None = None) -> dict[str, Any]:
+    """Give the deadlines that no schedule could meet, in the run or in one of its classes."""
+    bound = kept.result.get("bound") or {}
+    if of_class is not None:
+        bound = bound.get("classes", {}).get(of_class) or {}
+    return {f"bound_{name}": bound.get(name) for name in ("missed", "missed_percent")}
+
+
+def _plain(value: Any) -> Any:
+    """Give a value for a column: tables and lists as they are written."""
+    return value if isinstance(value, bool | int | float | str) else json.dumps(value, ensure_ascii=False)
+
+
+def _frame(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """Put rows together; a column that holds texts and numbers holds texts."""
+    import polars as pl
+
+    columns: dict[str, list[Any]] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        kinds = {type(value) for value in values if value is not None}
+        if len(kinds) > 1 and kinds != {int, float}:
+            values = [
+                value if value is None or isinstance(value, str) else json.dumps(value) for value in values
+            ]
+        elif kinds == {int, float}:
+            values = [None if value is None else float(value) for value in values]
+        columns[name] = values
+    return pl.DataFrame(columns)

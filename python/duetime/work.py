@@ -1,0 +1,114 @@
+"""One run as a piece of work that can be done anywhere: it needs no file of the machine it came from."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from duetime import _core
+from duetime.results import Result
+from duetime.run import Progress
+
+#: The tables of a run that can be kept beside its figures.
+TABLES = ("flows", "links", "trace")
+#: Figures that two equal runs do not share; they are not kept.
+WALL_CLOCK = ("wall_s",)
+
+
+class Build(NamedTuple):
+    """What decides the bytes of a result, beside the scenario."""
+
+    #: Of duetime.
+    version: str
+    #: SHA-256 of the extension module that simulates.
+    engine: str
+    #: Version of polars, which writes the tables.
+    polars: str
+
+    def __str__(self) -> str:
+        """Short enough for a message."""
+        return f"duetime {self.version} (engine {self.engine[:12]}) with polars {self.polars}"
+
+
+@cache
+def build() -> Build:
+    """What this process simulates with."""
+    import polars as pl
+
+    assert _core.__file__ is not None
+    engine = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+    return Build(_core.version(), engine, pl.__version__)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A scenario's text, its name in messages, and the texts of the files that it names, by their path."""
+
+    text: str
+    name: str
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to run of a bundle, and what to bring back."""
+
+    overrides: tuple[str, ...]
+    transport: str | None
+    seed: int
+    tables: tuple[str, ...]
+    #: What the asking process simulates with.
+    build: Build
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a task: the record for the store and each table as Parquet, or why there is none."""
+
+    record: bytes = b""
+    tables: Mapping[str, bytes] = field(default_factory=dict)
+    error: str | None = None
+
+
+class OtherBuild(RuntimeError):
+    """A worker would simulate with something else than the process that asks."""
+
+
+class Unusable(ValueError):
+    """A cluster that cannot do the work; the message says why."""
+
+
+def do(task: Task, bundle: Bundle, progress: Progress | None = None) -> Answer:
+    """Run it. A run that fails answers with its reason; raises `OtherBuild`, and what `progress` raises."""
+    if task.build != build():
+        raise OtherBuild(f"it has {build()}, this side has {task.build}")
+    try:
+        done = _core.run(
+            bundle.text,
+            bundle.name,
+            None,
+            set=task.overrides,
+            seed=task.seed,
+            transport=task.transport,
+            files=bundle.files,
+            progress=progress,
+        )
+    except (_core.ScenarioError, _core.InternalError, MemoryError) as error:
+        return Answer(error=str(error) or type(error).__name__)
+    result = Result(done.json, done.resolved, done.notes, done)
+    figures = {name: value for name, value in result.data.items() if name not in WALL_CLOCK}
+    record = {"version": task.build.version, "result": figures, "scenario": result.scenario}
+    text = json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n"
+    return Answer(text.encode(), {name: _parquet(result, name) for name in task.tables})
+
+
+def _parquet(result: Result, name: str) -> bytes:
+    written = io.BytesIO()
+    getattr(result, name).write_parquet(written)
+    return written.getvalue()

@@ -1,0 +1,337 @@
+"""Experiments as data: what is written is valid, and every published number is answered."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import duetime
+from duetime import experiments
+from duetime.experiments import claims as judging
+from duetime.experiments import experiment as reading
+from duetime.experiments.measures import MEASURES
+from duetime.experiments.measures.groups import together
+from duetime.experiments.measures.latency import percentiles
+from duetime.experiments.reproduce import prepare
+from duetime.experiments.study import over_seeds
+
+ROOT = Path(__file__).resolve().parents[1] / "experiments"
+NAMES = experiments.names(ROOT)
+PUBLISHED = reading.published(ROOT)
+
+TINY = '''
+title = "A tiny study"
+source = "nobody, figure 1"
+question = "Does it run?"
+regime = "plain"
+transports = ["dctcp", "d2tcp"]
+published = ["paper.fig1"]
+
+[scenario]
+title = "Tiny"
+run = { duration = "5 ms", seed = 3 }
+network = { topology = "star", hosts = 5, rate = "1 Gbps", delay = "5 us", mark = "20 packets" }
+transport = { name = "d2tcp" }
+traffic = [
+  { name = "a", pattern = "fan-in", leaves = 4, every = "1 ms", size = "20 KB", deadline = "900 us" },
+]
+
+[[axes]]
+column = "leaves"
+set = ["traffic.a.leaves={}"]
+values = [2, 4]
+
+[scales.quick]
+seeds = 2
+[scales.paper]
+seeds = 3
+
+[[charts]]
+title = "Misses"
+kind = "line"
+x = { column = "leaves", label = "leaves" }
+y = { column = "missed_percent", label = "missed", low = "missed_percent_low", high = "missed_percent_high" }
+series = "transport"
+published = [{ series = "dctcp", x = 4, y = "paper.fig1.missed[1]", label = "there" }]
+
+[[claims]]
+claim = "it misses {much} with {leaves} leaves"
+each = { leaves = [2, 4], much = "paper.fig1.missed" }
+published = "paper.fig1.missed[{i}]"
+measured = """
+select missed_percent, missed_percent_low, missed_percent_high from rows
+where leaves = {leaves} and transport = 'dctcp'
+"""
+holds = "measured <= published"
+rule = "a bound"
+why = "deadlines are short"
+
+[[claims]]
+claim = "a transport that was not run"
+published = "in words"
+measured = "select missed_percent from rows where transport = 'tcp'"
+holds = "measured < 1"
+rule = "a bound"
+'''
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A folder of experiments with one in it."""
+    root = tmp_path / "experiments"
+    (root / "paper").mkdir(parents=True)
+    (root / "published.toml").write_text("[paper.fig1]\nmissed = [100.0, -1.0]\n")
+    (root / "regimes.toml").write_text('[regimes.plain]\nhelp = "as it is"\nset = []\n')
+    (root / "paper" / "fig1.toml").write_text(TINY)
+    return root
+
+
+def edited(root: Path, old: str, new: str) -> Path:
+    path = root / "paper" / "fig1.toml"
+    assert old in TINY
+    path.write_text(TINY.replace(old, new))
+    return path
+
+
+def run(root: Path, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "duetime", "reproduce", *map(str, words), "--from", str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root.parent, timeout=120)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+# What is written in experiments/
+
+
+def test_every_figure_and_table_is_there() -> None:
+    figures = [f"d2tcp/fig{n:02}" for n in (6, 7, *range(9, 18))] + [f"d2tcp/table{n}" for n in (1, 2, 3)]
+    words = ("tc-forms", "collapse-guard", "d3-beside-tcp", "sensitivity", "large-messages", "variance")
+    d3 = ["d3/fig11", "d3/fig12", "d3/fig13", "d3/table1"]
+    assert {*figures, *(f"d2tcp/{word}" for word in words), *d3} <= {*NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_cell_is_a_valid_scenario(name: str, tmp_path: Path) -> None:
+    experiment = experiments.read(ROOT / f"{name}.toml")
+    study, resolved = prepare(experiment, scale="paper", seeds=None, jobs=None, out=tmp_path)
+    assert resolved["run"]["seed"] == study.seeds[0]
+    assert len(study.seeds) == experiment.scales["paper"].seeds
+    assert set(experiment.measures) <= set(MEASURES)
+    quick = experiment.scales["quick"]
+    for axis in experiment.axes:
+        # Nothing is tried at the quick scale that the paper scale does not have.
+        assert set(map(str, quick.axes.get(axis.column, []))) <= set(map(str, axis.values))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_published_number_is_in_a_claim(name: str) -> None:
+    experiment = experiments.read(ROOT / f"{name}.toml")
+    answered = [
+        path
+        for written in experiment.claims
+        for claim in reading.expanded(written, PUBLISHED)
+        for path in judging.paths(claim)
+    ]
+    for section in experiment.published:
+        for path in leaves(reading.at(PUBLISHED, section), section):
+            assert any(path == each or path.startswith((f"{each}[", f"{each}.")) for each in answered), path
+
+
+def test_every_section_with_results_is_answered() -> None:
+    answered = {section for name in NAMES for section in experiments.read(ROOT / f"{name}.toml").published}
+    setup = {"d2tcp.common", "d2tcp.testbed", "d2tcp.at_scale"}  # checked against the scenarios below
+    sections = {f"{paper}.{each}" for paper in ("d2tcp", "d3") for each in PUBLISHED[paper]}
+    assert sections - setup == answered
+
+
+def test_the_scenario_at_scale_is_the_papers() -> None:
+    stated = PUBLISHED["d2tcp"]["at_scale"]
+    scenario, _ = duetime.check(ROOT.parent / "scenarios" / "oldi.toml")
+    network, traffic = scenario["network"], scenario["traffic"]
+    assert (network["racks"], network["hosts_per_rack"]) == (stated["racks"], stated["hosts_per_rack"])
+    assert (network["rate"], network["delay"]) == ("1 Gbps", f"{stated['link_latency_us']} us")
+    assert [each["parents"] for each in traffic] == [stated["trees_per_application"]] * stated["applications"]
+    assert [each["deadline"]["base"] for each in traffic] == [f"{ms} ms" for ms in stated["base_deadline_ms"]]
+    common = PUBLISHED["d2tcp"]["common"]
+    transport = scenario["transport"]
+    assert (transport["g"], transport["rto_min"]) == (common["g"], f"{common['rto_min_ms']} ms")
+    assert [1 / transport["d_cap"], transport["d_cap"]] == common["d_range"]
+    axes = experiments.read(ROOT / "d2tcp" / "fig10.toml").axes
+    assert axes[0].values == stated["fan_in"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_claim_has_a_rule(name: str) -> None:
+    for claim in experiments.read(ROOT / f"{name}.toml").claims:
+        assert claim.rule.strip()
+        assert claim.published
+
+
+def test_what_did_not_hold_is_explained() -> None:
+    """`make record` keeps what came of every claim."""
+    for path in sorted((ROOT.parent / "docs" / "record").glob("*/*/result.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        for claim in result["claims"]:
+            if claim["holds"] is False:
+                assert len(claim["why"].split()) >= 5, f"{result['id']}: {claim['claim']}"
+
+
+def test_no_sentence_of_a_paper_is_copied() -> None:
+    """Numbers are facts; the file has no texts beside the sources."""
+    texts = [text for text in strings({k: v for k, v in PUBLISHED.items() if k != "sources"})]
+    assert {*texts} <= {"tight", "moderate", "lax"}
+
+
+# The machinery
+
+
+def test_a_result_keeps_its_contract(tiny: Path) -> None:
+    run(tiny, "paper/fig1")
+    folder = tiny.parent / "out" / "reproduce" / "paper" / "fig1"
+    result = json.loads((folder / "result.json").read_text())
+    keys = (
+        "id title source question scale seeds regime scenario parameters versions runs charts rows published"
+    )
+    assert set(f"{keys} claims notes".split()) <= set(result)
+    assert (result["id"], result["seeds"], result["runs"]) == ("paper/fig1", [3, 4], 8)
+    assert tomllib.loads(result["scenario"])["title"] == "Tiny"
+    first, second, third = result["claims"]
+    assert (first["claim"], first["published"], first["holds"]) == (
+        "it misses 100.0 with 2 leaves",
+        100.0,
+        True,
+    )
+    assert (second["holds"], second["why"]) == (False, "deadlines are short")
+    assert (third["holds"], third["measured"], third["why"]) == (None, None, "not measured")
+    assert first["why"] == ""
+    assert first["low"] <= first["measured"] <= first["high"]
+    assert {"figure.png", "figure.svg", "rows.parquet"} <= {path.name for path in folder.iterdir()}
+    rows = pl.read_parquet(folder / "rows.parquet")
+    assert rows.height == len(result["rows"]) == 6
+    assert rows["transport"].unique().sort().to_list() == ["bound", "d2tcp", "dctcp"]
+    for chart in result["charts"]:
+        for axis in ("x", "y"):
+            assert chart[axis]["column"] in rows.columns
+        assert chart["published"] == [{"series": "dctcp", "x": 4, "y": -1.0, "label": "there"}]
+
+
+def test_what_was_run_is_not_run_again(tiny: Path) -> None:
+    run(tiny, "paper/fig1")
+    points = tiny.parent / "out" / "reproduce" / "points"
+    before = {path: path.stat().st_mtime_ns for path in points.rglob("*.json")}
+    assert len(before) == 8
+    edited(tiny, "deadlines are short", "deadlines are very short")
+    again = json.loads(run(tiny, "paper/fig1", "--json").stdout)
+    assert again["claims"][1]["why"] == "deadlines are very short"
+    assert {path: path.stat().st_mtime_ns for path in points.rglob("*.json")} == before
+
+
+def test_all_prints_how_many_claims_held(tiny: Path) -> None:
+    shown = run(tiny, "all", "--seeds", 1).stdout
+    assert re.search(r"paper/fig1 +1 +1 +1", shown)
+    listed = json.loads(run(tiny, "all", "--seeds", 1, "--json").stdout)
+    assert [each["seeds"] for each in listed] == [[3]]
+
+
+def test_the_list_names_all(tiny: Path) -> None:
+    assert "A tiny study" in run(tiny, "--list").stdout
+    assert json.loads(run(tiny, "--list", "--json").stdout)[0]["id"] == "paper/fig1"
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(tiny: Path) -> None:
+    done = run(tiny, "paper/fig2", code=2)
+    assert "did you mean paper/fig1?" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert run(tiny, code=2).stderr.startswith("error: name an experiment")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("question =", "qestion =", "unknown key `qestion`; did you mean `question`?"),
+        ('rule = "a bound"\nwhy', "why", "`rule` is missing"),
+        ('regime = "plain"', 'regime = "fancy"', "no regime is called fancy; there are plain"),
+        ("paper.fig1.missed[{i}]", "paper.fig1.mist[{i}]", "nothing is published at paper.fig1.mist[0]"),
+        ("from rows where leaves", "from rws where leaves", "no such table: rws"),
+        ('question = "Does it run?"', 'question = "?"\nmeasures = ["mood"]', "no measure is called mood"),
+        ("traffic.a.leaves={}", "traffic.a.leafs={}", "unknown key `leafs`"),
+    ],
+)
+def test_mistakes_are_told(tiny: Path, old: str, new: str, message: str) -> None:
+    edited(tiny, old, new)
+    done = run(tiny, "paper/fig1", code=2)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_rows_measured_elsewhere_stand_beside_ours(tiny: Path) -> None:
+    edited(tiny, 'regime = "plain"', 'regime = "plain"\nreal = "../measured/fig1.json"')
+    (tiny / "measured").mkdir()
+    row = {"leaves": 4, "transport": "dctcp", "missed_percent": 12.0}
+    (tiny / "measured" / "fig1.json").write_text(json.dumps({"rows": [row], "notes": ["on two machines"]}))
+    # The claims of the experiment would see both; those of fig07 name the network.
+    edited_text = (tiny / "paper" / "fig1.toml").read_text()
+    edited_text = edited_text.replace(
+        "and transport = 'dctcp'", "and transport = 'dctcp' and network = 'real'"
+    )
+    (tiny / "paper" / "fig1.toml").write_text(edited_text)
+    result = json.loads(run(tiny, "paper/fig1", "--json").stdout)
+    assert [row["network"] for row in result["rows"]].count("real") == 1
+    assert result["claims"][1]["measured"] == 12.0
+    assert "on two machines" in result["notes"]
+
+
+def test_equal_labels_make_one_row() -> None:
+    rows = over_seeds([({"a": 1}, {"x": 1.0}), ({"a": 2}, {"x": 5.0}), ({"a": 1}, {"x": 3.0})])
+    assert [(row["a"], row["runs"], row["x"]) for row in rows] == [(1, 2, 2.0), (2, 1, 5.0)]
+    assert rows[0]["x_low"] < 2 < rows[0]["x_high"]
+    assert rows[1]["x_low"] is None
+
+
+def test_an_unfinished_message_is_slow_and_not_absent() -> None:
+    flows = pl.DataFrame(
+        {
+            "counted": [True, True, True],
+            "start_us": [0.0, 0.0, 90.0],
+            "fct_us": [10.0, None, None],
+            "deadline_us": [20.0, 50.0, 50.0],
+            "missed": [False, True, None],
+        }
+    )
+    found = percentiles(flows, 100.0)
+    assert found["p50_percent"] == pytest.approx((50 + 200) / 2)
+    assert found["missed_percent"] == pytest.approx(50)
+
+
+def test_classes_add_up() -> None:
+    part: dict[str, Any] = {
+        "with_deadline": 10,
+        "undecided": 2,
+        "missed": 1,
+        "goodput_mbps": 5,
+        "messages": 10,
+    }
+    other = part | {"with_deadline": 4, "undecided": 0, "missed": 2}
+    assert together([part, other])["missed_percent"] == pytest.approx(100 * 3 / 12)
+
+
+def leaves(value: Any, path: str) -> list[str]:
+    if isinstance(value, dict):
+        return [leaf for key, each in value.items() for leaf in leaves(each, f"{path}.{key}")]
+    if isinstance(value, list):
+        return [leaf for i, each in enumerate(value) for leaf in leaves(each, f"{path}[{i}]")]
+    return [path]
+
+
+def strings(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for each in value.values() for text in strings(each)]
+    if isinstance(value, list):
+        return [text for each in value for text in strings(each)]
+    return [value] if isinstance(value, str) else []
