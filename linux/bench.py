@@ -46,6 +46,7 @@ def throughput(control: str, seconds: float) -> float:
 
 
 def send_until(sender: socket.socket, ends: float) -> None:
+    """Keep the sender busy."""
     data = bytes(1 << 20)
     while time.monotonic() < ends:
         sender.sendall(data)
@@ -53,6 +54,7 @@ def send_until(sender: socket.socket, ends: float) -> None:
 
 
 def main() -> None:
+    """Run the pairs and print what they say."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--pairs", type=int, default=15)
     options.add_argument("--seconds", type=float, default=1.0, help="of each run")
@@ -110,9 +112,8 @@ def main() -> None:
     print(
         f"d2tcp / cubic, paired: {result['ratio']:.3f} (95 % interval of the median {low:.3f} to {high:.3f})"
     )
-    print(
-        f"{result['ns_per_call']:.0f} ns per acknowledgement, {result['ns_per_receiver_call']:.0f} ns per arrival"
-    )
+    calls = result["ns_per_call"], result["ns_per_receiver_call"]
+    print("{:.0f} ns per acknowledgement, {:.0f} ns per arrival".format(*calls))
 
 
 if __name__ == "__main__":
