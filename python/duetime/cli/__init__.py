@@ -12,7 +12,19 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import bound, catalog, compare, decide, plot, report, reproduce, run, scenario, sweep, testbed
+from duetime.cli import (
+    bound,
+    catalog,
+    compare,
+    decide,
+    plot,
+    report,
+    reproduce,
+    run,
+    scenario,
+    sweep,
+    testbed,
+)
 from duetime.files import Refused
 from duetime.scenario import Unreadable
 from duetime.trouble import Failed, Missing
