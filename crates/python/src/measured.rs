@@ -1,12 +1,13 @@
 //! What was measured elsewhere, on a real network, in the form of a run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use results::Report;
 use serde::Deserialize;
-use sim::outcome::{Counters, Link, Message, Queue, Sample, Subject};
+use sim::outcome::{Counters, Link, Message, Query, Queue, Sample, Subject};
 use sim::run::Signal;
 use sim::{Outcome, World};
 use units::Time;
@@ -106,14 +107,14 @@ pub fn measured(
     wall_s: f64,
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, ..Default::default() })?;
+    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, ..scenario::Options::default() })?;
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
     let measured: Measured =
         serde_json::from_str(measured).map_err(|error| PyValueError::new_err(format!("measurements: {error}")))?;
     // A run that has not begun knows the scenario's classes and links; the rest is replaced.
     let nothing = guarded(py, || World::new(read.scenario).finish())?;
     let outcome = filled(nothing, measured).map_err(PyValueError::new_err)?;
-    let json = guarded(py, || Report::new(&outcome, wall_s).to_json())?;
+    let json = guarded(py, || Report::measured(&outcome, wall_s).to_json())?;
     Ok(Run { outcome, json, resolved, notes })
 }
 
@@ -132,6 +133,7 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
         measured.fill(link)?;
     }
     outcome.messages = measured.messages.into_iter().map(Message::from).collect();
+    outcome.queries = queries(&outcome.messages);
     if outcome.messages.iter().any(|message| message.class as usize >= classes) {
         return Err("a message is of a class that the scenario does not have".into());
     }
@@ -155,6 +157,32 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
+/// The queries that messages answer, each from the start of its first answer.
+fn queries(messages: &[Message]) -> Vec<Query> {
+    let mut queries: BTreeMap<(u32, u64), Query> = BTreeMap::new();
+    for message in messages {
+        let Some(number) = message.query else { continue };
+        let Message { class, to: parent, start, .. } = *message;
+        let query = queries.entry((class, number)).or_insert(Query {
+            class,
+            number,
+            parent,
+            start,
+            deadline: None,
+            answers: 0,
+            children: 0,
+        });
+        // Messages come in the order of their starts.
+        let due = message.deadline.map(|deadline| (message.start + deadline).saturating_sub(query.start));
+        query.deadline = query.deadline.max(due);
+        query.answers += 1;
+        query.children += 1;
+    }
+    let mut queries: Vec<Query> = queries.into_values().collect();
+    queries.sort_by_key(|query| (query.start, query.class, query.number));
+    queries
+}
+
 impl From<MeasuredMessage> for Message {
     fn from(measured: MeasuredMessage) -> Message {
         Message {
@@ -162,6 +190,7 @@ impl From<MeasuredMessage> for Message {
             from: measured.from,
             to: measured.to,
             query: measured.query,
+            place: None,
             bytes: measured.bytes,
             start: Time(measured.start),
             end: measured.end.map(Time),

@@ -36,6 +36,10 @@ impl Run {
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         table::to_python(py, guarded(py, || results::flows(&self.outcome))?)
     }
+    /// One row per query.
+    fn queries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        table::to_python(py, guarded(py, || results::queries(&self.outcome))?)
+    }
     /// One row per link direction.
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         table::to_python(py, guarded(py, || results::links(&self.outcome))?)

@@ -160,7 +160,7 @@ fn play(case: &Case, rows: &mut String) {
             min_rtt: Some(Time::from_micros(case.rtt_us)),
             message: Current {
                 end: message.map_or(0, |(bytes, _)| bytes),
-                message: Message { bytes: message.map(|m| m.0), deadline: message.map(|m| m.1), short: None },
+                message: Message { bytes: message.map(|m| m.0), deadline: message.map(|m| m.1), ..Message::of(0) },
             },
         };
         let cut = law.on_ack(&mut window, &ack);

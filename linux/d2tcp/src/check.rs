@@ -156,7 +156,7 @@ fn reason(said: &str) -> Option<String> {
             && !line.starts_with("libbpf: prog '")
             && !line.starts_with("libbpf: map '")
     };
-    said.lines().filter(telling).next_back().map(|line| line.trim().trim_start_matches("libbpf: ").to_owned())
+    said.lines().rfind(telling).map(|line| line.trim().trim_start_matches("libbpf: ").to_owned())
 }
 
 /// The names in a kernel's description of its types.

@@ -15,7 +15,7 @@ pub fn missing(needed: &[Capability]) -> Vec<Capability> {
     let all = has(&Capability::CAP_SYS_ADMIN);
     needed
         .iter()
-        .filter(|capability| !has(capability) && !(all && **capability != Capability::CAP_NET_ADMIN))
+        .filter(|capability| !(has(capability) || all && **capability != Capability::CAP_NET_ADMIN))
         .copied()
         .collect()
 }

@@ -288,6 +288,18 @@ fn losses_halve_the_window_and_are_repaired(bench) {
         assert!(end.losses >= 5 && end.cuts == 0 && end.cwnd < 20_000 && end.ssthresh < 20_000, "{end:?}");
         assert!(end.cwnd >= 1 && end.ssthresh >= 2);
         assert!(tcp_info_cwnd(&client) < 20_000);
+        // As many retransmissions as Reno of the same kernel needs on the same wire.
+        let listener = listen(address);
+        let mut retransmissions = |control: &str| {
+            bench.wire(0, 100);
+            let (client, server) = connect(&listener);
+            choose(&client, control).unwrap();
+            transfer(&client, &server, 10_000_000);
+            let info = get(&client, libc::IPPROTO_TCP, libc::TCP_INFO, size_of::<libc::tcp_info>()).unwrap();
+            u32::from_ne_bytes(info[100..104].try_into().unwrap())
+        };
+        let (ours, renos) = (retransmissions("d2tcp"), retransmissions("reno"));
+        assert!(renos > 20 && ours < renos + renos / 4, "{ours} retransmissions, Reno has {renos}");
     }
 }
 
@@ -442,6 +454,33 @@ fn a_killed_owner_leaves_nothing_in_force(bench) {
     owner.signal(libc::SIGTERM);
     assert!(owner.0.wait().unwrap().success());
     assert!(!is_registered() && !bench.pins.exists());
+}
+
+fn what_is_missing_is_said_in_one_line(bench) {
+    // In a mount namespace of its own the tool can be shown a poorer machine.
+    let poorer = |preparation: &str, command: &str| {
+        let line = format!("{preparation} && PINS=${{PINS:-{}}} && exec {TOOL} --pins $PINS {command}", bench.pins.display());
+        let output = Command::new("unshare").args(["-m", "sh", "-c", &line]).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let attach = format!("attach --cgroup {}", bench.cgroup.display());
+    let (code, _, said) = poorer("mount -t tmpfs none /sys/kernel/btf", &attach);
+    assert!(code == 5 && said.contains("BTF") && said.lines().count() == 1, "{said}");
+    let (code, table, said) = poorer("mount -t tmpfs none /sys/kernel/btf", "check");
+    assert!(code == 5 && said.contains("BTF") && table.contains("NO  description of types"), "{table}{said}");
+    let (code, _, said) = poorer("umount -a -t cgroup2", "attach");
+    assert!(code == 5 && said.contains("cgroup2") && said.lines().count() == 1, "{said}");
+    // Without bpffs it is mounted; where that cannot be, attach says so.
+    let (code, table, _) = poorer("while umount /sys/fs/bpf 2>/dev/null; do :; done; true", "check");
+    assert!(code == 0 && table.contains("attach will mount it"), "{table}");
+    let (code, _, said) = poorer("PINS=/proc/d2tcp/pins", &attach);
+    assert!(code != 0 && said.lines().count() == 1 && said.contains("/proc/d2tcp"), "{said}");
+    assert!(!is_registered());
+    // Not root.
+    let nobody = Command::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups", TOOL, "--pins"])
+        .arg(&bench.pins).args(attach.split(' ')).output().unwrap();
+    let said = String::from_utf8(nobody.stderr).unwrap();
+    assert!(nobody.status.code() == Some(6) && said.contains("run it as root") && said.lines().count() == 1, "{said}");
 }
 
 fn three_capabilities_are_enough(bench) {

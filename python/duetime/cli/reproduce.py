@@ -27,7 +27,9 @@ FAILED = 1
     show_default=True,
     help="quick: under a minute for each; paper: longer runs, more seeds.",
 )
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="So many seeds instead of the scale's.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), metavar="N", help="So many seeds instead of the scale's."
+)
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="So many runs at a time (default: one per core)."
 )
@@ -37,8 +39,7 @@ FAILED = 1
     default=Path("out/reproduce"),
     show_default=True,
     metavar="DIR",
-    help="Write result.json, rows.parquet and figures into DIR/ID; runs are kept in DIR/points and never made "
-    "twice.",
+    help="Write result.json, rows.parquet and figures into DIR/ID. Runs are kept in DIR/points.",
 )
 @click.option(
     "--from",

@@ -76,7 +76,9 @@ def _judged(
 def _measured(claim: Claim, tables: sqlite3.Connection, where: str) -> tuple[Any, Any, Any]:
     value = _ask(tables, claim.measured, where)
     if len(value) not in (1, 3):
-        raise Mistaken(f"{where}: `measured` gives {len(value)} columns; it takes a value, or value, low, high")
+        raise Mistaken(
+            f"{where}: `measured` gives {len(value)} columns; it takes a value, or value, low, high"
+        )
     return (value[0], None, None) if len(value) == 1 else (value[0], value[1], value[2])
 
 
@@ -108,7 +110,9 @@ def _flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
     if isinstance(value, Mapping):
         parts = value.items()
     elif isinstance(value, list) and any(isinstance(each, Mapping | list) for each in value):
-        parts = ((each.get("name", i) if isinstance(each, Mapping) else i, each) for i, each in enumerate(value))
+        parts = (
+            (each.get("name", i) if isinstance(each, Mapping) else i, each) for i, each in enumerate(value)
+        )
     else:
         yield path, value
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import itertools
 import string
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -235,11 +234,13 @@ def panels(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> Iterator[Chart]:
     if not chart.panels:
         yield chart
         return
-    seen = [
-        list(dict.fromkeys(row[column] for row in rows if row.get(column) is not None))
-        for column in chart.panels
+    drawn = [
+        row for row in rows if row.get(chart.x.column) is not None and row.get(chart.y.column) is not None
     ]
-    for values in itertools.product(*seen):
+    seen = dict.fromkeys(tuple(row.get(column) for column in chart.panels) for row in drawn)
+    for values in seen:
+        if None in values:
+            continue
         words = dict(zip(chart.panels, values, strict=True))
         yield Chart(
             title=_filled(chart.title, words),

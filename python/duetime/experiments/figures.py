@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
 
 from duetime.experiments.experiment import Chart, Coordinate
 from duetime.experiments.study import Row
@@ -18,6 +19,8 @@ from duetime.plots.grid import columns_for
 
 #: Words longer than this, or more of them than that, stand below one another.
 LONG_NAME, MANY_NAMES = 12, 12
+#: For the curves of one transport.
+DASHES = (style.SOLID, style.DASHES, style.DOTS)
 #: Lines with more points than this are drawn without markers.
 MOST_MARKERS = 15
 PUBLISHED: Mapping[str, Any] = {
@@ -26,6 +29,7 @@ PUBLISHED: Mapping[str, Any] = {
     "markerfacecolor": "white",
     "markeredgewidth": 1.6,
     "linestyle": "none",
+    "clip_on": False,
     "zorder": 5,
 }
 
@@ -42,7 +46,7 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     lines = -(-len(charts) // columns)
     width = 8.2 if columns == 1 else 1.0 + 4.2 * columns
     bars = max((len(_values(some, chart.x)) for chart, some in zip(charts, chosen, strict=True)), default=0)
-    height = 1.4 + (0.17 * bars * (1 + len(series)) if lying else 3.4 if len(charts) == 1 else 3.1) * lines
+    height = 1.4 + (0.27 * bars if lying else 3.4 if len(charts) == 1 else 3.1) * lines
     figure = style.figure(title, subtitle, width, height)
     panels = figure.subplots(lines, columns, squeeze=False).flatten()
     for axes in panels[len(charts) :]:
@@ -72,9 +76,17 @@ def _rows_of(chart: Chart, rows: Sequence[Row]) -> list[Row]:
 
 
 def _looks(series: Sequence[Any]) -> dict[Any, style.Look]:
-    if all(isinstance(name, str) for name in series):
-        return dict(style.looks(series))
-    return dict(zip(series, style.CYCLE, strict=False))
+    if not all(isinstance(name, str) for name in series):
+        return dict(zip(series, style.CYCLE, strict=False))
+    if all(name.split(", ")[0] in style.TRANSPORTS for name in series):
+        # Several curves of a transport share its colour and differ in their dashes.
+        ends = list(dict.fromkeys(name.partition(", ")[2] for name in series))
+        if len(ends) > 1 or "" not in ends:
+            return {
+                name: style.Look(style.TRANSPORTS[first].colour, DASHES[ends.index(end) % len(DASHES)])
+                for name, (first, _, end) in ((name, name.partition(", ")) for name in series)
+            }
+    return dict(style.looks(series))
 
 
 def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, style.Look]) -> None:
@@ -84,12 +96,11 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
             continue
         x = [row[chart.x.column] for row in own]
         y = [row[chart.y.column] for row in own]
-        marker = {"marker": "o", "markersize": 4}
         if chart.kind == "points":
-            marker |= {"markersize": 6}
-            axes.plot(x, y, color=look.colour, linestyle="none", **marker)  # type: ignore[arg-type]
+            axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=4, alpha=0.7)
         else:
-            axes.plot(x, y, **look.line(), **(marker if len(own) <= MOST_MARKERS else {}))
+            marker: Any = {"marker": "o", "markersize": 4} if len(own) <= MOST_MARKERS else {}
+            axes.plot(x, y, **look.line(), **marker)
         low, high = _interval(chart.y, own)
         if low is not None and high is not None:
             if chart.kind == "line" and len(own) > 1:
@@ -104,8 +115,8 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
     _scale(axes, chart.x, "x")
     _scale(axes, chart.y, "y")
     if not chart.y.log:
-        low, high = axes.get_ylim()
-        axes.set_ylim(min(0.0, low), high + 0.04 * (high - low))
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(min(0.0, bottom), top + 0.04 * (top - bottom))
     if chart.y.limit is not None:
         axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
     ticks = _values(rows, chart.x)
@@ -129,8 +140,8 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
             low, high = _interval(chart.y, [row])
             errors = None if low is None or high is None else _errors([value], low, high)
             if lying:
-                axes.barh(at, value, width * 0.9, color=colour)
-                axes.errorbar(value, at, xerr=errors, color=style.INK, capsize=2, linewidth=1)
+                # Many groups: dots take less room than bars.
+                axes.errorbar(value, at, xerr=errors, color=colour, marker="o", markersize=4.5, linewidth=1.2)
             else:
                 axes.bar(at, value, width * 0.9, color=colour)
                 axes.errorbar(at, value, yerr=errors, color=style.INK, capsize=3, linewidth=1.2)
@@ -142,8 +153,7 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
     words = [f"{group:g}" if isinstance(group, int | float) else str(group) for group in groups]
     if lying:
         axes.set_yticks(range(len(groups)), words)
-        axes.invert_yaxis()
-        axes.grid(axis="y", visible=False)
+        axes.set_ylim(len(groups) - 0.4, -0.6)
         axes.set_xlabel(_label(chart.y))
     else:
         axes.set_xticks(range(len(groups)), words)
@@ -162,9 +172,7 @@ def _values(rows: Sequence[Row], coordinate: Coordinate) -> list[Any]:
     return list(dict.fromkeys(row[coordinate.column] for row in rows))
 
 
-def _interval(
-    coordinate: Coordinate, rows: Sequence[Row]
-) -> tuple[list[float] | None, list[float] | None]:
+def _interval(coordinate: Coordinate, rows: Sequence[Row]) -> tuple[list[float] | None, list[float] | None]:
     if not coordinate.low or not coordinate.high:
         return None, None
     lows = [row.get(coordinate.low) for row in rows]
@@ -189,6 +197,7 @@ def _scale(axes: Axes, coordinate: Coordinate, which: str) -> None:
     (axes.set_xlabel if which == "x" else axes.set_ylabel)(_label(coordinate))
     if coordinate.log:
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+        (axes.xaxis if which == "x" else axes.yaxis).set_minor_formatter(NullFormatter())
 
 
 def _label(coordinate: Coordinate) -> str:
@@ -212,4 +221,6 @@ def _legend(
     if any(chart.published for chart in charts):
         handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))
     if len(handles) > 1:
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8))
+        longest = max(len(str(handle.get_label())) for handle in handles)
+        room = int(figure.get_figwidth() / (0.75 + 0.085 * longest))
+        figure.legend(handles=handles, loc="outside lower center", ncols=max(1, min(len(handles), room)))

@@ -27,8 +27,8 @@ def folder(given: Path | None = None) -> Path:
     if given is not None:
         raise NoExperiments(f"{given}: holds no experiments (no {PUBLISHED})")
     raise NoExperiments(
-        "no experiments are installed: they are files of the source repository. Run this from a checkout that "
-        "was built with `make build`, or name its folder with --from experiments"
+        "no experiments are installed: they are files of the source repository. Run this from a checkout "
+        "that was built with `make build`, or name its folder with --from experiments"
     )
 
 

@@ -16,9 +16,9 @@ import duetime
 from duetime import files
 from duetime.experiments import experiment as reading
 from duetime.experiments.claims import judge
-from duetime.experiments.experiment import Chart, Experiment, at, load, panels
+from duetime.experiments.experiment import Chart, Experiment, at, panels
 from duetime.experiments.measures import MEASURES
-from duetime.experiments.study import Row, Study
+from duetime.experiments.study import BOUND, Row, Study
 
 KNOWN = [t["name"] for t in duetime.catalog()["transports"]]  # TODO-DEV
 
@@ -78,7 +78,7 @@ def reproduce(
 def prepare(
     experiment: Experiment, *, scale: str, seeds: int | None, jobs: int | None, out: Path
 ) -> tuple[Study, dict[str, Any]]:
-    """Check every run of an experiment before the first is made; give the first scenario with all defaults."""
+    """Check every run before the first is made; give the first scenario with all defaults."""
     study = _study(experiment, scale, seeds, jobs, out)
     return study, _check(study)
 
@@ -95,7 +95,11 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
         size,
         seeds=list(range(first, first + many)),
         scenario=path,
-        transports=[t for t in experiment.transports if experiment.variants.get(t, reading.Variant(t)).transport in KNOWN],  # TODO-DEV
+        transports=[
+            t
+            for t in experiment.transports
+            if experiment.variants.get(t, reading.Variant(t)).transport in KNOWN
+        ],  # TODO-DEV
         changes=changes,
         store=out / "points",
         jobs=jobs,
@@ -167,7 +171,8 @@ def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
 
 
 def _with_columns(row: Row, columns: Mapping[str, str]) -> Row:
-    return row | {name: pattern.format(**row) for name, pattern in columns.items()}
+    bound = row["transport"] == BOUND
+    return row | {name: BOUND if bound else pattern.format(**row) for name, pattern in columns.items()}
 
 
 def _resolved(chart: Chart, numbers: Mapping[str, Any]) -> Chart:

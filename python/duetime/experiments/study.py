@@ -76,7 +76,7 @@ class Study:
         return Point(self.scenario, (*self.changes, *variant.set, *cell.set), variant.transport, seed)
 
     def deciding(self, cell: Cell, transports: Sequence[str]) -> decide.Runs:
-        """What a search for the limit of a cell needs; transports with settings of their own go one by one."""
+        """What a search for the limit of a cell needs."""
         variants = [self.variant(transport) for transport in transports]
         if len(variants) > 1 and any(variant.set for variant in variants):
             raise Mistaken("transports with settings of their own are searched one by one")
@@ -110,7 +110,9 @@ class Study:
         for point, one in zip(points, kept, strict=True):
             _check_bound(point, one.result)
             if one.error is not None:
-                self.failed.append(f"{point.transport}, seed {point.seed}, {list(point.overrides)}: {one.error}")
+                self.failed.append(
+                    f"{point.transport}, seed {point.seed}, {list(point.overrides)}: {one.error}"
+                )
         return kept
 
     def rows(self, sampler: Sampler, tables: tuple[str, ...] = ()) -> list[Row]:

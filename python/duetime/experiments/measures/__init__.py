@@ -2,7 +2,16 @@
 
 from collections.abc import Callable
 
-from duetime.experiments.measures import capacity, groups, lateness, latency, messages, summary, throughput, tightening
+from duetime.experiments.measures import (
+    capacity,
+    groups,
+    latency,
+    lateness,
+    messages,
+    summary,
+    throughput,
+    tightening,
+)
 from duetime.experiments.study import Row, Study
 
 #: Name in the file of an experiment -> what makes its rows.

@@ -1,8 +1,8 @@
 """How far a parameter can be turned up while enough deadlines are met (`duetime capacity`).
 
-``[options.capacity]``: the parameter ``over``, its first and last value ``from`` and ``to``, the ``step``, and
-``target``, the percentage of deadlines that may be missed. Ends of the interval are the values that surely
-hold and that may hold, with 95 % confidence. 0: not even the first value holds.
+``[options.capacity]``: the parameter ``over``, its first and last value ``from`` and ``to``, the ``step``,
+and ``target``, the percentage of deadlines that may be missed. Ends of the interval are the values that
+surely hold and that may hold, with 95 % confidence. 0: not even the first value holds.
 """
 
 from duetime.decide import capacity
@@ -34,7 +34,9 @@ def rows(study: Study) -> list[Row]:
                     "capacity": answer["largest"] or 0,
                     "capacity_low": low or 0,
                     "capacity_high": high or 0,
-                    "bound_percent": None if answer["bound_percent"] is None else answer["bound_percent"]["mean"],
+                    "bound_percent": None
+                    if answer["bound_percent"] is None
+                    else answer["bound_percent"]["mean"],
                     "levels": len(answer["tried"]),
                 }
             )

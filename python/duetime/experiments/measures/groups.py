@@ -1,8 +1,8 @@
 """Missed deadlines and throughput of groups of traffic classes, which may run on different transports.
 
-``[options.groups]`` names the groups. ``[options.transfer]`` names one of them whose messages all have so many
-``bytes``: their bandwidth is this size over their mean completion time, and with a ``baseline`` its share of
-that transport's, seed by seed.
+``[options.groups]`` names the groups. ``[options.transfer]`` names one of them whose messages all have so
+many ``bytes``: their bandwidth is this size over their mean completion time, and with a ``baseline`` its
+share of that transport's, seed by seed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ def rows(study: Study) -> list[Row]:
             yield {"part": name}, metrics
 
     samples = (({**run.labels, **labels}, metrics) for run in runs for labels, metrics in sample(run))
-    return with_bound(over_seeds(samples))
+    return with_bound(study, over_seeds(samples))
 
 
 def together(classes: Classes) -> dict[str, float | None]:

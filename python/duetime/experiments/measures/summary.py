@@ -25,7 +25,7 @@ METRICS = {
 
 def rows(study: Study) -> list[Row]:
     """A row for each cell and transport, and one for the bound of each cell."""
-    return with_bound(study.rows(lambda run: sample(study, run)))
+    return with_bound(study, study.rows(lambda run: sample(study, run)))
 
 
 def sample(study: Study, run: Run) -> Iterable[tuple[Labels, Metrics]]:
@@ -36,8 +36,8 @@ def sample(study: Study, run: Run) -> Iterable[tuple[Labels, Metrics]]:
     yield {}, found | {"met_percent": None if missed is None else 100 - missed}
 
 
-def with_bound(rows: list[Row], column: str = "missed_percent") -> list[Row]:
-    """Add a row for the bound where the first transport of each place stands.
+def with_bound(study: Study, rows: list[Row], column: str = "missed_percent") -> list[Row]:
+    """Add a row for the bound of each place, named so in ``transport``, and where ``bound_in`` says.
 
     The arrivals are those of every transport, but headers and losses on the way are not, so the bounds of
     their runs differ by a little: the lowest is given.
@@ -48,6 +48,8 @@ def with_bound(rows: list[Row], column: str = "missed_percent") -> list[Row]:
             continue
         labels = {name: row[name] for name in itertools.takewhile(lambda name: name != "runs", row)}
         labels["transport"] = BOUND
+        if "bound_in" in study.experiment.options:
+            labels[study.experiment.options["bound_in"]] = BOUND
         bound = {
             **labels,
             "runs": row["runs"],

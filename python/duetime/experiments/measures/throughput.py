@@ -4,6 +4,7 @@ Samples come from the trace (``run.trace`` with ``throughput``). For each messag
 the bandwidth until the first of them has finished.
 """
 
+import math
 from collections.abc import Iterable
 
 import polars as pl
@@ -19,12 +20,12 @@ def rows(study: Study) -> list[Row]:
         flows, samples = run.kept.table("flows"), run.kept.table("trace")
         order = flows.with_row_index("message").sort("from", "start_us")["message"].to_list()
         samples = samples.filter(pl.col("what") == "throughput")
-        first = flows["fct_us"].min()
-        until = samples if first is None else samples.filter(pl.col("time_s") <= first / 1e6)
-        total = until["value"].sum()
+        first_s = min((us / 1e6 for us in flows["fct_us"] if us is not None), default=math.inf)
+        until = samples.filter(pl.col("time_s") <= first_s)
+        total = float(until["value"].sum())
         for number, message in enumerate(order):
             own = samples.filter(pl.col("message") == message).sort("time_s")
-            share = until.filter(pl.col("message") == message)["value"].sum()
+            share = float(until.filter(pl.col("message") == message)["value"].sum())
             yield {"flow": number}, {"share_percent": 100 * share / total if total else None}
             for time_s, mbps in zip(own["time_s"], own["value"], strict=True):
                 yield {"flow": number, "time_ms": round(1e3 * time_s, 3)}, {"mbps": mbps}
