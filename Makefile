@@ -48,7 +48,7 @@ linux: ## Build target/release/d2tcp, the tool for D2TCP on this machine's kerne
 
 .PHONY: linux-bench
 linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pairs; needs root
-	linux/bench
+	$(PYTHON) linux/bench.py
 
 .PHONY: test
 test: lint test-rust test-linux test-clients test-testbed test-python test-bench test-wheel site ## Run every check and test
@@ -66,6 +66,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
 	$(BIN)/mypy docs/conf.py
 	$(BIN)/mypy studies/run.py
+	$(BIN)/mypy linux/bench.py
 
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python

@@ -51,6 +51,8 @@ struct d2tcp_socket {
 	__u32 timed_out;
 	__u32 plain;		/* under RENO_NAME */
 	__u32 switching;
+	__u32 counted;		/* as opened */
+	__u32 connecting;	/* came under the control before the peer had answered */
 	__u64 bytes_marked;
 	__u64 messages;
 	__u64 met;
@@ -283,14 +285,23 @@ __noinline int count_window(const struct law_state *law, __u64 deadline)
 	return 0;
 }
 
+static __always_inline void count_opened(struct d2tcp_socket *s)
+{
+	if (s->counted)
+		return;
+	s->counted = 1;
+	COUNT(opened, 1);
+}
+
 /* The connection begins, or comes over from another control in the middle of its life. */
 static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock *tp, const struct law_parameters *how)
 {
 	__u64 *last_id = word(D2TCP_LAST_ID);
 
 	law_start(&s->law, how, (__u64)tp->snd_cwnd << 20, (__u64)tp->snd_ssthresh << 20);
-	s->delivered = tp->delivered;
-	s->delivered_ce = tp->delivered_ce;
+	/* The SYN is the first delivery: the rest is acknowledged by the packet that we are called for. */
+	s->delivered = s->connecting ? 1 : tp->delivered;
+	s->delivered_ce = s->connecting ? 0 : tp->delivered_ce;
 	s->lost = tp->lost;
 	s->written = tp->snd_cwnd;
 	s->repairing = 0;
@@ -298,6 +309,7 @@ static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock 
 	s->timed_out = 0;
 	if (!s->id && last_id)
 		s->id = __sync_fetch_and_add(last_id, 1) + 1;
+	count_opened(s);
 }
 
 /* What may be sent while a loss is repaired: proportional rate reduction, RFC 6937 3. */
@@ -328,9 +340,8 @@ static __always_inline __u32 reduced(struct d2tcp_socket *s, const struct tcp_so
 	return flight + send;
 }
 
-/* Reno in all but name where ECN was refused: visible in ss, and without ECT in the packets. Gives true if the
- * connection has changed over. */
-static __always_inline bool change_to_reno(struct sock *sk, struct d2tcp_socket *s)
+/* Reno in all but name where ECN was refused: visible in ss, and without ECT in the packets. */
+static __always_inline void change_to_reno(struct sock *sk, struct d2tcp_socket *s)
 {
 	char name[] = RENO_NAME;
 	long failed;
@@ -338,7 +349,8 @@ static __always_inline bool change_to_reno(struct sock *sk, struct d2tcp_socket 
 	s->switching = 1;
 	failed = bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
 	s->switching = 0;
-	return !failed;
+	if (!failed)
+		s->plain = 1;
 }
 
 static __always_inline void control(struct sock *sk)
@@ -353,6 +365,9 @@ static __always_inline void control(struct sock *sk)
 	bool limited;
 	__u64 rate;
 
+	/* The answer to our SYN: the first window is not known yet. */
+	if (sk->__sk_common.skc_state == TCP_SYN_SENT)
+		return;
 	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!s || !how) {
 		COUNT(no_memory, 1);
@@ -584,9 +599,10 @@ static __always_inline void open(struct sock *sk, bool plain)
 	s->plain = plain;
 	if (s->switching)
 		return;
-	COUNT(opened, 1);
+	count_opened(s);
 	/* While it connects neither the first window nor the peer's answer on ECN is known. */
-	if (sk->__sk_common.skc_state == TCP_SYN_SENT)
+	s->connecting = sk->__sk_common.skc_state == TCP_SYN_SENT;
+	if (s->connecting)
 		return;
 	begin(s, tp, how);
 	if (!plain && !ecn_agreed(tp))
@@ -621,7 +637,8 @@ void BPF_PROG(d2tcp_release, struct sock *sk)
 	missed = s->missed - missed;
 	COUNT(missed, missed);
 	COUNT(unfinished, s->queued - missed);
-	COUNT(closed, 1);
+	if (s->counted)
+		COUNT(closed, 1);
 	bpf_sk_storage_delete(&d2tcp_sockets, sk);
 }
 

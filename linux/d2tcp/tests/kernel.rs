@@ -569,12 +569,7 @@ fn what_connections_do_can_be_watched(bench) {
 fn two_hundred_rounds_leave_nothing(bench) {
     bench.attach("");
     bench.says("detach");
-    let count = || {
-        // The kernel frees in the background.
-        std::thread::sleep(300 * MS);
-        objects()
-    };
-    let before = count();
+    let before = settled();
     for round in 0..200 {
         bench.attach("");
         if round % 10 == 0 {
@@ -585,13 +580,12 @@ fn two_hundred_rounds_leave_nothing(bench) {
         bench.says("detach");
     }
     // Connections in TIME_WAIT hold nothing of ours, so no object is left.
-    std::thread::sleep(3 * SECOND);
-    assert_eq!(count(), before);
+    assert_eq!(settled(), before);
 }
 
 fn ten_thousand_connections_leave_nothing(bench) {
     bench.attach("");
-    let before = objects();
+    let before = settled();
     let listener = listen(V4);
     for number in 0..10_000 {
         let (client, server) = connect(&listener);
@@ -609,7 +603,7 @@ fn ten_thousand_connections_leave_nothing(bench) {
     wait("all connections end", || bench.status()["connections"]["open"] == 0);
     let status = bench.status();
     assert_eq!((&status["connections"]["total"], &status["out_of_memory"]), (&20_000.into(), &0.into()));
-    assert_eq!((bench.flows().len(), objects()), (0, before));
+    assert_eq!((bench.flows().len(), settled()), (0, before));
 }
 
 }
@@ -652,7 +646,7 @@ fn tcp_info_cwnd(socket: &TcpStream) -> u32 {
     u32::from_ne_bytes(info[80..84].try_into().unwrap())
 }
 
-/// How many maps, programs and links of ours the kernel has, and how many cgroups.
+/// How many maps, programs and links of ours the kernel has, and how many cgroups this test.
 fn objects() -> (usize, usize, usize, usize) {
     use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
     let ours = |name: &[u8]| name.starts_with(b"d2tcp");
@@ -662,10 +656,22 @@ fn objects() -> (usize, usize, usize, usize) {
         .map(|program| program.id)
         .collect();
     let links = LinkInfoIter::default().filter(|link| programs.contains(&link.prog_id)).count();
-    let cgroups = std::fs::read_to_string("/proc/cgroups").unwrap();
-    let cgroups =
-        cgroups.lines().find(|line| line.starts_with("pids\t")).and_then(|line| line.split('\t').nth(2)?.parse().ok());
-    (maps, programs.len(), links, cgroups.unwrap_or(0))
+    let own = format!("d2tcp-test-{}-", std::process::id());
+    let cgroups = std::fs::read_dir(cgroup_root()).unwrap().flatten();
+    let cgroups = cgroups.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own)).count();
+    (maps, programs.len(), links, cgroups)
+}
+
+/// The same once it does not change any more: the kernel frees in the background.
+fn settled() -> (usize, usize, usize, usize) {
+    let (mut last, mut same) = (objects(), 0);
+    while same < 10 {
+        std::thread::sleep(100 * MS);
+        let now = objects();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+    }
+    last
 }
 
 /// The programs that answer acknowledgements now.

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/* Gives the inline functions of the law an address each. */
+/* Gives the inline functions of the law an address each, and tells how the compiler lays out what programs see. */
+#include <stddef.h>
+
 #include "law.h"
+
+/* The interface without its client side, which needs Linux. */
+#define D2TCP_KERNEL_SIDE
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+#include "d2tcp.h"
 
 law_u64 host_scale(law_u64 a, law_u64 b, law_u64 c, law_u32 shift)
 {
@@ -70,5 +79,31 @@ law_u32 host_size(law_u32 which)
 		return sizeof(struct law_message);
 	default:
 		return sizeof(struct law_ack);
+	}
+}
+
+law_u32 host_layout(law_u32 which)
+{
+	switch (which) {
+	case 0:
+		return sizeof(struct d2tcp_message);
+	case 1:
+		return offsetof(struct d2tcp_message, deadline_ns);
+	case 2:
+		return sizeof(struct d2tcp_state);
+	case 3:
+		return offsetof(struct d2tcp_state, alpha);
+	case 4:
+		return offsetof(struct d2tcp_state, messages);
+	case 5:
+		return offsetof(struct d2tcp_state, time_left_ns);
+	case 6:
+		return offsetof(struct d2tcp_state, timeouts);
+	case 7:
+		return D2TCP_LEVEL;
+	case 8:
+		return D2TCP_MESSAGE << 8 | D2TCP_STATE;
+	default:
+		return D2TCP_ECN | D2TCP_SLOW_START << 4 | D2TCP_DEADLINE << 8 | D2TCP_EXPIRED << 12 | D2TCP_RECOVERY << 16;
 	}
 }

@@ -202,6 +202,8 @@ mod c {
         pub fn host_undo(state: *mut State);
         pub fn host_table(which: u32, step: u32) -> u32;
         #[cfg(test)]
+        pub fn host_layout(which: u32) -> u32;
+        #[cfg(test)]
         pub fn host_size(which: u32) -> u32;
     }
 }
@@ -217,5 +219,12 @@ mod tests {
             // SAFETY: numbers only.
             assert_eq!(unsafe { c::host_size(which as u32) } as usize, size, "structure {which}");
         }
+    }
+
+    #[test]
+    fn the_interface_of_programs_never_changes() {
+        // SAFETY: numbers only.
+        let layout: Vec<u32> = (0..10).map(|which| unsafe { c::host_layout(which) }).collect();
+        assert_eq!(layout, [16, 8, 136, 32, 48, 72, 128, 0xd27c, 0x0102, 0x108421]);
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -81,7 +81,7 @@ impl Bench {
         bench
     }
     /// Sockets that this process opens from now on belong to this cgroup.
-    pub fn enter(&self, cgroup: &PathBuf) {
+    pub fn enter(&self, cgroup: &Path) {
         fs::write(cgroup.join("cgroup.procs"), std::process::id().to_string()).unwrap();
     }
     /// The tool with these arguments, words separated by spaces.
@@ -158,7 +158,7 @@ impl Drop for Bench {
     }
 }
 
-fn cgroup_root() -> PathBuf {
+pub fn cgroup_root() -> PathBuf {
     let mounts = fs::read_to_string("/proc/mounts").unwrap();
     let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2")).expect("cgroup2 is mounted");
     PathBuf::from(mount.split(' ').nth(1).unwrap())
