@@ -43,8 +43,8 @@ def write_report() -> None:
     """The interactive page of the recorded results, which the science page links to."""
     EXTRA.mkdir(parents=True, exist_ok=True)
     if list((HERE / "record").rglob("result.json")):
-        command = [sys.executable, "-m", "duetime", "report", HERE / "record", "--out", EXTRA / "report.html"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        command = [sys.executable, "-m", "duetime", "report", str(HERE / "record"), "--out"]
+        subprocess.run([*command, str(EXTRA / "report.html")], check=True, stdout=subprocess.DEVNULL)
 
 
 write_report()

@@ -212,6 +212,8 @@ def reference(catalog: dict[str, Any]) -> str:
         "Keys of every topology:\n",
         table(catalog["network"]),
         *(section("topology", entry, entry["keys"]) for entry in catalog["topologies"]),
+        "### An entry of `links`\n",
+        table(catalog["links"]),
         "## `[transport]`\n",
         "Parameters of every transport:\n",
         table(shared),

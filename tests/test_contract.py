@@ -19,7 +19,7 @@ SUMMARY = {
     *("messages", "completed", "unfinished", "with_deadline", "missed", "undecided", "missed_percent"),
     *("goodput_mbps", "goodput_in_time_mbps", "fct_us", "slowdown", "deadline_ratio"),
 }
-FAN_IN = {"queries", "complete_queries_percent", "answers_in_time_percent"}
+FAN_IN = {"queries", "complete_queries_percent", "answers_in_time_percent", "query_us"}
 LIMIT = {"missed", "missed_percent", "side", "method"}
 CLASS = {"bottleneck_delay_us", "bottleneck_mbps"}
 NESTED = {
@@ -27,6 +27,7 @@ NESTED = {
     "slowdown": {"p50", "p99"},
     "deadline_ratio": {"p50", "p90", "p99"},
     "answers_in_time_percent": {"mean", "p1"},
+    "query_us": {"mean", "p50", "p90", "p99", "max"},
 }
 
 
@@ -87,7 +88,15 @@ def test_all_numbers_are_finite(small: Path) -> None:
 
 SHORT = {
     **{"four-flows": "20 ms", "incast": "60 ms", "large-messages": "320 ms", "mixed": "60 ms"},
-    **{"oldi": "30 ms", "w1": "20 ms", "w2": "10 ms", "w3": "60 ms", "xdctcp": "80 ms"},
+    **{
+        "custom": "60 ms",
+        "oldi": "30 ms",
+        "w1": "20 ms",
+        "w2": "10 ms",
+        "tree": "60 ms",
+        "w3": "60 ms",
+        "xdctcp": "80 ms",
+    },
 }
 
 

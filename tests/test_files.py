@@ -46,7 +46,7 @@ def test_out_writes_tables_and_a_record(duetime: Command, small: Path, tmp_path:
     done = duetime("run", small, "--out", "made/result", "--json")
     assert (done.returncode, done.stderr) == (0, "Saved in made/result\n")
     folder = tmp_path / "made/result"
-    assert names(folder) == ["flows.parquet", "links.parquet", "run.json"]
+    assert names(folder) == ["flows.parquet", "links.parquet", "queries.parquet", "run.json"]
     assert names(folder.parent) == ["result"]
     assert pl.read_parquet(folder / "flows.parquet").columns == FLOWS
     assert pl.read_parquet(folder / "links.parquet").columns == LINKS
@@ -62,9 +62,16 @@ def test_out_writes_tables_and_a_record(duetime: Command, small: Path, tmp_path:
 def test_a_saved_result_reads_as_the_run_did(small: Path, tmp_path: Path) -> None:
     run = dt.run(small, set=[TRACED])
     loaded = dt.load(run.save(tmp_path / "result"))
-    assert names(tmp_path / "result") == ["flows.parquet", "links.parquet", "run.json", "trace.parquet"]
+    assert names(tmp_path / "result") == [
+        "flows.parquet",
+        "links.parquet",
+        "queries.parquet",
+        "run.json",
+        "trace.parquet",
+    ]
     assert (loaded.data, loaded.scenario, loaded.notes) == (run.data, run.scenario, run.notes)
     assert loaded.flows.equals(run.flows)
+    assert loaded.queries.equals(run.queries)
     assert loaded.links.equals(run.links)
     assert loaded.trace.equals(run.trace)
 
@@ -93,7 +100,7 @@ def test_a_former_result_is_replaced(duetime: Command, small: Path, tmp_path: Pa
     (tmp_path / "result/plots").mkdir()
     (tmp_path / "result/plots/overview.png").write_bytes(b"")
     assert duetime("run", small, "--out", "result", "--seed", "9").returncode == 0
-    assert names(tmp_path / "result") == ["flows.parquet", "links.parquet", "run.json"]
+    assert names(tmp_path / "result") == ["flows.parquet", "links.parquet", "queries.parquet", "run.json"]
     assert dt.load(tmp_path / "result").seed == 9
     assert names(tmp_path) == ["result", "small.toml"]
 

@@ -41,18 +41,20 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "duration"),
     [
+        ("custom", "60 ms"),
         ("four-flows", "100 ms"),
         ("incast", "200 ms"),
         ("large-messages", "1 s"),
         ("mixed", "60 ms"),
         ("oldi", "60 ms"),
+        ("tree", "60 ms"),
         ("w1", "100 ms"),
         ("w2", "50 ms"),
         ("w3", "60 ms"),
         ("xdctcp", "100 ms"),
     ],
 )
-@pytest.mark.parametrize("transport", ["tcp", "cubic", "dctcp", "d2tcp", "xdctcp", "d3", "rcpdc"])
+@pytest.mark.parametrize("transport", ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp", "d3", "rcpdc"])
 def test_packets_are_conserved(name: str, duration: str, transport: str) -> None:
     run = dt.run(SCENARIOS / f"{name}.toml", transport=transport, set={"run.duration": duration})
     packets = run.data["packets"]

@@ -395,6 +395,7 @@ def test_a_sweep(browser: Browser, tmp_path: Path, duetime: Command) -> None:
     assert len(titles) == 6
     assert opened.page.locator(".plot").first.locator("[data-part=dot][data-series=d2tcp] > *").count() == 3
     runs = pl.read_parquet(tmp_path / "out" / "sweep.parquet")
+    assert opened.page.locator(".plot").first.locator("[data-part=dot][data-series=bound] > *").count() == 3
     some = runs.filter(
         (pl.col("transport") == "dctcp")
         & (pl.col("traffic.queries.leaves") == 4)

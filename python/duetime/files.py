@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 #: One of these tells a folder of ours.
-MARKERS = ("run.json", "compare.json", "result.json")
+MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
 #: What a folder of ours may hold: tables, records, pictures and a report.
 SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf", ".html"}
 

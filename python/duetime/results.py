@@ -22,6 +22,7 @@ class Tables(Protocol):
     """Where the tables of a result come from."""
 
     def flows(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
+    def queries(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
     def links(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
     def trace(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
 
@@ -78,6 +79,11 @@ class Result:
         return dict(self.data["classes"])
 
     @property
+    def sets(self) -> dict[str, dict[str, Any]]:
+        """The figures of each ``set`` of classes, by its name; empty without sets."""
+        return dict(self.data.get("sets", {}))
+
+    @property
     def bound(self) -> dict[str, Any] | None:
         """How few deadlines any schedule of the same messages can miss; None without deadlines.
 
@@ -97,6 +103,16 @@ class Result:
         return _frame(self._tables.flows())
 
     @cached_property
+    def queries(self) -> pl.DataFrame:
+        """One row per query of fan-in classes, in order of their start; empty without such classes.
+
+        ``answers`` are those of leaves, ``in_time`` how many reached the parent that asks in time. Times are
+        in us from the query's start: ``deadline_us`` is when the last answer is due, ``completion_us`` when
+        the last came, null where one did not. ``met`` is null for queries that the summaries leave out.
+        """
+        return _frame(self._tables.queries())
+
+    @cached_property
     def links(self) -> pl.DataFrame:
         """One row per link direction with the port that feeds it: totals, and its queue in packets."""
         return _frame(self._tables.links())
@@ -111,7 +127,9 @@ class Result:
         return _frame(self._tables.trace())
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write ``flows.parquet``, ``links.parquet``, ``trace.parquet`` (if traced) and ``run.json``.
+        """Write the tables, each as Parquet, and ``run.json``.
+
+        ``queries.parquet`` is there with fan-in classes, ``trace.parquet`` if something was traced.
 
         The folder appears as a whole or not at all. A former result in it is replaced; `files.Refused` (an
         `OSError`) is raised for anything else that is there.
@@ -123,6 +141,8 @@ class Result:
     def write(self, folder: Path) -> None:
         """Write the files into an existing folder."""
         self.flows.write_parquet(folder / "flows.parquet")
+        if self.queries.height:
+            self.queries.write_parquet(folder / "queries.parquet")
         self.links.write_parquet(folder / "links.parquet")
         if self.trace.height:
             self.trace.write_parquet(folder / "trace.parquet")
@@ -156,6 +176,9 @@ class _Saved:
 
     def flows(self) -> pl.DataFrame:
         return self._read("flows")
+
+    def queries(self) -> pl.DataFrame:
+        return self._read("queries")
 
     def links(self) -> pl.DataFrame:
         return self._read("links")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 #: Keys that name a run or its parts and are no measurements.
-NAMES = {"title", "transport", "seed", "from", "to", "side", "method"}
+NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "kernel"}
 
 
 def over_seeds(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -96,12 +96,21 @@ pub struct Bounds {
 }
 
 /// Of the messages of a run, up to the time that it reached.
+///
+/// In trees of several levels only the leaves' answers are held against the links: when the others start
+/// depends on how the run went, and another schedule could have them start earlier.
 pub fn of_outcome(outcome: &Outcome) -> Bounds {
     let framings: Vec<Framing> = outcome.classes.iter().map(|class| class.framing).collect();
-    let counted = outcome.messages.iter().filter(|message| message.start >= outcome.warm_up);
-    let messages = counted.filter_map(|&Message { class, from, to, query, bytes, start, deadline, .. }| {
-        arrival(class, &Request { start, from, to, bytes, deadline, query })
-    });
+    let counted = || outcome.messages.iter().filter(|message| message.start >= outcome.warm_up);
+    let mut leaves = vec![0; framings.len()];
+    for (class, place) in counted().filter_map(|message| Some((message.class as usize, message.place?))) {
+        leaves[class] = place.level.max(leaves[class]);
+    }
+    let messages =
+        counted().filter_map(|&Message { class, from, to, query, place, bytes, start, deadline, .. }| {
+            let known = place.is_none_or(|place| place.level == leaves[class as usize]);
+            arrival(class, known, &Request { start, from, to, bytes, deadline, query, place })
+        });
     Traffic { graph: &outcome.graph, framings: &framings, until: outcome.simulated }.bounds(messages)
 }
 
@@ -114,15 +123,21 @@ pub fn of_scenario(scenario: Scenario) -> Bounds {
         let batches = std::iter::from_fn(|| source.generator.next()).take_while(|batch| batch.at <= duration);
         let requests = batches.flat_map(|batch| batch.messages);
         let counted = requests.filter(|request| (warm_up..=duration).contains(&request.start));
-        counted.filter_map(move |request| arrival(class as u32, &request))
+        counted.filter_map(move |request| {
+            // Answers of parents are announced with no answers that they stand for yet.
+            let known = request.place.is_none_or(|place| place.answers > 0);
+            arrival(class as u32, known, &request)
+        })
     });
     Traffic { graph: &network.graph, framings: &framings, until: duration }.bounds(messages)
 }
 
-fn arrival(class: u32, request: &Request) -> Option<Arrival> {
+/// A message with a deadline, and whether its start is the same under every schedule.
+fn arrival(class: u32, known: bool, request: &Request) -> Option<(Arrival, bool)> {
     let &Request { start, from, to, bytes, deadline, .. } = request;
     // A size comes with every deadline.
-    Some(Arrival { class, from, to, bytes: bytes?, start: start.0, due: start.saturating_add(deadline?).0 })
+    let due = start.saturating_add(deadline?).0;
+    Some((Arrival { class, from, to, bytes: bytes?, start: start.0, due }, known))
 }
 
 struct Traffic<'a> {
@@ -133,16 +148,16 @@ struct Traffic<'a> {
 }
 
 impl Traffic<'_> {
-    fn bounds(&self, messages: impl Iterator<Item = Arrival>) -> Bounds {
+    fn bounds(&self, messages: impl Iterator<Item = (Arrival, bool)>) -> Bounds {
         let mut demands = Demands::new(self.graph, self.framings);
         let mut with_deadline = vec![0; self.framings.len()];
         let mut decided = Vec::new();
         let mut packets = 0u64;
-        for message in messages {
+        for (message, known) in messages {
             let class = message.class as usize;
             with_deadline[class] += 1;
             packets = packets.saturating_add(message.bytes.div_ceil(u64::from(self.framings[class].mss)));
-            if message.due <= self.until.0 {
+            if known && message.due <= self.until.0 {
                 decided.extend(demands.of(&message));
             }
         }

@@ -4,6 +4,7 @@
 //! `duetime` makes files, tables and a command line of it.
 
 mod errors;
+mod measured;
 mod run;
 mod table;
 
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::errors::{InternalError, ScenarioError};
+    #[pymodule_export]
+    use super::measured::measured;
     #[pymodule_export]
     use super::run::{Run, run};
     #[pymodule_export]

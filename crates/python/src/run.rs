@@ -18,16 +18,16 @@ const SLICE: Duration = Duration::from_millis(100);
 /// What came of a run.
 #[pyclass(frozen, module = "duetime._core")]
 pub struct Run {
-    outcome: Outcome,
+    pub(crate) outcome: Outcome,
     /// The JSON contract, `wall_s` included.
     #[pyo3(get)]
-    json: String,
+    pub(crate) json: String,
     /// The scenario with everything that was left out filled in, as JSON.
     #[pyo3(get)]
-    resolved: String,
+    pub(crate) resolved: String,
     /// What the reader should know about the scenario: dropped keys and the like.
     #[pyo3(get)]
-    notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 #[pymethods]
@@ -35,6 +35,10 @@ impl Run {
     /// One row per message.
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         table::to_python(py, guarded(py, || results::flows(&self.outcome))?)
+    }
+    /// One row per query.
+    fn queries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        table::to_python(py, guarded(py, || results::queries(&self.outcome))?)
     }
     /// One row per link direction.
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -1,7 +1,7 @@
 //! From what a run measured to what people and programs read.
 //!
 //! [`Report`] is the JSON contract of `duetime run --json`; [`Table`]s are the columns of
-//! `flows.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of
+//! `flows.parquet`, `queries.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of
 //! [`sim::Outcome`]: the same outcome gives the same bytes.
 
 mod limit;
@@ -17,7 +17,7 @@ pub use queries::{AnswersInTime, FanIn};
 pub use report::{BusiestQueue, ClassReport, Packets, Report};
 pub use statistics::{DeadlineRatio, FctUs, Slowdown, percentile};
 pub use summary::Summary;
-pub use tables::{Column, Data, Table, flows, links, trace};
+pub use tables::{Column, Data, Table, flows, links, queries, trace};
 
 #[cfg(test)]
 mod samples;

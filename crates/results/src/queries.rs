@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sim::Outcome;
 use sim::outcome::Message;
+use units::Time;
 
-use crate::statistics::{mean, percentile};
+use crate::statistics::{FctUs, mean, percentile};
 use crate::verdict::{Verdict, counted, verdict};
 
 /// Queries of `fan-in` classes.
 ///
-/// A query enters when all of its answers have started, are counted and are decided.
+/// A query enters when all of its answers to the parent that asks have started, are counted and are decided.
+/// In trees of several levels the answers of the leaves are what counts: those that the answers stand for
+/// that reach the root in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FanIn {
     /// How many entered.
@@ -20,6 +23,8 @@ pub struct FanIn {
     pub complete_queries_percent: Option<f64>,
     /// Per query, the share of its answers that did.
     pub answers_in_time_percent: AnswersInTime,
+    /// Of those of them to which every answer came, in time or not: from the query to its last answer.
+    pub query_us: FctUs,
 }
 
 /// Over the queries, the percentage of answers in time.
@@ -38,59 +43,94 @@ impl FanIn {
         if !(0..outcome.classes.len()).any(picked) {
             return None;
         }
-        let mut shares: Vec<f64> =
-            Query::all(outcome, picked).iter().filter(|query| query.enters).map(Query::percent_in_time).collect();
+        let queries: Vec<Query> = Query::all(outcome, picked).into_iter().filter(|query| query.enters).collect();
+        let mut shares: Vec<f64> = queries.iter().map(Query::percent_in_time).collect();
         shares.sort_by(f64::total_cmp);
-        let complete = shares.iter().filter(|share| **share == 100.0).count();
+        let complete = queries.iter().filter(|query| query.is_met()).count();
+        let us = |query: &Query| query.took(outcome).map(Time::as_micros_f64);
         Some(FanIn {
             queries: shares.len() as u64,
             complete_queries_percent: (!shares.is_empty()).then(|| 100.0 * complete as f64 / shares.len() as f64),
             answers_in_time_percent: AnswersInTime { mean: mean(&shares), p1: percentile(&shares, 1.0) },
+            query_us: FctUs::of(queries.iter().filter_map(us).collect()),
         })
     }
 }
 
-struct Query {
-    answers: u64,
-    in_time: u64,
-    enters: bool,
+/// A query with what came of it.
+pub(crate) struct Query {
+    /// Index into [`Outcome::queries`].
+    row: usize,
+    /// Answers that have started to the parent that asks, and how many of them have arrived.
+    started: u32,
+    arrived: u32,
+    /// Answers of leaves that have come to the parent that asks, in time.
+    pub(crate) in_time: u32,
+    /// All of them that are to come, in one level or several.
+    answers: u32,
+    /// The last answer's arrival.
+    end: Time,
+    pub(crate) enters: bool,
 }
 
 impl Query {
-    fn all(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Vec<Query> {
-        let mut queries: BTreeMap<(u32, u64), Query> = BTreeMap::new();
+    /// The queries of some classes, in the order of their start.
+    pub(crate) fn all(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Vec<Query> {
+        let rows = outcome.queries.iter().enumerate().filter(|(_, query)| class(query.class as usize));
+        let mut queries: Vec<Query> = rows.map(|(row, query)| Query::new(row, query.answers)).collect();
+        let of = |query: &Query| (outcome.queries[query.row].class, outcome.queries[query.row].number);
+        let places: BTreeMap<(u32, u64), usize> = queries.iter().map(of).zip(0..).collect();
         for message in outcome.messages.iter().filter(|message| class(message.class as usize)) {
-            if let Some(number) = message.query {
-                let query = queries.entry((message.class, number)).or_insert(Query::new());
-                query.add(message, outcome);
+            if let Some(&place) = message.query.and_then(|number| places.get(&(message.class, number))) {
+                queries[place].add(message, outcome);
             }
         }
-        // Every query of a class has as many answers; one with fewer was still asking when the run ended.
-        let mut leaves: BTreeMap<u32, u64> = BTreeMap::new();
-        for ((class, _), query) in &queries {
-            let most = leaves.entry(*class).or_default();
-            *most = query.answers.max(*most);
+        // One with fewer was still asking when the run ended.
+        for query in &mut queries {
+            query.enters &= query.started == query.of(outcome).children;
         }
-        for ((class, _), query) in &mut queries {
-            query.enters &= query.answers == leaves[class];
-        }
-        queries.into_values().collect()
+        queries
     }
 
-    fn new() -> Query {
-        Query { answers: 0, in_time: 0, enters: true }
+    fn new(row: usize, answers: u32) -> Query {
+        Query { row, started: 0, arrived: 0, in_time: 0, answers, end: Time::ZERO, enters: true }
     }
 
     fn add(&mut self, message: &Message, outcome: &Outcome) {
+        self.enters &= counted(message, outcome);
+        if message.place.is_some_and(|place| place.level > 0) {
+            return;
+        }
         let verdict = verdict(message, outcome.simulated);
-        let arrived = message.end.is_some();
-        self.answers += 1;
-        self.in_time += u64::from(verdict == Verdict::Met || verdict == Verdict::NoDeadline && arrived);
-        self.enters &= counted(message, outcome) && verdict != Verdict::Undecided;
+        self.started += 1;
+        self.enters &= verdict != Verdict::Undecided;
+        if let Some(end) = message.end {
+            self.arrived += 1;
+            self.end = self.end.max(end);
+        }
+        if verdict == Verdict::Met || verdict == Verdict::NoDeadline && message.end.is_some() {
+            self.in_time += message.place.map_or(1, |place| place.answers);
+        }
     }
 
     fn percent_in_time(&self) -> f64 {
-        100.0 * self.in_time as f64 / self.answers as f64
+        100.0 * f64::from(self.in_time) / f64::from(self.answers)
+    }
+
+    /// Whether every answer came in time.
+    pub(crate) fn is_met(&self) -> bool {
+        self.in_time == self.answers
+    }
+
+    /// The row of its announcement.
+    pub(crate) fn of<'a>(&self, outcome: &'a Outcome) -> &'a sim::outcome::Query {
+        &outcome.queries[self.row]
+    }
+
+    /// The time to the last answer, where all came.
+    pub(crate) fn took(&self, outcome: &Outcome) -> Option<Time> {
+        let all = self.enters && self.arrived == self.started && self.started > 0;
+        all.then(|| self.end - self.of(outcome).start)
     }
 }
 
@@ -135,6 +175,23 @@ mod tests {
         assert_eq!(fan_in.queries, 0);
         assert_eq!(fan_in.complete_queries_percent, None);
         assert_eq!(fan_in.answers_in_time_percent, AnswersInTime { mean: None, p1: None });
+    }
+
+    #[test]
+    fn in_several_levels_what_counts_is_what_reaches_the_root_in_time() {
+        let answer = |node, level, answers, end| {
+            let answer = message().query(1).place(node, level, answers).start(ms(20)).deadline(ms(10));
+            answer.end(ms(end)).build()
+        };
+        let leaves = || (3..7).map(|node| answer(node, 1, 1, 24));
+        let of = |first: Message, second| of(leaves().chain([first, second]).collect());
+        let all = of(answer(1, 0, 2, 28), answer(2, 0, 2, 29));
+        assert_eq!((all.queries, all.complete_queries_percent), (1, Some(100.0)));
+        assert_eq!((all.query_us.max, all.answers_in_time_percent.mean), (Some(9000.0), Some(100.0)));
+        // One parent did not wait for both of its leaves, and the other's answer is late.
+        let some = of(answer(1, 0, 1, 28), answer(2, 0, 2, 31));
+        assert_eq!((some.complete_queries_percent, some.answers_in_time_percent.mean), (Some(0.0), Some(25.0)));
+        assert_eq!(some.query_us.max, Some(11_000.0));
     }
 
     #[test]

@@ -47,6 +47,9 @@ pub struct Report {
     /// Each class by its name, in the scenario's order.
     #[serde(serialize_with = "by_name")]
     pub classes: Vec<(String, ClassReport)>,
+    /// Each set of classes by its name, in the order of their first classes; left out without sets.
+    #[serde(serialize_with = "by_name", skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<(String, Summary)>,
 }
 
 /// Where the packets are: sent = received + drops + in flight.
@@ -136,6 +139,17 @@ impl Report {
     /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and
     /// neither's figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
+        let bound = Limits::of(outcome);
+        let report = Report { bound, ..Report::measured(outcome, wall_s) };
+        if let Some(bound) = &report.bound {
+            bound.check(&report.summary, &report.classes, &outcome.transport);
+        }
+        report
+    }
+
+    /// From measurements of a real network, without a bound: its rates and delays are not exactly those that
+    /// the scenario states.
+    pub fn measured(outcome: &Outcome, wall_s: f64) -> Report {
         let Counters {
             packets_sent,
             packets_received,
@@ -152,10 +166,6 @@ impl Report {
         let classes: Vec<(String, ClassReport)> = (0..outcome.classes.len())
             .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
             .collect();
-        let bound = Limits::of(outcome);
-        if let Some(bound) = &bound {
-            bound.check(&summary, &classes, &outcome.transport);
-        }
         Report {
             title: outcome.title.clone(),
             seed: outcome.seed,
@@ -173,8 +183,9 @@ impl Report {
             busiest_queue: BusiestQueue::among(&outcome.links),
             rate_requests: outcome.requests.map(RateRequests::of),
             summary,
-            bound,
+            bound: None,
             classes,
+            sets: sets(outcome),
         }
     }
 
@@ -248,6 +259,16 @@ impl BusiestQueue {
     }
 }
 
+fn sets(outcome: &Outcome) -> Vec<(String, Summary)> {
+    let mut sets: Vec<(String, Summary)> = Vec::new();
+    for set in outcome.classes.iter().filter_map(|class| class.set.as_ref()) {
+        if sets.iter().all(|(known, _)| known != set) {
+            sets.push((set.clone(), Summary::of_set(outcome, set)));
+        }
+    }
+    sets
+}
+
 pub(crate) fn by_name<S: Serializer, T: Serialize>(classes: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(classes.len()))?;
     for (name, class) in classes {
@@ -283,7 +304,7 @@ mod tests {
         "slowdown",
         "deadline_ratio",
     ];
-    const FAN_IN: [&str; 3] = ["queries", "complete_queries_percent", "answers_in_time_percent"];
+    const FAN_IN: [&str; 4] = ["queries", "complete_queries_percent", "answers_in_time_percent", "query_us"];
 
     fn sorted(keys: &[&str]) -> Vec<String> {
         let mut keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
@@ -327,6 +348,18 @@ mod tests {
         assert_eq!(keys(&serde_json::to_string(&report.summary).unwrap()), sorted(&with_queries));
         let [(_, fan_in), (_, long)] = &report.classes[..] else { panic!("two classes") };
         assert!(fan_in.summary.fan_in.is_some() && long.summary.fan_in.is_none());
+    }
+
+    #[test]
+    fn sets_sum_up_their_classes() {
+        let mut run = outcome(&["poisson", "poisson", "fan-in"], vec![message().build(), message().class(1).build()]);
+        run.classes[0].set = Some("B".into());
+        run.classes[2].set = Some("A".into());
+        run.classes[1].set = Some("B".into());
+        let report = Report::new(&run, 0.5);
+        let sums: Vec<(&str, u64)> = report.sets.iter().map(|(name, sum)| (&name[..], sum.messages)).collect();
+        assert_eq!(sums, [("B", 2), ("A", 0)]);
+        assert!(report.to_json().contains(r#""sets":{"B":{"messages":2,"#));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Hand-made outcomes for the tests of this crate.
 
 use sim::Outcome;
-use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Queue};
+use std::collections::BTreeMap;
+
+use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Query, Queue};
 use sim::topology::Graph;
+use sim::traffic::Place;
 use units::{Rate, Time};
 
 pub fn ms(ms: u64) -> Time {
@@ -19,6 +22,7 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         warm_up: ms(10),
         counters: Counters::default(),
         classes: patterns.iter().enumerate().map(|(i, pattern)| class(i, pattern)).collect(),
+        queries: queries(&messages),
         messages,
         requests: None,
         links: Vec::new(),
@@ -27,9 +31,27 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
     }
 }
 
+/// As many queries as the messages speak of, each with as many answers as the one with most has.
+fn queries(messages: &[Message]) -> Vec<Query> {
+    let mut all: BTreeMap<(u32, u64), (u32, u32, Time)> = BTreeMap::new();
+    for message in messages {
+        let Some(number) = message.query else { continue };
+        let (answers, children, start) = all.entry((message.class, number)).or_insert((0, 0, message.start));
+        *answers += u32::from(message.place.is_none_or(|place| place.level > 0));
+        *children += u32::from(message.place.is_none_or(|place| place.level == 0));
+        *start = message.start.min(*start);
+    }
+    let answers = all.values().map(|(answers, ..)| *answers).max().unwrap_or(0);
+    let children = all.values().map(|(_, children, _)| *children).max().unwrap_or(0);
+    let query =
+        |((class, number), (_, _, start))| Query { class, number, parent: 0, start, deadline: None, answers, children };
+    all.into_iter().map(query).collect()
+}
+
 fn class(number: usize, pattern: &'static str) -> ClassOutcome {
     ClassOutcome {
         name: format!("class {number}"),
+        set: None,
         pattern,
         transport: "dctcp",
         delivered_bytes: 0,
@@ -68,6 +90,7 @@ pub fn message() -> Builder {
         from: 1,
         to: 0,
         query: None,
+        place: None,
         bytes: Some(1000),
         start: ms(10),
         end: None,
@@ -90,6 +113,10 @@ impl Builder {
     }
     pub fn query(mut self, query: u64) -> Self {
         self.0.query = Some(query);
+        self
+    }
+    pub fn place(mut self, node: u32, level: u8, answers: u32) -> Self {
+        self.0.place = Some(Place { node, level, answers });
         self
     }
     pub fn bytes(mut self, bytes: Option<u64>) -> Self {

@@ -53,6 +53,11 @@ impl Summary {
         Summary::of(outcome, |other| other == class)
     }
 
+    /// Over the classes of one set.
+    pub fn of_set(outcome: &Outcome, set: &str) -> Summary {
+        Summary::of(outcome, |class| outcome.classes[class].set.as_deref() == Some(set))
+    }
+
     fn of(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Summary {
         let messages: Vec<(&Message, Verdict)> = outcome
             .messages

@@ -4,6 +4,7 @@ use sim::Outcome;
 use sim::outcome::{Allocation, Link, Message, Requests, Sample, Subject};
 use units::Time;
 
+use crate::queries::Query;
 use crate::verdict::{Verdict, completion_time, counted, verdict};
 
 /// Columns of equal length.
@@ -70,6 +71,31 @@ pub fn flows(outcome: &Outcome) -> Table {
             small("timeouts", all.iter().map(|m| Some(m.timeouts))),
             small("retransmits", all.iter().map(|m| Some(m.retransmits))),
             small("marks", all.iter().map(|m| Some(m.marks))),
+        ],
+    }
+}
+
+/// One row per query of `fan-in` classes, in order of their start.
+///
+/// `answers` are those of leaves, `in_time` how many of them reached the parent that asks in time; `deadline_us`
+/// is when the last answer is due and `completion_us` when the last came (null where one did not), from the
+/// query's start. `met` is null where the run ended first, and where the query is not `counted`.
+pub fn queries(outcome: &Outcome) -> Table {
+    let all = Query::all(outcome, |_| true);
+    let rows = || all.iter().map(|query| (query, query.of(outcome)));
+    let us = |time: Option<Time>| time.map(Time::as_micros_f64);
+    Table {
+        columns: vec![
+            class_names("class", outcome, rows().map(|(_, row)| Some(row.class))),
+            count("query", rows().map(|(_, row)| Some(row.number))),
+            small("parent", rows().map(|(_, row)| Some(row.parent))),
+            float("start_us", rows().map(|(_, row)| us(Some(row.start)))),
+            float("deadline_us", rows().map(|(_, row)| us(row.deadline))),
+            small("answers", rows().map(|(_, row)| Some(row.answers))),
+            small("in_time", rows().map(|(query, _)| Some(query.in_time))),
+            float("completion_us", rows().map(|(query, _)| us(query.took(outcome)))),
+            bool("met", rows().map(|(query, _)| query.enters.then(|| query.is_met()))),
+            bool("counted", rows().map(|(query, _)| Some(query.enters))),
         ],
     }
 }
@@ -315,6 +341,7 @@ mod tests {
         assert_eq!(flows(&nothing).columns.len(), 17);
         assert!(flows(&nothing).columns.iter().all(|column| rows(column) == 0 && column.valid.is_none()));
         assert_eq!(links(&nothing).columns.len(), 23);
+        assert_eq!(queries(&nothing).columns.len(), 10);
         assert_eq!(trace(&nothing).columns.len(), 8);
     }
 

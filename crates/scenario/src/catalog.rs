@@ -1,7 +1,7 @@
 //! Everything that can be written, with defaults, ranges and sources, as data.
 
 use serde_json::{Value as Json, json};
-use sim::{network, run, traffic};
+use sim::{network, run, topology, traffic};
 use units::{Default, Key, Kind, Range};
 
 use crate::distribution::BUILT_IN;
@@ -10,7 +10,7 @@ use crate::language::{self, Family, ROOT_KEYS};
 /// Transports, topologies, patterns and the keys of all sections, from their declarations.
 ///
 /// An object with `transports`, `topologies` and `patterns`, each a list of `{name, help, source,
-/// keys}`; `root`, `run`, `trace`, `network`, `traffic` and `flows`, each a list of keys that do not depend
+/// keys}`; `root`, `run`, `trace`, `network`, `links`, `traffic` and `flows`, each a list of keys that do not depend
 /// on those; and `distributions`, those that come with the language. A key is `{name, kind, unit,
 /// default, required, range, choices, help, source}`; null where there is nothing to say.
 pub fn catalog() -> Json {
@@ -21,8 +21,9 @@ pub fn catalog() -> Json {
         "root": keys(ROOT_KEYS.iter()),
         "run": keys(run::KEYS.iter()),
         "trace": keys(run::TRACE_KEYS.iter()),
-        "network": keys(network::KEYS.iter()),
+        "network": keys(network::keys()),
         "traffic": keys(traffic::KEYS.iter()),
+        "links": keys(topology::LINK_KEYS.iter()),
         "flows": keys(traffic::ENTRY_KEYS.iter()),
         "distributions": BUILT_IN.iter().map(|known| json!({ "name": known.name, "help": known.help })).collect::<Vec<_>>(),
     })
@@ -77,7 +78,9 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::Count => "whole number",
         Kind::Number => "number",
         Kind::Share => "share",
+        Kind::Shares => "list of shares",
         Kind::Time => "time",
+        Kind::Times => "list of times",
         Kind::Size => "size",
         Kind::Rate => "rate",
         Kind::Amount => "packets or size",
@@ -91,6 +94,9 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::Deadline => "time distribution, or { base, vary }",
         Kind::Hosts => "hosts",
         Kind::Flows => "list of flows",
+        Kind::Names => "list of names",
+        Kind::Nodes => "hosts, or a switch",
+        Kind::Links => "list of links",
         Kind::FlowFile => "file",
     }
 }
@@ -98,7 +104,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
 /// The unit of a key's range.
 fn unit(kind: &Kind) -> Json {
     match kind {
-        Kind::Time | Kind::TimeFormula | Kind::TimeDistribution | Kind::Deadline => json!("s"),
+        Kind::Time | Kind::Times | Kind::TimeFormula | Kind::TimeDistribution | Kind::Deadline => json!("s"),
         Kind::Size | Kind::SizeDistribution => json!("B"),
         Kind::Rate => json!("bit/s"),
         Kind::Amount | Kind::Marks => json!("packets or B"),

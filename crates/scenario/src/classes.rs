@@ -19,6 +19,9 @@ use crate::variants::{place, select, unknown_key, with_selector};
 /// What a run remembers of so many messages fits into a large machine's memory.
 const MOST_MESSAGES: f64 = 200e6;
 
+/// In a class's transport: take over what `[transport]` says.
+pub(crate) const INHERIT: &str = "inherit";
+
 /// Reads the traffic classes.
 pub(crate) struct Classes<'a> {
     pub(crate) context: &'a Context<'a>,
@@ -26,6 +29,8 @@ pub(crate) struct Classes<'a> {
     pub(crate) run: &'a Run,
     /// The index of `[transport]`, if there is one.
     pub(crate) common: Option<usize>,
+    /// Its table as it is written.
+    pub(crate) shared: Option<&'a Table>,
 }
 
 impl Classes<'_> {
@@ -109,10 +114,12 @@ impl Classes<'_> {
         self.check_number(&table, &read.values)?;
         let class = Class {
             name: read.values.text("name"),
+            set: read.values.text_if_set("set"),
             pattern: descriptor.name,
             transport,
             persistent: read.values.choice("connections") == "persistent",
             short: read.values.choice_if_set("flow_class").map(|class| class == "short"),
+            priority: read.values.count_if_set("priority").map(|priority| priority as u8),
             generator,
         };
         Ok((class, written))
@@ -124,7 +131,12 @@ impl Classes<'_> {
         let hosts = |key: &str| values.hosts_if_set(key).map(|hosts| hosts.len() as f64);
         let trees = values.count_if_set("parents").zip(values.count_if_set("leaves"));
         let at_once = match trees {
-            Some((parents, leaves)) => parents as f64 * leaves as f64,
+            Some((parents, leaves)) => {
+                let above = values.count_if_set("levels").unwrap_or(1) - 1;
+                parents as f64
+                    * leaves as f64
+                    * (values.count_if_set("branches").unwrap_or(1) as f64).powf(above as f64)
+            }
             None => hosts("from").unwrap_or(1.0).max(hosts("to").unwrap_or(1.0)),
         };
         let (key, number) = if values.find("every").is_some() {
@@ -148,11 +160,34 @@ impl Classes<'_> {
         Err(Fault::new(at, message).hint("take a shorter duration, or fewer messages in it"))
     }
 
+    /// With `inherit = true` the parameters of `[transport]` that this transport knows too, except those that
+    /// it sets itself.
+    fn inherit(&self, table: &mut Table, title: &str) -> Checked<()> {
+        let Some(place) = table.entries.iter().position(|entry| entry.key == INHERIT) else { return Ok(()) };
+        let entry = table.entries.remove(place);
+        let node = self.context.parameters.resolve(&entry.node)?;
+        let Data::Bool(inherits) = node.data else {
+            return Err(node.fault(format!("`{INHERIT}` must be true or false, not {}", node.what())));
+        };
+        let (true, Some(shared)) = (inherits, self.shared) else { return Ok(()) };
+        let family = language::transport_family();
+        let variant = select(&family, table, &format!("`transport` of {title}"), self.context)?;
+        for entry in &shared.entries {
+            if variant.keys.iter().any(|key| key.name == entry.key) && table.find(&entry.key).is_none() {
+                table.set(entry.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// A class's own transport: a name stands for that transport with its defaults.
     fn own_transport(&self, entry: &Entry, title: &str, transports: &mut Transports) -> Checked<(usize, Json)> {
         let mut entry = entry.clone();
         entry.node = self.context.parameters.resolve(&entry.node)?.clone();
         overrides::named_transport(&mut entry);
+        if let Data::Table(table) = &mut entry.node.data {
+            self.inherit(table, title)?;
+        }
         match &entry.node.data {
             Data::Table(table) => read_transport(table, &format!("`transport` of {title}"), self.context, transports),
             _ => {

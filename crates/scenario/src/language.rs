@@ -75,7 +75,7 @@ pub(crate) fn topologies() -> Family {
         name: topology.name,
         help: topology.help,
         source: "",
-        keys: topology.keys.iter().chain(network::KEYS).collect(),
+        keys: topology.keys.iter().chain(network::keys()).collect(),
         own: topology.keys.iter().collect(),
     });
     Family {

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 use sim::network::Network;
+use sim::priorities::Priorities;
 use sim::run::{self, Run};
-use sim::{Scenario, topology};
+use sim::{Class, Scenario, Transport, topology};
 use units::Key;
 
 use crate::classes::Classes;
@@ -117,10 +118,16 @@ pub(crate) fn of_document(
     if let Some((_, written)) = &common {
         resolved.insert("transport".into(), written.clone());
     }
-    let reader = Classes { context: &context, network: &network, run: &run, common: common.map(|(index, _)| index) };
+    let shared = match root.find("transport").map(|entry| &entry.node.data) {
+        Some(Data::Table(table)) => Some(table),
+        _ => None,
+    };
+    let common = common.map(|(index, _)| index);
+    let reader = Classes { context: &context, network: &network, run: &run, common, shared };
     let (classes, written) = reader.read(&root, &mut transports)?;
     resolved.insert("traffic".into(), written);
 
+    notes.extend(priority_notes(&transports.list, &classes));
     parameters.check_unused()?;
     for name in parameters.unused() {
         notes.push(format!("parameter `{name}` is not used by any value"));
@@ -131,6 +138,18 @@ pub(crate) fn of_document(
     };
     let scenario = Scenario { title, run, network, transport, transports: transports.list, classes };
     Ok(Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() })
+}
+
+/// Where the classes of switch priorities part, for transports that leave it to the traffic.
+fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
+    let priorities = Priorities::of(transports, classes);
+    let notes = transports.iter().enumerate().filter_map(|(index, transport)| {
+        let left_open = transport.config.priorities()?.limits.is_none();
+        let limits = priorities.limits(index).filter(|limits| left_open && !limits.is_empty())?;
+        let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
+        Some(format!("{}: the classes of deadlines part at {}", transport.name, limits.join(", ")))
+    });
+    notes.collect()
 }
 
 /// Refuses sections that do not exist or are written in the wrong way.

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value as Json, json};
 use sim::run;
+use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use units::{Default, Key, Kind, Range};
 
 use crate::catalog::kind_name;
+use crate::classes::INHERIT;
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS, Variant};
 use crate::values::example;
@@ -59,10 +61,12 @@ pub fn schema() -> Json {
                 "description": transports.help,
                 "anyOf": [selector(&transports), variants(&transports, transports.help)],
             },
+            "own_transport": own_transport(&transports),
             "class": class(&patterns, true),
             "class_with_defaults": class(&patterns, false),
             "shared": shared(&patterns),
             "flow": object(ENTRY_KEYS.iter(), true),
+            "link": object(LINK_KEYS.iter(), true),
             "parameter": { "type": "string", "pattern": "^\\s*\\$[A-Za-z_][A-Za-z0-9_]*\\s*$" },
         },
     })
@@ -74,6 +78,19 @@ fn run_section() -> Json {
     trace["description"] = json!("what to sample over time");
     section["properties"]["trace"] = trace;
     section
+}
+
+/// The transport of a class, which may take over parameters of `[transport]`.
+fn own_transport(transports: &Family) -> Json {
+    let mut own = variants(transports, transports.help);
+    for branch in own["oneOf"].as_array_mut().into_iter().flatten() {
+        branch["properties"][INHERIT] = json!({
+            "type": "boolean",
+            "default": false,
+            "description": "true or false: take over the parameters of [transport] that this one knows too",
+        });
+    }
+    json!({ "anyOf": [selector(transports), own, { "$ref": "#/$defs/parameter" }] })
 }
 
 /// A table of fixed keys.
@@ -128,7 +145,7 @@ fn with_selector(family: &Family, variant: &Variant, mut object: Json) -> Json {
 /// A traffic class: complete, or with the rest in `[defaults.traffic]`.
 fn class(family: &Family, complete: bool) -> Json {
     let own_transport = json!({
-        "$ref": "#/$defs/transport",
+        "$ref": "#/$defs/own_transport",
         "description": "instead of [transport]: a name stands for that transport with its defaults, a table for its own keys",
     });
     let mut branches: Vec<Json> = Vec::new();
@@ -162,7 +179,7 @@ fn shared(family: &Family) -> Json {
         properties.insert(name.to_owned(), form);
     }
     properties.insert(family.selector.into(), selector(family));
-    properties.insert("transport".into(), json!({ "$ref": "#/$defs/transport" }));
+    properties.insert("transport".into(), json!({ "$ref": "#/$defs/own_transport" }));
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
@@ -200,6 +217,13 @@ fn form(key: &Key) -> Json {
         Kind::Number => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Share => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Time | Kind::Size | Kind::Rate | Kind::TimeFormula => quantity_or_zero,
+        Kind::Shares => {
+            let share = json!({ "anyOf": [number("number", key.range), quantity] });
+            json!({ "type": "array", "minItems": 1, "items": share })
+        }
+        Kind::Times => {
+            json!({ "anyOf": [quantity.clone(), { "type": "array", "items": quantity, "minItems": 1 }] })
+        }
         Kind::Amount => amount,
         Kind::Marks => json!({ "anyOf": [amount.clone(), {
             "type": "object",
@@ -228,6 +252,14 @@ fn form(key: &Key) -> Json {
                 json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "[0-9$]" }] });
             json!({ "anyOf": [one.clone(), { "type": "array", "items": one, "minItems": 1 }] })
         }
+        Kind::Names => {
+            json!({ "type": "array", "minItems": 1, "items": { "type": "string", "minLength": 1 } })
+        }
+        Kind::Nodes => {
+            let one = json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "minLength": 1 }] });
+            json!({ "anyOf": [one.clone(), { "type": "array", "items": one, "minItems": 1 }] })
+        }
+        Kind::Links => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/link" } }),
         Kind::Flows => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/flow" } }),
     }
 }

@@ -1,6 +1,6 @@
 //! `[transport]`, the transports of single classes, and `compare`'s substitute.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use sim::Transport;
 use transport::explicit::router;
 
@@ -107,12 +107,20 @@ pub(crate) fn read_transport(
     let family = language::transport_family();
     let variant = select(&family, table, title, context)?;
     let unknown = |entry: &Entry| unknown_key(&family, variant, title, entry);
-    let read = read_table(table, title, &variant.keys, &[family.selector], context, unknown)?;
+    let mut read = read_table(table, title, &variant.keys, &[family.selector], context, unknown)?;
     if let (Some(least), Some(most)) = (read.values.time_if_set("rto_min"), read.values.time_if_set("rto_max"))
         && least > most
     {
         let at = table.find("rto_max").or_else(|| table.find("rto_min")).map_or(table.at, |entry| entry.node.at);
         return Err(Fault::new(at, format!("`rto_max` ({most}) is below `rto_min` ({least})")));
+    }
+    if let Some(limits) = read.values.times_if_set("limits") {
+        let (parted, asked) = (limits.len() as u64 + 1, read.values.count("classes"));
+        if let Some(classes) = table.find("classes").filter(|_| parted != asked) {
+            let message = format!("`classes` is {asked}, but {} limits part {parted} classes", limits.len());
+            return Err(Fault::new(classes.node.at, message).hint("leave it out: it follows from `limits`"));
+        }
+        read.written["classes"] = json!(parted);
     }
     let descriptor = language::find_transport(variant.name).expect("the family is made of the list");
     let transport = Transport { name: descriptor.name, config: (descriptor.build)(&read.values) };

@@ -1,8 +1,9 @@
 //! From written values to checked ones: each kind of key is read here, in one place.
 
 use serde_json::{Map, Value as Json, json};
+use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
-use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Range, Rate, Time, Value, Vary};
+use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Nodes, Range, Rate, Time, Value, Vary};
 
 use crate::document::{Data, Entry, Node};
 use crate::error::{At, Checked, Fault};
@@ -43,7 +44,9 @@ pub(crate) fn example(kind: &Kind) -> String {
         Kind::Count => "10".into(),
         Kind::Number => "0.5".into(),
         Kind::Share => "\"30%\"".into(),
+        Kind::Shares => "[\"40%\", \"60%\"]".into(),
         Kind::Time => "\"20 ms\"".into(),
+        Kind::Times => "[\"20 ms\", \"40 ms\"]".into(),
         Kind::Size => "\"14 KB\"".into(),
         Kind::Rate => "\"10 Gbps\"".into(),
         Kind::Amount | Kind::Marks => "\"65 packets\"".into(),
@@ -56,6 +59,9 @@ pub(crate) fn example(kind: &Kind) -> String {
         Kind::Deadline => "{ base = \"20 ms\", vary = \"uniform(0, 50%)\" }".into(),
         Kind::Hosts => "\"0..4\"".into(),
         Kind::Flows => "[{ from = 0, to = 1, size = \"1 MB\" }]".into(),
+        Kind::Names => "[\"left\", \"right\"]".into(),
+        Kind::Nodes => "\"left\"".into(),
+        Kind::Links => "[{ from = \"0..4\", to = \"left\" }]".into(),
         Kind::FlowFile => "\"messages.csv\"".into(),
     }
 }
@@ -84,10 +90,20 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             in_range(number, Unit::None)?;
             (Value::Number(number), json!(number))
         }
+        Kind::Shares => {
+            let shares = shares(key, node, context)?;
+            let written = json!(shares);
+            (Value::Shares(shares), written)
+        }
         Kind::Time => {
             let time = measured(Measure::Time, node, context)?;
             in_range(time.round() / 1e12, Unit::Of(Measure::Time))?;
             (Value::Time(Time::from_ps_f64(time)), json!(Measure::Time.write(time.round())))
+        }
+        Kind::Times => {
+            let times = times(key, node, context)?;
+            let written = times.iter().map(|time| Measure::Time.write(time.0 as f64)).collect::<Vec<_>>();
+            (Value::Times(times), json!(written))
         }
         Kind::Size => {
             let size = measured(Measure::Size, node, context)?.round();
@@ -133,6 +149,9 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             (Value::Hosts(hosts), written)
         }
         Kind::Flows => flows(node, context)?,
+        Kind::Names => names(key, node, context)?,
+        Kind::Nodes => nodes(key, node, context)?,
+        Kind::Links => links(node, context)?,
         Kind::FlowFile => {
             let path = text(key, node)?;
             let content = context.files.read(path, node.at, None)?;
@@ -272,6 +291,49 @@ fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
     Ok((Value::Marks(Marks { host: found[0], uplink: found[1] }), Json::Object(written)))
 }
 
+/// A list of shares of something whole.
+fn shares(key: &Key, node: &Node, context: &Context) -> Checked<Vec<f64>> {
+    let Data::Array(items) = &node.data else { return Err(wrong(key, node, "a list of shares")) };
+    let one = Key { kind: Kind::Share, ..*key };
+    let share = |item: &Node| match value(&one, item, context)? {
+        (Value::Number(share), _) => Ok(share),
+        _ => unreachable!("a share is a number"),
+    };
+    let shares = items.iter().map(share).collect::<Checked<Vec<f64>>>()?;
+    let sum: f64 = shares.iter().sum();
+    match (sum - 1.0).abs() < 1e-9 {
+        true => Ok(shares),
+        false => {
+            Err(node.fault(format!("the shares of `{}` add up to {}, not to 1", key.name, (sum * 1e9).round() / 1e9)))
+        }
+    }
+}
+
+/// One time, or a list of times that grow.
+fn times(key: &Key, node: &Node, context: &Context) -> Checked<Vec<Time>> {
+    // They part the classes of a switch's priorities, of which there are at most 32.
+    const MOST: usize = 31;
+    let items = match &node.data {
+        Data::Array(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    if items.is_empty() || items.len() > MOST {
+        return Err(node.fault(format!("`{}` has {} entries, 1 to {MOST} are possible", key.name, items.len())));
+    }
+    let mut times: Vec<Time> = Vec::new();
+    for item in items {
+        let item = context.parameters.resolve(item)?;
+        let ps = measured(Measure::Time, item, context)?;
+        check_range(key, ps.round() / 1e12, Unit::Of(Measure::Time), item.at)?;
+        let time = Time::from_ps_f64(ps);
+        if let Some(last) = times.last().filter(|last| **last >= time) {
+            return Err(item.fault(format!("{time} comes after {last}: the times of `{}` grow", key.name)));
+        }
+        times.push(time);
+    }
+    Ok(times)
+}
+
 fn choice(key: &Key, node: &Node, words: &'static [&'static str]) -> Checked<&'static str> {
     let Some(text) = node.text() else {
         return Err(wrong(key, node, &format!("one of {}", suggest::list(words.iter().copied()))));
@@ -393,6 +455,72 @@ fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Jso
         });
     }
     Ok((Deadline { base: base.distribution, vary }, Json::Object(written)))
+}
+
+fn names(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let items = match &node.data {
+        Data::Array(items) if !items.is_empty() && items.len() <= hosts::MOST => items.as_slice(),
+        Data::Text(_) => std::slice::from_ref(node),
+        _ => return Err(wrong(key, node, &format!("a list of 1 to {} names", hosts::MOST))),
+    };
+    let mut names: Vec<String> = Vec::new();
+    for item in items {
+        let item = context.parameters.resolve(item)?;
+        let name = text(key, item)?;
+        if !is_name(name) {
+            let fault = item.fault(format!("`{}` is no name of a switch", clip(name)));
+            return Err(fault.hint("a name begins with a letter and has no dots in a row, as ranges of hosts have"));
+        }
+        if names.iter().any(|other| other == name) {
+            return Err(item.fault(format!("another switch is called `{}` too", clip(name))));
+        }
+        names.push(name.to_owned());
+    }
+    let written = json!(names);
+    Ok((Value::Names(names), written))
+}
+
+/// Whether a text names a switch; the others are hosts.
+fn is_name(text: &str) -> bool {
+    text.starts_with(char::is_alphabetic) && !text.contains("..")
+}
+
+fn nodes(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    if let Some(name) = node.text().filter(|text| is_name(text)) {
+        text(key, node)?;
+        return Ok((Value::Nodes(Nodes::Switch(name.to_owned())), json!(name)));
+    }
+    let hosts = hosts::read(node, context)?;
+    let written = hosts::write(&hosts);
+    Ok((Value::Nodes(Nodes::Hosts(hosts)), written))
+}
+
+fn links(node: &Node, context: &Context) -> Checked<(Value, Json)> {
+    let example = "links = [{ from = \"0..4\", to = \"left\" }, { from = \"left\", to = \"right\" }]";
+    let Data::Array(items) = &node.data else {
+        return Err(node.fault(format!("`links` must be a list of tables, not {}", node.what())).hint(example));
+    };
+    if items.is_empty() {
+        return Err(node.fault("`links` is an empty list").hint(example));
+    }
+    let keys: Vec<&'static Key> = LINK_KEYS.iter().collect();
+    let (mut links, mut written) = (Vec::new(), Vec::new());
+    for item in items {
+        let Data::Table(table) = &item.data else {
+            return Err(item.fault(format!("an entry of `links` is a table, not {}", item.what())).hint(example));
+        };
+        let unknown = |entry: &Entry| {
+            let names = || LINK_KEYS.iter().map(|key| key.name);
+            let fault = Fault::new(entry.key_at, format!("unknown key `{}` in an entry of `links`", clip(&entry.key)));
+            fault.did_you_mean(suggest::nearest(&entry.key, names()), || {
+                format!("its keys are {}", suggest::list(names()))
+            })
+        };
+        let read = read_table(table, "this entry of `links`", &keys, &[], context, unknown)?;
+        links.push(read.values);
+        written.push(Json::Object(read.written));
+    }
+    Ok((Value::Links(links), Json::Array(written)))
 }
 
 fn flows(node: &Node, context: &Context) -> Checked<(Value, Json)> {

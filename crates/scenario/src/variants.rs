@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use sim::Problem;
 
-use crate::document::{Entry, Table};
+use crate::document::{Data, Entry, Table};
 use crate::error::{Checked, Fault};
 use crate::language::{self, Family, Variant};
 use crate::suggest;
@@ -11,8 +11,22 @@ use crate::values::{Context, clip};
 
 /// The place of a problem among the keys of a table.
 pub(crate) fn place(table: &Table, problem: Problem) -> Fault {
-    let at = table.find(problem.key).map_or(table.at, |entry| entry.node.at);
-    Fault::new(at, format!("`{}`: {}", problem.key, problem.message))
+    let entry = table.find(problem.key);
+    let mut at = entry.map_or(table.at, |entry| entry.node.at);
+    if let (Some(Data::Array(items)), Some((index, part))) = (entry.map(|entry| &entry.node.data), problem.entry)
+        && let Some(item) = items.get(index)
+    {
+        at = match &item.data {
+            Data::Table(table) => table.find(part).map_or(item.at, |entry| entry.node.at),
+            _ => item.at,
+        };
+    }
+    let fault = Fault::new(at, format!("`{}`: {}", problem.key, problem.message));
+    let Some((word, words)) = &problem.unknown else { return fault };
+    let words = || words.iter().map(String::as_str);
+    fault.did_you_mean(suggest::nearest(word, words()), || {
+        format!("expected one of {}", suggest::list(words().take(20)))
+    })
 }
 
 pub(crate) fn with_selector(family: &Family, variant: &Variant, written: Map<String, Json>) -> Json {

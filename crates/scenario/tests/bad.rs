@@ -11,6 +11,14 @@ use scenario::Options;
 const BASE: &str = include_str!("bad/base.toml");
 const MESSAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bad/messages.txt");
 
+/// What a network of its own replaces, and such a network from its switches and links.
+const STAR: &str = "\"star\"\nhosts = 9";
+macro_rules! custom {
+    ($switches:literal, $links:literal) => {
+        concat!("\"custom\"\nhosts = 9\nswitches = [", $switches, "]\nlinks = [\n  ", $links, "\n]")
+    };
+}
+
 /// What is wrong, what stands in the good scenario, what replaces it.
 const CASES: &[(&str, &str, &str)] = &[
     // TOML itself
@@ -207,10 +215,65 @@ const CASES: &[(&str, &str, &str)] = &[
         "pattern = \"trace\"\ndeadline = \"5 ms\"",
     ),
     ("an unknown part of the marks", "{ host =", "{ hosts ="),
+    ("an inheritance that is no truth", "{ name = \"dctcp\", g = 0.5 }", "{ name = \"dctcp\", inherit = 1 }"),
+    ("an inheritance of all", "name = \"d2tcp\"", "name = \"d2tcp\"\ninherit = true"),
+    // priorities
+    ("an unknown discipline", "sharing = \"dynamic\"", "discipline = \"prio\""),
+    ("a key of a discipline, mistyped", "sharing = \"dynamic\"", "untaged = \"lowest\""),
+    ("too many classes of deadlines", "transport = \"tcp\"", "transport = { name = \"tcppr\", classes = 33 }"),
+    ("limits that fall", "transport = \"tcp\"", "transport = { name = \"tcppr\", limits = [\"2 ms\", \"1 ms\"] }"),
+    ("limits without a unit", "transport = \"tcp\"", "transport = { name = \"tcppr\", limits = [20, 30] }"),
+    ("no limits", "transport = \"tcp\"", "transport = { name = \"tcppr\", limits = [] }"),
+    (
+        "limits that do not fit the number of classes",
+        "transport = \"tcp\"",
+        "transport = { name = \"tcppr\", classes = 2, limits = [\"1 ms\", \"2 ms\"] }",
+    ),
+    ("a priority that no switch has", "transport = \"tcp\"", "transport = \"tcp\"\npriority = 32"),
+    // trees
+    ("branches of one level", "parents = 1", "parents = 1\nbranches = 2"),
+    ("levels without branches", "parents = 1", "parents = 1\nlevels = 2"),
+    ("too many levels", "parents = 1", "parents = 1\nlevels = 9"),
+    ("a split of another number of levels", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nsplit = [1]"),
+    ("a split that is not whole", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nsplit = [0.5, 0.6]"),
+    ("a share of nothing", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nsplit = [0, 1]"),
+    ("a split that is no list", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nsplit = \"50%\""),
+    (
+        "a split without a deadline",
+        "deadline = { base = \"20 ms * $tighter\", vary = \"uniform(0, 50%)\" }",
+        "levels = 2\nbranches = 2\nsplit = [0.5, 0.5]\n#$tighter",
+    ),
+    ("more nodes than hosts", "parents = 1", "parents = 1\nlevels = 3\nbranches = 3"),
+    ("more nodes than can be counted", "parents = 1", "parents = 1\nlevels = 8\nbranches = 65535"),
+    ("a spread of several levels", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nplacement = \"spread\""),
     // topologies
     ("parents of no class", "jitter = ", "parents_of = \"serch\"\njitter = "),
     ("an odd fat-tree", "\"star\"\nhosts = 9", "\"fat-tree\"\nk = 3"),
     ("too many racks", "\"star\"\nhosts = 9", "\"racks\"\nracks = 4096\nhosts_per_rack = 4096\nuplink = \"40 Gbps\""),
+    (
+        "an uplink and its oversubscription",
+        STAR,
+        "\"racks\"\nracks = 3\nhosts_per_rack = 3\nuplink = '1 Gbps'\noversubscription = 4",
+    ),
+    ("neither uplink nor oversubscription", STAR, "\"leaf-spine\"\nleaves = 3\nhosts_per_leaf = 3\nspines = 2"),
+    ("too much oversubscription", STAR, "\"fat-tree\"\nk = 4\noversubscription = 1e7\n#"),
+    ("an unknown switch", STAR, custom!("'left', 'right'", "{ from = '0..9', to = 'rihgt' }")),
+    ("an unknown switch, nothing near", STAR, custom!("'left', 'right'", "{ from = '0..9', to = 'x' }")),
+    ("a host that a custom network lacks", STAR, custom!("'left'", "{ from = '0..10', to = 'left' }")),
+    ("a switch twice", STAR, custom!("'left', 'left'", "{ from = '0..9', to = 'left' }")),
+    ("a name that is a number", STAR, custom!("'left', '2nd'", "{ from = '0..9', to = 'left' }")),
+    ("a link twice", STAR, custom!("'a', 'b'", "{ from = 'a', to = 'b' }, { from = 'b', to = 'a' }")),
+    ("a switch joined with itself", STAR, custom!("'a'", "{ from = '0..9', to = 'a' }, { from = 'a', to = 'a' }")),
+    ("a host with two links", STAR, custom!("'a', 'b'", "{ from = '0..9', to = 'a' }, { from = 'b', to = '3..5' }")),
+    ("two hosts joined", STAR, custom!("'a'", "{ from = 0, to = 1 }")),
+    ("hosts on both sides", STAR, custom!("'a'", "{ from = '0..4', to = '4..8' }")),
+    ("a host without a link", STAR, custom!("'a'", "{ from = '0..8', to = 'a' }")),
+    ("a switch without a link", STAR, custom!("'a', 'b'", "{ from = '0..9', to = 'a' }")),
+    ("a network in two parts", STAR, custom!("'a', 'b'", "{ from = '0..4', to = 'a' }, { from = '4..9', to = 'b' }")),
+    ("a link without its end", STAR, custom!("'a'", "{ from = '0..9' }")),
+    ("an unknown key of a link", STAR, custom!("'a'", "{ from = '0..9', to = 'a', speed = '1 Gbps' }")),
+    ("a link's rate without a unit", STAR, custom!("'a'", "{ from = '0..9', to = 'a', rate = 10 }")),
+    ("links that are no list", STAR, "\"custom\"\nhosts = 9\nswitches = ['a']\nlinks = 'a'"),
     (
         "too many links",
         "\"star\"\nhosts = 9",

@@ -190,3 +190,33 @@ fn a_section_is_no_parameter() {
     let Err(error) = attempt(BASE, &options) else { panic!("no error") };
     assert_eq!(error.hint(), Some("`network` is a section, one of its keys is set as network.key=value"));
 }
+
+/// Two sets of applications whose transports are parameters, in the regime of `[transport]` (D2TCP figure 16).
+fn sets() -> String {
+    let class = |name: &str, set: &str| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\npattern = \"long\"\nfrom = 0\nto = 1\nset = \"{set}\"\n\
+             transport = {{ name = \"${set}\", inherit = true }}\n"
+        )
+    };
+    let transport = "name = \"dctcp\"\ninitial_window = 1\ninitial_alpha = 0.0\nrto_min = \"10 ms\"";
+    let text = small().replace("name = \"dctcp\"", transport);
+    format!("[parameters]\nA = \"tcp\"\nB = \"d2tcp\"\n{text}{}{}", class("app-1", "A"), class("app-2", "B"))
+}
+
+#[test]
+fn sets_of_classes_take_over_what_the_common_transport_says() {
+    let found = read_with(&sets(), &[]);
+    assert_eq!(found.scenario.classes[1].set.as_deref(), Some("A"));
+    let written = |class: usize, key: &str| found.resolved["traffic"][class]["transport"][key].clone();
+    assert_eq!((written(1, "name"), written(1, "rto_min")), ("tcp".into(), "10 ms".into()));
+    // TCP has no alpha, and needs none.
+    assert_eq!((written(1, "initial_alpha"), written(2, "initial_alpha")), (serde_json::Value::Null, 0.0.into()));
+    assert_eq!((written(2, "name"), written(2, "initial_window")), ("d2tcp".into(), 1.0.into()));
+    let changed =
+        read_with(&sets(), &["B=tcp", "traffic.app-1.transport.name=d2tcp", "traffic.app-1.transport.rto_min=5 ms"]);
+    assert_eq!(changed.resolved["traffic"][1]["transport"]["name"], "d2tcp");
+    assert_eq!(changed.resolved["traffic"][1]["transport"]["rto_min"], "5 ms");
+    let named = read_with(&sets(), &["traffic.app-1.transport=cubic"]);
+    assert_eq!(named.resolved["traffic"][1]["transport"]["rto_min"], "20 ms", "a name stands for its defaults");
+}

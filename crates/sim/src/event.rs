@@ -18,7 +18,7 @@ use units::Time;
 use crate::rng::mix64;
 
 /// Who causes an event: a kind and a number within it. Links come before timers, timers before
-/// new messages, and all of these before samples and the end of the warm-up.
+/// new messages, and all of these before samples, the end of the warm-up and departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source(u64);
 
@@ -39,6 +39,9 @@ pub enum Event {
     WarmedUp,
     /// Signals are sampled.
     Sample,
+    /// A transmission ends on this link, whose port's discipline then decides what is next. Whatever else
+    /// comes to the port at that time lets it do so first, so that the place of this event does not matter.
+    Departure(u32),
 }
 
 impl Event {
@@ -52,6 +55,7 @@ impl Event {
             Event::Start(class) => (4, class),
             Event::WarmedUp => (5, 0),
             Event::Sample => (6, 0),
+            Event::Departure(link) => (7, link),
         };
         Source(kind << 32 | u64::from(number))
     }
@@ -78,7 +82,8 @@ impl Source {
             3 => Event::Generate(number),
             4 => Event::Start(number),
             5 => Event::WarmedUp,
-            _ => Event::Sample,
+            6 => Event::Sample,
+            _ => Event::Departure(number),
         }
     }
 }
@@ -297,6 +302,7 @@ mod tests {
             Event::Start(4),
             Event::WarmedUp,
             Event::Sample,
+            Event::Departure(8),
         ] {
             assert_eq!(event.source().event(), event);
         }

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use units::Time;
 
 use crate::connections::{Arrivals, Doings};
-use crate::outcome::{ClassOutcome, Framing, Message};
+use crate::outcome::{ClassOutcome, Framing, Message, Query};
+use crate::scenario::Class;
 
 /// Rows of messages, and sums by class.
 pub struct Ledger {
     /// One row per message, in order of their starts.
     pub messages: Vec<Message>,
+    /// One row per query, in order of their starts.
+    pub queries: Vec<Query>,
     /// Payload delivered in order after the warm-up, by class.
     delivered: Vec<u64>,
     /// What arrived, by class and pair of hosts.
@@ -20,7 +23,7 @@ pub struct Ledger {
 impl Ledger {
     /// Empty, for so many classes.
     pub fn new(classes: usize) -> Ledger {
-        Ledger { messages: Vec::new(), delivered: vec![0; classes], flows: BTreeMap::new() }
+        Ledger { messages: Vec::new(), queries: Vec::new(), delivered: vec![0; classes], flows: BTreeMap::new() }
     }
 
     /// A message starts; gives its row.
@@ -30,8 +33,10 @@ impl Ledger {
     }
 
     /// A message has arrived completely.
-    pub fn complete(&mut self, row: u32, now: Time) {
-        self.messages[row as usize].end = Some(now);
+    pub fn complete(&mut self, row: u32, now: Time) -> &Message {
+        let message = &mut self.messages[row as usize];
+        message.end = Some(now);
+        message
     }
 
     /// A message was given up.
@@ -77,23 +82,17 @@ impl Ledger {
     }
 
     /// The sums of one class.
-    pub fn class(
-        &self,
-        class: u32,
-        name: String,
-        pattern: &'static str,
-        transport: &'static str,
-        framing: Framing,
-    ) -> ClassOutcome {
-        let flows = || self.flows.range((class, 0, 0)..(class + 1, 0, 0)).map(|(_, arrivals)| arrivals);
+    pub fn class(&self, number: u32, class: &Class, transport: &'static str, framing: Framing) -> ClassOutcome {
+        let flows = || self.flows.range((number, 0, 0)..(number + 1, 0, 0)).map(|(_, arrivals)| arrivals);
         let means: Vec<f64> =
             flows().filter(|flow| flow.packets > 0).map(|flow| flow.wait as f64 / flow.packets as f64).collect();
         const MICROS: f64 = 1024.0 / 1e6;
         ClassOutcome {
-            name,
-            pattern,
+            name: class.name.clone(),
+            set: class.set.clone(),
+            pattern: class.pattern,
             transport,
-            delivered_bytes: self.delivered[class as usize],
+            delivered_bytes: self.delivered[number as usize],
             bottleneck_delay_us: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64 * MICROS),
             bottleneck_bytes: flows().map(|flow| flow.bytes).sum(),
             framing,

@@ -4,11 +4,13 @@
 //! Nothing here prints, reads a file, a clock or the environment.
 
 mod connections;
+pub mod discipline;
 mod event;
 mod ledger;
 mod net;
 pub mod network;
 pub mod outcome;
+pub mod priorities;
 pub mod rng;
 pub mod run;
 mod sampler;

@@ -2,10 +2,17 @@
 
 use units::{Amount, Default, Key, Kind, Marks, Range, Time, Values};
 
+use crate::discipline::{self, DISCIPLINES};
+use crate::priorities::Priorities;
 use crate::topology::Graph;
 
-/// Keys of `[network]` beside those of the topology.
-pub const KEYS: &[Key] = &[
+/// Every key of `[network]` beside those of the topology: the disciplines' come last.
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().chain(DISCIPLINES.iter().flat_map(|discipline| discipline.keys))
+}
+
+/// Keys of `[network]` beside those of the topology and of the disciplines.
+const KEYS: &[Key] = &[
     Key {
         name: "rate",
         kind: Kind::Rate,
@@ -62,6 +69,7 @@ pub const KEYS: &[Key] = &[
         help: "what happens above K to packets that cannot be marked",
         source: "RED drops them; open in the papers, and it decides every mix with plain TCP",
     },
+    discipline::KEY,
     Key {
         name: "frame_overhead",
         kind: Kind::Size,
@@ -92,6 +100,8 @@ pub struct Network {
     pub frame_overhead: u32,
     /// The longest that a NIC holds a packet back at random.
     pub host_jitter: Time,
+    /// All checked values of the section, for the discipline.
+    pub settings: Values,
 }
 
 /// Buffers and marking of every switch.
@@ -135,6 +145,14 @@ impl Network {
             },
             frame_overhead: values.size("frame_overhead") as u32,
             host_jitter: values.time("host_jitter"),
+            settings: values.clone(),
         }
+    }
+
+    /// The discipline of the switches' ports: the chosen one, or what the run's priorities ask for.
+    pub fn discipline(&self, priorities: &Priorities) -> &'static discipline::Descriptor {
+        let asked = if priorities.are_asked_for() { "priority" } else { "fifo" };
+        let name = self.settings.choice_if_set("discipline").unwrap_or(asked);
+        discipline::find(name).expect("a choice among the list")
     }
 }

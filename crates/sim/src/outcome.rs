@@ -5,6 +5,7 @@ pub use transport::explicit::router::Counters as Allocation;
 use units::Time;
 
 use crate::topology::Graph;
+use crate::traffic::Place;
 
 /// Everything that one run measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
     pub messages: Vec<Message>,
+    /// One row per query of `fan-in` classes, in order of their start.
+    pub queries: Vec<Query>,
     /// One row per link direction.
     pub links: Vec<Link>,
     /// Nodes and links; its links are in the order of `links`.
@@ -65,6 +68,8 @@ pub struct Counters {
 pub struct ClassOutcome {
     /// Its name.
     pub name: String,
+    /// The group of classes that it is summed up with too.
+    pub set: Option<String>,
     /// The name of its pattern.
     pub pattern: &'static str,
     /// The name of its transport.
@@ -102,6 +107,8 @@ pub struct Message {
     pub to: u32,
     /// Which query of its class it answers (`fan-in`).
     pub query: Option<u64>,
+    /// Its place, in a tree of several levels.
+    pub place: Option<Place>,
     /// Its size; none for a flow without end.
     pub bytes: Option<u64>,
     /// When it was handed to the transport.
@@ -120,6 +127,25 @@ pub struct Message {
     pub retransmits: u32,
     /// Data packets that arrived with a mark.
     pub marks: u32,
+}
+
+/// One query: a parent asks, its leaves answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Query {
+    /// Index into [`Outcome::classes`].
+    pub class: u32,
+    /// Its number in its class.
+    pub number: u64,
+    /// The host that asks.
+    pub parent: u32,
+    /// When it asks.
+    pub start: Time,
+    /// The time from the start in which the last answer is due at the parent, if any has a deadline.
+    pub deadline: Option<Time>,
+    /// How many leaves are to answer.
+    pub answers: u32,
+    /// How many answers the parent that asks waits for; fewer than that in trees of several levels.
+    pub children: u32,
 }
 
 /// One direction of a link, with the port that feeds it.

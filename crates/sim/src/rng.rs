@@ -3,6 +3,8 @@
 //! The generator (xoshiro256++, seeded through SplitMix64; Blackman and Vigna 2018) and the
 //! samplers are written here because their streams are part of what a seed means.
 
+use std::collections::BTreeMap;
+
 use units::Distribution;
 
 /// A stream of random numbers.
@@ -66,13 +68,15 @@ impl Stream {
 
     /// `count` different numbers of `0..n`, in random order. `count` must not exceed `n`.
     pub fn distinct(&mut self, count: u32, n: u32) -> Vec<u32> {
-        let mut all: Vec<u32> = (0..n).collect();
-        for i in 0..count {
+        // Of the numbers in order, those at `i` and at a random place from there on change places; only
+        // what is no longer where it was is remembered.
+        let mut moved = BTreeMap::new();
+        let draw = |i: u32| {
             let other = i + self.below(u64::from(n - i)) as u32;
-            all.swap(i as usize, other as usize);
-        }
-        all.truncate(count as usize);
-        all
+            let at_i = moved.get(&i).copied().unwrap_or(i);
+            moved.insert(other, at_i).unwrap_or(other)
+        };
+        (0..count).map(draw).collect()
     }
 
     /// Standard normal (Box-Muller, one of the pair).
@@ -139,5 +143,17 @@ mod tests {
         drawn.sort_unstable();
         drawn.dedup();
         assert_eq!(drawn.len(), 40);
+    }
+
+    #[test]
+    fn distinct_numbers_are_those_of_a_shuffle() {
+        for n in 1..30 {
+            let mut stream = Stream::new(u64::from(n), "hosts", 0);
+            let mut all: Vec<u32> = (0..n).collect();
+            for i in 0..n {
+                all.swap(i as usize, (i + stream.below(u64::from(n - i)) as u32) as usize);
+            }
+            assert_eq!(Stream::new(u64::from(n), "hosts", 0).distinct(n, n), all);
+        }
     }
 }

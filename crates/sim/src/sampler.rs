@@ -58,7 +58,7 @@ impl Sampler {
         }
         for (link, port) in net.ports().iter().enumerate() {
             if port.watch().is_some_and(|watch| watch.most_waiting > 0) {
-                self.add(now, Signal::Queue, Subject::Link(link as u32), Some(port.waiting() as f64));
+                self.add(now, Signal::Queue, Subject::Link(link as u32), Some(net.waiting(link) as f64));
             }
         }
     }

@@ -51,6 +51,8 @@ impl Transport {
 pub struct Class {
     /// Its name.
     pub name: String,
+    /// The group of classes that it is summed up with too.
+    pub set: Option<String>,
     /// The name of its pattern.
     pub pattern: &'static str,
     /// Index into [`Scenario::transports`].
@@ -59,6 +61,8 @@ pub struct Class {
     pub persistent: bool,
     /// What the application says of its flows (`xdctcp`): short, long, or nothing.
     pub short: Option<bool>,
+    /// The priority of its packets, whatever its transport, where switches have priorities.
+    pub priority: Option<u8>,
     /// Where its messages come from.
     pub generator: Box<dyn Generator>,
 }
@@ -70,11 +74,23 @@ pub struct Problem {
     pub key: &'static str,
     /// One sentence.
     pub message: String,
+    /// Where the key holds a list: which of its entries, and which key of that.
+    pub entry: Option<(usize, &'static str)>,
+    /// A word that is not known, with those that are.
+    pub unknown: Option<(String, Vec<String>)>,
 }
 
 impl Problem {
     /// A problem with `key`.
     pub fn new(key: &'static str, message: impl Into<String>) -> Problem {
-        Problem { key, message: message.into() }
+        Problem { key, message: message.into(), entry: None, unknown: None }
+    }
+    /// In the entry of that index, at its key `part`.
+    pub fn at(self, index: usize, part: &'static str) -> Problem {
+        Problem { entry: Some((index, part)), ..self }
+    }
+    /// With the words of which one may have been meant.
+    pub fn meant(self, word: &str, words: &[String]) -> Problem {
+        Problem { unknown: Some((word.to_owned(), words.to_vec())), ..self }
     }
 }

@@ -11,18 +11,20 @@ use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::net::{Net, Port, Routers, Watch};
-use crate::outcome::{Framing, Link, Message, Outcome, Queue, Sample};
+use crate::outcome::{Framing, Link, Message, Outcome, Query, Queue, Sample};
+use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::sampler::Sampler;
 use crate::scenario::{Class, Scenario};
 use crate::topology::LinkSpec;
-use crate::traffic::{Batch, Request};
+use crate::traffic::{Arrival, Asked, Batch, Request};
 
 /// A run in progress.
 pub struct World {
     title: String,
     transport: String,
     run: Run,
+    priorities: Priorities,
     net: Net,
     connections: Connections,
     /// The transports' configurations.
@@ -77,9 +79,11 @@ impl Ord for Waiting {
 impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
+        let priorities = Priorities::of(&scenario.transports, &scenario.classes);
+        let discipline = scenario.network.discipline(&priorities);
         let Scenario { title, run, network, transport, transports, classes } = scenario;
         let frame_overhead = network.frame_overhead;
-        let mut net = Net::new(network, run.seed);
+        let mut net = Net::new(network, run.seed, discipline, priorities.levels());
         if run.warm_up > Time::ZERO {
             net.events.push(run.warm_up, Event::WarmedUp);
         }
@@ -101,6 +105,7 @@ impl World {
             transport,
             sampler: run.trace.clone().map(Sampler::new),
             run,
+            priorities,
             net,
             connections: Connections::default(),
             names: transports.iter().map(|transport| transport.name).collect(),
@@ -138,6 +143,7 @@ impl World {
                     let waiting = self.sources[class as usize].waiting.pop();
                     self.start(class, waiting.expect("each start has its message").request);
                 }
+                Event::Departure(link) => self.net.depart(link),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
             }
@@ -175,12 +181,19 @@ impl World {
     fn generate(&mut self, class: u32) {
         let source = &mut self.sources[class as usize];
         let batch = source.batch.take().expect("a batch was announced");
-        for request in batch.messages {
-            source.waiting.push(Waiting { request, number: source.numbered });
-            source.numbered += 1;
-            self.net.events.push(request.start, Event::Start(class));
+        if let Some(Asked { number, parent, answers, children, deadline }) = batch.query {
+            self.ledger.queries.push(Query { class, number, parent, start: batch.at, deadline, answers, children });
         }
+        batch.messages.into_iter().for_each(|request| self.announce(class, request));
         self.next_batch(class);
+    }
+
+    /// A message is to start at its time.
+    fn announce(&mut self, class: u32, request: Request) {
+        let source = &mut self.sources[class as usize];
+        source.waiting.push(Waiting { request, number: source.numbered });
+        source.numbered += 1;
+        self.net.events.push(request.start, Event::Start(class));
     }
 
     fn next_batch(&mut self, class: u32) {
@@ -192,9 +205,14 @@ impl World {
     }
 
     /// A message is handed to its connection.
-    fn start(&mut self, class: u32, request: Request) {
-        let Class { transport, persistent, short, .. } = self.sources[class as usize].class;
-        let Request { start, from, to, bytes, deadline, query } = request;
+    fn start(&mut self, class: u32, mut request: Request) {
+        if request.place.is_some() && !self.sources[class as usize].class.generator.departs(&mut request) {
+            return;
+        }
+        let Request { start, from, to, bytes, deadline, query, place } = request;
+        let source = &self.sources[class as usize].class;
+        let priority = self.priorities.of_message(source, deadline);
+        let &Class { transport, persistent, short, .. } = source;
         let (config, net) = (&self.configs[transport], &mut self.net);
         let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections, flow| {
             let (path, back) = (net.path(from, to, flow), net.path(to, from, flow));
@@ -208,6 +226,7 @@ impl World {
             from,
             to,
             query,
+            place,
             bytes,
             start,
             end: None,
@@ -223,7 +242,7 @@ impl World {
         let end = stream_end.saturating_add(bytes.unwrap_or(u64::MAX));
         receiving.expected.push_back(Expected { row, end, abandoned: false });
         receiving.boundary = receiving.expected[0].end;
-        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short };
+        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, priority };
         self.connections.hand_over(&mut self.net, &self.configs, number, message);
     }
 
@@ -244,6 +263,7 @@ impl World {
     /// One message or more has arrived completely.
     fn arrived(&mut self, number: u32) {
         self.book(number);
+        let mut answers = Vec::new();
         let receiving = self.connections.receiving(number);
         let next = receiving.receiver.next();
         while let Some(&Expected { row, end, abandoned }) = receiving.expected.front()
@@ -253,11 +273,19 @@ impl World {
             receiving.last_row = row;
             self.ledger.deliver(row, end - receiving.counted);
             receiving.counted = end;
-            if !abandoned {
-                self.ledger.complete(row, self.net.now);
+            if !abandoned
+                && let &Message { class, query: Some(query), place: Some(place), .. } =
+                    self.ledger.complete(row, self.net.now)
+            {
+                answers.push((class, Arrival { query, place, at: self.net.now }));
             }
         }
         receiving.boundary = receiving.expected.front().map_or(u64::MAX, |expected| expected.end);
+        for (class, arrival) in answers {
+            if let Some(request) = self.sources[class as usize].class.generator.arrived(arrival) {
+                self.announce(class, request);
+            }
+        }
     }
 
     /// The sender has given its current message up: the stream is shorter by what it never sent.
@@ -336,12 +364,13 @@ impl World {
         self.net.settle();
         self.book_packets_at_receivers();
         let mut counters = self.net.counters;
-        counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
+        let packets = |link| self.net.packets(link).count() as u64;
+        counters.packets_in_flight = (0..self.net.ports().len()).map(packets).sum();
         counters.marks = self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum();
         counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
         counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
         let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, .. })| {
-            self.ledger.class(i as u32, class.name.clone(), class.pattern, self.names[class.transport], *framing)
+            self.ledger.class(i as u32, class, self.names[class.transport], *framing)
         });
         Outcome {
             classes: classes.collect(),
@@ -355,14 +384,16 @@ impl World {
             links: links(&self.net, self.run.warm_up),
             graph: self.net.graph,
             messages: self.ledger.messages,
+            queries: self.ledger.queries,
             trace: self.sampler.map_or_else(Vec::<Sample>::new, Sampler::into_samples),
         }
     }
 
     /// What waits or travels behind the receivers' ports has arrived there.
     fn book_packets_at_receivers(&mut self) {
-        for port in self.net.ports().iter().filter(|port| port.to_host) {
-            for packet in port.packets().filter(|packet| !packet.flags.has(Flags::ACK)) {
+        let to_hosts = self.net.ports().iter().enumerate().filter(|(_, port)| port.to_host);
+        for (link, _) in to_hosts {
+            for packet in self.net.packets(link).filter(|packet| !packet.flags.has(Flags::ACK)) {
                 if self.connections.is_current(packet) {
                     let row = self.connections.receiving(packet.connection).row();
                     self.ledger.book_waiting(row, u64::from(packet.size));

@@ -441,3 +441,197 @@ fn the_deadline_factor_scales_every_deadline_and_nothing_else() {
         assert_eq!((a.class, a.start, a.bytes, a.end), (b.class, b.start, b.bytes, b.end));
     }
 }
+
+/// What a run measured, without what only tells how the engine came to it.
+fn physics(mut outcome: Outcome) -> Outcome {
+    outcome.counters.events = 0;
+    for link in &mut outcome.links {
+        // FIFO ports count packets that wait as sent already, and take them off again by the time they need,
+        // which is known to a ps for each.
+        (link.packets, link.bytes) = (0, 0);
+        link.utilisation = (link.utilisation * 1e3).round();
+    }
+    outcome
+}
+
+#[test]
+fn with_one_class_strict_priorities_are_first_in_first_out() {
+    for seed in 0..100 {
+        let text = any_scenario(seed);
+        let priority = text.replace("[network]\n", "[network]\ndiscipline = 'priority'\n");
+        assert_ne!(text, priority);
+        let (fifo, priority) = (physics(run(&text)), physics(run(&priority)));
+        assert!(fifo == priority, "{text}");
+    }
+}
+
+#[test]
+fn any_scenario_with_priorities_keeps_every_packet_and_repeats_itself() {
+    let mut pushed = 0;
+    for seed in 0..60 {
+        let text = any_scenario(seed)
+            .replace("name = 'tcp'", "name = 'tcppr'\nclasses = 3")
+            .replace("name = 'a'\n", "name = 'a'\npriority = 1\n")
+            .replace("[network]\n", if seed % 2 == 0 { "[network]\n" } else { "[network]\nuntagged = 'highest'\n" });
+        let outcome = run(&text);
+        check(&outcome, &text);
+        let pushing = text.replace("[network]\n", "[network]\nwhen_full = 'push-out'\n");
+        let other = run(&pushing);
+        check(&other, &pushing);
+        pushed += u64::from(outcome != other);
+        if seed % 4 == 0 {
+            assert!(outcome == run(&text) && other == run(&pushing), "differs from itself:\n{text}");
+        }
+    }
+    assert!(pushed > 10, "pushing out made a difference in {pushed} runs");
+}
+
+/// 40 messages of 20 KB into one port of 1 Gbps at the same time, with these keys of the network.
+fn burst(network: &str, transport: &str) -> Outcome {
+    run(&format!(
+        "[run]\nduration = '200 ms'\n[network]\ntopology = 'star'\nhosts = 41\nrate = '1 Gbps'\ndelay = '20 us'\n\
+         sharing = 'per-port'\n{network}\n[transport]\n{transport}\n\
+         [[traffic]]\nname = 'tight'\npattern = 'flows'\nflows = [{{ from = '0..20', to = 40, size = '20 KB', deadline = '5 ms' }}]\n\
+         [[traffic]]\nname = 'lax'\npattern = 'flows'\nflows = [{{ from = '20..40', to = 40, size = '20 KB', deadline = '50 ms' }}]\n"
+    ))
+}
+
+fn missed(outcome: &Outcome, class: u32) -> usize {
+    let late = |message: &&sim::outcome::Message| {
+        message.class == class && message.end.is_none_or(|end| end - message.start > message.deadline.unwrap())
+    };
+    outcome.messages.iter().filter(late).count()
+}
+
+#[test]
+fn tight_messages_pass_lax_ones_when_switches_have_priorities() {
+    // 20 messages of 20 KB take 3.3 ms at 1 Gbps, 40 take 6.6 ms: those with 5 ms make it if they come first.
+    let fifo = burst("buffer = '1000 packets'", "name = 'tcp'");
+    let priority = burst("buffer = '1000 packets'", "name = 'tcppr'");
+    assert!(missed(&fifo, 0) > 10, "{}", missed(&fifo, 0));
+    assert_eq!((missed(&priority, 0), missed(&priority, 1)), (0, 0));
+    // Nothing is gained in all: the last byte arrives when it did.
+    let last = |outcome: &Outcome| outcome.messages.iter().filter_map(|message| message.end).max().unwrap();
+    assert_eq!(last(&fifo), last(&priority));
+    let explicit = burst("buffer = '1000 packets'\ndiscipline = 'fifo'", "name = 'tcppr'");
+    assert_eq!(missed(&explicit, 0), missed(&fifo, 0), "switches without priorities do not know them");
+}
+
+#[test]
+fn the_classes_are_equal_shares_of_the_deadlines_or_those_of_the_limits() {
+    let (equal, given) = ("name = 'tcppr'", "name = 'tcppr'\nlimits = ['27.5 ms']");
+    assert_eq!(burst("", equal).messages, burst("", given).messages);
+    // 50 ms and 5 ms in one class: as without priorities.
+    let one = burst("buffer = '1000 packets'", "name = 'tcppr'\nlimits = ['50 ms']");
+    assert_eq!(missed(&one, 0), missed(&burst("buffer = '1000 packets'", "name = 'tcp'"), 0));
+}
+
+#[test]
+fn a_full_port_keeps_the_tight_ones_where_others_are_pushed_out() {
+    // 60 packets of room for 40 windows of 10.
+    let dropping = burst("buffer = '60 packets'", "name = 'tcppr'");
+    let pushing = burst("buffer = '60 packets'\nwhen_full = 'push-out'", "name = 'tcppr'");
+    let lost = |outcome: &Outcome, class: u32| -> u32 {
+        outcome.messages.iter().filter(|message| message.class == class).map(|message| message.retransmits).sum()
+    };
+    assert!(lost(&pushing, 0) < lost(&dropping, 0), "{} < {}", lost(&pushing, 0), lost(&dropping, 0));
+    assert!(lost(&pushing, 1) > lost(&dropping, 1));
+    assert!(missed(&pushing, 0) < missed(&dropping, 0));
+}
+
+#[test]
+fn a_custom_network_is_the_built_in_one_when_it_lists_the_same() {
+    let custom = "topology = 'custom'\nhosts = 8\nswitches = ['leaf 0', 'leaf 1', 'spine 0', 'spine 1', 'spine 2']\n\
+         links = [ { from = '0..4', to = 'leaf 0' }, { from = 'leaf 1', to = '4..8' },\n\
+         { from = 'leaf 0', to = 'spine 0', rate = '700 Mbps' }, { from = 'leaf 0', to = 'spine 1', rate = '700 Mbps' },\n\
+         { from = 'leaf 0', to = 'spine 2', rate = '700 Mbps' }, { from = 'leaf 1', to = 'spine 0', rate = '700 Mbps' },\n\
+         { from = 'leaf 1', to = 'spine 1', rate = '700 Mbps' }, { from = 'leaf 1', to = 'spine 2', rate = '700 Mbps' } ]";
+    let built_in = "topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 3\nuplink = '700 Mbps'";
+    let texts: Vec<String> = (0..150).map(any_scenario).filter(|text| text.contains(built_in)).collect();
+    assert!(texts.len() > 10);
+    for text in texts {
+        let (built_in, mut custom) = (run(&text), run(&text.replace(built_in, custom)));
+        custom.graph.topology = built_in.graph.topology;
+        custom.graph.rack_of.clone_from(&built_in.graph.rack_of);
+        assert!(built_in == custom, "{text}");
+    }
+}
+
+#[test]
+fn links_of_a_custom_network_have_their_own_buffers_and_thresholds() {
+    let outcome = |link: &str| {
+        run(&format!(
+            "[run]\nduration = '50 ms'\n[network]\ntopology = 'custom'\nhosts = 9\nrate = '1 Gbps'\ndelay = '5 us'\n\
+             buffer = '4 MB'\nmark = '30 packets'\nswitches = ['s']\n\
+             links = [ {{ from = '0..8', to = 's' }}, {{ from = 's', to = 8{link} }} ]\n[transport]\nname = 'dctcp'\n\
+             [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = '0..8'\nto = 8\n"
+        ))
+    };
+    let queue = |outcome: &Outcome| outcome.links.iter().find(|link| link.to == "host 8").unwrap().queue;
+    let (plain, small) = (outcome(""), outcome(", buffer = '40 packets', mark = '5 packets'"));
+    // Eight windows of ten in the first round trip; later eight floors of two above the threshold at most.
+    assert_eq!(plain.counters.drops, 0);
+    assert!(queue(&plain).max > 50 && queue(&plain).p50 >= 25, "{:?}", queue(&plain));
+    assert!(small.counters.drops > 0 && queue(&small).max == 40 && queue(&small).p50 <= 21, "{:?}", queue(&small));
+    let slow = outcome(", rate = '100 Mbps', delay = '1 ms'");
+    assert!(slow.messages.len() == 8 && slow.classes[0].delivered_bytes * 8 < 5_000_000);
+}
+
+#[test]
+fn oversubscription_is_the_hosts_rate_over_that_of_the_uplinks() {
+    let uplink = |topology: &str, from: &str| {
+        let outcome = run(&format!(
+            "[run]\nduration = '1 us'\n[network]\n{topology}\nrate = '10 Gbps'\ndelay = '1 us'\n[transport]\nname = 'tcp'\n\
+             [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
+        ));
+        outcome.links.iter().find(|link| link.from == from && !link.to.starts_with("host")).unwrap().rate_bps
+            / 1_000_000
+    };
+    assert_eq!(uplink("topology = 'racks'\nracks = 2\nhosts_per_rack = 40\noversubscription = 4", "tor 0"), 100_000);
+    let leaf_spine = "topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 12\nspines = 3\noversubscription = 2.5";
+    assert_eq!(uplink(leaf_spine, "leaf 1"), 16_000);
+    assert_eq!(uplink("topology = 'fat-tree'\nk = 4\noversubscription = 4", "edge 0"), 2_500);
+    assert_eq!(uplink("topology = 'fat-tree'\nk = 4", "aggregation 0"), 10_000);
+}
+
+#[test]
+fn trees_of_several_levels_answer_from_the_leaves_up() {
+    let text = |more: &str| {
+        format!(
+            "[run]\nduration = '1 s'\nseed = 5\n[network]\ntopology = 'star'\nhosts = 30\nrate = '1 Gbps'\ndelay = '20 us'\n\
+             [transport]\nname = 'dctcp'\n[[traffic]]\nname = 'a'\npattern = 'fan-in'\nlevels = 3\nbranches = 2\nleaves = 4\n\
+             every = '20 ms'\ncount = 20\nsize = '10 KB'\naggregation = '100 us'\n{more}\n"
+        )
+    };
+    let outcome = run(&text("answer = '30 KB'"));
+    check(&outcome, "three levels");
+    assert!(outcome.queries.len() == 20 && outcome.messages.len() == 20 * (16 + 4 + 2));
+    for query in &outcome.queries {
+        assert_eq!((query.parent, query.answers, query.children), (29, 16, 2));
+        let own: Vec<_> = outcome.messages.iter().filter(|message| message.query == Some(query.number)).collect();
+        let level = |level| own.iter().filter(move |message| message.place.unwrap().level == level);
+        let ends = |of: u8, to: u32| level(of).filter(move |message| message.to == to).map(|m| m.end.unwrap()).max();
+        for parent in level(0).chain(level(1)) {
+            let place = parent.place.unwrap();
+            // It answers 100 us after the last of its children, for all leaves below it.
+            assert_eq!(Some(parent.start), ends(place.level + 1, parent.from).map(|end| end + Time::from_micros(100)));
+            assert_eq!((place.answers, parent.bytes), (if place.level == 0 { 8 } else { 4 }, Some(30_000)));
+        }
+        assert!(level(0).all(|message| message.to == 29) && level(2).all(|message| message.bytes == Some(10_000)));
+    }
+    // 10 KB from each of four leaves takes 0.33 ms: with 0.2 ms for their level parents do not wait for all.
+    let hurried = run(&text("deadline = '10 ms'\nsplit = ['2%', '49%', '49%']"));
+    check(&hurried, "a tight lowest level");
+    for message in &hurried.messages {
+        let (place, asked) = (message.place.unwrap(), hurried.queries[message.query.unwrap() as usize].start);
+        let after = message.start - asked;
+        match place.level {
+            2 => assert_eq!((after, message.deadline), (Time::ZERO, Some(Time::from_micros(200)))),
+            1 => {
+                assert_eq!((after, message.deadline), (Time::from_micros(300), Some(Time::from_micros(4800))));
+                assert!(place.answers < 4);
+            }
+            _ => assert_eq!(after + message.deadline.unwrap(), Time::from_millis(10)),
+        }
+    }
+}

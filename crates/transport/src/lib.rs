@@ -43,6 +43,15 @@ pub struct Message {
     pub deadline: Option<Time>,
     /// What the application says of it: short, long, or nothing.
     pub short: Option<bool>,
+    /// The priority of its packets where switches have priorities, or [`Packet::UNTAGGED`].
+    pub priority: u8,
+}
+
+impl Message {
+    /// A message of so many bytes, with nothing else said of it.
+    pub fn of(bytes: u64) -> Message {
+        Message { bytes: Some(bytes), deadline: None, short: None, priority: Packet::UNTAGGED }
+    }
 }
 
 /// What can be observed of a connection's sending end.

@@ -5,7 +5,7 @@ use units::{Key, Values};
 
 use crate::connection;
 use crate::explicit;
-use crate::laws::{self, Law};
+use crate::laws::{self, Law, Priorities, Window};
 
 /// One transport: its name, what it is, its parameters and how they become a configuration.
 #[derive(Clone, Copy)]
@@ -45,6 +45,16 @@ pub enum Control {
     Window(Law),
     /// Rates that the network grants.
     Explicit(explicit::Config),
+}
+
+impl Config {
+    /// How messages are divided into switch priorities, if they are.
+    pub fn priorities(&self) -> Option<&Priorities> {
+        match &self.control {
+            Control::Window(law) => law.priorities(),
+            Control::Explicit(_) => None,
+        }
+    }
 }
 
 /// Every transport.

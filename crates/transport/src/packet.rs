@@ -28,9 +28,15 @@ pub struct Packet {
     pub payload: u16,
     /// What it is and what happened to it.
     pub flags: Flags,
+    /// In which of the switches' queues it waits where these have priorities, 0 first, or
+    /// [`Packet::UNTAGGED`].
+    pub priority: u8,
 }
 
 impl Packet {
+    /// The priority of packets whose sender says nothing of it.
+    pub const UNTAGGED: u8 = u8::MAX;
+
     /// What unused memory holds.
     pub const BLANK: Packet = Packet {
         seq: 0,
@@ -43,6 +49,7 @@ impl Packet {
         size: 0,
         payload: 0,
         flags: Flags::NONE,
+        priority: Packet::UNTAGGED,
     };
 
     /// Data.

@@ -54,7 +54,7 @@ impl Bench {
         Bench { config, sender, notes, now: Time::ZERO }
     }
     fn message(&mut self, bytes: u64, deadline: Option<Time>) {
-        let message = Message { bytes: Some(bytes), deadline, short: None };
+        let message = Message { deadline, ..Message::of(bytes) };
         self.sender.hand_over(&self.config, self.now, message, &mut self.notes);
     }
     /// An ACK of everything before `segment`, with a stamp (an RTT sample) if one is given.

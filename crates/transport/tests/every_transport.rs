@@ -190,7 +190,7 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
 }
 
 fn message(bytes: u64) -> Message {
-    Message { bytes: Some(bytes), deadline: None, short: None }
+    Message::of(bytes)
 }
 
 const FAIR: Weather = Weather { loses: 0, loses_acks: 0, marks_above: 20, seed: 1 };
@@ -280,7 +280,7 @@ fn xdctcp_with_both_factors_at_one_half_and_the_same_growth_is_dctcp() {
 
 #[test]
 fn an_expired_message_is_given_up_when_asked() {
-    let late = Message { bytes: Some(10_000_000), deadline: Some(Time::from_millis(1)), short: None };
+    let late = Message { deadline: Some(Time::from_millis(1)), ..Message::of(10_000_000) };
     let (model, done, _) = transfer(&config("d2tcp", "expired = 'abort'\n"), FAIR, &[late]);
     assert!(model.abandoned && done < Time::from_millis(3), "{done}");
     let (model, ..) = transfer(&config("d2tcp", "expired = 'cap'\n"), FAIR, &[late]);

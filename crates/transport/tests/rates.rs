@@ -69,7 +69,7 @@ impl Bench {
         Bench { sender: Sender::new(&config), config, notes: Notes::default() }
     }
     fn message(&mut self, bytes: u64, deadline: Option<Time>) {
-        let message = Message { bytes: Some(bytes), deadline, short: None };
+        let message = Message { deadline, ..Message::of(bytes) };
         self.sender.hand_over(&self.config, self.notes.now, message, &mut self.notes);
     }
     /// An ACK of everything before `segment`, sent when the data of `stamp` arrived.

@@ -39,8 +39,12 @@ pub enum Kind {
     Number,
     /// A share: `0.3` or `"30%"`.
     Share,
+    /// A list of shares that add up to 1: `[0.25, 0.75]`, `["25%", "75%"]`.
+    Shares,
     /// A time span: `"20 us"`.
     Time,
+    /// A list of ascending time spans: `["20 ms", "40 ms"]`.
+    Times,
     /// Bytes: `"14 KB"`.
     Size,
     /// A rate: `"10 Gbps"`.
@@ -67,6 +71,12 @@ pub enum Kind {
     Hosts,
     /// A list of `{ from, to, size, deadline, start }`.
     Flows,
+    /// A list of names: `["left", "right"]`.
+    Names,
+    /// [`Hosts`](Kind::Hosts), or the name of a switch.
+    Nodes,
+    /// A list of `{ from, to, rate, delay, buffer, mark }`.
+    Links,
     /// The path of a file of messages, relative to the scenario's folder: CSV with the columns
     /// start, from, to, bytes, deadline, or the flow file of the HPCC simulator.
     FlowFile,

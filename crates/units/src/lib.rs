@@ -14,4 +14,4 @@ mod value;
 pub use key::{Default, Key, Kind, Range};
 pub use quantity::{Amount, Rate, Time, Transmission};
 pub use random::{Cdf, Distribution};
-pub use value::{Deadline, FlowSpec, Formula, Marks, Value, Values, Vary};
+pub use value::{Deadline, FlowSpec, Formula, Marks, Nodes, Value, Values, Vary};

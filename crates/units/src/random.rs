@@ -57,6 +57,23 @@ impl Distribution {
             }
         }
     }
+
+    /// The smallest and the largest value that it can draw; where there is no largest, the 90th
+    /// percentile.
+    pub fn span(&self) -> (f64, f64) {
+        match self {
+            Distribution::Constant(x) => (*x, *x),
+            Distribution::Uniform(a, b) => (*a, *b),
+            Distribution::Exponential(mean) => (0.0, mean * core::f64::consts::LN_10),
+            // The standard normal distribution's 90th percentile.
+            Distribution::Lognormal { median, sigma } => (0.0, median * libm::exp(1.281_551_565_544_600_4 * sigma)),
+            Distribution::Pareto { min, shape } => (*min, min * libm::pow(10.0, 1.0 / shape)),
+            Distribution::Empirical(cdf) => {
+                let points = cdf.points();
+                (points[0].0, points[points.len() - 1].0)
+            }
+        }
+    }
 }
 
 /// An empirical cumulative distribution: values with the probability of staying at or below each.
@@ -135,6 +152,17 @@ mod tests {
         let cdf = Cdf::new(vec![(5.0, 0.5), (10.0, 1.0)]).unwrap();
         assert_eq!(cdf.quantile(0.3), 5.0);
         assert_eq!(cdf.mean(), 0.5 * 5.0 + 0.5 * 7.5);
+    }
+
+    #[test]
+    fn spans_end_at_the_largest_value_or_where_nine_of_ten_are_below() {
+        assert_eq!(Distribution::Uniform(2.0, 5.0).span(), (2.0, 5.0));
+        let (low, high) = Distribution::Exponential(10.0).span();
+        assert_eq!(low, 0.0);
+        assert!((libm::exp(-high / 10.0) - 0.1).abs() < 1e-12);
+        let (low, high) = Distribution::Pareto { min: 3.0, shape: 2.0 }.span();
+        assert_eq!(low, 3.0);
+        assert!(((3.0 / high) * (3.0 / high) - 0.1).abs() < 1e-12);
     }
 
     #[test]

@@ -11,8 +11,12 @@ pub enum Value {
     Count(u64),
     /// [`Kind::Number`](crate::Kind::Number) and [`Kind::Share`](crate::Kind::Share)
     Number(f64),
+    /// [`Kind::Shares`](crate::Kind::Shares)
+    Shares(Vec<f64>),
     /// [`Kind::Time`](crate::Kind::Time)
     Time(Time),
+    /// [`Kind::Times`](crate::Kind::Times)
+    Times(Vec<Time>),
     /// [`Kind::Size`](crate::Kind::Size), in bytes
     Size(u64),
     /// [`Kind::Rate`](crate::Kind::Rate)
@@ -38,6 +42,21 @@ pub enum Value {
     Hosts(Vec<u32>),
     /// [`Kind::Flows`](crate::Kind::Flows), expanded, and [`Kind::FlowFile`](crate::Kind::FlowFile), read
     Flows(Vec<FlowSpec>),
+    /// [`Kind::Names`](crate::Kind::Names)
+    Names(Vec<String>),
+    /// [`Kind::Nodes`](crate::Kind::Nodes)
+    Nodes(Nodes),
+    /// [`Kind::Links`](crate::Kind::Links), the values of each
+    Links(Vec<Values>),
+}
+
+/// Ends of links.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Nodes {
+    /// Some hosts, each of them.
+    Hosts(Vec<u32>),
+    /// A switch, by its name.
+    Switch(String),
 }
 
 /// The checked values of one table: every declared key that is present or has a default.
@@ -98,6 +117,26 @@ impl Values {
     pub fn time_if_set(&self, name: &str) -> Option<Time> {
         self.optional(name, |v| if let Value::Time(x) = v { Some(*x) } else { None })
     }
+    /// A [`Value::Text`] that may be absent.
+    pub fn text_if_set(&self, name: &str) -> Option<String> {
+        self.optional(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
+    }
+    /// A [`Value::Number`] that may be absent.
+    pub fn number_if_set(&self, name: &str) -> Option<f64> {
+        self.optional(name, |v| if let Value::Number(x) = v { Some(*x) } else { None })
+    }
+    /// [`Value::Shares`] that may be absent.
+    pub fn shares_if_set(&self, name: &str) -> Option<Vec<f64>> {
+        self.optional(name, |v| if let Value::Shares(x) = v { Some(x.clone()) } else { None })
+    }
+    /// A [`Value::Distribution`] that may be absent.
+    pub fn distribution_if_set(&self, name: &str) -> Option<Distribution> {
+        self.optional(name, |v| if let Value::Distribution(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Times`] that may be absent.
+    pub fn times_if_set(&self, name: &str) -> Option<Vec<Time>> {
+        self.optional(name, |v| if let Value::Times(x) = v { Some(x.clone()) } else { None })
+    }
     /// A [`Value::Size`] in bytes.
     pub fn size(&self, name: &str) -> u64 {
         self.expect(name, |v| if let Value::Size(x) = v { Some(*x) } else { None })
@@ -134,10 +173,6 @@ impl Values {
     pub fn text(&self, name: &str) -> String {
         self.expect(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
     }
-    /// A [`Value::Text`], if there is one.
-    pub fn text_if_set(&self, name: &str) -> Option<String> {
-        self.optional(name, |v| if let Value::Text(x) = v { Some(x.clone()) } else { None })
-    }
     /// A [`Value::Formula`] in picoseconds.
     pub fn formula(&self, name: &str) -> Formula {
         self.expect(name, |v| if let Value::Formula(x) = v { Some(x.clone()) } else { None })
@@ -157,6 +192,18 @@ impl Values {
     /// [`Value::Hosts`] that may be absent.
     pub fn hosts_if_set(&self, name: &str) -> Option<Vec<u32>> {
         self.optional(name, |v| if let Value::Hosts(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Names`].
+    pub fn names(&self, name: &str) -> Vec<String> {
+        self.expect(name, |v| if let Value::Names(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Nodes`].
+    pub fn nodes(&self, name: &str) -> Nodes {
+        self.expect(name, |v| if let Value::Nodes(x) = v { Some(x.clone()) } else { None })
+    }
+    /// [`Value::Links`].
+    pub fn links(&self, name: &str) -> Vec<Values> {
+        self.expect(name, |v| if let Value::Links(x) = v { Some(x.clone()) } else { None })
     }
     /// [`Value::Flows`].
     pub fn flows(&self, name: &str) -> Vec<FlowSpec> {

@@ -12,9 +12,22 @@ from typing import Any
 import click
 
 from duetime import InternalError, ScenarioError, __version__
-from duetime.cli import bound, catalog, compare, decide, plot, report, reproduce, run, scenario, sweep
+from duetime.cli import (
+    bound,
+    catalog,
+    compare,
+    decide,
+    plot,
+    report,
+    reproduce,
+    run,
+    scenario,
+    sweep,
+    testbed,
+)
 from duetime.files import Refused
 from duetime.scenario import Unreadable
+from duetime.trouble import Failed, Missing
 from duetime.work import Unusable
 
 #: Exit codes beside 0 and 1 (something failed on the way).
@@ -45,6 +58,7 @@ commands.add_command(catalog.topologies)
 commands.add_command(catalog.patterns)
 commands.add_command(plot.plot)
 commands.add_command(report.report)
+commands.add_command(testbed.testbed)
 
 
 def main() -> None:
@@ -76,6 +90,10 @@ def status(command: Callable[[], Any]) -> int:
         return _fail(BAD_INPUT, str(error))
     except (Unreadable, Refused, Unusable) as error:
         return _fail(BAD_INPUT, f"error: {error}")
+    except Missing as error:
+        return _fail(BAD_INPUT, f"error: {error}")
+    except Failed as error:
+        return _fail(1, f"error: {error}")
     except (click.Abort, KeyboardInterrupt) as error:
         return _fail(INTERRUPTED, f"Interrupted: {_kept(error)}.")
     except BrokenPipeError:

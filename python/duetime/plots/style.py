@@ -79,6 +79,7 @@ TRANSPORTS = {
     "d2tcp": Look(BLUE),
     "xdctcp": Look(GREEN, DASH_DOT_DOT),
     "d3": Look(ORANGE, LONG),
+    "tcppr": Look(PURPLE, LONG),
     "rcpdc": Look(SKY, DASH_DOT),
     "bound": Look(BLACK, DOTS),
 }

@@ -99,10 +99,19 @@ def _chart(
     """One series per transport; of equal places (and equal `apart`) the mean over the seeds."""
     series = []
     for (transport,), part in runs.group_by("transport", maintain_order=True):
-        groups = part.group_by(axis, *apart, maintain_order=True)
-        points = [_point(_place(key[0]), group[metric].to_list()) for key, group in groups]
-        series.append(Series(str(transport), _ordered(points)))
+        series.append(Series(str(transport), _points(part, axis, metric, apart)))
+    least = f"bound_{metric}"
+    if least in runs.columns:
+        # The same messages under every transport, but what is counted may end with the run: the lowest holds.
+        known = runs.filter(pl.col(least).is_not_null())
+        lowest = known.group_by(axis, *apart, "seed", maintain_order=True).agg(pl.col(least).min())
+        series.append(Series("bound", _points(lowest, axis, least, apart)))
     return Chart(title, kind, Axis(axis), y, tuple(series))
+
+
+def _points(runs: pl.DataFrame, axis: str, metric: str, apart: Sequence[str]) -> tuple[Point, ...]:
+    groups = runs.group_by(axis, *apart, maintain_order=True)
+    return _ordered([_point(_place(key[0]), group[metric].to_list()) for key, group in groups])
 
 
 def _point(place: Place, values: Sequence[float]) -> Point:

@@ -5,9 +5,11 @@ mod port;
 mod rates;
 mod ring;
 mod route;
+mod scheduled;
 
 pub use port::{Fate, Level, Port, Watch};
 pub use rates::Routers;
+pub use ring::{Ring, Slot};
 
 use std::collections::BTreeMap;
 
@@ -15,6 +17,7 @@ use transport::explicit::router;
 use transport::{Extension, Flags, Packet};
 use units::{Amount, Time};
 
+use crate::discipline::Descriptor;
 use crate::event::EventQueue;
 use crate::network::{Network, Sharing};
 use crate::outcome::Counters;
@@ -22,6 +25,7 @@ use crate::rng::Stream;
 use crate::topology::{Graph, LinkSpec};
 use pool::Pool;
 use route::Router;
+use scheduled::Scheduled;
 
 /// The network with everything that is in it.
 pub struct Net {
@@ -34,6 +38,8 @@ pub struct Net {
     /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
     pub graph: Graph,
     ports: Vec<Port>,
+    /// What waits at the ports whose discipline is not first in, first out; empty where none is.
+    scheduled: Vec<Option<Box<Scheduled>>>,
     /// For how long each port had sent when the warm-up ended.
     sent_before: Vec<Time>,
     pools: Vec<Pool>,
@@ -49,8 +55,9 @@ pub struct Net {
 
 impl Net {
     /// An empty network.
-    pub fn new(network: Network, seed: u64) -> Net {
-        let Network { mut graph, switch, frame_overhead, host_jitter } = network;
+    /// In `priorities` a run's packets are divided, if its discipline has any use for them.
+    pub fn new(network: Network, seed: u64, discipline: &Descriptor, priorities: u8) -> Net {
+        let Network { mut graph, switch, frame_overhead, host_jitter, settings } = network;
         // Events at the same time go by link number: by the node that they happen at.
         graph.links.sort_by_key(|link| (link.to, link.from));
         let hosts = graph.hosts;
@@ -63,6 +70,11 @@ impl Net {
                 pools.push(Pool::new(switch.buffer, alpha));
             }
         }
+        // The ports of each switch that share its buffer.
+        let mut sharers = vec![0; graph.switches.len()];
+        for link in graph.links.iter().filter(|link| link.from >= hosts && link.buffer.is_none()) {
+            sharers[(link.from - hosts) as usize] += 1;
+        }
         let port = |spec: &LinkSpec| {
             let to_host = spec.to < hosts;
             let port = Port::new(spec.rate, spec.delay, to_host);
@@ -70,22 +82,34 @@ impl Net {
             if graph.switches[node].unlimited {
                 return port.limited(Level::INFINITE, Level::INFINITE, false);
             }
-            let buffer = match switch.sharing {
-                Sharing::Dynamic(_) => Level::INFINITE,
-                Sharing::PerPort => level(Some(switch.buffer), 1),
-                Sharing::Static => {
-                    level(Some(switch.buffer), graph.links.iter().filter(|link| link.from == spec.from).count() as u64)
-                }
+            let buffer = match (spec.buffer, switch.sharing) {
+                (Some(own), _) => level(Some(own), 1),
+                (None, Sharing::Dynamic(_)) => Level::INFINITE,
+                (None, Sharing::PerPort) => level(Some(switch.buffer), 1),
+                (None, Sharing::Static) => level(Some(switch.buffer), sharers[node]),
             };
-            let mark = if to_host { switch.marks.host } else { switch.marks.uplink };
+            let mark = spec.mark.or(if to_host { switch.marks.host } else { switch.marks.uplink });
             let mut port = port.limited(buffer, level(mark, 1), switch.drop_non_ect);
-            port.pool = pool_of[node];
+            if spec.buffer.is_none() {
+                port.pool = pool_of[node];
+            }
             port
         };
-        let ports: Vec<Port> = graph.links.iter().map(port).collect();
+        let mut ports: Vec<Port> = graph.links.iter().map(port).collect();
         for (index, port) in ports.iter().enumerate().filter(|(_, port)| port.pool != Port::NO_POOL) {
             pools[port.pool as usize].add(index as u32);
         }
+        let scheduled = match discipline.queue {
+            None => Vec::new(),
+            Some(queue) => {
+                let scheduled = |port: &mut Port| {
+                    port.watch()?;
+                    let pool = std::mem::replace(&mut port.pool, Port::SCHEDULED);
+                    Some(Box::new(Scheduled::new(queue(&settings, priorities), pool)))
+                };
+                ports.iter_mut().map(scheduled).collect()
+            }
+        };
         let streams = (0..ports.len() as u64).map(|link| Stream::new(seed, "host jitter", link)).collect();
         Net {
             now: Time::ZERO,
@@ -95,6 +119,7 @@ impl Net {
             graph,
             sent_before: vec![Time::ZERO; ports.len()],
             ports,
+            scheduled,
             pools,
             extensions: Extensions::default(),
             routers: None,
@@ -198,6 +223,7 @@ impl Net {
         let port = &mut self.ports[link as usize];
         match port.pool {
             Port::NO_POOL => port.offer(self.now, packet),
+            Port::SCHEDULED => self.offer_scheduled(link, packet, false),
             pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
         }
     }
@@ -214,6 +240,7 @@ impl Net {
         } else {
             match self.ports[link as usize].pool {
                 Port::NO_POOL => self.ports[link as usize].offer_within(self.now, packet, Level::INFINITE),
+                Port::SCHEDULED => self.offer_scheduled(link, packet, true),
                 pool => self.pools[pool as usize].admit(self.now, packet, link, &mut self.ports),
             }
         };
@@ -240,7 +267,12 @@ impl Net {
         for pool in &mut self.pools {
             pool.settle(self.now, &mut self.ports);
         }
-        self.ports.iter_mut().for_each(|port| port.catch_up(self.now));
+        self.settle_scheduled();
+        for link in 0..self.ports.len() {
+            self.ports[link].settle(self.now);
+            let waiting = self.waiting(link);
+            self.ports[link].catch_up(waiting, self.now);
+        }
         if let Some(routers) = &mut self.routers {
             routers.settle(self.now);
         }
@@ -250,12 +282,29 @@ impl Net {
     pub fn warmed_up(&mut self) {
         self.settle();
         self.sent_before = self.ports.iter().map(|port| port.sent_for(self.now)).collect();
-        self.ports.iter_mut().for_each(|port| port.warmed_up(self.now));
+        for link in 0..self.ports.len() {
+            let waiting = self.waiting(link);
+            self.ports[link].warmed_up(waiting);
+        }
     }
 
     /// All ports, numbered like the links.
     pub fn ports(&self) -> &[Port] {
         &self.ports
+    }
+
+    /// Packets that wait at a port (as of the last [`settle`](Net::settle)).
+    pub fn waiting(&self, link: usize) -> u64 {
+        match self.scheduled.get(link) {
+            Some(Some(scheduled)) => scheduled.packets,
+            _ => self.ports[link].waiting(),
+        }
+    }
+
+    /// Every packet that waits at a port or is on its wire.
+    pub fn packets(&self, link: usize) -> impl Iterator<Item = &Packet> {
+        let scheduled = self.scheduled.get(link).and_then(Option::as_deref);
+        self.ports[link].packets().chain(scheduled.into_iter().flat_map(Scheduled::waiting))
     }
 
     /// The share of the time since the warm-up in which a link has sent.

@@ -29,16 +29,32 @@ impl Pool {
         self.members.push(index);
     }
 
+    /// The numbers of the switch's ports.
+    pub fn members(&self) -> &[u32] {
+        &self.members
+    }
+    /// A packet waits in it.
+    pub fn enter(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+    }
+    /// A packet that waited leaves it.
+    pub fn leave(&mut self, packet: &Packet) {
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.size);
+    }
+
     /// Offers a packet to one of the ports, within what the others leave to it.
     pub fn offer(&mut self, now: Time, packet: &Packet, index: u32, ports: &mut [Port]) -> Fate {
         self.look_at(now, &mut ports[index as usize]);
         // What has left other ports since they were looked at only adds to the room: where it is
         // enough without, they need not be looked at.
         let port = &ports[index as usize];
-        if !port.fits(now, packet, self.room(port)) {
+        let (packets, bytes) = (port.waiting(), port.waiting_bytes());
+        if !port.fits(now, packet, self.room(packets, bytes)) {
             self.settle(now, ports);
         }
-        let room = self.room(&ports[index as usize]);
+        let room = self.room(packets, bytes);
         self.offer_within(now, packet, &mut ports[index as usize], room)
     }
 
@@ -72,14 +88,14 @@ impl Pool {
         self.bytes -= bytes - port.waiting_bytes();
     }
 
-    /// What the queue of `port` may grow to.
+    /// What the queue of a port may grow to, in which so many packets and bytes wait.
     #[inline]
-    fn room(&self, port: &Port) -> Level {
+    pub fn room(&self, packets: u64, bytes: u64) -> Level {
         // Above alpha = 1 the free part itself is the limit.
         let threshold = |free: u64, waiting: u64| ((free as f64 * self.alpha) as u64).min(waiting + free);
         let (value, in_bytes) = match self.capacity {
-            Amount::Packets(all) => (threshold(all.saturating_sub(self.packets), port.waiting()), false),
-            Amount::Bytes(all) => (threshold(all.saturating_sub(self.bytes), port.waiting_bytes()), true),
+            Amount::Packets(all) => (threshold(all.saturating_sub(self.packets), packets), false),
+            Amount::Bytes(all) => (threshold(all.saturating_sub(self.bytes), bytes), true),
         };
         Level { value, in_bytes }
     }

@@ -52,7 +52,7 @@ pub struct Port {
     drop_unmarkable: bool,
     /// The wire ends at a host.
     pub to_host: bool,
-    /// The shared buffer that the port draws on, or [`Port::NO_POOL`].
+    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], or [`Port::SCHEDULED`].
     pub pool: u32,
     /// Packets that were accepted.
     pub packets: u64,
@@ -91,6 +91,8 @@ pub enum Fate {
 impl Port {
     /// The port has a buffer of its own.
     pub const NO_POOL: u32 = u32::MAX;
+    /// What waits for the port stands in a queue of its discipline ([`Scheduled`](super::Scheduled)).
+    pub const SCHEDULED: u32 = u32::MAX - 1;
 
     /// An idle port with an unlimited queue and no marking.
     pub fn new(rate: Rate, delay: Time, to_host: bool) -> Port {
@@ -145,7 +147,7 @@ impl Port {
     /// Takes a packet from another link, or drops it.
     #[inline]
     pub fn offer(&mut self, now: Time, packet: &Packet) -> Fate {
-        self.offer_within(now, packet, Level { value: self.limit, in_bytes: self.limit_in_bytes })
+        self.offer_within(now, packet, self.limit())
     }
 
     /// As [`offer`](Port::offer), with what a shared buffer leaves to this port.
@@ -160,16 +162,11 @@ impl Port {
         if !self.fits(now, packet, limit) {
             return self.drop();
         }
-        let mut flags = packet.flags;
-        let mark_above = Level { value: self.mark_above, in_bytes: self.marks_by_bytes };
-        if mark_above.exceeded(packets, bytes) {
-            if flags.has(Flags::ECT) {
-                flags = flags.with(Flags::CE);
-                self.watch_mut().marks += 1;
-            } else if self.drop_unmarkable {
-                return self.drop();
-            }
-        }
+        let flags = match self.marking(packet.flags, packets, bytes) {
+            Some(false) => packet.flags,
+            Some(true) => self.mark(packet.flags),
+            None => return self.drop(),
+        };
         if waits {
             self.queue(packets, bytes, start, now);
         } else {
@@ -186,9 +183,30 @@ impl Port {
         slot.at = at;
         slot.packet = *packet;
         slot.packet.flags = flags;
-        slot.packet.wait = ((start - now).0 >> 10).min(u64::from(u32::MAX)) as u32;
+        slot.packet.wait = units_of_wait(start - now);
         slot.packet.route += 1;
         if first { Fate::First(at) } else { Fate::Queued }
+    }
+
+    /// Whether a packet is marked that finds a queue of so many packets and bytes, with itself; none: it is
+    /// dropped, because it cannot be marked.
+    #[inline(always)]
+    pub fn marking(&self, flags: Flags, packets: u64, bytes: u64) -> Option<bool> {
+        let mark_above = Level { value: self.mark_above, in_bytes: self.marks_by_bytes };
+        if !mark_above.exceeded(packets, bytes) {
+            return Some(false);
+        }
+        if flags.has(Flags::ECT) {
+            return Some(true);
+        }
+        (!self.drop_unmarkable).then_some(false)
+    }
+
+    /// Marks a packet.
+    #[inline(always)]
+    pub fn mark(&mut self, flags: Flags) -> Flags {
+        self.watch_mut().marks += 1;
+        flags.with(Flags::CE)
     }
 
     /// Whether a packet would not be dropped for lack of room within `limit`.
@@ -223,8 +241,47 @@ impl Port {
 
     #[cold]
     fn drop(&mut self) -> Fate {
-        self.watch_mut().drops += 1;
+        self.count_drop();
         Fate::Dropped
+    }
+
+    /// A packet that has waited elsewhere since `slot.at` begins its transmission. Gives the time of its
+    /// arrival at the other end if it is first in line, to be scheduled.
+    pub fn begin(&mut self, now: Time, slot: Slot) -> Option<Time> {
+        let Slot { at: since, mut packet } = slot;
+        let at = self.depart(now, u64::from(packet.size));
+        packet.wait = units_of_wait(now - since);
+        let first = self.ring.is_empty();
+        if first {
+            self.ring.rewind();
+        }
+        *self.ring.push() = Slot { at, packet };
+        // What waits, waits elsewhere.
+        self.waiting = self.ring.tail();
+        first.then_some(at)
+    }
+
+    /// Whether a packet could begin its transmission.
+    pub fn is_idle(&self, now: Time) -> bool {
+        self.busy_until <= now
+    }
+    /// When the transmission ends.
+    pub fn idle_at(&self) -> Time {
+        self.busy_until
+    }
+    /// The limit on what may wait.
+    pub fn limit(&self) -> Level {
+        Level { value: self.limit, in_bytes: self.limit_in_bytes }
+    }
+    /// A packet was dropped.
+    pub fn count_drop(&mut self) {
+        self.watch_mut().drops += 1;
+    }
+    /// So many packets have waited elsewhere for this port until `now`; at most so many from now on.
+    pub fn count_stay(&mut self, packets: u64, most: u64, now: Time) {
+        let watch = self.watch_mut();
+        watch.stay(packets, now);
+        watch.most_waiting = watch.most_waiting.max(most);
     }
 
     /// Takes the packet that has arrived at the other end, and says when the next one will.
@@ -264,6 +321,10 @@ impl Port {
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
+    /// So many wire bytes wait elsewhere.
+    pub fn set_waiting_bytes(&mut self, bytes: u64) {
+        self.waiting_bytes = bytes;
+    }
     /// Everything queued or on the wire.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.ring.iter().map(|slot| &slot.packet)
@@ -276,18 +337,14 @@ impl Port {
     pub fn watch(&self) -> Option<&Watch> {
         self.watch.as_deref()
     }
-    /// Brings what is watched up to `now`.
-    pub fn catch_up(&mut self, now: Time) {
-        self.settle(now);
-        let waiting = self.waiting();
+    /// Brings what is watched up to `now`, when so many wait.
+    pub fn catch_up(&mut self, waiting: u64, now: Time) {
         if let Some(watch) = &mut self.watch {
             watch.stay(waiting, now);
         }
     }
-    /// The warm-up ends: begins the distribution of waiting packets anew.
-    pub fn warmed_up(&mut self, now: Time) {
-        self.catch_up(now);
-        let waiting = self.waiting();
+    /// The warm-up ends when so many wait: begins the distribution of waiting packets anew.
+    pub fn warmed_up(&mut self, waiting: u64) {
         if let Some(watch) = &mut self.watch {
             watch.most_waiting = waiting;
             watch.levels.fill(0);
@@ -297,6 +354,12 @@ impl Port {
     fn watch_mut(&mut self) -> &mut Watch {
         self.watch.as_mut().expect("only switch ports mark and drop")
     }
+}
+
+/// How a packet notes its wait: in units of 1024 ps.
+#[inline(always)]
+fn units_of_wait(wait: Time) -> u32 {
+    (wait.0 >> 10).min(u64::from(u32::MAX)) as u32
 }
 
 impl Watch {
@@ -383,7 +446,8 @@ mod tests {
         for _ in 0..3 {
             offer(&mut port, 0, Flags::NONE);
         }
-        port.catch_up(Time(100 * MICRO));
+        port.settle(Time(100 * MICRO));
+        port.catch_up(0, Time(100 * MICRO));
         // Two waited for 12 us, then one for 12 us.
         assert_eq!(port.watch_mut().levels[..2], [12 * MICRO, 12 * MICRO]);
         assert_eq!(port.watch_mut().most_waiting, 2);

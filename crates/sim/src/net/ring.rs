@@ -69,6 +69,17 @@ impl Ring {
         self.head += 1;
         packet
     }
+    /// As [`pop`](Ring::pop), with its time.
+    pub fn pop_slot(&mut self) -> Slot {
+        let slot = *self.at(self.head);
+        self.head += 1;
+        slot
+    }
+    /// Takes the last packet out. There must be one.
+    pub fn pop_last(&mut self) -> Packet {
+        self.tail -= 1;
+        self.at(self.tail).packet
+    }
     /// All packets, first to last.
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
         (self.head..self.tail).map(|position| self.at(position))

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Descriptor, Graph};
+use super::{Descriptor, Graph, OVERSUBSCRIPTION};
 use crate::Problem;
 
 /// The three-tier fat-tree of k-port switches.
@@ -30,6 +30,7 @@ const KEYS: &[Key] = &[
         help: "rate of the links between switches; the hosts' rate when left out",
         source: "",
     },
+    OVERSUBSCRIPTION,
 ];
 
 fn build(values: &Values) -> Result<Graph, Problem> {
@@ -39,7 +40,7 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     }
     let half = k / 2;
     let (rate, delay) = (values.rate("rate"), values.time("delay"));
-    let uplink = values.rate_if_set("uplink").unwrap_or(rate);
+    let uplink = super::uplink(values, u64::from(half) * rate.0, half)?.unwrap_or(rate);
     let mut graph = Graph::new(DESCRIPTOR.name, k * half * half);
     // Nodes after the hosts: edge switches, aggregation switches, core switches.
     let first_aggregation = graph.hosts + k * half;

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Descriptor, Graph};
+use super::{Descriptor, Graph, OVERSUBSCRIPTION};
 use crate::Problem;
 
 /// Two tiers of switches, fully meshed.
@@ -41,11 +41,12 @@ const KEYS: &[Key] = &[
     Key {
         name: "uplink",
         kind: Kind::Rate,
-        default: Default::Required,
+        default: Default::Absent,
         range: Range::at_least(1e4),
-        help: "rate of each link between a leaf and a spine",
+        help: "rate of each link between a leaf and a spine; this or `oversubscription`",
         source: "",
     },
+    OVERSUBSCRIPTION,
 ];
 
 fn build(values: &Values) -> Result<Graph, Problem> {
@@ -57,13 +58,14 @@ fn build(values: &Values) -> Result<Graph, Problem> {
         let message = format!("{} links between leaves and spines are too many: at most {MOST_LINKS}", leaves * spines);
         return Err(Problem::new("spines", message));
     }
+    let uplink = super::needed_uplink(values, u64::from(per_leaf) * values.rate("rate").0, spines)?;
     let mut graph = Graph::new(DESCRIPTOR.name, leaves * per_leaf);
     let first_spine = graph.hosts + leaves;
     for leaf in 0..leaves {
         let switch = graph.switch(format!("leaf {leaf}"), false);
         graph.rack(switch, leaf, leaf * per_leaf..(leaf + 1) * per_leaf, values.rate("rate"), delay);
         for spine in 0..spines {
-            graph.join(switch, first_spine + spine, values.rate("uplink"), delay);
+            graph.join(switch, first_spine + spine, uplink, delay);
         }
     }
     for spine in 0..spines {

@@ -1,11 +1,14 @@
 //! Topologies: each file declares its keys and builds a graph.
 
+mod custom;
 mod fat_tree;
 mod leaf_spine;
 mod racks;
 mod star;
 
-use units::{Key, Rate, Time, Values};
+pub use custom::LINK_KEYS;
+
+use units::{Amount, Default, Key, Kind, Range, Rate, Time, Values};
 
 use crate::Problem;
 
@@ -23,11 +26,48 @@ pub struct Descriptor {
 
 /// Every topology.
 pub const TOPOLOGIES: &[Descriptor] =
-    &[star::DESCRIPTOR, racks::DESCRIPTOR, leaf_spine::DESCRIPTOR, fat_tree::DESCRIPTOR];
+    &[star::DESCRIPTOR, racks::DESCRIPTOR, leaf_spine::DESCRIPTOR, fat_tree::DESCRIPTOR, custom::DESCRIPTOR];
 
 /// The topology of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     TOPOLOGIES.iter().find(|topology| topology.name == name)
+}
+
+/// `oversubscription`, for topologies whose switches have uplinks.
+const OVERSUBSCRIPTION: Key = Key {
+    name: "oversubscription",
+    kind: Kind::Number,
+    default: Default::Absent,
+    range: Range::above(0.0, 1e9),
+    help: "instead of `uplink`: what a switch's hosts can send together over what its uplinks carry",
+    source: "",
+};
+
+/// The rate of each uplink of a switch, given or from its oversubscription: `below` is what its hosts can
+/// send together, `uplinks` how many it has. None: neither is given.
+fn uplink(values: &Values, below: u64, uplinks: u32) -> Result<Option<Rate>, Problem> {
+    const LEAST: f64 = 1e4;
+    let given = values.rate_if_set("uplink");
+    let Some(factor) = values.number_if_set(OVERSUBSCRIPTION.name) else { return Ok(given) };
+    if given.is_some() {
+        return Err(Problem::new(OVERSUBSCRIPTION.name, "the rate of `uplink` is given too: one of both is enough"));
+    }
+    let rate = below as f64 / factor / f64::from(uplinks);
+    match (LEAST..1e15).contains(&rate) {
+        true => Ok(Some(Rate(rate.round() as u64))),
+        false => {
+            let message =
+                format!("the uplinks would have {rate:.0} bit/s, at least 10 Kbps and less than 10^15 are possible");
+            Err(Problem::new(OVERSUBSCRIPTION.name, message))
+        }
+    }
+}
+
+/// As [`uplink`], where one of both must be given.
+fn needed_uplink(values: &Values, below: u64, uplinks: u32) -> Result<Rate, Problem> {
+    uplink(values, below, uplinks)?.ok_or_else(|| {
+        Problem::new("uplink", "give the rate of the uplinks, or `oversubscription`, from which it follows")
+    })
 }
 
 fn check_size(key: &'static str, groups: u32, hosts_each: u32) -> Result<(), Problem> {
@@ -79,6 +119,17 @@ pub struct LinkSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Time,
+    /// What its port may hold by itself, other than the other ports of its switch.
+    pub buffer: Option<Amount>,
+    /// The marking threshold of its port, other than those of the network.
+    pub mark: Option<Amount>,
+}
+
+impl LinkSpec {
+    /// With the buffer and the threshold of its switch.
+    pub fn new(from: u32, to: u32, rate: Rate, delay: Time) -> LinkSpec {
+        LinkSpec { from, to, rate, delay, buffer: None, mark: None }
+    }
 }
 
 impl Graph {
@@ -93,8 +144,8 @@ impl Graph {
     }
     /// Joins two nodes with a link in each direction.
     pub fn join(&mut self, a: u32, b: u32, rate: Rate, delay: Time) {
-        self.links.push(LinkSpec { from: a, to: b, rate, delay });
-        self.links.push(LinkSpec { from: b, to: a, rate, delay });
+        self.links.push(LinkSpec::new(a, b, rate, delay));
+        self.links.push(LinkSpec::new(b, a, rate, delay));
     }
     /// Joins a switch with the hosts of one rack.
     pub fn rack(&mut self, switch: u32, rack: u32, hosts: std::ops::Range<u32>, rate: Rate, delay: Time) {

@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Descriptor, Graph};
+use super::{Descriptor, Graph, OVERSUBSCRIPTION};
 use crate::Problem;
 
 /// Racks behind one fabric switch.
@@ -33,23 +33,25 @@ const KEYS: &[Key] = &[
     Key {
         name: "uplink",
         kind: Kind::Rate,
-        default: Default::Required,
+        default: Default::Absent,
         range: Range::at_least(1e4),
-        help: "rate of the link between a ToR and the fabric switch",
+        help: "rate of the link between a ToR and the fabric switch; this or `oversubscription`",
         source: "D2TCP 4.2.1: hosts in the rack x 1 Gbps",
     },
+    OVERSUBSCRIPTION,
 ];
 
 fn build(values: &Values) -> Result<Graph, Problem> {
     let (racks, per_rack) = (values.count("racks") as u32, values.count("hosts_per_rack") as u32);
     super::check_size("hosts_per_rack", racks, per_rack)?;
     let delay = values.time("delay");
+    let uplink = super::needed_uplink(values, u64::from(per_rack) * values.rate("rate").0, 1)?;
     let mut graph = Graph::new(DESCRIPTOR.name, racks * per_rack);
     let fabric = graph.hosts + racks;
     for rack in 0..racks {
         let tor = graph.switch(format!("tor {rack}"), false);
         graph.rack(tor, rack, rack * per_rack..(rack + 1) * per_rack, values.rate("rate"), delay);
-        graph.join(tor, fabric, values.rate("uplink"), delay);
+        graph.join(tor, fabric, uplink, delay);
     }
     graph.switch("fabric", true);
     Ok(graph)

@@ -34,8 +34,8 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     let switch = graph.switch("switch", false);
     for host in 0..hosts {
         let to_host = if host == hosts - 1 { values.rate_if_set("bottleneck").unwrap_or(rate) } else { rate };
-        graph.links.push(LinkSpec { from: host, to: switch, rate, delay });
-        graph.links.push(LinkSpec { from: switch, to: host, rate: to_host, delay });
+        graph.links.push(LinkSpec::new(host, switch, rate, delay));
+        graph.links.push(LinkSpec::new(switch, host, to_host, delay));
     }
     Ok(graph)
 }

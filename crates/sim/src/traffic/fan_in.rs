@@ -2,7 +2,8 @@
 
 use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
 
-use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START};
+use super::tree::{Inner, Shape, Trees};
+use super::{Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START};
 use crate::Problem;
 use crate::rng::Stream;
 use crate::topology::Graph;
@@ -29,7 +30,7 @@ const KEYS: &[Key] = &[
         kind: Kind::Count,
         default: Default::Required,
         range: Range::between(1.0, 65_535.0),
-        help: "number of leaves of each parent (the fan-in)",
+        help: "number of leaves of each parent (the fan-in); with 2 levels or more of each of the lowest parents",
         source: "D2TCP 4.2.1: 5 to 40",
     },
     Key {
@@ -71,10 +72,52 @@ const KEYS: &[Key] = &[
         source: "D2TCP 2.2",
     },
     COUNT,
+    Key {
+        name: "levels",
+        kind: Kind::Count,
+        default: Default::Is("1"),
+        range: Range::between(1.0, 8.0),
+        help: "levels of answers: 1: leaves answer the parent; 2: they answer parents that answer the parent; ...",
+        source: "D2TCP 2.1; the trees of its evaluation have one",
+    },
+    Key {
+        name: "branches",
+        kind: Kind::Count,
+        default: Default::Absent,
+        range: Range::between(1.0, 65_535.0),
+        help: "with 2 levels or more: children of each parent whose children are not leaves",
+        source: "",
+    },
+    Key {
+        name: "split",
+        kind: Kind::Shares,
+        default: Default::Absent,
+        range: Range::above(0.0, 1.0),
+        help: "with 2 levels or more: share of the query's deadline for each level, from the leaves up; equal when \
+               left out",
+        source: "open; equal parts favour no level",
+    },
+    Key {
+        name: "answer",
+        kind: Kind::SizeDistribution,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "with 2 levels or more: bytes of the answer of a parent to its own parent; as `size` when left out",
+        source: "",
+    },
+    Key {
+        name: "aggregation",
+        kind: Kind::TimeDistribution,
+        default: Default::Absent,
+        range: Range::at_least(0.0),
+        help: "with 2 levels or more: time from the last answer that a parent waits for to its own; 0 when left out",
+        source: "",
+    },
 ];
 
 fn build(values: &Values, context: &Context) -> Built {
     let (parents, leaves) = (values.count("parents") as u32, values.count("leaves") as u32);
+    let shape = shape(values)?;
     let name = values.text("name");
     let start = values.formula("start");
     let every = values.distribution("every");
@@ -83,21 +126,38 @@ fn build(values: &Values, context: &Context) -> Built {
         parents: placed_with(&values.text_if_set("parents_of").unwrap_or_else(|| name.clone())),
         leaves: values.text_if_set("parents_of").map(|_| placed_with(&name)),
     };
-    let trees = place(values.choice("placement"), parents, leaves, context.graph, &mut streams)?;
+    let trees = match &shape {
+        None => place(values.choice("placement"), parents, leaves, context.graph, &mut streams)?,
+        Some(shape) => place_trees(values.choice("placement"), parents, shape, context.graph, &mut streams)?,
+    };
     let parents = trees.into_iter().enumerate().map(|(i, (host, leaves))| {
         let mut stream = Stream::new(context.seed, &name, i as u64);
         let start = super::start_at(&start, i as u64, i as u64)?;
         let next = start + super::draw_time(&every, &mut stream);
         Ok(Parent { host, leaves, next: Some(next), asked: 0, stream })
     });
+    let parents = parents.collect::<Result<Vec<Parent>, Problem>>()?;
+    let size = values.distribution("size");
+    let levels = shape.map(|shape| {
+        let equal = || vec![1.0 / f64::from(shape.levels()); shape.levels() as usize];
+        let split = values.shares_if_set("split").unwrap_or_else(equal);
+        let hosts = |parent: &Parent| std::iter::once(parent.host).chain(parent.leaves.iter().copied()).collect();
+        Levels {
+            answer: values.distribution_if_set("answer").unwrap_or_else(|| size.clone()),
+            aggregation: values.distribution_if_set("aggregation").unwrap_or(Distribution::Constant(0.0)),
+            trees: Trees::new(shape, &split, parents.iter().map(hosts).collect()),
+            split,
+        }
+    });
     Ok(Box::new(FanIn {
-        parents: parents.collect::<Result<_, Problem>>()?,
+        parents,
         every,
-        size: values.distribution("size"),
+        size,
         deadline: values.deadline_if_set("deadline"),
         jitter: values.distribution("jitter"),
         count: values.count_if_set("count").unwrap_or(u64::MAX),
         queries: 0,
+        levels,
     }))
 }
 
@@ -105,6 +165,34 @@ fn build(values: &Values, context: &Context) -> Built {
 struct Streams {
     parents: Stream,
     leaves: Option<Stream>,
+}
+
+/// The shape of trees of several levels; none for one level.
+fn shape(values: &Values) -> Result<Option<Shape>, Problem> {
+    let levels = values.count("levels") as u32;
+    if levels == 1 {
+        let needless =
+            ["branches", "split", "answer", "aggregation"].into_iter().find(|key| values.find(key).is_some());
+        return match needless {
+            None => Ok(None),
+            Some(key) => Err(Problem::new(key, "trees of one level have none: write `levels = 2`")),
+        };
+    }
+    let Some(branches) = values.count_if_set("branches") else {
+        return Err(Problem::new(
+            "levels",
+            format!("trees of {levels} levels need `branches`, the children of the root"),
+        ));
+    };
+    if let Some(split) = values.shares_if_set("split")
+        && split.len() != levels as usize
+    {
+        return Err(Problem::new("split", format!("has {} shares for {levels} levels", split.len())));
+    }
+    if values.find("split").is_some() && values.find("deadline").is_none() {
+        return Err(Problem::new("split", "there is no deadline to split"));
+    }
+    Ok(Some(Shape::new(levels, branches as u32, values.count("leaves") as u32)))
 }
 
 /// The host of each parent with the hosts of its leaves.
@@ -151,11 +239,37 @@ fn place(
     Ok(trees.collect())
 }
 
+/// The host of each parent with the hosts of all nodes below it, for trees of several levels.
+fn place_trees(
+    placement: &str,
+    parents: u32,
+    shape: &Shape,
+    graph: &Graph,
+    streams: &mut Streams,
+) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
+    if placement == "spread" {
+        return Err(Problem::new("placement", "`spread` places trees of one level"));
+    }
+    let Some(nodes) = shape.nodes() else {
+        return Err(Problem::new("levels", "these trees have more nodes than any network has hosts"));
+    };
+    let mut trees = place(placement, parents, nodes, graph, streams)?;
+    if placement == "in-order" || graph.topology == "star" && placement == "auto" {
+        // Leaves have the first hosts, as in trees of one level; the parents above them follow.
+        trees.iter_mut().for_each(|(_, hosts)| hosts.rotate_right(shape.inner() as usize));
+    }
+    Ok(trees)
+}
+
 fn spread(parents: u32, leaves: u32, graph: &Graph) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
     let racks = graph.rack_of.iter().max().map_or(0, |last| last + 1);
     let per_rack = graph.rack_of.iter().filter(|rack| **rack == 0).count() as u32;
     if racks < 2 {
         return Err(Problem::new("placement", "`spread` needs a network of two racks or more"));
+    }
+    let regular = |(host, rack): (usize, &u32)| (host as u32).checked_div(per_rack) == Some(*rack);
+    if !graph.rack_of.iter().enumerate().all(regular) {
+        return Err(Problem::new("placement", "`spread` needs racks of equal size, with hosts numbered rack by rack"));
     }
     if parents > racks {
         return Err(Problem::new(
@@ -181,6 +295,8 @@ struct FanIn {
     jitter: Distribution,
     count: u64,
     queries: u64,
+    /// Trees of several levels.
+    levels: Option<Levels>,
 }
 
 struct Parent {
@@ -191,26 +307,72 @@ struct Parent {
     stream: Stream,
 }
 
+/// What trees of several levels have beside the others.
+struct Levels {
+    answer: Distribution,
+    aggregation: Distribution,
+    split: Vec<f64>,
+    trees: Trees,
+}
+
 impl Generator for FanIn {
     fn next(&mut self) -> Option<Batch> {
-        let parent = self.parents.iter_mut().filter(|parent| parent.next.is_some()).min_by_key(|parent| parent.next)?;
+        let waiting = self.parents.iter_mut().enumerate().filter(|(_, parent)| parent.next.is_some());
+        let (tree, parent) = waiting.min_by_key(|(_, parent)| parent.next)?;
         let at = parent.next?;
-        let query = self.queries;
+        let number = self.queries;
         self.queries += 1;
         let stream = &mut parent.stream;
-        let answers = parent.leaves.iter().map(|&leaf| Request {
-            start: at.saturating_add(super::draw_time(&self.jitter, stream)),
-            from: leaf,
-            to: parent.host,
-            bytes: Some(super::draw_bytes(&self.size, stream)),
-            deadline: super::draw_deadline(&self.deadline, stream),
-            query: Some(query),
-        });
-        let messages = answers.collect();
+        let batch = match &mut self.levels {
+            None => {
+                let answers = parent.leaves.iter().map(|&leaf| Request {
+                    start: at.saturating_add(super::draw_time(&self.jitter, stream)),
+                    from: leaf,
+                    to: parent.host,
+                    bytes: Some(super::draw_bytes(&self.size, stream)),
+                    deadline: super::draw_deadline(&self.deadline, stream),
+                    query: Some(number),
+                    place: None,
+                });
+                let messages: Vec<Request> = answers.collect();
+                let due = |message: &Request| Some((message.start - at).saturating_add(message.deadline?));
+                let deadline = messages.iter().filter_map(due).max();
+                let answers = parent.leaves.len() as u32;
+                let query = Asked { number, parent: parent.host, answers, children: answers, deadline };
+                Batch { at, messages, query: Some(query) }
+            }
+            Some(Levels { answer, aggregation, trees, .. }) => {
+                let deadline = super::draw_deadline(&self.deadline, stream);
+                let inner: Vec<Inner> = (0..trees.shape().inner())
+                    .map(|_| Inner::new(super::draw_time(aggregation, stream), super::draw_bytes(answer, stream)))
+                    .collect();
+                let leaf = || (super::draw_time(&self.jitter, stream), super::draw_bytes(&self.size, stream));
+                let messages = trees.ask(number, (tree as u32, at, deadline), inner.into_iter(), leaf);
+                let (answers, children) = (trees.shape().all_leaves(), trees.shape().branches());
+                let query = Asked { number, parent: parent.host, answers, children, deadline };
+                Batch { at, messages, query: Some(query) }
+            }
+        };
         parent.asked += 1;
         let gap = super::draw_time(&self.every, stream).max(Time(1));
         parent.next = (parent.asked < self.count).then(|| at.saturating_add(gap));
-        Some(Batch { at, messages })
+        Some(batch)
+    }
+
+    fn deadlines(&self) -> Option<(Time, Time)> {
+        let (low, high) = super::deadlines(&self.deadline)?;
+        let Some(levels) = &self.levels else { return Some((low, high)) };
+        let share = |time: Time, share: f64| Time::from_ps_f64(time.0 as f64 * share);
+        let (least, most) = levels.split.iter().fold((1.0f64, 0.0f64), |(a, b), share| (a.min(*share), b.max(*share)));
+        Some((share(low, least), share(high, most)))
+    }
+
+    fn arrived(&mut self, arrival: Arrival) -> Option<Request> {
+        self.levels.as_mut()?.trees.arrived(arrival)
+    }
+
+    fn departs(&mut self, request: &mut Request) -> bool {
+        self.levels.as_mut().is_none_or(|levels| levels.trees.departs(request))
     }
 }
 

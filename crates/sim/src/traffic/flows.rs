@@ -42,6 +42,7 @@ pub(super) fn listed(key: &'static str, values: &Values, context: &Context) -> B
             bytes: Some(super::draw_bytes(&flow.size, &mut stream)),
             deadline: super::draw_deadline(&flow.deadline, &mut stream),
             query: None,
+            place: None,
         });
     }
     Ok(Listed::boxed(requests))

@@ -6,6 +6,7 @@ mod long;
 mod periodic;
 mod poisson;
 mod trace;
+mod tree;
 
 pub use flows::ENTRY_KEYS;
 
@@ -72,7 +73,26 @@ pub const KEYS: &[Key] = &[
         help: "what the application tells xdctcp of these flows; otherwise their size decides",
         source: "xDCTCP",
     },
+    Key {
+        name: "set",
+        kind: Kind::Text,
+        default: Default::Absent,
+        range: Range::ANY,
+        help: "name of a group of classes that is summed up together too",
+        source: "D2TCP figure 16: sets of applications on different transports",
+    },
+    Key {
+        name: "priority",
+        kind: Kind::Count,
+        default: Default::Absent,
+        range: Range::between(0.0, LAST_PRIORITY),
+        help: "switch priority of its packets, 0 first, whatever its transport; asks for the discipline `priority`",
+        source: "",
+    },
 ];
+
+/// The last of the priorities that a class may ask for.
+const LAST_PRIORITY: f64 = 31.0;
 
 /// What a generator may know of the rest of the scenario.
 pub struct Context<'a> {
@@ -88,6 +108,17 @@ pub struct Context<'a> {
 pub trait Generator: Send {
     /// The next batch of messages, none when there are no more. Batches come in order of `at`.
     fn next(&mut self) -> Option<Batch>;
+    /// The shortest and the longest deadline that its messages can have; a distribution without an end
+    /// ends at its 90th percentile. None: no message has a deadline.
+    fn deadlines(&self) -> Option<(Time, Time)>;
+    /// A message with a place has arrived; gives one that follows from that.
+    fn arrived(&mut self, _: Arrival) -> Option<Request> {
+        None
+    }
+    /// Whether a message with a place is sent, now that its time has come.
+    fn departs(&mut self, _: &mut Request) -> bool {
+        true
+    }
 }
 
 /// Messages that become known at the same moment (the answers to one query).
@@ -97,6 +128,45 @@ pub struct Batch {
     pub at: Time,
     /// In any order of their starts.
     pub messages: Vec<Request>,
+    /// The query that they answer.
+    pub query: Option<Asked>,
+}
+
+/// A query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked {
+    /// Its number in its class.
+    pub number: u64,
+    /// The host that asks.
+    pub parent: u32,
+    /// How many leaves are to answer.
+    pub answers: u32,
+    /// How many answers the host that asks waits for.
+    pub children: u32,
+    /// The time from its start in which the last answer is due at the parent that asks, if any has a deadline.
+    pub deadline: Option<Time>,
+}
+
+/// Where an answer stands in a tree of several levels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// The node that sends it; 0 is the root, the leaves are last.
+    pub node: u32,
+    /// 0: it goes to the root; the level of the leaves is the highest.
+    pub level: u8,
+    /// For how many leaves' answers it stands.
+    pub answers: u32,
+}
+
+/// An answer in a tree of several levels has arrived completely.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrival {
+    /// The query's number.
+    pub query: u64,
+    /// Where the answer stands.
+    pub place: Place,
+    /// When.
+    pub at: Time,
 }
 
 /// One message to be sent.
@@ -114,6 +184,8 @@ pub struct Request {
     pub deadline: Option<Time>,
     /// Which query of its class it answers.
     pub query: Option<u64>,
+    /// Its place, in a tree of several levels.
+    pub place: Option<Place>,
 }
 
 /// `start`, for patterns that have one.
@@ -186,6 +258,19 @@ fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Tim
     Some(Time::from_ps_f64(base + added).clamp(Time(1), LONGEST))
 }
 
+/// See [`Generator::deadlines`].
+fn deadlines(deadline: &Option<Deadline>) -> Option<(Time, Time)> {
+    let deadline = deadline.as_ref()?;
+    let base = deadline.base.span();
+    let (low, high) = match &deadline.vary {
+        None => base,
+        Some(Vary::Absolute(added)) => (base.0 + added.span().0, base.1 + added.span().1),
+        Some(Vary::Relative(share)) => (base.0 * (1.0 + share.span().0), base.1 * (1.0 + share.span().1)),
+    };
+    let time = |ps| Time::from_ps_f64(ps).clamp(Time(1), LONGEST);
+    Some((time(low), time(high)))
+}
+
 /// Pairs senders with receivers: lists of equal length pair up, a single host goes with all.
 fn pairs(values: &Values, graph: &Graph) -> Result<Vec<(u32, u32)>, Problem> {
     let (from, to) = (values.hosts("from"), values.hosts("to"));
@@ -251,6 +336,10 @@ impl Listed {
 
 impl Generator for Listed {
     fn next(&mut self) -> Option<Batch> {
-        self.0.next().map(|request| Batch { at: request.start, messages: vec![request] })
+        self.0.next().map(|request| Batch { at: request.start, messages: vec![request], query: None })
+    }
+    fn deadlines(&self) -> Option<(Time, Time)> {
+        let deadlines = || self.0.as_slice().iter().filter_map(|request| request.deadline);
+        Some((deadlines().min()?, deadlines().max()?))
     }
 }

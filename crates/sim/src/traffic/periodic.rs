@@ -74,10 +74,15 @@ impl Generator for Periodic {
             bytes: Some(super::draw_bytes(&self.size, &mut pair.stream)),
             deadline: super::draw_deadline(&self.deadline, &mut pair.stream),
             query: None,
+            place: None,
         };
         pair.sent += 1;
         let gap = super::draw_time(&self.every, &mut pair.stream).max(Time(1));
         pair.next = (pair.sent < self.count).then(|| at.saturating_add(gap));
-        Some(Batch { at, messages: vec![request] })
+        Some(Batch { at, messages: vec![request], query: None })
+    }
+
+    fn deadlines(&self) -> Option<(Time, Time)> {
+        super::deadlines(&self.deadline)
     }
 }

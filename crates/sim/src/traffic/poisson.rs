@@ -114,7 +114,12 @@ impl Generator for Poisson {
             bytes: Some(super::draw_bytes(&self.size, &mut self.stream)),
             deadline: super::draw_deadline(&self.deadline, &mut self.stream),
             query: None,
+            place: None,
         };
-        Some(Batch { at: self.now, messages: vec![request] })
+        Some(Batch { at: self.now, messages: vec![request], query: None })
+    }
+
+    fn deadlines(&self) -> Option<(Time, Time)> {
+        super::deadlines(&self.deadline)
     }
 }

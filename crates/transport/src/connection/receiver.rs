@@ -21,6 +21,8 @@ pub struct Receiver {
     /// DCTCP: whether the last data packet was marked. Classic ECN: whether to echo.
     echo: bool,
     ecn: Ecn,
+    /// The priority of the latest data, which its ACK takes too.
+    priority: u8,
     /// What has arrived beyond a gap.
     beyond: Ranges,
 }
@@ -35,6 +37,7 @@ impl Receiver {
             unanswered: 0,
             echo: false,
             ecn,
+            priority: Packet::UNTAGGED,
             beyond: Ranges::default(),
         }
     }
@@ -48,8 +51,11 @@ impl Receiver {
     /// Takes a packet from the sender. (Inlined by force: with two callers it would be a call per packet.)
     #[inline(always)]
     pub fn on_packet(&mut self, config: &Config, now: Time, packet: &Packet, out: &mut impl Output) {
+        self.priority = packet.priority;
         if packet.flags.has(Flags::SYN) {
-            out.send(Packet::ack(self.next, config.header, packet.stamp, Flags::SYN));
+            let mut ack = Packet::ack(self.next, config.header, packet.stamp, Flags::SYN);
+            ack.priority = self.priority;
+            out.send(ack);
             return;
         }
         let marked = packet.flags.has(Flags::CE);
@@ -122,7 +128,8 @@ impl Receiver {
     }
 
     fn answer(&mut self, config: &Config, latest: Option<(u64, u64)>, out: &mut impl Output) {
-        let ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
+        let mut ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
+        ack.priority = self.priority;
         self.unanswered = 0;
         self.ack_due = Time::MAX;
         if self.beyond.is_empty() || !config.sack {

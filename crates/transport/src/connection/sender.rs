@@ -88,7 +88,7 @@ impl Sender {
             partial_seen: false,
             tell_reduced: false,
             last_sent: Time::ZERO,
-            current: Current { end: 0, message: Message { bytes: Some(0), deadline: None, short: None } },
+            current: Current { end: 0, message: Message::of(0) },
             rare: Box::default(),
         }
     }
@@ -429,7 +429,18 @@ impl Sender {
             self.rto_at = now + self.rto.timeout(config);
             out.arm(self.rto_at);
         }
-        out.send(Packet::data(seq, len, config.header, stamp, flags));
+        let mut packet = Packet::data(seq, len, config.header, stamp, flags);
+        packet.priority = self.priority_at(seq);
+        out.send(packet);
+    }
+
+    /// The priority of the message that the byte at `seq` belongs to.
+    #[inline]
+    fn priority_at(&self, seq: u64) -> u8 {
+        if seq < self.current.end {
+            return self.current.message.priority;
+        }
+        self.rare.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| later.message.priority)
     }
 
     /// RFC 9293 3.5: the SYN, also when it is sent again.
@@ -439,7 +450,9 @@ impl Sender {
         let flags = Flags::SYN.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT).with_if(again, Flags::AGAIN);
         self.rto_at = now + self.rto.timeout(config);
         out.arm(self.rto_at);
-        out.send(Packet::data(0, 0, config.header, stamp, flags));
+        let mut packet = Packet::data(0, 0, config.header, stamp, flags);
+        packet.priority = self.current.message.priority;
+        out.send(packet);
     }
 
     #[cold]

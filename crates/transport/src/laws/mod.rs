@@ -5,7 +5,10 @@ mod d2tcp;
 mod dctcp;
 mod echo;
 mod reno;
+mod tcppr;
 mod xdctcp;
+
+pub use tcppr::Priorities;
 
 use units::Time;
 
@@ -24,6 +27,10 @@ pub trait Window {
     fn on_idle(&mut self, _: Time) {}
     /// Adds what can be observed beside the window itself.
     fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation);
+    /// How its messages are divided into switch priorities, if they are.
+    fn priorities(&self) -> Option<&Priorities> {
+        None
+    }
     /// Whether a message whose deadline has passed is given up.
     fn abandons_expired(&self) -> bool {
         false
@@ -58,6 +65,9 @@ macro_rules! laws {
             fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {
                 match self { $(Law::$law(law) => law.observe(window, ack, observation)),* }
             }
+            fn priorities(&self) -> Option<&Priorities> {
+                match self { $(Law::$law(law) => law.priorities()),* }
+            }
             #[inline]
             fn abandons_expired(&self) -> bool {
                 match self { $(Law::$law(law) => law.abandons_expired()),* }
@@ -68,6 +78,7 @@ macro_rules! laws {
 
 laws! {
     reno::Reno,
+    tcppr::Tcppr,
     cubic::Cubic,
     dctcp::Dctcp,
     d2tcp::D2tcp,
@@ -199,10 +210,7 @@ pub(crate) mod tests {
             mss: 1000.0,
             srtt: Some(Time::from_micros(100)),
             min_rtt: Some(Time::from_micros(80)),
-            message: Current {
-                end: 1_000_000,
-                message: Message { bytes: Some(1_000_000), deadline: None, short: None },
-            },
+            message: Current { end: 1_000_000, message: Message::of(1_000_000) },
         }
     }
 

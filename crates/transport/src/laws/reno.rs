@@ -30,7 +30,7 @@ pub const KEYS: &[Key] = &[Key {
 fn build(values: &Values) -> Config {
     Config {
         connection: connection::Config::from_values(values),
-        control: Control::Window(Law::Reno(Reno { echoes: Echoes::new(values.bool("ecn")) })),
+        control: Control::Window(Law::Reno(Reno::from_values(values))),
     }
 }
 
@@ -38,6 +38,13 @@ fn build(values: &Values) -> Config {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reno {
     echoes: Echoes,
+}
+
+impl Reno {
+    /// From the checked values of its keys.
+    pub(super) fn from_values(values: &Values) -> Reno {
+        Reno { echoes: Echoes::new(values.bool("ecn")) }
+    }
 }
 
 impl Window for Reno {

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_application_or_the_size_says_which_flow_is_short() {
-        let message = |bytes, short| Message { bytes, deadline: None, short };
+        let message = |bytes, short| Message { bytes, short, ..Message::of(0) };
         let (short, long) = (after_a_cut(message(None, Some(true))), after_a_cut(message(None, Some(false))));
         assert!(short > long);
         assert_eq!(after_a_cut(message(Some(10_000), None)), short);

@@ -77,8 +77,8 @@
       const room = figure.clientWidth - tip.offsetWidth - 4;
       const beside = left + 14 <= room ? left + 14 : left - tip.offsetWidth - 14;
       tip.style.left = `${Math.max(4, Math.min(beside, room))}px`;
-      // On a narrow page it would hide the chart.
-      const down = upright ? (drawn.width < NARROW ? box.clientHeight : 12) : place.px + 14;
+      // Where it would hide the chart it lies below.
+      const down = upright ? (tip.offsetWidth > 0.5 * drawn.width ? box.clientHeight : 12) : place.px + 14;
       tip.style.top = `${box.offsetTop + down}px`;
     }
 

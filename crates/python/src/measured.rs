@@ -1,0 +1,241 @@
+//! What was measured elsewhere, on a real network, in the form of a run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use results::Report;
+use serde::Deserialize;
+use sim::outcome::{Counters, Link, Message, Query, Queue, Sample, Subject};
+use sim::run::Signal;
+use sim::{Outcome, World};
+use units::Time;
+
+use crate::errors::guarded;
+use crate::run::Run;
+
+/// Measurements of one scenario. Times are in ps from the start of the run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Measured {
+    simulated: u64,
+    counters: MeasuredCounters,
+    classes: Vec<MeasuredClass>,
+    messages: Vec<MeasuredMessage>,
+    links: Vec<MeasuredLink>,
+    samples: Vec<MeasuredSample>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredCounters {
+    packets_sent: u64,
+    packets_received: u64,
+    packets_delivered: u64,
+    packet_hops: u64,
+    drops: u64,
+    marks: u64,
+}
+
+/// In the order of the scenario.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredClass {
+    delivered_bytes: u64,
+    bottleneck_bytes: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredMessage {
+    class: u32,
+    from: u32,
+    to: u32,
+    query: Option<u64>,
+    bytes: Option<u64>,
+    start: u64,
+    end: Option<u64>,
+    ideal: Option<u64>,
+    deadline: Option<u64>,
+    timeouts: u32,
+    retransmits: u32,
+    marks: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredLink {
+    from: String,
+    to: String,
+    packets: u64,
+    bytes: u64,
+    drops: u64,
+    marks: u64,
+    utilisation: f64,
+    queue_mean: f64,
+    queue_p5: u64,
+    queue_p50: u64,
+    queue_p99: u64,
+    queue_max: u64,
+}
+
+/// Of a message (by its row) or of a link (by its row).
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeasuredSample {
+    at: u64,
+    what: String,
+    message: Option<u32>,
+    link: Option<u32>,
+    value: f64,
+}
+
+/// Makes a run of `measured` (JSON); everything else is the scenario's, and so are the summaries' rules.
+#[pyfunction]
+#[pyo3(signature = (text, name, measured, folder=None, set=Vec::new(), seed=None, transport=None, wall_s=0.0))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+pub fn measured(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    measured: &str,
+    folder: Option<PathBuf>,
+    set: Vec<String>,
+    seed: Option<u64>,
+    transport: Option<String>,
+    wall_s: f64,
+) -> PyResult<Run> {
+    let source = scenario::Source { name, text, folder: folder.as_deref() };
+    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, ..scenario::Options::default() })?;
+    let (resolved, notes) = (read.resolved.to_string(), read.notes);
+    let measured: Measured =
+        serde_json::from_str(measured).map_err(|error| PyValueError::new_err(format!("measurements: {error}")))?;
+    // A run that has not begun knows the scenario's classes and links; the rest is replaced.
+    let nothing = guarded(py, || World::new(read.scenario).finish())?;
+    let outcome = filled(nothing, measured).map_err(PyValueError::new_err)?;
+    let json = guarded(py, || Report::measured(&outcome, wall_s).to_json())?;
+    Ok(Run { outcome, json, resolved, notes })
+}
+
+fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
+    let (classes, links) = (outcome.classes.len(), outcome.links.len());
+    if (measured.classes.len(), measured.links.len()) != (classes, links) {
+        return Err(format!("the scenario has {classes} classes and {links} links, the measurements have others"));
+    }
+    for (class, measured) in outcome.classes.iter_mut().zip(&measured.classes) {
+        class.delivered_bytes = measured.delivered_bytes;
+        class.bottleneck_bytes = measured.bottleneck_bytes;
+        // How long packets waited is not known of a real switch, only how many did.
+        class.bottleneck_delay_us = None;
+    }
+    for (link, measured) in outcome.links.iter_mut().zip(measured.links) {
+        measured.fill(link)?;
+    }
+    outcome.messages = measured.messages.into_iter().map(Message::from).collect();
+    outcome.queries = queries(&outcome.messages);
+    if outcome.messages.iter().any(|message| message.class as usize >= classes) {
+        return Err("a message is of a class that the scenario does not have".into());
+    }
+    let messages = outcome.messages.len();
+    outcome.trace = measured.samples.into_iter().map(|sample| sample.of(messages, links)).collect::<Result<_, _>>()?;
+    outcome.simulated = Time(measured.simulated);
+    let MeasuredCounters { packets_sent, packets_received, packets_delivered, packet_hops, drops, marks } =
+        measured.counters;
+    outcome.counters = Counters {
+        packets_sent,
+        packets_received,
+        packets_delivered,
+        packets_in_flight: packets_sent.saturating_sub(packets_received + drops),
+        packet_hops,
+        events: 0,
+        drops,
+        marks,
+        timeouts: outcome.messages.iter().map(|message| u64::from(message.timeouts)).sum(),
+        retransmits: outcome.messages.iter().map(|message| u64::from(message.retransmits)).sum(),
+    };
+    Ok(outcome)
+}
+
+/// The queries that messages answer, each from the start of its first answer.
+fn queries(messages: &[Message]) -> Vec<Query> {
+    let mut queries: BTreeMap<(u32, u64), Query> = BTreeMap::new();
+    for message in messages {
+        let Some(number) = message.query else { continue };
+        let Message { class, to: parent, start, .. } = *message;
+        let query = queries.entry((class, number)).or_insert(Query {
+            class,
+            number,
+            parent,
+            start,
+            deadline: None,
+            answers: 0,
+            children: 0,
+        });
+        // Messages come in the order of their starts.
+        let due = message.deadline.map(|deadline| (message.start + deadline).saturating_sub(query.start));
+        query.deadline = query.deadline.max(due);
+        query.answers += 1;
+        query.children += 1;
+    }
+    let mut queries: Vec<Query> = queries.into_values().collect();
+    queries.sort_by_key(|query| (query.start, query.class, query.number));
+    queries
+}
+
+impl From<MeasuredMessage> for Message {
+    fn from(measured: MeasuredMessage) -> Message {
+        Message {
+            class: measured.class,
+            from: measured.from,
+            to: measured.to,
+            query: measured.query,
+            place: None,
+            bytes: measured.bytes,
+            start: Time(measured.start),
+            end: measured.end.map(Time),
+            ideal: measured.ideal.map(Time),
+            deadline: measured.deadline.map(Time),
+            aborted: false,
+            timeouts: measured.timeouts,
+            retransmits: measured.retransmits,
+            marks: measured.marks,
+        }
+    }
+}
+
+impl MeasuredLink {
+    fn fill(self, link: &mut Link) -> Result<(), String> {
+        if (&self.from, &self.to) != (&link.from, &link.to) {
+            return Err(format!(
+                "{} -> {} was measured in the place of {} -> {}",
+                self.from, self.to, link.from, link.to
+            ));
+        }
+        link.packets = self.packets;
+        link.bytes = self.bytes;
+        link.drops = self.drops;
+        link.marks = self.marks;
+        link.utilisation = self.utilisation;
+        link.queue = Queue {
+            mean: self.queue_mean,
+            p5: self.queue_p5,
+            p50: self.queue_p50,
+            p99: self.queue_p99,
+            max: self.queue_max,
+        };
+        Ok(())
+    }
+}
+
+impl MeasuredSample {
+    fn of(self, messages: usize, links: usize) -> Result<Sample, String> {
+        let what = Signal::named(&self.what).ok_or_else(|| format!("there is no signal {}", self.what))?.name();
+        let subject = match (self.message, self.link) {
+            (Some(row), None) if (row as usize) < messages => Subject::Message(row),
+            (None, Some(row)) if (row as usize) < links => Subject::Link(row),
+            _ => return Err(format!("a sample of {what} is of no message and no link")),
+        };
+        Ok(Sample { at: Time(self.at), what, subject, value: self.value })
+    }
+}

@@ -1,0 +1,68 @@
+//! Which switch priority a message has: by its class, or by its deadline where its transport asks for that.
+
+use transport::Packet;
+use units::Time;
+
+use crate::scenario::{Class, Transport};
+
+/// The priorities of a run's messages.
+pub struct Priorities {
+    levels: u8,
+    /// For each transport, the longest deadline of each of its classes but the last.
+    limits: Vec<Option<Vec<Time>>>,
+    asked_for: bool,
+}
+
+impl Priorities {
+    /// As the transports and the traffic classes of a run ask for them.
+    pub fn of(transports: &[Transport], classes: &[Class]) -> Priorities {
+        let limits: Vec<Option<Vec<Time>>> =
+            (0..transports.len()).map(|transport| limits(transport, transports, classes)).collect();
+        let parted = limits.iter().flatten().map(|limits| limits.len() as u8 + 1);
+        let named = classes.iter().filter_map(|class| class.priority).map(|priority| priority + 1);
+        let most = parted.chain(named).max();
+        // One more, the lowest, for what has neither deadline nor priority.
+        Priorities { levels: most.unwrap_or(0) + 1, limits, asked_for: most.is_some() }
+    }
+
+    /// Whether any class or transport asks for priorities.
+    pub fn are_asked_for(&self) -> bool {
+        self.asked_for
+    }
+
+    /// How many there are; the last is for what asks for none.
+    pub fn levels(&self) -> u8 {
+        self.levels
+    }
+
+    /// The longest deadline of each class but the last, of a transport that divides its messages.
+    pub fn limits(&self, transport: usize) -> Option<&[Time]> {
+        self.limits[transport].as_deref()
+    }
+
+    /// The priority of a message, 0 first, or [`Packet::UNTAGGED`].
+    pub fn of_message(&self, class: &Class, deadline: Option<Time>) -> u8 {
+        match (class.priority, &self.limits[class.transport], deadline) {
+            (Some(priority), ..) => priority,
+            (None, Some(limits), Some(deadline)) => limits.partition_point(|limit| *limit < deadline) as u8,
+            (None, Some(_), None) => self.levels - 1,
+            (None, None, _) => Packet::UNTAGGED,
+        }
+    }
+}
+
+fn limits(transport: usize, transports: &[Transport], classes: &[Class]) -> Option<Vec<Time>> {
+    let priorities = transports[transport].config.priorities()?;
+    if let Some(limits) = &priorities.limits {
+        return Some(limits.to_vec());
+    }
+    let ranges = || {
+        let own = classes.iter().filter(|class| class.transport == transport && class.priority.is_none());
+        own.filter_map(|class| class.generator.deadlines())
+    };
+    let shortest = ranges().map(|range| range.0).min().unwrap_or_default();
+    let longest = ranges().map(|range| range.1).max().unwrap_or_default();
+    let parts = u128::from(priorities.classes);
+    let share = |part: u128| Time(shortest.0 + (u128::from((longest - shortest).0) * part / parts) as u64);
+    Some((1..parts).map(share).collect())
+}

@@ -1,0 +1,190 @@
+//! `custom`: switches and links as they are listed.
+
+use std::collections::BTreeSet;
+
+use units::{Default, Key, Kind, Nodes, Range, Values};
+
+use super::{Descriptor, Graph, LinkSpec};
+use crate::Problem;
+
+/// Switches and links as they are listed.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "custom",
+    help: "switches and links as they are listed; flows take shortest paths, spread by ECMP",
+    keys: KEYS,
+    build,
+};
+
+const KEYS: &[Key] = &[
+    Key {
+        name: "hosts",
+        kind: Kind::Count,
+        default: Default::Required,
+        range: Range::between(2.0, 65_536.0),
+        help: "number of hosts; each has one link, to a switch",
+        source: "",
+    },
+    Key {
+        name: "switches",
+        kind: Kind::Names,
+        default: Default::Required,
+        range: Range::ANY,
+        help: "the switches' names",
+        source: "",
+    },
+    Key {
+        name: "links",
+        kind: Kind::Links,
+        default: Default::Required,
+        range: Range::ANY,
+        help: "a list of { from, to, rate, delay, buffer, mark }, each a link in both directions",
+        source: "",
+    },
+];
+
+/// Keys of one entry of `links`.
+pub const LINK_KEYS: &[Key] = &[
+    Key {
+        name: "from",
+        kind: Kind::Nodes,
+        default: Default::Required,
+        range: Range::ANY,
+        help: "one end: a switch, or hosts, each of which gets such a link",
+        source: "",
+    },
+    Key {
+        name: "to",
+        kind: Kind::Nodes,
+        default: Default::Required,
+        range: Range::ANY,
+        help: "the other end",
+        source: "",
+    },
+    Key {
+        name: "rate",
+        kind: Kind::Rate,
+        default: Default::Absent,
+        range: Range::at_least(1e4),
+        help: "in each direction; the network's `rate` when left out",
+        source: "",
+    },
+    Key {
+        name: "delay",
+        kind: Kind::Time,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "one way; the network's `delay` when left out",
+        source: "",
+    },
+    Key {
+        name: "buffer",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "what the switches' ports to this link may hold, each by itself, outside of what their switch shares",
+        source: "",
+    },
+    Key {
+        name: "mark",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::at_least(0.0),
+        help: "marking threshold of the switches' ports to this link; the network's when left out",
+        source: "",
+    },
+];
+
+fn build(values: &Values) -> Result<Graph, Problem> {
+    const MOST_LINKS: usize = 1 << 20;
+    let names = values.names("switches");
+    let mut graph = Graph::new(DESCRIPTOR.name, values.count("hosts") as u32);
+    names.iter().for_each(|name| {
+        graph.switch(name, false);
+    });
+    let (mut known, mut linked) = (BTreeSet::new(), vec![false; graph.hosts as usize]);
+    for (entry, link) in values.links("links").iter().enumerate() {
+        let from = ends(&graph, &names, link, entry, "from")?;
+        let to = ends(&graph, &names, link, entry, "to")?;
+        let problem = |part, message: String| Problem::new("links", message).at(entry, part);
+        if from.len() > 1 && to.len() > 1 {
+            return Err(problem("to", "hosts on both sides: one end of a link is a switch".into()));
+        }
+        let spec = |from, to| LinkSpec {
+            from,
+            to,
+            rate: link.rate_if_set("rate").unwrap_or(values.rate("rate")),
+            delay: link.time_if_set("delay").unwrap_or(values.time("delay")),
+            buffer: link.amount_if_set("buffer"),
+            mark: link.amount_if_set("mark"),
+        };
+        for (&a, &b) in from.iter().flat_map(|a| to.iter().map(move |b| (a, b))) {
+            let (name, other) = (graph.name(a), graph.name(b));
+            if a == b {
+                return Err(problem("to", format!("{name} would be joined with itself")));
+            }
+            if a < graph.hosts && b < graph.hosts {
+                return Err(problem("to", format!("{name} and {other} are hosts: one end of a link is a switch")));
+            }
+            if !known.insert((a.min(b), a.max(b))) {
+                return Err(problem("to", format!("{name} and {other} are joined twice")));
+            }
+            if let Some(host) = [a, b].into_iter().find(|node| *node < graph.hosts) {
+                if std::mem::replace(&mut linked[host as usize], true) {
+                    let part = if host == a { "from" } else { "to" };
+                    return Err(problem(part, format!("host {host} has a link already, and a host has only one")));
+                }
+                graph.rack_of[host as usize] = a.max(b) - graph.hosts;
+            }
+            graph.links.extend([spec(a, b), spec(b, a)]);
+        }
+        if graph.links.len() > 2 * MOST_LINKS {
+            return Err(problem("from", format!("these are too many links: at most {MOST_LINKS}")));
+        }
+    }
+    connected(&graph)?;
+    Ok(graph)
+}
+
+/// The nodes at one end of an entry.
+fn ends(graph: &Graph, names: &[String], link: &Values, entry: usize, part: &'static str) -> Result<Vec<u32>, Problem> {
+    let problem = |message: String| Problem::new("links", message).at(entry, part);
+    match link.nodes(part) {
+        Nodes::Hosts(hosts) => match hosts.iter().find(|host| **host >= graph.hosts) {
+            None => Ok(hosts),
+            Some(host) => {
+                let last = graph.hosts - 1;
+                Err(problem(format!("host {host} does not exist; the network has hosts 0 to {last}")))
+            }
+        },
+        Nodes::Switch(name) => match names.iter().position(|known| *known == name) {
+            Some(switch) => Ok(vec![graph.hosts + switch as u32]),
+            None => Err(problem(format!("there is no switch `{name}`")).meant(&name, names)),
+        },
+    }
+}
+
+/// Every node can be reached from host 0.
+fn connected(graph: &Graph) -> Result<(), Problem> {
+    let mut neighbours = vec![Vec::new(); graph.nodes() as usize];
+    for link in &graph.links {
+        neighbours[link.from as usize].push(link.to);
+    }
+    let mut reached = vec![false; graph.nodes() as usize];
+    reached[0] = true;
+    let mut edge = vec![0];
+    while let Some(node) = edge.pop() {
+        for &next in &neighbours[node as usize] {
+            if !std::mem::replace(&mut reached[next as usize], true) {
+                edge.push(next);
+            }
+        }
+    }
+    match reached.iter().position(|reached| !reached) {
+        None => Ok(()),
+        Some(node) => {
+            let name = graph.name(node as u32);
+            let why = if neighbours[node].is_empty() { "has no link" } else { "cannot be reached from host 0" };
+            Err(Problem::new("links", format!("{name} {why}")))
+        }
+    }
+}

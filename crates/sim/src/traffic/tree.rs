@@ -1,0 +1,287 @@
+//! Trees of several levels: parents that answer a parent of their own.
+//!
+//! A query's deadline is split over the levels. Leaves answer the parents above them; a parent between leaves
+//! and root answers when all answers of its children are in, or when their level's part of the deadline has
+//! passed, with what it has by then. Later answers are in vain.
+
+use std::collections::BTreeMap;
+
+use units::Time;
+
+use super::{Arrival, Place, Request};
+
+/// How many nodes there are, and who answers whom. Node 0 is the root; its children come next, then theirs,
+/// the leaves last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    levels: u32,
+    branches: u32,
+    leaves: u32,
+}
+
+impl Shape {
+    /// `levels` of answers; each of the lowest parents has so many `leaves`, the others so many `branches`.
+    pub fn new(levels: u32, branches: u32, leaves: u32) -> Shape {
+        Shape { levels, branches, leaves }
+    }
+    /// Levels of answers.
+    pub fn levels(&self) -> u32 {
+        self.levels
+    }
+    /// Children of the root.
+    pub fn branches(&self) -> u32 {
+        self.children(0)
+    }
+    /// Nodes at a distance from the root; none when there are too many to count.
+    fn width(&self, distance: u32) -> Option<u32> {
+        let parents = self.branches.checked_pow(distance.min(self.levels - 1))?;
+        if distance < self.levels { Some(parents) } else { parents.checked_mul(self.leaves) }
+    }
+    /// All nodes but the root; none when there are too many to count.
+    pub fn nodes(&self) -> Option<u32> {
+        (1..=self.levels).try_fold(0u32, |sum, distance| sum.checked_add(self.width(distance)?))
+    }
+    /// Nodes between root and leaves.
+    pub fn inner(&self) -> u32 {
+        (1..self.levels).map(|distance| self.counted(distance)).sum()
+    }
+    /// All leaves.
+    pub fn all_leaves(&self) -> u32 {
+        self.counted(self.levels)
+    }
+    fn counted(&self, distance: u32) -> u32 {
+        self.width(distance).expect("the tree was counted when it was read")
+    }
+    /// The distance of a node from the root, and the first node at that distance.
+    fn layer(&self, node: u32) -> (u32, u32) {
+        let (mut distance, mut first) = (0, 0);
+        while node >= first + self.counted(distance) {
+            first += self.counted(distance);
+            distance += 1;
+        }
+        (distance, first)
+    }
+    /// The node that a node answers.
+    pub fn parent(&self, node: u32) -> u32 {
+        let (distance, first) = self.layer(node);
+        let above = self.layer(first - 1).1;
+        above + (node - first) / if distance == self.levels { self.leaves } else { self.branches }
+    }
+    fn children(&self, distance: u32) -> u32 {
+        if distance + 1 == self.levels { self.leaves } else { self.branches }
+    }
+}
+
+/// The trees of one class, and the queries under way in them.
+pub struct Trees {
+    shape: Shape,
+    /// For each level, counted from the root, the part of the deadline that passes before its answers are due.
+    due: Vec<f64>,
+    /// The hosts of each tree, by node.
+    hosts: Vec<Vec<u32>>,
+    open: BTreeMap<u64, Query>,
+}
+
+/// A query that some parents have not answered.
+struct Query {
+    tree: u32,
+    asked: Time,
+    deadline: Option<Time>,
+    /// The nodes between root and leaves, from node 1 on.
+    inner: Vec<Inner>,
+    /// How many of them have not answered.
+    unanswered: usize,
+}
+
+/// What a parent between root and leaves has and does.
+#[derive(Clone, Copy)]
+pub struct Inner {
+    /// From its children's last answer, or from their deadline, to its own answer.
+    pub aggregation: Time,
+    /// Bytes of its answer.
+    pub bytes: u64,
+    missing: u32,
+    answers: u32,
+    left: bool,
+}
+
+impl Inner {
+    /// Nothing has come in.
+    pub fn new(aggregation: Time, bytes: u64) -> Inner {
+        Inner { aggregation, bytes, missing: 0, answers: 0, left: false }
+    }
+}
+
+impl Query {
+    /// When the answers of a level, counted from the root, are due.
+    fn due(&self, due: &[f64], level: u32) -> Option<Time> {
+        let share = |deadline: Time| Time::from_ps_f64(deadline.0 as f64 * due[level as usize]);
+        self.deadline.map(|deadline| self.asked.saturating_add(share(deadline)))
+    }
+}
+
+impl Trees {
+    /// `split` holds each level's share of the deadline, from the leaves up.
+    pub fn new(shape: Shape, split: &[f64], hosts: Vec<Vec<u32>>) -> Trees {
+        let levels = shape.levels as usize;
+        let due = (0..levels).map(|level| if level == 0 { 1.0 } else { split[..levels - level].iter().sum() });
+        Trees { due: due.collect(), shape, hosts, open: BTreeMap::new() }
+    }
+
+    /// The trees' shape.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// A query begins. Gives the answers of the leaves, for which `leaf` draws delay and bytes, and the answers
+    /// of the parents for the case that not all that they wait for is in by its deadline.
+    pub fn ask(
+        &mut self,
+        number: u64,
+        (tree, asked, deadline): (u32, Time, Option<Time>),
+        inner: impl Iterator<Item = Inner>,
+        mut leaf: impl FnMut() -> (Time, u64),
+    ) -> Vec<Request> {
+        let shape = &self.shape;
+        let children =
+            |(i, parent): (usize, Inner)| Inner { missing: shape.children(shape.layer(i as u32 + 1).0), ..parent };
+        let inner: Vec<Inner> = inner.enumerate().map(children).collect();
+        let query = Query { tree, asked, deadline, unanswered: inner.len(), inner };
+        let first_leaf = query.inner.len() as u32 + 1;
+        let mut requests = Vec::new();
+        for node in first_leaf..first_leaf + shape.all_leaves() {
+            let (delay, bytes) = leaf();
+            requests.push(self.request(number, &query, node, asked.saturating_add(delay), bytes, 1));
+        }
+        for (node, parent) in (1..).zip(&query.inner) {
+            if let Some(closes) = query.due(&self.due, shape.layer(node).0) {
+                let start = closes.saturating_add(parent.aggregation);
+                requests.push(self.request(number, &query, node, start, parent.bytes, 0));
+            }
+        }
+        self.open.insert(number, query);
+        requests
+    }
+
+    fn request(&self, number: u64, query: &Query, node: u32, start: Time, bytes: u64, answers: u32) -> Request {
+        let hosts = &self.hosts[query.tree as usize];
+        let level = self.shape.layer(node).0 - 1;
+        let due = query.due(&self.due, level);
+        Request {
+            start,
+            from: hosts[node as usize],
+            to: hosts[self.shape.parent(node) as usize],
+            bytes: Some(bytes),
+            // What is late from the start is due at once.
+            deadline: due.map(|due| due.saturating_sub(start).max(Time(1))),
+            query: Some(number),
+            place: Some(Place { node, level: level as u8, answers }),
+        }
+    }
+
+    /// An answer is in. Gives the answer of the parent that waited for nothing else.
+    pub fn arrived(&mut self, Arrival { query: number, place, at }: Arrival) -> Option<Request> {
+        let parent = self.shape.parent(place.node);
+        let query = self.open.get_mut(&number).filter(|_| parent > 0)?;
+        let in_time = query.due(&self.due, u32::from(place.level)).is_none_or(|due| at <= due);
+        let inner = &mut query.inner[parent as usize - 1];
+        if inner.left || !in_time {
+            return None;
+        }
+        inner.missing -= 1;
+        inner.answers += place.answers;
+        let Inner { missing, aggregation, bytes, .. } = *inner;
+        let query = &self.open[&number];
+        (missing == 0).then(|| self.request(number, query, parent, at.saturating_add(aggregation), bytes, 0))
+    }
+
+    /// Whether an answer leaves now; that of a parent only once, with all the answers that it has.
+    pub fn departs(&mut self, request: &mut Request) -> bool {
+        let (Some(number), Some(place)) = (request.query, &mut request.place) else { return true };
+        let is_leaf = place.level + 1 == self.shape.levels as u8;
+        if is_leaf {
+            return true;
+        }
+        let Some(query) = self.open.get_mut(&number) else { return false };
+        let inner = &mut query.inner[place.node as usize - 1];
+        if std::mem::replace(&mut inner.left, true) {
+            return false;
+        }
+        place.answers = inner.answers;
+        query.unanswered -= 1;
+        if query.unanswered == 0 {
+            self.open.remove(&number);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_know_their_parents() {
+        // Root 0; 1 and 2; 3 to 6; leaves 7 to 18, three for each of the four.
+        let shape = Shape::new(3, 2, 3);
+        assert_eq!((shape.nodes(), shape.inner(), shape.all_leaves()), (Some(18), 6, 12));
+        let parents: Vec<u32> = (1..=18).map(|node| shape.parent(node)).collect();
+        assert_eq!(parents, [0, 0, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6]);
+        assert_eq!(Shape::new(1, 1, 4).nodes(), Some(4));
+        assert_eq!(Shape::new(8, 65_535, 65_535).nodes(), None);
+    }
+
+    /// Two parents with two leaves each, 10 ms split 3:7, one query at 1 ms with 100 us of aggregation.
+    fn asked(deadline: Option<Time>) -> (Trees, Vec<Request>) {
+        let mut trees = Trees::new(Shape::new(2, 2, 2), &[0.3, 0.7], vec![(10..17).collect()]);
+        let inner = (0..2).map(|_| Inner::new(Time::from_micros(100), 500));
+        let requests = trees.ask(4, (0, Time::from_millis(1), deadline), inner, || (Time::ZERO, 200));
+        (trees, requests)
+    }
+
+    fn answer(trees: &mut Trees, node: u32, at: Time) -> Option<Request> {
+        trees.arrived(Arrival { query: 4, place: Place { node, level: 1, answers: 1 }, at })
+    }
+
+    #[test]
+    fn a_parent_answers_when_all_is_in() {
+        let (mut trees, requests) = asked(Some(Time::from_millis(10)));
+        let ends: Vec<(u32, u32)> = requests.iter().map(|request| (request.from, request.to)).collect();
+        assert_eq!(ends, [(13, 11), (14, 11), (15, 12), (16, 12), (11, 10), (12, 10)]);
+        assert_eq!(requests[0].deadline, Some(Time::from_millis(3)));
+        assert_eq!(answer(&mut trees, 3, Time::from_millis(2)), None);
+        let mut early = answer(&mut trees, 4, Time::from_millis(3)).unwrap();
+        assert_eq!((early.from, early.to, early.bytes), (11, 10, Some(500)));
+        assert_eq!(early.start, Time::from_micros(3100));
+        // The query ends at 11 ms.
+        assert_eq!(early.deadline, Some(Time::from_micros(7900)));
+        assert!(trees.departs(&mut early));
+        assert_eq!(early.place.unwrap().answers, 2);
+        let mut late = requests[4];
+        assert!(!trees.departs(&mut late), "it has answered");
+    }
+
+    #[test]
+    fn a_parent_answers_with_what_it_has_when_its_children_are_late() {
+        let (mut trees, requests) = asked(Some(Time::from_millis(10)));
+        answer(&mut trees, 5, Time::from_millis(4));
+        assert_eq!(answer(&mut trees, 6, Time::from_micros(4001)), None, "the level's deadline is at 4 ms");
+        let mut answers = requests[5];
+        assert_eq!((answers.start, answers.deadline), (Time::from_micros(4100), Some(Time::from_micros(6900))));
+        assert!(trees.departs(&mut answers));
+        assert_eq!(answers.place.unwrap().answers, 1);
+        let mut other = requests[4];
+        assert!(trees.departs(&mut other));
+        assert_eq!(other.place.unwrap().answers, 0);
+        assert!(trees.open.is_empty());
+        assert_eq!(answer(&mut trees, 3, Time::from_millis(5)), None);
+    }
+
+    #[test]
+    fn without_a_deadline_parents_wait_for_all() {
+        let (mut trees, requests) = asked(None);
+        assert_eq!(requests.len(), 4);
+        answer(&mut trees, 3, Time::from_millis(2));
+        assert_eq!(answer(&mut trees, 4, Time::from_millis(900)).unwrap().deadline, None);
+    }
+}

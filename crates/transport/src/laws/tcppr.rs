@@ -1,0 +1,94 @@
+//! `tcppr`: TCP whose messages switches serve by strict priority, in classes by deadline.
+
+use std::sync::Arc;
+
+use units::{Default, Key, Kind, Range, Time, Values};
+
+use super::reno::{self, Reno};
+use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
+use crate::Observation;
+use crate::connection;
+use crate::list::{Config, Control, Descriptor};
+
+/// TCP with switch priorities.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "tcppr",
+    help: "TCPpr: tcp over switches with strict priorities, classes by deadline; messages without one come last",
+    source: "D2TCP 4.2.1: two priority classes",
+    groups: &[connection::KEYS, reno::KEYS, KEYS],
+    build,
+};
+
+/// Most classes with a deadline.
+const MOST_CLASSES: f64 = 32.0;
+
+/// Parameters of its own, beside TCP's.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "classes",
+        kind: Kind::Count,
+        default: Default::Is("2"),
+        range: Range::between(1.0, MOST_CLASSES),
+        help: "priorities for messages with a deadline; those without have one more, the lowest",
+        source: "D2TCP 4.2.1: two, and four did not help",
+    },
+    Key {
+        name: "limits",
+        kind: Kind::Times,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "longest deadline of each class but the last, ascending; when left out, equal shares of the range of \
+               the deadlines that this transport's messages can have, where a distribution without an end ends at \
+               its 90th percentile",
+        source: "equal shares: open in the paper",
+    },
+];
+
+fn build(values: &Values) -> Config {
+    let limits: Option<Arc<[Time]>> = values.times_if_set("limits").map(Arc::from);
+    Config {
+        connection: connection::Config::from_values(values),
+        control: Control::Window(Law::Tcppr(Tcppr {
+            reno: Reno::from_values(values),
+            priorities: Priorities {
+                classes: limits.as_ref().map_or(values.count("classes") as u8, |limits| limits.len() as u8 + 1),
+                limits,
+            },
+        })),
+    }
+}
+
+/// How messages are divided into priorities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Priorities {
+    /// How many with a deadline.
+    pub classes: u8,
+    /// The longest deadline of each of them but the last; none: equal shares of the deadlines' range.
+    pub limits: Option<Arc<[Time]>>,
+}
+
+/// `tcp` with priorities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tcppr {
+    reno: Reno,
+    priorities: Priorities,
+}
+
+impl Window for Tcppr {
+    fn ecn(&self) -> Ecn {
+        self.reno.ecn()
+    }
+    #[inline]
+    fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+        self.reno.on_ack(window, ack)
+    }
+    fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.reno.on_loss(window, loss);
+    }
+    fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {
+        self.reno.observe(window, ack, observation);
+    }
+    fn priorities(&self) -> Option<&Priorities> {
+        Some(&self.priorities)
+    }
+}

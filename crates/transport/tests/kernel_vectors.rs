@@ -1,0 +1,227 @@
+//! Vectors for laws that live elsewhere: what this crate's d2tcp answers to sequences of ACKs, in a file that the
+//! kernel side's tests read (`linux/law/vectors.csv`). Here the file is held against the law that is.
+//!
+//! `BLESS=1 cargo test -p duetime-transport --test kernel_vectors` writes it anew.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use transport::laws::{Acked, Current, Cwnd, Law, Window};
+use transport::list::Control;
+use transport::{Message, Observation};
+use units::Time;
+
+const MSS: u64 = 1000;
+
+/// A connection's circumstances. Parameters as in scenario files.
+struct Case {
+    name: &'static str,
+    keys: &'static str,
+    /// Segments.
+    window: f64,
+    ssthresh: f64,
+    rtt_us: u64,
+    /// Share of ACKs with an echo in a window that meets marks, and share of such windows.
+    marks: (u64, u64),
+    message: Option<(u64, u64)>,
+}
+
+/// Bytes and microseconds of deadlines are chosen so that d lies between its limits for a part of the time.
+const CASES: &[Case] = &[
+    Case { name: "dctcp", keys: "", window: 20.0, ssthresh: 1.0, rtt_us: 100, marks: (40, 60), message: None },
+    Case {
+        name: "slow-start",
+        keys: "initial_alpha = 0",
+        window: 2.0,
+        ssthresh: 64.0,
+        rtt_us: 50,
+        marks: (0, 0),
+        message: None,
+    },
+    Case {
+        name: "near",
+        keys: "",
+        window: 12.0,
+        ssthresh: 1.0,
+        rtt_us: 200,
+        marks: (50, 50),
+        message: Some((700_000, 11_000)),
+    },
+    Case {
+        name: "far",
+        keys: "",
+        window: 30.0,
+        ssthresh: 1.0,
+        rtt_us: 300,
+        marks: (30, 40),
+        message: Some((600_000, 10_000)),
+    },
+    Case {
+        name: "precise",
+        keys: "t_c = 'precise'",
+        window: 40.0,
+        ssthresh: 1.0,
+        rtt_us: 250,
+        marks: (20, 50),
+        message: Some((400_000, 6_000)),
+    },
+    Case {
+        name: "wide-cap",
+        keys: "d_cap = 8",
+        window: 15.0,
+        ssthresh: 1.0,
+        rtt_us: 150,
+        marks: (60, 50),
+        message: Some((500_000, 9_000)),
+    },
+    Case {
+        name: "expired-cap",
+        keys: "expired = 'cap'",
+        window: 30.0,
+        ssthresh: 1.0,
+        rtt_us: 100,
+        marks: (20, 50),
+        message: Some((230_000, 1_500)),
+    },
+    Case {
+        name: "expired-yield",
+        keys: "expired = 'yield'\nmargin = '1 ms'",
+        window: 30.0,
+        ssthresh: 1.0,
+        rtt_us: 100,
+        marks: (20, 50),
+        message: Some((230_000, 2_500)),
+    },
+    Case {
+        name: "large-g",
+        keys: "g = 0.5\ninitial_alpha = 0",
+        window: 25.0,
+        ssthresh: 1.0,
+        rtt_us: 80,
+        marks: (70, 30),
+        message: Some((300_000, 2_500)),
+    },
+    Case {
+        name: "small-windows",
+        keys: "",
+        window: 3.0,
+        ssthresh: 1.0,
+        rtt_us: 60,
+        marks: (10, 90),
+        message: Some((100_000, 3_000)),
+    },
+];
+
+const ACKS: u64 = 150;
+
+/// The law in its first state with these keys in `[transport]`.
+fn law(keys: &str) -> Law {
+    let text = format!(
+        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
+         [transport]\nname = 'd2tcp'\nmss = '1000 B'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
+    );
+    let source = scenario::Source { name: "test", text: &text, folder: None };
+    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    match &read.scenario.transports[0].config.control {
+        Control::Window(law) => law.clone(),
+        Control::Explicit(_) => unreachable!("d2tcp is a window law"),
+    }
+}
+
+/// One row per ACK: what the law was told, and where it then stood.
+fn play(case: &Case, rows: &mut String) {
+    let mut law = law(case.keys);
+    let mut window = Cwnd { cwnd: case.window, ssthresh: case.ssthresh, floor: 2.0, limit: f64::INFINITY };
+    let mut random = 0x2545_f491_4f6c_dd1du64;
+    let mut percent = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % 100
+    };
+    let (mut una, mut window_end, mut congested) = (0, 0, false);
+    for row in 0..ACKS {
+        let segments = 1 + percent() / 50;
+        una += segments * MSS;
+        if una > window_end {
+            (window_end, congested) = (una + window.cwnd as u64 * MSS, percent() < case.marks.1);
+        }
+        let now = Time::from_micros(row * case.rtt_us / 8);
+        let message = case.message.map(|(bytes, deadline)| (bytes, Time::from_micros(deadline)));
+        let ack = Acked {
+            now,
+            bytes: segments * MSS,
+            segments: segments as f64,
+            marked: congested && percent() < case.marks.0,
+            may_grow: percent() < 90,
+            may_cut: percent() < 95,
+            una,
+            next: una + window.cwnd as u64 * MSS,
+            mss: MSS as f64,
+            srtt: Some(Time::from_micros(case.rtt_us + percent() % 10)),
+            min_rtt: Some(Time::from_micros(case.rtt_us)),
+            message: Current {
+                end: message.map_or(0, |(bytes, _)| bytes),
+                message: Message { bytes: message.map(|m| m.0), deadline: message.map(|m| m.1), ..Message::of(0) },
+            },
+        };
+        let cut = law.on_ack(&mut window, &ack);
+        let mut seen = Observation::default();
+        law.observe(&window, &ack, &mut seen);
+        let ns = |time: Time| time.0 / 1000;
+        writeln!(
+            rows,
+            "{},{},{},{},{},{},{},{},{},{},{},{:?},{:?},{:?},{:?}",
+            case.name,
+            ns(now),
+            segments,
+            u8::from(ack.marked),
+            u8::from(ack.may_grow),
+            u8::from(ack.may_cut),
+            una,
+            ack.next,
+            ns(ack.srtt.unwrap()),
+            message.map_or(String::new(), |(bytes, deadline)| format!("{bytes}:{}", ns(deadline))),
+            u8::from(cut),
+            seen.alpha.unwrap(),
+            seen.d.unwrap(),
+            seen.p.unwrap(),
+            window.cwnd,
+        )
+        .unwrap();
+    }
+}
+
+#[test]
+fn the_vectors_are_those_of_the_law_that_is() {
+    let mut text = String::from("# What the simulator's d2tcp answers to sequences of ACKs; segments of 1000 B.\n");
+    for case in CASES {
+        write!(text, "# {}: window = {:?}; ssthresh = {:?}", case.name, case.window, case.ssthresh).unwrap();
+        case.keys.lines().for_each(|key| write!(text, "; {key}").unwrap());
+        text.push('\n');
+    }
+    text.push_str("case,now_ns,segments,marked,may_grow,may_cut,una,next,srtt_ns,message,cut,alpha,d,p,cwnd\n");
+    CASES.iter().for_each(|case| play(case, &mut text));
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../linux/law/vectors.csv");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    for (number, (kept, now)) in kept.lines().zip(text.lines()).enumerate() {
+        assert_eq!(kept, now, "line {}", number + 1);
+    }
+    assert_eq!(kept.len(), text.len());
+}
+
+#[test]
+fn the_vectors_meet_what_matters() {
+    let mut text = String::new();
+    CASES.iter().for_each(|case| play(case, &mut text));
+    let column = |line: &str, index: usize| line.split(',').nth(index).unwrap().to_string();
+    for case in CASES {
+        let rows: Vec<&str> = text.lines().filter(|line| column(line, 0) == case.name).collect();
+        let cuts = rows.iter().filter(|line| column(line, 10) == "1").count();
+        assert!(cuts >= 3 || case.marks.0 == 0, "{}: {cuts} cuts", case.name);
+        let ds: Vec<f64> = rows.iter().map(|line| column(line, 12).parse().unwrap()).collect();
+        assert_eq!(ds.iter().any(|d| *d != ds[0]), case.message.is_some(), "{}: d does not vary", case.name);
+    }
+}

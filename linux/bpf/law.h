@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
+/* The window law of D2TCP in integers: what a sender's window answers to acknowledgements, marks and losses.
+ *
+ * Plain C without a clock, a socket or a float, for BPF and for the host, where it is tested against the
+ * simulator's law. Sources: D2TCP (SIGCOMM 2012) 3.2, DCTCP's estimator as in RFC 8257 3.3, growth and
+ * halving as in RFC 5681.
+ *
+ * Numbers with a fraction: alpha, p, g and shares have 30 bits of it (LAW_ONE), windows in segments, d and
+ * round trips have 20 (LAW_UNIT).
+ */
+#ifndef D2TCP_LAW_H
+#define D2TCP_LAW_H
+
+#include "law_tables.h"
+
+typedef unsigned int law_u32;
+typedef unsigned long long law_u64;
+typedef long long law_s64;
+
+#define LAW_ONE (1u << 30)
+#define LAW_UNIT (1ull << 20)
+/* RFC 8257 and Linux: no cut goes below two segments. */
+#define LAW_FLOOR (2 * LAW_UNIT)
+/* More segments than a window scaled by 2^14 can hold. */
+#define LAW_MAX_WINDOW (LAW_UNIT << 20)
+#define LAW_NEVER (~0ull)
+
+#if defined(__GNUC__)
+#define LAW static inline __attribute__((always_inline, unused))
+#else
+#define LAW static inline
+#endif
+
+/* Once the deadline has passed (open in the paper): d = 1, n, or 1/n. */
+enum { LAW_NEUTRAL, LAW_CAP, LAW_YIELD };
+
+struct law_parameters {
+	law_u32 g;		/* weight of the last window's share of marks in alpha */
+	law_u32 initial_alpha;
+	law_u32 cap;		/* n, as a window: d is clamped to [1/n, n] */
+	law_u32 expired;	/* LAW_NEUTRAL, ... */
+	law_u32 precise;	/* T_c from the sawtooth's sum instead of B/(3W/4) */
+	law_u32 minimum_rtt;	/* T_c in smallest, not smoothed, round trips */
+	law_u64 margin_ns;	/* taken off the time left */
+};
+
+struct law_state {
+	law_u64 cwnd;
+	law_u64 ssthresh;
+	law_u32 alpha;
+	law_u32 d;		/* as of the last cut or end of a window */
+	law_u32 p;
+	law_u32 started;
+	law_u64 acked;		/* in this window */
+	law_u64 marked;		/* of these */
+	law_u64 window_end;	/* the window ends when this position is passed */
+	law_u64 cut_end;	/* no second cut before this position is passed */
+	law_u64 loss_end;	/* no second reduction for loss before this position is passed */
+	law_u64 prior_cwnd;	/* before the last reduction for loss, should it prove wrong */
+	law_u64 prior_ssthresh;
+};
+
+/* What is being sent: none when end is 0. */
+struct law_message {
+	law_u64 end;		/* position of its end in the stream */
+	law_u64 deadline_ns;	/* a point in time */
+};
+
+/* An acknowledgement of new data. */
+struct law_ack {
+	law_u64 now_ns;
+	law_u64 acked;		/* what it acknowledges newly: bytes or segments, always the same */
+	law_u64 marked;		/* of these, with an echo */
+	law_u32 segments;	/* what it acknowledges newly, in segments */
+	law_u32 may_grow;	/* no loss is being repaired and the window is what limits the sender */
+	law_u32 may_cut;	/* no loss is being repaired, for which the window was cut */
+	law_u32 mss;
+	law_u64 una;		/* everything before this position is acknowledged */
+	law_u64 next;		/* the next position to send */
+	law_u64 rtt_ns;		/* 0 before the first sample */
+};
+
+/* What an acknowledgement led to. */
+enum { LAW_CUT = 1, LAW_WINDOW = 2 };
+
+LAW law_u64 law_min(law_u64 a, law_u64 b)
+{
+	return a < b ? a : b;
+}
+
+LAW law_u64 law_max(law_u64 a, law_u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* Bits before the first 1; 64 for 0. Without branches: the verifier of BPF would follow all of them. */
+LAW law_u32 law_leading_zeros(law_u64 x)
+{
+	x |= x >> 1;
+	x |= x >> 2;
+	x |= x >> 4;
+	x |= x >> 8;
+	x |= x >> 16;
+	x |= x >> 32;
+	/* How many bits are not set now. */
+	x = ~x;
+	x -= (x >> 1) & 0x5555555555555555ull;
+	x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
+	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
+	return (x * 0x0101010101010101ull) >> 56;
+}
+
+/* a * b / c * 2^shift, for any a, b, c and 0 <= shift <= 20, to 29 bits: LAW_NEVER where it does not fit or c
+ * is 0. Every factor is brought to its leading bits, as a float would be; BPF has no 128-bit arithmetic. */
+LAW law_u64 law_scale(law_u64 a, law_u64 b, law_u64 c, law_u32 shift)
+{
+	law_u32 left_a, left_b, left_c, up;
+	law_u64 quotient;
+
+	if (!a || !b)
+		return 0;
+	if (!c)
+		return LAW_NEVER;
+	left_a = law_leading_zeros(a) & 63;
+	left_b = law_leading_zeros(b) & 63;
+	left_c = law_leading_zeros(c) & 63;
+	a = a << left_a >> 32;
+	b = b << left_b >> 32;
+	c = c << left_c >> 33;
+	/* a b 2^64 / (c 2^33), less what was shifted in on the left. Its 33 leading bits are sure to be there. */
+	quotient = a * b / c;
+	up = 31 + left_c + shift;
+	if (up >= left_a + left_b) {
+		up -= left_a + left_b;
+		if (up > law_leading_zeros(quotient))
+			return LAW_NEVER;
+		return quotient << (up & 63);
+	}
+	up = left_a + left_b - up;
+	if (up > 63)
+		return 0;
+	return ((quotient >> (up - 1)) + 1) >> 1;
+}
+
+/* Product of two fractions. */
+LAW law_u32 law_times(law_u32 a, law_u32 b)
+{
+	return ((law_u64)a * b + LAW_ONE / 2) >> 30;
+}
+
+/* Square root, rounded down: Newton's iteration from a power of two above it, at most twice the root. */
+LAW law_u64 law_root(law_u64 x)
+{
+	law_u64 root;
+	int i;
+
+	if (!x)
+		return 0;
+	root = 1ull << ((65 - law_leading_zeros(x)) / 2 & 63);
+#pragma GCC unroll 6
+	for (i = 0; i < 6; i++)
+		root = (root + x / root) >> 1;
+	return x / root < root ? root - 1 : root;
+}
+
+/* -log2 of a fraction, with 24 bits of fraction; of 0 as of the smallest above it. */
+LAW law_u32 law_minus_log2(law_u32 x)
+{
+	law_u32 zeros, mantissa, step, rest, low, high;
+
+	if (x >= LAW_ONE)
+		return 0;
+	if (!x)
+		x = 1;
+	zeros = law_leading_zeros(x) - 33;
+	mantissa = (x << (zeros & 31)) - LAW_ONE;
+	step = mantissa >> (30 - LAW_STEP_BITS);
+	step &= LAW_STEPS - 1;
+	rest = mantissa & ((1u << (30 - LAW_STEP_BITS)) - 1);
+	low = law_log2_table[step];
+	high = law_log2_table[step + 1];
+	low += ((law_u64)(high - low) * rest) >> (30 - LAW_STEP_BITS);
+	return (zeros << 24) - ((low + 32) >> 6);
+}
+
+/* 2^-x as a fraction, of x with 24 bits of fraction. */
+LAW law_u32 law_exp2_minus(law_u64 x)
+{
+	law_u32 whole, step, rest, low, high;
+
+	if (x >= 31ull << 24)
+		return 0;
+	whole = (x >> 24) & 31;
+	step = (x >> (24 - LAW_STEP_BITS)) & (LAW_STEPS - 1);
+	rest = x & ((1u << (24 - LAW_STEP_BITS)) - 1);
+	low = law_exp2_table[step];
+	high = law_exp2_table[step + 1];
+	low -= ((law_u64)(low - high) * rest) >> (24 - LAW_STEP_BITS);
+	return ((low >> whole) + 1) >> 1;
+}
+
+/* p = alpha^d (D2TCP 3.2.1); exactly alpha when d is 1, so that without a deadline this is DCTCP. */
+LAW law_u32 law_penalty(law_u32 alpha, law_u32 d)
+{
+	if (d == LAW_UNIT || !alpha || alpha >= LAW_ONE)
+		return alpha;
+	return law_exp2_minus(((law_u64)law_minus_log2(alpha) * d) >> 20);
+}
+
+/* Round trips that `left` bytes need with a sawtooth up to `cwnd` (D2TCP 3.2.3). */
+LAW law_u64 law_rounds(law_u64 left, law_u32 mss, law_u64 cwnd, law_u32 precise)
+{
+	law_u64 segments = law_scale(left, 1, mss, 20), over_periods, half, root;
+
+	if (!precise)
+		return law_scale(segments, 4, 3 * cwnd, 20);
+	/* B / (3W/4 - 1/2), over more than one period of L = W/2 round trips. */
+	over_periods = law_scale(segments, 4, law_max(3 * cwnd, 2 * LAW_UNIT + 1) - 2 * LAW_UNIT, 20);
+	if (over_periods > cwnd / 2)
+		return over_periods;
+	/* Within the first, sqrt(h^2 + 2B) - h with h = (W - 1)/2, written so that nothing cancels; there B is at
+	 * most 3/8 W^2. The square of a large window fits with fewer bits of fraction. */
+	half = (law_max(cwnd, LAW_UNIT) - LAW_UNIT) / 2;
+	if (cwnd <= LAW_UNIT << 16)
+		root = law_root((half >> 4) * (half >> 4) + (law_min(segments, 1ull << 50) << 13)) << 4;
+	else
+		root = law_root((half >> 8) * (half >> 8) + (law_min(segments, 1ull << 58) << 5)) << 8;
+	return law_scale(2 * segments, 1, root + half, 20);
+}
+
+/* How imminent the deadline is: d = T_c / D within [1/n, n] (D2TCP 3.2.3); 1 without a deadline, with nothing
+ * left, or before the first RTT sample. */
+LAW law_u32 law_imminence(const struct law_parameters *how, const struct law_message *message, law_u64 cwnd,
+			  const struct law_ack *ack)
+{
+	law_u64 deadline = message->deadline_ns, left_ns, rounds, d;
+	law_u32 cap = how->cap < LAW_UNIT ? LAW_UNIT : how->cap;
+	law_u32 least = (LAW_UNIT * LAW_UNIT + cap / 2) / cap;
+
+	if (!message->end)
+		return LAW_UNIT;
+	left_ns = deadline > ack->now_ns ? deadline - ack->now_ns : 0;
+	if (left_ns <= how->margin_ns) {
+		switch (how->expired) {
+		case LAW_CAP:
+			return cap;
+		case LAW_YIELD:
+			return least;
+		default:
+			return LAW_UNIT;
+		}
+	}
+	left_ns -= how->margin_ns;
+	if (!ack->rtt_ns || message->end <= ack->una)
+		return LAW_UNIT;
+	rounds = law_rounds(message->end - ack->una, ack->mss, cwnd, how->precise);
+	d = law_scale(rounds, ack->rtt_ns, left_ns, 0);
+	return law_max(law_min(d, cap), least);
+}
+
+/* A connection begins with this window; without a threshold, ssthresh is LAW_MAX_WINDOW. */
+LAW void law_start(struct law_state *state, const struct law_parameters *how, law_u64 cwnd, law_u64 ssthresh)
+{
+	struct law_state fresh = {
+		.cwnd = law_min(cwnd, LAW_MAX_WINDOW),
+		.ssthresh = law_min(ssthresh, LAW_MAX_WINDOW),
+		.alpha = how->initial_alpha,
+		.d = LAW_UNIT,
+		.p = how->initial_alpha,
+		.started = 1,
+	};
+	*state = fresh;
+}
+
+/* RFC 5681 3.1: slow start below ssthresh, then one segment per window. */
+LAW void law_grow(struct law_state *state, law_u32 segments)
+{
+	law_u64 add = (law_u64)segments << 20, room;
+
+	room = state->ssthresh > state->cwnd ? state->ssthresh - state->cwnd : 0;
+	if (room >= add) {
+		state->cwnd += add;
+	} else {
+		state->cwnd += room;
+		add = law_min(add - room, LAW_UNIT << 16);
+		if (state->cwnd)
+			state->cwnd += ((add << 20) + state->cwnd / 2) / state->cwnd;
+	}
+	state->cwnd = law_min(state->cwnd, LAW_MAX_WINDOW);
+}
+
+/* cwnd <- cwnd (1 - p/2), and slow start is over. A floor is a floor: a window below it is lifted to it. */
+LAW void law_cut(struct law_state *state, law_u32 p)
+{
+	law_u64 off = ((state->cwnd >> 20) * p + (((state->cwnd & (LAW_UNIT - 1)) * p) >> 20)) >> 11;
+
+	state->cwnd = law_max(state->cwnd - law_min(off, state->cwnd), LAW_FLOOR);
+	state->ssthresh = state->cwnd;
+}
+
+/* RFC 8257 3.3, steps 4 to 8: a window has been acknowledged. */
+LAW void law_close_window(struct law_state *state, law_u32 g, law_u64 next)
+{
+	law_u64 share = law_scale(law_min(state->marked, state->acked), LAW_UNIT, state->acked, 10);
+	law_u32 alpha = state->alpha;
+
+	if (state->acked)
+		alpha = alpha - law_times(alpha, g) + law_times(law_min(share, LAW_ONE), g);
+	state->alpha = law_min(alpha, LAW_ONE);
+	state->acked = 0;
+	state->marked = 0;
+	state->window_end = next;
+}
+
+/* Counts marks; cuts at the first echo of a window, at most once per window, and grows as TCP does otherwise.
+ * Gives LAW_CUT and LAW_WINDOW, where a window ended. */
+LAW law_u32 law_on_ack(struct law_state *state, const struct law_parameters *how, const struct law_message *message,
+		       const struct law_ack *ack)
+{
+	law_u32 what = 0, due;
+
+	state->acked += ack->acked;
+	state->marked += ack->marked;
+	due = ack->marked && ack->may_cut && ack->una > state->cut_end;
+	if (ack->una > state->window_end) {
+		law_close_window(state, how->g, ack->next);
+		what |= LAW_WINDOW;
+	}
+	if (due || what) {
+		state->d = law_imminence(how, message, state->cwnd, ack);
+		state->p = law_penalty(state->alpha, state->d);
+	}
+	if (due) {
+		state->cut_end = ack->next;
+		law_cut(state, state->p);
+		what |= LAW_CUT;
+	} else if (ack->may_grow && !ack->marked) {
+		law_grow(state, ack->segments);
+	}
+	return what;
+}
+
+/* RFC 5681 eq. 4, by the window as Linux does it; alpha stays. At most once for each window of data. Gives
+ * whether it has halved. */
+LAW law_u32 law_on_loss(struct law_state *state, law_u64 una, law_u64 next)
+{
+	if (state->loss_end && una <= state->loss_end)
+		return 0;
+	state->loss_end = next;
+	state->prior_cwnd = state->cwnd;
+	state->prior_ssthresh = state->ssthresh;
+	state->ssthresh = law_max(state->cwnd / 2, LAW_FLOOR);
+	state->cwnd = law_min(state->cwnd, state->ssthresh);
+	return 1;
+}
+
+/* The loss was none. */
+LAW void law_undo(struct law_state *state)
+{
+	if (!state->loss_end)
+		return;
+	state->cwnd = law_max(state->cwnd, state->prior_cwnd);
+	state->ssthresh = law_max(state->ssthresh, state->prior_ssthresh);
+	state->loss_end = 0;
+}
+
+/* Bytes per second at which a window is sent, as the kernel does for its own controls: twice the window per
+ * round trip in slow start, 1.2 times afterwards. 0 before the first RTT sample. */
+LAW law_u64 law_pacing_rate(law_u64 cwnd, law_u64 ssthresh, law_u32 in_flight, law_u32 mss, law_u64 srtt_ns)
+{
+	law_u64 window = law_max(cwnd >> 20, in_flight), percent = cwnd < ssthresh / 2 ? 200 : 120;
+
+	if (!srtt_ns)
+		return 0;
+	return law_scale(window * mss, percent * 10000000, srtt_ns, 0);
+}
+
+#endif

@@ -1,0 +1,3 @@
+module example.org/duetime/linux/clients/go
+
+go 1.22

@@ -1,0 +1,443 @@
+//! Puts the programs into the kernel, and takes them out again.
+//!
+//! Attached means: the control is registered and the links are pinned in our folder of bpffs, or a process in the
+//! foreground holds them. Whatever else is found in the folder is what a crash left, and is cleared away.
+
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use caps::Capability;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
+
+use crate::failure::{Context, Failure, Kind, Result};
+use crate::kernel::{self, About, CONTROLS, LAYOUT, Law, Plain};
+use crate::place::{self, Namespace, Pins};
+use crate::privileges;
+
+const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/d2tcp.bpf.o"));
+
+/// Maps, as they are called in the programs and in our folder.
+pub const MAPS: [(&str, &str); 6] = [
+    ("d2tcp_sockets", "sockets"),
+    ("d2tcp_law", "law"),
+    ("d2tcp_about", "about"),
+    ("d2tcp_counts", "counts"),
+    ("d2tcp_words", "words"),
+    ("d2tcp_events", "events"),
+];
+/// Controls: their map in the programs and their link in our folder.
+const CONTROL_LINKS: [(&str, &str); 2] = [("d2tcp_reno", "control-reno"), ("d2tcp", "control")];
+/// Programs for each cgroup, and the beginning of their links' names.
+const HOOKS: [(&str, &str); 3] =
+    [("d2tcp_setsockopt", "setsockopt"), ("d2tcp_getsockopt", "getsockopt"), ("d2tcp_select", "select")];
+/// The iterator over connections.
+pub const FLOWS: &str = "flows";
+
+/// Which connections get the control without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Select {
+    /// None.
+    None,
+    /// All of the cgroups.
+    All,
+    /// Those with a local or remote port in this range, both included.
+    Ports(u16, u16),
+}
+
+/// What `attach` was asked for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Where the hooks go; empty: the root.
+    pub cgroups: Vec<PathBuf>,
+    /// Which connections.
+    pub select: Select,
+    /// The namespace whose default it shall be, as given; empty: the one the tool runs in.
+    pub namespace: Option<String>,
+    /// Parameters.
+    pub law: Law,
+    /// Exchange the programs of what is attached.
+    pub replace: bool,
+    /// Stay, and detach when ended.
+    pub foreground: bool,
+}
+
+/// What is the case.
+pub enum Found {
+    /// Attached, and what is known of it.
+    Attached(Box<About>),
+    /// Not attached, but something was left by a crash.
+    Remains,
+    /// Nothing.
+    Nothing,
+    /// The control is registered, and not by us.
+    Foreign,
+}
+
+/// Looks.
+pub fn look(pins: &Pins) -> Found {
+    let registered = place::is_registered(CONTROLS[0]);
+    let names = pins.names();
+    let about = about(pins).ok().filter(|about| about.layout != 0);
+    let held = names.iter().any(|name| name == "control")
+        || about.as_ref().is_some_and(|about| about.pid != 0 && Path::new(&format!("/proc/{}", about.pid)).exists());
+    match about {
+        Some(about) if registered && held => Found::Attached(Box::new(about)),
+        _ if !names.is_empty() => Found::Remains,
+        _ if registered => Found::Foreign,
+        _ => Found::Nothing,
+    }
+}
+
+/// What is attached; fails if nothing is.
+pub fn require(pins: &Pins) -> Result<About> {
+    match look(pins) {
+        Found::Attached(about) => Ok(*about),
+        Found::Foreign => Err(foreign(Kind::NotAttached, pins)),
+        Found::Remains => Err(Failure::new(
+            Kind::NotAttached,
+            format!("not attached; {} holds what a crash left: attach or detach clears it", pins.folder.display()),
+        )),
+        Found::Nothing => Err(Failure::new(Kind::NotAttached, "not attached")),
+    }
+}
+
+fn foreign(kind: Kind, pins: &Pins) -> Failure {
+    Failure::new(
+        kind,
+        format!(
+            "a congestion control named {} is registered, but not from {}: names are one for the whole kernel",
+            CONTROLS[0],
+            pins.folder.display()
+        ),
+    )
+}
+
+fn about(pins: &Pins) -> Result<About> {
+    let bytes = value(&map(pins, "about")?, 0)?;
+    About::read(&bytes).ok_or_else(|| Failure::new(Kind::Failed, "what is attached is of another version"))
+}
+
+/// A map in our folder.
+pub fn map(pins: &Pins, name: &str) -> Result<MapHandle> {
+    MapHandle::from_pinned_path(pins.of(name)).context(format!("open {}", pins.of(name).display()))
+}
+
+/// An array's value.
+pub fn value(map: &MapHandle, index: u32) -> Result<Vec<u8>> {
+    let found = map.lookup(&index.to_ne_bytes(), MapFlags::ANY).context("read a map")?;
+    found.ok_or_else(|| Failure::new(Kind::Failed, "a map is empty"))
+}
+
+/// Parameters that are in force.
+pub fn law(pins: &Pins) -> Result<Law> {
+    let bytes = value(&map(pins, "law")?, 0)?;
+    Law::read(&bytes).ok_or_else(|| Failure::new(Kind::Failed, "what is attached is of another version"))
+}
+
+/// Puts parameters into force, for connections that are there, too.
+pub fn set_law(pins: &Pins, law: &Law) -> Result<()> {
+    map(pins, "law")?.update(&0u32.to_ne_bytes(), law.bytes(), MapFlags::ANY).context("change the parameters")
+}
+
+static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
+
+/// Keeps what libbpf says, for the message of an error.
+pub fn keep_complaints() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
+        if let Ok(mut kept) = COMPLAINTS.lock() {
+            kept.push_str(&text);
+        }
+    })));
+}
+
+/// What libbpf said since the last call.
+pub fn complaints() -> String {
+    COMPLAINTS.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
+}
+
+/// The programs, not yet in the kernel.
+pub fn programs() -> Result<OpenObject> {
+    keep_complaints();
+    ObjectBuilder::default().open_memory(PROGRAMS).context("read the programs")
+}
+
+fn loaded(open: OpenObject) -> Result<Object> {
+    open.load().map_err(|error| {
+        if std::env::var_os("D2TCP_VERBOSE").is_some() {
+            eprintln!("{}", complaints());
+        }
+        Failure::new(
+            Kind::Unsupported,
+            format!("the kernel does not take the programs ({error:#}): d2tcp check says what is missing"),
+        )
+    })
+}
+
+/// Attaches as wanted. In the foreground it returns when a signal ends it.
+pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
+    let mut needed = privileges::TO_ATTACH.to_vec();
+    privileges::require("attach", &needed)?;
+    if wanted.namespace.is_some() || !place::has_bpffs(pins) {
+        needed.push(Capability::CAP_SYS_ADMIN);
+        privileges::require("attach (with --namespace, or to mount bpffs)", &needed)?;
+    }
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Err(Failure::new(
+            Kind::Unsupported,
+            "the kernel does not describe its types: /sys/kernel/btf/vmlinux is missing (CONFIG_DEBUG_INFO_BTF)",
+        ));
+    }
+    let paths = if wanted.cgroups.is_empty() { vec![place::cgroup_root()?] } else { wanted.cgroups.clone() };
+    let cgroups: Vec<File> = paths.iter().map(|path| place::open_cgroup(path)).collect::<Result<_>>()?;
+    let namespace = wanted.namespace.as_deref().map(Namespace::named).transpose()?;
+    privileges::keep(&needed)?;
+    let lock = pins.lock()?;
+    match (look(pins), wanted.replace) {
+        (Found::Attached(before), true) => return replace(pins, wanted, *before, version),
+        (Found::Attached(about), false) => {
+            return Err(Failure::new(
+                Kind::Attached,
+                format!("attached already (version {}): --replace exchanges it", kernel::text(&about.version)),
+            ));
+        }
+        (Found::Foreign, _) => return Err(foreign(Kind::Attached, pins)),
+        (Found::Remains, _) => pins.remove()?,
+        (Found::Nothing, _) => {}
+    }
+    pins.prepare()?;
+    let done = fresh(pins, wanted, &paths, &cgroups, namespace.as_ref(), version);
+    let (about, links) = match done {
+        Ok(done) => done,
+        Err(failure) => {
+            // Nothing half-done stays; the first failure is the one to tell.
+            let _ = pins.remove();
+            return Err(failure);
+        }
+    };
+    drop(lock);
+    if wanted.foreground {
+        stay(pins, links)?;
+    }
+    Ok(about)
+}
+
+fn fresh(
+    pins: &Pins,
+    wanted: &Wanted,
+    paths: &[PathBuf],
+    cgroups: &[File],
+    namespace: Option<&Namespace>,
+    version: &str,
+) -> Result<(About, Vec<Link>)> {
+    let mut object = loaded(programs()?)?;
+    for (name, pin) in MAPS {
+        let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        map.pin(pins.of(pin)).context(format!("pin {pin}"))?;
+    }
+    set_law(pins, &wanted.law)?;
+    let prior = namespace.map(|namespace| namespace.default_control(None)).transpose()?;
+    let mut about = describe(wanted, paths, version)?;
+    if let Some((namespace, prior)) = namespace.zip(prior) {
+        about.namespace = fit(&namespace.path.display().to_string(), "the namespace's path")?;
+        about.prior_control = fit(&prior, "a name")?;
+    }
+    let mut links = Vec::new();
+    let mut keep = |mut link: Link, name: String| -> Result<()> {
+        if !wanted.foreground {
+            link.pin(pins.of(&name)).context(format!("pin {name}"))?;
+        }
+        links.push(link);
+        Ok(())
+    };
+    let sockets = map(pins, "sockets")?;
+    let flows = program(&object, "d2tcp_flows").attach_iter(sockets.as_fd()).context("attach the iterator")?;
+    let mut flows = flows;
+    flows.pin(pins.of(FLOWS)).context("pin the iterator")?;
+    for (number, (cgroup, path)) in cgroups.iter().zip(paths).enumerate() {
+        for (name, pin) in HOOKS {
+            let link = program(&object, name).attach_cgroup(cgroup.as_raw_fd());
+            keep(link.context(format!("attach to {}", path.display()))?, format!("{pin}-{number}"))?;
+        }
+    }
+    write_about(pins, &about)?;
+    for (name, pin) in CONTROL_LINKS {
+        let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        keep(map.attach_struct_ops().context("register the control")?, pin.to_owned())?;
+    }
+    if let Some(namespace) = namespace {
+        namespace.default_control(Some(CONTROLS[0]))?;
+    }
+    Ok((about, links))
+}
+
+fn program<'o>(object: &'o Object, name: &str) -> libbpf_rs::ProgramMut<'o> {
+    object.progs_mut().find(|program| program.name() == name).expect("in the programs")
+}
+
+fn write_about(pins: &Pins, about: &About) -> Result<()> {
+    map(pins, "about")?.update(&0u32.to_ne_bytes(), about.bytes(), MapFlags::ANY).context("write a map")
+}
+
+fn describe(wanted: &Wanted, paths: &[PathBuf], version: &str) -> Result<About> {
+    let (select, port_low, port_high) = match wanted.select {
+        Select::None => (0, 0, 0),
+        Select::All => (1, 0, 0),
+        Select::Ports(low, high) => (2, low, high),
+    };
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    Ok(About {
+        layout: LAYOUT,
+        select,
+        port_low,
+        port_high,
+        pid: if wanted.foreground { std::process::id() } else { 0 },
+        since_ns: clock(libc::CLOCK_BOOTTIME),
+        version: fit(version, "the version")?,
+        prior_control: [0; 16],
+        namespace: [0; 64],
+        cgroups: fit(&paths.join("\n"), "all paths of cgroups together")?,
+    })
+}
+
+fn fit<const N: usize>(text: &str, what: &str) -> Result<[u8; N]> {
+    kernel::field(text).ok_or_else(|| Failure::new(Kind::Usage, format!("{what}: more than {} bytes", N - 1)))
+}
+
+/// A clock, in ns.
+pub fn clock(which: libc::clockid_t) -> u64 {
+    let mut now = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: room for the answer, which is zero if the clock does not exist.
+    let now = unsafe {
+        libc::clock_gettime(which, now.as_mut_ptr());
+        now.assume_init()
+    };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Exchanges the programs under running connections: those keep the programs that they began with, together with
+/// their state; new ones get the new programs. Selection, cgroups and namespace stay as they are.
+fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result<About> {
+    if before.pid != 0 {
+        return Err(Failure::new(
+            Kind::Attached,
+            format!("process {} holds it in the foreground: end that one first", before.pid),
+        ));
+    }
+    if before.layout != LAYOUT {
+        return Err(Failure::new(
+            Kind::Attached,
+            "what is attached keeps its state in another form: detach and attach again",
+        ));
+    }
+    let mut open = programs()?;
+    for (name, pin) in MAPS {
+        let mut map = open.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
+    }
+    let mut object = loaded(open)?;
+    set_law(pins, &wanted.law)?;
+    for name in pins.names() {
+        let Some((hook, _)) = HOOKS.iter().find(|(_, pin)| name.rsplit_once('-').is_some_and(|(kind, _)| kind == *pin))
+        else {
+            continue;
+        };
+        let mut link = Link::open(pins.of(&name)).context(format!("open {name}"))?;
+        let program = object.progs().find(|program| program.name() == *hook).expect("in the programs");
+        link.update_prog(&program).context(format!("exchange {name}"))?;
+    }
+    for (name, pin) in CONTROL_LINKS {
+        let link = Link::open(pins.of(pin)).context(format!("open {pin}"))?;
+        let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        // libbpf fills the map only on the way to a new link, which cannot be while the name is taken; what is
+        // wanted is the filled map, for the link that is there.
+        if let Ok(second) = map.attach_struct_ops() {
+            drop(second);
+            return Err(Failure::new(Kind::Failed, "the control was not registered any more: detach and attach again"));
+        }
+        // SAFETY: open files; no options.
+        let failed =
+            unsafe { libbpf_sys::bpf_link_update(link.as_fd().as_raw_fd(), map.as_fd().as_raw_fd(), std::ptr::null()) };
+        if failed != 0 {
+            return Err(std::io::Error::from_raw_os_error(-failed)).context("exchange the control");
+        }
+    }
+    let sockets = map(pins, "sockets")?;
+    let mut flows = program(&object, "d2tcp_flows").attach_iter(sockets.as_fd()).context("attach the iterator")?;
+    std::fs::remove_file(pins.of(FLOWS)).context("remove the iterator before")?;
+    flows.pin(pins.of(FLOWS)).context("pin the iterator")?;
+    let about = About { version: fit(version, "the version")?, ..before };
+    write_about(pins, &about)?;
+    Ok(about)
+}
+
+/// Holds the links until a signal comes, without any capability.
+fn stay(pins: &Pins, links: Vec<Link>) -> Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]).context("wait for signals")?;
+    privileges::keep(&[])?;
+    println!("attached; ends with this process");
+    signals.forever().next();
+    drop(links);
+    pins.remove()?;
+    wait_until_gone()
+}
+
+/// Takes everything out. Connections that are under the control keep it until they end.
+pub fn detach(pins: &Pins) -> Result<()> {
+    privileges::require("detach", &[Capability::CAP_NET_ADMIN])?;
+    let _lock = pins.lock()?;
+    let found = look(pins);
+    let about = about(pins).ok();
+    match found {
+        Found::Nothing => return Err(Failure::new(Kind::NotAttached, "not attached")),
+        Found::Foreign => return Err(foreign(Kind::NotAttached, pins)),
+        Found::Attached(about) if about.pid != 0 => {
+            return Err(Failure::new(
+                Kind::Attached,
+                format!("process {} holds it in the foreground: end that one (kill {0})", about.pid),
+            ));
+        }
+        _ => {}
+    }
+    let restored = about.map_or(Ok(()), |about| restore(&about));
+    for name in pins.names().iter().filter(|name| !MAPS.iter().any(|(_, map)| map == name)) {
+        // At once, where the kernel can; removing the pin does it a little later.
+        let _ = Link::open(pins.of(name)).map(|link| link.detach());
+    }
+    pins.remove()?;
+    wait_until_gone()?;
+    restored
+}
+
+/// Gives the namespace the default back that it had, if ours is still it.
+fn restore(about: &About) -> Result<()> {
+    let (path, prior) = (kernel::text(&about.namespace), kernel::text(&about.prior_control));
+    // A namespace that is gone needs nothing.
+    if path.is_empty() || !Path::new(path).exists() {
+        return Ok(());
+    }
+    let namespace = Namespace::named(path)?;
+    if namespace.default_control(None)? == CONTROLS[0] {
+        namespace
+            .default_control(Some(prior))
+            .map_err(|failure| Failure::new(failure.kind, format!("{failure}; the default is still d2tcp")))?;
+    }
+    Ok(())
+}
+
+/// The kernel takes links apart when nobody looks; names come free then.
+fn wait_until_gone() -> Result<()> {
+    let patience = Instant::now() + Duration::from_secs(10);
+    while CONTROLS.iter().any(|control| place::is_registered(control)) {
+        if Instant::now() > patience {
+            return Err(Failure::new(Kind::Failed, "the kernel still has the control registered after 10 s"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! What this kernel supports, and what is missing, in words.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::attach;
+use crate::failure::{Failure, Kind, Result};
+use crate::kernel::CONTROLS;
+use crate::place::{self, Pins};
+use crate::privileges;
+
+#[derive(Serialize)]
+struct Finding {
+    what: &'static str,
+    holds: bool,
+    detail: String,
+}
+
+#[derive(Serialize)]
+struct Report {
+    kernel: String,
+    supported: bool,
+    findings: Vec<Finding>,
+}
+
+/// `d2tcp check`.
+pub fn run(pins: &Pins, json: bool) -> Result<()> {
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    let findings = findings(pins);
+    let missing: Vec<&str> = findings.iter().filter(|finding| !finding.holds).map(|finding| finding.what).collect();
+    let permitted = privileges::missing(&privileges::TO_ATTACH).is_empty();
+    let failed = (!missing.is_empty()).then(|| {
+        let kind = if permitted { Kind::Unsupported } else { Kind::NotPermitted };
+        Failure::new(kind, format!("missing: {}", missing.join(", ")))
+    });
+    let report = Report { kernel, supported: failed.is_none(), findings };
+    if json {
+        println!("{}", serde_json::to_string_pretty(&report).expect("plain data"));
+    } else {
+        println!("kernel {}", report.kernel);
+        for Finding { what, holds, detail } in &report.findings {
+            println!("{} {what}: {detail}", if *holds { "yes" } else { "NO " });
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+fn findings(pins: &Pins) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut add = |what, holds: bool, yes: &str, no: &str| {
+        findings.push(Finding { what, holds, detail: if holds { yes } else { no }.to_owned() });
+        holds
+    };
+    let lacking: Vec<String> = privileges::missing(&privileges::TO_ATTACH).iter().map(ToString::to_string).collect();
+    let permitted = add(
+        "permission",
+        lacking.is_empty(),
+        "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON are there",
+        &format!("{} missing: run it as root; what follows can be told only in part", lacking.join(", ")),
+    );
+    let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    let types = Names::of(&btf);
+    add(
+        "description of types (BTF)",
+        !btf.is_empty(),
+        "/sys/kernel/btf/vmlinux is there",
+        "/sys/kernel/btf/vmlinux is missing: a kernel with CONFIG_DEBUG_INFO_BTF is needed",
+    );
+    if !btf.is_empty() {
+        add(
+            "congestion controls in BPF",
+            types.has("bpf_struct_ops_tcp_congestion_ops") || types.has("bpf_tcp_ca_ops"),
+            "the kernel takes tcp_congestion_ops",
+            "the kernel does not take tcp_congestion_ops: 5.6 or later with CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL",
+        );
+        add(
+            "links for them",
+            types.has("BPF_STRUCT_OPS"),
+            "attached controls can be pinned and exchanged",
+            "attached controls can be neither pinned nor exchanged: 6.4 or later is needed",
+        );
+        add(
+            "kernel structures in socket hooks",
+            types.has("bpf_rdonly_cast"),
+            "bpf_rdonly_cast is there",
+            "bpf_rdonly_cast is missing: 6.2 or later is needed, and 6.12 or later to use it in cgroup programs",
+        );
+    }
+    match place::cgroup_root() {
+        Ok(path) => add("cgroup2", true, &format!("mounted at {}", path.display()), ""),
+        Err(failure) => add("cgroup2", false, "", &failure.message),
+    };
+    let bpffs = place::has_bpffs(pins);
+    let known = fs::read_to_string("/proc/filesystems").is_ok_and(|kinds| kinds.contains("\tbpf\n"));
+    let parent = pins.folder.parent().unwrap_or(Path::new("/")).display().to_string();
+    add(
+        "bpffs",
+        bpffs || known,
+        &if bpffs { format!("mounted at {parent}") } else { format!("attach will mount it at {parent}") },
+        "the kernel does not know this file system",
+    );
+    if permitted && !btf.is_empty() {
+        for (what, programs) in [
+            ("the congestion control loads", &["d2tcp_init", "d2tcp_cong_control"][..]),
+            ("the deadline hook loads", &["d2tcp_setsockopt", "d2tcp_getsockopt"]),
+            ("the selection loads", &["d2tcp_select"]),
+            ("the list of connections loads", &["d2tcp_flows"]),
+        ] {
+            let tried = load_only(programs);
+            add(what, tried.is_ok(), "the kernel accepts it", tried.as_ref().err().map_or("", |error| error));
+        }
+    }
+    let attached = matches!(attach::look(pins), attach::Found::Attached(_));
+    add(
+        "name",
+        attached || !place::is_registered(CONTROLS[0]),
+        if attached { "attached now" } else { "no other control is called d2tcp" },
+        "another control is called d2tcp: names are one for the whole kernel",
+    );
+    findings
+}
+
+/// Loads these programs without attaching them; for a control, all of its programs. Gives the kernel's reason.
+fn load_only(programs: &[&str]) -> std::result::Result<(), String> {
+    let mut open = attach::programs().map_err(|failure| failure.message)?;
+    let control = programs[0] == "d2tcp_init";
+    for mut program in open.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        let of_control = !["d2tcp_setsockopt", "d2tcp_getsockopt", "d2tcp_select", "d2tcp_flows"].contains(&&*name);
+        program.set_autoload(if control { of_control } else { programs.contains(&&*name) });
+    }
+    if !control {
+        for mut map in open.maps_mut() {
+            if map.map_type() == libbpf_rs::MapType::StructOps {
+                let _ = map.set_autocreate(false);
+            }
+        }
+    }
+    attach::complaints();
+    open.load().map(|_| ()).map_err(|error| {
+        let said = attach::complaints();
+        format!("the kernel refuses it: {}", reason(&said).unwrap_or_else(|| error.to_string()))
+    })
+}
+
+/// Of what libbpf and the verifier said, the line that explains: the last one before the verifier's statistics.
+fn reason(said: &str) -> Option<String> {
+    let telling = |line: &&str| {
+        let line = line.trim();
+        !line.is_empty()
+            && !line.starts_with("processed ")
+            && !line.starts_with("--")
+            && !line.starts_with("libbpf: failed to load object")
+            && !line.starts_with("libbpf: prog '")
+            && !line.starts_with("libbpf: map '")
+    };
+    said.lines().rfind(telling).map(|line| line.trim().trim_start_matches("libbpf: ").to_owned())
+}
+
+/// The names in a kernel's description of its types.
+struct Names<'b> {
+    strings: &'b [u8],
+}
+
+impl<'b> Names<'b> {
+    /// The section of strings of BTF: its offset and length are in the header.
+    fn of(btf: &'b [u8]) -> Names<'b> {
+        let word = |at: usize| btf.get(at..at + 4).map(|b| u32::from_ne_bytes(b.try_into().expect("4 bytes")) as usize);
+        let section = || {
+            let begin = word(4)? + word(16)?;
+            btf.get(begin..begin + word(20)?)
+        };
+        Names { strings: section().unwrap_or_default() }
+    }
+    fn has(&self, name: &str) -> bool {
+        self.strings.split(|byte| *byte == 0).any(|known| known == name.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_the_section_of_strings() {
+        let mut btf = vec![0u8; 24];
+        btf[4..8].copy_from_slice(&24u32.to_ne_bytes());
+        btf[20..24].copy_from_slice(&9u32.to_ne_bytes());
+        btf.extend(b"\0one\0two\0");
+        let names = Names::of(&btf);
+        assert!(names.has("one") && names.has("two") && !names.has("on") && !names.has("three"));
+        assert!(!Names::of(&btf[..10]).has("one"));
+    }
+
+    #[test]
+    fn the_reason_is_the_verifiers_last_word() {
+        let said = "libbpf: prog 'd2tcp_setsockopt': BPF program load failed: Invalid argument\n\
+                    libbpf: prog 'd2tcp_setsockopt': -- BEGIN PROG LOAD LOG --\n\
+                    calling kernel function bpf_rdonly_cast is not allowed\n\
+                    processed 11 insns\n-- END PROG LOAD LOG --\n\
+                    libbpf: failed to load object 'd2tcp_bpf'\n";
+        assert_eq!(reason(said).unwrap(), "calling kernel function bpf_rdonly_cast is not allowed");
+        assert_eq!(reason(""), None);
+    }
+}

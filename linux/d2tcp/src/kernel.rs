@@ -1,0 +1,285 @@
+//! The structures that the programs in the kernel and this tool share: `linux/bpf/shared.h`, field by field.
+
+/// `D2TCP_LAYOUT`.
+pub const LAYOUT: u32 = 1;
+/// 1 as alpha, p, g.
+pub const ONE: u32 = 1 << 30;
+/// 1 as a window in segments and as d.
+pub const UNIT: u64 = 1 << 20;
+/// No threshold: `LAW_MAX_WINDOW`.
+pub const MAX_WINDOW: u64 = UNIT << 20;
+/// Index of the time until which somebody reads the events.
+pub const TRACED_UNTIL: u32 = 0;
+/// Upper bounds of d's buckets but the last.
+pub const D_BOUNDS: [f64; 13] = [0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 4.0];
+
+/// Names of the two congestion controls.
+pub const CONTROLS: [&str; 2] = ["d2tcp", "d2tcp_reno"];
+
+/// Bits of flags.
+pub const FLAG_ECN: u32 = 1;
+/// Below ssthresh.
+pub const FLAG_SLOW_START: u32 = 2;
+/// A message with a deadline is being sent.
+pub const FLAG_DEADLINE: u32 = 4;
+/// Its deadline has passed.
+pub const FLAG_EXPIRED: u32 = 8;
+/// A loss is being repaired.
+pub const FLAG_RECOVERY: u32 = 16;
+
+/// `struct law_parameters`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Law {
+    pub g: u32,
+    pub initial_alpha: u32,
+    pub cap: u32,
+    pub expired: u32,
+    pub precise: u32,
+    pub minimum_rtt: u32,
+    pub margin_ns: u64,
+}
+
+/// `struct d2tcp_about`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct About {
+    pub layout: u32,
+    pub select: u32,
+    pub port_low: u16,
+    pub port_high: u16,
+    pub pid: u32,
+    pub since_ns: u64,
+    pub version: [u8; 16],
+    pub prior_control: [u8; 16],
+    pub namespace: [u8; 64],
+    pub cgroups: [u8; 512],
+}
+
+/// `struct d2tcp_counters`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Counters {
+    pub opened: u64,
+    pub closed: u64,
+    pub without_ecn: u64,
+    pub calls: u64,
+    pub sampled: u64,
+    pub sampled_ns: u64,
+    pub receiver_calls: u64,
+    pub receiver_sampled: u64,
+    pub receiver_sampled_ns: u64,
+    pub windows: u64,
+    pub windows_deadline: u64,
+    pub cuts: u64,
+    pub losses: u64,
+    pub timeouts: u64,
+    pub undone: u64,
+    pub delivered: u64,
+    pub delivered_ce: u64,
+    pub messages: u64,
+    pub met: u64,
+    pub missed: u64,
+    pub unfinished: u64,
+    pub refused: u64,
+    pub queue_full: u64,
+    pub no_memory: u64,
+    pub events_lost: u64,
+    pub alpha_sum: u64,
+    pub d_sum: u64,
+    pub alpha: [u64; 16],
+    pub d: [u64; 14],
+}
+
+impl Counters {
+    /// Sums over the CPUs.
+    pub fn sum(per_cpu: &[Vec<u8>]) -> Counters {
+        let mut sum = [0u64; size_of::<Counters>() / 8];
+        for one in per_cpu {
+            for (total, bytes) in sum.iter_mut().zip(one.chunks_exact(8)) {
+                *total += u64::from_ne_bytes(bytes.try_into().expect("chunks of 8"));
+            }
+        }
+        // SAFETY: the structure is nothing but u64s, as many as the array has.
+        unsafe { std::mem::transmute::<[u64; size_of::<Counters>() / 8], Counters>(sum) }
+    }
+    /// Mean time of a call in which an acknowledgement is handled, ns.
+    pub fn ns_per_call(&self) -> Option<f64> {
+        (self.sampled > 0).then(|| self.sampled_ns as f64 / self.sampled as f64)
+    }
+    /// Mean time of a call for arriving data, ns.
+    pub fn ns_per_receiver_call(&self) -> Option<f64> {
+        (self.receiver_sampled > 0).then(|| self.receiver_sampled_ns as f64 / self.receiver_sampled as f64)
+    }
+}
+
+/// `struct d2tcp_address`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Address {
+    pub netns: u64,
+    pub family: u32,
+    pub local_port: u16,
+    pub remote_port: u16,
+    pub local: [u8; 16],
+    pub remote: [u8; 16],
+}
+
+impl Address {
+    /// Of this end and of the other one.
+    pub fn ends(&self) -> [std::net::SocketAddr; 2] {
+        let address = |bytes: &[u8; 16]| -> std::net::IpAddr {
+            if self.family == libc::AF_INET6 as u32 {
+                let address = std::net::Ipv6Addr::from(*bytes);
+                address.to_ipv4_mapped().map_or(address.into(), Into::into)
+            } else {
+                std::net::Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into()
+            }
+        };
+        [(address(&self.local), self.local_port).into(), (address(&self.remote), self.remote_port).into()]
+    }
+}
+
+/// `struct d2tcp_flow`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Flow {
+    pub id: u64,
+    pub address: Address,
+    pub flags: u32,
+    pub tcp_state: u32,
+    pub cwnd: u64,
+    pub ssthresh: u64,
+    pub alpha: u32,
+    pub d: u32,
+    pub p: u32,
+    pub srtt_us: u32,
+    pub bytes_acked: u64,
+    pub bytes_left: u64,
+    pub time_left_ns: i64,
+    pub messages: u64,
+    pub met: u64,
+    pub missed: u64,
+    pub cuts: u64,
+    pub losses: u64,
+    pub queued: u32,
+    pub mss: u32,
+}
+
+/// `struct d2tcp_event`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Event {
+    pub time_ns: u64,
+    pub id: u64,
+    pub address: Address,
+    pub kind: u32,
+    pub flags: u32,
+    pub cwnd: u64,
+    pub ssthresh: u64,
+    pub alpha: u32,
+    pub d: u32,
+    pub p: u32,
+    pub srtt_us: u32,
+    pub bytes_acked: u64,
+    pub messages_done: u64,
+}
+
+const _: () = assert!(size_of::<Law>() == 32);
+const _: () = assert!(size_of::<About>() == 632);
+const _: () = assert!(size_of::<Counters>() == 456);
+const _: () = assert!(size_of::<Flow>() == 168);
+const _: () = assert!(size_of::<Event>() == 120);
+
+/// Structures of plain numbers, without padding, of which any bytes are a value.
+///
+/// # Safety
+///
+/// The type is `repr(C)`, has no padding, and every pattern of bits is one of its values.
+pub unsafe trait Plain: Copy {
+    /// Its bytes.
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: without padding every byte is initialised.
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
+    }
+    /// From bytes; nothing if they are too few.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        // SAFETY: there are enough bytes, which need not be aligned, and any bits are a value.
+        (bytes.len() >= size_of::<Self>()).then(|| unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
+    }
+}
+
+// SAFETY: see the definitions: integers and arrays of them, ordered so that there is no padding.
+unsafe impl Plain for Law {}
+// SAFETY: as above.
+unsafe impl Plain for About {}
+// SAFETY: as above.
+unsafe impl Plain for Flow {}
+// SAFETY: as above.
+unsafe impl Plain for Event {}
+
+/// Text in a field that ends with zeros.
+pub fn text(field: &[u8]) -> &str {
+    let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
+    std::str::from_utf8(&field[..end]).unwrap_or("")
+}
+
+/// Into a field that ends with a zero; nothing if it does not fit.
+pub fn field<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut field = [0; N];
+    (text.len() < N).then(|| {
+        field[..text.len()].copy_from_slice(text.as_bytes());
+        field
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_summed_over_cpus_in_their_order() {
+        let one: Vec<u8> = (0..57u64).flat_map(u64::to_ne_bytes).collect();
+        let sum = Counters::sum(&[one.clone(), one]);
+        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 52, 54, 112));
+    }
+
+    #[test]
+    fn d_bounds_are_those_of_the_header() {
+        let header = include_str!("../../bpf/shared.h");
+        let line = header.lines().find(|line| line.contains("define D2TCP_D_BOUNDS")).unwrap();
+        let listed = line.split(['{', '}']).nth(1).unwrap();
+        let bounds: Vec<f64> = listed.split(',').map(|n| n.trim().parse::<f64>().unwrap() / 100.0).collect();
+        assert_eq!(bounds, D_BOUNDS);
+        assert!(header.contains(&format!("#define D2TCP_LAYOUT {LAYOUT}\n")));
+    }
+
+    #[test]
+    fn fields_end_with_a_zero() {
+        assert_eq!(text(&field::<8>("reno").unwrap()), "reno");
+        assert_eq!(field::<4>("reno"), None);
+    }
+
+    #[test]
+    fn addresses_of_both_families_are_read() {
+        let mut address = Address {
+            netns: 1,
+            family: libc::AF_INET as u32,
+            local_port: 80,
+            remote_port: 4000,
+            local: [0; 16],
+            remote: [0; 16],
+        };
+        address.local[..4].copy_from_slice(&[10, 0, 0, 1]);
+        assert_eq!(address.ends()[0].to_string(), "10.0.0.1:80");
+        address.family = libc::AF_INET6 as u32;
+        address.remote[15] = 1;
+        assert_eq!(address.ends()[1].to_string(), "[::1]:4000");
+    }
+}

@@ -1,0 +1,311 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::attach::{Select, Wanted};
+use crate::failure::{Failure, Kind, Result};
+use crate::kernel::{Law, ONE, UNIT};
+
+/// D2TCP on this machine: deadlines for TCP messages, told by setsockopt.
+///
+/// Exit codes: 0 done, 1 something failed on the way, 2 wrong usage, 3 attached already, 4 not attached, 5 the
+/// kernel lacks something, 6 not permitted.
+#[derive(Debug, Parser)]
+#[command(name = "d2tcp", version)]
+pub struct Options {
+    /// Where the tool keeps its objects, in bpffs.
+    #[arg(long, global = true, value_name = "DIR", default_value = "/sys/fs/bpf/d2tcp")]
+    pub pins: PathBuf,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say what this kernel supports, and what is missing.
+    Check {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Attach the congestion control and the hooks.
+    Attach(Attach),
+    /// Change parameters while running, for the connections that are there, too.
+    Set(Parameters),
+    /// Say what is attached, with its parameters and counters.
+    Status {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the connections, live.
+    Top {
+        /// Once, then leave.
+        #[arg(long)]
+        once: bool,
+        /// Once, as JSON, one connection per line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Record cwnd, alpha, d, p, srtt and throughput of every connection, once per window.
+    Trace {
+        /// FILE.parquet or FILE.csv, with the columns of the simulator's trace; CSV to the standard output if not
+        /// given.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// For so long; until Ctrl-C if not given.
+        #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
+        seconds: Option<f64>,
+    },
+    /// Serve counters and histograms for Prometheus.
+    Metrics {
+        /// Address to listen on; print once to the standard output if not given.
+        #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:9732")]
+        listen: Option<String>,
+    },
+    /// Take everything out again.
+    Detach,
+    /// Run an experiment in network namespaces of this machine: the same as `duetime testbed`.
+    #[command(disable_help_flag = true)]
+    Testbed {
+        /// An experiment's name or a scenario file, and options: see `d2tcp testbed --help`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+/// Options of `attach`.
+#[derive(Args, Debug)]
+pub struct Attach {
+    /// cgroup2 folder whose programs may tell deadlines, and whose connections get the control; may be given more
+    /// than once. The root if not given.
+    #[arg(long, value_name = "DIR")]
+    cgroup: Vec<PathBuf>,
+    /// Only connections with a local or remote port in this range.
+    #[arg(long, value_name = "A-B", value_parser = ports, conflicts_with = "opt_in")]
+    ports: Option<(u16, u16)>,
+    /// Make it the default of a network namespace (a name of `ip netns`, a path, or the one the tool runs in)
+    /// instead of choosing by cgroup.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          conflicts_with_all = ["ports", "opt_in", "foreground"])]
+    namespace: Option<String>,
+    /// Choose no connection: programs ask for it by TCP_CONGESTION.
+    #[arg(long)]
+    opt_in: bool,
+    /// Stay, and detach when ended in any way, instead of leaving it attached.
+    #[arg(long, conflicts_with = "replace")]
+    foreground: bool,
+    /// Exchange the programs of what is attached, under running connections; parameters that are not given become
+    /// the defaults, the selection stays.
+    #[arg(long, conflicts_with_all = ["cgroup", "ports", "namespace", "opt_in"])]
+    replace: bool,
+    /// Parameters.
+    #[command(flatten)]
+    parameters: Parameters,
+}
+
+/// Parameters of the law, as in the simulator.
+#[derive(Args, Clone, Debug)]
+pub struct Parameters {
+    /// Weight of the last window's share of marks in alpha [default: 1/16]
+    #[arg(long, value_parser = share)]
+    g: Option<f64>,
+    /// n: d is clamped to [1/n, n], 1 to 16 [default: 2]
+    #[arg(long, value_parser = cap)]
+    cap: Option<f64>,
+    /// Once the deadline has passed: d = 1, n, or 1/n [default: neutral]
+    #[arg(long)]
+    expired: Option<Expired>,
+    /// Taken off the time left, as in 500us [default: 0us]
+    #[arg(long, value_parser = seconds)]
+    margin: Option<f64>,
+    /// How the time that the rest needs is computed: B/(3W/4), or from the sawtooth's sum [default: approximate]
+    #[arg(long)]
+    t_c: Option<TimeToComplete>,
+    /// Which RTT turns it into a time [default: smoothed]
+    #[arg(long)]
+    rtt: Option<Rtt>,
+    /// alpha of a new connection [default: 1]
+    #[arg(long, value_parser = share)]
+    initial_alpha: Option<f64>,
+}
+
+/// What is done about a deadline that has passed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Expired {
+    /// d = 1
+    Neutral,
+    /// d = n
+    Cap,
+    /// d = 1/n
+    Yield,
+}
+
+/// How the time that the rest needs is computed.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum TimeToComplete {
+    /// B/(3W/4)
+    Approximate,
+    /// From the sawtooth's sum
+    Precise,
+}
+
+/// Which round-trip time counts.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum Rtt {
+    /// The kernel's smoothed one
+    Smoothed,
+    /// The smallest of the last minutes
+    Minimum,
+}
+
+const DEFAULTS: Law =
+    Law { g: ONE / 16, initial_alpha: ONE, cap: 2 * UNIT as u32, expired: 0, precise: 0, minimum_rtt: 0, margin_ns: 0 };
+
+impl Parameters {
+    fn is_empty(&self) -> bool {
+        self.g.is_none()
+            && self.cap.is_none()
+            && self.expired.is_none()
+            && self.margin.is_none()
+            && self.t_c.is_none()
+            && self.rtt.is_none()
+            && self.initial_alpha.is_none()
+    }
+    /// Those given, over others; fails if there are none.
+    pub fn over(&self, law: Law) -> Result<Law> {
+        if self.is_empty() {
+            return Err(Failure::new(Kind::Usage, "set: which parameter? d2tcp set --help lists them"));
+        }
+        Ok(self.merged(law))
+    }
+    fn merged(&self, mut law: Law) -> Law {
+        let fraction = |value: f64| (value * f64::from(ONE)).round() as u32;
+        if let Some(g) = self.g {
+            law.g = fraction(g);
+        }
+        if let Some(alpha) = self.initial_alpha {
+            law.initial_alpha = fraction(alpha);
+        }
+        if let Some(cap) = self.cap {
+            law.cap = (cap * UNIT as f64).round() as u32;
+        }
+        if let Some(expired) = self.expired {
+            law.expired = expired as u32;
+        }
+        if let Some(t_c) = self.t_c {
+            law.precise = u32::from(t_c == TimeToComplete::Precise);
+        }
+        if let Some(rtt) = self.rtt {
+            law.minimum_rtt = u32::from(rtt == Rtt::Minimum);
+        }
+        if let Some(margin) = self.margin {
+            law.margin_ns = (margin * 1e9).round() as u64;
+        }
+        law
+    }
+}
+
+impl Attach {
+    /// In the terms of [`crate::attach`].
+    pub fn wanted(self) -> Result<Wanted> {
+        let select = match self.ports {
+            Some((low, high)) => Select::Ports(low, high),
+            None if self.opt_in || self.namespace.is_some() => Select::None,
+            None => Select::All,
+        };
+        Ok(Wanted {
+            cgroups: self.cgroup,
+            select,
+            namespace: self.namespace,
+            law: self.parameters.merged(DEFAULTS),
+            replace: self.replace,
+            foreground: self.foreground,
+        })
+    }
+}
+
+fn ports(text: &str) -> std::result::Result<(u16, u16), String> {
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+    match (port(low), port(high)) {
+        (Some(low), Some(high)) if low <= high => Ok((low, high)),
+        _ => Err("expected A-B with 1 <= A <= B <= 65535".to_owned()),
+    }
+}
+
+/// A number from 0 to 1, or a fraction as in 1/16.
+fn share(text: &str) -> std::result::Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let value = match text.split_once('/') {
+        Some((above, below)) => number(above).zip(number(below)).map(|(above, below)| above / below),
+        None => number(text),
+    };
+    value.filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "expected 0 to 1, as in 0.0625 or 1/16".to_owned())
+}
+
+fn cap(text: &str) -> std::result::Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| (1.0..=16.0).contains(value));
+    value.ok_or_else(|| "expected 1 to 16".to_owned())
+}
+
+/// A time of at most a day, as in 500us, 10 ms, 1.5s.
+fn seconds(text: &str) -> std::result::Result<f64, String> {
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let scale = match unit {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        _ => return Err("expected a time with its unit: ns, us, ms, s or min, as in 500us".to_owned()),
+    };
+    let value = number.trim().parse::<f64>().ok().map(|number| number * scale);
+    value.filter(|value| (0.0..=86400.0).contains(value)).ok_or_else(|| "expected 0 s to one day".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_with_their_units() {
+        assert_eq!(ports("8000-8010"), Ok((8000, 8010)));
+        assert_eq!(ports("80"), Ok((80, 80)));
+        assert!(ports("8010-8000").is_err() && ports("0-1").is_err() && ports("1-70000").is_err());
+        assert_eq!(share("1/16"), Ok(0.0625));
+        assert!(share("2").is_err() && share("1/0").is_err() && share("nan").is_err());
+        assert_eq!(seconds("1.5 ms"), Ok(0.0015));
+        assert!(seconds("5").is_err() && seconds("-1s").is_err() && seconds("inf s").is_err());
+        assert!(cap("0.5").is_err() && cap("17").is_err());
+    }
+
+    #[test]
+    fn what_is_not_given_stays() {
+        let before = Law { cap: 3 * UNIT as u32, margin_ns: 7, ..DEFAULTS };
+        let given = Options::parse_from(["d2tcp", "set", "--g", "1/8", "--expired", "yield"]);
+        let Command::Set(parameters) = given.command else { panic!("set") };
+        assert_eq!(parameters.over(before).unwrap(), Law { g: ONE / 8, expired: 2, ..before });
+        let Command::Set(nothing) = Options::parse_from(["d2tcp", "set"]).command else { panic!("set") };
+        assert_eq!(nothing.over(before).unwrap_err().kind, Kind::Usage);
+    }
+
+    #[test]
+    fn the_selection_follows_from_the_options() {
+        let select = |arguments: &[&str]| {
+            let all = ["d2tcp", "attach"].iter().chain(arguments);
+            let Command::Attach(attach) = Options::parse_from(all).command else { panic!("attach") };
+            attach.wanted().unwrap().select
+        };
+        assert_eq!(select(&[]), Select::All);
+        assert_eq!(select(&["--ports", "80-90"]), Select::Ports(80, 90));
+        assert_eq!(select(&["--opt-in"]), Select::None);
+        assert_eq!(select(&["--namespace=a"]), Select::None);
+        assert!(Options::try_parse_from(["d2tcp", "attach", "--namespace=a", "--foreground"]).is_err());
+    }
+}

@@ -1,0 +1,194 @@
+//! Where things are: cgroup2, bpffs and our folder in it, network namespaces.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Context, Failure, Kind, Result};
+
+const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
+const CGROUP2_MAGIC: i64 = 0x6367_7270;
+
+/// Our folder in bpffs.
+#[derive(Clone, Debug)]
+pub struct Pins {
+    /// It.
+    pub folder: PathBuf,
+}
+
+impl Pins {
+    /// Of an object.
+    pub fn of(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+    /// What is there, in order; nothing without the folder.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+    /// Mounts bpffs if it is not there, and makes the folder.
+    pub fn prepare(&self) -> Result<()> {
+        let mount = self.folder.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("/"));
+        if file_system(mount) != Some(BPF_FS_MAGIC) {
+            fs::create_dir_all(mount).context(format!("create {}", mount.display()))?;
+            let (kind, at) = (c"bpf", c_string(mount)?);
+            // SAFETY: all three are strings that end with a zero.
+            if unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) } != 0 {
+                let error = io::Error::last_os_error();
+                return Err(Failure::new(
+                    Kind::Unsupported,
+                    format!("no bpffs at {}, and it could not be mounted there: {error}", mount.display()),
+                ));
+            }
+        }
+        match fs::create_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(error).context(format!("create {}", self.folder.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+    /// Removes everything, links first: that detaches them.
+    pub fn remove(&self) -> Result<()> {
+        for name in self.names() {
+            let path = self.of(&name);
+            fs::remove_file(&path).context(format!("remove {}", path.display()))?;
+        }
+        match fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).context(format!("remove {}", self.folder.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+    /// Keeps others from attaching or detaching at the same time until the file is closed.
+    pub fn lock(&self) -> Result<Option<File>> {
+        let Some(parent) = self.folder.parent().filter(|parent| parent.is_dir()) else { return Ok(None) };
+        let file = File::open(parent).context(format!("open {}", parent.display()))?;
+        // SAFETY: an open file.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } != 0 {
+            return Err(io::Error::last_os_error()).context(format!("lock {}", parent.display()));
+        }
+        Ok(Some(file))
+    }
+}
+
+/// Where cgroup2 is mounted.
+pub fn cgroup_root() -> Result<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").context("read /proc/self/mountinfo")?;
+    mount_of(&mounts, "cgroup2").ok_or_else(|| {
+        Failure::new(Kind::Unsupported, "cgroup2 is not mounted: mount -t cgroup2 none /sys/fs/cgroup/unified")
+    })
+}
+
+/// The first mount of a kind of file system.
+fn mount_of(mountinfo: &str, kind: &str) -> Option<PathBuf> {
+    mountinfo.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        (right.split(' ').next()? == kind).then_some(())?;
+        left.split(' ').nth(4).map(PathBuf::from)
+    })
+}
+
+/// A cgroup's folder.
+pub fn open_cgroup(path: &Path) -> Result<File> {
+    let file =
+        File::open(path).map_err(|error| Failure::new(Kind::Usage, format!("--cgroup {}: {error}", path.display())))?;
+    if file_system(path) != Some(CGROUP2_MAGIC) {
+        return Err(Failure::new(Kind::Usage, format!("--cgroup {}: this is not in cgroup2", path.display())));
+    }
+    Ok(file)
+}
+
+fn file_system(path: &Path) -> Option<i64> {
+    let path = c_string(path).ok()?;
+    // SAFETY: zeros are a value of this structure of numbers.
+    let mut about: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: a string that ends with a zero, and room for the answer.
+    (unsafe { libc::statfs(path.as_ptr(), &mut about) } == 0).then_some(about.f_type as i64)
+}
+
+/// Whether bpffs is mounted where the pins go.
+pub fn has_bpffs(pins: &Pins) -> bool {
+    pins.folder.parent().is_some_and(|parent| file_system(parent) == Some(BPF_FS_MAGIC))
+}
+
+fn c_string(path: &Path) -> Result<CString> {
+    CString::new(path.as_os_str().as_encoded_bytes()).context(format!("use the path {}", path.display()))
+}
+
+/// A network namespace, by a path that outlives this process.
+pub struct Namespace {
+    /// It.
+    pub path: PathBuf,
+    file: File,
+}
+
+impl Namespace {
+    /// By a name of `ip netns`, a path, or, if empty, the one that the tool runs in.
+    pub fn named(name: &str) -> Result<Namespace> {
+        let path = match name {
+            "" => own_namespace()?,
+            path if path.contains('/') => PathBuf::from(path),
+            name => Path::new("/run/netns").join(name),
+        };
+        // Opened now: another process's may be opened only as long as we have all of its capabilities.
+        let file = File::open(&path)
+            .map_err(|error| Failure::new(Kind::Usage, format!("--namespace={name}: {}: {error}", path.display())))?;
+        Ok(Namespace { path, file })
+    }
+    /// Its default congestion control, after setting it if asked to.
+    pub fn default_control(&self, set: Option<&str>) -> Result<String> {
+        const SETTING: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+        std::thread::scope(|scope| {
+            // A thread of its own, so that this process stays where it is.
+            let there = scope.spawn(|| -> Result<String> {
+                // SAFETY: an open file; the kernel checks that it is a namespace.
+                if unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+                    return Err(io::Error::last_os_error()).context("enter the network namespace");
+                }
+                if let Some(control) = set {
+                    fs::write(SETTING, control).context(format!("write {SETTING}"))?;
+                }
+                Ok(fs::read_to_string(SETTING).context(format!("read {SETTING}"))?.trim().to_owned())
+            });
+            there.join().unwrap_or_else(|_| Err(Failure::new(Kind::Failed, "a thread died")))
+        })
+    }
+}
+
+fn own_namespace() -> Result<PathBuf> {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    let own = identity(Path::new("/proc/self/ns/net"));
+    let named = fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|entry| entry.path());
+    std::iter::once(PathBuf::from("/proc/1/ns/net"))
+        .chain(named)
+        .find(|path| own.is_some() && identity(path) == own)
+        .ok_or_else(|| {
+            Failure::new(Kind::Usage, "this network namespace has no name that lasts: give it one (ip netns attach)")
+        })
+}
+
+/// Whether the kernel has a congestion control of that name now.
+pub fn is_registered(control: &str) -> bool {
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .is_ok_and(|names| names.split_whitespace().any(|name| name == control))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_found_by_their_kind() {
+        let mounts = "30 24 0:26 / /sys/fs/cgroup rw shared:5 - tmpfs tmpfs rw\n\
+                      31 30 0:27 / /sys/fs/cgroup/unified rw,nosuid shared:6 - cgroup2 cgroup2 rw\n";
+        assert_eq!(mount_of(mounts, "cgroup2"), Some(PathBuf::from("/sys/fs/cgroup/unified")));
+        assert_eq!(mount_of(mounts, "bpf"), None);
+    }
+}

@@ -1,0 +1,682 @@
+//! The control, the hooks and the tool on the kernel that runs here. Needs root; says so and does nothing elsewhere.
+
+mod bench;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use bench::*;
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+const V4: &str = "127.0.0.1:0";
+const V6: &str = "[::1]:0";
+
+/// Declares tests that need a kernel: each says why it is skipped where it cannot run, and looks for complaints in
+/// the kernel's log afterwards.
+macro_rules! on_a_kernel {
+    ($(fn $name:ident($bench:ident) $body:block)*) => { $(
+        #[test]
+        fn $name() {
+            if let Some(why) = why_not() {
+                println!("SKIPPED {}: {why}", stringify!($name));
+                return;
+            }
+            let log = Log::here();
+            {
+                #[allow(unused_mut)]
+                let mut $bench = Bench::new();
+                $body
+            }
+            assert_eq!(log.complaints(), Vec::<String>::new(), "the kernel complains");
+        }
+    )* };
+}
+
+on_a_kernel! {
+
+fn attach_and_detach_say_when_there_is_nothing_to_do(bench) {
+    assert_eq!(bench.fails("detach").0, 4);
+    assert_eq!(bench.fails("status").0, 4);
+    assert_eq!(bench.fails("top --once").0, 4);
+    assert_eq!(bench.fails("trace --for 1s").0, 4);
+    assert!(!is_registered());
+    bench.attach("");
+    assert!(is_registered());
+    assert_eq!(bench.status()["version"], env!("CARGO_PKG_VERSION"));
+    let (code, said) = bench.fails(&format!("attach --cgroup {}", bench.cgroup.display()));
+    assert!(code == 3 && said.contains("--replace"), "{said}");
+    bench.says("detach");
+    assert!(!is_registered() && !bench.pins.exists());
+    assert_eq!(bench.fails("detach").0, 4);
+}
+
+fn wrong_places_are_named(bench) {
+    let (code, said) = bench.fails("attach --cgroup /nowhere");
+    assert!(code == 2 && said.contains("/nowhere"), "{said}");
+    let (code, said) = bench.fails("attach --cgroup /tmp");
+    assert!(code == 2 && said.contains("cgroup2"), "{said}");
+    let (code, said) = bench.fails("attach --namespace=nowhere");
+    assert!(code == 2 && said.contains("nowhere"), "{said}");
+    assert!(!bench.pins.exists());
+    // A second loader from elsewhere.
+    bench.attach("");
+    let elsewhere = Command::new(TOOL).args(["--pins", "/sys/fs/bpf/d2tcp-elsewhere", "attach", "--cgroup"])
+        .arg(&bench.cgroup).output().unwrap();
+    assert_eq!(elsewhere.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&elsewhere.stderr).contains("one for the whole kernel"));
+}
+
+fn unprivileged_programs_choose_the_control_and_tell_deadlines(bench) {
+    bench.attach("--opt-in");
+    // A thread of its own: it gives up root for good.
+    let done = std::thread::scope(|scope| scope.spawn(|| {
+        // SAFETY: numbers only. The bare calls concern this thread alone.
+        unsafe {
+            assert_eq!(libc::syscall(libc::SYS_setresgid, 65534, 65534, 65534), 0);
+            assert_eq!(libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534), 0);
+            assert_eq!(libc::geteuid(), 65534);
+        }
+        for address in [V4, V6] {
+            let listener = listen(address);
+            choose(&listener, "d2tcp").unwrap();
+            let client = socket(address.trim_end_matches(":0").trim_matches(['[', ']']));
+            choose(&client, "d2tcp").unwrap();
+            let client = connected(client, &listener);
+            let (server, _) = listener.accept().unwrap();
+            for end in [&client, &server] {
+                assert_eq!(control_of(end), "d2tcp");
+                deadline(end, 100_000, 500 * MS).unwrap();
+                let told = state(end);
+                assert_eq!((told.messages, told.queued, told.bytes_left), (1, 1, 100_000), "{told:?}");
+                assert!(told.time_left_ns > 0 && told.time_left_ns <= 500_000_000);
+                assert_eq!(told.flags & FLAG_ECN, FLAG_ECN);
+            }
+            transfer(&client, &server, 100_000);
+            wait("the message is met", || state(&client).met == 1);
+            let told = state(&client);
+            assert_eq!((told.queued, told.missed, told.bytes_left, told.time_left_ns), (0, 0, 0, 0));
+            assert!(told.bytes_acked >= 100_000 && told.srtt_us > 0 && told.mss > 500);
+        }
+    }).join());
+    done.unwrap();
+    let status = bench.status();
+    assert_eq!((&status["messages"]["accepted"], &status["messages"]["met"]), (&4.into(), &2.into()));
+}
+
+fn hostile_values_are_refused(bench) {
+    bench.attach("");
+    let listener = listen(V4);
+    let (client, server) = connect(&listener);
+    let message = |bytes: i64, ns: i64| [bytes.to_ne_bytes(), ns.to_ne_bytes()].concat();
+    let day = 86_400_000_000_000;
+    for (bytes, ns) in [(0, 1), (-1, 1), (i64::MIN, 1), (1, 0), (1, -1), (1, i64::MIN), ((1 << 40) + 1, 1), (1, day + 1), (i64::MAX, i64::MAX)] {
+        assert_eq!(set(&client, LEVEL, MESSAGE, &message(bytes, ns)), Err(libc::EINVAL), "{bytes} {ns}");
+    }
+    let room = vec![1u8; 1 << 17];
+    for length in (0..64).chain([4095, 4096, 4097, 65536, 1 << 17]).filter(|length| *length != 16) {
+        assert_eq!(set(&client, LEVEL, MESSAGE, &room[..length]), Err(libc::EINVAL), "{length}");
+    }
+    for length in [i32::MAX as u32, i32::MIN as u32, u32::MAX, 1 << 30] {
+        let error = set_length(&client, LEVEL, MESSAGE, &message(1, 1), length).unwrap_err();
+        assert!([libc::EINVAL, libc::EFAULT].contains(&error), "{length}: {error}");
+    }
+    // SAFETY: a null pointer is the kernel's to refuse.
+    let failed = unsafe { libc::setsockopt(std::os::fd::AsRawFd::as_raw_fd(&client), LEVEL, MESSAGE, std::ptr::null(), 16) };
+    assert_eq!((failed, std::io::Error::last_os_error().raw_os_error()), (-1, Some(libc::EFAULT)));
+    assert_eq!(set(&client, LEVEL, 3, &message(1, 1)), Err(libc::ENOPROTOOPT));
+    assert_eq!(set(&client, LEVEL, STATE, &message(1, 1)), Err(libc::ENOPROTOOPT));
+    assert_eq!(get(&client, LEVEL, MESSAGE, 16), Err(unknown(V4)));
+    for room in 0..8 {
+        assert_eq!(get(&client, LEVEL, STATE, room), Err(libc::EINVAL), "{room}");
+    }
+    for room in 8..136 {
+        let got = get(&client, LEVEL, STATE, room).unwrap();
+        assert_eq!(got.len(), room / 4 * 4);
+        assert_eq!(got[..8], [1u32.to_ne_bytes(), 136u32.to_ne_bytes()].concat());
+    }
+    assert_eq!(get(&client, LEVEL, STATE, 5000).unwrap().len(), 136);
+    assert_eq!(state(&client).messages, 0, "nothing of it was taken");
+    // The limits themselves are allowed.
+    set(&client, LEVEL, MESSAGE, &message(1 << 40, day)).unwrap();
+    set(&server, LEVEL, MESSAGE, &message(1, 1)).unwrap();
+    assert!(bench.status()["messages"]["refused"].as_u64().unwrap() > 60);
+    // Other options go where they always went, also those of more than a page.
+    set(&client, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32.to_ne_bytes()).unwrap();
+    assert_eq!(get(&client, libc::IPPROTO_TCP, libc::TCP_NODELAY, 4).unwrap(), 1i32.to_ne_bytes());
+    assert_eq!(set(&client, libc::SOL_SOCKET, libc::SO_RCVBUF, &vec![0u8; 8192]), Ok(()));
+    assert_eq!(set(&client, libc::IPPROTO_TCP, 9999, &[0; 4]), Err(libc::ENOPROTOOPT));
+}
+
+fn without_the_hook_the_call_fails_cleanly(bench) {
+    for address in [V4, V6] {
+        let listener = listen(address);
+        let (client, _server) = connect(&listener);
+        assert_eq!(deadline(&client, 1, SECOND), Err(libc::ENOPROTOOPT));
+        assert_eq!(get(&client, LEVEL, STATE, 136), Err(unknown(address)));
+    }
+    bench.attach("");
+    let udp = std::net::UdpSocket::bind(V4).unwrap();
+    assert_eq!(deadline(&udp, 1, SECOND), Err(libc::EOPNOTSUPP));
+    bench.enter(&bench.outside);
+    let (client, _server) = connect(&listen(V4));
+    assert_eq!(deadline(&client, 1, SECOND), Err(libc::ENOPROTOOPT));
+    bench.enter(&bench.cgroup);
+}
+
+fn sockets_that_cannot_have_deadlines_say_why(bench) {
+    bench.attach("--opt-in");
+    let listener = listen(V4);
+    let (client, _server) = connect(&listener);
+    assert_eq!(deadline(&client, 1, SECOND), Err(libc::EOPNOTSUPP));
+    let idle = socket("127.0.0.1");
+    choose(&idle, "d2tcp").unwrap();
+    assert_eq!(deadline(&idle, 1, SECOND), Err(libc::ENOTCONN));
+    choose(&listener, "d2tcp").unwrap();
+    assert_eq!(deadline(&listener, 1, SECOND), Err(libc::ENOTCONN));
+    let (client, server) = connect(&listener);
+    choose(&client, "d2tcp").unwrap();
+    deadline(&client, 1, SECOND).unwrap();
+    drop(server);
+}
+
+fn messages_follow_each_other_on_one_connection(bench) {
+    bench.attach("");
+    for address in [V4, V6] {
+        let listener = listen(address);
+        let (client, server) = connect(&listener);
+        for message in 1..=40u64 {
+            deadline(&client, 50_000, 5 * SECOND).unwrap();
+            transfer(&client, &server, 50_000);
+            wait("met", || state(&client).met == message);
+        }
+        // Late: the bytes come after the deadline.
+        deadline(&client, 50_000, MS).unwrap();
+        std::thread::sleep(5 * MS);
+        assert_eq!(state(&client).flags & FLAG_EXPIRED, FLAG_EXPIRED);
+        transfer(&client, &server, 50_000);
+        wait("missed", || state(&client).missed == 1);
+        // Announced ahead of their bytes: they queue up to a limit, and each ends where its bytes end.
+        (0..32).for_each(|_| deadline(&client, 1000, 5 * SECOND).unwrap());
+        assert_eq!(deadline(&client, 1000, 5 * SECOND), Err(libc::ENOBUFS));
+        transfer(&client, &server, 10_500);
+        wait("ten of them", || state(&client).met == 50);
+        assert_eq!((state(&client).queued, state(&client).bytes_left), (22, 500));
+        transfer(&client, &server, 21_500);
+        wait("all of them", || state(&client).met == 72);
+        // What is written without a deadline belongs to no message.
+        transfer(&client, &server, 70_000);
+        deadline(&client, 3000, 5 * SECOND).unwrap();
+        assert_eq!(state(&client).bytes_left, 3000);
+    }
+    wait("connections end", || bench.status()["connections"]["open"] == 0);
+    let messages = bench.status()["messages"].clone();
+    assert_eq!((&messages["met"], &messages["missed"], &messages["unfinished"]), (&144.into(), &2.into(), &2.into()));
+    assert_eq!(messages["queue_full"], 2);
+}
+
+fn marks_raise_alpha_and_cut_the_window(bench) {
+    bench.attach("--initial-alpha 0");
+    for address in [V4, V6] {
+        bench.wire(4, 0);
+        let (client, server) = connect(&listen(address));
+        transfer(&client, &server, 8_000_000);
+        let marked = state(&client);
+        assert!(marked.cuts > 5 && marked.windows > marked.cuts && marked.losses == 0, "{marked:?}");
+        assert!(marked.cwnd >= 2 && marked.cwnd < 1000 && marked.ssthresh < 1000, "{marked:?}");
+        let share = f64::from(marked.alpha) / f64::from(ONE);
+        assert!((0.1..0.5).contains(&share), "one of four packets is marked: alpha {share}");
+        let bytes = marked.bytes_marked as f64 / marked.bytes_acked as f64;
+        assert!((0.15..0.45).contains(&bytes), "marked {bytes}");
+        assert_eq!(marked.p, marked.alpha, "without a deadline it is DCTCP");
+        let (sent, ect) = bench.sent();
+        assert!(sent > 1000 && ect == sent, "{ect} of {sent} can be marked");
+        bench.wire(0, 0);
+        transfer(&client, &server, 30_000_000);
+        let calm = state(&client);
+        assert!(calm.alpha < marked.alpha / 2 && calm.cwnd > marked.cwnd, "{marked:?} {calm:?}");
+        assert_eq!(tcp_info_cwnd(&client), state(&client).cwnd);
+    }
+}
+
+fn a_near_deadline_cuts_less_and_a_far_one_more(bench) {
+    bench.attach("");
+    bench.wire(3, 0);
+    let listener = listen(V4);
+    let end = |within: Duration, expired: &str| {
+        bench.says(&format!("set --expired {expired} --cap 2"));
+        let (client, server) = connect(&listener);
+        deadline(&client, 1 << 40, within).unwrap();
+        transfer(&client, &server, 5_000_000);
+        let end = state(&client);
+        let (alpha, p) = (f64::from(end.alpha) / f64::from(ONE), f64::from(end.p) / f64::from(ONE));
+        let d = f64::from(end.d) / f64::from(ONE);
+        assert!((p - alpha.powf(d)).abs() < 1e-4, "p = alpha^d: {end:?}");
+        (d, end)
+    };
+    // A terabyte is never done in time, and done long before a day is over if it is a byte.
+    assert_eq!(end(10 * SECOND, "neutral").0, 2.0);
+    let expired = |rule| {
+        let (d, state) = end(MS, rule);
+        assert_eq!(state.flags & FLAG_EXPIRED, FLAG_EXPIRED);
+        d
+    };
+    assert_eq!((expired("neutral"), expired("cap"), expired("yield")), (1.0, 2.0, 0.5));
+    let (client, server) = connect(&listener);
+    deadline(&client, 6_000_000, 86_400 * SECOND).unwrap();
+    transfer(&client, &server, 5_000_000);
+    assert_eq!(state(&client).d, ONE / 2);
+    // The margin makes it late.
+    bench.says("set --expired cap --margin 10s");
+    deadline(&server, 6_000_000, 5 * SECOND).unwrap();
+    transfer(&server, &client, 5_000_000);
+    let late = state(&server);
+    assert_eq!((late.d, late.flags & FLAG_EXPIRED), (2 * ONE, FLAG_EXPIRED));
+    assert_eq!(bench.status()["parameters"]["margin_us"], 1e7);
+}
+
+fn losses_halve_the_window_and_are_repaired(bench) {
+    bench.attach("");
+    for address in [V4, V6] {
+        bench.wire(0, 100);
+        let (client, server) = connect(&listen(address));
+        transfer(&client, &server, 10_000_000);
+        let end = state(&client);
+        assert!(end.losses >= 5 && end.cuts == 0 && end.cwnd < 20_000 && end.ssthresh < 20_000, "{end:?}");
+        assert!(end.cwnd >= 1 && end.ssthresh >= 2);
+        assert!(tcp_info_cwnd(&client) < 20_000);
+        // As many retransmissions as Reno of the same kernel needs on the same wire.
+        let listener = listen(address);
+        let mut retransmissions = |control: &str| {
+            bench.wire(0, 100);
+            let (client, server) = connect(&listener);
+            choose(&client, control).unwrap();
+            transfer(&client, &server, 10_000_000);
+            let info = get(&client, libc::IPPROTO_TCP, libc::TCP_INFO, size_of::<libc::tcp_info>()).unwrap();
+            u32::from_ne_bytes(info[100..104].try_into().unwrap())
+        };
+        let (ours, renos) = (retransmissions("d2tcp"), retransmissions("reno"));
+        assert!(renos > 20 && ours < renos + renos / 4, "{ours} retransmissions, Reno has {renos}");
+    }
+}
+
+fn timeouts_are_survived(bench) {
+    bench.attach("");
+    let (client, server) = connect(&listen(V4));
+    transfer(&client, &server, 1_000_000);
+    bench.wire(0, 1);
+    let sending = client.try_clone().unwrap();
+    let sender = std::thread::spawn(move || (&sending).write_all(&[1; 500_000]));
+    wait("a timeout", || tcp_info_cwnd(&client) == 1);
+    std::thread::sleep(SECOND);
+    assert_eq!(state(&client).cwnd, 1);
+    bench.wire(0, 0);
+    let (mut got, mut room) = (0, vec![0; 1 << 16]);
+    while got < 500_000 {
+        got += (&server).read(&mut room).unwrap();
+    }
+    sender.join().unwrap().unwrap();
+    let after = state(&client);
+    assert!(after.timeouts >= 1 && after.losses >= 1 && after.ssthresh >= 2 && after.cwnd >= 1 && after.cwnd < 20_000, "{after:?}");
+    transfer(&client, &server, 5_000_000);
+    assert!(state(&client).cwnd > 2);
+}
+
+fn a_peer_without_ecn_is_served_as_reno_and_visibly(bench) {
+    sh("sysctl -q -w net.ipv4.tcp_ecn=0");
+    bench.attach("");
+    bench.wire(5, 0);
+    for address in [V4, V6] {
+        bench.wire(5, 0);
+        bench.enter(&bench.outside);
+        let listener = listen(address);
+        bench.enter(&bench.cgroup);
+        // The listener is no member: its side of the handshake refuses.
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        deadline(&client, 5_000_000, 60 * SECOND).unwrap();
+        transfer(&client, &server, 5_000_000);
+        wait("met all the same", || state(&client).met == 1);
+        let end = state(&client);
+        assert_eq!((control_of(&client).as_str(), end.flags & FLAG_ECN, end.cuts), ("d2tcp_reno", 0, 0));
+        let (sent, ect) = bench.sent();
+        assert!(sent > 50, "{sent}");
+        // At most the first window left before the change.
+        assert!(ect <= 10, "{ect} of {sent} say that they can be marked");
+        assert!(bench.says("top --once").contains("Reno"));
+    }
+    assert_eq!(bench.status()["connections"]["without_ecn"], 2);
+    sh("sysctl -q -w net.ipv4.tcp_ecn=2");
+}
+
+fn ports_select(bench) {
+    let old = TcpListener::bind("127.0.0.1:7003").unwrap();
+    bench.attach("--ports 7000-7009");
+    let (inside, outside) = (TcpListener::bind("127.0.0.1:7001").unwrap(), TcpListener::bind("127.0.0.1:7010").unwrap());
+    let controls = |listener| {
+        let (client, server) = connect(listener);
+        transfer(&server, &client, 10_000);
+        (control_of(&client), control_of(&server))
+    };
+    let ours = ("d2tcp".to_owned(), "d2tcp".to_owned());
+    assert_eq!(controls(&inside), ours);
+    assert!(!controls(&outside).0.starts_with("d2tcp") && !controls(&outside).1.starts_with("d2tcp"));
+    // A listener that was there before cannot be told; its connections can.
+    assert_eq!(controls(&old), ours);
+    let (client, _server) = connect(&old);
+    assert_eq!(state(&client).flags & FLAG_ECN, FLAG_ECN);
+    assert!(bench.says("status").contains("ports 7000-7009"));
+}
+
+fn a_namespaces_default_is_set_and_restored(bench) {
+    let setting = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let default = || std::fs::read_to_string(setting).unwrap().trim().to_owned();
+    let before = default();
+    // SAFETY: no arguments.
+    let thread = unsafe { libc::gettid() };
+    let path = format!("/proc/{}/task/{thread}/ns/net", std::process::id());
+    bench.attach(&format!("--namespace={path}"));
+    assert_eq!(default(), "d2tcp");
+    let (client, server) = connect(&listen(V4));
+    assert_eq!((control_of(&client), control_of(&server)), ("d2tcp".into(), "d2tcp".into()));
+    deadline(&client, 1000, SECOND).unwrap();
+    bench.says("detach");
+    assert_eq!(default(), before);
+    // What began under the control keeps it, without the hook.
+    assert_eq!(control_of(&client), "d2tcp");
+    assert_eq!(deadline(&client, 1000, SECOND), Err(libc::ENOPROTOOPT));
+    transfer(&client, &server, 100_000);
+}
+
+fn an_upgrade_leaves_connections_alone(bench) {
+    bench.attach("--cap 3");
+    bench.wire(10, 0);
+    let listener = listen(V4);
+    let (client, server) = connect(&listener);
+    transfer(&client, &server, 2_000_000);
+    deadline(&client, 20_000_000, 60 * SECOND).unwrap();
+    let before = state(&client);
+    let versions = |bench: &Bench| program_ids(bench);
+    let old = versions(&bench);
+    std::thread::scope(|scope| {
+        let moving = scope.spawn(|| transfer(&client, &server, 20_000_000));
+        for _ in 0..5 {
+            bench.says("attach --replace --cap 2.5");
+        }
+        moving.join().unwrap();
+    });
+    wait("the message is met", || state(&client).met == 1);
+    let after = state(&client);
+    assert!(after.cuts > before.cuts && after.messages == 1, "{before:?} {after:?}");
+    assert_eq!(bench.status()["parameters"]["cap"], 2.5);
+    assert_ne!(versions(&bench), old, "other programs run now");
+    let (client, server) = connect(&listener);
+    deadline(&client, 100_000, 60 * SECOND).unwrap();
+    transfer(&client, &server, 100_000);
+    wait("the message is met", || state(&client).met == 1);
+    assert_eq!(bench.flows().len(), 4);
+}
+
+fn a_killed_owner_leaves_nothing_in_force(bench) {
+    let mut owner = Held::spawn(bench.command(&format!("attach --foreground --cgroup {}", bench.cgroup.display())));
+    assert_eq!(owner.line(), "attached; ends with this process");
+    // It holds no capability any more.
+    let status = std::fs::read_to_string(format!("/proc/{}/status", owner.0.id())).unwrap();
+    for set in ["CapPrm", "CapEff", "CapInh", "CapAmb", "CapBnd"] {
+        let line = status.lines().find(|line| line.starts_with(set)).unwrap();
+        assert!(line.ends_with("\t0000000000000000"), "{line}");
+    }
+    assert_eq!(bench.fails("detach").0, 3);
+    let listener = listen(V4);
+    let (client, server) = connect(&listener);
+    deadline(&client, 20_000_000, 60 * SECOND).unwrap();
+    std::thread::scope(|scope| {
+        let moving = scope.spawn(|| transfer(&client, &server, 20_000_000));
+        owner.signal(libc::SIGKILL);
+        owner.0.wait().unwrap();
+        moving.join().unwrap();
+    });
+    wait("the name is free", || !is_registered());
+    assert_eq!(deadline(&client, 1, SECOND), Err(libc::ENOPROTOOPT));
+    let (code, said) = bench.fails("status");
+    assert!(code == 4 && said.contains("crash"), "{said}");
+    // The old connection lives on beside a new attach.
+    bench.attach("");
+    transfer(&client, &server, 1_000_000);
+    let fresh = connect(&listener);
+    deadline(&fresh.0, 1000, SECOND).unwrap();
+    bench.says("detach");
+    let mut owner = Held::spawn(bench.command(&format!("attach --foreground --cgroup {}", bench.cgroup.display())));
+    owner.line();
+    owner.signal(libc::SIGTERM);
+    assert!(owner.0.wait().unwrap().success());
+    assert!(!is_registered() && !bench.pins.exists());
+}
+
+fn what_is_missing_is_said_in_one_line(bench) {
+    // In a mount namespace of its own the tool can be shown a poorer machine.
+    let poorer = |preparation: &str, command: &str| {
+        let line = format!("{preparation} && PINS=${{PINS:-{}}} && exec {TOOL} --pins $PINS {command}", bench.pins.display());
+        let output = Command::new("unshare").args(["-m", "sh", "-c", &line]).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let attach = format!("attach --cgroup {}", bench.cgroup.display());
+    let (code, _, said) = poorer("mount -t tmpfs none /sys/kernel/btf", &attach);
+    assert!(code == 5 && said.contains("BTF") && said.lines().count() == 1, "{said}");
+    let (code, table, said) = poorer("mount -t tmpfs none /sys/kernel/btf", "check");
+    assert!(code == 5 && said.contains("BTF") && table.contains("NO  description of types"), "{table}{said}");
+    let (code, _, said) = poorer("umount -a -t cgroup2", "attach");
+    assert!(code == 5 && said.contains("cgroup2") && said.lines().count() == 1, "{said}");
+    // Without bpffs it is mounted; where that cannot be, attach says so.
+    let (code, table, _) = poorer("while umount /sys/fs/bpf 2>/dev/null; do :; done; true", "check");
+    assert!(code == 0 && table.contains("attach will mount it"), "{table}");
+    let (code, _, said) = poorer("PINS=/proc/d2tcp/pins", &attach);
+    assert!(code != 0 && said.lines().count() == 1 && said.contains("/proc/d2tcp"), "{said}");
+    assert!(!is_registered());
+    // Not root.
+    let nobody = Command::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups", TOOL, "--pins"])
+        .arg(&bench.pins).args(attach.split(' ')).output().unwrap();
+    let said = String::from_utf8(nobody.stderr).unwrap();
+    assert!(nobody.status.code() == Some(6) && said.contains("run it as root") && said.lines().count() == 1, "{said}");
+}
+
+fn three_capabilities_are_enough(bench) {
+    // bpffs is there already after the first attach of the machine; mounting it would take one more.
+    bench.attach("");
+    bench.says("detach");
+    let kept = "+bpf,+net_admin,+perfmon";
+    let run = |arguments: &str, kept: &str| Command::new("setpriv")
+        .args([&format!("--bounding-set=-all,{kept}"), "--inh-caps=-all", "--no-new-privs", TOOL, "--pins"])
+        .arg(&bench.pins).args(arguments.split_whitespace()).output().unwrap();
+    let attach = format!("attach --cgroup {}", bench.cgroup.display());
+    let refused = run(&attach, "+net_admin,+perfmon");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(6) && said.contains("CAP_BPF") && said.lines().count() == 1, "{said}");
+    let done = run(&attach, kept);
+    assert!(done.status.success(), "{done:?}");
+    let (client, _server) = connect(&listen(V4));
+    deadline(&client, 1000, SECOND).unwrap();
+    for reading in ["status", "top --once", "metrics", "trace --for 100ms"] {
+        let read = run(reading, kept);
+        assert!(read.status.success(), "{reading}: {read:?}");
+    }
+    let done = run("detach", kept);
+    assert!(done.status.success(), "{done:?}");
+}
+
+fn what_connections_do_can_be_watched(bench) {
+    bench.attach("");
+    bench.wire(5, 0);
+    let listener = listen(V4);
+    let (client, server) = connect(&listener);
+    let folder = tempfile::tempdir().unwrap();
+    let (csv, parquet) = (folder.path().join("t.csv"), folder.path().join("t.parquet"));
+    let tracer = Held::spawn(bench.command(&format!("trace --for 2s --out {}", csv.display())));
+    std::thread::sleep(500 * MS);
+    deadline(&client, 10_000_000, 60 * SECOND).unwrap();
+    transfer(&client, &server, 10_000_000);
+    let mut tracer = tracer;
+    assert!(tracer.0.wait().unwrap().success());
+    let text = std::fs::read_to_string(&csv).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("time_s,what,class,from,to,message,link,value"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    for what in ["throughput", "cwnd", "alpha", "d", "p", "srtt"] {
+        let values: Vec<f64> = rows.iter().filter(|row| row[1] == what).map(|row| row[7].parse().unwrap()).collect();
+        assert!(values.len() > 5, "{what}: {} values", values.len());
+        assert!(values.iter().all(|value| value.is_finite() && *value >= 0.0));
+    }
+    assert!(rows.iter().all(|row| row.len() == 8 && row[2] == "d2tcp"));
+    assert!(rows.windows(2).filter(|pair| pair[0][1] == pair[1][1]).all(|pair| pair[0][0].len() <= 20));
+    let tracer = Held::spawn(bench.command(&format!("trace --for 1s --out {}", parquet.display())));
+    std::thread::sleep(300 * MS);
+    transfer(&client, &server, 5_000_000);
+    let mut tracer = tracer;
+    assert!(tracer.0.wait().unwrap().success());
+    let bytes = std::fs::read(&parquet).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1") && bytes.len() > 1000);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half-written stays");
+    assert_eq!(bench.fails("trace --out x.txt").0, 2);
+
+    let flows = bench.flows();
+    let flow = flows.iter().find(|flow| flow["local"] == address(&client).to_string()).unwrap();
+    assert_eq!((&flow["met"], &flow["ecn"]), (&1.into(), &true.into()));
+    assert!(flow["cuts"].as_u64().unwrap() > 0 && flow["alpha"].as_f64().unwrap() > 0.0);
+
+    let mut server = Held::spawn(bench.command("metrics --listen 127.0.0.1:0"));
+    let page = server.line();
+    let at = page.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+    let fetch = |path: &str| {
+        let mut stream = TcpStream::connect(&at).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = fetch("/metrics");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("d2tcp_deadlines_total{outcome=\"met\"} 1\n"));
+    let count = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).unwrap();
+    assert!(count("d2tcp_d_count") > 0 && count("d2tcp_alpha_count") >= count("d2tcp_d_count"));
+    assert!(fetch("/").starts_with("HTTP/1.1 404"));
+    let cost = bench.status()["ns_per_call"].as_f64().unwrap();
+    assert!(cost > 0.0 && cost < 100_000.0, "{cost}");
+    println!("ns per call: {cost:.0}");
+}
+
+fn two_hundred_rounds_leave_nothing(bench) {
+    bench.attach("");
+    bench.says("detach");
+    let count = || {
+        // The kernel frees in the background.
+        std::thread::sleep(300 * MS);
+        objects()
+    };
+    let before = count();
+    for round in 0..200 {
+        bench.attach("");
+        if round % 10 == 0 {
+            let (client, server) = connect(&listen(V4));
+            deadline(&client, 1000, SECOND).unwrap();
+            transfer(&client, &server, 1000);
+        }
+        bench.says("detach");
+    }
+    // Connections in TIME_WAIT hold nothing of ours, so no object is left.
+    std::thread::sleep(3 * SECOND);
+    assert_eq!(count(), before);
+}
+
+fn ten_thousand_connections_leave_nothing(bench) {
+    bench.attach("");
+    let before = objects();
+    let listener = listen(V4);
+    for number in 0..10_000 {
+        let (client, server) = connect(&listener);
+        if number % 100 == 0 {
+            deadline(&client, 100, SECOND).unwrap();
+            transfer(&client, &server, 100);
+        }
+        // Without TIME_WAIT, or the ports run out.
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        // SAFETY: the structure is plain numbers.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const linger).cast::<u8>(), size_of_val(&linger)) };
+        set(&client, libc::SOL_SOCKET, libc::SO_LINGER, bytes).unwrap();
+    }
+    drop(listener);
+    wait("all connections end", || bench.status()["connections"]["open"] == 0);
+    let status = bench.status();
+    assert_eq!((&status["connections"]["total"], &status["out_of_memory"]), (&20_000.into(), &0.into()));
+    assert_eq!((bench.flows().len(), objects()), (0, before));
+}
+
+}
+
+/// What getsockopt of this kernel says of a level that it does not know.
+fn unknown(address: &str) -> i32 {
+    if address == V4 { libc::EOPNOTSUPP } else { libc::ENOPROTOOPT }
+}
+
+/// Connects a socket that exists already.
+fn connected(socket: std::os::fd::OwnedFd, listener: &TcpListener) -> TcpStream {
+    use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
+    let address = listener.local_addr().unwrap();
+    let failed = match address {
+        std::net::SocketAddr::V4(address) => {
+            // SAFETY: zeros are a value of this structure of numbers.
+            let mut to: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+            (to.sin_family, to.sin_port) = (libc::AF_INET as u16, address.port().to_be());
+            to.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
+            // SAFETY: an address of the length that is said.
+            unsafe { libc::connect(socket.as_raw_fd(), (&raw const to).cast(), size_of_val(&to) as u32) }
+        }
+        std::net::SocketAddr::V6(address) => {
+            // SAFETY: as above.
+            let mut to: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+            (to.sin6_family, to.sin6_port) = (libc::AF_INET6 as u16, address.port().to_be());
+            to.sin6_addr.s6_addr = address.ip().octets();
+            // SAFETY: as above.
+            unsafe { libc::connect(socket.as_raw_fd(), (&raw const to).cast(), size_of_val(&to) as u32) }
+        }
+    };
+    assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the descriptor was ours and is handed over.
+    unsafe { TcpStream::from_raw_fd(socket.into_raw_fd()) }
+}
+
+/// `tcpi_snd_cwnd`.
+fn tcp_info_cwnd(socket: &TcpStream) -> u32 {
+    let info = get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, size_of::<libc::tcp_info>()).unwrap();
+    u32::from_ne_bytes(info[80..84].try_into().unwrap())
+}
+
+/// How many maps, programs and links of ours the kernel has, and how many cgroups.
+fn objects() -> (usize, usize, usize, usize) {
+    use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
+    let ours = |name: &[u8]| name.starts_with(b"d2tcp");
+    let maps = MapInfoIter::default().filter(|map| ours(map.name.as_encoded_bytes())).count();
+    let programs: Vec<u32> = ProgInfoIter::default()
+        .filter(|program| ours(program.name.as_encoded_bytes()))
+        .map(|program| program.id)
+        .collect();
+    let links = LinkInfoIter::default().filter(|link| programs.contains(&link.prog_id)).count();
+    let cgroups = std::fs::read_to_string("/proc/cgroups").unwrap();
+    let cgroups =
+        cgroups.lines().find(|line| line.starts_with("pids\t")).and_then(|line| line.split('\t').nth(2)?.parse().ok());
+    (maps, programs.len(), links, cgroups.unwrap_or(0))
+}
+
+/// The programs that answer acknowledgements now.
+fn program_ids(_: &Bench) -> Vec<u32> {
+    libbpf_rs::query::ProgInfoIter::default()
+        .filter(|program| program.name.as_encoded_bytes().starts_with(b"d2tcp_setsocko"))
+        .map(|program| program.id)
+        .collect()
+}
+
+#[test]
+fn pins_are_apart_from_the_operators() {
+    assert_ne!(Path::new("/sys/fs/bpf/d2tcp"), Path::new(&format!("/sys/fs/bpf/d2tcp-test-{}", std::process::id())));
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
+/* A wire for the tests: marks, loses and counts the packets of the cgroup's sockets as it is told. */
+#include "../../bpf/vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+struct __sk_buff {
+	__u32 len;
+};
+
+/* Set by the test: of so many data packets one is marked, or lost on arrival; 0: none. Counted: packets that leave,
+ * and of these, those that say that they can be marked. */
+enum { MARK_EVERY, LOSE_EVERY, SENT, SENT_ECT, WORDS };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WORDS);
+	__type(key, __u32);
+	__type(value, __u64);
+} wire SEC(".maps");
+
+static __u64 sent, arrived;
+
+static __always_inline __u64 *word(__u32 which)
+{
+	return bpf_map_lookup_elem(&wire, &which);
+}
+
+static __always_inline bool is_data(const struct __sk_buff *skb)
+{
+	return skb->len > 500;
+}
+
+SEC("cgroup_skb/egress")
+int leave(struct __sk_buff *skb)
+{
+	__u64 *every = word(MARK_EVERY), *all = word(SENT), *ect = word(SENT_ECT);
+	__u8 head[2], bits;
+
+	if (!is_data(skb) || !every || !all || !ect)
+		return 1;
+	if (bpf_skb_load_bytes(skb, 0, head, sizeof(head)))
+		return 1;
+	bits = head[0] >> 4 == 4 ? head[1] & 3 : (head[1] >> 4) & 3;
+	__sync_fetch_and_add(all, 1);
+	if (bits)
+		__sync_fetch_and_add(ect, 1);
+	if (*every && __sync_fetch_and_add(&sent, 1) % *every == 0)
+		bpf_skb_ecn_set_ce(skb);
+	return 1;
+}
+
+SEC("cgroup_skb/ingress")
+int arrive(struct __sk_buff *skb)
+{
+	__u64 *every = word(LOSE_EVERY);
+
+	return !(is_data(skb) && every && *every && __sync_fetch_and_add(&arrived, 1) % *every == 0);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Deadlines for TCP messages under D2TCP: what a program and the kernel side say to each other.
+ *
+ * Before it writes a message to a connected TCP socket a program says how long the message is and how much
+ * time it has:
+ *
+ *     d2tcp_send_deadline(fd, 65536, 20 * 1000 * 1000);   // 64 KiB, 20 ms from now
+ *     write(fd, reply, 65536);
+ *
+ * The call needs no privilege and changes nothing but the congestion window's reaction to marks. A program
+ * can ignore every error of it and go on: the message is then sent like any other.
+ *
+ * This file is all there is to the interface. Numbers, sizes and offsets never change; new fields of
+ * struct d2tcp_state go to its end.
+ */
+#ifndef D2TCP_H
+#define D2TCP_H
+
+#ifndef D2TCP_KERNEL_SIDE
+#include <errno.h>
+#include <linux/types.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#endif
+
+/* Name of the congestion control, for TCP_CONGESTION. */
+#define D2TCP_NAME "d2tcp"
+
+/* The level of both options; no protocol of the kernel has it. */
+#define D2TCP_LEVEL 0xd27c
+
+/* setsockopt, struct d2tcp_message: the next message and its deadline.
+ *
+ *   EINVAL       bytes or deadline_ns is zero, negative or beyond its limit, or the length is not
+ *                sizeof(struct d2tcp_message)
+ *   ENOTCONN     the socket is not connected (nor connecting)
+ *   EOPNOTSUPP   the connection is under another congestion control, or is not TCP
+ *   ENOBUFS      D2TCP_QUEUE messages wait already
+ *   ENOMEM       the kernel has no memory for the connection's state
+ *   ENOPROTOOPT  D2TCP is not attached where the program runs
+ */
+#define D2TCP_MESSAGE 1
+
+/* getsockopt, struct d2tcp_state: see there.
+ *
+ *   EINVAL       fewer than 8 bytes of room
+ *   ENOMEM       as above
+ *   EOPNOTSUPP   the connection is under another congestion control, or is not TCP; or D2TCP is not attached
+ *                where the program runs, and the socket is an IPv4 one
+ *   ENOPROTOOPT  D2TCP is not attached where the program runs
+ */
+#define D2TCP_STATE 2
+
+/* Limits of struct d2tcp_message, both included. */
+#define D2TCP_MAX_BYTES (1LL << 40)
+#define D2TCP_MAX_DEADLINE_NS (86400LL * 1000 * 1000 * 1000)
+
+/* Messages that may wait on one connection. */
+#define D2TCP_QUEUE 32
+
+/* One message. */
+struct d2tcp_message {
+	/* Its length. It begins where the message before it ends, or after the last byte that was written,
+	 * whichever comes later: so messages may be announced ahead of their bytes, in order. */
+	__s64 bytes;
+	/* Time from this call until its last byte should have been acknowledged, in ns. */
+	__s64 deadline_ns;
+};
+
+/* Bits of d2tcp_state.flags. */
+#define D2TCP_ECN 1u		/* both ends agreed on ECN; without it the connection behaves as Reno */
+#define D2TCP_SLOW_START 2u	/* the window is below ssthresh */
+#define D2TCP_DEADLINE 4u	/* a message with a deadline is being sent */
+#define D2TCP_EXPIRED 8u	/* and its deadline, less the margin, has passed */
+#define D2TCP_RECOVERY 16u	/* a loss is being repaired */
+
+/* Fractions are fixed-point numbers: D2TCP_ONE stands for 1. */
+#define D2TCP_ONE (1u << 20)
+
+#define D2TCP_STATE_VERSION 1
+
+/* What a connection does. Counts begin with the connection. A program that has room for less, or for more,
+ * gets the beginning: getsockopt gives the length that was filled. */
+struct d2tcp_state {
+	__u32 version;		/* D2TCP_STATE_VERSION */
+	__u32 size;		/* bytes of this structure that the kernel side knows */
+	__u32 flags;		/* D2TCP_ECN, ... */
+	__u32 mss;		/* payload bytes of a full segment */
+	__u32 cwnd;		/* segments */
+	__u32 cwnd_fraction;	/* what cwnd leaves out, of D2TCP_ONE */
+	__u32 ssthresh;		/* segments */
+	__u32 srtt_us;		/* smoothed RTT, us; 0 before the first sample */
+	__u32 alpha;		/* extent of marking, of D2TCP_ONE */
+	__u32 d;		/* imminence of the deadline, of D2TCP_ONE; D2TCP_ONE without one */
+	__u32 p;		/* alpha^d, of D2TCP_ONE: a cut would take half of it */
+	__u32 queued;		/* messages whose last byte has not been acknowledged */
+	__u64 messages;		/* accepted so far */
+	__u64 met;		/* acknowledged in time */
+	__u64 missed;		/* acknowledged late */
+	__s64 time_left_ns;	/* until the first message's deadline; negative when it has passed; 0 without one */
+	__u64 bytes_left;	/* of that message, to be acknowledged */
+	__u64 bytes_acked;
+	__u64 bytes_marked;	/* of these, with an ECN echo */
+	__u64 windows;		/* windows over which alpha was updated */
+	__u64 cuts;		/* windows cut because of marks */
+	__u64 losses;		/* windows cut because of loss, timeouts included */
+	__u64 timeouts;
+};
+
+#ifndef D2TCP_KERNEL_SIDE
+
+/* Says that the next `bytes` bytes written to `fd` should be acknowledged within `deadline_ns`. Gives 0, or -1
+ * with errno set as listed at D2TCP_MESSAGE. */
+static inline int d2tcp_send_deadline(int fd, int64_t bytes, int64_t deadline_ns)
+{
+	struct d2tcp_message message = { .bytes = bytes, .deadline_ns = deadline_ns };
+
+	return setsockopt(fd, D2TCP_LEVEL, D2TCP_MESSAGE, &message, sizeof(message));
+}
+
+/* Reads the connection's state. Fields that the kernel side does not know are 0. Gives 0, or -1 with errno set as
+ * listed at D2TCP_STATE. */
+static inline int d2tcp_get_state(int fd, struct d2tcp_state *state)
+{
+	socklen_t length = sizeof(*state);
+
+	memset(state, 0, sizeof(*state));
+	return getsockopt(fd, D2TCP_LEVEL, D2TCP_STATE, state, &length);
+}
+
+/* Puts `fd` under D2TCP: before connect(2) or listen(2), or ECN will not be negotiated. Gives 0, or -1 with errno
+ * set: ENOENT where D2TCP is not attached. */
+static inline int d2tcp_use(int fd)
+{
+	/* IPPROTO_TCP and TCP_CONGESTION, without the header that declares them: <netinet/tcp.h> and
+	 * <linux/tcp.h> cannot be included together, and the program may need either. */
+	return setsockopt(fd, 6, 13, D2TCP_NAME, sizeof(D2TCP_NAME) - 1);
+}
+
+#endif
+#endif

@@ -1,0 +1,221 @@
+//! The window law that the kernel runs (`linux/bpf/law.h`), compiled for the host.
+//!
+//! It is a crate so that it can be tested without a kernel: its properties, and against vectors from the
+//! simulator's law.
+
+/// 1 as a fraction: alpha, p, g.
+pub const ONE: u32 = 1 << 30;
+/// 1 as a window in segments, as d, as a round trip.
+pub const UNIT: u64 = 1 << 20;
+/// The least window after a cut.
+pub const FLOOR: u64 = 2 * UNIT;
+/// The largest window.
+pub const MAX_WINDOW: u64 = UNIT << 20;
+/// Bit of what [`State::on_ack`] gives: the window was cut.
+pub const CUT: u32 = 1;
+/// Bit of what [`State::on_ack`] gives: a window ended and alpha was updated.
+pub const WINDOW: u32 = 2;
+/// Steps of the tables.
+pub const STEPS: u32 = 256;
+
+/// What is done about a deadline that has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Expired {
+    /// d = 1.
+    Neutral,
+    /// d = n.
+    Cap,
+    /// d = 1/n.
+    Yield,
+}
+
+/// `struct law_parameters`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Parameters {
+    /// Weight of the last window's share of marks in alpha, of [`ONE`].
+    pub g: u32,
+    /// Of [`ONE`].
+    pub initial_alpha: u32,
+    /// n, of [`UNIT`].
+    pub cap: u32,
+    /// One of [`Expired`].
+    pub expired: u32,
+    /// Not 0: T_c from the sawtooth's sum.
+    pub precise: u32,
+    /// Not 0: T_c in smallest round trips.
+    pub minimum_rtt: u32,
+    /// Taken off the time left.
+    pub margin_ns: u64,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters {
+            g: ONE / 16,
+            initial_alpha: ONE,
+            cap: 2 * UNIT as u32,
+            expired: Expired::Neutral as u32,
+            precise: 0,
+            minimum_rtt: 0,
+            margin_ns: 0,
+        }
+    }
+}
+
+/// `struct law_state`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct State {
+    pub cwnd: u64,
+    pub ssthresh: u64,
+    pub alpha: u32,
+    pub d: u32,
+    pub p: u32,
+    pub started: u32,
+    pub acked: u64,
+    pub marked: u64,
+    pub window_end: u64,
+    pub cut_end: u64,
+    pub loss_end: u64,
+    pub prior_cwnd: u64,
+    pub prior_ssthresh: u64,
+}
+
+/// `struct law_message`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Message {
+    /// Position of its end in the stream; 0: there is none.
+    pub end: u64,
+    /// A point in time.
+    pub deadline_ns: u64,
+}
+
+/// `struct law_ack`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Ack {
+    pub now_ns: u64,
+    pub acked: u64,
+    pub marked: u64,
+    pub segments: u32,
+    pub may_grow: u32,
+    pub may_cut: u32,
+    pub mss: u32,
+    pub una: u64,
+    pub next: u64,
+    pub rtt_ns: u64,
+}
+
+impl State {
+    /// A connection begins.
+    pub fn start(how: &Parameters, cwnd: u64, ssthresh: u64) -> State {
+        let mut state = State::default();
+        // SAFETY: both point to structures of the layout of law.h, which a test compares.
+        unsafe { c::host_start(&mut state, how, cwnd, ssthresh) };
+        state
+    }
+    /// New data was acknowledged. Gives [`CUT`] and [`WINDOW`].
+    pub fn on_ack(&mut self, how: &Parameters, message: &Message, ack: &Ack) -> u32 {
+        // SAFETY: as above.
+        unsafe { c::host_on_ack(self, how, message, ack) }
+    }
+    /// Data was lost. Gives whether the window was halved.
+    pub fn on_loss(&mut self, una: u64, next: u64) -> bool {
+        // SAFETY: as above.
+        unsafe { c::host_on_loss(self, una, next) != 0 }
+    }
+    /// The loss was none.
+    pub fn undo(&mut self) {
+        // SAFETY: as above.
+        unsafe { c::host_undo(self) }
+    }
+}
+
+/// a * b / c * 2^shift, `u64::MAX` where it does not fit.
+pub fn scale(a: u64, b: u64, c: u64, shift: u32) -> u64 {
+    // SAFETY: numbers only.
+    unsafe { c::host_scale(a, b, c, shift) }
+}
+
+/// The square root, rounded down.
+pub fn root(x: u64) -> u64 {
+    // SAFETY: numbers only.
+    unsafe { c::host_root(x) }
+}
+
+/// p = alpha^d, alpha of [`ONE`], d of [`UNIT`].
+pub fn penalty(alpha: u32, d: u32) -> u32 {
+    // SAFETY: numbers only.
+    unsafe { c::host_penalty(alpha, d) }
+}
+
+/// Round trips that `left` bytes need, of [`UNIT`].
+pub fn rounds(left: u64, mss: u32, cwnd: u64, precise: bool) -> u64 {
+    // SAFETY: numbers only.
+    unsafe { c::host_rounds(left, mss, cwnd, precise.into()) }
+}
+
+/// d, of [`UNIT`].
+pub fn imminence(how: &Parameters, message: &Message, cwnd: u64, ack: &Ack) -> u32 {
+    // SAFETY: structures of the layout of law.h.
+    unsafe { c::host_imminence(how, message, cwnd, ack) }
+}
+
+/// Bytes per second.
+pub fn pacing_rate(cwnd: u64, ssthresh: u64, in_flight: u32, mss: u32, srtt_ns: u64) -> u64 {
+    // SAFETY: numbers only.
+    unsafe { c::host_pacing_rate(cwnd, ssthresh, in_flight, mss, srtt_ns) }
+}
+
+/// log2(1 + step/256) x 2^30.
+pub fn log2_table(step: u32) -> u32 {
+    assert!(step <= STEPS);
+    // SAFETY: within the table.
+    unsafe { c::host_table(0, step) }
+}
+
+/// 2^(-step/256) x 2^31.
+pub fn exp2_table(step: u32) -> u32 {
+    assert!(step <= STEPS);
+    // SAFETY: within the table.
+    unsafe { c::host_table(1, step) }
+}
+
+mod c {
+    use super::{Ack, Message, Parameters, State};
+
+    unsafe extern "C" {
+        pub fn host_scale(a: u64, b: u64, c: u64, shift: u32) -> u64;
+        pub fn host_root(x: u64) -> u64;
+        pub fn host_penalty(alpha: u32, d: u32) -> u32;
+        pub fn host_rounds(left: u64, mss: u32, cwnd: u64, precise: u32) -> u64;
+        pub fn host_imminence(how: *const Parameters, message: *const Message, cwnd: u64, ack: *const Ack) -> u32;
+        pub fn host_pacing_rate(cwnd: u64, ssthresh: u64, in_flight: u32, mss: u32, srtt_ns: u64) -> u64;
+        pub fn host_start(state: *mut State, how: *const Parameters, cwnd: u64, ssthresh: u64);
+        pub fn host_on_ack(state: *mut State, how: *const Parameters, message: *const Message, ack: *const Ack) -> u32;
+        pub fn host_on_loss(state: *mut State, una: u64, next: u64) -> u32;
+        pub fn host_undo(state: *mut State);
+        pub fn host_table(which: u32, step: u32) -> u32;
+        #[cfg(test)]
+        pub fn host_size(which: u32) -> u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structures_have_the_size_that_c_gives_them() {
+        let sizes = [size_of::<Parameters>(), size_of::<State>(), size_of::<Message>(), size_of::<Ack>()];
+        for (which, size) in sizes.into_iter().enumerate() {
+            // SAFETY: numbers only.
+            assert_eq!(unsafe { c::host_size(which as u32) } as usize, size, "structure {which}");
+        }
+    }
+}

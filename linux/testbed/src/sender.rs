@@ -1,0 +1,178 @@
+//! Connections that go out, and the messages that are sent on them in turn.
+
+use std::collections::VecDeque;
+use std::io::Error;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::receiver::HEADER;
+use crate::socket::{Info, Socket, State};
+
+/// A message that is to be sent.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Message {
+    pub number: u64,
+    /// After the start of the run.
+    pub at_ns: i64,
+    pub to: SocketAddr,
+    pub control: String,
+    /// None: without end.
+    pub bytes: Option<u64>,
+    /// The allowed time that the control is told of.
+    pub deadline_ns: Option<i64>,
+    /// Shares its connection with the other such messages to the same address.
+    pub persistent: bool,
+}
+
+/// What one message amounts to at its sender.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Sent {
+    pub number: u64,
+    /// When it was handed to the kernel, on the monotonic clock.
+    pub start_ns: i64,
+    pub retransmits: u32,
+    pub timeouts: u32,
+    pub marks: u32,
+    pub min_rtt_us: u32,
+    /// What the control said last.
+    pub state: Option<State>,
+    /// Why the deadline was not accepted.
+    pub refused: Option<String>,
+    /// Why the connection failed.
+    pub error: Option<String>,
+}
+
+/// A connection that goes out.
+pub struct Outgoing {
+    socket: Socket,
+    persistent: bool,
+    /// The first is under way, the others wait.
+    messages: VecDeque<Message>,
+    /// Bytes of the first that the kernel has taken.
+    taken: u64,
+    /// What the connection had counted when the first message began.
+    before: Info,
+    current: Sent,
+    ended: bool,
+}
+
+impl Outgoing {
+    /// Connects, and has `message` ready to be sent.
+    pub fn open(message: Message) -> Result<Outgoing, Error> {
+        let start_ns = clock::now();
+        let socket = Socket::connect(&message.to, &message.control)?;
+        let mut connection = Outgoing {
+            socket,
+            persistent: message.persistent,
+            messages: VecDeque::new(),
+            taken: 0,
+            before: Info::default(),
+            current: Sent::default(),
+            ended: false,
+        };
+        connection.messages.push_back(message);
+        connection.begin(start_ns);
+        Ok(connection)
+    }
+
+    /// Puts another message behind those that wait; `handed_ns` is when it was due.
+    pub fn push(&mut self, message: Message, handed_ns: i64, sent: &mut Vec<Sent>, zeros: &[u8]) -> Result<(), Error> {
+        self.messages.push_back(Message { at_ns: handed_ns, ..message });
+        if self.messages.len() == 1 {
+            self.begin(handed_ns);
+        }
+        self.write(sent, zeros)
+    }
+
+    fn begin(&mut self, start_ns: i64) {
+        let Some(message) = self.messages.front() else { return };
+        self.taken = 0;
+        self.current = Sent { number: message.number, start_ns, ..Sent::default() };
+        if let (Some(bytes), Some(allowed)) = (message.bytes, message.deadline_ns) {
+            let left = allowed - (clock::now() - start_ns);
+            let accepted = self.socket.send_deadline(bytes as i64, left);
+            self.current.refused = accepted.err().map(|error| error.to_string());
+        }
+    }
+
+    /// Writes what the kernel takes. Messages that it has taken whole go to `sent`, but for the last one of a
+    /// connection of its own: that is over when its receiver has it.
+    pub fn write(&mut self, sent: &mut Vec<Sent>, zeros: &[u8]) -> Result<(), Error> {
+        while let Some(message) = self.messages.front() {
+            let length = message.bytes.unwrap_or(u64::MAX);
+            while self.taken < length {
+                let taken = if (self.taken as usize) < HEADER {
+                    let header = header(message.number, length);
+                    self.socket.send(&header[self.taken as usize..])?
+                } else {
+                    let left = usize::try_from(length - self.taken).unwrap_or(usize::MAX);
+                    self.socket.send(&zeros[..left.min(zeros.len())])?
+                };
+                let Some(bytes) = taken else { return Ok(()) };
+                self.taken += bytes as u64;
+            }
+            if !self.persistent {
+                if !self.ended {
+                    self.socket.end();
+                    self.ended = true;
+                }
+                return Ok(());
+            }
+            sent.push(self.settled(None));
+            self.before = self.socket.info();
+            self.messages.pop_front();
+            if let Some(next) = self.messages.front() {
+                self.begin(next.at_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is something to write still.
+    pub fn wants_to_write(&self) -> bool {
+        !self.messages.is_empty() && !self.ended
+    }
+
+    /// Books what is under way, when the connection or the run is over.
+    pub fn settle(&self, why: Option<String>, sent: &mut Vec<Sent>) {
+        if !self.messages.is_empty() {
+            sent.push(self.settled(why));
+        }
+        // Never begun: its receiver knows nothing of it, its time is when it was handed over.
+        for waiting in self.messages.iter().skip(1) {
+            sent.push(Sent { number: waiting.number, start_ns: waiting.at_ns, ..Sent::default() });
+        }
+    }
+
+    fn settled(&self, error: Option<String>) -> Sent {
+        let info = self.socket.info();
+        Sent {
+            retransmits: info.retransmits.saturating_sub(self.before.retransmits),
+            timeouts: info.timeouts.saturating_sub(self.before.timeouts),
+            marks: info.delivered_marked.saturating_sub(self.before.delivered_marked),
+            min_rtt_us: info.min_rtt_us,
+            state: self.socket.state(),
+            error,
+            ..self.current.clone()
+        }
+    }
+
+    /// The number of the message under way, and its connection.
+    pub fn under_way(&self) -> Option<(u64, &Socket)> {
+        self.messages.front().map(|message| (message.number, &self.socket))
+    }
+
+    /// For epoll.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+}
+
+fn header(number: u64, length: u64) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(&number.to_be_bytes());
+    header[8..].copy_from_slice(&length.to_be_bytes());
+    header
+}

@@ -1,0 +1,129 @@
+"""The experiments that have a name: a scenario each, and what is laid beside what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from duetime import scenario
+from duetime.compare import Comparison
+from duetime.results import Result
+from duetime.testbed import Options, beside
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+AS_IT_IS = Options()
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One of the things that are laid side by side."""
+
+    transport: str
+    options: Options = AS_IT_IS
+    #: Whether the simulator has the same: it knows no peer that refuses ECN.
+    simulated: bool = True
+    #: What it is called, if not as its transport.
+    label: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.label or self.transport
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A scenario and its arms."""
+
+    name: str
+    help: str
+    file: str
+    arms: tuple[Arm, ...]
+
+    @property
+    def scenario(self) -> Path:
+        """The scenario's file."""
+        return SCENARIOS / self.file
+
+
+EXPERIMENTS = {
+    each.name: each
+    for each in (
+        Experiment(
+            "urgent",
+            "one urgent message among three relaxed ones: d2tcp against the same control without deadlines",
+            "urgent.toml",
+            (Arm("dctcp"), Arm("d2tcp")),
+        ),
+        Experiment(
+            "fig06",
+            "figure 6 of D2TCP at 1/21 of the rate: four flows with different deadlines",
+            "fig06.toml",
+            (Arm("dctcp"), Arm("d2tcp")),
+        ),
+        Experiment(
+            "fig07",
+            "figure 7 of D2TCP at 1/50 of the rate: fan-in 20 to 40 beside two long flows",
+            "fig07.toml",
+            (Arm("dctcp"), Arm("d2tcp")),
+        ),
+        Experiment(
+            "coexistence",
+            "d2tcp beside cubic and reno on one link",
+            "coexistence.toml",
+            (Arm("d2tcp"),),
+        ),
+        Experiment(
+            "ecn-refused",
+            "the urgent message to a receiver that refuses ECN: it fares as under Reno",
+            "urgent.toml",
+            (
+                Arm("tcp"),
+                Arm("d2tcp", Options(refuse_ecn=True), simulated=False, label="d2tcp refused"),
+            ),
+        ),
+        Experiment(
+            "ipv6",
+            "the urgent message over IPv6",
+            "urgent.toml",
+            (Arm("dctcp", Options(ipv6=True)), Arm("d2tcp", Options(ipv6=True))),
+        ),
+    )
+}
+
+
+def carry_out(
+    source: scenario.Source,
+    arms: tuple[Arm, ...],
+    *,
+    seeds: int | None = None,
+    seed: int | None = None,
+    set: scenario.Changes | None = None,
+    advanced: Callable[[str], None] | None = None,
+) -> Comparison[Result]:
+    """Run a scenario under each arm, real and simulated, and lay all of them side by side.
+
+    `seeds` runs each so many times, seeds counted up; `advanced` is told of each run that begins. The arms
+    take turns, so that a machine that grows slower is so for all of them.
+    """
+    first = seed if seed is not None else _seed(source, set, arms[0].transport)
+    results: dict[str, list[Result]] = {}
+    for number in range(first, first + (seeds or 1)):
+        for arm in arms:
+            if advanced is not None:
+                advanced(f"{arm.name}, seed {number}")
+            simulated, real = beside(
+                source, seed=number, set=set, transport=arm.transport, options=arm.options
+            )
+            results.setdefault(f"{arm.name} real", []).append(real)
+            if arm.simulated:
+                results.setdefault(f"{arm.name} simulated", []).append(simulated)
+    return Comparison(results, seeds, interrupted=False)
+
+
+def _seed(source: scenario.Source, changes: scenario.Changes | None, transport: str) -> int:
+    from duetime.run import check
+
+    resolved, _ = check(source, set=changes, transport=transport)
+    return int(resolved["run"]["seed"])

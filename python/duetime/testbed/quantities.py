@@ -1,0 +1,31 @@
+"""Quantities as a resolved scenario writes them: ``"20 us"``, ``"1.46 KB"``, ``"40 packets"``."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+_TIME_PS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+_BYTES = {
+    "B": Fraction(1),
+    **{f"{prefix}B": Fraction(1000**power) for power, prefix in enumerate("KMGT", 1)},
+    **{f"{prefix}iB": Fraction(1024**power) for power, prefix in enumerate("KMG", 1)},
+    **{f"{prefix}b": Fraction(1000**power, 8) for power, prefix in enumerate("KMG", 1)},
+}
+
+
+def time_ps(text: str) -> int:
+    """Picoseconds of a time."""
+    number, unit = text.split()
+    return round(Fraction(number) * _TIME_PS[unit])
+
+
+def size_bytes(text: str) -> int:
+    """Bytes of a size."""
+    number, unit = text.split()
+    return round(Fraction(number) * _BYTES[unit])
+
+
+def amount(text: str) -> tuple[int, int]:
+    """(packets, bytes) of an amount in a queue; the other one is 0."""
+    number, unit = text.split()
+    return (round(Fraction(number)), 0) if unit.startswith("packet") else (0, size_bytes(text))

@@ -1,0 +1,102 @@
+"""Sets of applications on different transports, in one file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import duetime as dt
+from conftest import Command
+
+APP = """
+[[traffic]]
+name = "app-{number}"
+set = "{set}"
+pattern = "fan-in"
+leaves = 10
+every = "exponential(2 ms)"
+size = "{size} KB"
+deadline = "10 ms"
+transport = {{ name = "${set}", inherit = true }}
+"""
+BASE = """
+title = "Five applications and a long flow"
+
+[parameters]
+A = "tcp"
+B = "d2tcp"
+
+[run]
+duration = "40 ms"
+
+[network]
+topology = "star"
+hosts = 16
+rate = "1 Gbps"
+delay = "10 us"
+mark = "20 packets"
+
+[transport]
+name = "dctcp"
+rto_min = "5 ms"
+initial_window = 2
+
+[[traffic]]
+name = "long"
+pattern = "long"
+from = [0, 1]
+to = 15
+"""
+
+
+@pytest.fixture
+def five(tmp_path: Path) -> Path:
+    path = tmp_path / "five.toml"
+    apps = [
+        APP.format(number=number, set=group, size=2 * number)
+        for number, group in enumerate(("A", "A", "A", "B", "B"), start=1)
+    ]
+    path.write_text(BASE + "".join(apps))
+    return path
+
+
+def transports(run: dt.Result) -> list[str]:
+    classes: list[dict[str, Any]] = run.scenario["traffic"]
+    return [entry["transport"]["name"] for entry in classes if "transport" in entry]
+
+
+def test_sets_are_summed_up(five: Path) -> None:
+    run = dt.run(five)
+    assert transports(run) == ["tcp"] * 3 + ["d2tcp"] * 2
+    assert list(run.sets) == ["A", "B"]
+    for name, apps in (("A", (1, 2, 3)), ("B", (4, 5))):
+        parts = [run.classes[f"app-{number}"] for number in apps]
+        for key in ("messages", "missed", "queries"):
+            assert run.sets[name][key] == sum(part[key] for part in parts)
+    assert run.sets["A"]["messages"] > 100
+
+
+def test_transports_of_sets_and_of_the_rest_change_by_options(five: Path, duetime: Command) -> None:
+    assert transports(dt.run(five, set=["B=tcppr"])) == ["tcp"] * 3 + ["tcppr"] * 2
+    one = dt.run(five, set=["traffic.app-1.transport.name=d3"])
+    assert transports(one) == ["d3", "tcp", "tcp", "d2tcp", "d2tcp"]
+    assert one.data["packets_delivered"] > 0
+    # `compare` changes [transport]: the long flows. The sets keep theirs, in the regime of [transport].
+    done = duetime(
+        "compare", five, "--transports", "tcp,d2tcp", "--set", "traffic.app-2.transport=cubic", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    text = json.dumps(data)
+    assert text.count('"sets"') == 2
+
+
+def test_every_transport_runs_beside_every_other(five: Path) -> None:
+    names = [entry["name"] for entry in dt.catalog()["transports"]]
+    for one, other in zip(names, names[1:] + names[:1], strict=True):
+        run = dt.run(five, set=[f"A={one}", f"B={other}", "run.duration=10 ms"])
+        packets = run.data["packets"]
+        assert packets["sent"] == packets["received"] + run.data["drops"] + packets["in_flight"], (one, other)
+        assert run.sets["A"]["completed"] > 0, (one, other)
+        assert run.sets["B"]["completed"] > 0, (one, other)
