@@ -258,7 +258,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(tiny: Path) -> None:
         ('rule = "a bound"\nwhy', "why", "`rule` is missing"),
         ('regime = "plain"', 'regime = "fancy"', "no regime is called fancy; there are plain"),
         ("paper.fig1.missed[{i}]", "paper.fig1.mist[{i}]", "nothing is published at paper.fig1.mist[0]"),
-        ("from rows where leaves", "from rws where leaves", "no such table: rws"),
+        ("from rows\nwhere leaves", "from rws\nwhere leaves", "no such table: rws"),
         ('question = "Does it run?"', 'question = "?"\nmeasures = ["mood"]', "no measure is called mood"),
         ("traffic.a.leaves={}", "traffic.a.leafs={}", "unknown key `leafs`"),
     ],

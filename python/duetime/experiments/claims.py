@@ -69,7 +69,7 @@ def _judged(
         "unit": claim.unit,
         "holds": holds,
         "rule": claim.rule,
-        "why": (claim.why if holds is False else claim.why or NOT_MEASURED if holds is None else "").strip(),
+        "why": claim.why.strip() if holds is False else NOT_MEASURED if holds is None else "",
     }
 
 

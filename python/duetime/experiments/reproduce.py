@@ -20,8 +20,6 @@ from duetime.experiments.experiment import Chart, Experiment, at, panels
 from duetime.experiments.measures import MEASURES
 from duetime.experiments.study import BOUND, Row, Study
 
-KNOWN = [t["name"] for t in duetime.catalog()["transports"]]  # TODO-DEV
-
 #: What a result of a given library depends on beside our own version.
 LIBRARIES = ("numpy", "polars", "matplotlib")
 
@@ -75,6 +73,13 @@ def reproduce(
     return Reproduction(data, study.failed)
 
 
+def _present(experiment: Experiment) -> list[str]:
+    """The transports that this build has; claims on others are not measured."""
+    known = {each["name"] for each in duetime.catalog()["transports"]}
+    stands_for = {name: variant.transport for name, variant in experiment.variants.items()}
+    return [name for name in experiment.transports if stands_for.get(name, name) in known]
+
+
 def prepare(
     experiment: Experiment, *, scale: str, seeds: int | None, jobs: int | None, out: Path
 ) -> tuple[Study, dict[str, Any]]:
@@ -95,11 +100,7 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
         size,
         seeds=list(range(first, first + many)),
         scenario=path,
-        transports=[
-            t
-            for t in experiment.transports
-            if experiment.variants.get(t, reading.Variant(t)).transport in KNOWN
-        ],  # TODO-DEV
+        transports=_present(experiment),
         changes=changes,
         store=out / "points",
         jobs=jobs,
