@@ -56,7 +56,7 @@ class Swept:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The column of each axis: its key, or ``$fan_in`` for a parameter that is called like another column."""
+        """The column of each axis: its key, with a ``$`` where another column is called so."""
         taken = {name for kept in self.kept for name in (*_figures(kept.result), *_of_classes(kept.result))}
         return tuple(f"${axis}" if axis in taken | TELLING else axis for axis in self.sweep.axes)
 

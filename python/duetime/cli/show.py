@@ -19,7 +19,11 @@ from duetime.sweep import Swept
 #: Title, where the figure is in a summary, and how it is written.
 Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
 
+#: Where a part of a run's JSON is: its key, and in it the name of a class or set.
+Place = tuple[str, str]
+
 MISSED = "missed %"
+ALL = "all"
 
 
 def result(run: Result) -> None:
@@ -33,12 +37,12 @@ def result(run: Result) -> None:
         table.add_column(title, justify="right")
         if title == MISSED and least:
             table.add_column("bound %", justify="right")
-    for number, (name, part) in enumerate(_parts(data)):
+    for name, place, part in _parts(data):
         cells = []
         for title, find, write in figures:
             cells.append(_written(find(part), write))
             if title == MISSED and least:
-                cells.append(least.of_part(number))
+                cells.append(least.at(place))
         table.add_row(Text(name), *cells)
     console = _console()
     console.print(table)
@@ -63,13 +67,13 @@ def comparison(compared: Comparison[Any]) -> None:
         table.add_column(transport, justify="right")
     if least:
         table.add_column("bound", justify="right")
-    for place, parts in enumerate(zip(*(_parts(run) for run in runs.values()), strict=True)):
-        name = parts[0][0]
+    for parts in zip(*(_parts(run) for run in runs.values()), strict=True):
+        name, place, _ = parts[0]
         for number, (what, find, write) in enumerate(figures):
-            cells = [find(part) for _, part in parts]
+            cells = [find(part) for *_, part in parts]
             if any(cell is not None for cell in cells):
                 label = Text(name if number == 0 else "")
-                beside = [least.of_part(place)] if least and what == MISSED else []
+                beside = [least.at(place)] if least and what == MISSED else []
                 table.add_row(label, what, *(_written(cell, write) for cell in cells), *beside)
         table.add_section()
     for what in ("drops", "marks", "timeouts", "retransmits"):
@@ -94,7 +98,7 @@ def foresight(data: dict[str, Any]) -> None:
         table.add_column(title, justify="right")
     for title in ("held up by", "method"):
         table.add_column(title)
-    for name, part in least.parts:
+    for name, part in least.parts():
         if part:
             cells = (
                 _count(part["missed"]),
@@ -108,20 +112,27 @@ def foresight(data: dict[str, Any]) -> None:
 
 
 class _Least:
-    """How few deadlines can be missed, for the parts that `_parts` gives; false without deadlines."""
+    """How few deadlines can be missed; false without deadlines."""
 
     def __init__(self, bound: dict[str, Any] | None) -> None:
         self.bound = bound
-        self.parts: list[tuple[str, dict[str, Any] | None]] = []
-        if bound:
-            classes = list(bound["classes"].items())
-            self.parts = classes if len(classes) == 1 else [*classes, ("all", bound)]
 
     def __bool__(self) -> bool:
         return self.bound is not None
 
-    def of_part(self, number: int) -> str:
-        part = self.parts[number][1]
+    def parts(self) -> list[tuple[str, dict[str, Any] | None]]:
+        """Give every class, and all of them where they are several."""
+        if self.bound is None:
+            return []
+        classes = list(self.bound["classes"].items())
+        return classes if len(classes) == 1 else [*classes, (ALL, self.bound)]
+
+    def at(self, place: Place) -> str:
+        """Give the share of one of `_parts`; sets have none."""
+        kind, name = place
+        if self.bound is None or kind == "sets":
+            return "-"
+        part = self.bound["classes"][name] if kind == "classes" else self.bound
         return _written(part and part["missed_percent"], _plain)
 
     def sentence(self) -> str:
@@ -363,9 +374,14 @@ def _totals(data: dict[str, Any]) -> str:
     return "  " + ", ".join(f"{name.replace('_', ' ')} {_count(data[name])}" for name in names)
 
 
-def _parts(data: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    classes = list(data["classes"].items())
-    return classes if len(classes) == 1 else [*classes, ("all", data["summary"])]
+def _parts(data: dict[str, Any]) -> list[tuple[str, Place, dict[str, Any]]]:
+    """Every class, every set of classes and all together: what it is called, where it is, its figures."""
+    parts = [
+        (f"class {name}" if name == ALL else name, ("classes", name), part)
+        for name, part in data["classes"].items()
+    ]
+    parts += [(f"set {name}", ("sets", name), part) for name, part in data.get("sets", {}).items()]
+    return parts if len(parts) == 1 else [*parts, (ALL, ("summary", ""), data["summary"])]
 
 
 def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
@@ -381,7 +397,7 @@ def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
         ("goodput Mbps", lambda part: part["goodput_mbps"], _plain),
         ("in time Mbps", lambda part: part["goodput_in_time_mbps"], _plain),
     ]
-    parts = [part for run in runs for _, part in _parts(run)]
+    parts = [part for run in runs for *_, part in _parts(run)]
     return [figure for figure in known if any(figure[1](part) is not None for part in parts)]
 
 
