@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from duetime import decide
 from duetime.compare import Comparison
 from duetime.results import Result
 from duetime.statistics import over_seeds
@@ -191,59 +192,19 @@ def decision(data: dict[str, Any]) -> None:
     for each in data["answers"]:
         low, high = each["ci95"]
         interval = (
-            "-" if low is None and high is None else f"{_level(low, tighter)} to {_level(high, tighter)}"
+            "-"
+            if low is None and high is None
+            else f"{decide.level(low, tighter)} to {decide.level(high, tighter)}"
         )
         misses = [each["missed_percent"], each["as_written_missed_percent"]]
-        cells = [_level(each[name], tighter), interval, *(_written(value, _plain) for value in misses)]
+        cells = [decide.level(each[name], tighter), interval, *(_written(value, _plain) for value in misses)]
         if bounded:
             cells.append(_written(each["bound_percent"], _plain))
         table.add_row(each["transport"], *cells)
     console = _console()
     console.print(table)
     for each in data["answers"]:
-        console.print(f"  {_sentence(data, each, tighter)}", highlight=False, markup=False)
-
-
-def _level(value: Any, tighter: bool) -> str:
-    if value is None:
-        return "none"
-    return f"{value:g} %" if tighter else str(value)
-
-
-def _between(low: Any, high: Any, tighter: bool) -> str:
-    if not tighter:
-        return f"{low} to {high}"
-    if high < 0:
-        return f"{-high:g} to {-low:g} % looser"
-    return f"{low:g} to {high:g} % tighter" if low >= 0 else f"from {-low:g} % looser to {high:g} % tighter"
-
-
-def _sentence(data: dict[str, Any], answer: dict[str, Any], tighter: bool) -> str:
-    against = data.get("against")
-    goal = f"misses no more than {against} does with the deadlines as written"
-    goal = goal if against else f"misses at most {data['target_percent']:g} %"
-    value = answer["tighter_percent" if tighter else "largest"]
-    if value is None:
-        hardest = "deadlines four times as long" if tighter else f"the smallest {data['over']}"
-        return f"{answer['transport']}: not even {hardest} would do: it never {goal}."
-    if not tighter:
-        text = f"{answer['transport']} {goal} up to {data['over']} = {value}"
-    elif value >= 0:
-        text = f"{answer['transport']} {goal} with deadlines {value:g} % tighter"
-    else:
-        text = f"{answer['transport']} {goal} only with deadlines {-value:g} % looser"
-    low, high = answer["ci95"]
-    if low is not None and high is not None:
-        text += f" (with 95 % confidence {_between(low, high, tighter)})"
-    elif high is not None:
-        text += f" (with 95 % confidence no more than {_level(high, tighter)}, and perhaps never)"
-    if answer["ends_with"] == "scenario":
-        text += "; the scenario allows no more"
-    elif answer["ends_with"] == "range":
-        text += "; more was not tried"
-    if answer["uneven"]:
-        text += "; misses do not rise evenly, beyond that they fall again in places"
-    return f"{text}."
+        console.print(f"  {decide.sentence(data, each)}", highlight=False, markup=False)
 
 
 def entries(known: list[dict[str, Any]]) -> None:
