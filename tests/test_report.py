@@ -36,6 +36,8 @@ HOSTILE = (
 # The highest number at the first chart's vertical axis.
 HIGHEST = """Math.max(...[...document.querySelector('.plot').querySelectorAll(
     '[aria-label="y-axis tick label"] text')].map(text => Number(text.textContent)))"""
+# The lowest; its sign is a minus, not a hyphen.
+LOWEST = HIGHEST.replace("max", "min").replace("textContent", r"textContent.replace('\u2212', '-')")
 # Of every chart, each mark: of which series, as what, of how many shapes.
 MARKS = """[...document.querySelectorAll('figure.chart')].map(figure =>
     [...figure.querySelectorAll('.plot [data-series]')].map(({dataset, children}) =>
@@ -466,6 +468,25 @@ def test_a_search(
         assert opened.page.get_by_text(found.notes[number]).count() == 1
     # The page does not keep the search from being asked again.
     assert duetime(*asked).returncode == 0
+
+
+def test_the_interval_of_a_negative_answer_is_drawn_whole(browser: Browser, tmp_path: Path) -> None:
+    missed = {"mean": 4.0, "ci95": [3.0, 5.0], "values": [3.5, 4.5]}
+    answer = {
+        "transport": "dctcp",
+        "tighter_percent": -63.0,
+        "ci95": [-150.0, 2.0],
+        "missed_percent": missed,
+        "bound_percent": None,
+        "as_written_missed_percent": missed,
+        "ends_with": None,
+        "uneven": False,
+        "tried": [{"value": value, "missed_percent": missed} for value in (-150.0, -63.0, 0.0)],
+    }
+    record = {"version": "0", "title": "Looser", "question": "tighten", "against": None, "target_percent": 5}
+    (tmp_path / "tighten.json").write_text(json.dumps({**record, "seeds": [1, 2], "answers": [answer]}))
+    page = Opened(browser, report(tmp_path)).page
+    assert page.evaluate(LOWEST) <= -150
 
 
 def test_a_broken_search_is_refused(duetime: Command, tmp_path: Path) -> None:

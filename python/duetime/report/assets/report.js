@@ -187,11 +187,12 @@
     return { svg, scale: svg.scale("fy"), side: "y", from: marginLeft, to: width - 14 };
   }
 
-  // From zero or the least value to the greatest with its interval; an interval may end outside and is cut there.
+  // From zero, or the least value with its interval, to the greatest with its own. The interval of a value above zero
+  // may end below and is cut there.
   function reach(shown) {
     const points = shown.flatMap((one) => [...one.points, ...one.published.map(([x, y]) => [x, y, null, null])]);
     const most = Math.max(0, ...points.map((point) => Math.max(point[1], point[3] ?? point[1])));
-    const least = Math.min(0, ...points.map((point) => point[1]));
+    const least = Math.min(0, ...points.map((point) => (point[1] < 0 ? Math.min(point[1], point[2] ?? point[1]) : point[1])));
     return [least, most > least ? most : least + 1];
   }
 
