@@ -303,6 +303,22 @@ fn losses_halve_the_window_and_are_repaired(bench) {
     }
 }
 
+fn losses_in_the_window_of_a_cut_are_repaired_without_a_timeout(bench) {
+    bench.attach("--initial-alpha 0");
+    let listener = listen(V4);
+    let (mut losses, mut timeouts) = (0, 0);
+    for _ in 0..5 {
+        bench.wire(20, 150);
+        let (client, server) = connect(&listener);
+        let time = transfer(&client, &server, 4_000_000);
+        let end = state(&client);
+        assert!(end.cuts >= 3 && end.losses >= 3 && end.cwnd < 20_000, "{end:?}");
+        println!("{time:?}, {} cuts, {} losses, {} timeouts", end.cuts, end.losses, end.timeouts);
+        (losses, timeouts) = (losses + end.losses, timeouts + end.timeouts);
+    }
+    assert!(timeouts * 10 <= losses, "{timeouts} timeouts, {losses} losses");
+}
+
 fn timeouts_are_survived(bench) {
     bench.attach("");
     let (client, server) = connect(&listen(V4));
