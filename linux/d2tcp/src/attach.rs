@@ -93,6 +93,20 @@ pub fn look(pins: &Pins) -> Found {
     }
 }
 
+/// Fails if there is anything in the folder that is not ours: what a crash left is removed, and nothing else.
+fn only_ours(pins: &Pins) -> Result<()> {
+    let hook = |name: &str| {
+        name.rsplit_once('-').is_some_and(|(kind, number)| {
+            HOOKS.iter().any(|(_, pin)| *pin == kind) && number.bytes().all(|digit| digit.is_ascii_digit())
+        })
+    };
+    let ours =
+        |name: &str| name == FLOWS || hook(name) || MAPS.iter().chain(&CONTROL_LINKS).any(|(_, pin)| *pin == name);
+    pins.names().iter().find(|name| !ours(name)).map_or(Ok(()), |name| {
+        Err(Failure::new(Kind::Usage, format!("--pins {}: {name} in it is not of d2tcp", pins.folder.display())))
+    })
+}
+
 /// What is attached; fails if nothing is.
 pub fn require(pins: &Pins) -> Result<About> {
     if pins.is_hidden() {
@@ -211,6 +225,7 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
     let namespace = wanted.namespace.as_deref().map(Namespace::named).transpose()?;
     privileges::keep(&needed)?;
     let lock = pins.lock()?;
+    only_ours(pins)?;
     match (look(pins), wanted.replace) {
         (Found::Attached(before), true) => return replace(pins, wanted, *before, version),
         (Found::Attached(about), false) => {
@@ -409,10 +424,15 @@ fn stay(pins: &Pins, links: Vec<Link>) -> Result<()> {
 pub fn detach(pins: &Pins) -> Result<()> {
     privileges::require("detach", &[Capability::CAP_NET_ADMIN])?;
     let _lock = pins.lock()?;
+    only_ours(pins)?;
     let found = look(pins);
     let about = about(pins).ok();
     match found {
-        Found::Nothing => return Err(Failure::new(Kind::NotAttached, "not attached")),
+        Found::Nothing => {
+            // An attach that was killed before it pinned anything leaves the folder.
+            pins.remove()?;
+            return Err(Failure::new(Kind::NotAttached, "not attached"));
+        }
         Found::Foreign => return Err(foreign(Kind::NotAttached, pins)),
         Found::Attached(about) if about.pid != 0 => {
             return Err(Failure::new(

@@ -54,10 +54,13 @@ impl Pins {
             made => made.context(format!("create {}", self.folder.display())),
         }
     }
-    /// Fails if someone else owns the folder: bpffs may be open to all, and who owns the folder can take out what is
-    /// in it, or put something else there.
+    /// Fails if the folder is there, but not in bpffs, or if someone else owns it: bpffs may be open to all, and who
+    /// owns the folder can take out what is in it, or put something else there.
     fn trusted(&self) -> Result<()> {
         let Ok(found) = fs::symlink_metadata(&self.folder) else { return Ok(()) };
+        if file_system(&self.folder) != Some(BPF_FS_MAGIC) {
+            return Err(Failure::new(Kind::Usage, format!("--pins {}: this is not in bpffs", self.folder.display())));
+        }
         // SAFETY: no arguments.
         let own = unsafe { libc::geteuid() };
         if found.is_dir() && found.uid() == own && found.mode() & 0o022 == 0 {

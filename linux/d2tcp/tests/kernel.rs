@@ -62,6 +62,22 @@ fn wrong_places_are_named(bench) {
     let (code, said) = bench.fails("attach --namespace=nowhere");
     assert!(code == 2 && said.contains("nowhere"), "{said}");
     assert!(!bench.pins.exists());
+    // Folders of others are left alone.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("law"), "mine").unwrap();
+    let other = bench.pins.join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    for (pins, told) in [(folder.path(), "not in bpffs"), (&bench.pins, "other in it is not of d2tcp")] {
+        for command in ["detach".to_owned(), format!("attach --cgroup {}", bench.cgroup.display())] {
+            let output = Command::new(TOOL).arg("--pins").arg(pins).args(command.split(' ')).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.code() == Some(2) && said.contains(told), "{said}");
+        }
+    }
+    assert!(folder.path().join("law").exists() && other.exists());
+    std::fs::remove_dir(&other).unwrap();
+    // What a killed attach left at its very beginning.
+    assert!(bench.fails("detach").0 == 4 && !bench.pins.exists());
     // A second loader from elsewhere.
     bench.attach("");
     let elsewhere = Command::new(TOOL).args(["--pins", "/sys/fs/bpf/d2tcp-elsewhere", "attach", "--cgroup"])
