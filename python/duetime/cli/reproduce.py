@@ -33,9 +33,7 @@ FAILED = 1
 @click.option(
     "--seeds", type=click.IntRange(min=1), metavar="N", help="So many seeds instead of the scale's."
 )
-@click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="So many runs at a time (default: one per core)."
-)
+@options.JOBS
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -69,6 +67,8 @@ def reproduce(
     from duetime.experiments.reproduce import reproduce as repeat
 
     root = folder(root)
+    if as_list and name is not None:
+        raise options.Mistake("--list takes no experiment: it lists all")
     if as_list:
         return _list([read(path_of(root, each)) for each in names(root)], as_json)
     if name is None:
