@@ -21,9 +21,6 @@ SCALE := quick
 # What the extension module is built from. Python sources are used where they lie.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(wildcard .cargo/*) $(shell find crates -type f)
 
-# The tool is a workspace of its own, since it needs clang and Linux.
-LINUX := --manifest-path linux/d2tcp/Cargo.toml --target-dir target
-
 # maturin must find this environment, and no other that happens to be active.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport CONDA_PREFIX PYTHONPATH PYTHONHOME
@@ -40,15 +37,6 @@ demo: $(BUILT) ## Compare TCP, DCTCP and D2TCP on a fan-in workload: a table and
 	$(BIN)/duetime compare scenarios/large-messages.toml --transports tcp,dctcp,d2tcp --out $(DEMO)
 	$(BIN)/duetime plot $(DEMO) > /dev/null
 	@printf '\nThe picture: %s\n' $(DEMO)/plots/overview.png
-
-.PHONY: linux
-linux: ## Build target/release/d2tcp, the tool for D2TCP on this machine's kernel
-	linux/prepare
-	cargo build --release --locked $(LINUX)
-
-.PHONY: linux-bench
-linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pairs; needs root
-	$(PYTHON) linux/bench.py
 
 .PHONY: test
 test: lint test-rust test-linux test-clients test-testbed test-python test-bench test-wheel site ## Run every check and test
@@ -83,11 +71,6 @@ test-rust: ## Run the Rust tests
 test-python: $(BUILT) programs ## Run the Python tests
 	$(BIN)/pytest
 
-.PHONY: test-linux
-test-linux: ## Test the Linux tool: all of it as root where BPF works, the rest elsewhere
-	@if why=$$(linux/prepare); then set -x; cargo test --locked $(LINUX) -- --nocapture --test-threads 1; \
-	else echo "SKIPPED: tests of the Linux tool: $$why"; fi
-
 .PHONY: test-bench
 test-bench: $(BUILT) ## Check that the benchmark workloads do what they should; no timing
 	$(BIN)/python bench/run.py --verify
@@ -98,43 +81,6 @@ test-wheel: wheel
 .PHONY: wheel
 wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run it there
 	$(BIN)/python tests/check_wheel.py dist/*.whl
-
-# The testbed's processes and the clients are workspaces of their own: the testbed needs clang, and neither is
-# part of the simulator.
-TESTBED := target/release/duetime-testbed
-CLIENT := --manifest-path linux/clients/rust/Cargo.toml --target-dir target
-
-linux: $(TESTBED)
-
-# What the tests as root need: built where it can be, and said where not.
-.PHONY: programs
-programs:
-	@if why=$$(linux/prepare); then $(MAKE) --no-print-directory linux; \
-	else echo "SKIPPED: the programs for the tests on real TCP: $$why"; fi
-
-$(TESTBED): $(shell find linux/testbed -type f)
-	linux/prepare
-	cargo build --release --locked --manifest-path linux/testbed/Cargo.toml --target-dir target
-	touch $@
-
-.PHONY: test-clients
-test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it is installed
-	@if [[ $$(uname -s) == Linux ]]; then set -x; \
-	cargo clippy --all-targets --locked $(CLIENT) -- -D warnings; cargo test --quiet --locked $(CLIENT); \
-	else echo "SKIPPED: the Rust client: it is for Linux"; fi
-	@if command -v go > /dev/null; then cd linux/clients/go && go vet ./... && go test ./...; \
-	else echo "SKIPPED: the Go client: there is no go"; fi
-
-.PHONY: test-testbed
-test-testbed: ## Test the testbed's processes; the rest of it is among the Python tests
-	@if why=$$(linux/prepare); then set -x; \
-	cargo clippy --all-targets --locked --manifest-path linux/testbed/Cargo.toml --target-dir target -- -D warnings; \
-	cargo test --quiet --locked --manifest-path linux/testbed/Cargo.toml --target-dir target; \
-	else echo "SKIPPED: tests of the testbed's processes: $$why"; fi
-
-.PHONY: kernel-matrix
-kernel-matrix: $(BUILT) linux ## Boot Debian's cloud kernels under emulation and try D2TCP on each (minutes)
-	$(BIN)/python linux/matrix/run.py
 
 .PHONY: bench
 bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
@@ -156,6 +102,58 @@ site: $(BUILT) ## Build the documentation into out/site; warnings are errors
 record: $(BUILT) ## Run every experiment again and write its numbers into docs/record and the science page
 	$(BIN)/duetime reproduce all --scale $(SCALE) --out out/reproduce
 	$(BIN)/python docs/generate.py --record out/reproduce
+
+# --- D2TCP on Linux: workspaces of their own, since they need clang and Linux, and none is part of the simulator
+
+LINUX := --manifest-path linux/d2tcp/Cargo.toml --target-dir target
+TESTBED := target/release/duetime-testbed
+CLIENT := --manifest-path linux/clients/rust/Cargo.toml --target-dir target
+
+.PHONY: linux
+linux: $(TESTBED) ## Build target/release/d2tcp, the tool for D2TCP on this machine's kernel
+	linux/prepare
+	cargo build --release --locked $(LINUX)
+
+# What the tests as root need: built where it can be, and said where not.
+.PHONY: programs
+programs:
+	@if why=$$(linux/prepare); then $(MAKE) --no-print-directory linux; \
+	else echo "SKIPPED: the programs for the tests on real TCP: $$why"; fi
+
+$(TESTBED): $(shell find linux/testbed -type f)
+	linux/prepare
+	cargo build --release --locked --manifest-path linux/testbed/Cargo.toml --target-dir target
+	touch $@
+
+.PHONY: test-linux
+test-linux: ## Test the Linux tool: all of it as root where BPF works, the rest elsewhere
+	@if why=$$(linux/prepare); then set -x; cargo test --locked $(LINUX) -- --nocapture --test-threads 1; \
+	else echo "SKIPPED: tests of the Linux tool: $$why"; fi
+
+.PHONY: test-clients
+test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it is installed
+	@if [[ $$(uname -s) == Linux ]]; then set -x; \
+	cargo clippy --all-targets --locked $(CLIENT) -- -D warnings; cargo test --quiet --locked $(CLIENT); \
+	else echo "SKIPPED: the Rust client: it is for Linux"; fi
+	@if command -v go > /dev/null; then cd linux/clients/go && go vet ./... && go test ./...; \
+	else echo "SKIPPED: the Go client: there is no go"; fi
+
+.PHONY: test-testbed
+test-testbed: ## Test the testbed's processes; the rest of it is among the Python tests
+	@if why=$$(linux/prepare); then set -x; \
+	cargo clippy --all-targets --locked --manifest-path linux/testbed/Cargo.toml --target-dir target -- -D warnings; \
+	cargo test --quiet --locked --manifest-path linux/testbed/Cargo.toml --target-dir target; \
+	else echo "SKIPPED: tests of the testbed's processes: $$why"; fi
+
+.PHONY: kernel-matrix
+kernel-matrix: $(BUILT) linux ## Boot Debian's cloud kernels under emulation and try D2TCP on each (minutes)
+	$(BIN)/python linux/matrix/run.py
+
+.PHONY: linux-bench
+linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pairs; needs root
+	$(PYTHON) linux/bench.py
+
+# --- What is written or fetched anew
 
 VENDOR := python/duetime/report/assets
 .PHONY: vendor

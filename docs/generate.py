@@ -39,10 +39,10 @@ RESULTS = """\
 
 <!-- Written by docs/generate.py from the declarations in the code. Change those, then run `make docs`. -->
 
-`duetime run --out DIR` writes `run.json` and the tables `flows.parquet`, `links.parquet` and, if the scenario
-asks for a trace, `trace.parquet`. `duetime compare --out DIR` writes such a folder for each transport (and
-seed) and `compare.json`. In Python they are `Result.flows`, `Result.links` and `Result.trace`. The unit of a
-value is the end of its name.
+`duetime run --out DIR` writes `run.json` and the tables `flows.parquet`, `links.parquet`, with fan-in classes
+`queries.parquet`, and if the scenario asks for a trace `trace.parquet`. `duetime compare --out DIR` writes
+such a folder for each transport (and seed) and `compare.json`. In Python they are `Result.flows`,
+`Result.links`, `Result.queries` and `Result.trace`. The unit of a value is the end of its name.
 
 ## The JSON object
 

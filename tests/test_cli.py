@@ -278,3 +278,21 @@ def test_the_version_is_that_of_the_crate(duetime: Command) -> None:
     assert metadata("duetime")["Requires-Python"] == ">=3.11"
     assert metadata("duetime")["License-Expression"] == "Apache-2.0 OR MIT"
     assert dt.__version__ in duetime("--version").stdout
+
+
+def test_a_note_names_its_transport_once(duetime: Command, small: Path) -> None:
+    done = duetime("compare", small, "--transports", "tcp,tcppr")
+    notes = done.stderr.splitlines()
+    assert [note for note in notes if "the classes of deadlines" in note] == [
+        "note: tcppr: the classes of deadlines part at 1.25 ms"
+    ]
+
+
+def test_names_are_told_with_the_nearest_one(duetime: Command) -> None:
+    for kind, name, nearest in (("transports", "d2tpc", "d2tcp"), ("patterns", "fanin", "fan-in")):
+        done = duetime(kind, name)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"is called `{name}`; did you mean {nearest}? (there are " in done.stderr
+    assert duetime("topologies", "moon").stderr.startswith(
+        "error: no topology is called `moon` (there are star,"
+    )

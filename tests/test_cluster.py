@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SMALL, arguments
+from conftest import SMALL, Command, arguments
 from duetime import cluster as cluster_module
 from duetime.points import Point, run_points
 from duetime.sweep import sweep
@@ -165,3 +165,22 @@ def test_no_scheduler_is_an_error(small: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(cluster_module, "PATIENCE_S", 1)
     with pytest.raises(Unusable, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
         run_points([Point(small)], store=tmp_path / "store", cluster="tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("nonsense", "missing port number"),
+        ("foo://here:1", "an address is tcp://host:port"),
+        ("tcp://127.0.0.1:port", "invalid literal"),
+        ("tls://127.0.0.1:1", "no certificates"),
+    ],
+)
+def test_a_wrong_address_is_told_at_once(duetime: Command, small: Path, address: str, reason: str) -> None:
+    words = ("tighten", small, "--target", "5%", "--cluster", address)
+    done = duetime(*words, timeout=15)
+    assert (done.returncode, done.stdout) == (2, "")
+    # One line: nothing of the library's own follows when the process ends.
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith(f"error: no Dask scheduler answers at {address}: ")
+    assert reason in line

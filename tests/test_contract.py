@@ -91,6 +91,7 @@ SHORT = {
     **{
         "custom": "60 ms",
         "oldi": "30 ms",
+        "oldi-background": "30 ms",
         "w1": "20 ms",
         "w2": "10 ms",
         "tree": "60 ms",

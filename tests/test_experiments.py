@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import duetime
-from duetime import experiments
 from duetime.experiments import claims as judging
 from duetime.experiments import experiment as reading
+from duetime.experiments import places
 from duetime.experiments.measures import MEASURES
 from duetime.experiments.measures.groups import together
 from duetime.experiments.measures.latency import percentiles
@@ -22,7 +22,7 @@ from duetime.experiments.reproduce import prepare
 from duetime.experiments.study import over_seeds
 
 ROOT = Path(__file__).resolve().parents[1] / "experiments"
-NAMES = experiments.names(ROOT)
+NAMES = places.names(ROOT)
 PUBLISHED = reading.published(ROOT)
 
 TINY = '''
@@ -118,7 +118,7 @@ def test_every_figure_and_table_is_there() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_cell_is_a_valid_scenario(name: str, tmp_path: Path) -> None:
-    experiment = experiments.read(ROOT / f"{name}.toml")
+    experiment = reading.read(ROOT / f"{name}.toml")
     study, resolved = prepare(experiment, scale="paper", seeds=None, jobs=None, out=tmp_path)
     assert resolved["run"]["seed"] == study.seeds[0]
     assert len(study.seeds) == experiment.scales["paper"].seeds
@@ -131,7 +131,7 @@ def test_every_cell_is_a_valid_scenario(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_published_number_is_in_a_claim(name: str) -> None:
-    experiment = experiments.read(ROOT / f"{name}.toml")
+    experiment = reading.read(ROOT / f"{name}.toml")
     answered = [
         path
         for written in experiment.claims
@@ -144,7 +144,7 @@ def test_every_published_number_is_in_a_claim(name: str) -> None:
 
 
 def test_every_section_with_results_is_answered() -> None:
-    answered = {section for name in NAMES for section in experiments.read(ROOT / f"{name}.toml").published}
+    answered = {section for name in NAMES for section in reading.read(ROOT / f"{name}.toml").published}
     setup = {"d2tcp.common", "d2tcp.testbed", "d2tcp.at_scale"}  # checked against the scenarios below
     sections = {f"{paper}.{each}" for paper in ("d2tcp", "d3") for each in PUBLISHED[paper]}
     assert sections - setup == answered
@@ -162,13 +162,13 @@ def test_the_scenario_at_scale_is_the_papers() -> None:
     transport = scenario["transport"]
     assert (transport["g"], transport["rto_min"]) == (common["g"], f"{common['rto_min_ms']} ms")
     assert [1 / transport["d_cap"], transport["d_cap"]] == common["d_range"]
-    axes = experiments.read(ROOT / "d2tcp" / "fig10.toml").axes
+    axes = reading.read(ROOT / "d2tcp" / "fig10.toml").axes
     assert axes[0].values == stated["fan_in"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_claim_has_a_rule(name: str) -> None:
-    for claim in experiments.read(ROOT / f"{name}.toml").claims:
+    for claim in reading.read(ROOT / f"{name}.toml").claims:
         assert claim.rule.strip()
         assert claim.published
 

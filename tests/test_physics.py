@@ -47,6 +47,7 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
         ("large-messages", "1 s"),
         ("mixed", "60 ms"),
         ("oldi", "60 ms"),
+        ("oldi-background", "60 ms"),
         ("tree", "60 ms"),
         ("w1", "100 ms"),
         ("w2", "50 ms"),

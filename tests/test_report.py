@@ -322,8 +322,8 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written(duetime: Command, tmp_path: Path) -> None:
     reproduced.experiment(tmp_path / "out")
     said = duetime("report", "out", "--out", "no/such/place.html")
-    assert said.returncode == 1
-    assert "no/such/place.html: No such file or directory" in said.stderr
+    assert said.returncode == 2
+    assert said.stderr == "error: no/such/place.html: cannot be written (No such file or directory)\n"
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
@@ -419,6 +419,60 @@ def test_a_random_sample(tmp_path: Path, duetime: Command) -> None:
         for axis in ("traffic.queries.leaves", "traffic.web.load", "transport.g")
     ]
     assert [len(chart.series[0].points) for chart in found.charts[:3]] == [14, 14, 14]
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "axis"),
+    [
+        (("tighten", "--target", "30%"), "tighter_percent", "deadlines tighter by (%)"),
+        (
+            ("capacity", "--target", "30%", "--over", "traffic.queries.leaves"),
+            "largest",
+            "traffic.queries.leaves",
+        ),
+        (
+            ("capacity", "--target", "30%", "--over", "network.delay", "--to", "9 us"),
+            "largest",
+            "network.delay (us)",
+        ),
+    ],
+)
+def test_a_search(
+    browser: Browser,
+    tmp_path: Path,
+    small: Path,
+    duetime: Command,
+    words: tuple[str, ...],
+    answer: str,
+    axis: str,
+) -> None:
+    question, *options = words
+    asked = (question, small, *options, "--transports", "dctcp,d2tcp", "--seeds", 3, "--out", "out")
+    assert duetime(*asked).returncode == 0
+    assert duetime("report", "out").stdout == "out/report.html\n"
+    opened = Opened(browser, tmp_path / "out" / "report.html")
+    assert opened.complaints == []
+    record = json.loads((tmp_path / "out" / f"{question}.json").read_text())
+    (found,) = experiments(tmp_path / "out")
+    bars, tried = found.charts
+    assert tried.x.text == axis
+    for number, each in enumerate(record["answers"]):
+        (bar,) = bars.series[number].points
+        assert bar.y == float(str(each[answer]).split()[0])
+        assert [point.y for point in tried.series[number].points] == [
+            level["missed_percent"]["mean"] for level in each["tried"] if level["missed_percent"]
+        ]
+        assert len(tried.series[number].points) > 1
+        assert opened.page.get_by_text(found.notes[number]).count() == 1
+    # The page does not keep the search from being asked again.
+    assert duetime(*asked).returncode == 0
+
+
+def test_a_broken_search_is_refused(duetime: Command, tmp_path: Path) -> None:
+    (tmp_path / "tighten.json").write_text('{"question": "tighten"}')
+    said = duetime("report", tmp_path)
+    assert (said.returncode, said.stdout) == (2, "")
+    assert "tighten.json: is not what `duetime tighten` writes" in said.stderr
 
 
 def test_a_run(browser: Browser, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import duetime as dt
 from conftest import Command
+from duetime.report import experiments
 
 APP = """
 [[traffic]]
@@ -100,3 +101,22 @@ def test_every_transport_runs_beside_every_other(five: Path) -> None:
         assert packets["sent"] == packets["received"] + run.data["drops"] + packets["in_flight"], (one, other)
         assert run.sets["A"]["completed"] > 0, (one, other)
         assert run.sets["B"]["completed"] > 0, (one, other)
+
+
+def test_sets_stand_in_the_tables_and_in_the_report(five: Path, tmp_path: Path, duetime: Command) -> None:
+    # A class may be called like the row of all of them.
+    five.write_text(five.read_text().replace('"app-5"', '"all"'))
+    done = duetime("compare", five, "--transports", "tcp,dctcp", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("  messages")[0].strip() for line in done.stdout.splitlines() if "  messages" in line]
+    assert rows[-4:] == ["class all", "set A", "set B", "all"]
+    data = json.loads((tmp_path / "out/compare.json").read_text())["runs"]["tcp"]
+    counts = [line.split()[-2:] for line in done.stdout.splitlines() if "  messages" in line]
+    parts = [data["classes"]["all"], data["sets"]["A"], data["sets"]["B"], data["summary"]]
+    assert [first for first, _ in counts[-4:]] == [f"{part['messages']:,}" for part in parts]
+    assert "set B" in duetime("run", five).stdout
+    (found,) = experiments(tmp_path / "out")
+    missed = {point.x: point.y for point in found.charts[0].series[0].points}
+    places = ("class all", "set A", "set B", "all")
+    assert [missed[place] for place in places] == [part["missed_percent"] for part in parts]
+    assert any(chart.title == "Completion times of set A" for chart in found.charts)

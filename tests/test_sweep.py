@@ -141,6 +141,27 @@ def test_without_transports_and_seeds_it_is_the_scenarios(small: Path, tmp_path:
     assert read(path).title == "Loads"
 
 
+def test_a_parameter_called_like_a_figure_keeps_its_values(
+    duetime: Command, small: Path, tmp_path: Path
+) -> None:
+    used = small.read_text().replace("leaves = 4", 'leaves = "$messages"')
+    small.write_text("[parameters]\nmessages = 4\nseed = 1\n" + used.replace('title = "Small"', ""))
+    (tmp_path / "s.toml").write_text(
+        f'scenario = "{small.name}"\nseeds = [7, 8]\n[grid]\nmessages = [2, 3, 40]\nseed = [5]\n'
+    )
+    done = duetime("sweep", "s.toml")
+    # Nor is there a transport to be named where none was asked for.
+    assert "failed: 2 runs, first with $messages = 40, $seed = 5, seed = 7\n" in done.stderr
+    for name in ("sweep.parquet", "classes.parquet"):
+        table = pl.read_parquet(tmp_path / "s" / name)
+        assert table["$messages"].unique().sort().to_list() == [2, 3]
+        assert table["$seed"].unique().to_list() == [5]
+        assert table["seed"].unique().sort().to_list() == [7, 8]
+        assert table["messages"].min() > 3  # type: ignore[operator]
+    assert json.loads((tmp_path / "s/sweep.json").read_text())["axes"] == ["$messages", "$seed"]
+    assert duetime("report", "s").returncode == 0
+
+
 def test_the_example_is_what_its_first_line_says() -> None:
     example = read(SCENARIOS / "sweeps/threshold.toml")
     assert len(example.points) == 54

@@ -58,10 +58,27 @@ def _connect(address: str) -> Client:
         if name.startswith("distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
+        _check_address(address)
         return Client(address, timeout=PATIENCE_S, set_as_default=False, name="duetime")
     except (OSError, ValueError, ImportError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Unusable(f"no Dask scheduler answers at {address}: {reason}") from None
+
+
+def _check_address(address: str) -> None:
+    """Raise `ValueError` or `OSError` for what a client would fail on after it has started its threads.
+
+    It would wait for them when the process ends, and then complain at length.
+    """
+    from distributed.comm.addressing import resolve_address
+    from distributed.security import Security
+
+    scheme = address.partition("://")[0] if "://" in address else "tcp"
+    if scheme not in ("tcp", "tls"):
+        raise ValueError("an address is tcp://host:port or tls://host:port")
+    resolve_address(address)
+    if scheme == "tls" and Security().get_connection_args("client").get("ssl_context") is None:
+        raise ValueError("Dask's configuration names no certificates (distributed.comm.tls)")
 
 
 def _wait_for_workers(client: Client, address: str) -> None:

@@ -23,6 +23,20 @@ COLUMNS: dict[str, dict[str, str]] = {
         "retransmits": "packets sent again",
         "marks": "packets that arrived with an ECN mark",
     },
+    "queries": {
+        "class": "the traffic class",
+        "query": "its number, that of `flows`",
+        "parent": "the host that asks",
+        "start_us": "when it was asked, from the start of the run",
+        "deadline_us": "when the last answer is due, from `start_us`; none without a deadline",
+        "answers": "of how many leaves it wants answers",
+        "in_time": "how many of these reached the parent in time",
+        "completion_us": "when the last answer came, from `start_us`; none where one did not come, and "
+        "where `counted` is false",
+        "met": "whether all came in time; none where `counted` is false",
+        "counted": "false for what the summaries leave out: queries in the warm-up, and those that are "
+        "undecided when the run ends",
+    },
     "links": {
         "from": "the sending end: a host or a switch",
         "to": "the receiving end",

@@ -205,6 +205,43 @@ def capacity(
     return _decision(runs, resolved, asked, answers, "largest")
 
 
+def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    """Say in words what was found for one transport."""
+    tighter = data["question"] == "tighten"
+    against = data.get("against")
+    goal = f"misses no more than {against} does with the deadlines as written"
+    goal = goal if against else f"misses at most {data['target_percent']:g} %"
+    value = answer["tighter_percent" if tighter else "largest"]
+    if value is None:
+        hardest = "deadlines four times as long" if tighter else f"the smallest {data['over']}"
+        return f"{answer['transport']}: not even {hardest} would do: it never {goal}."
+    if not tighter:
+        text = f"{answer['transport']} {goal} up to {data['over']} = {value}"
+    elif value >= 0:
+        text = f"{answer['transport']} {goal} with deadlines {value:g} % tighter"
+    else:
+        text = f"{answer['transport']} {goal} only with deadlines {-value:g} % looser"
+    low, high = answer["ci95"]
+    if low is not None and high is not None:
+        text += f" (with 95 % confidence {_between(low, high, tighter)})"
+    elif high is not None:
+        text += f" (with 95 % confidence no more than {level(high, tighter)}, and perhaps never)"
+    if answer["ends_with"] == "scenario":
+        text += "; the scenario allows no more"
+    elif answer["ends_with"] == "range":
+        text += "; more was not tried"
+    if answer["uneven"]:
+        text += "; misses do not rise evenly, beyond that they fall again in places"
+    return f"{text}."
+
+
+def level(value: Any, tighter: bool) -> str:
+    """Write an answer, or an end of its interval."""
+    if value is None:
+        return "none"
+    return f"{value:g} %" if tighter else str(value)
+
+
 def seeds_from(
     read: scenario.Scenario, overrides: Sequence[str], count: int, seed: int | None
 ) -> tuple[int, ...]:
@@ -212,6 +249,14 @@ def seeds_from(
     resolved, _ = resolve(read, seed, list(overrides), None)
     first = int(resolved["run"]["seed"])
     return tuple(range(first, first + count))
+
+
+def _between(low: Any, high: Any, tighter: bool) -> str:
+    if not tighter:
+        return f"{low} to {high}"
+    if high < 0:
+        return f"{-high:g} to {-low:g} % looser"
+    return f"{low:g} to {high:g} % tighter" if low >= 0 else f"from {-low:g} % looser to {high:g} % tighter"
 
 
 def _resolved(runs: Runs) -> tuple[dict[str, Any], list[str]]:

@@ -108,7 +108,8 @@ class Result:
 
         ``answers`` are those of leaves, ``in_time`` how many reached the parent that asks in time. Times are
         in us from the query's start: ``deadline_us`` is when the last answer is due, ``completion_us`` when
-        the last came, null where one did not. ``met`` is null for queries that the summaries leave out.
+        the last came, null where one did not. ``met`` and ``completion_us`` are null for queries that the
+        summaries leave out.
         """
         return _frame(self._tables.queries())
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,12 @@ class Swept:
     sweep: Sweep
     kept: list[Kept]
 
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The column of each axis: its key, with a ``$`` where another column is called so."""
+        taken = {name for kept in self.kept for name in (*_figures(kept.result), *_of_classes(kept.result))}
+        return tuple(f"${axis}" if axis in taken | TELLING else axis for axis in self.sweep.axes)
+
     @property
     def failures(self) -> list[dict[str, Any]]:
         """The runs that failed: number, axes, transport, seed and reason."""
@@ -63,8 +70,7 @@ class Swept:
         rows = []
         for where, kept in self._rows():
             if kept.error is None:
-                figures = {name: value for name, value in kept.result.items() if name not in APART}
-                rows.append({**where, **flat(figures), **flat(kept.result["summary"]), **_bound(kept)})
+                rows.append({**where, **_figures(kept.result)})
         return _frame(rows)
 
     def classes(self) -> pl.DataFrame:
@@ -72,7 +78,7 @@ class Swept:
         rows = []
         for where, kept in self._rows():
             for name, figures in kept.result.get("classes", {}).items():
-                rows.append({**where, "class": name, **flat(figures), **_bound(kept, name)})
+                rows.append({**where, "class": name, **flat(figures), **_bound(kept.result, name)})
         return _frame(rows)
 
     def record(self) -> dict[str, Any]:
@@ -83,7 +89,7 @@ class Swept:
             "title": sweep.title,
             "scenario": sweep.scenario.name,
             "shared": list(sweep.shared),
-            "axes": list(sweep.axes),
+            "axes": list(self.columns),
             "transports": [each for each in sweep.transports if each is not None],
             "seeds": list(sweep.seeds),
             "runs": len(self.kept),
@@ -107,7 +113,7 @@ class Swept:
         for number, kept in enumerate(self.kept):
             values = sweep.values[number // each]
             where: dict[str, Any] = {"point": number // each}
-            where |= {axis: _plain(value) for axis, value in zip(sweep.axes, values, strict=True)}
+            where |= {column: _plain(value) for column, value in zip(self.columns, values, strict=True)}
             where["transport"] = kept.point.transport or kept.result.get("transport")
             where["seed"] = kept.point.seed
             yield where, kept
@@ -115,6 +121,8 @@ class Swept:
 
 #: Parts of a run's JSON that are no figures of the run as a whole, or that each row has anyway.
 APART = {"title", "transport", "seed", "summary", "classes", "bound"}
+#: Columns that tell a row from the others, beside the axes.
+TELLING = {"point", "transport", "seed", "class", "error"}
 
 
 def read(file: Path) -> Sweep:
@@ -167,9 +175,21 @@ RUNS = "runs"
 PARTS = {RUNS, "sweep.json", "sweep.parquet", "classes.parquet", "report.html"}
 
 
-def _bound(kept: Kept, of_class: str | None = None) -> dict[str, Any]:
+def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Give every figure of the run as a whole, each under the name of its column; none after a failure."""
+    if not result:
+        return {}
+    apart = {name: value for name, value in result.items() if name not in APART}
+    return {**flat(apart), **flat(result["summary"]), **_bound(result)}
+
+
+def _of_classes(result: Mapping[str, Any]) -> Iterator[str]:
+    return (name for part in result.get("classes", {}).values() for name in flat(part))
+
+
+def _bound(result: Mapping[str, Any], of_class: str | None = None) -> dict[str, Any]:
     """Give the deadlines that no schedule could meet, in the run or in one of its classes."""
-    bound = kept.result.get("bound") or {}
+    bound = result.get("bound") or {}
     if of_class is not None:
         bound = bound.get("classes", {}).get(of_class) or {}
     return {f"bound_{name}": bound.get(name) for name in ("missed", "missed_percent")}

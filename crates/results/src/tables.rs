@@ -79,7 +79,7 @@ pub fn flows(outcome: &Outcome) -> Table {
 ///
 /// `answers` are those of leaves, `in_time` how many of them reached the parent that asks in time; `deadline_us`
 /// is when the last answer is due and `completion_us` when the last came (null where one did not), from the
-/// query's start. `met` is null where the run ended first, and where the query is not `counted`.
+/// query's start. `met` and `completion_us` are null where the query is not `counted`.
 pub fn queries(outcome: &Outcome) -> Table {
     let all = Query::all(outcome, |_| true);
     let rows = || all.iter().map(|query| (query, query.of(outcome)));

@@ -244,7 +244,8 @@ fn whole(node: &Node, what: &str, least: u64) -> Checked<u64> {
         Data::Integer(x) if x >= i128::from(least) && (least == 0 || x <= MOST_RUNS as i128) => {
             u64::try_from(x).map_err(|_| node.fault(format!("{what} is too large")))
         }
-        _ => Err(node.fault(format!("{what} must be a whole number of {least} or more"))),
+        _ if least == 0 => Err(node.fault(format!("{what} must be a whole number of 0 or more"))),
+        _ => Err(node.fault(format!("{what} must be a whole number from {least} to {MOST_RUNS}"))),
     }
 }
 

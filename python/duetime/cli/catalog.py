@@ -40,8 +40,8 @@ def _command(kind: str, what: str) -> click.Command:
 
 def _unknown(what: str, name: str, names: list[str]) -> str:
     nearest = difflib.get_close_matches(name, names, 1)
-    meant = f", did you mean {nearest[0]}" if nearest else ""
-    return f"no {what} is called {name}{meant}? There are {', '.join(names)}"
+    meant = f"; did you mean {nearest[0]}?" if nearest else ""
+    return f"no {what} is called `{name}`{meant} (there are {', '.join(names)})"
 
 
 transports = _command("transports", "transport")

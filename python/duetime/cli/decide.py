@@ -95,7 +95,13 @@ def tighten(
 
 @click.command(short_help="Find the largest fan-in or load that a network carries.")
 @_shared
-@click.option("--target", type=Percent(), required=True, metavar="P", help="So many deadlines may be missed.")
+@click.option(
+    "--target",
+    type=Percent(),
+    required=True,
+    metavar="P",
+    help="So many deadlines may be missed, in percent.",
+)
 @click.option(
     "--over",
     metavar="KEY",
@@ -146,7 +152,7 @@ def _runs(
         raise options.Mistake("a transport is named twice in --transports")
     each_seed = decide.seeds_from(scenario.read_file(file), changes, seeds, seed)
     if out is not None:
-        files.check_growing(out, {"runs", f"{question}.json"})
+        files.check_growing(out, {"runs", f"{question}.json", "report.html"})
     with tempfile.TemporaryDirectory(prefix="duetime-") as aside:
         store = Path(aside) if out is None else out / "runs"
         try:

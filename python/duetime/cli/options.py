@@ -32,7 +32,8 @@ OUT = click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write tables (Parquet) and run.json here; a former result is replaced.",
+    help="Write tables (Parquet) and what --json prints here, in a folder for each run where there are "
+    "several; a former result is replaced.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 
@@ -80,4 +81,9 @@ def tell_notes_of(notes: Mapping[str, list[str]]) -> None:
     for_all = [note for note in next(iter(notes.values())) if all(note in each for each in notes.values())]
     tell_notes(for_all)
     for transport, each in notes.items():
-        tell_notes(f"{transport}: {note}" for note in each if note not in for_all)
+        tell_notes(_named(transport, note) for note in each if note not in for_all)
+
+
+def _named(transport: str, note: str) -> str:
+    """Say which transport it is about, unless the note does."""
+    return note if note.startswith(f"{transport}: ") else f"{transport}: {note}"

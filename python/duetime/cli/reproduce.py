@@ -6,12 +6,15 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from duetime import experiments
 from duetime.cli import options
 from duetime.experiments.experiment import SCALES
+
+if TYPE_CHECKING:
+    from duetime.experiments.experiment import Experiment
 
 #: Exit code when a run failed; a claim that does not hold is a finding and no failure.
 FAILED = 1
@@ -30,9 +33,7 @@ FAILED = 1
 @click.option(
     "--seeds", type=click.IntRange(min=1), metavar="N", help="So many seeds instead of the scale's."
 )
-@click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="So many runs at a time (default: one per core)."
-)
+@options.JOBS
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -60,17 +61,23 @@ def reproduce(
     as_json: bool,
 ) -> int:
     """Run the experiment ID (d2tcp/fig10, say), or all of them."""
-    root = experiments.folder(root)
+    # Only this command needs them, and they need data frames.
+    from duetime.experiments.experiment import read
+    from duetime.experiments.places import folder, names, path_of
+    from duetime.experiments.reproduce import reproduce as repeat
+
+    root = folder(root)
+    if as_list and name is not None:
+        raise options.Mistake("--list takes no experiment: it lists all")
     if as_list:
-        return _list(root, as_json)
+        return _list([read(path_of(root, each)) for each in names(root)], as_json)
     if name is None:
         raise options.Mistake("name an experiment, or `all`; --list shows them")
-    chosen = experiments.names(root) if name == "all" else [name]
-    read = [experiments.read(experiments.path_of(root, each)) for each in chosen]
+    chosen = names(root) if name == "all" else [name]
     done = []
-    for each in read:
+    for each in [read(path_of(root, one)) for one in chosen]:
         print(f"{each.name}: {each.title}", file=sys.stderr)
-        result = experiments.reproduce(each, scale=scale, seeds=seeds, jobs=jobs, out=out)
+        result = repeat(each, scale=scale, seeds=seeds, jobs=jobs, out=out)
         done.append(result)
         if not as_json:
             from duetime.cli import show
@@ -87,15 +94,14 @@ def reproduce(
     return FAILED if any(result.failed for result in done) else 0
 
 
-def _list(root: Path, as_json: bool) -> int:
-    read = [experiments.read(experiments.path_of(root, name)) for name in experiments.names(root)]
+def _list(known: Sequence[Experiment], as_json: bool) -> int:
     if as_json:
-        listed = [{"id": e.name, "title": e.title, "source": e.source, "question": e.question} for e in read]
+        listed = [{"id": e.name, "title": e.title, "source": e.source, "question": e.question} for e in known]
         sys.stdout.write(json.dumps(listed, ensure_ascii=False) + "\n")
     else:
         from duetime.cli import show
 
-        show.experiments([(e.name, e.source, e.title) for e in read])
+        show.experiments([(e.name, e.source, e.title) for e in known])
     return 0
 
 

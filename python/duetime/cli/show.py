@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from duetime import decide
 from duetime.compare import Comparison
 from duetime.results import Result
 from duetime.statistics import over_seeds
@@ -19,7 +20,11 @@ from duetime.sweep import Swept
 #: Title, where the figure is in a summary, and how it is written.
 Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
 
+#: Where a part of a run's JSON is: its key, and in it the name of a class or set.
+Place = tuple[str, str]
+
 MISSED = "missed %"
+ALL = "all"
 
 
 def result(run: Result) -> None:
@@ -33,12 +38,12 @@ def result(run: Result) -> None:
         table.add_column(title, justify="right")
         if title == MISSED and least:
             table.add_column("bound %", justify="right")
-    for number, (name, part) in enumerate(_parts(data)):
+    for name, place, part in _parts(data):
         cells = []
         for title, find, write in figures:
             cells.append(_written(find(part), write))
             if title == MISSED and least:
-                cells.append(least.of_part(number))
+                cells.append(least.at(place))
         table.add_row(Text(name), *cells)
     console = _console()
     console.print(table)
@@ -63,13 +68,13 @@ def comparison(compared: Comparison[Any]) -> None:
         table.add_column(transport, justify="right")
     if least:
         table.add_column("bound", justify="right")
-    for place, parts in enumerate(zip(*(_parts(run) for run in runs.values()), strict=True)):
-        name = parts[0][0]
+    for parts in zip(*(_parts(run) for run in runs.values()), strict=True):
+        name, place, _ = parts[0]
         for number, (what, find, write) in enumerate(figures):
-            cells = [find(part) for _, part in parts]
+            cells = [find(part) for *_, part in parts]
             if any(cell is not None for cell in cells):
                 label = Text(name if number == 0 else "")
-                beside = [least.of_part(place)] if least and what == MISSED else []
+                beside = [least.at(place)] if least and what == MISSED else []
                 table.add_row(label, what, *(_written(cell, write) for cell in cells), *beside)
         table.add_section()
     for what in ("drops", "marks", "timeouts", "retransmits"):
@@ -94,7 +99,7 @@ def foresight(data: dict[str, Any]) -> None:
         table.add_column(title, justify="right")
     for title in ("held up by", "method"):
         table.add_column(title)
-    for name, part in least.parts:
+    for name, part in least.parts():
         if part:
             cells = (
                 _count(part["missed"]),
@@ -108,20 +113,27 @@ def foresight(data: dict[str, Any]) -> None:
 
 
 class _Least:
-    """How few deadlines can be missed, for the parts that `_parts` gives; false without deadlines."""
+    """How few deadlines can be missed; false without deadlines."""
 
     def __init__(self, bound: dict[str, Any] | None) -> None:
         self.bound = bound
-        self.parts: list[tuple[str, dict[str, Any] | None]] = []
-        if bound:
-            classes = list(bound["classes"].items())
-            self.parts = classes if len(classes) == 1 else [*classes, ("all", bound)]
 
     def __bool__(self) -> bool:
         return self.bound is not None
 
-    def of_part(self, number: int) -> str:
-        part = self.parts[number][1]
+    def parts(self) -> list[tuple[str, dict[str, Any] | None]]:
+        """Give every class, and all of them where they are several."""
+        if self.bound is None:
+            return []
+        classes = list(self.bound["classes"].items())
+        return classes if len(classes) == 1 else [*classes, (ALL, self.bound)]
+
+    def at(self, place: Place) -> str:
+        """Give the share of one of `_parts`; sets have none."""
+        kind, name = place
+        if self.bound is None or kind == "sets":
+            return "-"
+        part = self.bound["classes"][name] if kind == "classes" else self.bound
         return _written(part and part["missed_percent"], _plain)
 
     def sentence(self) -> str:
@@ -180,59 +192,19 @@ def decision(data: dict[str, Any]) -> None:
     for each in data["answers"]:
         low, high = each["ci95"]
         interval = (
-            "-" if low is None and high is None else f"{_level(low, tighter)} to {_level(high, tighter)}"
+            "-"
+            if low is None and high is None
+            else f"{decide.level(low, tighter)} to {decide.level(high, tighter)}"
         )
         misses = [each["missed_percent"], each["as_written_missed_percent"]]
-        cells = [_level(each[name], tighter), interval, *(_written(value, _plain) for value in misses)]
+        cells = [decide.level(each[name], tighter), interval, *(_written(value, _plain) for value in misses)]
         if bounded:
             cells.append(_written(each["bound_percent"], _plain))
         table.add_row(each["transport"], *cells)
     console = _console()
     console.print(table)
     for each in data["answers"]:
-        console.print(f"  {_sentence(data, each, tighter)}", highlight=False, markup=False)
-
-
-def _level(value: Any, tighter: bool) -> str:
-    if value is None:
-        return "none"
-    return f"{value:g} %" if tighter else str(value)
-
-
-def _between(low: Any, high: Any, tighter: bool) -> str:
-    if not tighter:
-        return f"{low} to {high}"
-    if high < 0:
-        return f"{-high:g} to {-low:g} % looser"
-    return f"{low:g} to {high:g} % tighter" if low >= 0 else f"from {-low:g} % looser to {high:g} % tighter"
-
-
-def _sentence(data: dict[str, Any], answer: dict[str, Any], tighter: bool) -> str:
-    against = data.get("against")
-    goal = f"misses no more than {against} does with the deadlines as written"
-    goal = goal if against else f"misses at most {data['target_percent']:g} %"
-    value = answer["tighter_percent" if tighter else "largest"]
-    if value is None:
-        hardest = "deadlines four times as long" if tighter else f"the smallest {data['over']}"
-        return f"{answer['transport']}: not even {hardest} would do: it never {goal}."
-    if not tighter:
-        text = f"{answer['transport']} {goal} up to {data['over']} = {value}"
-    elif value >= 0:
-        text = f"{answer['transport']} {goal} with deadlines {value:g} % tighter"
-    else:
-        text = f"{answer['transport']} {goal} only with deadlines {-value:g} % looser"
-    low, high = answer["ci95"]
-    if low is not None and high is not None:
-        text += f" (with 95 % confidence {_between(low, high, tighter)})"
-    elif high is not None:
-        text += f" (with 95 % confidence no more than {_level(high, tighter)}, and perhaps never)"
-    if answer["ends_with"] == "scenario":
-        text += "; the scenario allows no more"
-    elif answer["ends_with"] == "range":
-        text += "; more was not tried"
-    if answer["uneven"]:
-        text += "; misses do not rise evenly, beyond that they fall again in places"
-    return f"{text}."
+        console.print(f"  {decide.sentence(data, each)}", highlight=False, markup=False)
 
 
 def entries(known: list[dict[str, Any]]) -> None:
@@ -363,9 +335,14 @@ def _totals(data: dict[str, Any]) -> str:
     return "  " + ", ".join(f"{name.replace('_', ' ')} {_count(data[name])}" for name in names)
 
 
-def _parts(data: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    classes = list(data["classes"].items())
-    return classes if len(classes) == 1 else [*classes, ("all", data["summary"])]
+def _parts(data: dict[str, Any]) -> list[tuple[str, Place, dict[str, Any]]]:
+    """Every class, every set of classes and all together: what it is called, where it is, its figures."""
+    parts = [
+        (f"class {name}" if name == ALL else name, ("classes", name), part)
+        for name, part in data["classes"].items()
+    ]
+    parts += [(f"set {name}", ("sets", name), part) for name, part in data.get("sets", {}).items()]
+    return parts if len(parts) == 1 else [*parts, (ALL, ("summary", ""), data["summary"])]
 
 
 def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
@@ -381,7 +358,7 @@ def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
         ("goodput Mbps", lambda part: part["goodput_mbps"], _plain),
         ("in time Mbps", lambda part: part["goodput_in_time_mbps"], _plain),
     ]
-    parts = [part for run in runs for _, part in _parts(run)]
+    parts = [part for run in runs for *_, part in _parts(run)]
     return [figure for figure in known if any(figure[1](part) is not None for part in parts)]
 
 

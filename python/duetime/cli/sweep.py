@@ -61,7 +61,8 @@ def _tell_failures(swept: Swept) -> int:
         by_reason.setdefault(failure["error"], []).append(failure)
     for reason, failures in list(by_reason.items())[:most]:
         first = failures[0]
-        named = ", ".join(f"{name} = {first[name]}" for name in (*swept.sweep.axes, "transport", "seed"))
+        telling = [name for name in (*swept.columns, "transport", "seed") if first[name] is not None]
+        named = ", ".join(f"{name} = {first[name]}" for name in telling)
         runs = "1 run" if len(failures) == 1 else f"{len(failures)} runs, first with"
         print(f"failed: {runs} {named}\n{reason}", file=sys.stderr)
     if len(by_reason) > most:

@@ -42,6 +42,6 @@ def path_of(root: Path, name: str) -> Path:
     known = names(root)
     if name in known:
         return root / f"{name}.toml"
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise Unknown(f"no experiment is called {name}{hint} (`duetime reproduce --list` shows all)")
+    raise Unknown(f"no experiment is called `{name}`{hint} (`duetime reproduce --list` shows all)")

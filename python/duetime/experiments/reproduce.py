@@ -73,13 +73,6 @@ def reproduce(
     return Reproduction(data, study.failed)
 
 
-def _present(experiment: Experiment) -> list[str]:
-    """The transports that this build has; claims on others are not measured."""
-    known = {each["name"] for each in duetime.catalog()["transports"]}
-    stands_for = {name: variant.transport for name, variant in experiment.variants.items()}
-    return [name for name in experiment.transports if stands_for.get(name, name) in known]
-
-
 def prepare(
     experiment: Experiment, *, scale: str, seeds: int | None, jobs: int | None, out: Path
 ) -> tuple[Study, dict[str, Any]]:
@@ -100,7 +93,7 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
         size,
         seeds=list(range(first, first + many)),
         scenario=path,
-        transports=_present(experiment),
+        transports=list(experiment.transports),
         changes=changes,
         store=out / "points",
         jobs=jobs,

@@ -1,4 +1,4 @@
-"""A report: one HTML page that needs no network, from what was reproduced, compared or swept.
+"""A report: one HTML page that needs no network, from what was reproduced, swept, searched or compared.
 
 `READERS` lists the kinds of folder; each is a module that gives the experiments of `model`.
 """
@@ -10,21 +10,27 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from duetime.report import compared, page, reproduced, swept
+from duetime.files import Refused
+from duetime.report import compared, decided, page, reproduced, swept
 from duetime.report.model import Experiment, NoReport
 
 __all__ = ["NoReport", "report"]
 
 #: Each looks at a folder and gives its experiments, or none where it is of another kind.
-READERS: tuple[Callable[[Path], list[Experiment]], ...] = (reproduced.read, swept.read, compared.read)
+READERS: tuple[Callable[[Path], list[Experiment]], ...] = (
+    reproduced.read,
+    swept.read,
+    decided.read,
+    compared.read,
+)
 
 
 def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write the report of `folder` to `out` (default: ``report.html`` in the folder); give its path.
 
-    `folder` is what ``duetime reproduce``, ``sweep``, ``compare`` or ``run`` wrote with ``--out``. The same
-    folder gives the same bytes. Raises `NoReport` when there is nothing to report, `OSError` when the
-    page cannot be written.
+    `folder` is what ``duetime reproduce``, ``sweep``, ``tighten``, ``capacity``, ``compare`` or ``run`` wrote
+    with ``--out``. The same folder gives the same bytes. Raises `NoReport` when there is nothing to report,
+    `files.Refused` (an `OSError`) when the page cannot be written.
     """
     source = Path(folder)
     target = Path(out) if out is not None else source / "report.html"
@@ -34,7 +40,7 @@ def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = 
         aside.write_text(text, encoding="utf-8")
         aside.replace(target)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(target)) from error
+        raise Refused(f"{target}: cannot be written ({error.strerror})") from error
     finally:
         aside.unlink(missing_ok=True)
     return target
@@ -49,6 +55,6 @@ def experiments(folder: Path) -> list[Experiment]:
         if found:
             return found
     raise NoReport(
-        f"{folder}: holds nothing to report; expected what `duetime reproduce`, `sweep`, `compare` or `run` "
-        "wrote with --out"
+        f"{folder}: holds nothing to report; expected what `duetime reproduce`, `sweep`, `tighten`, "
+        "`capacity`, `compare` or `run` wrote with --out"
     )

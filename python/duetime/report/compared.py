@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,10 @@ from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point
 
 #: A distribution is drawn at so many places.
 STEPS = 80
+
+#: Finds a part's figures in what came of a transport.
+Find = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+ALL = "all"
 
 #: Figures that no chart shows: key of the JSON contract -> how it is called.
 COUNTED = {
@@ -96,7 +100,7 @@ def _missed(objects: Mapping[str, Mapping[str, Any]], bound: Mapping[str, Any]) 
     series = (
         Series(
             transport,
-            _points((name, _of(each, name).get("missed_percent")) for name, _ in _classes(objects)),
+            _points((name, find(each).get("missed_percent")) for name, find in _parts(objects)),
         )
         for transport, each in {**objects, **parts}.items()
     )
@@ -119,17 +123,14 @@ def _in_time(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
 
 
 def _times(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
-    for name, _ in _classes(objects):
-        if name == "all" and len(list(_classes(objects))) > 2:
+    for name, find in _parts(objects):
+        if name == ALL:
             continue
         series = (
             Series(
                 transport,
                 _points(
-                    (
-                        (word, (_of(each, name).get("fct_us") or {}).get(word))
-                        for word in ("p50", "p90", "p99")
-                    ),
+                    ((word, (find(each).get("fct_us") or {}).get(word)) for word in ("p50", "p90", "p99")),
                     scale=1e-3,
                 ),
             )
@@ -194,17 +195,20 @@ def _table(objects: Mapping[str, Mapping[str, Any]]) -> Table:
     )
 
 
-def _classes(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every class, after "all" of them where they are several."""
+def _parts(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Find]]:
+    """All together where there are several, every class, every set: its name, and how it is found."""
     first = next(iter(objects.values()))
-    if len(first["classes"]) != 1:
-        yield "all", first["summary"]
-    yield from first["classes"].items()
+    classes, sets = first["classes"], first.get("sets") or {}
+    if len(classes) != 1 or sets:
+        yield ALL, lambda each: each["summary"]
+    for name in classes:
+        yield f"class {name}" if name == ALL else name, _named("classes", name)
+    for name in sets:
+        yield f"set {name}", _named("sets", name)
 
 
-def _of(each: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part: Mapping[str, Any] = each["classes"].get(name) or (each["summary"] if name == "all" else {})
-    return part
+def _named(kind: str, name: str) -> Find:
+    return lambda each: (each.get(kind) or {}).get(name) or {}
 
 
 def _points(values: Iterator[tuple[Place, Any]], scale: float = 1) -> tuple[Point, ...]:

@@ -1,0 +1,101 @@
+"""Folders of `duetime tighten` and `duetime capacity`: the answers, and the misses at all that was tried."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from duetime import decide
+from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series, Table
+
+#: The record of each search -> the key of its answers, and how that is called.
+ANSWERS = {"tighten": ("tighter_percent", "tighter deadlines"), "capacity": ("largest", "largest value")}
+
+
+def read(folder: Path) -> list[Experiment]:
+    """The searches in `folder`, an experiment each; nothing where there is none."""
+    return [
+        _read(folder / f"{question}.json") for question in ANSWERS if (folder / f"{question}.json").exists()
+    ]
+
+
+def _read(path: Path) -> Experiment:
+    try:
+        return _experiment(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise NoReport(f"{path}: is not what `duetime {path.stem}` writes: {error!r}") from error
+
+
+def _experiment(record: Mapping[str, Any]) -> Experiment:
+    against = record.get("against")
+    goal = f"what {against} misses" if against else f"at most {record['target_percent']:g} % missed"
+    return Experiment(
+        id=record["question"],
+        title=str(record["title"]),
+        facts={"target": goal, "over": record.get("over"), "seeds": record["seeds"]},
+        charts=tuple(chart for chart in (_answers(record), _tried(record)) if chart.series),
+        table=_table(record),
+        notes=tuple(decide.sentence(record, answer) for answer in record["answers"]),
+        versions={"duetime": record["version"]},
+    )
+
+
+def _answers(record: Mapping[str, Any]) -> Chart:
+    key, title = ANSWERS[record["question"]]
+    units = [_quantity(answer[key]).unit for answer in record["answers"] if answer[key] is not None]
+    axis = Axis(title, "%") if key == "tighter_percent" else Axis(record["over"], *units[:1])
+    series = (
+        Series(answer["transport"], (_point(answer, key),))
+        for answer in record["answers"]
+        if answer[key] is not None
+    )
+    return Chart(f"Answer: {title}", "bar", Axis("transport"), axis, tuple(series))
+
+
+def _point(answer: Mapping[str, Any], key: str) -> Point:
+    low, high = (None if end is None else _quantity(end).number for end in answer["ci95"])
+    known = (None, None) if low is None or high is None else (low, high)
+    return Point(answer["transport"], _quantity(answer[key]).number, *known)
+
+
+def _tried(record: Mapping[str, Any]) -> Chart:
+    units = [_quantity(each["value"]).unit for answer in record["answers"] for each in answer["tried"]]
+    tighter = record["question"] == "tighten"
+    x = Axis("deadlines tighter by", "%") if tighter else Axis(record["over"], *units[:1])
+    series = (Series(answer["transport"], tuple(_misses(answer))) for answer in record["answers"])
+    return Chart(
+        "Deadlines missed at what was tried", "line", x, Axis("deadlines missed", "%"), tuple(series)
+    )
+
+
+def _misses(answer: Mapping[str, Any]) -> Iterator[Point]:
+    for each in answer["tried"]:
+        missed = each["missed_percent"]
+        if missed is not None:
+            yield Point(_quantity(each["value"]).number, missed["mean"], *missed["ci95"])
+
+
+def _quantity(value: Any) -> decide.Quantity:
+    return decide.Quantity.of(value, "a value")
+
+
+def _table(record: Mapping[str, Any]) -> Table:
+    key, title = ANSWERS[record["question"]]
+    rows = tuple(
+        (
+            answer["transport"],
+            decide.level(answer[key], key == "tighter_percent"),
+            *(
+                _mean(answer[name])
+                for name in ("missed_percent", "as_written_missed_percent", "bound_percent")
+            ),
+        )
+        for answer in record["answers"]
+    )
+    return Table(("transport", title, "missed % there", "missed % as written", "unavoidable % there"), rows)
+
+
+def _mean(found: Mapping[str, Any] | None) -> float | None:
+    return None if found is None else float(found["mean"])
