@@ -296,3 +296,13 @@ def test_names_are_told_with_the_nearest_one(duetime: Command) -> None:
     assert duetime("topologies", "moon").stderr.startswith(
         "error: no topology is called `moon` (there are star,"
     )
+
+
+def test_both_lists_of_experiments_can_be_json(duetime: Command) -> None:
+    for command in ("reproduce", "testbed"):
+        done = duetime(command, "--list", "--json")
+        assert done.returncode == 0
+        listed = json.loads(done.stdout)
+        assert all({"id", "title"} <= each.keys() for each in listed)
+        assert listed
+    assert duetime("reproduce", "--list", "d2tcp/fig06").returncode == 2

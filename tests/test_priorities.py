@@ -176,3 +176,19 @@ def test_one_class_is_fifo_for_every_kind_of_transport(transport: str) -> None:
     ]
     assert runs[0].data["drops"] == runs[1].data["drops"] > 0
     assert runs[0].flows.equals(runs[1].flows)
+
+
+@pytest.mark.parametrize("deadline", [None, "10 ms"])
+def test_where_nothing_can_be_divided_no_limits_are_told(deadline: str | None) -> None:
+    with_deadline = {} if deadline is None else {"deadline": deadline}
+    traffic = [
+        {"name": "some", "pattern": "periodic", "from": 0, "to": 3, "every": "1 ms", "size": "20 KB"}
+        | with_deadline,
+        {"name": "long", "pattern": "long", "from": 1, "to": 3},
+    ]
+    run = dt.run(star(4, traffic))
+    assert run.notes == []
+    # One deadline for all is the highest class all the same.
+    slowest = times(run, "some").max()
+    assert isinstance(slowest, float)
+    assert (slowest < 20 * 13 + 50) == (deadline is not None)

@@ -162,6 +162,15 @@ def test_a_parameter_called_like_a_figure_keeps_its_values(
     assert duetime("report", "s").returncode == 0
 
 
+def test_what_only_some_transports_have_is_null_for_the_others(file: Path, tmp_path: Path) -> None:
+    file.write_text(SWEEP.replace('"dctcp", "d2tcp"', '"dctcp", "d3"'))
+    runs = sweep(file, out=tmp_path / "out").runs()
+    assert "rate_requests" not in runs.columns
+    by_transport = {str(name): part["rate_requests_requests"] for (name,), part in runs.group_by("transport")}
+    assert by_transport["dctcp"].null_count() == by_transport["dctcp"].len()
+    assert by_transport["d3"].null_count() == 0
+
+
 def test_the_example_is_what_its_first_line_says() -> None:
     example = read(SCENARIOS / "sweeps/threshold.toml")
     assert len(example.points) == 54

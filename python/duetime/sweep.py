@@ -179,7 +179,8 @@ def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
     """Give every figure of the run as a whole, each under the name of its column; none after a failure."""
     if not result:
         return {}
-    apart = {name: value for name, value in result.items() if name not in APART}
+    # What a run does not have (requests for rates, say) has columns of its own where another run has it.
+    apart = {name: value for name, value in result.items() if name not in APART and value is not None}
     return {**flat(apart), **flat(result["summary"]), **_bound(result)}
 
 

@@ -62,6 +62,10 @@ fn limits(transport: usize, transports: &[Transport], classes: &[Class]) -> Opti
     };
     let shortest = ranges().map(|range| range.0).min().unwrap_or_default();
     let longest = ranges().map(|range| range.1).max().unwrap_or_default();
+    if shortest == longest {
+        // Nothing to divide: one deadline for all, or none.
+        return Some(Vec::new());
+    }
     let parts = u128::from(priorities.classes);
     let share = |part: u128| Time(shortest.0 + (u128::from((longest - shortest).0) * part / parts) as u64);
     Some((1..parts).map(share).collect())

@@ -56,6 +56,10 @@ def testbed(
     from duetime.testbed import check
     from duetime.testbed.experiments import EXPERIMENTS
 
+    if listed and as_json:
+        known = [{"id": each.name, "title": each.help} for each in EXPERIMENTS.values()]
+        sys.stdout.write(json.dumps(known, ensure_ascii=False) + "\n")
+        return
     if listed:
         for experiment in EXPERIMENTS.values():
             print(f"{experiment.name:12} {experiment.help}")
