@@ -37,6 +37,10 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym;
 
+/* In the room that the socket has for its control: 1 + whether the last data was marked, what had been received until
+ * then, and whose connection it is, 0 before it has begun. */
+enum { MARKED, RECEIVED, OWNER };
+
 /* What is kept of a connection: zeros at first. Whoever touches it holds the socket's lock. */
 struct d2tcp_socket {
 	struct law_state law;
@@ -46,6 +50,9 @@ struct d2tcp_socket {
 	__u32 lost;
 	__u32 written;		/* the window that we gave the kernel */
 	__u32 prr_delivered;	/* RFC 6937 */
+	__u32 prr_out;		/* the kernel's at the last call, and when the repair began */
+	__u32 prr_before;
+	__u32 stream;		/* which connection of the socket this is: its first sequence number */
 	__u32 repairing;
 	__u32 asked;		/* the kernel wanted a lower ssthresh */
 	__u32 timed_out;
@@ -285,6 +292,28 @@ __noinline int count_window(const struct law_state *law, __u64 deadline)
 	return 0;
 }
 
+/* What tells this attachment's connections from those of an earlier one, which has taken its maps with it. */
+static __always_inline __u64 generation(void)
+{
+	__u32 zero = 0;
+	struct d2tcp_about *about = bpf_map_lookup_elem(&d2tcp_about, &zero);
+
+	return about ? about->since_ns : 0;
+}
+
+/* A socket that could not connect may try again: what was announced for the connection before is void. */
+static __always_inline void check_stream(struct d2tcp_socket *s, const struct tcp_sock *tp)
+{
+	__u32 stream = tp->snd_una - (__u32)tp->bytes_acked;
+
+	if (s->stream == stream)
+		return;
+	s->stream = stream;
+	COUNT(unfinished, s->queued);
+	s->queued = 0;
+	s->last_end = 0;
+}
+
 static __always_inline void count_opened(struct d2tcp_socket *s)
 {
 	if (s->counted)
@@ -299,6 +328,7 @@ static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock 
 	__u64 *last_id = word(D2TCP_LAST_ID);
 
 	law_start(&s->law, how, (__u64)tp->snd_cwnd << 20, (__u64)tp->snd_ssthresh << 20);
+	check_stream(s, tp);
 	/* The SYN is the first delivery: the rest is acknowledged by the packet that we are called for. */
 	s->delivered = s->connecting ? 1 : tp->delivered;
 	s->delivered_ce = s->connecting ? 0 : tp->delivered_ce;
@@ -315,11 +345,16 @@ static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock 
 /* What may be sent while a loss is repaired: proportional rate reduction, RFC 6937 3. */
 static __always_inline __u32 reduced(struct d2tcp_socket *s, const struct tcp_sock *tp, __u32 delivered)
 {
-	__u32 flight = in_flight(tp), target = s->law.ssthresh >> 20, prior = s->law.prior_cwnd >> 20, out = tp->prr_out;
-	__u32 send;
+	__u32 flight = in_flight(tp), target = s->law.ssthresh >> 20, prior = s->law.prior_cwnd >> 20, out, send;
 
-	if (!s->repairing)
+	/* The kernel counts what is sent from the first echo on, if the loss comes in the window of a cut; and anew if
+	 * one repair follows another. */
+	if (!s->repairing || tp->prr_out < s->prr_out) {
+		s->prr_before = s->repairing ? 0 : tp->prr_out;
 		s->prr_delivered = 0;
+	}
+	s->prr_out = tp->prr_out;
+	out = tp->prr_out - s->prr_before;
 	s->prr_delivered += delivered;
 	if (!prior)
 		prior = 1;
@@ -375,6 +410,8 @@ static __always_inline void control(struct sock *sk)
 	}
 	if (!s->law.started)
 		begin(s, tp, how);
+	if (!icsk->icsk_ca_priv[OWNER])
+		icsk->icsk_ca_priv[OWNER] = generation();
 	if (!s->plain && !ecn_agreed(tp))
 		change_to_reno(sk, s);
 
@@ -446,6 +483,8 @@ static __always_inline void control(struct sock *sk)
 		COUNT(cuts, 1);
 	}
 
+	/* A window that may not be used must not grow, or no cut would ever be felt. */
+	s->law.cwnd = law_min(s->law.cwnd, (__u64)tp->snd_cwnd_clamp << 20);
 	window = s->law.cwnd >> 20;
 	if (state == TCP_CA_Recovery) {
 		window = reduced(s, tp, delivered);
@@ -493,8 +532,7 @@ static __always_inline void receive(struct sock *sk, bool marked)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	/* The socket's own room: 1 + whether the last data was marked, and what had been received until then. */
-	__u64 *before = &icsk->icsk_ca_priv[0], *received = &icsk->icsk_ca_priv[1];
+	__u64 *before = &icsk->icsk_ca_priv[MARKED], *received = &icsk->icsk_ca_priv[RECEIVED];
 	__u64 now = 1 + marked;
 
 	if (*before != now) {
@@ -569,7 +607,9 @@ __u32 BPF_PROG(d2tcp_undo_cwnd, struct sock *sk)
 
 	if (!s || !s->law.started)
 		return tp->snd_cwnd;
-	law_undo(&s->law);
+	/* What the law has not heard of, it has not answered: it remembers an older loss, if any. */
+	if (!s->asked && !s->timed_out)
+		law_undo(&s->law);
 	s->lost = tp->lost;
 	s->asked = 0;
 	s->timed_out = 0;
@@ -587,8 +627,9 @@ static __always_inline void open(struct sock *sk, bool plain)
 	struct law_parameters *how = bpf_map_lookup_elem(&d2tcp_law, &zero);
 	struct d2tcp_socket *s;
 
-	icsk->icsk_ca_priv[0] = 0;
-	icsk->icsk_ca_priv[1] = 0;
+	icsk->icsk_ca_priv[MARKED] = 0;
+	icsk->icsk_ca_priv[RECEIVED] = 0;
+	icsk->icsk_ca_priv[OWNER] = generation();
 	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!s || !how) {
 		COUNT(no_memory, 1);
@@ -685,11 +726,14 @@ static __always_inline int refuse(int error)
 /* What is wrong with the socket: 0 if nothing is. */
 static __always_inline int unfit(struct bpf_sock *sk, const struct tcp_sock *tp)
 {
+	__u64 owner;
+
 	if (sk->type != SOCK_STREAM || sk->protocol != IPPROTO_TCP)
 		return EOPNOTSUPP;
 	if (!is_ours(&tp->inet_conn))
 		return EOPNOTSUPP;
-	return 0;
+	owner = tp->inet_conn.icsk_ca_priv[OWNER];
+	return owner && owner != generation() ? EOPNOTSUPP : 0;
 }
 
 SEC("cgroup/setsockopt")
@@ -729,6 +773,7 @@ int d2tcp_setsockopt(struct bpf_sockopt *ctx)
 	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!s)
 		return refuse(ENOMEM);
+	check_stream(s, tp);
 	if (s->queued)
 		complete(s, tp->bytes_acked, bpf_ktime_get_ns());
 	if (s->queued >= D2TCP_QUEUE) {
@@ -812,6 +857,7 @@ int d2tcp_getsockopt(struct bpf_sockopt *ctx)
 	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!s)
 		return refuse(ENOMEM);
+	check_stream(s, tp);
 	if (s->queued)
 		complete(s, tp->bytes_acked, bpf_ktime_get_ns());
 	describe(&state, s, tp);

@@ -8,7 +8,7 @@
 
 /* Raised with every change of what is below or of the state kept per connection: an upgrade keeps the maps of
  * the version before only if this number is the same. */
-#define D2TCP_LAYOUT 1
+#define D2TCP_LAYOUT 2
 
 /* Which connections get the control without asking. */
 enum { D2TCP_SELECT_NONE, D2TCP_SELECT_ALL, D2TCP_SELECT_PORTS };

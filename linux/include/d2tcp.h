@@ -35,7 +35,8 @@
  *   EINVAL       bytes or deadline_ns is zero, negative or beyond its limit, or the length is not
  *                sizeof(struct d2tcp_message)
  *   ENOTCONN     the socket is not connected (nor connecting)
- *   EOPNOTSUPP   the connection is under another congestion control, or is not TCP
+ *   EOPNOTSUPP   the connection is under another congestion control, or is not TCP, or D2TCP was detached and
+ *                attached again since it began
  *   ENOBUFS      D2TCP_QUEUE messages wait already
  *   ENOMEM       the kernel has no memory for the connection's state
  *   ENOPROTOOPT  D2TCP is not attached where the program runs
@@ -114,8 +115,10 @@ struct d2tcp_state {
  * with errno set as listed at D2TCP_MESSAGE. */
 static inline int d2tcp_send_deadline(int fd, int64_t bytes, int64_t deadline_ns)
 {
-	struct d2tcp_message message = { .bytes = bytes, .deadline_ns = deadline_ns };
+	struct d2tcp_message message;
 
+	message.bytes = bytes;
+	message.deadline_ns = deadline_ns;
 	return setsockopt(fd, D2TCP_LEVEL, D2TCP_MESSAGE, &message, sizeof(message));
 }
 

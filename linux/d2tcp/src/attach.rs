@@ -15,6 +15,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenO
 
 use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, About, CONTROLS, LAYOUT, Law, Plain};
+use crate::options::{DEFAULTS, Parameters};
 use crate::place::{self, Namespace, Pins};
 use crate::privileges;
 
@@ -57,8 +58,8 @@ pub struct Wanted {
     pub select: Select,
     /// The namespace whose default it shall be, as given; empty: the one the tool runs in.
     pub namespace: Option<String>,
-    /// Parameters.
-    pub law: Law,
+    /// Parameters: over the defaults, or over those in force if programs are exchanged.
+    pub parameters: Parameters,
     /// Exchange the programs of what is attached.
     pub replace: bool,
     /// Stay, and detach when ended.
@@ -92,10 +93,32 @@ pub fn look(pins: &Pins) -> Found {
     }
 }
 
+/// Fails if there is anything in the folder that is not ours: what a crash left is removed, and nothing else.
+fn only_ours(pins: &Pins) -> Result<()> {
+    let hook = |name: &str| {
+        name.rsplit_once('-').is_some_and(|(kind, number)| {
+            HOOKS.iter().any(|(_, pin)| *pin == kind) && number.bytes().all(|digit| digit.is_ascii_digit())
+        })
+    };
+    let ours =
+        |name: &str| name == FLOWS || hook(name) || MAPS.iter().chain(&CONTROL_LINKS).any(|(_, pin)| *pin == name);
+    pins.names().iter().find(|name| !ours(name)).map_or(Ok(()), |name| {
+        Err(Failure::new(Kind::Usage, format!("--pins {}: {name} in it is not of d2tcp", pins.folder.display())))
+    })
+}
+
 /// What is attached; fails if nothing is.
 pub fn require(pins: &Pins) -> Result<About> {
+    if pins.is_hidden() {
+        let folder = pins.folder.display();
+        return Err(Failure::new(Kind::NotPermitted, format!("{folder} may not be read: run it as root")));
+    }
     match look(pins) {
         Found::Attached(about) => Ok(*about),
+        _ if map(pins, "about").is_err_and(|failure| failure.kind == Kind::NotPermitted) => Err(Failure::new(
+            Kind::NotPermitted,
+            format!("what is in {} may not be read: run it as root", pins.folder.display()),
+        )),
         Found::Foreign => Err(foreign(Kind::NotAttached, pins)),
         Found::Remains => Err(Failure::new(
             Kind::NotAttached,
@@ -123,7 +146,13 @@ fn about(pins: &Pins) -> Result<About> {
 
 /// A map in our folder.
 pub fn map(pins: &Pins, name: &str) -> Result<MapHandle> {
-    MapHandle::from_pinned_path(pins.of(name)).context(format!("open {}", pins.of(name).display()))
+    MapHandle::from_pinned_path(pins.of(name)).map_err(|error| {
+        let kind = match error.kind() {
+            libbpf_rs::ErrorKind::PermissionDenied => Kind::NotPermitted,
+            _ => Kind::Failed,
+        };
+        Failure::new(kind, format!("could not open {}: {error:#}", pins.of(name).display()))
+    })
 }
 
 /// An array's value.
@@ -196,6 +225,7 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
     let namespace = wanted.namespace.as_deref().map(Namespace::named).transpose()?;
     privileges::keep(&needed)?;
     let lock = pins.lock()?;
+    only_ours(pins)?;
     match (look(pins), wanted.replace) {
         (Found::Attached(before), true) => return replace(pins, wanted, *before, version),
         (Found::Attached(about), false) => {
@@ -205,7 +235,10 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
             ));
         }
         (Found::Foreign, _) => return Err(foreign(Kind::Attached, pins)),
-        (Found::Remains, _) => pins.remove()?,
+        (Found::Remains, _) => {
+            pins.remove()?;
+            wait_until_gone()?;
+        }
         (Found::Nothing, _) => {}
     }
     pins.prepare()?;
@@ -238,7 +271,7 @@ fn fresh(
         let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
         map.pin(pins.of(pin)).context(format!("pin {pin}"))?;
     }
-    set_law(pins, &wanted.law)?;
+    set_law(pins, &wanted.parameters.over(DEFAULTS))?;
     let prior = namespace.map(|namespace| namespace.default_control(None)).transpose()?;
     let mut about = describe(wanted, paths, version)?;
     if let Some((namespace, prior)) = namespace.zip(prior) {
@@ -339,7 +372,7 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
         map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
     }
     let mut object = loaded(open)?;
-    set_law(pins, &wanted.law)?;
+    set_law(pins, &wanted.parameters.over(law(pins)?))?;
     for name in pins.names() {
         let Some((hook, _)) = HOOKS.iter().find(|(_, pin)| name.rsplit_once('-').is_some_and(|(kind, _)| kind == *pin))
         else {
@@ -391,10 +424,15 @@ fn stay(pins: &Pins, links: Vec<Link>) -> Result<()> {
 pub fn detach(pins: &Pins) -> Result<()> {
     privileges::require("detach", &[Capability::CAP_NET_ADMIN])?;
     let _lock = pins.lock()?;
+    only_ours(pins)?;
     let found = look(pins);
     let about = about(pins).ok();
     match found {
-        Found::Nothing => return Err(Failure::new(Kind::NotAttached, "not attached")),
+        Found::Nothing => {
+            // An attach that was killed before it pinned anything leaves the folder.
+            pins.remove()?;
+            return Err(Failure::new(Kind::NotAttached, "not attached"));
+        }
         Found::Foreign => return Err(foreign(Kind::NotAttached, pins)),
         Found::Attached(about) if about.pid != 0 => {
             return Err(Failure::new(

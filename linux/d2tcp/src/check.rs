@@ -112,11 +112,16 @@ fn findings(pins: &Pins) -> Vec<Finding> {
             add(what, tried.is_ok(), "the kernel accepts it", tried.as_ref().err().map_or("", |error| error));
         }
     }
-    let attached = matches!(attach::look(pins), attach::Found::Attached(_));
+    let (found, free) = (attach::require(pins), !place::is_registered(CONTROLS[0]));
+    let hidden = found.as_ref().is_err_and(|failure| failure.kind == Kind::NotPermitted);
     add(
         "name",
-        attached || !place::is_registered(CONTROLS[0]),
-        if attached { "attached now" } else { "no other control is called d2tcp" },
+        found.is_ok() || free || hidden,
+        match found {
+            Ok(_) => "attached now",
+            _ if free => "no other control is called d2tcp",
+            _ => "attached now, or another control is called d2tcp: root can tell",
+        },
         "another control is called d2tcp: names are one for the whole kernel",
     );
     findings

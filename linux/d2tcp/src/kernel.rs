@@ -1,7 +1,7 @@
 //! The structures that the programs in the kernel and this tool share: `linux/bpf/shared.h`, field by field.
 
 /// `D2TCP_LAYOUT`.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 /// 1 as alpha, p, g.
 pub const ONE: u32 = 1 << 30;
 /// 1 as a window in segments and as d.

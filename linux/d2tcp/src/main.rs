@@ -36,7 +36,7 @@ fn main() -> ExitCode {
             Ok(())
         }),
         Command::Set(changes) => attach::require(&pins).and_then(|_| {
-            let law = changes.over(attach::law(&pins)?)?;
+            let law = changes.some_over(attach::law(&pins)?)?;
             attach::set_law(&pins, &law)?;
             println!("{}", status::parameters_in_words(&law));
             Ok(())

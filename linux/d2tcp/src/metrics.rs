@@ -1,16 +1,24 @@
 //! Counters and histograms in the text format of Prometheus.
 
 use std::fmt::Write as _;
-use std::net::{SocketAddr, ToSocketAddrs};
-
-use tiny_http::{Header, Method, Response, Server};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::attach;
-use crate::failure::{Context, Failure, Kind, Result};
+use crate::failure::{Context, Result};
 use crate::kernel::{Counters, D_BOUNDS, ONE, UNIT};
 use crate::place::Pins;
 use crate::privileges;
 use crate::status;
+
+/// Clients that are served at a time; more are turned away.
+const CLIENTS: usize = 32;
+/// A client has so long to ask, and as long again to take the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a request that are looked at.
+const REQUEST: usize = 8192;
 
 /// `d2tcp metrics`.
 pub fn run(pins: &Pins, listen: Option<&str>) -> Result<()> {
@@ -19,31 +27,76 @@ pub fn run(pins: &Pins, listen: Option<&str>) -> Result<()> {
         print!("{}", text(Some(&status::counters(pins)?)));
         return Ok(());
     };
-    let address: SocketAddr = address
-        .to_socket_addrs()
-        .ok()
-        .and_then(|mut found| found.next())
-        .ok_or_else(|| Failure::new(Kind::Usage, format!("--listen {address}: expected ADDRESS:PORT")))?;
-    let server = Server::http(address).context(format!("listen on {address}"))?;
+    let listener = TcpListener::bind(address).context(format!("listen on {address} (ADDRESS:PORT)"))?;
     privileges::keep(&[])?;
-    let port = server.server_addr();
-    println!("http://{port}/metrics");
-    for request in server.incoming_requests() {
-        let path = request.url().split('?').next().unwrap_or("").to_owned();
-        let answered = match (request.method(), path.as_str()) {
-            (Method::Get, "/metrics") => {
+    println!("http://{}/metrics", listener.local_addr().context("listen")?);
+    serve(&listener, pins, PATIENCE)
+}
+
+/// One page, to anybody who asks. The general servers keep a thread for every client that is slow, or believe what
+/// a client says of its length; here a client costs a thread for a few seconds, and there are [`CLIENTS`] of them.
+fn serve(listener: &TcpListener, pins: &Pins, patience: Duration) -> Result<()> {
+    let here = Arc::new(pins.clone());
+    loop {
+        let Ok((client, _)) = listener.accept() else {
+            // Out of files, say: that passes.
+            std::thread::sleep(Duration::from_millis(50));
+            continue;
+        };
+        let pins = here.clone();
+        if Arc::strong_count(&pins) <= CLIENTS + 1 {
+            // Without a thread, or when it went away, the client gets nothing.
+            let _ = std::thread::Builder::new().spawn(move || answer(client, &pins, patience));
+        }
+    }
+}
+
+fn answer(mut client: TcpStream, pins: &Pins, patience: Duration) -> std::io::Result<()> {
+    let end = Instant::now() + patience;
+    let mut request = Vec::new();
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < REQUEST {
+        if receive(&mut client, &mut request, end)? == 0 {
+            break;
+        }
+    }
+    let line = request.split(|byte| *byte == b'\r').next().and_then(|line| std::str::from_utf8(line).ok());
+    let words: Vec<&str> = line.unwrap_or("").split(' ').collect();
+    let (status, page) = match words[..] {
+        ["GET", target, version] if version.starts_with("HTTP/1.") => match target.split('?').next() {
+            Some("/metrics") => {
                 // Detached is an answer, too: the server outlives an upgrade.
                 let counters = attach::require(pins).ok().and_then(|_| status::counters(pins).ok());
-                let kind = Header::from_bytes("Content-Type", "text/plain; version=0.0.4").expect("a valid header");
-                request.respond(Response::from_string(text(counters.as_ref())).with_header(kind))
+                ("200 OK", text(counters.as_ref()))
             }
-            (Method::Get, _) => request.respond(Response::from_string("see /metrics\n").with_status_code(404)),
-            _ => request.respond(Response::from_string("only GET\n").with_status_code(405)),
-        };
-        // A client that went away is none of ours.
-        let _ = answered;
-    }
+            _ => ("404 Not Found", "see /metrics\n".to_owned()),
+        },
+        [_, _, version] if version.starts_with("HTTP/") => ("405 Method Not Allowed", "only GET\n".to_owned()),
+        _ => ("400 Bad Request", "not a request\n".to_owned()),
+    };
+    client.set_write_timeout(Some(patience))?;
+    write!(
+        client,
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
+        page.len()
+    )?;
+    client.shutdown(Shutdown::Write)?;
+    // What it still sends is taken, to a limit, or the kernel would take the answer back.
+    let mut rest = Vec::new();
+    while rest.len() < 8 * REQUEST && receive(&mut client, &mut rest, end)? > 0 {}
     Ok(())
+}
+
+/// Adds what comes next; nothing at the end, a failure when the time is over.
+fn receive(client: &mut TcpStream, to: &mut Vec<u8>, end: Instant) -> std::io::Result<usize> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(std::io::ErrorKind::TimedOut.into());
+    }
+    client.set_read_timeout(Some(left))?;
+    let mut room = [0; 1024];
+    let got = client.read(&mut room)?;
+    to.extend(&room[..got]);
+    Ok(got)
 }
 
 fn text(counters: Option<&Counters>) -> String {
@@ -130,6 +183,43 @@ mod tests {
         assert_eq!(value("d2tcp_d_bucket{le=\"+Inf\"}"), "3");
         assert_eq!((value("d2tcp_d_sum"), value("d2tcp_d_count")), ("3", "3"));
         assert_eq!(value("d2tcp_deadlines_total{outcome=\"met\"}"), "2");
+    }
+
+    #[test]
+    fn hostile_clients_are_answered_or_dropped_and_others_served() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let patience = Duration::from_millis(500);
+        std::thread::spawn(move || serve(&listener, &Pins { folder: "/nowhere/d2tcp".into() }, patience));
+        let ask = |request: &[u8]| {
+            let mut client = TcpStream::connect(address).unwrap();
+            let mut answer = String::new();
+            // A client that is turned away may find the connection closed already.
+            let _ = client.write_all(request).and_then(|()| client.read_to_string(&mut answer));
+            answer
+        };
+        let long = [b"GET /".as_slice(), &[b'a'; 20_000], b" HTTP/1.1\r\n\r\n"].concat();
+        for (request, status) in [
+            (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".as_slice(), "200"),
+            (b"GET /metrics?a=b HTTP/1.0\r\n\r\n", "200"),
+            (b"GET / HTTP/1.1\r\n\r\n", "404"),
+            (b"POST /metrics HTTP/1.1\r\nContent-Length: 100000000000\r\n\r\n", "405"),
+            (b"GET /metrics HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n", "200"),
+            (b"\xff\xfe\0 \r\n\r\n", "400"),
+            (b"\r\n\r\n", "400"),
+            (&long, "400"),
+        ] {
+            let answer = ask(request);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        }
+        // Many who say nothing cost a few threads for a while; then everybody is served again.
+        let silent: Vec<_> = (0..2 * CLIENTS).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let begun = Instant::now();
+        while !ask(b"GET /metrics HTTP/1.1\r\n\r\n").ends_with("d2tcp_attached 0\n") {
+            assert!(begun.elapsed() < Duration::from_secs(10));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(silent);
     }
 
     #[test]

@@ -99,8 +99,8 @@ pub struct Attach {
     /// Stay, and detach when ended in any way, instead of leaving it attached.
     #[arg(long, conflicts_with = "replace")]
     foreground: bool,
-    /// Exchange the programs of what is attached, under running connections; parameters that are not given become
-    /// the defaults, the selection stays.
+    /// Exchange the programs of what is attached, under running connections; the selection and parameters that are
+    /// not given stay.
     #[arg(long, conflicts_with_all = ["cgroup", "ports", "namespace", "opt_in"])]
     replace: bool,
     /// Parameters.
@@ -163,7 +163,8 @@ pub enum Rtt {
     Minimum,
 }
 
-const DEFAULTS: Law =
+/// Where an attach begins.
+pub const DEFAULTS: Law =
     Law { g: ONE / 16, initial_alpha: ONE, cap: 2 * UNIT as u32, expired: 0, precise: 0, minimum_rtt: 0, margin_ns: 0 };
 
 impl Parameters {
@@ -177,13 +178,14 @@ impl Parameters {
             && self.initial_alpha.is_none()
     }
     /// Those given, over others; fails if there are none.
-    pub fn over(&self, law: Law) -> Result<Law> {
+    pub fn some_over(&self, law: Law) -> Result<Law> {
         if self.is_empty() {
             return Err(Failure::new(Kind::Usage, "set: which parameter? d2tcp set --help lists them"));
         }
-        Ok(self.merged(law))
+        Ok(self.over(law))
     }
-    fn merged(&self, mut law: Law) -> Law {
+    /// Those given, over others.
+    pub fn over(&self, mut law: Law) -> Law {
         let fraction = |value: f64| (value * f64::from(ONE)).round() as u32;
         if let Some(g) = self.g {
             law.g = fraction(g);
@@ -222,7 +224,7 @@ impl Attach {
             cgroups: self.cgroup,
             select,
             namespace: self.namespace,
-            law: self.parameters.merged(DEFAULTS),
+            parameters: self.parameters,
             replace: self.replace,
             foreground: self.foreground,
         })
@@ -290,9 +292,9 @@ mod tests {
         let before = Law { cap: 3 * UNIT as u32, margin_ns: 7, ..DEFAULTS };
         let given = Options::parse_from(["d2tcp", "set", "--g", "1/8", "--expired", "yield"]);
         let Command::Set(parameters) = given.command else { panic!("set") };
-        assert_eq!(parameters.over(before).unwrap(), Law { g: ONE / 8, expired: 2, ..before });
+        assert_eq!(parameters.some_over(before).unwrap(), Law { g: ONE / 8, expired: 2, ..before });
         let Command::Set(nothing) = Options::parse_from(["d2tcp", "set"]).command else { panic!("set") };
-        assert_eq!(nothing.over(before).unwrap_err().kind, Kind::Usage);
+        assert_eq!(nothing.some_over(before).unwrap_err().kind, Kind::Usage);
     }
 
     #[test]

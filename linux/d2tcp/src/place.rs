@@ -6,11 +6,14 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::failure::{Context, Failure, Kind, Result};
 
 const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
 const CGROUP2_MAGIC: i64 = 0x6367_7270;
+/// An attach takes a second or two.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Our folder in bpffs.
 #[derive(Clone, Debug)]
@@ -36,9 +39,9 @@ impl Pins {
         let mount = self.folder.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("/"));
         if file_system(mount) != Some(BPF_FS_MAGIC) {
             fs::create_dir_all(mount).context(format!("create {}", mount.display()))?;
-            let (kind, at) = (c"bpf", c_string(mount)?);
-            // SAFETY: all three are strings that end with a zero.
-            if unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) } != 0 {
+            let (kind, at, mode) = (c"bpf", c_string(mount)?, c"mode=0700");
+            // SAFETY: all of them are strings that end with a zero.
+            if unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, mode.as_ptr().cast()) } != 0 {
                 let error = io::Error::last_os_error();
                 return Err(Failure::new(
                     Kind::Unsupported,
@@ -47,11 +50,29 @@ impl Pins {
             }
         }
         match fs::create_dir(&self.folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                Err(error).context(format!("create {}", self.folder.display()))
-            }
-            _ => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.trusted(),
+            made => made.context(format!("create {}", self.folder.display())),
         }
+    }
+    /// Fails if the folder is there, but not in bpffs, or if someone else owns it: bpffs may be open to all, and who
+    /// owns the folder can take out what is in it, or put something else there.
+    fn trusted(&self) -> Result<()> {
+        let Ok(found) = fs::symlink_metadata(&self.folder) else { return Ok(()) };
+        if file_system(&self.folder) != Some(BPF_FS_MAGIC) {
+            return Err(Failure::new(Kind::Usage, format!("--pins {}: this is not in bpffs", self.folder.display())));
+        }
+        // SAFETY: no arguments.
+        let own = unsafe { libc::geteuid() };
+        if found.is_dir() && found.uid() == own && found.mode() & 0o022 == 0 {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Kind::Failed,
+            format!(
+                "{} is not a folder that user {own} alone may change: remove it, or choose another by --pins",
+                self.folder.display()
+            ),
+        ))
     }
     /// Removes everything, links first: that detaches them.
     pub fn remove(&self) -> Result<()> {
@@ -68,13 +89,24 @@ impl Pins {
     }
     /// Keeps others from attaching or detaching at the same time until the file is closed.
     pub fn lock(&self) -> Result<Option<File>> {
+        self.trusted()?;
         let Some(parent) = self.folder.parent().filter(|parent| parent.is_dir()) else { return Ok(None) };
         let file = File::open(parent).context(format!("open {}", parent.display()))?;
+        let begun = Instant::now();
         // SAFETY: an open file.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } != 0 {
-            return Err(io::Error::last_os_error()).context(format!("lock {}", parent.display()));
+        while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            let error = io::Error::last_os_error();
+            // Anybody who may read the folder can hold its lock.
+            if error.kind() != io::ErrorKind::WouldBlock || begun.elapsed() > LOCK_PATIENCE {
+                return Err(error).context(format!("lock {}: is another d2tcp at work?", parent.display()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
         Ok(Some(file))
+    }
+    /// Whether this user may not look into the folder, if there is one.
+    pub fn is_hidden(&self) -> bool {
+        fs::read_dir(&self.folder).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     }
 }
 

@@ -32,9 +32,14 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// `d2tcp trace`.
 pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> {
     attach::require(pins)?;
-    let mut sink = Sink::open(out)?;
     let words = attach::map(pins, "words")?;
     let events = attach::map(pins, "events")?;
+    let begun = attach::clock(libc::CLOCK_MONOTONIC);
+    let known = attach::value(&words, TRACED_UNTIL)?;
+    if known.try_into().map_or(0, u64::from_ne_bytes) > begun {
+        return Err(Failure::new(Kind::Failed, "another d2tcp trace takes the events (one that was killed: 3 s long)"));
+    }
+    let mut sink = Sink::open(out)?;
     privileges::keep(&[])?;
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -43,7 +48,6 @@ pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> 
     let until = |time: u64| -> Result<()> {
         words.update(&TRACED_UNTIL.to_ne_bytes(), &time.to_ne_bytes(), MapFlags::ANY).context("ask for events")
     };
-    let begun = attach::clock(libc::CLOCK_MONOTONIC);
     let mut table = Table { begun, ..Table::default() };
     let cell = std::cell::RefCell::new(&mut table);
     let mut builder = RingBufferBuilder::new();
@@ -57,13 +61,14 @@ pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> 
     let ring = builder.build().context("read events")?;
     let end = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let mut renewed = Instant::now() - PATIENCE;
-    let mut left = false;
+    let (mut left, mut gone) = (false, None);
     while !left {
         left = ended.load(Ordering::Relaxed) || end.is_some_and(|end| Instant::now() >= end);
         if left {
             until(0)?;
         } else if renewed.elapsed() > PATIENCE / 3 {
-            attach::require(pins)?;
+            gone = attach::require(pins).err();
+            left = gone.is_some();
             until(attach::clock(libc::CLOCK_MONOTONIC) + PATIENCE.as_nanos() as u64)?;
             renewed = Instant::now();
         }
@@ -76,7 +81,9 @@ pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> 
     }
     drop(ring);
     let hosts = table.hosts;
-    sink.close(&hosts)
+    sink.close(&hosts)?;
+    // What was recorded until then is kept.
+    gone.map_or(Ok(()), Err)
 }
 
 /// One row: when, what, whose, and its value.
@@ -96,10 +103,17 @@ struct Row {
 struct Table {
     begun: u64,
     hosts: Vec<String>,
-    messages: BTreeMap<(u64, u64), u32>,
-    /// Of a connection: when its last event was, and how far it had come.
-    before: BTreeMap<u64, (u64, u64)>,
+    messages: u32,
+    before: BTreeMap<u64, Before>,
     rows: Vec<Row>,
+}
+
+/// Of a connection: when its last event was, how far it had come, and with which message.
+struct Before {
+    time_ns: u64,
+    acked: u64,
+    messages_done: u64,
+    message: u32,
 }
 
 impl Table {
@@ -116,17 +130,25 @@ impl Table {
                 self.hosts.len() - 1
             }) as u32
         });
-        let next = self.messages.len() as u32;
-        let message = *self.messages.entry((event.id, event.messages_done)).or_insert(next);
+        let before = self.before.get(&event.id);
+        let message = match before {
+            Some(before) if before.messages_done == event.messages_done => before.message,
+            _ => {
+                self.messages += 1;
+                self.messages - 1
+            }
+        };
         let class = if event.flags & crate::kernel::FLAG_ECN != 0 { "d2tcp" } else { "d2tcp_reno" };
         let time_s = (event.time_ns - self.begun) as f64 / 1e9;
         let mut row = |what, value| self.rows.push(Row { time_s, what, class, from, to, message, value });
-        if let Some((then, acked)) = self.before.insert(event.id, (event.time_ns, event.bytes_acked)) {
-            let us = event.time_ns.saturating_sub(then) as f64 / 1000.0;
+        if let Some(before) = before {
+            let us = event.time_ns.saturating_sub(before.time_ns) as f64 / 1000.0;
             if us > 0.0 {
-                row("throughput", event.bytes_acked.saturating_sub(acked) as f64 * 8.0 / us);
+                row("throughput", event.bytes_acked.saturating_sub(before.acked) as f64 * 8.0 / us);
             }
         }
+        let Event { id, time_ns, bytes_acked: acked, messages_done, .. } = *event;
+        self.before.insert(id, Before { time_ns, acked, messages_done, message });
         row("cwnd", event.cwnd as f64 / UNIT as f64);
         row("alpha", f64::from(event.alpha) / f64::from(ONE));
         row("d", f64::from(event.d) / UNIT as f64);
@@ -141,6 +163,7 @@ enum Sink {
     Parquet { to: Box<SerializedFileWriter<File>>, file: Place },
 }
 
+/// Where a file is written, and where it goes; what is not settled is removed.
 struct Place {
     written: std::path::PathBuf,
     wanted: std::path::PathBuf,
@@ -151,11 +174,20 @@ impl Place {
         let mut name = wanted.file_name().unwrap_or_default().to_owned();
         name.push(".part");
         let written = wanted.with_file_name(name);
-        let file = File::create(&written).context(format!("create {}", written.display()))?;
+        // What a killed tracer left goes; what somebody else put there, a link say, is not followed.
+        let _ = std::fs::remove_file(&written);
+        let file = File::create_new(&written).context(format!("create {}", written.display()))?;
         Ok((file, Place { written, wanted: wanted.to_owned() }))
     }
     fn settle(self) -> Result<()> {
         std::fs::rename(&self.written, &self.wanted).context(format!("write {}", self.wanted.display()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Gone already if it has been settled.
+        let _ = std::fs::remove_file(&self.written);
     }
 }
 

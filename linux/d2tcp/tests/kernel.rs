@@ -62,6 +62,22 @@ fn wrong_places_are_named(bench) {
     let (code, said) = bench.fails("attach --namespace=nowhere");
     assert!(code == 2 && said.contains("nowhere"), "{said}");
     assert!(!bench.pins.exists());
+    // Folders of others are left alone.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("law"), "mine").unwrap();
+    let other = bench.pins.join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    for (pins, told) in [(folder.path(), "not in bpffs"), (&bench.pins, "other in it is not of d2tcp")] {
+        for command in ["detach".to_owned(), format!("attach --cgroup {}", bench.cgroup.display())] {
+            let output = Command::new(TOOL).arg("--pins").arg(pins).args(command.split(' ')).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.code() == Some(2) && said.contains(told), "{said}");
+        }
+    }
+    assert!(folder.path().join("law").exists() && other.exists());
+    std::fs::remove_dir(&other).unwrap();
+    // What a killed attach left at its very beginning.
+    assert!(bench.fails("detach").0 == 4 && !bench.pins.exists());
     // A second loader from elsewhere.
     bench.attach("");
     let elsewhere = Command::new(TOOL).args(["--pins", "/sys/fs/bpf/d2tcp-elsewhere", "attach", "--cgroup"])
@@ -303,6 +319,22 @@ fn losses_halve_the_window_and_are_repaired(bench) {
     }
 }
 
+fn losses_in_the_window_of_a_cut_are_repaired_without_a_timeout(bench) {
+    bench.attach("--initial-alpha 0");
+    let listener = listen(V4);
+    let (mut losses, mut timeouts) = (0, 0);
+    for _ in 0..5 {
+        bench.wire(20, 150);
+        let (client, server) = connect(&listener);
+        let time = transfer(&client, &server, 4_000_000);
+        let end = state(&client);
+        assert!(end.cuts >= 3 && end.losses >= 3 && end.cwnd < 20_000, "{end:?}");
+        println!("{time:?}, {} cuts, {} losses, {} timeouts", end.cuts, end.losses, end.timeouts);
+        (losses, timeouts) = (losses + end.losses, timeouts + end.timeouts);
+    }
+    assert!(timeouts * 10 <= losses, "{timeouts} timeouts, {losses} losses");
+}
+
 fn timeouts_are_survived(bench) {
     bench.attach("");
     let (client, server) = connect(&listen(V4));
@@ -323,6 +355,91 @@ fn timeouts_are_survived(bench) {
     assert!(after.timeouts >= 1 && after.losses >= 1 && after.ssthresh >= 2 && after.cwnd >= 1 && after.cwnd < 20_000, "{after:?}");
     transfer(&client, &server, 5_000_000);
     assert!(state(&client).cwnd > 2);
+}
+
+fn a_timeout_that_was_none_leaves_the_window_as_it_was(bench) {
+    bench.attach("");
+    bench.wire(0, 0);
+    let (client, server) = connect(&listen(V4));
+    transfer(&client, &server, 30_000_000);
+    // A loss, at a large window.
+    bench.wire(0, 400);
+    transfer(&client, &server, 2_000_000);
+    let large = state(&client);
+    assert!(large.losses >= 1 && large.cwnd > 60, "{large:?}");
+    // Long after it, at a small one, acknowledgements are late: the answer is that the data had arrived.
+    bench.wire(1, 0);
+    (0..30).take_while(|_| state(&client).cwnd >= 10).for_each(|_| _ = transfer(&client, &server, 3_000_000));
+    bench.wire(0, 0);
+    transfer(&client, &server, 50_000);
+    let small = state(&client);
+    assert!((3..20).contains(&small.cwnd), "{small:?}");
+    bench.lose_acks(true);
+    // The last is sent again as a probe and the first by the timer, the one between them only once (RFC 5682 3.1).
+    (&client).write_all(&vec![1; 3 * small.mss as usize]).unwrap();
+    wait("a timeout", || tcp_info_cwnd(&client) == 1);
+    bench.lose_acks(false);
+    wait("the acknowledgement", || state(&client).bytes_acked == small.bytes_acked + 3 * u64::from(small.mss));
+    let undone = bench.says("metrics");
+    let undone = undone.lines().find_map(|line| line.strip_prefix("d2tcp_undone_total ")).unwrap();
+    assert!(undone.parse::<u32>().unwrap() >= 1, "the kernel found out");
+    let after = state(&client);
+    assert!((small.cwnd..=small.cwnd + 1).contains(&after.cwnd), "{small:?} {after:?}");
+    assert_eq!((tcp_info_cwnd(&client), after.losses), (after.cwnd, small.losses));
+}
+
+fn a_clamped_window_does_not_grow_in_secret(bench) {
+    sh("ip route change local 127.0.0.1 dev lo table local proto kernel scope host src 127.0.0.1 cwnd lock 12");
+    bench.attach("");
+    bench.wire(0, 0);
+    let listener = listen(V4);
+    // The kernel looks at the route when the first connection ends.
+    let (client, server) = connect(&listener);
+    transfer(&client, &server, 100_000);
+    drop((client, server));
+    let (client, server) = connect(&listener);
+    transfer(&client, &server, 10_000_000);
+    assert_eq!((state(&client).cwnd, tcp_info_cwnd(&client)), (12, 12));
+    bench.wire(2, 0);
+    transfer(&client, &server, 2_000_000);
+    assert!(state(&client).cwnd < 12 && tcp_info_cwnd(&client) < 12, "{:?}", state(&client));
+}
+
+fn what_was_announced_for_a_failed_attempt_is_void(bench) {
+    use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
+    bench.attach("--opt-in");
+    let listener = listen(V4);
+    choose(&listener, "d2tcp").unwrap();
+    // SAFETY: numbers only.
+    assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+    let _first = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    // The listener's queue is full now: nobody answers.
+    let client = socket("127.0.0.1");
+    choose(&client, "d2tcp").unwrap();
+    // SAFETY: numbers only.
+    assert_eq!(unsafe { libc::fcntl(client.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }, 0);
+    assert_eq!(start(&client, &listener), libc::EINPROGRESS);
+    deadline(&client, 1000, SECOND).unwrap();
+    assert_eq!(state(&client).queued, 1);
+    // SAFETY: an address without a family, of its length, ends the attempt.
+    let failed = unsafe {
+        let nowhere: libc::sockaddr = std::mem::zeroed();
+        libc::connect(client.as_raw_fd(), &nowhere, size_of_val(&nowhere) as u32)
+    };
+    assert_eq!(failed, 0);
+    listener.accept().unwrap();
+    assert!([0, libc::EINPROGRESS].contains(&start(&client, &listener)));
+    let (server, _) = listener.accept().unwrap();
+    // SAFETY: numbers only; the descriptor is handed over.
+    let client = unsafe {
+        libc::fcntl(client.as_raw_fd(), libc::F_SETFL, 0);
+        TcpStream::from_raw_fd(client.into_raw_fd())
+    };
+    assert_eq!(state(&client).queued, 0);
+    deadline(&client, 2000, SECOND).unwrap();
+    assert_eq!((state(&client).queued, state(&client).bytes_left), (1, 2000));
+    transfer(&client, &server, 2000);
+    wait("met", || state(&client).met == 1);
 }
 
 fn a_peer_without_ecn_is_served_as_reno_and_visibly(bench) {
@@ -392,7 +509,7 @@ fn a_namespaces_default_is_set_and_restored(bench) {
 }
 
 fn an_upgrade_leaves_connections_alone(bench) {
-    bench.attach("--cap 3");
+    bench.attach("--cap 3 --margin 1ms");
     bench.wire(10, 0);
     let listener = listen(V4);
     let (client, server) = connect(&listener);
@@ -411,7 +528,8 @@ fn an_upgrade_leaves_connections_alone(bench) {
     wait("the message is met", || state(&client).met == 1);
     let after = state(&client);
     assert!(after.cuts > before.cuts && after.messages == 1, "{before:?} {after:?}");
-    assert_eq!(bench.status()["parameters"]["cap"], 2.5);
+    let parameters = bench.status()["parameters"].clone();
+    assert_eq!((&parameters["cap"], &parameters["margin_us"]), (&2.5.into(), &1000.0.into()), "the rest stays");
     assert_ne!(versions(&bench), old, "other programs run now");
     let (client, server) = connect(&listener);
     deadline(&client, 100_000, 60 * SECOND).unwrap();
@@ -446,6 +564,9 @@ fn a_killed_owner_leaves_nothing_in_force(bench) {
     // The old connection lives on beside a new attach.
     bench.attach("");
     transfer(&client, &server, 1_000_000);
+    // It has nothing to do with this attachment, though its control has the same name.
+    assert_eq!(deadline(&client, 1, SECOND), Err(libc::EOPNOTSUPP));
+    assert_eq!(get(&client, LEVEL, STATE, 136), Err(libc::EOPNOTSUPP));
     let fresh = connect(&listener);
     deadline(&fresh.0, 1000, SECOND).unwrap();
     bench.says("detach");
@@ -481,6 +602,20 @@ fn what_is_missing_is_said_in_one_line(bench) {
         .arg(&bench.pins).args(attach.split(' ')).output().unwrap();
     let said = String::from_utf8(nobody.stderr).unwrap();
     assert!(nobody.status.code() == Some(6) && said.contains("run it as root") && said.lines().count() == 1, "{said}");
+    bench.attach("");
+    for command in ["status", "top --once", "trace --for 1s", "metrics", "set --cap 3", "detach"] {
+        let nobody = Command::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups", TOOL, "--pins"])
+            .arg(&bench.pins).args(command.split(' ')).output().unwrap();
+        let said = String::from_utf8(nobody.stderr).unwrap();
+        assert!(nobody.status.code() == Some(6) && said.contains("run it as root") && said.lines().count() == 1, "{command}: {said}");
+    }
+    bench.says("detach");
+    // A folder that is somebody else's: they could take out what is in it.
+    std::fs::create_dir(&bench.pins).unwrap();
+    std::os::unix::fs::chown(&bench.pins, Some(65534), Some(65534)).unwrap();
+    let (code, said) = bench.fails(&attach);
+    std::fs::remove_dir(&bench.pins).unwrap();
+    assert!(code == 1 && said.contains("alone may change") && !is_registered(), "{said}");
 }
 
 fn three_capabilities_are_enough(bench) {
@@ -518,6 +653,8 @@ fn what_connections_do_can_be_watched(bench) {
     std::thread::sleep(500 * MS);
     deadline(&client, 10_000_000, 60 * SECOND).unwrap();
     transfer(&client, &server, 10_000_000);
+    let (code, said) = bench.fails(&format!("trace --for 1s --out {}", csv.display()));
+    assert!(code == 1 && said.contains("another d2tcp trace"), "{said}");
     let mut tracer = tracer;
     assert!(tracer.0.wait().unwrap().success());
     let text = std::fs::read_to_string(&csv).unwrap();
@@ -540,6 +677,37 @@ fn what_connections_do_can_be_watched(bench) {
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1") && bytes.len() > 1000);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half-written stays");
     assert_eq!(bench.fails("trace --out x.txt").0, 2);
+    assert_eq!(bench.fails("trace --for 1s --out /nowhere/x.csv").0, 1);
+    // A link that waits where the file is written is not followed.
+    let (bait, other) = (folder.path().join("bait"), folder.path().join("u.csv"));
+    std::fs::write(&bait, "whole").unwrap();
+    std::os::unix::fs::symlink(&bait, folder.path().join("u.csv.part")).unwrap();
+    bench.says(&format!("trace --for 100ms --out {}", other.display()));
+    assert_eq!(std::fs::read_to_string(&bait).unwrap(), "whole");
+    assert!(std::fs::symlink_metadata(&other).unwrap().is_file());
+    // A full disk.
+    sh(&format!("mkdir {0}/full && mount -t tmpfs -o size=4k none {0}/full", folder.path().display()));
+    let full = Held::spawn(bench.command(&format!("trace --for 1s --out {}/full/t.csv", folder.path().display())));
+    std::thread::sleep(300 * MS);
+    transfer(&client, &server, 20_000_000);
+    let mut full = full;
+    let failed = full.0.wait().unwrap().code();
+    let left = std::fs::read_dir(folder.path().join("full")).unwrap().count();
+    sh(&format!("umount {}/full", folder.path().display()));
+    assert_eq!((failed, left), (Some(1), 0), "it fails, and nothing half-written stays");
+    std::thread::sleep(3500 * MS);
+    // Detached while it runs: it keeps what it has.
+    let tracer = Held::spawn(bench.command(&format!("trace --out {}", other.display())));
+    std::thread::sleep(300 * MS);
+    transfer(&client, &server, 5_000_000);
+    bench.says("detach");
+    let mut tracer = tracer;
+    assert_eq!(tracer.0.wait().unwrap().code(), Some(4));
+    assert!(std::fs::read_to_string(&other).unwrap().lines().count() > 5);
+    bench.attach("");
+    let (client, server) = connect(&listener);
+    deadline(&client, 10_000_000, 60 * SECOND).unwrap();
+    transfer(&client, &server, 10_000_000);
 
     let flows = bench.flows();
     let flow = flows.iter().find(|flow| flow["local"] == address(&client).to_string()).unwrap();
@@ -615,9 +783,16 @@ fn unknown(address: &str) -> i32 {
 
 /// Connects a socket that exists already.
 fn connected(socket: std::os::fd::OwnedFd, listener: &TcpListener) -> TcpStream {
-    use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
-    let address = listener.local_addr().unwrap();
-    let failed = match address {
+    use std::os::fd::{FromRawFd, IntoRawFd};
+    assert_eq!(start(&socket, listener), 0);
+    // SAFETY: the descriptor was ours and is handed over.
+    unsafe { TcpStream::from_raw_fd(socket.into_raw_fd()) }
+}
+
+/// Asks a socket to connect. Gives the errno.
+fn start(socket: &std::os::fd::OwnedFd, listener: &TcpListener) -> i32 {
+    use std::os::fd::AsRawFd;
+    let failed = match listener.local_addr().unwrap() {
         std::net::SocketAddr::V4(address) => {
             // SAFETY: zeros are a value of this structure of numbers.
             let mut to: libc::sockaddr_in = unsafe { std::mem::zeroed() };
@@ -635,9 +810,7 @@ fn connected(socket: std::os::fd::OwnedFd, listener: &TcpListener) -> TcpStream 
             unsafe { libc::connect(socket.as_raw_fd(), (&raw const to).cast(), size_of_val(&to) as u32) }
         }
     };
-    assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: the descriptor was ours and is handed over.
-    unsafe { TcpStream::from_raw_fd(socket.into_raw_fd()) }
+    if failed == 0 { 0 } else { std::io::Error::last_os_error().raw_os_error().unwrap() }
 }
 
 /// `tcpi_snd_cwnd`.

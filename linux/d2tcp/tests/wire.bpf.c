@@ -10,8 +10,8 @@ struct __sk_buff {
 };
 
 /* Set by the test: of so many data packets one is marked, or lost on arrival; 0: none. Counted: packets that leave,
- * and of these, those that say that they can be marked. */
-enum { MARK_EVERY, LOSE_EVERY, SENT, SENT_ECT, WORDS };
+ * and of these, those that say that they can be marked. And whether everything but data is lost on arrival. */
+enum { MARK_EVERY, LOSE_EVERY, SENT, SENT_ECT, LOSE_ACKS, WORDS };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -54,7 +54,9 @@ int leave(struct __sk_buff *skb)
 SEC("cgroup_skb/ingress")
 int arrive(struct __sk_buff *skb)
 {
-	__u64 *every = word(LOSE_EVERY);
+	__u64 *every = word(LOSE_EVERY), *acks = word(LOSE_ACKS);
 
-	return !(is_data(skb) && every && *every && __sync_fetch_and_add(&arrived, 1) % *every == 0);
+	if (!is_data(skb))
+		return !acks || !*acks;
+	return !(every && *every && __sync_fetch_and_add(&arrived, 1) % *every == 0);
 }

@@ -129,6 +129,12 @@ impl Bench {
             map.update(&word.to_ne_bytes(), &value.to_ne_bytes(), MapFlags::ANY).unwrap();
         }
     }
+    /// From now on everything but data is lost, or nothing of it; after a [`Bench::wire`].
+    pub fn lose_acks(&self, lose: bool) {
+        let (object, _) = self.wire.as_ref().unwrap();
+        let map = object.maps().find(|map| map.name() == "wire").unwrap();
+        map.update(&4u32.to_ne_bytes(), &u64::from(lose).to_ne_bytes(), MapFlags::ANY).unwrap();
+    }
     /// Data packets that left our cgroup since the last [`Bench::wire`], and of these, those that can be marked.
     pub fn sent(&self) -> (u64, u64) {
         let (object, _) = self.wire.as_ref().unwrap();
