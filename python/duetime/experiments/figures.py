@@ -21,6 +21,7 @@ from duetime.plots.grid import columns_for
 LONG_NAME, MANY_NAMES = 12, 12
 #: For the curves of one transport.
 DASHES = (style.SOLID, style.DASHES, style.DOTS)
+HATCHES = ("", "///", "...")
 #: Lines with more points than this are drawn without markers.
 MOST_MARKERS = 15
 PUBLISHED: Mapping[str, Any] = {
@@ -131,6 +132,7 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
     present = [name for name in looks if any(row[chart.series] == name for row in rows)]
     width = 0.82 / len(present)
     lying = _lies(chart, rows)
+    hatches = _hatches(looks)
     for i, name in enumerate(present):
         for row in rows:
             if row[chart.series] != name:
@@ -143,7 +145,9 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
                 # Many groups: dots take less room than bars.
                 axes.errorbar(value, at, xerr=errors, color=colour, marker="o", markersize=4.5, linewidth=1.2)
             else:
-                axes.bar(at, value, width * 0.9, color=colour)
+                axes.bar(
+                    at, value, width * 0.9, color=colour, hatch=hatches[name], edgecolor="white", linewidth=0
+                )
                 axes.errorbar(at, value, yerr=errors, color=style.INK, capsize=3, linewidth=1.2)
     for point in chart.published:
         if point["x"] in groups and point["series"] in present:
@@ -160,6 +164,15 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
         axes.grid(axis="x", visible=False)
         axes.set_xlabel(_label(chart.x))
         axes.set_ylabel(_label(chart.y))
+
+
+def _hatches(looks: Mapping[Any, style.Look]) -> dict[Any, str]:
+    """What tells bars of the same colour apart."""
+    found: dict[Any, str] = {}
+    for name, look in looks.items():
+        same = sum(looks[other].colour == look.colour for other in found)
+        found[name] = HATCHES[same % len(HATCHES)]
+    return found
 
 
 def _lies(chart: Chart, rows: Sequence[Row]) -> bool:
@@ -210,10 +223,13 @@ def _legend(
     handles: list[Artist] = []
     bars = all(chart.kind == "bar" for chart in charts)
     points = all(chart.kind == "points" for chart in charts)
+    hatches = _hatches(looks)
     for name in series:
         look, label = looks[name], f"{name:g}" if isinstance(name, float) else str(name)
         if bars:
-            handles.append(Patch(color=look.colour, label=label))
+            handles.append(
+                Patch(facecolor=look.colour, edgecolor="white", linewidth=0, hatch=hatches[name], label=label)
+            )
         elif points:
             handles.append(Line2D([], [], color=look.colour, linestyle="none", marker="o", label=label))
         else:
