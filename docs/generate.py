@@ -158,15 +158,22 @@ def rounded(value: Any) -> Any:
 
 
 def filled(text: str, folder: Path) -> str:
-    """The page with every `<!-- what: experiment -->` ... `<!-- /what -->` filled from the record."""
+    """The page with every `<!-- what: experiment -->` ... `<!-- /what -->` filled from the record.
+
+    ``experiment#2`` are the values of its second chart.
+    """
     known = {experiment.id: experiment for experiment in reproduced.read(folder)}
     makers = {"claims": claims, "values": values_of, "how": how}
 
     def fill(match: re.Match[str]) -> str:
         what, name = match[1], match[2]
-        content = (
-            makers[what](known[name]) if name in known else f"*No result of `{name}` is recorded yet.*\n"
-        )
+        experiment, _, chart = name.partition("#")
+        if experiment not in known:
+            content = f"*No result of `{experiment}` is recorded yet.*\n"
+        elif chart:
+            content = values_of(known[experiment], int(chart))
+        else:
+            content = makers[what](known[experiment])
         return f"<!-- {what}: {name} -->\n{content}<!-- /{what} -->"
 
     return re.sub(r"<!-- (claims|values|how): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL)
@@ -182,9 +189,9 @@ def claims(experiment: Any) -> str:
     return "\n".join(rows) + "\n"
 
 
-def values_of(experiment: Any) -> str:
-    """The values of an experiment's first chart."""
-    chart = experiment.charts[0]
+def values_of(experiment: Any, number: int = 1) -> str:
+    """The values of one of an experiment's charts."""
+    chart = experiment.charts[number - 1]
     rows = [
         f"| {chart.x.text} | " + " | ".join(one.name for one in chart.series) + " |",
         "|---" * (len(chart.series) + 1) + "|",
