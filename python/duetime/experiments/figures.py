@@ -19,8 +19,7 @@ from duetime.plots.grid import columns_for
 
 #: Words longer than this, or more of them than that, stand below one another.
 LONG_NAME, MANY_NAMES = 12, 12
-#: For the curves of one transport.
-DASHES = (style.SOLID, style.DASHES, style.DOTS)
+#: For the bars of one transport.
 HATCHES = ("", "///", "...")
 #: Lines with more points than this are drawn without markers.
 MOST_MARKERS = 15
@@ -79,15 +78,7 @@ def _rows_of(chart: Chart, rows: Sequence[Row]) -> list[Row]:
 def _looks(series: Sequence[Any]) -> dict[Any, style.Look]:
     if not all(isinstance(name, str) for name in series):
         return dict(zip(series, style.CYCLE, strict=False))
-    if all(name.split(", ")[0] in style.TRANSPORTS for name in series):
-        # Several curves of a transport share its colour and differ in their dashes.
-        ends = list(dict.fromkeys(name.partition(", ")[2] for name in series))
-        if len(ends) > 1 or "" not in ends:
-            return {
-                name: style.Look(style.TRANSPORTS[first].colour, DASHES[ends.index(end) % len(DASHES)])
-                for name, (first, _, end) in ((name, name.partition(", ")) for name in series)
-            }
-    return dict(style.looks(series))
+    return dict(style.families(series))
 
 
 def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, style.Look]) -> None:

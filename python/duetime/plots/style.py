@@ -68,6 +68,8 @@ SOLID: Dash = "-"
 DOTS: Dash = (0, (1, 1.3))
 DASHES: Dash = (0, (5, 1.6))
 DASH_DOT: Dash = (0, (6, 1.5, 1, 1.5))
+#: For the curves of one transport.
+FAMILY: tuple[Dash, ...] = (SOLID, DASHES, DOTS)
 DASH_DOT_DOT: Dash = (0, (5, 1.3, 1, 1.3, 1, 1.3))
 LONG: Dash = (0, (9, 2))
 
@@ -99,6 +101,18 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
         return {name: Look(known[name].colour if known else BLUE) for name in names}
     free: Iterator[Look] = (look for look in CYCLE if look not in known.values())
     return {name: known[name] if name in known else next(free) for name in names}
+
+
+def families(names: Sequence[str]) -> dict[str, Look]:
+    """As `looks`, but several curves of a transport ("d2tcp, real") share its colour and differ in dashes."""
+    if all(name.split(", ")[0] in TRANSPORTS for name in names):
+        ends = list(dict.fromkeys(name.partition(", ")[2] for name in names))
+        if len(ends) > 1 or "" not in ends:
+            return {
+                name: Look(TRANSPORTS[first].colour, FAMILY[ends.index(end) % len(FAMILY)])
+                for name, (first, _, end) in ((name, name.partition(", ")) for name in names)
+            }
+    return looks(names)
 
 
 def figure(title: str, subtitle: str, width: float, height: float) -> Figure:

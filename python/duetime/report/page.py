@@ -143,7 +143,9 @@ def _data(charts: Sequence[Chart]) -> Markup:
 
 
 def _drawn(chart: Chart) -> dict[str, Any]:
-    looks = style.looks([one.name for one in chart.series])
+    names = [one.name for one in chart.series]
+    # Bars have no dashes: each has a colour of its own.
+    looks = style.looks(names) if chart.kind == "bar" else style.families(names)
     return {
         "kind": chart.kind,
         "x": chart.x.text,
