@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use sim::Transport;
-use transport::explicit::router;
+use transport::Agents;
 
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
@@ -37,8 +37,8 @@ impl Transports {
     }
 }
 
-fn differ(a: Option<&router::Config>, b: Option<&router::Config>) -> bool {
-    a.is_some() && b.is_some() && a != b
+fn differ(a: Option<Agents>, b: Option<Agents>) -> bool {
+    matches!((a, b), (Some(a), Some(b)) if a.same_family(&b) && a != b)
 }
 
 /// `compare`'s substitute for the name of `[transport]`.
@@ -124,7 +124,7 @@ pub(crate) fn read_transport(
     }
     let descriptor = language::find_transport(variant.name).expect("the family is made of the list");
     let transport = Transport { name: descriptor.name, config: (descriptor.build)(&read.values) };
-    if let Some(other) = transports.list.iter().find(|other| differ(other.router(), transport.router())) {
+    if let Some(other) = transports.list.iter().find(|other| differ(other.agents(), transport.agents())) {
         let name = descriptor.name;
         let other = if other.name == name { "another `transport`".into() } else { format!("`{}`", other.name) };
         return Err(Fault::new(

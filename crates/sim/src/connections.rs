@@ -279,6 +279,11 @@ impl SendingEnd {
         self.path
     }
 
+    /// Which of the connections that had its number it is.
+    pub fn generation(&self) -> u16 {
+        self.generation
+    }
+
     /// It is closed when everything is acknowledged.
     pub fn closes(&self) -> bool {
         self.closes

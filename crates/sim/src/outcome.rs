@@ -1,7 +1,6 @@
 //! What comes of a run.
 
-use transport::explicit::Noted;
-pub use transport::explicit::router::Counters as Allocation;
+pub use transport::agent::Allocation;
 use units::Time;
 
 use crate::topology::Graph;
@@ -173,7 +172,7 @@ pub struct Link {
     pub rates: Option<LinkRates>,
 }
 
-/// Requests for rates, and how many of them came off worse than one with a later deadline. Counted are
+/// Requests for rates, and how many of them lost out to one with a later deadline. Counted are
 /// requests for a rate above zero by flows with a deadline, over the whole run; the run's totals count
 /// each request once, and what happened to it at the ports of switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,20 +196,6 @@ pub struct Requests {
     pub flows: u64,
     /// Of these, flows with an inverted request (the run's total only).
     pub inverted_flows: u64,
-}
-
-impl Requests {
-    /// Counts what was noted now and not before.
-    pub(crate) fn count(&mut self, before: Noted, now: Noted) {
-        let news = |before: bool, now: bool| u64::from(now && !before);
-        self.requests += news(before.asked, now.asked);
-        self.denied += news(before.denied, now.denied);
-        self.inverted += news(before.inverted, now.inverted);
-        self.overtaken += news(before.overtaken, now.overtaken);
-        self.displaceable += news(before.displaceable, now.displaceable);
-        self.refused += news(before.refused, now.refused);
-        self.passed_over += news(before.passed_over, now.passed_over);
-    }
 }
 
 /// What a port that grants rates saw.

@@ -38,12 +38,9 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// What it asks of routers, if it asks them for rates.
-    pub fn router(&self) -> Option<&transport::explicit::router::Config> {
-        match &self.config.control {
-            transport::list::Control::Window(_) => None,
-            transport::list::Control::Explicit(own) => Some(&own.router),
-        }
+    /// What it needs at the ports of the network, if it talks to them.
+    pub fn agents(&self) -> Option<transport::Agents> {
+        self.config.control.agents()
     }
 }
 

@@ -10,12 +10,12 @@ use units::Time;
 use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::net::{Net, Port, Routers, Watch};
-use crate::outcome::{Framing, Link, Message, Outcome, Query, Queue, Sample};
+use crate::net::{Net, Port, Watch};
+use crate::observe::{RateWatch, Sampler};
+use crate::outcome::{Framing, Link, LinkRates, Message, Outcome, Query, Queue, Sample};
 use crate::priorities::Priorities;
 use crate::run::Run;
-use crate::sampler::Sampler;
-use crate::scenario::{Class, Scenario};
+use crate::scenario::{Class, Scenario, Transport};
 use crate::topology::LinkSpec;
 use crate::traffic::{Arrival, Asked, Batch, Request};
 
@@ -33,6 +33,8 @@ pub struct World {
     sources: Vec<TrafficSource>,
     ledger: Ledger,
     sampler: Option<Sampler>,
+    /// Watches requests for rates, when a transport makes them.
+    rates: Option<RateWatch>,
     over: bool,
 }
 
@@ -90,9 +92,13 @@ impl World {
         if let Some(trace) = &run.trace {
             net.events.push(trace.every, Event::Sample);
         }
-        if let Some(router) = transports.iter().find_map(|transport| transport.router()) {
-            net.grant_rates(router);
+        let mut families: Vec<transport::Agents> = Vec::new();
+        for agents in transports.iter().filter_map(Transport::agents) {
+            if !families.contains(&agents) {
+                families.push(agents);
+            }
         }
+        net.station(&families);
         let sources = classes
             .into_iter()
             .map(|class| {
@@ -104,6 +110,7 @@ impl World {
             title,
             transport,
             sampler: run.trace.clone().map(Sampler::new),
+            rates: (!families.is_empty()).then(|| RateWatch::new(net.leave_switches())),
             run,
             priorities,
             net,
@@ -146,6 +153,9 @@ impl World {
                 Event::Departure(link) => self.net.depart(link),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
+            }
+            if !self.net.agents.decided.is_empty() {
+                self.watch_rates();
             }
         }
         self.net.counters.events += events;
@@ -243,7 +253,18 @@ impl World {
         receiving.expected.push_back(Expected { row, end, abandoned: false });
         receiving.boundary = receiving.expected[0].end;
         let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, priority };
+        if let Some(watch) = &mut self.rates {
+            watch.started(number, self.connections.sending(number).generation(), end, message.deadline);
+        }
         self.connections.hand_over(&mut self.net, &self.configs, number, message);
+    }
+
+    /// Shows the watch what agents have decided.
+    #[cold]
+    fn watch_rates(&mut self) {
+        let watch = self.rates.as_mut().expect("where there are agents there is a watch");
+        let now = self.net.now;
+        self.net.agents.decided.drain(..).for_each(|(link, decision)| watch.decided(now, link, &decision));
     }
 
     /// Writes down what a packet or timer has brought about.
@@ -292,7 +313,10 @@ impl World {
     fn abandoned(&mut self, number: u32) {
         let sending = self.connections.sending(number);
         let Some((end, unsent)) = sending.doings.abandoned.take() else { return };
-        let closes = sending.closes();
+        let (closes, generation) = (sending.closes(), sending.generation());
+        if let Some(watch) = &mut self.rates {
+            watch.abandoned(number, generation, end, unsent);
+        }
         let receiving = self.connections.receiving(number);
         // It may have arrived in the meantime. Those before it, given up too, end where they ended.
         for expected in receiving.expected.iter_mut().filter(|expected| expected.end >= end) {
@@ -380,8 +404,8 @@ impl World {
             simulated: self.net.now,
             warm_up: self.run.warm_up,
             counters,
-            requests: self.net.routers().map(Routers::requests),
-            links: links(&self.net, self.run.warm_up),
+            requests: self.rates.as_ref().map(RateWatch::total),
+            links: links(&self.net, self.rates.as_ref(), self.run.warm_up),
             graph: self.net.graph,
             messages: self.ledger.messages,
             queries: self.ledger.queries,
@@ -403,7 +427,7 @@ impl World {
     }
 }
 
-fn links(net: &Net, warm_up: Time) -> Vec<Link> {
+fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Time) -> Vec<Link> {
     let watched_for = net.now.saturating_sub(warm_up);
     let nothing = Watch::default();
     let row = |(i, (spec, port)): (usize, (&LinkSpec, &Port))| {
@@ -418,7 +442,8 @@ fn links(net: &Net, warm_up: Time) -> Vec<Link> {
             marks: watch.marks,
             utilisation: net.utilisation(i, warm_up),
             queue: queue(&watch.levels, watched_for, watch.most_waiting),
-            rates: net.routers().map(|routers| routers.port(i)),
+            rates: rates
+                .and_then(|rates| Some(LinkRates { requests: rates.at(i), counters: net.agents.allocation(i)? })),
         }
     };
     net.graph.links.iter().zip(net.ports()).enumerate().map(row).collect()

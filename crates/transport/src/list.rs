@@ -4,8 +4,9 @@
 use units::{Key, Values};
 
 use crate::connection;
-use crate::explicit;
-use crate::laws::{self, Law, Priorities, Window};
+use crate::families;
+pub use crate::families::Control;
+use crate::laws::{Priorities, Window};
 
 /// One transport: its name, what it is, its parameters and how they become a configuration.
 #[derive(Clone, Copy)]
@@ -38,35 +39,39 @@ pub struct Config {
     pub control: Control,
 }
 
-/// What decides how fast a connection sends.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Control {
-    /// A window law in its first state, with its parameters.
-    Window(Law),
-    /// Rates that the network grants.
-    Explicit(explicit::Config),
-}
-
 impl Config {
     /// How messages are divided into switch priorities, if they are.
     pub fn priorities(&self) -> Option<&Priorities> {
         match &self.control {
             Control::Window(law) => law.priorities(),
-            Control::Explicit(_) => None,
+            _ => None,
         }
     }
 }
 
-/// Every transport.
+/// Every transport, family by family.
 pub const TRANSPORTS: &[Descriptor] = &every();
 
-const fn every() -> [Descriptor; laws::DESCRIPTORS.len() + explicit::DESCRIPTORS.len()] {
-    let mut all = [laws::DESCRIPTORS[0]; laws::DESCRIPTORS.len() + explicit::DESCRIPTORS.len()];
-    let mut i = 1;
-    while i < all.len() {
-        let windows = laws::DESCRIPTORS.len();
-        all[i] = if i < windows { laws::DESCRIPTORS[i] } else { explicit::DESCRIPTORS[i - windows] };
-        i += 1;
+const COUNT: usize = {
+    let (mut count, mut family) = (0, 0);
+    while family < families::DESCRIPTORS.len() {
+        count += families::DESCRIPTORS[family].len();
+        family += 1;
+    }
+    count
+};
+
+const fn every() -> [Descriptor; COUNT] {
+    let mut all = [families::DESCRIPTORS[0][0]; COUNT];
+    let (mut at, mut family) = (0, 0);
+    while family < families::DESCRIPTORS.len() {
+        let mut i = 0;
+        while i < families::DESCRIPTORS[family].len() {
+            all[at] = families::DESCRIPTORS[family][i];
+            at += 1;
+            i += 1;
+        }
+        family += 1;
     }
     all
 }

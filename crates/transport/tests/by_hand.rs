@@ -62,7 +62,7 @@ impl Bench {
         let packet = Packet::ack(segment * 1000, 40, stamp.unwrap_or(Time::MAX), flags);
         let mut blocks = Blocks::default();
         sacked.iter().for_each(|(start, end)| blocks.push((start * 1000, end * 1000)));
-        let mut extension = (!sacked.is_empty()).then_some(Extension::Sack(blocks));
+        let mut extension = (!sacked.is_empty()).then_some(Extension::of_blocks(blocks));
         self.sender.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Goes to the pending timer.

@@ -124,7 +124,7 @@ fn law(keys: &str) -> Law {
     let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
     match &read.scenario.transports[0].config.control {
         Control::Window(law) => law.clone(),
-        Control::Explicit(_) => unreachable!("d2tcp is a window law"),
+        Control::D3(_) => unreachable!("d2tcp is a window law"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The sending end of transports that ask for rates, fed by hand.
 
-use transport::explicit::{Ask, Rates};
+use transport::d3::{self, Ask};
 use transport::list::Config;
-use transport::{Blocks, Extension, Flags, Message, Output, Packet, Sender};
+use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Sender};
 use units::Time;
 
 const RTT: Time = Time::from_micros(100);
@@ -25,8 +25,8 @@ fn config(name: &str, keys: &str) -> Config {
 #[derive(Default)]
 struct Notes {
     data: Vec<(Time, u64)>,
-    asked: Vec<Rates>,
-    last: Option<Rates>,
+    asked: Vec<d3::Header>,
+    last: Option<d3::Header>,
     timer: Option<Time>,
     given_up: Vec<(u64, u64)>,
     now: Time,
@@ -41,7 +41,7 @@ impl Output for Notes {
         if packet.payload > 0 {
             self.data.push((self.now, packet.seq / 1000));
         }
-        let Extension::Rates(rates) = extension else { panic!("{extension:?}") };
+        let Some(Header::D3(rates)) = extension.header else { panic!("{extension:?}") };
         assert_eq!(packet.payload == 0 && rates.ask != Ask::Close, packet.flags.has(Flags::SYN));
         if rates.ask != Ask::Close {
             self.last = Some((*rates).clone());
@@ -83,7 +83,7 @@ impl Bench {
         rates.grants = mbps.iter().map(|grant| grant * MBPS).collect();
         rates.uplink = 1000 * MBPS;
         let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::SYN);
-        let mut extension = Some(Extension::Rates(Box::new(rates)));
+        let mut extension = Some(Extension::of_header(Header::D3(Box::new(rates))));
         self.sender.on_packet(&self.config, self.notes.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Lets time pass, with its timers.
@@ -253,7 +253,7 @@ fn lost_segments_are_sent_again_at_the_granted_rate() {
             let packet = Packet::ack(1000, 0, Time::MAX, Flags::NONE);
             let mut blocks = Blocks::default();
             blocks.push((2000, end * 1000));
-            let mut extension = (recovery == "sack").then_some(Extension::Sack(blocks));
+            let mut extension = (recovery == "sack").then_some(Extension::of_blocks(blocks));
             bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
         }
         bench.wait(RTT * 2);

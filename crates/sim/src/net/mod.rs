@@ -1,20 +1,19 @@
 //! The network: ports, buffers, paths, and the packets in them.
 
+mod agents;
 mod pool;
 mod port;
-mod rates;
 mod ring;
 mod route;
 mod scheduled;
 
 pub use port::{Fate, Level, Port, Watch};
-pub use rates::Routers;
 pub use ring::{Ring, Slot};
 
 use std::collections::BTreeMap;
 
-use transport::explicit::router;
-use transport::{Extension, Flags, Packet};
+use transport::agent::PortState;
+use transport::{Agents, Extension, Flags, Packet};
 use units::{Amount, Time};
 
 use crate::discipline::Descriptor;
@@ -23,6 +22,7 @@ use crate::network::{Network, Sharing};
 use crate::outcome::Counters;
 use crate::rng::Stream;
 use crate::topology::{Graph, LinkSpec};
+use agents::AtPorts;
 use pool::Pool;
 use route::Router;
 use scheduled::Scheduled;
@@ -45,8 +45,8 @@ pub struct Net {
     pools: Vec<Pool>,
     router: Router,
     extensions: Extensions,
-    /// What grants rates at each port, when a transport asks for them.
-    routers: Option<Routers>,
+    /// What families of transports keep at the ports.
+    pub agents: AtPorts,
     dropped_at_receiver: BTreeMap<u32, u64>,
     frame_overhead: u16,
     /// The longest that a NIC holds a packet back, and each NIC's draws; none: it does not.
@@ -122,22 +122,22 @@ impl Net {
             scheduled,
             pools,
             extensions: Extensions::default(),
-            routers: None,
+            agents: AtPorts::default(),
             dropped_at_receiver: BTreeMap::new(),
             frame_overhead: frame_overhead as u16,
             jitter: (host_jitter > Time::ZERO).then_some((host_jitter, streams)),
         }
     }
 
-    /// Lets every port grant rates.
-    pub fn grant_rates(&mut self, config: &router::Config) {
-        let rates = self.graph.links.iter().map(|link| (link.rate, link.from >= self.graph.hosts));
-        self.routers = Some(Routers::new(config, u64::from(self.frame_overhead), rates));
+    /// Puts the agents of these families at every port.
+    pub fn station(&mut self, families: &[Agents]) {
+        let rates = self.graph.links.iter().map(|link| link.rate);
+        self.agents = AtPorts::new(families, u64::from(self.frame_overhead), rates);
     }
 
-    /// What the ports have granted, when a transport asks for rates.
-    pub fn routers(&self) -> Option<&Routers> {
-        self.routers.as_ref()
+    /// Whether each link leaves a switch, not a host.
+    pub fn leave_switches(&self) -> impl Iterator<Item = bool> {
+        self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
     }
 
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
@@ -163,12 +163,10 @@ impl Net {
 
     /// As [`send`](Net::send), with more than its header.
     pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
-        if let Extension::Rates(rates) = &mut extension
-            && !packet.flags.has(Flags::ACK)
-            && let Some(routers) = &mut self.routers
-        {
+        if let Some(header) = &mut extension.header {
             let link = self.router.link(packet.route);
-            routers.answer(self.now, link, &self.ports[link as usize], &packet, rates);
+            let state = state(self.now, &self.ports[link as usize]);
+            self.agents.show(link, &state, &packet, header);
         }
         packet.extension = self.extensions.keep(extension);
         packet.flags = packet.flags.with(Flags::EXTENDED);
@@ -228,27 +226,23 @@ impl Net {
         }
     }
 
-    /// As [`offer`](Net::offer). The port's router answers a request that the port has accepted.
+    /// As [`offer`](Net::offer). The port's agents see a packet with a header that the port has accepted.
     #[inline(never)]
     fn offer_extended(&mut self, link: u32, packet: &Packet) -> Fate {
-        let Some(routers) = &mut self.routers else { return self.offer(link, packet) };
-        if !matches!(self.extensions.at(packet.extension), Extension::Rates(_)) {
-            return self.offer(link, packet);
-        }
-        let fate = if packet.payload > 0 || !routers.protect_control() {
-            self.offer(link, packet)
-        } else {
+        let Some(header) = &self.extensions.at(packet.extension).header else { return self.offer(link, packet) };
+        let fate = if self.agents.pass_full_buffers(link, packet, header) {
             match self.ports[link as usize].pool {
                 Port::NO_POOL => self.ports[link as usize].offer_within(self.now, packet, Level::INFINITE),
                 Port::SCHEDULED => self.offer_scheduled(link, packet, true),
                 pool => self.pools[pool as usize].admit(self.now, packet, link, &mut self.ports),
             }
+        } else {
+            self.offer(link, packet)
         };
         if fate != Fate::Dropped
-            && !packet.flags.has(Flags::ACK)
-            && let (Some(routers), Extension::Rates(rates)) = (&mut self.routers, self.extensions.at(packet.extension))
+            && let Some(header) = &mut self.extensions.at(packet.extension).header
         {
-            routers.answer(self.now, link, &self.ports[link as usize], packet, rates);
+            self.agents.show(link, &state(self.now, &self.ports[link as usize]), packet, header);
         }
         fate
     }
@@ -273,9 +267,7 @@ impl Net {
             let waiting = self.waiting(link);
             self.ports[link].catch_up(waiting, self.now);
         }
-        if let Some(routers) = &mut self.routers {
-            routers.settle(self.now);
-        }
+        self.agents.settle(self.now);
     }
 
     /// The warm-up ends.
@@ -341,6 +333,11 @@ impl Net {
         }
         unreachable!("a path ends at its receiver")
     }
+}
+
+/// What agents may know of a port.
+fn state(now: Time, port: &Port) -> PortState {
+    PortState { now, sent_for: port.sent_for(now), waiting_bytes: port.waiting_bytes() }
 }
 
 fn level(amount: Option<Amount>, parts: u64) -> Level {

@@ -144,6 +144,6 @@ impl Receiver {
         for range in self.beyond.latest().filter(|range| Some(*range) != latest).take(3) {
             blocks.push(range);
         }
-        out.send_extended(ack, Extension::Sack(blocks));
+        out.send_extended(ack, Extension::of_blocks(blocks));
     }
 }

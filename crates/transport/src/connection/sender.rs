@@ -139,8 +139,8 @@ impl Sender {
             return;
         }
         let news = match extension {
-            Some(Extension::Sack(blocks)) => self.note_blocks(config, now, blocks.as_slice()),
-            Some(Extension::Rates(_)) | None => false,
+            Some(extension) => self.note_blocks(config, now, extension.sack.as_slice()),
+            None => false,
         };
         if packet.seq > self.una {
             self.on_new_ack(config, now, packet, out);

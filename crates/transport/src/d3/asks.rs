@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Time, Values};
 
-use super::router;
+use super::agent::{self, Agents};
 use crate::connection;
 use crate::list::{self, Control, Descriptor};
 
@@ -12,7 +12,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "D3: each RTT asks the routers for bytes left over time left, and paces at the smallest grant; of the \
            shared parameters those of windows and handshake mean nothing to it",
     source: "Wilson et al., SIGCOMM 2011; D2TCP 2.4.1, 4.2.1",
-    groups: &[connection::KEYS, router::KEYS, KEYS],
+    groups: &[connection::KEYS, agent::KEYS, KEYS],
     build,
 };
 
@@ -39,9 +39,9 @@ const KEYS: &[Key] = &[
 
 fn build(values: &Values) -> list::Config {
     let connection = connection::Config::from_values(values);
-    let router = router::Config::from_values(values, &connection);
+    let router = Agents::from_values(values, &connection);
     let own = Config { request: Some(values.number("lag")), quench: values.bool("quench"), router };
-    list::Config { connection, control: Control::Explicit(own) }
+    list::Config { connection, control: Control::D3(own) }
 }
 
 /// Parameters of a connection's ends and of the routers that they ask.
@@ -52,7 +52,14 @@ pub struct Config {
     /// Give messages up that cannot be in time.
     pub quench: bool,
     /// What the routers do, the same for all connections of a run.
-    pub router: router::Config,
+    pub router: Agents,
+}
+
+impl Config {
+    /// What stands at every port.
+    pub fn agents(&self) -> Agents {
+        self.router
+    }
 }
 
 /// What a header's fields can express.

@@ -7,16 +7,17 @@ use std::collections::VecDeque;
 
 use units::Time;
 
-use super::d3::{self, rate_of};
-use super::{Ask, Noted, Rates};
+use super::asks::rate_of;
+use super::header::Header as Request;
+use super::{Ask, Config as Own};
 use crate::connection::{Config, ENDLESS, RtoEstimator, Scoreboard, rules};
 use crate::laws::Current;
-use crate::{Blocks, Extension, Flags, Message, Observation, Output, Packet};
+use crate::{Blocks, Extension, Flags, Header, Message, Observation, Output, Packet};
 
 /// The sending end of a connection whose rate the network grants.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    own: d3::Config,
+    own: Own,
     /// Everything before this is acknowledged.
     una: u64,
     /// The next position to send; falls back to `una` after a timeout.
@@ -90,7 +91,7 @@ enum Work {
 
 impl Sender {
     /// Nothing to send yet.
-    pub fn new(config: &Config, own: &d3::Config) -> Sender {
+    pub fn new(config: &Config, own: &Own) -> Sender {
         Sender {
             own: *own,
             una: 0,
@@ -133,15 +134,13 @@ impl Sender {
         out: &mut impl Output,
     ) {
         let mut news = false;
-        match extension {
-            Some(Extension::Rates(rates)) => {
-                news = self.note_blocks(config, &rates.blocks);
-                self.answered(config, now, rates);
-            }
-            Some(Extension::Sack(blocks)) => {
-                news = self.note_blocks(config, blocks);
-                self.sample(config, now, packet.stamp);
-            }
+        let mut answer = None;
+        if let Some(Extension { sack, header }) = extension {
+            news = self.note_blocks(config, sack);
+            answer = header.take();
+        }
+        match answer {
+            Some(Header::D3(answer)) => self.answered(config, now, *answer),
             None => self.sample(config, now, packet.stamp),
         }
         if packet.seq > self.una {
@@ -167,7 +166,7 @@ impl Sender {
     }
 
     /// What can be observed now.
-    pub fn observe(&self) -> Observation {
+    pub fn observe(&self, _: &Config, _: Time) -> Observation {
         let mbps = |rate: u64| rate as f64 / 1e6;
         Observation {
             srtt: self.rto.srtt(),
@@ -178,14 +177,14 @@ impl Sender {
     }
 
     /// A request comes back with what each hop has granted.
-    fn answered(&mut self, config: &Config, now: Time, rates: &mut Rates) {
+    fn answered(&mut self, config: &Config, now: Time, answer: Request) {
         let Some(lease) = &mut self.lease else { return };
-        let Some(pending) = lease.pending.filter(|pending| pending.number == rates.number) else { return };
+        let Some(pending) = lease.pending.filter(|pending| pending.number == answer.number) else { return };
         lease.pending = None;
         lease.request = pending.request;
-        lease.rate = rates.grants.iter().copied().min().unwrap_or(0);
-        lease.grants = std::mem::take(&mut rates.grants);
-        lease.uplink = rates.uplink;
+        lease.rate = answer.grants.iter().copied().min().unwrap_or(0);
+        lease.grants = answer.grants;
+        lease.uplink = answer.uplink;
         // Each request has a number of its own, so that Karn's rule does not exclude it.
         self.rto.sample(now - pending.sent, config);
         if self.una == self.highest {
@@ -355,7 +354,7 @@ impl Sender {
     /// Sends a data packet, with a request when none is under way.
     fn emit(&mut self, config: &Config, now: Time, (start, end): (u64, u64), out: &mut impl Output) {
         let again = start < self.highest;
-        let rates = self.request(config, now, start);
+        let request = self.request(config, now, start);
         let stamp = if again { Time::MAX } else { now };
         let packet =
             Packet::data(start, (end - start) as u32, config.header, stamp, Flags::NONE.with_if(again, Flags::AGAIN));
@@ -369,23 +368,23 @@ impl Sender {
             self.highest = self.highest.max(end);
         }
         self.start_timer(config, now);
-        match rates {
-            Some(rates) => out.send_extended(packet, Extension::Rates(rates)),
+        match request {
+            Some(request) => out.send_extended(packet, Extension::of_header(request)),
             None => out.send(packet),
         }
     }
 
     /// Sends a request by itself.
     fn ask_alone(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        let Some(rates) = self.request(config, now, self.next) else { return };
+        let Some(request) = self.request(config, now, self.next) else { return };
         self.start_timer(config, now);
         // It carries no data that could be sent again.
         let packet = Packet::data(self.next, 0, config.header, Time::MAX, Flags::SYN);
-        out.send_extended(packet, Extension::Rates(rates));
+        out.send_extended(packet, Extension::of_header(request));
     }
 
     /// The header of a request for the message at `position`, unless one is under way.
-    fn request(&mut self, config: &Config, now: Time, position: u64) -> Option<Box<Rates>> {
+    fn request(&mut self, config: &Config, now: Time, position: u64) -> Option<Header> {
         self.lease.as_ref().filter(|lease| lease.pending.is_none())?;
         let message = self.message_at(position);
         let needed = self.needed(config, now, message);
@@ -393,7 +392,7 @@ impl Sender {
         let request = self.own.router.rounding.of(needed);
         self.asked += 1;
         lease.pending = Some(Pending { number: self.asked, sent: now, request });
-        Some(Box::new(Rates {
+        Some(Header::D3(Box::new(Request {
             ask: if lease.grants.is_empty() { Ask::Open } else { Ask::Renew },
             number: self.asked,
             sent: now,
@@ -402,10 +401,7 @@ impl Sender {
             previous: lease.grants.clone(),
             grants: Vec::with_capacity(lease.grants.len()),
             uplink: 0,
-            deadline: message.message.deadline,
-            noted: Noted::default(),
-            blocks: Blocks::default(),
-        }))
+        })))
     }
 
     /// The rate that a message needs from the next round trip on (D3, section 4): bytes that will be left then,
@@ -448,7 +444,7 @@ impl Sender {
         let may = |lease: &mut Lease| self.own.router.soft || lease.pending.is_none() || self.una >= lease.end;
         let Some(lease) = self.lease.take_if(may) else { return self.lease.is_none() };
         self.asked += 1;
-        let rates = Rates {
+        let request = Request {
             ask: Ask::Close,
             number: self.asked,
             sent: now,
@@ -457,12 +453,9 @@ impl Sender {
             previous: lease.grants,
             grants: Vec::new(),
             uplink: 0,
-            deadline: None,
-            noted: Noted::default(),
-            blocks: Blocks::default(),
         };
         let packet = Packet::data(self.next, 0, config.header, Time::MAX, Flags::NONE);
-        out.send_extended(packet, Extension::Rates(Box::new(rates)));
+        out.send_extended(packet, Extension::of_header(Header::D3(Box::new(request))));
         if self.una == self.highest {
             self.rto_at = Time::MAX;
         }

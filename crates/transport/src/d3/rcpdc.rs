@@ -2,7 +2,8 @@
 
 use units::Values;
 
-use super::{d3, router};
+use super::agent::{self, Agents};
+use super::asks;
 use crate::connection;
 use crate::list::{Config, Control, Descriptor};
 
@@ -11,12 +12,12 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "rcpdc",
     help: "RCPdc: D3's routers with every request 0, so that all flows share alike",
     source: "Wilson et al., SIGCOMM 2011, section 6: their upper bound for fair sharing",
-    groups: &[connection::KEYS, router::KEYS],
+    groups: &[connection::KEYS, agent::KEYS],
     build,
 };
 
 fn build(values: &Values) -> Config {
     let connection = connection::Config::from_values(values);
-    let router = router::Config::from_values(values, &connection);
-    Config { connection, control: Control::Explicit(d3::Config { request: None, quench: false, router }) }
+    let router = Agents::from_values(values, &connection);
+    Config { connection, control: Control::D3(asks::Config { request: None, quench: false, router }) }
 }
