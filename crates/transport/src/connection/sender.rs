@@ -33,7 +33,8 @@ pub struct Sender {
     rto_at: Time,
     phase: Phase,
     dup_acks: u32,
-    /// The recovery ends when this is acknowledged.
+    /// What was sent before the last loss was found: the recovery ends when this is acknowledged, and marks of
+    /// what lies below it ask for nothing more.
     recover: u64,
     /// The retransmission timer was restarted in this recovery (RFC 6582 3.2, step 3).
     partial_seen: bool,
@@ -223,7 +224,7 @@ impl Sender {
         }
         let may_grow = !was_recovering && (limited || !config.cwnd_validation);
         let mut ack = self.acked(config, now, bytes, packet.flags.has(Flags::ECE));
-        (ack.may_grow, ack.may_cut) = (may_grow, !was_recovering);
+        (ack.may_grow, ack.may_cut) = (may_grow, self.phase == Phase::Open && self.una > self.recover);
         if timed_out {
             // RFC 3465 2.3: what it covers beyond the segment that was sent again left the network long ago.
             ack.segments = ack.segments.min(1.0);
@@ -334,8 +335,8 @@ impl Sender {
     }
 
     fn lost(&mut self, config: &Config, now: Time, timeout: bool) {
-        let (flight, next) = (self.flight(config), self.highest);
-        self.law.on_loss(&mut self.window, &Lost { now, flight, next, timeout });
+        let flight = self.flight(config);
+        self.law.on_loss(&mut self.window, &Lost { now, flight, timeout });
         self.tell_reduced = self.law.ecn() == Ecn::Classic;
     }
 

@@ -156,6 +156,7 @@ impl Window for D2tcp {
         marking.on_ack(window, ack, |window, alpha| penalty(alpha, urgency.imminence(window.cwnd, ack)) / 2.0)
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.marking.on_loss();
         window.halve(loss);
     }
     fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {

@@ -107,6 +107,7 @@ impl Window for Dctcp {
         self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0)
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.marking.on_loss();
         window.halve(loss);
     }
     fn observe(&self, _: &Cwnd, _: &Acked, observation: &mut Observation) {
@@ -134,8 +135,10 @@ pub struct Marking {
     marked: u64,
     /// The observation window ends when this position is passed.
     window_end: u64,
-    /// No second cut before this position is passed.
+    /// Marks below this position have been answered by a cut.
     cut_end: u64,
+    /// A mark of this observation window asks for a cut at its end.
+    asked: bool,
 }
 
 impl Marking {
@@ -153,6 +156,7 @@ impl Marking {
             marked: 0,
             window_end: 0,
             cut_end: 0,
+            asked: false,
         }
     }
 
@@ -164,12 +168,13 @@ impl Marking {
         if ack.marked {
             self.marked += ack.bytes;
         }
-        let mut due = ack.marked && !self.cut_at_window_end && ack.una > self.cut_end;
+        let asks = ack.marked && ack.may_cut;
+        let mut due = asks && !self.cut_at_window_end && ack.una > self.cut_end;
+        self.asked |= asks;
         if ack.una > self.window_end {
             due |= self.close_window(ack.next);
         }
         let in_burst = std::mem::replace(&mut self.in_burst, ack.marked);
-        due &= ack.may_cut;
         if due {
             self.cut_end = ack.next;
             window.cut(1.0 - penalty(window, self.alpha));
@@ -180,6 +185,11 @@ impl Marking {
             self.grow(window, ack.segments);
         }
         due
+    }
+
+    /// A loss has cut the window: the marks of this observation window count for alpha and ask for nothing.
+    pub fn on_loss(&mut self) {
+        self.asked = false;
     }
 
     #[inline]
@@ -199,9 +209,10 @@ impl Marking {
     fn close_window(&mut self, next: u64) -> bool {
         let share = self.marked as f64 / self.acked as f64;
         self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
-        let due = self.cut_at_window_end && self.marked > 0;
+        let due = self.cut_at_window_end && self.asked;
         self.acked = 0;
         self.marked = 0;
+        self.asked = false;
         self.window_end = next;
         due
     }
@@ -225,6 +236,7 @@ pub(crate) mod tests {
             marked: 0,
             window_end: 0,
             cut_end: 0,
+            asked: false,
         }
     }
 

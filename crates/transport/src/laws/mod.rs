@@ -150,7 +150,8 @@ pub struct Acked {
     pub marked: bool,
     /// The window may grow: no loss is being repaired and the window is what limits the sender.
     pub may_grow: bool,
-    /// A mark may cut the window: no loss is being repaired, for which it has been cut.
+    /// A mark may cut the window: no loss is being repaired, and what was sent before the last one was found,
+    /// for which the window has been cut, is acknowledged and more.
     pub may_cut: bool,
     /// Everything before this position is acknowledged.
     pub una: u64,
@@ -182,8 +183,6 @@ pub struct Lost {
     pub now: Time,
     /// What was sent and not acknowledged, in segments.
     pub flight: f64,
-    /// The position after everything that was sent so far.
-    pub next: u64,
     /// The retransmission timer found it.
     pub timeout: bool,
 }

@@ -86,6 +86,7 @@ impl Window for Xdctcp {
         self.marking.on_ack(window, ack, |_, alpha| factor * alpha)
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.marking.on_loss();
         window.halve(loss);
     }
     fn observe(&self, _: &Cwnd, _: &Acked, observation: &mut Observation) {
