@@ -69,7 +69,10 @@ struct law_message {
 /* An acknowledgement of new data. */
 struct law_ack {
 	law_u64 now_ns;
-	law_u64 acked;		/* what it acknowledges newly: bytes or segments, always the same */
+	/* What has arrived, as it says first, beyond a gap too (tp->delivered, tp->delivered_ce): bytes or segments,
+	 * always the same. An echo of what lies beyond a gap may cut here, before the loss is known, as in the
+	 * kernel's own DCTCP; in the simulator it counts for alpha, and the loss cuts. */
+	law_u64 acked;
 	law_u64 marked;		/* of these, with an echo */
 	law_u32 segments;	/* what it acknowledges newly, in segments */
 	law_u32 may_grow;	/* no loss is being repaired and the window is what limits the sender */

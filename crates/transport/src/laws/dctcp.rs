@@ -106,6 +106,9 @@ impl Window for Dctcp {
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0)
     }
+    fn on_beyond(&mut self, bytes: u64, marked: bool) {
+        self.marking.count(bytes, marked);
+    }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
         self.marking.on_loss();
         window.halve(loss);
@@ -129,7 +132,7 @@ pub struct Marking {
     grow_per_window: bool,
     /// Segments acknowledged since the window was last changed, when it grows once per window.
     credit: f64,
-    /// Bytes acknowledged in this observation window.
+    /// Bytes that have arrived in this observation window.
     acked: u64,
     /// Of these, bytes whose ACK carried an echo.
     marked: u64,
@@ -164,10 +167,7 @@ impl Marking {
     /// window carried a mark, and otherwise grows as TCP does. Gives true when it has cut.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked, penalty: impl FnOnce(&Cwnd, f64) -> f64) -> bool {
-        self.acked += ack.bytes;
-        if ack.marked {
-            self.marked += ack.bytes;
-        }
+        self.count(ack.bytes, ack.marked);
         let asks = ack.marked && ack.may_cut;
         let mut due = asks && !self.cut_at_window_end && ack.una > self.cut_end;
         self.asked |= asks;
@@ -185,6 +185,14 @@ impl Marking {
             self.grow(window, ack.segments);
         }
         due
+    }
+
+    /// So many bytes have arrived, with an echo or without. What has arrived beyond a gap counts for alpha; it does not
+    /// cut, since the loss that it tells of will.
+    #[inline]
+    pub fn count(&mut self, bytes: u64, marked: bool) {
+        self.acked += bytes;
+        self.marked += if marked { bytes } else { 0 };
     }
 
     /// A loss has cut the window: the marks of this observation window count for alpha and ask for nothing.
