@@ -1,24 +1,16 @@
 //! What must hold for every transport of the list, with every way to repair losses: a pair of ends
 //! over a model of a network that marks, loses and delays.
 
+mod common;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use common::config;
 use transport::agent::{Agent, PortState};
 use transport::list::{Config, Control, TRANSPORTS};
 use transport::{Extension, Flags, Message, Output, Packet, Receiver, Sender};
 use units::{Rate, Time};
-
-/// The configuration that a scenario with these keys in `[transport]` gives.
-fn config(name: &str, keys: &str) -> Config {
-    let text = format!(
-        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
-         [transport]\nname = '{name}'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
-    );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    read.scenario.transports[0].config.clone()
-}
 
 /// What the model network does to packets.
 #[derive(Clone, Copy)]

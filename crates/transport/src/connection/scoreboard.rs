@@ -65,6 +65,10 @@ impl Scoreboard {
     pub fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
+    /// Bytes SACKed.
+    pub fn bytes(&self) -> u64 {
+        self.sacked.bytes()
+    }
     /// Bytes SACKed below `limit`.
     pub fn bytes_below(&self, limit: u64) -> u64 {
         self.sacked.bytes_below(limit)
