@@ -98,7 +98,7 @@ fn any_scenario(seed: u64) -> String {
         dice.one(&["sharing = 'dynamic'", "sharing = 'dynamic'\ndynamic_alpha = 8", "sharing = 'static'"]),
         dice.one(&["", "mark = '5 packets'", "mark = '30 KB'", "mark = '0 packets'"]),
         dice.one(&["", "non_ect = 'drop'"]),
-        dice.one(&["", "frame_overhead = '38 B'", "host_jitter = '1 us'"]),
+        dice.one(&["", "frame_overhead = '38 B'", "host_jitter = '1 us'", "host_jitter = '0 s'"]),
     ];
     let transport = |dice: &mut Dice| {
         let name = dice.one(&["tcp", "cubic", "dctcp", "d2tcp", "xdctcp"]);
@@ -242,7 +242,7 @@ fn a_message_alone_takes_its_ideal_time() {
         for bytes in [1, 1459, 1460, 1461, 2920, 14_601, 1_000_003] {
             let outcome = run(&format!(
                 "[run]\nduration = '1 s'\n[network]\n{topology}\nrate = '10 Gbps'\ndelay = '3 us'\nframe_overhead = '38 B'\n\
-                 [transport]\nname = 'tcp'\ninitial_window = 1000\n\
+                 host_jitter = '0 s'\n[transport]\nname = 'tcp'\ninitial_window = 1000\n\
                  [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [ {{ from = 0, to = {to}, size = '{bytes} B' }} ]\n"
             ));
             let message = &outcome.messages[0];

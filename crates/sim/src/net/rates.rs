@@ -55,7 +55,7 @@ impl Routers {
     pub fn answer(&mut self, now: Time, link: u32, port: &Port, packet: &Packet, rates: &mut Rates) {
         let first = rates.grants.is_empty();
         let own = &mut self.ports[link as usize];
-        own.router.adapt(now, port.sent_for(now), port.waiting_bytes());
+        own.router.adapt(now, port.sent_for(now), port.backlog(now));
         let noted = own.router.answer(now, (packet.connection, packet.generation), rates);
         if rates.ask == Ask::Close || !noted.asked {
             return;
