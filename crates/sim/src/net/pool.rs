@@ -165,9 +165,11 @@ mod tests {
         let packet = Packet::data(0, 0, 40, Time::ZERO, Flags::NONE);
         assert_eq!(pool.admit(Time::ZERO, &packet, 0, &mut ports), Fate::Queued);
         assert_eq!((pool.packets, pool.bytes), (3, 3040));
-        // Two of 12 us and the small one have begun after 24 us.
-        pool.settle(Time(23_999_999), &mut ports);
-        assert_eq!((pool.packets, pool.bytes), (2 - 1 + 1 - 1, 40));
+        // The first that waits begins after 12 us, the second after 24, the small one after 36.
+        for (at, left) in [(12_000_000, (2, 1540)), (23_999_999, (2, 1540)), (24_000_000, (1, 40))] {
+            pool.settle(Time(at), &mut ports);
+            assert_eq!((pool.packets, pool.bytes), left, "{at} ps");
+        }
         pool.settle(Time(36_000_000), &mut ports);
         assert_eq!((pool.packets, pool.bytes), (0, 0));
     }
