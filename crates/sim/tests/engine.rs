@@ -490,7 +490,7 @@ fn any_scenario_with_priorities_keeps_every_packet_and_repeats_itself() {
 fn burst(network: &str, transport: &str) -> Outcome {
     run(&format!(
         "[run]\nduration = '200 ms'\n[network]\ntopology = 'star'\nhosts = 41\nrate = '1 Gbps'\ndelay = '20 us'\n\
-         sharing = 'per-port'\n{network}\n[transport]\n{transport}\n\
+         sharing = 'per-port'\nhost_jitter = '0 s'\n{network}\n[transport]\n{transport}\n\
          [[traffic]]\nname = 'tight'\npattern = 'flows'\nflows = [{{ from = '0..20', to = 40, size = '20 KB', deadline = '5 ms' }}]\n\
          [[traffic]]\nname = 'lax'\npattern = 'flows'\nflows = [{{ from = '20..40', to = 40, size = '20 KB', deadline = '50 ms' }}]\n"
     ))
