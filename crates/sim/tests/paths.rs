@@ -113,19 +113,24 @@ fn flows_spread_over_all_spines_within_what_chance_allows() {
     assert!(used.len() == 4 && used.values().all(|&flows| flows.abs_diff(40) <= 22), "{used:?}");
 }
 
-/// Of two flows whose timers are due at the same instant, which one goes first does not depend on how many
-/// connections were opened before them.
+/// Of flows of one host whose timers are due at the same instant, which one goes first does not depend on the
+/// numbers that their connections have got, after others have closed.
 #[test]
 fn timers_of_the_same_instant_do_not_know_what_was_opened_before() {
-    // Eight first windows lost at once time out together, into a port that can hold two packets.
+    // Twelve first windows, three at each of four hosts, meet at a port that can hold two packets; those that are
+    // lost as a whole time out together.
     let ends = |more: &str| {
         let outcome = run(
             &format!(
                 "[run]\nduration = '2 s'\n[network]\ntopology = 'custom'\nhosts = 12\nrate = '1 Gbps'\n\
-                 delay = '5 us'\nswitches = ['a', 'b']\nhost_jitter = '0 s'\nbuffer = '2 packets'\nsharing = 'per-port'\n\
-                 links = [ {{ from = '0..9', to = 'a' }}, {{ from = '9..12', to = 'b' }}, {{ from = 'a', to = 'b' }} ]\n\
+                 delay = '5 us'\nswitches = ['a', 'b']\nhost_jitter = '0 s'\nsharing = 'per-port'\n\
+                 links = [ {{ from = '0..8', to = 'a' }}, {{ from = 'a', to = 8, buffer = '2 packets' }},\n\
+                 {{ from = '9..12', to = 'b' }}, {{ from = 'a', to = 'b' }} ]\n\
                  [transport]\nname = 'tcp'\nrto_initial = '10 ms'\n{more}\
-                 [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [ {{ from = '0..8', to = 8, size = '10 KB', start = '1 ms' }} ]\n"
+                 [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [\n\
+                 {{ from = '0..4', to = 8, size = '10 KB', start = '1 ms' }},\n\
+                 {{ from = '0..4', to = 8, size = '10 KB', start = '1 ms' }},\n\
+                 {{ from = '0..4', to = 8, size = '10 KB', start = '1 ms' }} ]\n"
             ),
             |_| {},
         );
@@ -133,9 +138,12 @@ fn timers_of_the_same_instant_do_not_know_what_was_opened_before() {
         let own = outcome.messages.iter().filter(|message| message.class == class);
         own.map(|message| message.end).collect::<Vec<_>>()
     };
-    let added =
-        "[[traffic]]\nname = 'added'\npattern = 'periodic'\nfrom = '9..11'\nto = 11\nevery = '70 us'\nsize = '1 KB'\n";
+    // They close in the order opposite to that in which they were opened, all before the others start.
+    let added = "[[traffic]]\nname = 'added'\npattern = 'flows'\nflows = [\n\
+                 { from = 9, to = 10, size = '60 KB' }, { from = 10, to = 11, size = '40 KB' },\n\
+                 { from = 11, to = 9, size = '20 KB' }, { from = 10, to = 9, size = '3 KB' },\n\
+                 { from = 9, to = 11, size = '1 KB' } ]\n";
     let alone = ends("");
-    assert!(alone.len() == 8 && alone.iter().all(Option::is_some));
+    assert!(alone.len() == 12 && alone.iter().all(Option::is_some));
     assert_eq!(alone, ends(added));
 }
