@@ -6,6 +6,7 @@
 mod connections;
 pub mod discipline;
 mod event;
+mod flow;
 mod ledger;
 mod net;
 pub mod network;

@@ -27,6 +27,8 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
     pub messages: Vec<Message>,
+    /// Which way each of them took.
+    pub paths: Paths,
     /// One row per query of `fan-in` classes, in order of their start.
     pub queries: Vec<Query>,
     /// One row per link direction.
@@ -35,6 +37,24 @@ pub struct Outcome {
     pub graph: Graph,
     /// Samples over time, when asked for.
     pub trace: Vec<Sample>,
+}
+
+impl Outcome {
+    /// The links that the data of the message in this row took, as indices into `links`.
+    pub fn path(&self, row: usize) -> &[u32] {
+        let links = &self.paths.links[self.paths.of_messages[row] as usize..];
+        let last = links.iter().position(|&link| self.graph.links[link as usize].to == self.messages[row].to);
+        &links[..=last.expect("a path ends at its receiver")]
+    }
+}
+
+/// The paths of a run, each different one once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Paths {
+    /// For each message, the position of its first link in `links`.
+    pub of_messages: Vec<u32>,
+    /// All paths, one after the other.
+    pub links: Vec<u32>,
 }
 
 /// Totals over the whole run.

@@ -9,10 +9,11 @@ use units::Time;
 
 use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
+use crate::flow::Flow;
 use crate::ledger::Ledger;
 use crate::net::{Net, Port, Watch};
 use crate::observe::{RateWatch, Sampler};
-use crate::outcome::{Framing, Link, LinkRates, Message, Outcome, Query, Queue, Sample};
+use crate::outcome::{Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Sample};
 use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::scenario::{Class, Scenario, Transport};
@@ -49,16 +50,18 @@ struct TrafficSource {
     numbered: u64,
 }
 
-/// A message that waits for its start; ordered by start and number, the earliest greatest, as
+/// A message that waits for its start; ordered by start and ordinal, the earliest greatest, as
 /// [`BinaryHeap`] wants it.
 struct Waiting {
     request: Request,
-    number: u64,
+    /// Its number in its class, in the order in which the class made its messages; for an answer in a tree of
+    /// several levels, which may be made when others have arrived, its query and its place there.
+    ordinal: u64,
 }
 
 impl Waiting {
     fn key(&self) -> Reverse<(Time, u64)> {
-        Reverse((self.request.start, self.number))
+        Reverse((self.request.start, self.ordinal))
     }
 }
 impl PartialEq for Waiting {
@@ -148,7 +151,7 @@ impl World {
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
                     let waiting = self.sources[class as usize].waiting.pop();
-                    self.start(class, waiting.expect("each start has its message").request);
+                    self.start(class, waiting.expect("each start has its message"));
                 }
                 Event::Departure(link) => self.net.depart(link),
                 Event::WarmedUp => self.warmed_up(),
@@ -201,8 +204,12 @@ impl World {
     /// A message is to start at its time.
     fn announce(&mut self, class: u32, request: Request) {
         let source = &mut self.sources[class as usize];
-        source.waiting.push(Waiting { request, number: source.numbered });
+        let ordinal = match (request.query, request.place) {
+            (Some(query), Some(place)) => query << 32 | u64::from(place.node),
+            _ => source.numbered,
+        };
         source.numbered += 1;
+        source.waiting.push(Waiting { request, ordinal });
         self.net.events.push(request.start, Event::Start(class));
     }
 
@@ -215,7 +222,7 @@ impl World {
     }
 
     /// A message is handed to its connection.
-    fn start(&mut self, class: u32, mut request: Request) {
+    fn start(&mut self, class: u32, Waiting { mut request, ordinal }: Waiting) {
         if request.place.is_some() && !self.sources[class as usize].class.generator.departs(&mut request) {
             return;
         }
@@ -224,29 +231,33 @@ impl World {
         let priority = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
         let (config, net) = (&self.configs[transport], &mut self.net);
-        let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections, flow| {
-            let (path, back) = (net.path(from, to, flow), net.path(to, from, flow));
-            connections.open(transport as u32, config, path, back, !persistent)
+        let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections| {
+            let flow = if persistent { Flow::of_pair(from, to) } else { Flow::of_message(&source.name, ordinal) };
+            let paths = (net.path(from, to, flow), net.path(to, from, flow));
+            connections.open(transport as u32, config, flow, paths, !persistent)
         });
         let path = self.connections.sending(number).path();
         let connection = &config.connection;
         let ideal = bytes.map(|bytes| self.net.ideal(path, to, bytes, connection.mss, connection.header));
-        let row = self.ledger.start(Message {
-            class,
-            from,
-            to,
-            query,
-            place,
-            bytes,
-            start,
-            end: None,
-            ideal,
-            deadline,
-            aborted: false,
-            timeouts: 0,
-            retransmits: 0,
-            marks: 0,
-        });
+        let row = self.ledger.start(
+            path,
+            Message {
+                class,
+                from,
+                to,
+                query,
+                place,
+                bytes,
+                start,
+                end: None,
+                ideal,
+                deadline,
+                aborted: false,
+                timeouts: 0,
+                retransmits: 0,
+                marks: 0,
+            },
+        );
         let receiving = self.connections.receiving(number);
         let stream_end = receiving.expected.back().map_or(receiving.counted.max(receiving.receiver.next()), |m| m.end);
         let end = stream_end.saturating_add(bytes.unwrap_or(u64::MAX));
@@ -337,7 +348,7 @@ impl World {
 
     /// Books on the current message what its ends have done since this was last called.
     fn book(&mut self, number: u32) {
-        let dropped = self.net.take_dropped_at_receiver(number);
+        let dropped = self.net.take_dropped_at_receiver((number, self.connections.generation(number)));
         let receiving = self.connections.receiving(number);
         let row = receiving.row();
         self.ledger.book_arrivals(row, &mut receiving.arrivals, dropped);
@@ -406,6 +417,7 @@ impl World {
             counters,
             requests: self.rates.as_ref().map(RateWatch::total),
             links: links(&self.net, self.rates.as_ref(), self.run.warm_up),
+            paths: Paths { of_messages: self.ledger.paths, links: self.net.take_paths() },
             graph: self.net.graph,
             messages: self.ledger.messages,
             queries: self.ledger.queries,

@@ -18,6 +18,7 @@ use units::{Amount, Time};
 
 use crate::discipline::Descriptor;
 use crate::event::EventQueue;
+use crate::flow::Flow;
 use crate::network::{Network, Sharing};
 use crate::outcome::Counters;
 use crate::rng::Stream;
@@ -47,10 +48,10 @@ pub struct Net {
     extensions: Extensions,
     /// What families of transports keep at the ports.
     pub agents: AtPorts,
-    dropped_at_receiver: BTreeMap<u32, u64>,
+    /// Wire bytes that were dropped at their receivers' ports, by connection and generation.
+    dropped_at_receiver: BTreeMap<(u32, u16), u64>,
     frame_overhead: u16,
-    /// The longest that a NIC holds a packet back, and each NIC's draws; none: it does not.
-    jitter: Option<(Time, Vec<Stream>)>,
+    jitter: Jitter,
 }
 
 impl Net {
@@ -110,12 +111,11 @@ impl Net {
                 ports.iter_mut().map(scheduled).collect()
             }
         };
-        let streams = (0..ports.len() as u64).map(|link| Stream::new(seed, "host jitter", link)).collect();
         Net {
             now: Time::ZERO,
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
             counters: Counters::default(),
-            router: Router::new(&graph),
+            router: Router::new(&graph, Stream::new(seed, "paths of flows", 0).bits()),
             graph,
             sent_before: vec![Time::ZERO; ports.len()],
             ports,
@@ -125,7 +125,7 @@ impl Net {
             agents: AtPorts::default(),
             dropped_at_receiver: BTreeMap::new(),
             frame_overhead: frame_overhead as u16,
-            jitter: (host_jitter > Time::ZERO).then_some((host_jitter, streams)),
+            jitter: Jitter::new(host_jitter, seed),
         }
     }
 
@@ -141,8 +141,13 @@ impl Net {
     }
 
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
-    pub fn path(&mut self, from: u32, to: u32, flow: u64) -> u32 {
+    pub fn path(&mut self, from: u32, to: u32, flow: Flow) -> u32 {
         self.router.path(from, to, flow)
+    }
+
+    /// Gives all paths away, one after the other, as link numbers: positions are what [`path`](Net::path) gave.
+    pub fn take_paths(&mut self) -> Vec<u32> {
+        self.router.take_links()
     }
 
     /// Puts a packet into its host's NIC queue; `packet.route` is the path that it takes.
@@ -152,11 +157,10 @@ impl Net {
         let link = self.router.link(packet.route);
         packet.route += 1;
         packet.size += self.frame_overhead;
-        let pause = match &mut self.jitter {
-            None => Time::ZERO,
-            Some((longest, streams)) => Time(streams[link as usize].below(longest.0)),
-        };
-        if let Some(at) = self.ports[link as usize].launch(self.now, pause, packet) {
+        let (now, jitter) = (self.now, self.jitter);
+        let is_data = packet.payload > 0;
+        let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Time::ZERO };
+        if let Some(at) = self.ports[link as usize].launch(now, late, packet) {
             self.events.push_arrival(self.now, at, link);
         }
     }
@@ -196,9 +200,19 @@ impl Net {
         packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.extension))
     }
 
-    /// Wire bytes of a connection that were dropped at its receiver's port since the last call.
-    pub fn take_dropped_at_receiver(&mut self, connection: u32) -> u64 {
-        if self.dropped_at_receiver.is_empty() { 0 } else { self.dropped_at_receiver.remove(&connection).unwrap_or(0) }
+    /// Wire bytes of a connection, by number and generation, that were dropped at its receiver's port since the
+    /// last call. Those of earlier ones of that number are forgotten: nobody is left to whom they matter.
+    pub fn take_dropped_at_receiver(&mut self, connection: (u32, u16)) -> u64 {
+        if self.dropped_at_receiver.is_empty() {
+            return 0;
+        }
+        let of_number = (connection.0, 0)..=(connection.0, u16::MAX);
+        let mut dropped = 0;
+        while let Some((&key, &bytes)) = self.dropped_at_receiver.range(of_number.clone()).next() {
+            self.dropped_at_receiver.remove(&key);
+            dropped += if key == connection { bytes } else { 0 };
+        }
+        dropped
     }
 
     #[inline]
@@ -251,7 +265,8 @@ impl Net {
     fn dropped(&mut self, link: u32, packet: &Packet) {
         self.counters.drops += 1;
         if self.ports[link as usize].to_host && packet.payload > 0 {
-            *self.dropped_at_receiver.entry(packet.connection).or_default() += u64::from(packet.size);
+            *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
+                u64::from(packet.size);
         }
         self.take_extension(packet);
     }
@@ -337,7 +352,7 @@ impl Net {
 
 /// What agents may know of a port.
 fn state(now: Time, port: &Port) -> PortState {
-    PortState { now, sent_for: port.sent_for(now), waiting_bytes: port.waiting_bytes() }
+    PortState { now, sent_for: port.sent_for(now), waiting_bytes: port.backlog(now) }
 }
 
 fn level(amount: Option<Amount>, parts: u64) -> Level {
@@ -345,6 +360,38 @@ fn level(amount: Option<Amount>, parts: u64) -> Level {
         None => Level::INFINITE,
         Some(Amount::Packets(packets)) => Level { value: packets / parts, in_bytes: false },
         Some(Amount::Bytes(bytes)) => Level { value: bytes / parts, in_bytes: true },
+    }
+}
+
+/// How much later than it could a data packet reaches the first switch: what makes up for hosts with perfect clocks.
+/// (ACKs are short, and no two senders' ACKs compete for the place that one of them has just left.)
+#[derive(Clone, Copy)]
+struct Jitter {
+    /// All bits set where a packet is late by up to its own transmission, else none.
+    own: u64,
+    /// Else by up to this.
+    longest: Time,
+    salt: u64,
+}
+
+impl Jitter {
+    /// By up to `longest`; none: by up to the packet's own transmission.
+    fn new(longest: Option<Time>, seed: u64) -> Jitter {
+        Jitter {
+            own: if longest.is_none() { u64::MAX } else { 0 },
+            longest: longest.unwrap_or_default(),
+            salt: Stream::new(seed, "host jitter", 0).bits(),
+        }
+    }
+
+    /// A function of time and link alone: what else a run sends changes no draw. One multiplication mixes (as in
+    /// wyhash), another scales.
+    #[inline(always)]
+    fn draw(self, now: Time, link: u32, transmission: Time) -> Time {
+        let longest = (transmission.0 & self.own) + self.longest.0;
+        let product = u128::from(now.0 ^ self.salt) * u128::from(0xa076_1d64_78bd_642f ^ u64::from(link) << 32);
+        let random = (product >> 64) as u64 ^ product as u64;
+        Time(((u128::from(random) * u128::from(longest)) >> 64) as u64)
     }
 }
 
@@ -370,5 +417,73 @@ impl Extensions {
     fn take(&mut self, slot: u32) -> Extension {
         self.free.push(slot);
         self.slots[slot as usize].take().expect("an extension is taken once")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline;
+    use crate::network::Switch;
+    use units::{Marks, Rate, Values};
+
+    /// Two hosts and a switch at 1 Gbps.
+    fn net(seed: u64, host_jitter: Option<Time>) -> Net {
+        let mut graph = Graph::new("test", 2);
+        let switch = graph.switch("switch", false);
+        (0..2).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Time::from_micros(20)));
+        let switch = Switch {
+            buffer: Amount::Packets(100),
+            sharing: Sharing::PerPort,
+            marks: Marks { host: None, uplink: None },
+            drop_non_ect: false,
+        };
+        let network = Network { graph, switch, frame_overhead: 0, host_jitter, settings: Values::default() };
+        Net::new(network, seed, discipline::find("fifo").expect("it is there"), 1)
+    }
+
+    #[test]
+    fn what_a_closed_connection_lost_is_not_booked_on_the_next_one_of_its_number() {
+        let mut net = net(1, None);
+        let to_host = net.ports().iter().position(|port| port.to_host).expect("there is one") as u32;
+        let packet = |connection, generation| Packet {
+            connection,
+            generation,
+            ..Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE)
+        };
+        // One of a connection that was closed, two of that which has its number now, one of another.
+        for (number, generation) in [(7, 0), (7, 2), (7, 2), (8, 2)] {
+            net.dropped(to_host, &packet(number, generation));
+        }
+        assert_eq!(net.take_dropped_at_receiver((7, 2)), 3000);
+        assert_eq!(net.take_dropped_at_receiver((7, 2)), 0);
+        assert_eq!(net.take_dropped_at_receiver((7, 0)), 0, "nobody is left to whom it matters");
+        assert_eq!(net.take_dropped_at_receiver((8, 2)), 1500);
+    }
+
+    /// Evenly between nothing and the packet's own time, or what the scenario says, by seed, link and time.
+    #[test]
+    fn packets_are_late_by_up_to_their_own_transmission() {
+        let own = net(1, None).jitter;
+        let full = Time::from_micros(12);
+        let drawn = |jitter: Jitter, link| -> Vec<u64> {
+            (0..10_000).map(|i| jitter.draw(Time(12_000_000 * i), link, full).0).collect()
+        };
+        let (one, link, seed) = (drawn(own, 0), drawn(own, 1), drawn(net(2, None).jitter, 0));
+        for draws in [&one, &link, &seed] {
+            assert!(draws.iter().all(|&late| late < full.0));
+            // Mean 6 us with a standard deviation of 12 us / sqrt(12 x 10 000) = 0.035 us; four of them.
+            let mean = draws.iter().sum::<u64>() / 10_000;
+            assert!(mean.abs_diff(6_000_000) < 140_000, "{mean} ps");
+            // Each tenth has 1000, with a standard deviation of sqrt(1000 x 0.9) = 30.
+            for tenth in 0..10 {
+                let here = draws.iter().filter(|&&late| late * 10 / full.0 == tenth).count();
+                assert!(here.abs_diff(1000) < 130, "{here} in tenth {tenth}");
+            }
+        }
+        assert!(one != link && one != seed && one == drawn(net(1, None).jitter, 0));
+        assert!(drawn(net(1, Some(Time::ZERO)).jitter, 0).iter().all(|&late| late == 0));
+        let longest = drawn(net(1, Some(Time::from_micros(1))).jitter, 0).into_iter().max().expect("there are some");
+        assert!((990_000..1_000_000).contains(&longest), "{longest} ps");
     }
 }
