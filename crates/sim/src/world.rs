@@ -265,7 +265,7 @@ impl World {
         receiving.boundary = receiving.expected[0].end;
         let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, priority };
         if let Some(watch) = &mut self.rates {
-            watch.started(number, self.connections.sending(number).generation(), end, message.deadline);
+            watch.started(number, self.connections.sending(number).generation(), message.deadline);
         }
         self.connections.hand_over(&mut self.net, &self.configs, number, message);
     }
@@ -324,10 +324,7 @@ impl World {
     fn abandoned(&mut self, number: u32) {
         let sending = self.connections.sending(number);
         let Some((end, unsent)) = sending.doings.abandoned.take() else { return };
-        let (closes, generation) = (sending.closes(), sending.generation());
-        if let Some(watch) = &mut self.rates {
-            watch.abandoned(number, generation, end, unsent);
-        }
+        let closes = sending.closes();
         let receiving = self.connections.receiving(number);
         // It may have arrived in the meantime. Those before it, given up too, end where they ended.
         for expected in receiving.expected.iter_mut().filter(|expected| expected.end >= end) {

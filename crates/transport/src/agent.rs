@@ -35,7 +35,7 @@ pub struct PortState {
     pub waiting_bytes: u64,
 }
 
-/// Which flow a decision is about: a connection's number and generation, and which of its flows.
+/// Which flow a decision is about: a connection's number and generation, and which of its messages, from 0.
 pub type Flow = (u32, u16, u64);
 
 /// What an agent has decided about a flow.
@@ -43,8 +43,6 @@ pub type Flow = (u32, u16, u64);
 pub struct Decision {
     /// The flow.
     pub flow: Flow,
-    /// Where in the connection's stream the data begins that it is about.
-    pub position: u64,
     /// What was decided.
     pub verdict: Verdict,
 }

@@ -45,17 +45,25 @@ struct Held {
 /// The latest messages and requests of a connection.
 #[derive(Default)]
 struct ConnectionWatch {
-    /// The ends of its messages in the stream, with their deadlines.
-    messages: VecDeque<(u64, Option<Time>)>,
+    /// How many messages came before those that are remembered.
+    before: u64,
+    messages: VecDeque<MessageWatch>,
     requests: VecDeque<RequestWatch>,
-    /// The flow that was last counted, by its deadline, and whether it was counted as inverted.
-    counted: Option<(Flow, Time, bool)>,
+}
+
+/// A message, which is a flow of its own.
+struct MessageWatch {
+    deadline: Option<Time>,
+    /// It is among the flows that have asked.
+    counted: bool,
+    /// It is among those with an inverted request.
+    inverted: bool,
 }
 
 /// A request on its way.
 struct RequestWatch {
     number: u64,
-    /// The deadline of the message that it was about when it was sent.
+    /// The deadline of its message.
     deadline: Option<Time>,
     /// What was noted of it at the switches that it has passed.
     noted: Noted,
@@ -84,21 +92,16 @@ impl RateWatch {
         RateWatch { ports: links.map(port).collect(), connections: BTreeMap::new(), total: Requests::default() }
     }
 
-    /// A message is handed to a connection, in whose stream it ends at `end`.
-    pub fn started(&mut self, connection: u32, generation: u16, end: u64, deadline: Option<Time>) {
+    /// A message is handed to a connection.
+    pub fn started(&mut self, connection: u32, generation: u16, deadline: Option<Time>) {
         self.connections.remove(&(connection, generation.wrapping_sub(2)));
-        self.connections.entry((connection, generation)).or_default().messages.push_back((end, deadline));
-    }
-
-    /// The message that ended at `end` is given up, and its last `unsent` bytes will never be sent.
-    pub fn abandoned(&mut self, connection: u32, generation: u16, end: u64, unsent: u64) {
-        let Some(own) = self.connections.get_mut(&(connection, generation)) else { return };
-        own.messages.iter_mut().filter(|message| message.0 >= end).for_each(|message| message.0 -= unsent);
+        let message = MessageWatch { deadline, counted: false, inverted: false };
+        self.connections.entry((connection, generation)).or_default().messages.push_back(message);
     }
 
     /// An agent at a port has decided.
     pub fn decided(&mut self, now: Time, link: u32, decision: &Decision) {
-        let &Decision { flow, position, verdict } = decision;
+        let &Decision { flow, verdict } = decision;
         let port = &mut self.ports[link as usize];
         let Verdict::Granted { number, .. } = verdict else {
             port.decided(now, flow, None, verdict);
@@ -106,30 +109,24 @@ impl RateWatch {
         };
         let Some(own) = self.connections.get_mut(&(flow.0, flow.1)) else { return };
         if !port.at_switch {
-            own.asks(number, position);
+            own.asks(number, flow.2);
         }
         let Some(request) = own.requests.iter_mut().find(|request| request.number == number) else { return };
         let noted = port.decided(now, flow, request.deadline, verdict);
-        let Some(deadline) = request.deadline.filter(|_| noted.asked) else { return };
-        port.requests.count(Noted::default(), noted);
-        if !port.at_switch {
-            request.noted = Noted { asked: true, ..Noted::default() };
-            self.total.count(Noted::default(), request.noted);
-            if own.counted.is_none_or(|counted| (counted.0, counted.1) != (flow, deadline)) {
-                own.counted = Some((flow, deadline, false));
-                self.total.flows += 1;
-            }
+        if !noted.asked {
             return;
         }
-        let together = request.noted.or(noted);
+        port.requests.count(Noted::default(), noted);
+        // A host's own port is the first that a request passes; what happens to it there counts for that port alone.
+        let together = if port.at_switch { request.noted.or(noted) } else { Noted { asked: true, ..Noted::default() } };
         self.total.count(request.noted, together);
         request.noted = together;
-        if noted.inverted
-            && let Some((counted, due, inverted)) = &mut own.counted
-            && (*counted, *due, *inverted) == (flow, deadline, false)
-        {
-            *inverted = true;
-            self.total.inverted_flows += 1;
+        let message = flow.2.checked_sub(own.before).and_then(|index| own.messages.get_mut(index as usize));
+        if let Some(message) = message {
+            self.total.flows += u64::from(!std::mem::replace(&mut message.counted, true));
+            let inverted = together.inverted && !message.inverted;
+            message.inverted |= inverted;
+            self.total.inverted_flows += u64::from(inverted);
         }
     }
 
@@ -145,12 +142,13 @@ impl RateWatch {
 }
 
 impl ConnectionWatch {
-    /// A request leaves its host, about the message at a position of the stream, or the last one at its end.
-    fn asks(&mut self, number: u64, position: u64) {
-        let later = self.messages.partition_point(|message| message.0 <= position);
-        let about = later.min(self.messages.len().saturating_sub(1));
-        let deadline = self.messages.get(about).and_then(|message| message.1);
-        self.messages.drain(..about.saturating_sub(RateWatch::REMEMBERED));
+    /// A request leaves its host, about the message of this number.
+    fn asks(&mut self, number: u64, message: u64) {
+        let index = message.saturating_sub(self.before) as usize;
+        let deadline = self.messages.get(index).and_then(|message| message.deadline);
+        let old = index.saturating_sub(RateWatch::REMEMBERED);
+        self.messages.drain(..old.min(self.messages.len()));
+        self.before += old as u64;
         if self.requests.len() == RateWatch::REMEMBERED {
             self.requests.pop_front();
         }

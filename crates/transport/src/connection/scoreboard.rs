@@ -112,6 +112,13 @@ impl Scoreboard {
         let start = self.skip(self.swept.max(una));
         (start < self.lost_below(rules)).then(|| (start, self.next_sacked(start)))
     }
+    /// Of the bytes from `from` up to `to`, those that are lost and not on their way again.
+    pub fn to_repair(&self, from: u64, to: u64, rules: Rules) -> u64 {
+        let to = to.min(self.lost_below(rules)).max(from);
+        let sacked = self.sacked.bytes_below(to) - self.sacked.bytes_below(from);
+        let resent: u64 = self.resent.range(from..to).map(|(start, segment)| segment.end - start).sum();
+        (to - from - sacked).saturating_sub(resent)
+    }
     /// NextSeg, rule 3: as [`next_lost`](Scoreboard::next_lost), for what lies below the highest
     /// SACKed byte and may be lost.
     pub fn next_doubtful(&self, una: u64) -> Option<(u64, u64)> {

@@ -316,9 +316,9 @@ impl Agent for Router {
             return None;
         }
         self.adapt(port.now, port.sent_for, port.waiting_bytes);
-        let flow = (packet.connection, packet.generation, 0);
+        let flow = (packet.connection, packet.generation, u64::from(request.message));
         let verdict = self.answer(port.now, flow, request);
-        Some(Decision { flow, position: packet.seq, verdict })
+        Some(Decision { flow, verdict })
     }
 
     fn passes_full_buffers(&self, packet: &Packet, _: &crate::Header) -> bool {
@@ -376,6 +376,7 @@ mod tests {
             let before = self.answers.get(&flow).copied();
             let mut header = Header {
                 ask,
+                message: 0,
                 number: 0,
                 sent: self.now,
                 request,

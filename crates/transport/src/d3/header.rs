@@ -8,6 +8,8 @@ use units::Time;
 pub struct Header {
     /// What is asked.
     pub ask: Ask,
+    /// Which of the connection's messages it is about, from 0: each is a flow of its own.
+    pub message: u32,
     /// The sender's count of its requests, so that it knows which one is answered.
     pub number: u64,
     /// When it was sent.
