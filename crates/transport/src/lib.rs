@@ -13,7 +13,9 @@ pub mod d3;
 mod families;
 pub mod laws;
 pub mod list;
+mod pacing;
 mod packet;
+mod recovery;
 
 pub use families::{Agents, Header, Receiver, Sender};
 pub use packet::{Blocks, Extension, Flags, Packet};

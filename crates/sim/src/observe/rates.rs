@@ -84,7 +84,9 @@ struct Noted {
 impl RateWatch {
     /// So many messages before the one that a request is about are remembered, and so many requests: what travels
     /// is about the latest.
-    const REMEMBERED: usize = 16;
+    const REMEMBERED: usize = 64;
+    /// So many of the connections that had a number: what they sent may still travel.
+    const GENERATIONS: u16 = 4;
 
     /// For links each of which leaves a switch or not.
     pub fn new(links: impl Iterator<Item = bool>) -> RateWatch {
@@ -94,7 +96,7 @@ impl RateWatch {
 
     /// A message is handed to a connection.
     pub fn started(&mut self, connection: u32, generation: u16, deadline: Option<Time>) {
-        self.connections.remove(&(connection, generation.wrapping_sub(2)));
+        self.connections.remove(&(connection, generation.wrapping_sub(RateWatch::GENERATIONS)));
         let message = MessageWatch { deadline, counted: false, inverted: false };
         self.connections.entry((connection, generation)).or_default().messages.push_back(message);
     }

@@ -3,8 +3,8 @@
 use units::Time;
 
 use super::Config;
-use super::ranges::Ranges;
 use crate::laws::Ecn;
+use crate::recovery::Ranges;
 use crate::{Blocks, Extension, Flags, Output, Packet};
 
 /// The receiving end of a connection.

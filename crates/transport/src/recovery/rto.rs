@@ -2,7 +2,7 @@
 
 use units::Time;
 
-use super::Config;
+use crate::connection::Config;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +73,7 @@ impl RtoEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::config::tests::config;
+    use crate::connection::tests::config;
 
     #[test]
     fn the_first_sample_sets_and_later_ones_move() {
