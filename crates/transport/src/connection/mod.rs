@@ -1,6 +1,6 @@
 //! What all window transports share: parameters, the window's sending end, the receiver.
 
-mod config;
+pub(crate) mod config;
 mod receiver;
 mod sender;
 

@@ -73,7 +73,7 @@ impl RtoEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::tests::config;
+    use crate::connection::config::tests::config;
 
     #[test]
     fn the_first_sample_sets_and_later_ones_move() {

@@ -259,12 +259,12 @@ fn spread(word: &str) -> Vec<String> {
 }
 
 fn describe(packet: &Packet) -> String {
-    if packet.flags.has(Flags::SYN) {
-        return "syn".to_string();
-    }
     let again = packet.flags.has(Flags::AGAIN);
     // Karn's rule: what is sent again carries no stamp that could become a sample.
     assert_eq!(again, packet.stamp == Time::MAX, "{packet:?}");
+    if packet.flags.has(Flags::SYN) {
+        return "syn".to_string();
+    }
     let cwr = if packet.flags.has(Flags::CWR) { "+cwr" } else { "" };
     format!("{}{}{cwr}", packet.seq / MSS, if again { "r" } else { "" })
 }
