@@ -15,7 +15,6 @@ mod files;
 mod hosts;
 mod language;
 mod overrides;
-mod quantity;
 mod read;
 mod schema;
 mod suggest;

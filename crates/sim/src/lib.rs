@@ -11,7 +11,6 @@ mod net;
 pub mod network;
 pub mod outcome;
 pub mod priorities;
-pub mod rng;
 pub mod run;
 mod sampler;
 mod scenario;
@@ -20,5 +19,5 @@ pub mod traffic;
 mod world;
 
 pub use outcome::Outcome;
-pub use scenario::{Class, Problem, Scenario, Transport};
+pub use scenario::{Class, Scenario, Transport};
 pub use world::World;

@@ -1,7 +1,7 @@
 //! The list of transports: dispatch, command-line help, the scenario schema and the documentation
 //! follow from it.
 
-use units::{Key, Values};
+use units::{Key, Problem, Values};
 
 use crate::connection;
 use crate::explicit;
@@ -23,6 +23,14 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
+    /// A configuration with these settings, each written as in a scenario file without quotes, and the defaults
+    /// of the other parameters.
+    ///
+    /// # Errors
+    /// A parameter that this transport does not have, or a value that it does not take.
+    pub fn with(&self, settings: &[(&str, &str)]) -> Result<Config, Problem> {
+        Ok((self.build)(&Values::read(self.keys(), settings)?))
+    }
     /// Every parameter, shared ones first.
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
         self.groups.iter().flat_map(|group| group.iter())

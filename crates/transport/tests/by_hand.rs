@@ -1,18 +1,14 @@
 //! One end of a connection at a time, fed by hand: what it must answer to each packet and timer.
 
+mod common;
+
 use transport::list::Config;
 use transport::{Blocks, Extension, Flags, Message, Output, Packet, Receiver, Sender};
 use units::Time;
 
 /// The configuration that a scenario with these keys in `[transport]` gives.
 fn config(name: &str, keys: &str) -> Config {
-    let text = format!(
-        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
-         [transport]\nname = '{name}'\nmss = '1000 B'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
-    );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    read.scenario.transports[0].config.clone()
+    common::config(name, &format!("mss = '1000 B'\n{keys}"))
 }
 
 /// Takes down what an end asks for; of the timers only the earliest that is pending.

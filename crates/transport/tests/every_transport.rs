@@ -1,6 +1,8 @@
 //! What must hold for every transport of the list, with every way to repair losses: a pair of ends
 //! over a model of a network that marks, loses and delays.
 
+mod common;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -11,13 +13,7 @@ use units::Time;
 
 /// The configuration that a scenario with these keys in `[transport]` gives.
 fn config(name: &str, keys: &str) -> Config {
-    let text = format!(
-        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
-         [transport]\nname = '{name}'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
-    );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    read.scenario.transports[0].config.clone()
+    common::config(name, keys)
 }
 
 /// What the model network does to packets.

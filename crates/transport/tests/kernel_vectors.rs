@@ -3,6 +3,8 @@
 //!
 //! `BLESS=1 cargo test -p duetime-transport --test kernel_vectors` writes it anew.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -116,14 +118,8 @@ const ACKS: u64 = 150;
 
 /// The law in its first state with these keys in `[transport]`.
 fn law(keys: &str) -> Law {
-    let text = format!(
-        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
-         [transport]\nname = 'd2tcp'\nmss = '1000 B'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
-    );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    match &read.scenario.transports[0].config.control {
-        Control::Window(law) => law.clone(),
+    match common::config("d2tcp", &format!("mss = '1000 B'\n{keys}")).control {
+        Control::Window(law) => law,
         Control::Explicit(_) => unreachable!("d2tcp is a window law"),
     }
 }

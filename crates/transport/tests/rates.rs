@@ -1,5 +1,7 @@
 //! The sending end of transports that ask for rates, fed by hand.
 
+mod common;
+
 use transport::explicit::{Ask, Rates};
 use transport::list::Config;
 use transport::{Blocks, Extension, Flags, Message, Output, Packet, Sender};
@@ -12,14 +14,7 @@ const MBPS: u64 = 1_000_000;
 /// none, so that a segment takes 8 us at 1 Gbit/s.
 fn config(name: &str, keys: &str) -> Config {
     let header = if keys.contains("header") { "" } else { "header = '0 B'" };
-    let text = format!(
-        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
-         [transport]\nname = '{name}'\nmss = '1000 B'\n{header}\nbase_rtt = '100 us'\n{keys}\n\
-         [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
-    );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    read.scenario.transports[0].config.clone()
+    common::config(name, &format!("mss = '1000 B'\n{header}\nbase_rtt = '100 us'\n{keys}"))
 }
 
 #[derive(Default)]

@@ -15,13 +15,12 @@ use std::collections::BTreeMap;
 
 use transport::explicit::router;
 use transport::{Extension, Flags, Packet};
-use units::{Amount, Time};
+use units::{Amount, Stream, Time};
 
 use crate::discipline::Descriptor;
 use crate::event::EventQueue;
 use crate::network::{Network, Sharing};
 use crate::outcome::Counters;
-use crate::rng::Stream;
 use crate::topology::{Graph, LinkSpec};
 use pool::Pool;
 use route::Router;

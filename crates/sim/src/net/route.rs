@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::rng::mix64;
 use crate::topology::Graph;
+use units::mix64;
 
 /// Finds paths and keeps each different one once.
 pub struct Router {

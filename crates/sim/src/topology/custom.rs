@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use units::{Default, Key, Kind, Nodes, Range, Values};
+use units::{Default, Key, Kind, Nodes, Problem, Range, Values};
 
 use super::{Descriptor, Graph, LinkSpec};
-use crate::Problem;
 
 /// Switches and links as they are listed.
 pub const DESCRIPTOR: Descriptor = Descriptor {

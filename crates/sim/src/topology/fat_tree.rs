@@ -1,9 +1,8 @@
 //! `fat-tree`: the three-tier fat-tree of k-port switches.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Problem, Range, Values};
 
 use super::{Descriptor, Graph, OVERSUBSCRIPTION};
-use crate::Problem;
 
 /// The three-tier fat-tree of k-port switches.
 pub const DESCRIPTOR: Descriptor = Descriptor {

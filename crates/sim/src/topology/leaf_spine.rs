@@ -1,9 +1,8 @@
 //! `leaf-spine`: every leaf switch has a link to every spine switch.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Problem, Range, Values};
 
 use super::{Descriptor, Graph, OVERSUBSCRIPTION};
-use crate::Problem;
 
 /// Two tiers of switches, fully meshed.
 pub const DESCRIPTOR: Descriptor = Descriptor {

@@ -8,9 +8,7 @@ mod star;
 
 pub use custom::LINK_KEYS;
 
-use units::{Amount, Default, Key, Kind, Range, Rate, Time, Values};
-
-use crate::Problem;
+use units::{Amount, Default, Key, Kind, Problem, Range, Rate, Time, Values};
 
 /// One topology: its name, what it is, its keys beside those of every network.
 pub struct Descriptor {

@@ -1,9 +1,8 @@
 //! `racks`: racks of hosts, each ToR with one uplink to one fabric switch.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Problem, Range, Values};
 
 use super::{Descriptor, Graph, OVERSUBSCRIPTION};
-use crate::Problem;
 
 /// Racks behind one fabric switch.
 pub const DESCRIPTOR: Descriptor = Descriptor {

@@ -1,11 +1,9 @@
 //! `fan-in`: parents ask, leaves answer at nearly the same time.
 
-use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
+use units::{Deadline, Default, Distribution, Key, Kind, Problem, Range, Stream, Time, Values};
 
 use super::tree::{Inner, Shape, Trees};
 use super::{Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START};
-use crate::Problem;
-use crate::rng::Stream;
 use crate::topology::Graph;
 
 /// Parents ask, leaves answer.

@@ -10,10 +10,8 @@ mod tree;
 
 pub use flows::ENTRY_KEYS;
 
-use units::{Deadline, Default, Formula, Key, Kind, Range, Time, Values, Vary};
+use units::{Deadline, Default, Formula, Key, Kind, Problem, Range, Stream, Time, Values, Vary};
 
-use crate::Problem;
-use crate::rng::Stream;
 use crate::topology::Graph;
 
 /// One traffic pattern: its name, what it is, its keys beside those of every class.

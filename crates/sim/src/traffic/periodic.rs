@@ -1,10 +1,8 @@
 //! `periodic`: each pair of hosts gets a message every so often.
 
-use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
+use units::{Deadline, Default, Distribution, Key, Kind, Problem, Range, Stream, Time, Values};
 
 use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, FROM, Generator, Request, SIZE, START, TO};
-use crate::Problem;
-use crate::rng::Stream;
 
 /// A message per pair every so often.
 pub const DESCRIPTOR: Descriptor = Descriptor {

@@ -1,10 +1,8 @@
 //! `poisson`: open-loop arrivals between random pairs of hosts.
 
-use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
+use units::{Deadline, Default, Distribution, Key, Kind, Problem, Range, Stream, Time, Values};
 
 use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE};
-use crate::Problem;
-use crate::rng::Stream;
 
 /// Open-loop arrivals between random pairs.
 pub const DESCRIPTOR: Descriptor = Descriptor {
