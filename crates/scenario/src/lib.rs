@@ -4,6 +4,8 @@
 //! and the way out. Every key is declared elsewhere, as a [`units::Key`] of a section, topology,
 //! transport or pattern; reading, [`schema`] and [`catalog`] follow from those tables.
 
+#![forbid(unsafe_code)]
+
 mod catalog;
 mod classes;
 mod distribution;

@@ -284,6 +284,21 @@ fn choice(key: &Key, node: &Node, words: &'static [&'static str]) -> Checked<&'s
     })
 }
 
+/// A plain value as it is written in a file.
+pub(crate) fn written(value: &Value) -> Json {
+    match value {
+        Value::Bool(truth) => json!(truth),
+        Value::Count(count) => json!(count),
+        Value::Number(number) => json!(number),
+        Value::Time(time) => json!(Measure::Time.write(time.0 as f64)),
+        Value::Size(bytes) => json!(Measure::Size.write(*bytes as f64)),
+        Value::Rate(rate) => json!(Measure::Rate.write(rate.0 as f64)),
+        Value::Amount(amount) => json!(amount.to_string()),
+        Value::Choice(word) => json!(word),
+        other => unreachable!("only plain values follow from others, not {other:?}"),
+    }
+}
+
 /// A text that may be long, for a message.
 pub(crate) fn clip(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();

@@ -26,7 +26,7 @@ pub(crate) fn place(table: &Table, problem: Problem) -> Fault {
         Some(hint) => fault.hint(hint),
         None => fault,
     };
-    let Some((word, words)) = &problem.unknown else { return otherwise(fault) };
+    let Some((word, words)) = problem.unknown.as_deref() else { return otherwise(fault) };
     let words = || words.iter().map(String::as_str);
     match suggest::nearest(word, words()) {
         None if problem.hint.is_some() => otherwise(fault),

@@ -3,6 +3,8 @@
 //! [`Scenario`] says what to simulate and can only be valid; [`Outcome`] is what comes of it.
 //! Nothing here prints, reads a file, a clock or the environment.
 
+#![forbid(unsafe_code)]
+
 mod connections;
 pub mod discipline;
 mod event;

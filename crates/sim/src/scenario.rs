@@ -34,15 +34,15 @@ pub struct Transport {
     /// Its name in the list of transports.
     pub name: &'static str,
     /// Its parameters.
-    pub config: transport::list::Config,
+    pub config: transport::registry::Config,
 }
 
 impl Transport {
     /// What it asks of routers, if it asks them for rates.
     pub fn router(&self) -> Option<&transport::explicit::router::Config> {
         match &self.config.control {
-            transport::list::Control::Window(_) => None,
-            transport::list::Control::Explicit(own) => Some(&own.router),
+            transport::registry::Control::Window(_) => None,
+            transport::registry::Control::Explicit(own) => Some(&own.router),
         }
     }
 }

@@ -3,7 +3,7 @@
 use units::Time;
 
 use crate::laws::Window;
-use crate::list::{Config, Control};
+use crate::registry::{Config, Control};
 use crate::{Extension, Message, Observation, Output, Packet, connection, explicit};
 
 /// The sending end of a connection.

@@ -1,19 +1,23 @@
 //! The transports, pure: told what happens and when, they say what to send.
 //!
-//! They own no clock, queue, socket or thread. [`list::TRANSPORTS`] is the list of them all; a
+//! They own no clock, queue, socket or thread. [`registry::TRANSPORTS`] is the list of them all; a
 //! window transport is one file under `laws/` and one line in [`laws`]; one whose rates the network
 //! grants is described in [`explicit`].
 //!
 //! Whoever runs them hands each end of a connection its packets and timers together with the
 //! time, and an [`Output`] that takes what the end wants done.
 
+#![forbid(unsafe_code)]
+
 pub mod connection;
+mod descriptor;
 mod ends;
 pub mod explicit;
 pub mod laws;
-pub mod list;
 mod packet;
+pub mod registry;
 
+pub use descriptor::{Build, Descriptor};
 pub use ends::{Receiver, Sender};
 pub use packet::{Blocks, Extension, Flags, Packet};
 

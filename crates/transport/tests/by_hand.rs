@@ -2,7 +2,7 @@
 
 mod common;
 
-use transport::list::Config;
+use transport::registry::Config;
 use transport::{Blocks, Extension, Flags, Message, Output, Packet, Receiver, Sender};
 use units::Time;
 

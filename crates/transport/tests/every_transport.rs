@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use transport::explicit::Router;
-use transport::list::{Config, Control, TRANSPORTS};
+use transport::registry::{Config, Control, TRANSPORTS};
 use transport::{Extension, Flags, Message, Output, Packet, Receiver, Sender};
 use units::Time;
 

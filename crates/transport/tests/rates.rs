@@ -3,7 +3,7 @@
 mod common;
 
 use transport::explicit::{Ask, Rates};
-use transport::list::Config;
+use transport::registry::Config;
 use transport::{Blocks, Extension, Flags, Message, Output, Packet, Sender};
 use units::Time;
 

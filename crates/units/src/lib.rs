@@ -18,7 +18,7 @@ mod random;
 mod stream;
 mod value;
 
-pub use key::{Default, Key, Kind, Range};
+pub use key::{Alias, Default, Key, Kind, Range};
 pub use problem::Problem;
 pub use quantity::{Amount, Rate, Time, Transmission};
 pub use random::{Cdf, Distribution};

@@ -12,7 +12,7 @@ pub struct Problem {
     /// Where the key holds a list: which of its entries, and which key of that.
     pub entry: Option<(usize, &'static str)>,
     /// A word that is not known, with those that are.
-    pub unknown: Option<(String, Vec<String>)>,
+    pub unknown: Option<Box<(String, Vec<String>)>>,
     /// What to write instead, where that is known.
     pub hint: Option<String>,
 }
@@ -28,7 +28,7 @@ impl Problem {
     }
     /// With the words of which one may have been meant.
     pub fn meant(self, word: &str, words: &[String]) -> Problem {
-        Problem { unknown: Some((word.to_owned(), words.to_vec())), ..self }
+        Problem { unknown: Some(Box::new((word.to_owned(), words.to_vec()))), ..self }
     }
     /// With the way out.
     pub fn hint(self, hint: impl Into<String>) -> Problem {

@@ -10,6 +10,7 @@ use super::{Descriptor, Graph, LinkSpec};
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "custom",
     help: "switches and links as they are listed; flows take shortest paths, spread by ECMP",
+    aliases: &[("nodes", "hosts"), ("servers", "hosts")],
     keys: KEYS,
     build,
 };

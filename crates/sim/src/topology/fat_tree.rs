@@ -8,6 +8,7 @@ use super::{Descriptor, Graph, OVERSUBSCRIPTION};
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "fat-tree",
     help: "three tiers of k-port switches, k^3/4 hosts; flows are spread by ECMP",
+    aliases: &[("clos", "fat-tree")],
     keys: KEYS,
     build,
 };

@@ -8,6 +8,7 @@ use super::{Descriptor, Graph, OVERSUBSCRIPTION};
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "leaf-spine",
     help: "every leaf switch has a link to every spine switch; flows are spread by ECMP",
+    aliases: &[("clos", "leaf-spine"), ("spine-leaf", "leaf-spine")],
     keys: KEYS,
     build,
 };

@@ -8,6 +8,7 @@ use super::{Descriptor, Graph, OVERSUBSCRIPTION};
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "racks",
     help: "racks of hosts, each ToR with one uplink to one fabric switch with unlimited buffers (D2TCP fig. 8)",
+    aliases: &[("tor", "racks")],
     keys: KEYS,
     build,
 };

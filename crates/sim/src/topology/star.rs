@@ -5,7 +5,13 @@ use units::{Default, Key, Kind, Problem, Range, Values};
 use super::{Descriptor, Graph, LinkSpec};
 
 /// All hosts at one switch.
-pub const DESCRIPTOR: Descriptor = Descriptor { name: "star", help: "all hosts at one switch", keys: KEYS, build };
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "star",
+    help: "all hosts at one switch",
+    aliases: &[("dumbbell", "star"), ("nodes", "hosts"), ("servers", "hosts")],
+    keys: KEYS,
+    build,
+};
 
 const KEYS: &[Key] = &[
     Key {

@@ -5,8 +5,13 @@ use units::{Default, Key, Kind, Problem, Range, Stream, Values};
 use super::{Built, Context, DEADLINE, Descriptor, FROM, Listed, Request, SIZE, START, TO};
 
 /// Messages that are written down one by one.
-pub const DESCRIPTOR: Descriptor =
-    Descriptor { name: "flows", help: "messages that are written down one by one", keys: KEYS, build };
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "flows",
+    help: "messages that are written down one by one",
+    aliases: &[("flow", "flows")],
+    keys: KEYS,
+    build,
+};
 
 const KEYS: &[Key] = &[Key {
     name: "flows",

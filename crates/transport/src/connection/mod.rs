@@ -7,7 +7,7 @@ mod rto;
 mod scoreboard;
 mod sender;
 
-pub use config::{Config, KEYS};
+pub use config::{ALIASES, Config, KEYS};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -17,7 +17,7 @@ pub use receiver::Receiver;
 pub use router::Router;
 pub use sender::Sender;
 
-use crate::list::Descriptor;
+use crate::Descriptor;
 
 /// The transports whose rates the network grants, in the order of `duetime transports`.
-pub(crate) const DESCRIPTORS: &[Descriptor] = &[d3::DESCRIPTOR, rcpdc::DESCRIPTOR];
+pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[d3::DESCRIPTOR, rcpdc::DESCRIPTOR];

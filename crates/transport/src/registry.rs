@@ -1,0 +1,166 @@
+//! The registry of transports: dispatch, command-line help, the scenario schema and the documentation
+//! follow from it.
+
+use units::{Alias, Key, Problem, Values};
+
+use crate::connection;
+use crate::descriptor::{Build, Descriptor};
+use crate::explicit;
+use crate::laws::{self, Law, Priorities, Window};
+
+/// Every transport.
+pub const TRANSPORTS: &[Entry] = &every();
+
+const fn every() -> [Entry; laws::DESCRIPTORS.len() + explicit::DESCRIPTORS.len()] {
+    let windows = laws::DESCRIPTORS.len();
+    let mut all = [Entry::window(&laws::DESCRIPTORS[0]); laws::DESCRIPTORS.len() + explicit::DESCRIPTORS.len()];
+    let mut i = 1;
+    while i < all.len() {
+        all[i] = match i < windows {
+            true => Entry::window(&laws::DESCRIPTORS[i]),
+            false => Entry::explicit(&explicit::DESCRIPTORS[i - windows]),
+        };
+        i += 1;
+    }
+    all
+}
+
+/// The transport of that name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    TRANSPORTS.iter().find(|transport| transport.name == name)
+}
+
+/// One transport: its name, what it is, its parameters and how they become a configuration.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// As written in scenario files and on the command line.
+    pub name: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Words that people write for its name or for one of its own parameters.
+    pub aliases: &'static [Alias],
+    groups: &'static [&'static [Key]],
+    build: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Window(Build<Law>),
+    Explicit(Build<explicit::Config>),
+}
+
+impl Entry {
+    /// Every parameter, shared ones first.
+    pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
+        connection::KEYS.iter().chain(self.groups.iter().flat_map(|group| group.iter()))
+    }
+
+    /// From checked values of [`Entry::keys`] to a configuration. Values that follow from others are settled.
+    ///
+    /// # Errors
+    /// Values that do not fit one another. Panics when a declared key is missing: our bug.
+    pub fn build(&self, values: &mut Values) -> Result<Config, Problem> {
+        let connection = connection::Config::from_values(values)?;
+        let control = match self.build {
+            Kind::Window(build) => Control::Window(build(values, &connection)?),
+            Kind::Explicit(build) => Control::Explicit(build(values, &connection)?),
+        };
+        Ok(Config { connection, control })
+    }
+
+    /// A configuration with these settings, each written as in a scenario file without quotes, and the defaults
+    /// of the other parameters.
+    ///
+    /// # Errors
+    /// A parameter that this transport does not have, a value that it does not take, and what
+    /// [`Entry::build`] finds.
+    pub fn with(&self, settings: &[(&str, &str)]) -> Result<Config, Problem> {
+        self.build(&mut Values::read(self.keys(), settings)?)
+    }
+
+    const fn window(law: &Descriptor<Law>) -> Entry {
+        let Descriptor { name, help, source, aliases, groups, build } = *law;
+        Entry { name, help, source, aliases, groups, build: Kind::Window(build) }
+    }
+    const fn explicit(transport: &Descriptor<explicit::Config>) -> Entry {
+        let Descriptor { name, help, source, aliases, groups, build } = *transport;
+        Entry { name, help, source, aliases, groups, build: Kind::Explicit(build) }
+    }
+}
+
+/// What a connection is built from; shared by all connections of one traffic class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Segments, timers, loss recovery.
+    pub connection: connection::Config,
+    /// What decides how fast it sends.
+    pub control: Control,
+}
+
+/// What decides how fast a connection sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// A window law in its first state, with its parameters.
+    Window(Law),
+    /// Rates that the network grants.
+    Explicit(explicit::Config),
+}
+
+impl Config {
+    /// How messages are divided into switch priorities, if they are.
+    pub fn priorities(&self) -> Option<&Priorities> {
+        match &self.control {
+            Control::Window(law) => law.priorities(),
+            Control::Explicit(_) => None,
+        }
+    }
+
+    /// Whether one network can serve connections of both: a run has one set of routers.
+    pub fn shares_network_with(&self, other: &Config) -> bool {
+        match (&self.control, &other.control) {
+            (Control::Explicit(own), Control::Explicit(others)) => own.router == others.router,
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_transport_builds_from_its_defaults() {
+        for transport in TRANSPORTS {
+            transport.with(&[]).unwrap_or_else(|problem| panic!("{}: {problem}", transport.name));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_a_problem_at_its_key() {
+        let problem = |name, settings: &[(&str, &str)]| find(name).unwrap().with(settings).unwrap_err().key;
+        assert_eq!(problem("tcp", &[("rto_max", "1 ms")]), "rto_max");
+        assert_eq!(problem("d3", &[("rto_min", "100 s")]), "rto_min");
+        assert_eq!(problem("tcp", &[("d_cap", "2")]), "d_cap");
+        assert_eq!(problem("tcppr", &[("limits", "1 ms, 2 ms"), ("classes", "2")]), "classes");
+    }
+
+    #[test]
+    fn limits_settle_the_number_of_classes() {
+        let tcppr = find("tcppr").unwrap();
+        let mut values = Values::read(tcppr.keys(), &[("limits", "1 ms, 2 ms")]).unwrap();
+        let config = tcppr.build(&mut values).unwrap();
+        assert_eq!((values.count("classes"), config.priorities().unwrap().classes), (3, 3));
+    }
+
+    #[test]
+    fn every_alias_stands_for_a_name_or_a_key() {
+        for transport in TRANSPORTS {
+            for (word, meant) in transport.aliases {
+                let known = *meant == transport.name || transport.keys().any(|key| key.name == *meant);
+                assert!(known, "{}: {word} -> {meant}", transport.name);
+            }
+        }
+    }
+}
