@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use transport::list::Config;
+use transport::registry::Config;
 use transport::{Extension, Output, Packet, Receiver, Sender};
 use units::Time;
 

@@ -14,9 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use units::Time;
-
-use crate::rng::mix64;
+use units::{Time, mix64};
 
 /// Who causes an event: a kind and a number within it. Links come before timers, timers before
 /// new messages, and all of these before samples, the end of the warm-up and departures.
@@ -257,7 +255,7 @@ impl Wheel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Stream;
+    use units::Stream;
 
     /// Random arrivals and timers come out in the order of (time, rank, source), whatever the wheel's width.
     #[test]

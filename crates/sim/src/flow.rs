@@ -1,6 +1,6 @@
 //! Who a flow is: what its path and the order of its timers follow from.
 
-use crate::rng::{hash_of, mix64};
+use units::{hash_of, mix64};
 
 /// A flow's identity: 64 well-mixed bits that depend neither on when its connection was opened, nor on what
 /// others were open then, nor on the transport. So two transports of one comparison send every message the same

@@ -1,6 +1,6 @@
 //! The `[network]` section: what all topologies share.
 
-use units::{Amount, Default, Key, Kind, Marks, Range, Time, Values};
+use units::{Alias, Amount, Default, Key, Kind, Marks, Range, Time, Values};
 
 use crate::discipline::{self, DISCIPLINES};
 use crate::priorities::Priorities;
@@ -10,6 +10,25 @@ use crate::topology::Graph;
 pub fn keys() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().chain(DISCIPLINES.iter().flat_map(|discipline| discipline.keys))
 }
+
+/// Words that people write for keys of `[network]`.
+pub const ALIASES: &[Alias] = &[
+    ("alpha", "dynamic_alpha"),
+    ("bandwidth", "rate"),
+    ("capacity", "rate"),
+    ("capacity", "buffer"),
+    ("ecn_k", "mark"),
+    ("ecn_threshold", "mark"),
+    ("k", "mark"),
+    ("latency", "delay"),
+    ("marking_threshold", "mark"),
+    ("queue", "buffer"),
+    ("queue_limit", "buffer"),
+    ("red", "mark"),
+    ("rtt", "delay"),
+    ("speed", "rate"),
+    ("threshold", "mark"),
+];
 
 /// Keys of `[network]` beside those of the topology and of the disciplines.
 const KEYS: &[Key] = &[

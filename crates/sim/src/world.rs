@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use transport::Flags;
-use transport::list::Config;
+use transport::registry::Config;
 use units::Time;
 
 use crate::connections::{Connections, Expected, Progress};

@@ -1,17 +1,56 @@
 //! The families of transports, and the two ends of a connection whatever its family: matched, not called
 //! through a pointer, so that they are inlined per packet.
 
-use units::{Rate, Time};
+use units::{Problem, Rate, Time, Values};
 
 use crate::agent::Agent;
+use crate::descriptor::{Build, Descriptor};
 use crate::laws::{self, Law, Window};
-use crate::list::{Config, Descriptor};
+use crate::registry::{Config, Entry};
 use crate::{Extension, Message, Observation, Output, Packet, connection, d3};
 
 macro_rules! families {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
-        /// The transports of each family.
-        pub(crate) const DESCRIPTORS: &[&[Descriptor]] = &[laws::DESCRIPTORS, $($module::DESCRIPTORS),*];
+        /// How many transports there are.
+        pub(crate) const COUNT: usize = laws::DESCRIPTORS.len() $(+ $module::DESCRIPTORS.len())*;
+
+        /// The transports of all families.
+        pub(crate) const fn entries() -> [Entry; COUNT] {
+            let mut all = [Entry::of(&laws::DESCRIPTORS[0], Builder::Window(laws::DESCRIPTORS[0].build)); COUNT];
+            let mut at = laws::DESCRIPTORS.len();
+            let mut i = 0;
+            while i < at {
+                all[i] = Entry::of(&laws::DESCRIPTORS[i], Builder::Window(laws::DESCRIPTORS[i].build));
+                i += 1;
+            }
+            $(
+                let own: &[Descriptor<$module::Config>] = $module::DESCRIPTORS;
+                let mut i = 0;
+                while i < own.len() {
+                    all[at + i] = Entry::of(&own[i], Builder::$Family(own[i].build));
+                    i += 1;
+                }
+                at += own.len();
+            )*
+            assert!(at == COUNT);
+            all
+        }
+
+        /// What builds a transport, by its family.
+        #[derive(Clone, Copy)]
+        pub(crate) enum Builder {
+            Window(Build<Law>),
+            $($Family(Build<$module::Config>)),*
+        }
+
+        impl Builder {
+            pub(crate) fn build(self, values: &mut Values, shared: &connection::Config) -> Result<Control, Problem> {
+                match self {
+                    Builder::Window(build) => build(values, shared).map(Control::Window),
+                    $(Builder::$Family(build) => build(values, shared).map(Control::$Family)),*
+                }
+            }
+        }
 
         /// What decides how fast a connection sends.
         #[derive(Clone, Debug, PartialEq)]

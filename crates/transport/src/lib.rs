@@ -1,22 +1,26 @@
 //! The transports, pure: told what happens and when, they say what to send.
 //!
-//! They own no clock, queue, socket or thread. [`list::TRANSPORTS`] is the list of them all; a
+//! They own no clock, queue, socket or thread. [`registry::TRANSPORTS`] is the list of them all; a
 //! window transport is one file under `laws/` and one line in [`laws`]. A family that talks to switches is a
 //! folder, such as [`d3`], and one line in `families.rs`: its header, its [`agent`] at each port, its ends.
 //!
 //! Whoever runs them hands each end of a connection its packets and timers together with the
 //! time, and an [`Output`] that takes what the end wants done.
 
+#![forbid(unsafe_code)]
+
 pub mod agent;
 pub mod connection;
 pub mod d3;
+mod descriptor;
 mod families;
 pub mod laws;
-pub mod list;
 mod pacing;
 mod packet;
 mod recovery;
+pub mod registry;
 
+pub use descriptor::{Build, Descriptor};
 pub use families::{Agents, Header, Receiver, Sender};
 pub use packet::{Blocks, Extension, Flags, Packet};
 

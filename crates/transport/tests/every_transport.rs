@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use common::config;
 use transport::agent::{Agent, PortState};
-use transport::list::{Config, Control, TRANSPORTS};
+use transport::registry::{Config, Control, TRANSPORTS};
 use transport::{Extension, Flags, Message, Output, Packet, Receiver, Sender};
 use units::{Rate, Time};
 

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use transport::laws::{Acked, Current, Cwnd, Law, Lost, Window};
-use transport::list::Control;
+use transport::registry::Control;
 use transport::{Message, Observation};
 use units::Time;
 

@@ -4,7 +4,7 @@ mod common;
 
 use transport::agent::Agent;
 use transport::d3::{self, Ask, Router};
-use transport::list::{Config, Control};
+use transport::registry::{Config, Control};
 use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Sender};
 use units::Time;
 

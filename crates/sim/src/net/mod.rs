@@ -14,14 +14,13 @@ use std::collections::BTreeMap;
 
 use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
-use units::{Amount, Time};
+use units::{Amount, Stream, Time};
 
 use crate::discipline::Descriptor;
 use crate::event::EventQueue;
 use crate::flow::Flow;
 use crate::network::{Network, Sharing};
 use crate::outcome::Counters;
-use crate::rng::Stream;
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
 use pool::Pool;

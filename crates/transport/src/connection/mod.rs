@@ -4,7 +4,7 @@ pub(crate) mod config;
 mod receiver;
 mod sender;
 
-pub use config::{Config, KEYS};
+pub use config::{ALIASES, Config, KEYS};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -17,7 +17,7 @@ pub use header::{Ask, Header};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::list::Descriptor;
+use crate::Descriptor;
 
 /// The family's transports, in the order of `duetime transports`.
-pub(crate) const DESCRIPTORS: &[Descriptor] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];
+pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];

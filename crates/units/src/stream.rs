@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use units::Distribution;
+use crate::Distribution;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ pub fn mix64(x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Cdf;
+    use crate::Cdf;
 
     fn mean(distribution: &Distribution) -> f64 {
         let mut stream = Stream::new(1, "test", 0);
