@@ -4,6 +4,7 @@
 //! Nothing here prints, reads a file, a clock or the environment.
 
 mod connections;
+mod cool_down;
 pub mod discipline;
 mod event;
 mod ledger;

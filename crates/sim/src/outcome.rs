@@ -16,11 +16,15 @@ pub struct Outcome {
     pub seed: u64,
     /// The name of `[transport]`.
     pub transport: String,
-    /// The simulated time reached: the duration, unless the run was stopped.
+    /// The end of what is measured: the duration, unless the run was stopped before.
     pub simulated: Time,
+    /// When the run ended: later than `simulated` where counted messages were not decided by then.
+    pub ended: Time,
+    /// Every counted message whose deadline is not later than this has been decided.
+    pub decided_until: Time,
     /// Messages that started before this are not counted.
     pub warm_up: Time,
-    /// Totals over the whole run.
+    /// Totals up to the end of what is measured.
     pub counters: Counters,
     /// Requests for rates, when a transport makes them.
     pub requests: Option<Requests>,
@@ -38,7 +42,14 @@ pub struct Outcome {
     pub trace: Vec<Sample>,
 }
 
-/// Totals over the whole run.
+impl Outcome {
+    /// Whether what started at this time enters the summaries.
+    pub fn counts(&self, start: Time) -> bool {
+        (self.warm_up..self.simulated).contains(&start)
+    }
+}
+
+/// Totals up to the end of what is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets that hosts put into their NIC queues, ACKs included.
@@ -83,6 +94,8 @@ pub struct ClassOutcome {
     pub bottleneck_bytes: u64,
     /// How its messages become packets.
     pub framing: Framing,
+    /// Messages of its list (`trace`, `flows`) that start when nothing is counted any more.
+    pub too_late: u64,
 }
 
 /// How the messages of a class become packets.
