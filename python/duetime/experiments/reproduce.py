@@ -131,7 +131,7 @@ def _check(study: Study) -> dict[str, Any]:
     for cell in study.cells():
         for transport in study.transports:
             point = study.point(cell, transport, study.seeds[0])
-            resolved, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
+            resolved, _ = duetime.check(study.scenario, set=list(point.overrides), transport=point.transport)
             found.append(resolved)
     return found[0]
 
@@ -142,7 +142,7 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
     transports = {}
     for transport in study.transports:
         point = study.point(cell, transport, study.seeds[0])
-        checked, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
+        checked, _ = duetime.check(study.scenario, set=list(point.overrides), transport=point.transport)
         transports[transport] = checked["transport"]
     return {
         "run": resolved["run"],

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from duetime import decide
 from duetime.experiments.experiment import Axis, Experiment, Labels, Mistaken, Size, Variant, at, regimes
 from duetime.points import Kept, Point, run_points
-from duetime.statistics import estimate
+from duetime.statistics import of_figure
 
 #: A row of a result: labels, and metrics with their 95 % intervals in ``_low`` and ``_high``.
 Row: TypeAlias = dict[str, Any]
@@ -167,7 +167,7 @@ def _check_bound(point: Point, result: Mapping[str, Any]) -> None:
 def _row(labels: Labels, samples: Sequence[Metrics]) -> Row:
     row: Row = {**labels, "runs": len(samples)}
     for name in dict.fromkeys(name for sample in samples for name in sample):
-        found = estimate([sample.get(name) for sample in samples])
+        found = of_figure(name, [sample.get(name) for sample in samples])
         row[name] = None if found is None else found["mean"]
         row[f"{name}_low"], row[f"{name}_high"] = (None, None) if found is None else found["ci95"]
     return row
