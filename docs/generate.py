@@ -62,8 +62,8 @@ How to read the figures:
 - **FCT** runs from the moment a message is handed to the transport until its last byte arrives. **slowdown**
   is FCT over the time that the message takes on an empty network.
 - **answers in time** is what the user of a service sees: of one query's answers, the share that came in time.
-- Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is an
-  unfinished message; what it delivers counts in the goodput.
+- Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
+  an unfinished message; what it delivers counts in the goodput.
 - One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.
 """
 

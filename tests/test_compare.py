@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -278,3 +279,13 @@ def test_seeds_that_change_nothing_are_said(duetime: Command) -> None:
     assert done.returncode == 0, done.stderr
     assert "the 2 seeds change nothing" in done.stdout
     assert "±" not in done.stdout.split("\n", 2)[2]
+
+
+def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
+    (tmp_path / "scenarios").symlink_to(SCENARIOS)
+    page = (SCENARIOS.parent / "docs/comparing.md").read_text()
+    commands = [block.strip() for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)]
+    assert [command.split()[1] for command in commands] == ["compare", "run"]
+    for command in commands:
+        done = duetime(*shlex.split(command)[1:])
+        assert done.returncode == 0, done.stderr

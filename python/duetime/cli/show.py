@@ -14,7 +14,7 @@ from rich.text import Text
 from duetime import decide
 from duetime.compare import Comparison
 from duetime.results import Result
-from duetime.statistics import FEW_SEEDS, most_unseen, over_seeds
+from duetime.statistics import FEW_SEEDS, estimate, most_unseen, over_seeds
 from duetime.sweep import Swept
 
 #: Title, where the figure is in a summary, and how it is written.
@@ -168,6 +168,9 @@ def sweep(swept: Swept) -> None:
     figures = [figure for figure in figures if figure[0] in ("missed %", "FCT p99", "goodput Mbps")]
     for title, _, _ in figures:
         table.add_column(title, justify="right", no_wrap=True)
+    against = swept.against
+    if against is not None and figures:
+        table.add_column(f"{figures[0][0]} - {against}", justify="right", no_wrap=True)
     for number, (group, run) in enumerate(zip(groups[:most], merged[:most], strict=True)):
         values = plan.values[number // len(plan.transports)]
         name = group[0].point.transport or (run["transport"] if run else "")
@@ -176,6 +179,10 @@ def sweep(swept: Swept) -> None:
             if run is None
             else [_written(find(run["summary"]), write) for _, find, write in figures]
         )
+        if against is not None and figures:
+            first = number - number % len(plan.transports)
+            other = merged[first + plan.transports.index(against)]
+            cells.append(_compared(figures[0], run, other) if name != against else "")
         table.add_row(*(Text(str(value)) for value in (*values, name)), *cells)
     console = _console()
     console.print(table)
@@ -393,6 +400,17 @@ def _signed(value: Any, write: Callable[[float], str]) -> str:
     text = _written(value, write)
     mean = value["mean"] if isinstance(value, dict) else value
     return f"+{text}" if mean is not None and mean > 0 else text
+
+
+def _compared(figure: Figure, run: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
+    """Write the difference of a figure of two merged runs, seed by seed."""
+    _, find, write = figure
+    parts: list[Any] = [run and find(run["summary"]), other and find(other["summary"])]
+    if run is None or other is None or None in parts or run["seeds"] != other["seeds"]:
+        return "-"
+    ours, theirs = (part["values"] for part in parts)
+    pairs = zip(ours, theirs, strict=True)
+    return _signed(estimate([None if None in pair else pair[0] - pair[1] for pair in pairs]), write)
 
 
 def _part(differences: dict[str, Any], place: Place) -> dict[str, Any]:
