@@ -33,7 +33,7 @@ def test_a_short_window_sees_what_a_long_one_does() -> None:
 
 
 def test_what_is_left_undecided_is_said(duetime: Command) -> None:
-    changes = ["run.duration=40 ms", "run.cool_down=1 ms"]
+    changes = ["run.warm_up=0 s", "run.duration=40 ms", "run.cool_down=1 ms"]
     result = dt.run(OLDI, transport="dctcp", set=changes)
     undecided = result.summary["undecided"]
     assert undecided > 0

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from duetime.statistics import estimate, most_unseen, of_figure, over_seeds, paired, share, t_quantile
+from duetime.statistics import (
+    estimate,
+    jackknife,
+    most_unseen,
+    of_figure,
+    over_seeds,
+    paired,
+    share,
+    t_quantile,
+)
 from duetime.verdict import verdicts
 
 
@@ -110,6 +119,28 @@ def test_seeds_that_change_nothing_are_told() -> None:
     merged = over_seeds([run(seed, 0, 5.0) for seed in range(10)])
     assert merged["seeds_differ"] is False
     assert merged["summary"]["missed_percent"]["ci95"] == [None, None], "ten times the same run is one run"
+
+
+def test_the_jackknife_of_a_mean_is_students_interval() -> None:
+    values = [3.0, 4.5, 1.0, 7.0, 2.5]
+    without = [(sum(values) - each) / 4 for each in values]
+    found = estimate(values)
+    assert found is not None
+    assert jackknife(found["mean"], without) == pytest.approx(found["ci95"])
+    assert jackknife(2.0, [2.0, 2.0, 2.0]) is None
+
+
+def test_the_jackknife_of_a_ratio_sees_what_seeds_share() -> None:
+    """Both double from seed to seed, their ratio hardly moves."""
+    one, other = [1.0, 2.0, 4.0, 8.0], [2.1, 3.9, 8.2, 15.9]
+
+    def gain(a: list[float], b: list[float]) -> float:
+        return 100 * (1 - sum(a) / sum(b))
+
+    without = [gain(one[:i] + one[i + 1 :], other[:i] + other[i + 1 :]) for i in range(4)]
+    found = jackknife(gain(one, other), without)
+    assert found is not None
+    assert 45 < found[0] < gain(one, other) < found[1] < 55
 
 
 def test_figures_that_are_no_shares_are_not_bounded() -> None:

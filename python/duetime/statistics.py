@@ -10,6 +10,7 @@ rests on one value for each seed (Student's t, with one degree of freedom less t
 - Where nothing was seen in N trials, the share is below 1 - 0.05^(1/N), about 3/N, with 95 % confidence, if
   trials are independent of each other ("rule of three": Hanley and Lippman-Hand, JAMA 249, 1983).
 - Two transports see the same traffic with the same seed, so their difference is taken seed by seed.
+- What is computed from the means of several transports has the interval of the jackknife over the seeds.
 - One value has no interval, and neither have several that are all the same.
 """
 
@@ -120,6 +121,17 @@ def share(percents: Sequence[float | None], trials: Sequence[float] = ()) -> dic
         reach = half / 100 / (mean * (1 - mean))
         found["ci95"] = [100 * _logistic(middle - reach), 100 * _logistic(middle + reach)]
     return found
+
+
+def jackknife(whole: float, without: Sequence[float]) -> list[float] | None:
+    """Give the 95 % interval of a figure of all seeds, from what it is without each of them in turn.
+
+    It serves any smooth function of means over seeds, as a ratio of two, and sees what the seeds share (Efron
+    and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 11). None where no seed matters.
+    """
+    n = len(without)
+    half = half_width([n * whole - (n - 1) * each for each in without])
+    return None if half is None else [whole - half, whole + half]
 
 
 def most_unseen(trials: float) -> float:

@@ -198,9 +198,9 @@ impl World {
         self.run.duration
     }
 
-    /// Data packets that have reached receivers so far.
+    /// Data packets that have reached receivers so far, of those that count.
     pub fn packets_delivered(&self) -> u64 {
-        self.net.counters.packets_delivered
+        self.measured.as_ref().map_or(&self.net.counters, |(measured, _)| &measured.counters).packets_delivered
     }
 
     /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
