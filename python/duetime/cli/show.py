@@ -24,6 +24,8 @@ Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
 Place = tuple[str, str]
 
 MISSED = "missed %"
+#: Units of time, the largest first: what a time in them has at least, in us.
+TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
 ALL = "all"
 
 
@@ -93,7 +95,7 @@ def comparison(compared: Comparison[Any]) -> None:
     lines += [*_of_seeds(compared), *_undecided(list(runs.values()))]
     lines += [f"  {each['sentence']}" for each in compared.verdicts]
     for line in lines:
-        console.print(line, highlight=False, markup=False)
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def foresight(data: dict[str, Any]) -> None:
@@ -390,6 +392,9 @@ def _written(value: Any, write: Callable[[float], str]) -> str:
     mean = value["mean"]
     if low is None:
         return write(mean)
+    if write is _time:
+        scale, unit = next((each for each in TIMES if abs(mean) >= each[0]), TIMES[-1])
+        return f"{mean / scale:.2f} ± {(high - low) / 2 / scale:.2f} {unit}"
     if max(high - mean, mean - low) > 1.2 * min(high - mean, mean - low):
         return f"{write(mean)} ({write(low)} to {write(high)})"
     return f"{write(mean)} ± {write((high - low) / 2)}"
@@ -399,7 +404,7 @@ def _signed(value: Any, write: Callable[[float], str]) -> str:
     """Write a difference, with its sign."""
     text = _written(value, write)
     mean = value["mean"] if isinstance(value, dict) else value
-    return f"+{text}" if mean is not None and mean > 0 else text
+    return f"+{text}" if mean is not None and mean > 0 and not text.startswith("0.00") else text
 
 
 def _compared(figure: Figure, run: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
@@ -461,7 +466,8 @@ def _count(value: float) -> str:
 
 
 def _plain(value: float) -> str:
-    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+    text = f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+    return "0.00" if text == "-0.00" else text
 
 
 def _time(us: float) -> str:
