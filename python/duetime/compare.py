@@ -12,7 +12,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -333,6 +332,8 @@ def prepare(
         if transports.count(transport) > 1:
             raise scenario.Unreadable(f"the transport {transport} is named twice")
     if against is not None and against not in transports:
+        from difflib import get_close_matches
+
         near = get_close_matches(against, transports, 1)
         meant = f"; did you mean {near[0]}?" if near else f": {', '.join(transports)}"
         raise scenario.Unreadable(

@@ -14,7 +14,6 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 TIMES = ("mean", "p50", "p90", "p99", "max")
@@ -167,6 +166,8 @@ def _threshold(text: str, parts: re.Match[str], figure: str) -> float:
 
 
 def _near(word: str, known: Iterable[str], else_: str) -> str:
+    from difflib import get_close_matches
+
     known = list(dict.fromkeys(known))
     near = get_close_matches(word, known, 1)
     return f"did you mean `{near[0]}`?" if near else f"{else_} {', '.join(known)}"

@@ -37,7 +37,7 @@ pub struct World {
     /// When the run ends, as things are.
     until: Time,
     /// What was measured, once the window has closed, and what the run goes on for.
-    measured: Option<(Measured, CoolDown)>,
+    measured: Option<Box<(Measured, CoolDown)>>,
 }
 
 /// What is measured from the warm-up to the end of the duration.
@@ -184,7 +184,7 @@ impl World {
             .flat_map(|(source, class)| source.waiting.iter().map(move |waiting| (class, &waiting.request)));
         let cool_down = CoolDown::new(&self.run, self.sources.len(), &self.ledger, waiting);
         self.until = cool_down.until(self.net.now);
-        self.measured = Some((measured, cool_down));
+        self.measured = Some(Box::new((measured, cool_down)));
         self.until > self.net.now
     }
 
@@ -200,7 +200,7 @@ impl World {
 
     /// Data packets that have reached receivers so far, of those that count.
     pub fn packets_delivered(&self) -> u64 {
-        self.measured.as_ref().map_or(&self.net.counters, |(measured, _)| &measured.counters).packets_delivered
+        self.measured.as_deref().map_or(&self.net.counters, |(measured, _)| &measured.counters).packets_delivered
     }
 
     /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
@@ -226,7 +226,7 @@ impl World {
 
     /// A message is to start at its time.
     fn announce(&mut self, class: u32, request: Request) {
-        if let Some((_, cool_down)) = &mut self.measured {
+        if let Some((_, cool_down)) = self.measured.as_deref_mut() {
             cool_down.expect(class, &request);
             self.until = cool_down.until(self.net.now);
         }
@@ -247,7 +247,7 @@ impl World {
     /// A message is handed to its connection.
     fn start(&mut self, class: u32, mut request: Request) {
         if request.place.is_some() && !self.sources[class as usize].class.generator.departs(&mut request) {
-            if let Some((_, cool_down)) = &mut self.measured {
+            if let Some((_, cool_down)) = self.measured.as_deref_mut() {
                 cool_down.forget(class, &request);
                 self.until = cool_down.until(self.net.now);
             }
@@ -302,7 +302,7 @@ impl World {
                 self.close(number);
             }
         }
-        if let Some((_, cool_down)) = &self.measured {
+        if let Some((_, cool_down)) = self.measured.as_deref() {
             self.until = cool_down.until(self.net.now);
         }
     }
@@ -324,7 +324,7 @@ impl World {
                 continue;
             }
             let message = self.ledger.complete(row, self.net.now);
-            if let Some((_, cool_down)) = &mut self.measured {
+            if let Some((_, cool_down)) = self.measured.as_deref_mut() {
                 cool_down.decided(message);
             }
             if let &Message { class, query: Some(query), place: Some(place), .. } = message {
@@ -350,7 +350,7 @@ impl World {
             if expected.end == end && !expected.abandoned {
                 expected.abandoned = true;
                 let message = self.ledger.abandon(expected.row);
-                if let Some((_, cool_down)) = &mut self.measured {
+                if let Some((_, cool_down)) = self.measured.as_deref_mut() {
                     cool_down.decided(message);
                 }
             }
@@ -439,8 +439,8 @@ impl World {
 
     /// Ends the run here.
     pub fn finish(mut self) -> Outcome {
-        let (measured, decided_until) = match self.measured.take() {
-            Some((measured, _)) => {
+        let (measured, decided_until) = match self.measured.take().map(|both| both.0) {
+            Some(measured) => {
                 for number in self.connections.open_ones() {
                     self.book(number);
                 }
