@@ -48,21 +48,23 @@ such a folder for each transport (and seed) and `compare.json`. In Python they a
 
 `duetime run --json` prints this; `run.json` holds it too, beside `version`, `notes` and the `scenario` with
 every default. With `compare --seeds` every number becomes `{"mean", "ci95": [low, high], "values": [...]}`. A
-value that does not exist (the median of nothing) is null.
+value that does not exist (the median of nothing) is null. `compare` adds `against`, `differences` (what each
+other transport has more or less, in the form of `runs`) and `verdicts`, with a `sentence` for each; see
+[comparing](comparing.md). `--fail-if` adds `limits`: the value, interval and threshold of each condition.
 
 How to read the figures:
 
-- **missed** is the share of deadlines missed among messages whose outcome is known. A message that has not
-  finished when its deadline passes is a miss; one whose deadline lies beyond the end of the run is undecided
-  and counts for neither.
+- **missed** is the share of deadlines missed among the messages that started in the measured time. One that
+  has not finished when its deadline passes is a miss. The run goes on until all are decided, as far as
+  [`cool_down`](language.md#run) allows; what is undecided even then counts for neither.
 - **bound** is the share that any schedule of the same messages must miss, even one that knows them all in
   advance and loses nothing; see [how far from the best](bound.md).
 - **FCT** runs from the moment a message is handed to the transport until its last byte arrives. **slowdown**
   is FCT over the time that the message takes on an empty network.
 - **answers in time** is what the user of a service sees: of one query's answers, the share that came in time.
-- Messages that start during `warm_up` are not counted. A flow without end (`long`) is an unfinished message;
-  what it delivers counts in the goodput.
-- One seed is one sample. Compare with `--seeds`, and look at whether the intervals overlap.
+- Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
+  an unfinished message; what it delivers counts in the goodput.
+- One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.
 """
 
 

@@ -221,6 +221,21 @@ def test_a_result_keeps_its_contract(tiny: Path) -> None:
         assert chart["published"] == [{"series": "dctcp", "x": 4, "y": -1.0, "label": "there"}]
 
 
+def test_a_value_without_an_interval_gets_that_of_the_seeds(tiny: Path) -> None:
+    ratio = (
+        "select 100.0 * a.fct_p99_us / b.fct_p99_us from rows a, rows b "
+        "where a.leaves = 4 and b.leaves = 2 and a.transport = 'dctcp' and b.transport = 'dctcp'"
+    )
+    path = edited(tiny, "select missed_percent from rows where transport = 'tcp'", ratio)
+    path.write_text(path.read_text().replace('every = "1 ms"', 'every = "exponential(300 us)"'))
+    run(tiny, "paper/fig1", "--seeds", 3)
+    folder = tiny.parent / "out" / "reproduce" / "paper" / "fig1"
+    result = json.loads((folder / "result.json").read_text())
+    claim = result["claims"][2]
+    assert claim["low"] < claim["measured"] < claim["high"]
+    assert result["runs"] == 12, "nothing was run for it"
+
+
 def test_what_was_run_is_not_run_again(tiny: Path) -> None:
     run(tiny, "paper/fig1")
     points = tiny.parent / "out" / "reproduce" / "points"

@@ -28,7 +28,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], Path], set[str]]] = {
     "a comparison": (lambda at: synthetic.compare(at, traced=3), ALWAYS | {"overview", "trace"}),
     "several seeds": (
         lambda at: synthetic.compare(at, ("cubic", "dctcp", "d2tcp"), seeds=3, classes=("a", "b")),
-        ALWAYS | {"overview"},
+        ALWAYS | {"overview", "differences"},
     ),
     "a comparison without deadlines": (
         lambda at: synthetic.compare(at, deadlines=False),

@@ -7,8 +7,9 @@ use serde_json::{Map, Value as Json, json};
 use sim::network::Network;
 use sim::priorities::Priorities;
 use sim::run::{self, Run};
+use sim::traffic::Listing;
 use sim::{Class, Scenario, Transport, topology};
-use units::Key;
+use units::{Key, Time};
 
 use crate::classes::Classes;
 use crate::document::{self, Data, Entry, Node, Table};
@@ -128,6 +129,7 @@ pub(crate) fn of_document(
     resolved.insert("traffic".into(), written);
 
     notes.extend(priority_notes(&transports.list, &classes));
+    notes.extend(classes.iter().filter_map(|class| too_late_note(class, run.duration)));
     parameters.check_unused()?;
     for name in parameters.unused() {
         notes.push(format!("parameter `{name}` is not used by any value"));
@@ -150,6 +152,14 @@ fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
         Some(format!("{}: the classes of deadlines part at {}", transport.name, limits.join(", ")))
     });
     notes.collect()
+}
+
+/// Messages of a list that start when nothing is counted any more.
+fn too_late_note(class: &Class, end: Time) -> Option<String> {
+    let Listing { messages, too_late } = class.generator.listed(end);
+    let name = &class.name;
+    (too_late > 0)
+        .then(|| format!("{name}: {too_late} of {messages} messages start at {end} or later and are not counted"))
 }
 
 /// Refuses sections that do not exist or are written in the wrong way.

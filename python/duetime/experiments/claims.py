@@ -9,28 +9,41 @@ from typing import Any
 
 from duetime.experiments.experiment import Claim, Experiment, Mistaken, at, expanded
 from duetime.experiments.study import Row
+from duetime.statistics import jackknife
 
 NOT_MEASURED = "not measured"
 
 
 def judge(
-    experiment: Experiment, rows: Sequence[Row], scenario: Mapping[str, Any], numbers: Mapping[str, Any]
+    experiment: Experiment,
+    rows: Sequence[Row],
+    scenario: Mapping[str, Any],
+    numbers: Mapping[str, Any],
+    without_seeds: Sequence[Sequence[Row]] = (),
 ) -> list[dict[str, Any]]:
     """Every claim of the experiment with what was measured and whether it holds.
 
-    A query sees the rows as the table ``rows`` and the resolved scenario as ``scenario(path, value)``.
+    A query sees the rows as the table ``rows`` and the resolved scenario as ``scenario(path, value)``. One
+    that gives a value without an interval gets that of the jackknife, from the rows without each seed.
     """
-    tables = sqlite3.connect(":memory:")
+    tables = _tables(rows, scenario)
+    without = [_tables(each, scenario) for each in without_seeds]
     try:
-        _fill(tables, "rows", rows)
-        _fill(tables, "scenario", [{"path": path, "value": value} for path, value in _flat(scenario)])
         return [
-            _judged(claim, tables, numbers, experiment)
+            _judged(claim, tables, numbers, experiment, without)
             for written in experiment.claims
             for claim in expanded(written, numbers)
         ]
     finally:
-        tables.close()
+        for each in (tables, *without):
+            each.close()
+
+
+def _tables(rows: Sequence[Row], scenario: Mapping[str, Any]) -> sqlite3.Connection:
+    tables = sqlite3.connect(":memory:")
+    _fill(tables, "rows", rows)
+    _fill(tables, "scenario", [{"path": path, "value": value} for path, value in _flat(scenario)])
+    return tables
 
 
 def paths(claim: Claim) -> list[str]:
@@ -48,12 +61,21 @@ def number_at(path: str, numbers: Mapping[str, Any], experiment: Experiment) -> 
 
 
 def _judged(
-    claim: Claim, tables: sqlite3.Connection, numbers: Mapping[str, Any], experiment: Experiment
+    claim: Claim,
+    tables: sqlite3.Connection,
+    numbers: Mapping[str, Any],
+    experiment: Experiment,
+    without: Sequence[sqlite3.Connection],
 ) -> dict[str, Any]:
     where = f"{experiment.path}: claim {claim.claim!r}"
     found = [number_at(path, numbers, experiment) for path in paths(claim)]
     published: Any = claim.published if not found else found[0] if len(found) == 1 else found
     measured, low, high = _measured(claim, tables, where)
+    if low is None and high is None and isinstance(measured, float):
+        others = [_measured(claim, each, where)[0] for each in without]
+        numeric = [each for each in others if isinstance(each, int | float)]
+        interval = jackknife(measured, numeric) if len(numeric) == len(others) else None
+        low, high = interval or (None, None)
     holds: bool | None = None
     if measured is not None:
         values = {"published": _sql(published), "measured": measured, "low": low, "high": high}

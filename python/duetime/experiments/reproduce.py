@@ -17,7 +17,7 @@ from duetime import files
 from duetime.experiments import experiment as reading
 from duetime.experiments.claims import judge
 from duetime.experiments.experiment import Chart, Experiment, at, panels
-from duetime.experiments.measures import MEASURES
+from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS
 from duetime.experiments.study import BOUND, Row, Study
 
 #: What a result of a given library depends on beside our own version.
@@ -66,7 +66,7 @@ def reproduce(
         "charts": [_written(chart) for chart in charts],
         "rows": rows,
         "published": {section: at(numbers, section) for section in experiment.published},
-        "claims": judge(experiment, rows, resolved, numbers),
+        "claims": judge(experiment, rows, resolved, numbers, _without_seeds(experiment, study)),
         "notes": notes,
     }
     _save(folder, data, charts, rows)
@@ -131,7 +131,7 @@ def _check(study: Study) -> dict[str, Any]:
     for cell in study.cells():
         for transport in study.transports:
             point = study.point(cell, transport, study.seeds[0])
-            resolved, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
+            resolved, _ = duetime.check(study.scenario, set=list(point.overrides), transport=point.transport)
             found.append(resolved)
     return found[0]
 
@@ -142,7 +142,7 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
     transports = {}
     for transport in study.transports:
         point = study.point(cell, transport, study.seeds[0])
-        checked, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
+        checked, _ = duetime.check(study.scenario, set=list(point.overrides), transport=point.transport)
         transports[transport] = checked["transport"]
     return {
         "run": resolved["run"],
@@ -151,6 +151,15 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
         "transports": transports,
         "changes": list(study.changes),
     }
+
+
+def _without_seeds(experiment: Experiment, study: Study) -> list[list[Row]]:
+    """Give the rows without each of the seeds in turn, where that takes no further runs."""
+    if len(study.seeds) < 2 or experiment.real or not set(experiment.measures) <= WITHOUT_SEEDS:
+        return []
+    studies = [study.without(seed) for seed in study.seeds]
+    rows = [[row for measure in _measures(experiment) for row in measure(each)] for each in studies]
+    return [[_with_columns(row, experiment.columns) for row in each] for each in rows]
 
 
 def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:

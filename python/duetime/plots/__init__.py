@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from duetime.plots import deadlines, fct, misses, overview, ports, style, trace
+from duetime.plots import deadlines, differences, fct, misses, overview, ports, style, trace
 from duetime.plots.data import NoResults, Results, load
 
 __all__ = ["PICTURES", "NoResults", "plot_dir"]
@@ -16,6 +16,7 @@ __all__ = ["PICTURES", "NoResults", "plot_dir"]
 PICTURES: dict[str, Callable[[Results], Figure | None]] = {
     "overview": overview.draw,
     "misses": misses.draw,
+    "differences": differences.draw,
     "fct": fct.draw,
     "deadlines": deadlines.draw,
     "ports": ports.draw,

@@ -63,6 +63,8 @@ class Results:
 
     title: str
     arms: tuple[Arm, ...]
+    #: The transport that the others are compared with; none: the first.
+    against: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -113,14 +115,15 @@ def load(directory: Path) -> Results:
     if not (directory / "compare.json").exists():
         raise NoResults(f"{directory} holds no results: neither run.json nor compare.json is there")
     arms = []
-    for name in read_json(directory / "compare.json").get("runs", {}):
+    record = read_json(directory / "compare.json")
+    for name in record.get("runs", {}):
         folder = directory / name
         seeds = sorted(folder.glob("seed-*/run.json"), key=lambda path: int(path.parent.name[5:]))
         folders = [path.parent for path in seeds] or [folder]
         arms.append(Arm(name, tuple(load_run(folder) for folder in folders)))
     if not arms:
         raise NoResults(f"{directory / 'compare.json'} names no runs")
-    return Results(str(arms[0].runs[0].about.get("title", "")), tuple(arms))
+    return Results(str(arms[0].runs[0].about.get("title", "")), tuple(arms), record.get("against"))
 
 
 def load_run(directory: Path) -> Run:

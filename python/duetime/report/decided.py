@@ -11,7 +11,11 @@ from duetime import decide
 from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series, Table
 
 #: The record of each search -> the key of its answers, and how that is called.
-ANSWERS = {"tighten": ("tighter_percent", "tighter deadlines"), "capacity": ("largest", "largest value")}
+ANSWERS = {
+    "tighten": ("tighter_percent", "tighter deadlines"),
+    "capacity": ("largest", "largest value"),
+    "need": ("smallest", "smallest value"),
+}
 
 
 def read(folder: Path) -> list[Experiment]:
