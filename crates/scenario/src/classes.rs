@@ -11,6 +11,7 @@ use crate::error::{Checked, Fault};
 use crate::language::{self, Family, Variant};
 use crate::overrides;
 use crate::suggest;
+use crate::survey::Draft;
 use crate::table::{only, read_table};
 use crate::transports::{Transports, read_transport};
 use crate::values::{Context, clip};
@@ -34,7 +35,7 @@ pub(crate) struct Classes<'a> {
 }
 
 impl Classes<'_> {
-    pub(crate) fn read(&self, root: &Table, transports: &mut Transports) -> Checked<(Vec<Class>, Json)> {
+    pub(crate) fn read(&self, root: &Table, transports: &mut Transports) -> Checked<(Vec<Class>, Vec<Draft>, Json)> {
         const MOST_CLASSES: usize = 4096;
         let family = language::patterns();
         let defaults = class_defaults(root, &family)?;
@@ -49,19 +50,20 @@ impl Classes<'_> {
         if let Some(item) = items.get(MOST_CLASSES) {
             return Err(item.fault(format!("a scenario has at most {MOST_CLASSES} traffic classes")));
         }
-        let (mut classes, mut written) = (Vec::<Class>::new(), Vec::new());
+        let (mut classes, mut drafts, mut written) = (Vec::<Class>::new(), Vec::new(), Vec::new());
         for item in items {
             let Data::Table(table) = &item.data else { continue };
-            let (class, text) = self.class(table, defaults, &family, transports)?;
+            let (class, draft, text) = self.class(table, defaults, &family, transports)?;
             if classes.iter().any(|other| other.name == class.name) {
                 let at = table.find("name").map_or(table.at, |entry| entry.node.at);
                 return Err(Fault::new(at, format!("another class is called `{}` too", class.name)));
             }
             check_parents(table, &text, &written)?;
             classes.push(class);
+            drafts.push(draft);
             written.push(text);
         }
-        Ok((classes, Json::Array(written)))
+        Ok((classes, drafts, Json::Array(written)))
     }
 
     fn class(
@@ -70,7 +72,7 @@ impl Classes<'_> {
         defaults: Option<&Table>,
         family: &Family,
         transports: &mut Transports,
-    ) -> Checked<(Class, Json)> {
+    ) -> Checked<(Class, Draft, Json)> {
         let title = match table.find("name").and_then(|entry| entry.node.text()) {
             Some(name) => format!("[[traffic]] `{}`", clip(name)),
             None => "[[traffic]]".into(),
@@ -122,7 +124,7 @@ impl Classes<'_> {
             priority: read.values.count_if_set("priority").map(|priority| priority as u8),
             generator,
         };
-        Ok((class, written))
+        Ok((class, Draft { pattern: descriptor, values: read.values }, written))
     }
 
     /// Refuses so many messages that no machine holds their results.
