@@ -110,9 +110,7 @@ def resolve(
     return _object(resolved), notes
 
 
-def explanation(
-    read: scenario.Scenario, seed: int | None, set: scenario.Changes | None
-) -> dict[str, Any]:
+def explanation(read: scenario.Scenario, seed: int | None, set: scenario.Changes | None) -> dict[str, Any]:
     """Describe a scenario that was read, before it is run: what ``duetime check --explain --json`` prints."""
     _check_seed(seed)
     return _object(_core.explain(read.text, read.name, read.folder, set=scenario.changes(set), seed=seed))

@@ -14,7 +14,9 @@ from duetime.cli import show
 def explained(data: dict[str, Any]) -> None:
     """Print who asks whom, what each port will face, and what is random."""
     shown = show._console()
-    shown.print(Text(f"{data['title'] or 'The scenario'}: {data['duration_s']:g} s, seed {data['seed']}", "bold"))
+    shown.print(
+        Text(f"{data['title'] or 'The scenario'}: {data['duration_s']:g} s, seed {data['seed']}", "bold")
+    )
     for each in data["classes"]:
         shown.print(Text(f"  {sentence(each)}"))
     most = max((each["load_percent"] for each in data["links"]), default=0)
@@ -24,9 +26,9 @@ def explained(data: dict[str, Any]) -> None:
     if beyond > 0:
         shown.print(f"  {beyond} more links carry less")
     shown.print(
-        "  burst: what the first windows of messages that start together leave waiting; limit: what the port holds\n"
-        "  when the others are empty; floors: what all windows at cwnd_floor keep under way; BDP: the rate times the\n"
-        "  time there and back on the empty path"
+        "  burst: what the first windows of messages that start together leave waiting; limit: what the\n"
+        "  port holds when the others are empty; BDP: the rate times the time there and back on the empty\n"
+        "  path; floors: what all windows at cwnd_floor keep under way"
     )
     words = "; ".join(data["random"])
     shown.print(Text(f"  random: {words}" if words else "  nothing is random: every seed gives the same run"))
@@ -56,7 +58,11 @@ def _links(links: list[dict[str, Any]]) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("classes", overflow="fold")
     for each in links:
-        rate = f"{each['rate_mbps'] / 1000:g} Gbps" if each["rate_mbps"] >= 1000 else f"{each['rate_mbps']:g} Mbps"
+        rate = (
+            f"{each['rate_mbps'] / 1000:g} Gbps"
+            if each["rate_mbps"] >= 1000
+            else f"{each['rate_mbps']:g} Mbps"
+        )
         load = f"{each['load_percent']:.3g} %"
         if each["flows_without_end"]:
             load = f"{_counted(each['flows_without_end'], 'long flow')}" + (

@@ -196,7 +196,8 @@ def _written(chart: Chart) -> dict[str, Any]:
         "series": {"column": chart.series},
         "where": chart.where,
         "published": [
-            {key: point.get(key) for key in ("series", "x", "y", "label")} for point in chart.published
+            {key: point.get(key) for key in ("series", "x", "y", "label", "bound")}
+            for point in chart.published
         ],
     }
 

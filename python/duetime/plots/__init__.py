@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from duetime.plots import deadlines, fct, misses, overview, ports, style, trace
+from duetime.plots import deadlines, fct, misses, overview, ports, slowdown, style, trace
 from duetime.plots.data import NoResults, Results, load
 
 __all__ = ["PICTURES", "NoResults", "plot_dir"]
@@ -18,6 +18,7 @@ PICTURES: dict[str, Callable[[Results], Figure | None]] = {
     "misses": misses.draw,
     "fct": fct.draw,
     "deadlines": deadlines.draw,
+    "slowdown": slowdown.draw,
     "ports": ports.draw,
     "trace": trace.draw,
 }
