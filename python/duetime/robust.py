@@ -108,7 +108,7 @@ def _of_transport(key: str) -> Callable[[Resolved, str], tuple[str, ...]]:
 
 
 def _of_network(key: str) -> Callable[[Resolved, str], tuple[str, ...]]:
-    return lambda resolved, value: (f"network.{key}={value}",)
+    return lambda _, value: (f"network.{key}={value}",)
 
 
 #: What is varied, in this order.
@@ -159,7 +159,7 @@ DIMENSIONS = (
         ("0 us", "1 us", "10 us"),
         _of_network("host_jitter"),
     ),
-    Dimension(SEED, "chance", ("+1", "+2", "+3", "+4"), lambda resolved, value: ("seed",), ordered=False),
+    Dimension(SEED, "chance", ("+1", "+2", "+3", "+4"), lambda _, __: ("seed",), ordered=False),
 )
 
 #: As many variants as are run unless one says otherwise.

@@ -11,30 +11,34 @@ SHOWN = {"p50": "median", "p99": "99th percentile"}
 
 
 def by_size(messages: pl.DataFrame, groups: int = GROUPS) -> pl.DataFrame:
-    """Give a row for each group of sizes: ``bytes`` (the largest), ``messages``, ``p50`` and ``p99``.
+    """Give a row for each group of sizes: ``bytes`` (the median), ``up_to``, ``messages``, ``p50``, ``p99``.
 
     A slowdown is a completion time over the least possible on an empty network. `messages` has the columns
     ``bytes`` and ``slowdown``; what did not finish is infinitely slow, so that a percentile among it is null.
     """
-    known = messages.select("bytes", pl.col("slowdown").fill_null(float("inf"))).sort("bytes")
-    if not len(known):
-        return pl.DataFrame(
-            schema={"bytes": pl.Int64, "messages": pl.UInt32, "p50": pl.Float64, "p99": pl.Float64}
+    known = messages.select("bytes", pl.col("slowdown").fill_null(float("inf")))
+    found = (
+        known.with_columns(up_to=_largest(known["bytes"], groups))
+        .group_by("up_to")
+        .agg(
+            pl.col("bytes").median(),
+            pl.len().alias("messages"),
+            p50=pl.col("slowdown").quantile(0.5, "higher"),
+            p99=pl.col("slowdown").quantile(0.99, "higher"),
         )
-    sizes = known["bytes"].to_numpy()
-    edges = sorted({int(sizes[min(len(sizes) - 1, (i + 1) * len(sizes) // groups)]) for i in range(groups)})
-    edges = sorted({*edges[:-1], int(sizes[-1])})
-    group = pl.Series(edges, dtype=pl.Int64).search_sorted(known["bytes"].cast(pl.Int64), side="left")
-    rows = known.with_columns(bytes=pl.Series(edges, dtype=pl.Int64).gather(group))
-    found = rows.group_by("bytes", maintain_order=True).agg(
-        messages=pl.len(),
-        **{
-            name: pl.col("slowdown").quantile(share, "higher")
-            for name, share in (("p50", 0.5), ("p99", 0.99))
-        },
+        .sort("up_to")
     )
     finite = [pl.when(pl.col(name).is_finite()).then(pl.col(name)) for name in SHOWN]
-    return found.with_columns(finite)
+    return found.select("bytes", "up_to", "messages", *finite)
+
+
+def _largest(sizes: pl.Series, groups: int) -> pl.Series:
+    """Give for each size the largest of its group."""
+    ordered = sizes.sort()
+    last = len(ordered) - 1
+    ends = {int(ordered[min(last, (i + 1) * len(ordered) // groups)]) for i in range(groups) if last >= 0}
+    edges = pl.Series("up_to", sorted(ends), dtype=pl.Int64)
+    return edges.gather(edges.search_sorted(sizes.cast(pl.Int64), side="left"))
 
 
 def table(by_transport: dict[str, pl.DataFrame]) -> pl.DataFrame:
@@ -42,4 +46,4 @@ def table(by_transport: dict[str, pl.DataFrame]) -> pl.DataFrame:
     parts = [
         by_size(messages).with_columns(transport=pl.lit(name)) for name, messages in by_transport.items()
     ]
-    return pl.concat(parts).select("transport", "bytes", "messages", *SHOWN)
+    return pl.concat(parts).select("transport", "bytes", "up_to", "messages", *SHOWN)

@@ -54,8 +54,8 @@ def robust(
     """Vary what a description of FILE would leave open, and say where the better transport stays so.
 
     Varied are the spread of answers, phases, the first window and its floor, the floor of the timeout, how a
-    switch shares its buffer, ACKs, the evenness of hosts and the seed: one at a time, then in pairs drawn with
-    the scenario's seed. Finished runs are kept, so that the command goes on where it was stopped.
+    switch shares its buffer, ACKs, the evenness of hosts and the seed: one at a time, then in pairs drawn
+    with the scenario's seed. Finished runs are kept, so that the command goes on where it was stopped.
     """
     names = [name.strip() for name in transports.split(",") if name.strip()]
     folder = out or Path(f"{file.stem}-robust")

@@ -52,7 +52,8 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     bars = max((len(_values(some, chart.x)) for chart, some in zip(charts, chosen, strict=True)), default=0)
     height = 1.4 + (0.27 * bars if lying else 3.4 if len(charts) == 1 else 3.1) * lines
     figure = style.figure(title, subtitle, width, height)
-    panels = figure.subplots(lines, columns, squeeze=False, **_shared(charts, lying)).flatten()
+    sharex, sharey = _shared(charts, lying)
+    panels = figure.subplots(lines, columns, squeeze=False, sharex=sharex, sharey=sharey).flatten()
     for axes in panels[len(charts) :]:
         axes.set_axis_off()
     for axes, chart, some in zip(panels, charts, chosen, strict=False):
@@ -68,12 +69,12 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     return figure
 
 
-def _shared(charts: Sequence[Chart], lying: bool) -> Mapping[str, bool]:
-    """Panels that show the same have their axes in common."""
+def _shared(charts: Sequence[Chart], lying: bool) -> tuple[bool, bool]:
+    """Whether panels have their axes in common: where they show the same."""
     if lying or len({chart.kind for chart in charts}) > 1:
-        return {}
-    alike = {key: len({getattr(chart, key) for chart in charts}) == 1 for key in ("x", "y")}
-    return {"sharex": alike["x"] and charts[0].kind != "bar", "sharey": alike["y"]}
+        return False, False
+    x, y = (len({getattr(chart, key) for chart in charts}) == 1 for key in ("x", "y"))
+    return x and charts[0].kind != "bar", y
 
 
 def _rows_of(chart: Chart, rows: Sequence[Row]) -> list[Row]:
@@ -178,7 +179,9 @@ def _apart(published: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str
 
 def _published(axes: Axes, where: tuple[float, float], edge: str, bound: str | None, aside: float) -> None:
     """A hollow diamond; for a bound a line across with an arrow to where the value may be."""
-    shifted = axes.transData + ScaledTranslation(aside / 72, 0, axes.get_figure().dpi_scale_trans)
+    figure = axes.get_figure(root=True)
+    assert figure is not None, "the axes stand in a figure"
+    shifted = axes.transData + ScaledTranslation(aside / 72, 0, figure.dpi_scale_trans)
     if bound is None:
         axes.plot(*where, markeredgecolor=edge, transform=shifted, **PUBLISHED)
         return
@@ -261,8 +264,8 @@ def _legend(
         handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))
     for bound, marker, word in (("upper", CARETDOWN, "most"), ("lower", CARETUP, "least")):
         if bound in bounds:
-            look: Any = {"color": style.INK, "linestyle": "none", "marker": marker, "markersize": 8}
-            handles.append(Line2D([], [], label=f"published: at {word} this", **look))
+            arrow: Any = {"color": style.INK, "linestyle": "none", "marker": marker, "markersize": 8}
+            handles.append(Line2D([], [], label=f"published: at {word} this", **arrow))
     if len(handles) > 1:
         longest = max(len(str(handle.get_label())) for handle in handles)
         room = int(figure.get_figwidth() / (0.75 + 0.085 * longest))

@@ -196,7 +196,8 @@ def _written(chart: Chart) -> dict[str, Any]:
         "series": {"column": chart.series},
         "where": chart.where,
         "published": [
-            {key: point.get(key) for key in ("series", "x", "y", "label", "bound")}
+            {key: point.get(key) for key in ("series", "x", "y", "label")}
+            | ({"bound": point["bound"]} if "bound" in point else {})
             for point in chart.published
         ],
     }

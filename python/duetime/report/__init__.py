@@ -30,8 +30,8 @@ def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = 
     """Write the report of `folder` to `out` (default: ``report.html`` in the folder); give its path.
 
     `folder` is what ``duetime reproduce``, ``sweep``, ``tighten``, ``capacity``, ``robust``, ``compare`` or
-    ``run`` wrote with ``--out``. The same folder gives the same bytes. Raises `NoReport` when there is nothing
-    to report, `files.Refused` (an `OSError`) when the page cannot be written.
+    ``run`` wrote with ``--out``. The same folder gives the same bytes. Raises `NoReport` when there is
+    nothing to report, `files.Refused` (an `OSError`) when the page cannot be written.
     """
     source = Path(folder)
     target = Path(out) if out is not None else source / "report.html"

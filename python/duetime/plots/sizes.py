@@ -1,5 +1,6 @@
 """Slowdown by size of message: median and 99th percentile."""
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -31,24 +32,40 @@ def draw(results: Results) -> Figure | None:
                 markersize=4.5,
                 **looks[arm.name].line(),
             )
-            intervals(axes, arm, table["bytes"].to_list(), column, looks[arm.name].colour)
+            intervals(axes, arm, tables[arm.name], column, looks[arm.name].colour)
         scale(axes)
+        if any(table[column].null_count() for table in tables.values()):
+            share = {"p50": 50, "p99": 1}[column]
+            text = f"no point: more than {share} % unfinished"
+            axes.text(
+                0.98,
+                0.96,
+                text,
+                transform=axes.transAxes,
+                ha="right",
+                va="top",
+                fontsize=8.5,
+                color="#555555",
+            )
     panels[0].set_ylabel("completion time / least possible")
     grid.legend(figure, results)
     return figure
 
 
-def intervals(axes: Axes, arm: Arm, edges: list[int], column: str, colour: str) -> None:
+def intervals(axes: Axes, arm: Arm, table: pl.DataFrame, column: str, colour: str) -> None:
     """Bars over the seeds, where there are several: each seed is put into the groups of all."""
     if len(arm.runs) < 2:
         return
-    for before, edge in zip([0, *edges], edges, strict=False):
+    share = {"p50": 0.5, "p99": 0.99}[column]
+    before = 0
+    for at, edge in table.select("bytes", "up_to").iter_rows():
         group = arm.counted.filter(pl.col("bytes") > before, pl.col("bytes") <= edge)
-        share = {"p50": 0.5, "p99": 0.99}[column]
-        each = group.group_by("seed").agg(pl.col("slowdown").quantile(share, "higher"))["slowdown"].to_list()
+        slowest = pl.col("slowdown").fill_null(float("inf")).quantile(share, "higher")
+        each = [value for value in group.group_by("seed").agg(slowest)["slowdown"] if np.isfinite(value)]
         found = estimate(each)
         if found is not None and found["ci95"][0] is not None:
-            axes.plot([edge, edge], found["ci95"], color=colour, linewidth=1.2, zorder=1.5)
+            axes.plot([at, at], found["ci95"], color=colour, linewidth=1.2, zorder=1.5)
+        before = edge
 
 
 def scale(axes: Axes) -> None:
