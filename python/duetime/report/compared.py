@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import tomli_w
 
-from duetime import slowdown
+from duetime import scenario, slowdown
 from duetime.plots.data import Arm, NoResults, Results, load, read_json
 from duetime.report.model import Axis, Chart, Experiment, Mark, NoReport, Place, Point, Series, Table
 
@@ -88,7 +87,7 @@ def _experiment(
                 sorted({str(run.about["version"]) for run in runs if "version" in run.about})
             )
         },
-        scenario=tomli_w.dumps(_without_nothing(runs[0].about.get("scenario") or {})),
+        scenario=scenario.to_toml(runs[0].about.get("scenario") or {}),
     )
 
 
@@ -258,12 +257,3 @@ def _value(value: Any) -> Any:
 
 def _some(series: Iterator[Series]) -> tuple[Series, ...]:
     return tuple(one for one in series if one.points)
-
-
-def _without_nothing(value: Any) -> Any:
-    """TOML has no null: keys without a value are left out."""
-    if isinstance(value, dict):
-        return {key: _without_nothing(each) for key, each in value.items() if each is not None}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_without_nothing(each) for each in value if each is not None]
-    return value
