@@ -33,7 +33,7 @@ def test_run_prints_a_table(duetime: Command, small: Path) -> None:
 
 
 def test_bound_says_what_no_run_can_beat(duetime: Command, small: Path) -> None:
-    tight = ("--set", "traffic.queries.deadline=200 us", "--seed", 9)
+    tight = ("--set", "traffic.queries.deadline=200 us", "--set", "transport.rto_min=100 us", "--seed", 9)
     said = json.loads(duetime("bound", small, "--json", *tight).stdout)
     assert (said["title"], said["seed"]) == ("Small", 9)
     run = json.loads(duetime("run", small, "--json", *tight).stdout)

@@ -34,6 +34,10 @@ FOLDERS: dict[str, tuple[Callable[[Path], Path], set[str]]] = {
         lambda at: synthetic.compare(at, deadlines=False),
         ALWAYS - DEADLINES | {"overview"},
     ),
+    "several sizes": (
+        lambda at: synthetic.compare(at, seeds=3, sizes=(2_000, 20_000, 300_000, 5_000_000)),
+        ALWAYS | {"overview", "slowdown"},
+    ),
     "an unknown transport": (lambda at: synthetic.compare(at, ("d2tcp", "mine")), ALWAYS | {"overview"}),
     "nothing happened": (synthetic.empty, ALWAYS - DEADLINES | {"trace"}),
 }

@@ -35,7 +35,7 @@ pub(crate) struct Classes<'a> {
 }
 
 impl Classes<'_> {
-    pub(crate) fn read(&self, root: &Table, transports: &mut Transports) -> Checked<(Vec<Class>, Json)> {
+    pub(crate) fn read(&self, root: &Table, transports: &mut Transports) -> Checked<(Vec<Class>, Vec<Above>, Json)> {
         const MOST_CLASSES: usize = 4096;
         let family = language::patterns();
         let defaults = class_defaults(root, &family)?;
@@ -62,7 +62,7 @@ impl Classes<'_> {
             classes.push(class);
             written.push(text);
         }
-        Ok((classes, Json::Array(written)))
+        Ok((classes, above, Json::Array(written)))
     }
 
     fn class(

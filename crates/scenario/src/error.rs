@@ -215,6 +215,12 @@ impl Sources {
         self.0.push((name.to_owned(), text.to_owned()));
         self.0.len() as u32 - 1
     }
+    /// A place for a note: "a.toml:3:8".
+    pub(crate) fn place(&self, at: At) -> String {
+        let (name, text) = &self.0[at.source as usize];
+        let Excerpt { file, line, column, .. } = Excerpt::of(name, text, at.start as usize..at.end as usize);
+        format!("{file}:{line}:{column}")
+    }
     /// The error for callers.
     pub(crate) fn error(&self, fault: Fault) -> Error {
         let Fault { place, message, hint } = fault;

@@ -13,7 +13,7 @@ from typing import Any
 import tomli_w
 
 import duetime
-from duetime import files
+from duetime import files, robust, scenario
 from duetime.experiments import experiment as reading
 from duetime.experiments.claims import judge
 from duetime.experiments.experiment import Chart, Experiment, at, panels
@@ -33,15 +33,28 @@ class Reproduction:
 
 
 def reproduce(
-    experiment: Experiment, *, scale: str, seeds: int | None = None, jobs: int | None = None, out: Path
+    experiment: Experiment,
+    *,
+    scale: str,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: Path,
+    set: Sequence[str] = (),
+    variants: int = 0,
 ) -> Reproduction:
-    """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice."""
+    """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice.
+
+    `set` changes every run, after all that the experiment sets. With `variants` its claims are judged anew,
+    with one seed, in so many variants of what its scenario leaves open (`duetime.robust`).
+    """
     folder = out / experiment.name
     files.check(folder)
     numbers = reading.published(experiment.root)
-    study, resolved = prepare(experiment, scale=scale, seeds=seeds, jobs=jobs, out=out)
+    study, resolved = prepare(experiment, scale=scale, seeds=seeds, jobs=jobs, out=out, set=set)
     rows = [row for measure in _measures(experiment) for row in measure(study)]
     notes = [*experiment.notes, *(f"failed: {each}" for each in study.failed)]
+    if set:
+        notes.append(f"changed, so that claims are of another run: {', '.join(set)}")
     real = _real(experiment, folder)
     if real is not None:
         rows = [{"network": "simulated", **row} for row in rows]
@@ -69,16 +82,104 @@ def reproduce(
         "claims": judge(experiment, rows, resolved, numbers, _without_seeds(experiment, study)),
         "notes": notes,
     }
+    if variants:
+        data["robust"] = _robust(experiment, study, resolved, data["claims"], variants)
     _save(folder, data, charts, rows)
     return Reproduction(data, study.failed)
 
 
 def prepare(
-    experiment: Experiment, *, scale: str, seeds: int | None, jobs: int | None, out: Path
+    experiment: Experiment,
+    *,
+    scale: str,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path,
+    set: Sequence[str] = (),
 ) -> tuple[Study, dict[str, Any]]:
     """Check every run before the first is made; give the first scenario with all defaults."""
     study = _study(experiment, scale, seeds, jobs, out)
+    study.given = tuple(set)
     return study, _check(study)
+
+
+def scenario_of(study: Study, transport: str | None = None) -> str:
+    """Write a run of a study as a scenario of its own, every default filled in.
+
+    It is that of the last cell, under `transport` (default: the last one) and the first seed. The header says
+    which others there are.
+    """
+    names = study.transports
+    if transport is not None and transport not in names:
+        raise reading.Mistaken(
+            f"{study.experiment.name} has no transport {transport}; it has {', '.join(names)}"
+        )
+    name, cells = transport or names[-1], study.cells()
+    point = study.point(cells[-1], name, study.seeds[0])
+    resolved, _ = duetime.check(
+        point.scenario, set=list(point.overrides), transport=point.transport, seed=point.seed
+    )
+    lines = [
+        f"{study.experiment.name}: {study.experiment.title}",
+        f"Regime {study.experiment.regime}; transport {name} of {', '.join(names)}; seed {point.seed} of "
+        f"{study.seeds[0]} to {study.seeds[-1]}.",
+    ]
+    if cells[-1].labels:
+        here = ", ".join(f"{column} = {value}" for column, value in cells[-1].labels.items())
+        lines.append(f"One of {len(cells)} cells: {here}.")
+    if point.overrides:
+        lines.append(f"{study.scenario.name} with: {', '.join(point.overrides)}")
+    header = "".join(f"# {line}\n" for line in lines)
+    return header + scenario.to_toml(resolved)
+
+
+def _robust(
+    experiment: Experiment,
+    study: Study,
+    resolved: Mapping[str, Any],
+    claims: Sequence[Mapping[str, Any]],
+    many: int,
+) -> dict[str, Any]:
+    """Judge the claims in variants of what the scenario leaves open, each with one seed."""
+    first = study.point(study.cells()[0], study.transports[0], study.seeds[0])
+
+    def accepted(changes: Sequence[str]) -> bool:
+        try:
+            found, _ = duetime.check(
+                first.scenario, set=[*first.overrides, *changes], transport=first.transport
+            )
+        except duetime.ScenarioError:
+            return False
+        return found != resolved
+
+    numbers = reading.published(experiment.root)
+    chosen = robust.variants(resolved, accepted, many + 1)[1:]
+    held: list[list[bool | None]] = []
+    for variant in chosen:
+        varied = replace(
+            study,
+            seeds=[variant.seed(study.seeds[0])],
+            given=(*study.given, *variant.changes),
+            made=set(),
+            failed=[],
+        )
+        rows = [row for measure in _measures(experiment) for row in measure(varied)]
+        rows = [_with_columns(row, experiment.columns) for row in rows]
+        held.append([each["holds"] for each in judge(experiment, rows, resolved, numbers)])
+    return {
+        "variants": [variant.words for variant in chosen],
+        "claims": [
+            {
+                "claim": claim["claim"],
+                "as_written": claim["holds"],
+                "held": [each[i] for each in held].count(True),
+                "of": sum(each[i] is not None for each in held),
+                "where": [v.words for v, each in zip(chosen, held, strict=True) if each[i]],
+                "where_not": [v.words for v, each in zip(chosen, held, strict=True) if each[i] is False],
+            }
+            for i, claim in enumerate(claims)
+        ],
+    }
 
 
 def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | None, out: Path) -> Study:
@@ -205,7 +306,9 @@ def _written(chart: Chart) -> dict[str, Any]:
         "series": {"column": chart.series},
         "where": chart.where,
         "published": [
-            {key: point.get(key) for key in ("series", "x", "y", "label")} for point in chart.published
+            {key: point.get(key) for key in ("series", "x", "y", "label")}
+            | ({"bound": point["bound"]} if "bound" in point else {})
+            for point in chart.published
         ],
     }
 

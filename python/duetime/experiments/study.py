@@ -58,6 +58,8 @@ class Study:
     #: How many different runs the rows rest on, and what went wrong with others.
     made: set[Point] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
+    #: What the reader changes; it comes last, so that it holds in every cell and for every transport.
+    given: tuple[str, ...] = ()
     #: Runs of the whole grid, by the tables that were asked for.
     known: dict[tuple[str, ...], list[Run]] = field(default_factory=dict)
 
@@ -79,14 +81,15 @@ class Study:
     def point(self, cell: Cell, transport: str, seed: int) -> Point:
         """One run."""
         variant = self.variant(transport)
-        return Point(self.scenario, (*self.changes, *variant.set, *cell.set), variant.transport, seed)
+        changes = (*self.changes, *variant.set, *cell.set, *self.given)
+        return Point(self.scenario, changes, variant.transport, seed)
 
     def deciding(self, cell: Cell, transports: Sequence[str]) -> decide.Runs:
         """What a search for the limit of a cell needs."""
         variants = [self.variant(transport) for transport in transports]
         if len(variants) > 1 and any(variant.set for variant in variants):
             raise Mistaken("transports with settings of their own are searched one by one")
-        changes = (*self.changes, *variants[0].set, *cell.set)
+        changes = (*self.changes, *variants[0].set, *cell.set, *self.given)
         names = tuple(variant.transport for variant in variants)
         return decide.Runs(self.scenario, changes, names, tuple(self.seeds), self.store, self.jobs)
 

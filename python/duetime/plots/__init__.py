@@ -7,7 +7,8 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from duetime.plots import deadlines, differences, fct, misses, overview, ports, style, trace
+from duetime import files, slowdown
+from duetime.plots import deadlines, differences, fct, misses, overview, ports, sizes, style, trace
 from duetime.plots.data import NoResults, Results, load
 
 __all__ = ["PICTURES", "NoResults", "plot_dir"]
@@ -19,13 +20,14 @@ PICTURES: dict[str, Callable[[Results], Figure | None]] = {
     "differences": differences.draw,
     "fct": fct.draw,
     "deadlines": deadlines.draw,
+    "slowdown": sizes.draw,
     "ports": ports.draw,
     "trace": trace.draw,
 }
 
 
 def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
-    """Draw every picture that a result folder allows, as PNG and SVG; return their paths.
+    """Draw every picture that a result folder allows, as PNG and SVG, and its tables; return their paths.
 
     `directory` is what `duetime run --out` or `duetime compare --out` wrote; the pictures go to `out`,
     or to `plots` inside `directory`. Raises `NoResults` when there is nothing to draw from.
@@ -40,6 +42,11 @@ def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
             if figure is not None:
                 style.settle(figure)
                 written += [save(figure, out / f"{name}.{kind}") for kind in ("png", "svg")]
+    if any("slowdown." in path.name for path in written):
+        table = slowdown.table({arm.name: arm.counted for arm in results.arms})
+        path = out / "slowdown.csv"
+        files.write(path, table.write_csv().encode())
+        written.append(path)
     return written
 
 

@@ -8,7 +8,19 @@ from typing import Any
 
 import polars as pl
 
-MESSAGES = ["class", "from", "to", "query", "bytes", "start_us", "fct_us", "deadline_us", "missed", "counted"]
+MESSAGES = [
+    "class",
+    "from",
+    "to",
+    "query",
+    "bytes",
+    "start_us",
+    "fct_us",
+    "deadline_us",
+    "slowdown",
+    "missed",
+    "counted",
+]
 
 
 class NoResults(ValueError):
