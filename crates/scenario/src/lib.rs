@@ -8,14 +8,17 @@
 
 mod catalog;
 mod classes;
+mod context;
 mod distribution;
 mod document;
 mod error;
 mod evaluate;
 mod expression;
 mod files;
+mod functions;
 mod hosts;
 mod language;
+mod messages;
 mod overrides;
 mod read;
 mod schema;
