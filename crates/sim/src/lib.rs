@@ -8,13 +8,14 @@
 mod connections;
 pub mod discipline;
 mod event;
+mod flow;
 mod ledger;
 mod net;
 pub mod network;
+mod observe;
 pub mod outcome;
 pub mod priorities;
 pub mod run;
-mod sampler;
 mod scenario;
 pub mod topology;
 pub mod traffic;

@@ -100,11 +100,12 @@ const KEYS: &[Key] = &[
     Key {
         name: "host_jitter",
         kind: Kind::Time,
-        default: Default::Is("0 s"),
+        default: Default::Absent,
         range: Range::between(0.0, 1.0),
-        help: "a host begins each packet up to this later than it could, drawn evenly; breaks the lock-step of \
-               flows on links of equal rate, and slows a saturated host by half of it per packet",
-        source: "Floyd and Jacobson 1992 (phase effects), ns-2's overhead_; 0: the papers say nothing of it",
+        help: "a data packet reaches its host's switch up to this later than it could, drawn evenly, and never out of \
+               order; when left out, up to the time that the packet itself takes on the host's link; \"0 s\": exact",
+        source: "Floyd and Jacobson 1992: a random time of up to one packet's service at the source breaks phase effects, by \
+                 which perfect clocks let one flow starve another; the papers say nothing of it",
     },
 ];
 
@@ -117,8 +118,8 @@ pub struct Network {
     pub switch: Switch,
     /// Bytes on the wire that each packet costs beside its headers.
     pub frame_overhead: u32,
-    /// The longest that a NIC holds a packet back at random.
-    pub host_jitter: Time,
+    /// The longest that a data packet is late at its host's switch; none: as long as its transmission takes.
+    pub host_jitter: Option<Time>,
     /// All checked values of the section, for the discipline.
     pub settings: Values,
 }
@@ -163,7 +164,7 @@ impl Network {
                 drop_non_ect: values.choice("non_ect") == "drop",
             },
             frame_overhead: values.size("frame_overhead") as u32,
-            host_jitter: values.time("host_jitter"),
+            host_jitter: values.time_if_set("host_jitter"),
             settings: values.clone(),
         }
     }

@@ -38,12 +38,9 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// What it asks of routers, if it asks them for rates.
-    pub fn router(&self) -> Option<&transport::explicit::router::Config> {
-        match &self.config.control {
-            transport::registry::Control::Window(_) => None,
-            transport::registry::Control::Explicit(own) => Some(&own.router),
-        }
+    /// What it needs at the ports of the network, if it talks to them.
+    pub fn agents(&self) -> Option<transport::Agents> {
+        self.config.control.agents()
     }
 }
 

@@ -4,26 +4,13 @@
 use units::{Alias, Key, Problem, Values};
 
 use crate::connection;
-use crate::descriptor::{Build, Descriptor};
-use crate::explicit;
-use crate::laws::{self, Law, Priorities, Window};
+use crate::descriptor::Descriptor;
+pub use crate::families::Control;
+use crate::families::{self, Builder};
+use crate::laws::{Priorities, Window};
 
-/// Every transport.
-pub const TRANSPORTS: &[Entry] = &every();
-
-const fn every() -> [Entry; laws::DESCRIPTORS.len() + explicit::DESCRIPTORS.len()] {
-    let windows = laws::DESCRIPTORS.len();
-    let mut all = [Entry::window(&laws::DESCRIPTORS[0]); laws::DESCRIPTORS.len() + explicit::DESCRIPTORS.len()];
-    let mut i = 1;
-    while i < all.len() {
-        all[i] = match i < windows {
-            true => Entry::window(&laws::DESCRIPTORS[i]),
-            false => Entry::explicit(&explicit::DESCRIPTORS[i - windows]),
-        };
-        i += 1;
-    }
-    all
-}
+/// Every transport, family by family.
+pub const TRANSPORTS: &[Entry] = &families::entries();
 
 /// The transport of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
@@ -42,13 +29,7 @@ pub struct Entry {
     /// Words that people write for its name or for one of its own parameters.
     pub aliases: &'static [Alias],
     groups: &'static [&'static [Key]],
-    build: Kind,
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Window(Build<Law>),
-    Explicit(Build<explicit::Config>),
+    builder: Builder,
 }
 
 impl Entry {
@@ -63,10 +44,7 @@ impl Entry {
     /// Values that do not fit one another. Panics when a declared key is missing: our bug.
     pub fn build(&self, values: &mut Values) -> Result<Config, Problem> {
         let connection = connection::Config::from_values(values)?;
-        let control = match self.build {
-            Kind::Window(build) => Control::Window(build(values, &connection)?),
-            Kind::Explicit(build) => Control::Explicit(build(values, &connection)?),
-        };
+        let control = self.builder.build(values, &connection)?;
         Ok(Config { connection, control })
     }
 
@@ -80,13 +58,9 @@ impl Entry {
         self.build(&mut Values::read(self.keys(), settings)?)
     }
 
-    const fn window(law: &Descriptor<Law>) -> Entry {
-        let Descriptor { name, help, source, aliases, groups, build } = *law;
-        Entry { name, help, source, aliases, groups, build: Kind::Window(build) }
-    }
-    const fn explicit(transport: &Descriptor<explicit::Config>) -> Entry {
-        let Descriptor { name, help, source, aliases, groups, build } = *transport;
-        Entry { name, help, source, aliases, groups, build: Kind::Explicit(build) }
+    pub(crate) const fn of<T>(own: &Descriptor<T>, builder: Builder) -> Entry {
+        let &Descriptor { name, help, source, aliases, groups, .. } = own;
+        Entry { name, help, source, aliases, groups, builder }
     }
 }
 
@@ -99,28 +73,19 @@ pub struct Config {
     pub control: Control,
 }
 
-/// What decides how fast a connection sends.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Control {
-    /// A window law in its first state, with its parameters.
-    Window(Law),
-    /// Rates that the network grants.
-    Explicit(explicit::Config),
-}
-
 impl Config {
     /// How messages are divided into switch priorities, if they are.
     pub fn priorities(&self) -> Option<&Priorities> {
         match &self.control {
             Control::Window(law) => law.priorities(),
-            Control::Explicit(_) => None,
+            _ => None,
         }
     }
 
-    /// Whether one network can serve connections of both: a run has one set of routers.
+    /// Whether one network can serve connections of both: a run has one set of agents of each family.
     pub fn shares_network_with(&self, other: &Config) -> bool {
-        match (&self.control, &other.control) {
-            (Control::Explicit(own), Control::Explicit(others)) => own.router == others.router,
+        match (self.control.agents(), other.control.agents()) {
+            (Some(own), Some(others)) => own == others || !own.same_family(&others),
             _ => true,
         }
     }

@@ -22,5 +22,5 @@ pub use key::{Alias, Default, Key, Kind, Range};
 pub use problem::Problem;
 pub use quantity::{Amount, Rate, Time, Transmission};
 pub use random::{Cdf, Distribution};
-pub use stream::{Stream, mix64};
+pub use stream::{Stream, hash_of, mix64};
 pub use value::{Deadline, FlowSpec, Formula, Marks, Nodes, Value, Values, Vary};

@@ -17,11 +17,7 @@ impl Stream {
     /// The stream of one component. `name` and `number` tell the components of a run apart, so
     /// that adding one does not change what the others draw.
     pub fn new(seed: u64, name: &str, number: u64) -> Stream {
-        // FNV-1a over the name, then mixed with seed and number.
-        let hash = name
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325, |h: u64, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-        let mut mix = mix64(seed) ^ mix64(hash.wrapping_add(mix64(number)));
+        let mut mix = mix64(seed) ^ mix64(hash_of(name).wrapping_add(mix64(number)));
         let state = std::array::from_fn(|_| {
             mix = mix.wrapping_add(0x9e37_79b9_7f4a_7c15);
             mix64(mix)
@@ -84,6 +80,11 @@ impl Stream {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
     }
+}
+
+/// FNV-1a over a name.
+pub fn hash_of(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// SplitMix64's finaliser: every input bit changes about half of the output's.

@@ -151,7 +151,11 @@ impl Window for D2tcp {
         let D2tcp { marking, urgency } = self;
         marking.on_ack(window, ack, |window, alpha| penalty(alpha, urgency.imminence(window.cwnd, ack)) / 2.0)
     }
+    fn on_beyond(&mut self, bytes: u64, marked: bool) {
+        self.marking.count(bytes, marked);
+    }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.marking.on_loss();
         window.halve(loss);
     }
     fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {

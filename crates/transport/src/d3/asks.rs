@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Time, Values};
 
-use super::router;
+use super::agent::{self, Agents};
 use crate::{Descriptor, connection};
 
 /// D3.
@@ -12,7 +12,7 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
            shared parameters those of windows and handshake mean nothing to it",
     source: "Wilson et al., SIGCOMM 2011; D2TCP 2.4.1, 4.2.1",
     aliases: &[],
-    groups: &[router::KEYS, KEYS],
+    groups: &[agent::KEYS, KEYS],
     build: |values, connection| Ok(build(values, connection)),
 };
 
@@ -38,7 +38,7 @@ const KEYS: &[Key] = &[
 ];
 
 fn build(values: &Values, connection: &connection::Config) -> Config {
-    let router = router::Config::from_values(values, connection);
+    let router = Agents::from_values(values, connection);
     Config { request: Some(values.number("lag")), quench: values.bool("quench"), router }
 }
 
@@ -50,7 +50,14 @@ pub struct Config {
     /// Give messages up that cannot be in time.
     pub quench: bool,
     /// What the routers do, the same for all connections of a run.
-    pub router: router::Config,
+    pub router: Agents,
+}
+
+impl Config {
+    /// What stands at every port.
+    pub fn agents(&self) -> Agents {
+        self.router
+    }
 }
 
 /// What a header's fields can express.

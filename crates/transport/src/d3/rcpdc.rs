@@ -1,6 +1,7 @@
 //! `rcpdc`: D3's routers, asked for nothing.
 
-use super::{Config, router};
+use super::agent::{self, Agents};
+use super::asks::Config;
 use crate::Descriptor;
 
 /// Fair sharing by D3's routers.
@@ -9,9 +10,9 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     help: "RCPdc: D3's routers with every request 0, so that all flows share alike",
     source: "Wilson et al., SIGCOMM 2011, section 6: their upper bound for fair sharing",
     aliases: &[],
-    groups: &[router::KEYS],
+    groups: &[agent::KEYS],
     build: |values, connection| {
-        let router = router::Config::from_values(values, connection);
+        let router = Agents::from_values(values, connection);
         Ok(Config { request: None, quench: false, router })
     },
 };
