@@ -284,10 +284,11 @@ def of_experiments(folder: Path) -> Iterator[Golden]:
         experiment = reading.read(root / f"{name}.toml")
         study, _ = prepare(experiment, scale="quick", seeds=1, jobs=1, out=folder)
         duration = f"run.duration={EXPERIMENTS.get(name, EXPERIMENT)}"
+        short = (duration, "run.warm_up=0 s", "run.cool_down=0 s")
         for transport in study.transports:
             points = [study.point(cell, transport, study.seeds[0]) for cell in study.cells()]
             runs = [
-                Run(point.scenario, (*point.overrides, duration), point.transport, point.seed)
+                Run(point.scenario, (*point.overrides, *short), point.transport, point.seed)
                 for point in dict.fromkeys(points)
             ]
             yield Golden(f"{name}, {transport}", tuple(runs))

@@ -165,6 +165,12 @@ enum Place {
     Excerpt(Box<Excerpt>),
 }
 
+/// A text that may be long, for a message.
+pub(crate) fn clip(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
+    if text.chars().count() > 60 { format!("{plain}…") } else { plain }
+}
+
 /// What reading a part gives.
 pub(crate) type Checked<T> = Result<T, Fault>;
 

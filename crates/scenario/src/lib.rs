@@ -8,6 +8,7 @@
 
 mod catalog;
 mod classes;
+mod context;
 mod distribution;
 mod document;
 mod error;
@@ -15,9 +16,11 @@ mod evaluate;
 mod explain;
 mod expression;
 mod files;
+mod functions;
 mod hosts;
 mod language;
 mod lints;
+mod messages;
 mod overrides;
 mod read;
 mod schema;

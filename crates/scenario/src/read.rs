@@ -13,8 +13,9 @@ use sim::{Class, Scenario, Transport, topology};
 use units::{Key, Time};
 
 use crate::classes::Classes;
+use crate::context::Context;
 use crate::document::{self, Data, Entry, Node, Table};
-use crate::error::{At, Checked, Error, Fault, Sources};
+use crate::error::{At, Checked, Error, Fault, Sources, clip};
 use crate::evaluate::Parameters;
 use crate::explain::{MOST_MESSAGES, describe};
 use crate::files::Files;
@@ -23,9 +24,8 @@ use crate::lints;
 use crate::overrides;
 use crate::suggest;
 use crate::survey::Survey;
-use crate::table::read_table;
 use crate::transports::{Replacement, Transports, common_transport};
-use crate::values::{Context, clip};
+use crate::values::read_table;
 use crate::variants::{home_of, place, select, unknown_key, with_selector};
 
 /// The text of a scenario, and where it comes from.
