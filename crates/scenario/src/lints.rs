@@ -184,11 +184,14 @@ fn no_bottleneck(survey: &Survey) -> Vec<Finding> {
 }
 
 fn no_marks(survey: &Survey) -> Vec<Finding> {
-    let marked = (0..survey.routes.graph.links.len()).any(|link| survey.port(link).is_some_and(|port| port.mark.is_some()));
-    let found = survey.scenario.transports.iter().filter(|transport| !marked && uses_marks(transport)).map(|transport| {
-        let text = format!("{}: it listens to ECN marks, and no switch marks; write `mark` in [network]", transport.name);
-        Finding::new("network", "mark", text)
-    });
+    let marked =
+        (0..survey.routes.graph.links.len()).any(|link| survey.port(link).is_some_and(|port| port.mark.is_some()));
+    let found =
+        survey.scenario.transports.iter().filter(|transport| !marked && uses_marks(transport)).map(|transport| {
+            let text =
+                format!("{}: it listens to ECN marks, and no switch marks; write `mark` in [network]", transport.name);
+            Finding::new("network", "mark", text)
+        });
     found.collect()
 }
 
@@ -371,7 +374,13 @@ fn span(time: Time) -> String {
 }
 
 fn digits(value: f64) -> String {
-    let decimals = if value >= 100.0 { 0 } else if value >= 10.0 { 1 } else { 2 };
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

@@ -84,9 +84,8 @@ impl<'a> Survey<'a> {
     pub(crate) fn bandwidth_delay(&self, from: u32, to: u32, transport: &Transport) -> f64 {
         let frame = self.frame(transport);
         let links = || self.routes.path(from, to).into_iter().map(|link| self.routes.graph.links[link]);
-        let round: f64 = links()
-            .map(|spec| 2.0 * spec.delay.as_secs_f64() + frame * 8.0 / spec.rate.as_bps_f64())
-            .sum();
+        let round: f64 =
+            links().map(|spec| 2.0 * spec.delay.as_secs_f64() + frame * 8.0 / spec.rate.as_bps_f64()).sum();
         links().map(|spec| spec.rate.as_bps_f64()).fold(f64::INFINITY, f64::min) / 8.0 * round
     }
 

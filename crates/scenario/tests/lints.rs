@@ -78,7 +78,11 @@ fn k_at_what_a_port_holds_is_never_exceeded() {
     says(&["network.mark=100 packets"], "mark-beyond-port", "switch to host 0 and 8 more");
     // A shared pool of 200 leaves a single port 100 at alpha = 1, a split one 200 / 9.
     is_silent(&["network.sharing=dynamic", "network.buffer=200 packets", "network.mark=99 packets"]);
-    says(&["network.sharing=dynamic", "network.buffer=200 packets", "network.mark=100 packets"], "mark-beyond-port", "150 KB");
+    says(
+        &["network.sharing=dynamic", "network.buffer=200 packets", "network.mark=100 packets"],
+        "mark-beyond-port",
+        "150 KB",
+    );
     let (split, _) = notes(&["network.sharing=static", "network.buffer=900 packets", "network.mark=100 packets"]);
     assert_eq!(split, ["mark-beyond-port"]);
     // Who cannot be marked does not mind.
@@ -129,7 +133,8 @@ fn floors_that_fill_path_and_k_keep_the_queue() {
     is_silent(&["transport.cwnd_floor=4", "transport.name=tcp"]);
     // A message of ten packets keeps ten in flight at most: 120 000 B in all.
     says(&["transport.cwnd_floor=20"], "floor-above-mark", "are 120 KB");
-    let lossy = ["transport.cwnd_floor=10", "network.buffer=60 packets", "transport.name=tcp", "transport.initial_window=1"];
+    let lossy =
+        ["transport.cwnd_floor=10", "network.buffer=60 packets", "transport.name=tcp", "transport.initial_window=1"];
     says(&lossy, "floor-above-mark", "packets are dropped however much they slow down");
 }
 
