@@ -166,6 +166,7 @@ def filled(text: str, folder: Path) -> str:
     """
     known = {experiment.id: experiment for experiment in reproduced.read(folder)}
     makers = {"claims": claims, "values": values_of, "how": how}
+    text = numbers(text, known_rows(folder))
 
     def fill(match: re.Match[str]) -> str:
         what, name = match[1], match[2]
@@ -178,17 +179,106 @@ def filled(text: str, folder: Path) -> str:
             content = makers[what](known[experiment])
         return f"<!-- {what}: {name} -->\n{content}<!-- /{what} -->"
 
+    text = re.sub(
+        r"<!-- tally -->\n.*?<!-- /tally -->",
+        lambda _: f"<!-- tally -->\n{tally(list(known.values()))}<!-- /tally -->",
+        text,
+        flags=re.DOTALL,
+    )
     return re.sub(r"<!-- (claims|values|how): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL)
 
 
+def known_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every recorded experiment."""
+    found = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("result.json")))
+    return {each["id"]: each["rows"] for each in found}
+
+
+def numbers(text: str, rows: dict[str, list[dict[str, Any]]]) -> str:
+    """Fill every ``<!-- n: experiment; column = value, ...; column -->`` in a sentence."""
+
+    def fill(match: re.Match[str]) -> str:
+        name, where, column = (part.strip() for part in match[1].split(";"))
+        wanted = dict(part.split(" = ") for part in where.split(", "))
+        found = {
+            row[column]
+            for row in rows.get(name, ())
+            if all(str(row.get(key)) == value for key, value in wanted.items())
+            and row.get(column) is not None
+        }
+        if rows and len(found) != 1:
+            raise ValueError(f"{match[1]}: {len(found)} values")
+        return f"<!-- n:{match[1]}-->{shown(found.pop()) if found else '?'}<!-- /n -->"
+
+    return re.sub(r"<!-- n:([^>]*?)-->.*?<!-- /n -->", fill, text)
+
+
+def shown(value: Any, places: int = 3) -> str:
+    """A number with three digits that matter: no reader uses a fourth."""
+    if not isinstance(value, float):
+        return page.value(value)
+    return f"{value:.0f}" if abs(value) >= 10 ** (places - 1) else f"{value:.{places}g}"
+
+
+def interval(low: float | None, high: float | None, unit: str) -> str:
+    """Both ends; shares lie between 0 and 100 %, and an interval without width says nothing."""
+    if low is None or high is None or low == high:
+        return ""
+    if unit == "%" and low <= 100 and high >= 0:
+        low, high = max(low, 0.0), min(high, 100.0)
+    return f" ({shown(low)} to {shown(high)})"
+
+
+def tally(experiments: list[Any]) -> str:
+    """How many claims of each experiment hold."""
+    rows = ["| experiment | asks | claims that hold |", "|---|---|---|"]
+    for each in experiments:
+        counts = page.counts(each.claims)
+        rows.append(
+            f"| `{each.id}` | {each.title} | {counts['holds']} of {counts['holds'] + counts['fails']} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+#: So many claims in a row that differ in a number only are told as one.
+MANY = 4
+
+
 def claims(experiment: Any) -> str:
-    """What the paper says beside what was measured."""
+    """What the paper says beside what was measured; many claims of one kind in one row."""
     word = {"holds": "yes", "fails": "**no**", "open": "not measured"}
     rows = ["| claim | published | measured | holds |", "|---|---|---|---|"]
-    for claim in experiment.claims:
-        cells = (claim.claim, page.published(claim), page.measured(claim), word[page.verdict(claim)])
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    kinds: dict[Any, list[Any]] = {}
+    for number, claim in enumerate(experiment.claims):
+        # What is expanded from one claim has its rule; claims in words stand alone.
+        numeric = isinstance(claim.measured, int | float) and isinstance(claim.published, int | float)
+        kind = (claim.rule, claim.unit, page.verdict(claim)) if numeric and claim.rule else number
+        kinds.setdefault(kind, []).append(claim)
+    for alike in kinds.values():
+        for some in [alike] if len(alike) >= MANY else [[claim] for claim in alike]:
+            cells = (*_said(some), word[page.verdict(some[0])] + (f" ({len(some)})" if len(some) > 1 else ""))
+            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
+
+
+def _said(some: list[Any]) -> tuple[str, str, str]:
+    """Claim, published and measured of one claim, or the ranges of several."""
+    first, last, unit = some[0], some[-1], some[0].unit
+    ending = f" {unit}" if unit else ""
+    if len(some) == 1:
+        measured = shown(first.measured) + ending if first.measured is not None else page.value(None)
+        return first.claim, page.published(first), measured + interval(first.low, first.high, unit)
+    published, measured = ([float(getattr(c, name)) for c in some] for name in ("published", "measured"))
+    spans = [
+        (
+            shown(min(values))
+            if min(values) == max(values)
+            else f"{shown(min(values))} to {shown(max(values))}"
+        )
+        + ending
+        for values in (published, measured)
+    ]
+    return f'{len(some)} claims, from "{first.claim}" to "{last.claim}"', spans[0], spans[1]
 
 
 def values_of(experiment: Any, number: int = 1) -> str:
@@ -197,9 +287,23 @@ def values_of(experiment: Any, number: int = 1) -> str:
     rows = [
         f"| {chart.x.text} | " + " | ".join(one.name for one in chart.series) + " |",
         "|---" * (len(chart.series) + 1) + "|",
-        *(f"| {place} | " + " | ".join(cells) + " |" for place, cells in page.rows(chart)),
+        *(f"| {page.value(place)} | " + " | ".join(_cells(chart, place)) + " |" for place in chart.places),
     ]
     return f"{chart.y.text}:\n\n" + "\n".join(rows) + "\n"
+
+
+def _cells(chart: Any, place: Any) -> list[str]:
+    """A row of a chart: for each series the value, its interval, and what was published."""
+    cells = []
+    for one in chart.series:
+        parts = [
+            shown(point.y) + interval(point.low, point.high, chart.y.unit)
+            for point in one.points
+            if point.x == place
+        ]
+        parts += [f"published {point.label or shown(point.y)}" for point in one.published if point.x == place]
+        cells.append("; ".join(parts) or "\N{EN DASH}")
+    return cells
 
 
 def how(experiment: Any) -> str:
@@ -233,6 +337,10 @@ def reference(catalog: dict[str, Any]) -> str:
         *(section("pattern", entry, entry["keys"]) for entry in catalog["patterns"]),
         "### An entry of `flows`\n",
         table(catalog["flows"]),
+        "## Notes\n",
+        "What a valid scenario is told all the same by `check`, `run`, `compare` and `sweep`; each note ends "
+        "with its name. `duetime check --explain` shows the figures behind them.\n",
+        "\n".join(f"- `{known['name']}`: {known['help']}" for known in catalog["notes"]) + "\n",
         "## Distributions that come with the language\n",
         "\n".join(f"- `cdf({known['name']})`: {known['help']}" for known in catalog["distributions"]) + "\n",
     ]

@@ -206,7 +206,7 @@ def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
     assert "former" not in filled
     assert "figure 10; scale: quick; regime: paper; seeds: 1, 2, 3; runs: 96." in filled
     assert "missed deadlines (%):\n\n| fan-in | tcp | dctcp | d3 | d2tcp | bound |\n" in filled
-    assert "| 40 | 62 (57.04 to 66.96) | 24.5 (22.54 to 26.46); published around 25 % |" in filled
+    assert "| 40 | 62 (57 to 67) | 24.5 (22.5 to 26.5); published around 25 % |" in filled
     assert "| D2TCP misses less than 7 % at fan-in 40 | 7 % | 23.8 % (22.1 to 25.5) | **no** |" in filled
     assert "*No result of `x/y` is recorded yet.*" in filled
     assert generate["filled"](filled, tmp_path / "record") == filled

@@ -350,3 +350,35 @@ def strings(value: Any) -> list[str]:
     if isinstance(value, list):
         return [text for each in value for text in strings(each)]
     return [value] if isinstance(value, str) else []
+
+
+def test_what_was_run_is_printed_as_a_scenario_that_gives_the_same(tiny: Path) -> None:
+    result = json.loads(run(tiny, "paper/fig1", "--json").stdout)
+    text = run(tiny, "paper/fig1", "--scenario").stdout
+    assert text.startswith("# paper/fig1: ")
+    resolved = tomllib.loads(text)
+    again = duetime.run(text)
+    last = [row for row in result["rows"] if row["transport"] == resolved["transport"]["name"]][-1]
+    assert last["missed_percent"] == pytest.approx(again.summary["missed_percent"])
+    other = run(tiny, "paper/fig1", "--scenario", "--transport", result["rows"][0]["transport"]).stdout
+    assert tomllib.loads(other)["transport"]["name"] == result["rows"][0]["transport"]
+    assert "has no transport" in run(tiny, "paper/fig1", "--scenario", "--transport", "d4tcp", code=2).stderr
+
+
+def test_a_reader_may_change_what_is_run(tiny: Path) -> None:
+    written = json.loads(run(tiny, "paper/fig1", "--json").stdout)
+    # Less than 20 KB take on an empty network: everybody misses.
+    changed = json.loads(run(tiny, "paper/fig1", "--json", "--set", "traffic.a.deadline=100 us").stdout)
+    assert max(row["missed_percent"] for row in written["rows"]) < 100
+    assert [row["missed_percent"] for row in changed["rows"]] == [100.0] * len(changed["rows"])
+    assert changed["notes"][-1] == "changed, so that claims are of another run: traffic.a.deadline=100 us"
+    text = run(tiny, "paper/fig1", "--scenario", "--set", "network.buffer=77 KB").stdout
+    assert tomllib.loads(text)["network"]["buffer"] in ("77 KB", "77000 B")
+
+
+def test_claims_are_judged_in_variants(tiny: Path) -> None:
+    found = json.loads(run(tiny, "paper/fig1", "--json", "--robust", "3").stdout)["robust"]
+    assert len(found["variants"]) == 3
+    for claim in found["claims"]:
+        assert claim["held"] == len(claim["where"])
+        assert claim["of"] == len(claim["where"]) + len(claim["where_not"]) <= 3

@@ -54,6 +54,9 @@ def test_every_picture_is_drawn(name: str, tmp_path: Path) -> None:
         if path.suffix == ".svg":
             assert ElementTree.parse(path).getroot().tag.endswith("svg")
             continue
+        if path.suffix == ".csv":
+            assert path.read_text().startswith("transport,bytes,up_to,messages,p50,p99\n")
+            continue
         pixels = image.imread(path)[:, :, :3]
         height, width, _ = pixels.shape
         assert 600 <= width <= 2600
@@ -155,7 +158,7 @@ def test_small_percentages_have_ticks_that_differ() -> None:
         assert len(labels) == len(set(labels)), labels
 
 
-def test_a_window_of_5_is_not_flattened_by_one_of_500() -> None:
+def test_panels_side_by_side_share_their_axis() -> None:
     def panels(*values: float) -> list[float]:
         row = list(Figure().subplots(1, len(values), squeeze=False)[0])
         frames = [pl.DataFrame({"what": ["cwnd"] * 2, "value": [0.0, value]}) for value in values]
@@ -164,7 +167,7 @@ def test_a_window_of_5_is_not_flattened_by_one_of_500() -> None:
         trace.finish_row(row, "cwnd", frames, crowded=False)
         return [round(axes.get_ylim()[1] / value, 2) for axes, value in zip(row, values, strict=True)]
 
-    assert panels(500, 5) == [1.05, 1.05]
+    assert panels(500, 5) == [1.05, 105.0]
     assert panels(500, 250) == [1.05, 2.1]
 
 

@@ -53,11 +53,13 @@ def sweep(
 
 
 def _tell_notes(swept: Swept) -> None:
-    by_transport: dict[str, list[str]] = {}
+    """Tell the first note of each kind: figures in it differ from point to point."""
+    by_transport: dict[str, dict[str, str]] = {}
     for kept in swept.kept:
-        known = by_transport.setdefault(kept.point.transport or "", [])
-        known.extend(note for note in kept.notes if note not in known)
-    options.tell_notes_of(by_transport)
+        known = by_transport.setdefault(kept.point.transport or "", {})
+        for note in kept.notes:
+            known.setdefault(note.rpartition("[")[2] if note.endswith("]") else note, note)
+    options.tell_notes_of({name: list(known.values()) for name, known in by_transport.items()})
 
 
 def _tell_failures(swept: Swept) -> int:

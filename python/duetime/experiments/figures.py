@@ -9,7 +9,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.markers import CARETDOWN, CARETUP
+from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 from matplotlib.transforms import ScaledTranslation
@@ -187,7 +187,7 @@ def _published(axes: Axes, where: tuple[float, float], edge: str, bound: str | N
         return
     lines: Mapping[str, Any] = {"linestyle": "none", "zorder": 5, "clip_on": False, "transform": shifted}
     axes.plot(*where, marker="_", markersize=13, markeredgewidth=2.2, color=edge, **lines)
-    arrow = CARETDOWN if bound == "upper" else CARETUP
+    arrow = CARETDOWNBASE if bound == "upper" else CARETUPBASE
     axes.plot(*where, marker=arrow, markersize=8, color=edge, **lines)
 
 
@@ -262,7 +262,7 @@ def _legend(
     bounds = {point.get("bound") for chart in charts for point in chart.published}
     if None in bounds:
         handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))
-    for bound, marker, word in (("upper", CARETDOWN, "most"), ("lower", CARETUP, "least")):
+    for bound, marker, word in (("upper", CARETDOWNBASE, "most"), ("lower", CARETUPBASE, "least")):
         if bound in bounds:
             arrow: Any = {"color": style.INK, "linestyle": "none", "marker": marker, "markersize": 8}
             handles.append(Line2D([], [], label=f"published: at {word} this", **arrow))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series, Table
+from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series
 
 
 def read(folder: Path) -> list[Experiment]:
@@ -38,7 +38,6 @@ def _experiment(record: Mapping[str, Any]) -> Experiment:
     chart = Chart(
         "What is left open, one at a time and in pairs", "bar", Axis("variant"), axis, tuple(series)
     )
-    rows = tuple((_words(each), *(each["values"][name] for name in names)) for each in variants)
     return Experiment(
         id="robust",
         title=str(record["title"]),
@@ -48,7 +47,6 @@ def _experiment(record: Mapping[str, Any]) -> Experiment:
             "failed": sum(each["error"] is not None for each in variants) or None,
         },
         charts=(chart,),
-        table=Table(("variant", *names), rows),
         versions={"duetime": record["version"]},
     )
 
