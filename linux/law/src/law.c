@@ -102,7 +102,19 @@ law_u32 host_layout(law_u32 which)
 	case 7:
 		return D2TCP_LEVEL;
 	case 8:
-		return D2TCP_MESSAGE << 8 | D2TCP_STATE;
+		return D2TCP_MESSAGE << 24 | D2TCP_STATE << 16 | D2TCP_CANCEL << 8 | D2TCP_OUTCOMES;
+	case 9:
+		return sizeof(struct d2tcp_announcement);
+	case 10:
+		return offsetof(struct d2tcp_announcement, tag) << 8 | offsetof(struct d2tcp_announcement, flags);
+	case 11:
+		return sizeof(struct d2tcp_outcome);
+	case 12:
+		return offsetof(struct d2tcp_outcome, left_ns) << 8 | offsetof(struct d2tcp_outcome, number);
+	case 13:
+		return offsetof(struct d2tcp_state, cancelled) << 8 | offsetof(struct d2tcp_state, rule);
+	case 14:
+		return D2TCP_ENDS_PREVIOUS | D2TCP_MET << 4 | D2TCP_MISSED << 8 | D2TCP_CANCELLED << 12;
 	default:
 		return D2TCP_ECN | D2TCP_SLOW_START << 4 | D2TCP_DEADLINE << 8 | D2TCP_EXPIRED << 12 | D2TCP_RECOVERY << 16;
 	}
