@@ -148,6 +148,21 @@ def _grpc_client(port: int, milliseconds: int, calls: int, more: list[str]) -> l
     return [python_with_grpc(), str(HERE / "grpc_client.py"), address, *asked, *more]
 
 
+@cache
+def go_server() -> str:
+    """The gRPC service in Go."""
+    found = shutil.which("go") or "/usr/local/go/bin/go"
+    if not Path(found).exists():
+        raise Unavailable("go is not installed")
+    program = BUILT / "go-server"
+    run([found, "build", "-o", program, "./examples/server"], CLIENTS / "go" / "d2tcpgrpc")
+    return str(program)
+
+
+def _grpc_go(announced: bool) -> tuple[list[str], dict[str, str]]:
+    return [go_server(), f"{bottleneck.ADDRESS}:0", *([] if announced else ["plain"])], {}
+
+
 def _http_client(port: int, milliseconds: int, replies: int, more: list[str]) -> list[str]:
     asked = ["/reply", str(milliseconds), str(replies)]
     return [sys.executable, str(HERE / "http_client.py"), bottleneck.ADDRESS, str(port), *asked, *more]
@@ -160,5 +175,6 @@ def _preloaded(announced: bool) -> tuple[list[str], dict[str, str]]:
 WAYS = [
     Way("grpc-python", _grpc_python(), _grpc_client, gives_up=True),
     Way("grpc-python-aio", _grpc_python("--aio"), _grpc_client, gives_up=True),
+    Way("grpc-go", _grpc_go, _grpc_client, gives_up=True),
     Way("http-preload", _preloaded, _http_client, port=8000),
 ]
