@@ -1,4 +1,4 @@
-"""The library that tells deadlines for HTTP/1.1 servers: what it announces for what a server reads and writes."""
+"""The library that tells deadlines for HTTP/1.1 servers: what it announces for what a server does."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def told(libraries: str, requests: list[bytes], server: str, **environment: str) -> list[Told]:
-    """What is announced when a server is sent `requests`, one after the other, and does what `server` says."""
+    """What is announced when a server is sent `requests`, in turn, and does what `server` says."""
     reader, writer = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER, server],

@@ -1,13 +1,14 @@
 """A service and its client on the testbed: replies share a marked link with three plain flows.
 
-The service is host 0, its client host 1; hosts 2 to 4 send to host 1 without end, under the same congestion control
-and without deadlines. Programs run unchanged and unprivileged in the hosts' network namespaces, and get D2TCP by
-their control group.
+The service is host 0, its client host 1; hosts 2 to 4 send to host 1 without end, under the same congestion
+control and without deadlines. Programs run unchanged and unprivileged in the hosts' network namespaces, and
+get D2TCP by their control group.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -28,6 +29,8 @@ RATE_MBPS = 200
 REPLY_BYTES = 5_000_000
 #: Until the plain flows have shared the link out among them, in seconds.
 _WARM_UP_S = 1.0
+#: How messages end, as `d2tcp status --json` says.
+_ENDS = ("met", "missed", "cancelled", "unfinished")
 #: Longer than any trial: it is taken away when the trial ends.
 _DURATION_NS = 3600 * 10**9
 
@@ -85,20 +88,22 @@ class Trial:
         self._stack.callback(_end, process)
         return process
 
-    def queues(self, port: int) -> list[int]:
-        """How many messages wait on each connection of the service's port."""
+    def accepted(self) -> int:
+        """How many messages have been announced."""
+        return int(self._messages()["accepted"])
+
+    def waiting(self) -> int:
+        """How many of them have neither ended nor been cancelled."""
+        messages = self._messages()
+        return self.accepted() - sum(count for what, count in messages.items() if what in _ENDS)
+
+    def _messages(self) -> dict[str, int]:
         tool = need.find("d2tcp")
         assert tool is not None
-        said = subprocess.run([tool, "top", "--json"], capture_output=True, text=True, check=True).stdout
-        return queued(said, f"{ADDRESS}:{port}")
-
-
-def queued(top: str, local: str) -> list[int]:
-    """From what `d2tcp top --json` says: messages that wait on each connection of a local address."""
-    import json
-
-    flows = [json.loads(line) for line in top.splitlines()]
-    return [flow["queued"] for flow in flows if flow["local"] == local]
+        said = subprocess.run([tool, "status", "--json"], capture_output=True, text=True, check=True).stdout
+        messages = json.loads(said)["messages"]
+        assert isinstance(messages, dict)
+        return messages
 
 
 @contextmanager
@@ -127,5 +132,5 @@ def hear(process: subprocess.Popen[str]) -> str:
     line = process.stdout.readline()
     if not line:
         said = process.stderr.read() if process.stderr else ""
-        sys.exit(f"{process.args} ended with {process.wait()}: {said}")
+        sys.exit(f"{process.args!r} ended with {process.wait()}: {said}")
     return line.rstrip("\n")

@@ -1,9 +1,10 @@
-"""Asks the service of `grpc_server.py` and says for each call how many milliseconds it took, and whether it came.
+"""Asks the service of `grpc_server.py` and says for each call how many milliseconds it took, and whether it
+came.
 
 grpc_client.py ADDRESS BYTES SECONDS CALLS [--stream] [--cancel SECONDS]
 
-The calls follow each other on one connection, after one without a deadline: a new connection expects every packet
-to be marked, and D2TCP cannot help it before it has learnt how many are. With ``--cancel`` each is
+The calls follow each other on one connection, after one without a deadline: a new connection expects every
+packet to be marked, and D2TCP cannot help it before it has learnt how many are. With ``--cancel`` each is
 cancelled after so long.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 
-import grpc
+import grpc  # type: ignore[import-untyped]
 
 
 def main() -> None:

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import grpc
-import grpc.aio
-
 import d2tcp.grpc
+import grpc  # type: ignore[import-untyped]
+import grpc.aio  # type: ignore[import-untyped]
 
 #: A stream comes in so many parts.
 PARTS = 4
@@ -46,7 +45,10 @@ def handlers(one: Any, many: Any) -> Any:
     """The service."""
     return grpc.method_handlers_generic_handler(
         "trial.Bytes",
-        {"Get": grpc.unary_unary_rpc_method_handler(one), "Stream": grpc.unary_stream_rpc_method_handler(many)},
+        {
+            "Get": grpc.unary_unary_rpc_method_handler(one),
+            "Stream": grpc.unary_stream_rpc_method_handler(many),
+        },
     )
 
 

@@ -1,9 +1,11 @@
-"""Asks an HTTP server for a path and says for each reply how many milliseconds it took, and how many bytes came.
+"""Asks an HTTP server for a path and says for each reply how many milliseconds it took, and how many bytes
+came.
 
 http_client.py ADDRESS PORT PATH MILLISECONDS REPLIES [--break BYTES]
 
-Requests carry ``X-Deadline-Ms``, but for 0. They follow each other on one connection, after one without a deadline: a
-new connection expects every packet to be marked, and D2TCP cannot help it before it has learnt how many are. With ``--break`` each has a connection of its own, which is closed after so many bytes.
+Requests carry ``X-Deadline-Ms``, but for 0. They follow each other on one connection, after one without a
+deadline: a new connection expects every packet to be marked, and D2TCP cannot help it before it has learnt
+how many are. With ``--break`` each has a connection of its own, which is closed after so many bytes.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class Way:
     name: str
     #: Gives a service's command and environment, given whether it announces.
     service: Callable[[bool], tuple[list[str], dict[str, str]]]
-    #: Gives a client's command, given the service's port, the deadline in ms and how many replies it asks for.
+    #: Gives a client's command, given the service's port, the deadline in ms and how many replies it asks
+    #: for.
     client: Callable[[int, int, int, list[str]], list[str]]
     #: The port, or none where the service says which it got.
     port: int | None = None
@@ -168,6 +169,27 @@ def _http_client(port: int, milliseconds: int, replies: int, more: list[str]) ->
     return [sys.executable, str(HERE / "http_client.py"), bottleneck.ADDRESS, str(port), *asked, *more]
 
 
+@cache
+def netty() -> list[str]:
+    """The command of Java for the HTTP server on Netty, but for its arguments."""
+    for tool in ("java", "mvn"):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"{tool} is not installed")
+    folder = CLIENTS / "netty"
+    path = BUILT / "netty" / "classpath"
+    jar = BUILT / "netty" / "d2tcp-netty-0.1.0.jar"
+    sources = [folder / "pom.xml", *folder.rglob("*.java")]
+    if not jar.exists() or any(jar.stat().st_mtime < source.stat().st_mtime for source in sources):
+        goals = ["package", "dependency:build-classpath", f"-Dmdep.outputFile={path}"]
+        run(["mvn", "-q", "-B", f"-Dmaven.repo.local={BUILT}/m2", *goals], folder)
+    return ["java", "-cp", f"{jar}:{path.read_text()}", str(folder / "examples" / "Server.java")]
+
+
+def _http_netty(announced: bool) -> tuple[list[str], dict[str, str]]:
+    asked = [bottleneck.ADDRESS, "8001", str(bottleneck.REPLY_BYTES)]
+    return [*netty(), *asked, *([] if announced else ["plain"])], {}
+
+
 def _preloaded(announced: bool) -> tuple[list[str], dict[str, str]]:
     return nginx_serving(8000), {"LD_PRELOAD": preload()} if announced else {}
 
@@ -176,5 +198,6 @@ WAYS = [
     Way("grpc-python", _grpc_python(), _grpc_client, gives_up=True),
     Way("grpc-python-aio", _grpc_python("--aio"), _grpc_client, gives_up=True),
     Way("grpc-go", _grpc_go, _grpc_client, gives_up=True),
+    Way("http-netty", _http_netty, _http_client, port=8001),
     Way("http-preload", _preloaded, _http_client, port=8000),
 ]

@@ -6,6 +6,8 @@ mod failure;
 mod kernel;
 mod metrics;
 mod options;
+#[cfg(feature = "package")]
+mod pages;
 mod place;
 mod privileges;
 mod status;
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         Command::Trace { out, seconds } => trace::run(&pins, out.as_deref(), seconds),
         Command::Metrics { listen } => metrics::run(&pins, listen.as_deref()),
         Command::Testbed { arguments } => testbed::run(&arguments),
+        #[cfg(feature = "package")]
+        Command::Pages { folder } => pages::write(&folder),
         Command::Detach => attach::detach(&pins).map(|()| println!("detached")),
     };
     match done {

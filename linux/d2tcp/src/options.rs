@@ -69,6 +69,13 @@ pub enum Command {
     },
     /// Take everything out again.
     Detach,
+    /// Write manual pages and completion for shells into a folder.
+    #[cfg(feature = "package")]
+    #[command(hide = true)]
+    Pages {
+        /// Where to.
+        folder: PathBuf,
+    },
     /// Run an experiment in network namespaces of this machine: the same as `duetime testbed`.
     #[command(disable_help_flag = true)]
     Testbed {

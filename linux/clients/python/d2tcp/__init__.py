@@ -37,9 +37,9 @@ __all__ = [
     "use",
 ]
 
-#: What is taken off a caller's time left before the kernel is told of it, in seconds. The caller counts until it
-#: has decoded the last byte, the kernel until it knows that the last byte has arrived, and D2TCP arrives *at* a
-#: deadline rather than before it.
+#: What is taken off a caller's time left before the kernel is told of it, in seconds. The caller counts
+#: until it has decoded the last byte, the kernel until it knows that the last byte has arrived, and D2TCP
+#: arrives *at* a deadline rather than before it.
 MARGIN = 0.080
 #: But never more than this share of the time left, so that short deadlines keep most of themselves.
 MARGIN_SHARE = 0.25
@@ -164,7 +164,7 @@ def cancel(sock: socket.socket, tag: int = 0) -> None:
 
 
 def outcomes(sock: socket.socket) -> list[Outcome]:
-    """Give what became of the messages that ended last, the youngest first; raises as `send_deadline` does."""
+    """Give what became of the messages that ended last, the youngest first; raises as `send_deadline`."""
     got = _get(sock, _OUTCOMES, _OUTCOMES_KEPT * _STRUCT_OUTCOME.size)
     return [
         Outcome(tag, left_ns / 1e9, Result(result), number)
@@ -173,7 +173,7 @@ def outcomes(sock: socket.socket) -> list[Outcome]:
 
 
 def time_to_send(time_left: float, *, margin: float = MARGIN, share: float = MARGIN_SHARE) -> float:
-    """Of a caller's `time_left`, in seconds, what the kernel is told: less `margin`, or less `share` of it."""
+    """Give what the kernel is told of a caller's time left, in seconds: `margin` less, or `share` of it."""
     return time_left - min(margin, share * time_left)
 
 

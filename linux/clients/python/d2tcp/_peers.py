@@ -35,7 +35,7 @@ class Connections:
         self._known: dict[Address, int] = {}
 
     @contextlib.contextmanager
-    def socket(self, peer: Address) -> Iterator[socket.socket | None]:
+    def to(self, peer: Address) -> Iterator[socket.socket | None]:
         """Give the connection to `peer`, as a duplicate that nobody else can close meanwhile.
 
         None if there is none any more, or more than one: then it is not known which is meant.
@@ -66,8 +66,8 @@ class Connections:
 
     def _look(self) -> None:
         known: dict[Address, int] = {}
-        for name in os.listdir(_DESCRIPTORS):
-            descriptor = int(name)
+        for each in _DESCRIPTORS.iterdir():
+            descriptor = int(each.name)
             with contextlib.suppress(OSError):
                 if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
                     continue

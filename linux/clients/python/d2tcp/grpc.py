@@ -3,14 +3,15 @@
     grpc.server(pool, interceptors=[d2tcp.grpc.DeadlineInterceptor()])
     grpc.aio.server(interceptors=[d2tcp.grpc.AioDeadlineInterceptor()])
 
-Before a response is handed to gRPC the kernel is told how long it is and how much of the caller's deadline is left,
-less a margin (`d2tcp.MARGIN`). Calls without a deadline are left alone. Where D2TCP is not attached nothing is
-told, and nothing fails.
+Before a response is handed to gRPC the kernel is told how long it is and how much of the caller's deadline
+is left, less a margin (`d2tcp.MARGIN`). Calls without a deadline are left alone. Where D2TCP is not
+attached nothing is told, and nothing fails.
 
-What is told is the length of the message itself: frames, headers and trailers come on top (9 bytes for 16 KiB),
-so that an announcement ends a little before its last byte rather than never. TLS and compression change lengths
-as well; with compression leave the interceptor out, or it announces more than is written. Several responses
-at once on one connection share it frame by frame; each is then announced to end a little early or late.
+What is told is the length of the message itself: frames, headers, trailers and TLS come on top (9 bytes for
+16 KiB, say), so that an announcement ends a little before its last byte rather than never. One that turns
+out too long, since the message was compressed or its call cancelled, is taken back when the call ends.
+Several responses at once on one connection share it frame by frame; each is then announced to end a little
+early or late.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-import grpc
-import grpc.aio
+import grpc  # type: ignore[import-untyped]
+import grpc.aio  # type: ignore[import-untyped]
 
 import d2tcp
 from d2tcp._peers import Address, Connections, address
@@ -68,7 +69,7 @@ class _Teller:
         if left is None or left <= 0 or size == 0:
             return
         seconds = d2tcp.time_to_send(left, margin=self._margin, share=self._share)
-        with self._connections.socket(call.peer) as sock:
+        with self._connections.to(call.peer) as sock:
             if sock is None:
                 return
             try:
@@ -91,7 +92,7 @@ class _Teller:
         ended.add(call.tag)
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
-        with self._connections.socket(call.peer) as sock, suppress(OSError):
+        with self._connections.to(call.peer) as sock, suppress(OSError):
             if sock is not None:
                 d2tcp.settle(sock, ended)
 
@@ -164,7 +165,7 @@ class DeadlineInterceptor(_Interceptor, grpc.ServerInterceptor):  # type: ignore
 
 
 class AioDeadlineInterceptor(_Interceptor, grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """For `grpc.aio.server`. Methods that are not asynchronous, which gRPC runs in threads, are left alone."""
+    """For `grpc.aio.server`. Methods that are not asynchronous (gRPC runs them in threads) are left alone."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
@@ -223,7 +224,9 @@ class _Writer:
 
 def _wrapped(handler: Any, one: Any, many: Any, serialize: Callable[[Any], bytes]) -> grpc.RpcMethodHandler:
     """The same handler with its method and its serializer exchanged."""
-    inputs, outputs = ("stream" if each else "unary" for each in (handler.request_streaming, handler.response_streaming))
+    inputs, outputs = (
+        "stream" if each else "unary" for each in (handler.request_streaming, handler.response_streaming)
+    )
     kind = f"{inputs}_{outputs}"
     method = (many if handler.response_streaming else one)(getattr(handler, kind))
     make = getattr(grpc, f"{kind}_rpc_method_handler")

@@ -4,13 +4,16 @@
     await messages.send(reply, within=0.020)
 
 asyncio keeps what the kernel does not take at once, so the kernel's idea of where a message begins is not the
-program's. `Messages` counts what was written through it and announces each message up to where it really ends.
+program's. `Messages` counts what was written through it and announces each message up to where it really
+ends.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
+from typing import cast
 
 import d2tcp
 
@@ -27,10 +30,11 @@ class Messages:
         self._announced = 0
 
     async def send(self, message: bytes, *, within: float | None = None, tag: int = 0) -> bool:
-        """Write a message, with a deadline in seconds if `within` is given; wait until there is room for more.
+        """Write a message, with a deadline in seconds if `within` is given; wait until there is room for
+        more.
 
-        Gives whether the kernel knows of the deadline. Why it does not is no error here: the message is sent in
-        any case.
+        Gives whether the kernel knows of the deadline. Why it does not is no error here: the message is
+        sent in any case.
         """
         told = within is not None and self._announce(len(message), within, tag)
         self._writer.write(message)
@@ -53,6 +57,6 @@ class Messages:
         """The connection's socket, for `d2tcp.state` and the like."""
         found = self._writer.get_extra_info("socket")
         if found is None:
-            raise OSError(107, "the connection is closed")
-        assert isinstance(found, asyncio.trsock.TransportSocket | socket.socket)
-        return found  # type: ignore[return-value]
+            raise OSError(errno.ENOTCONN, "the connection is closed")
+        # asyncio's stand-in for it has what is needed here.
+        return cast(socket.socket, found)
