@@ -3,11 +3,13 @@
 mod attach;
 mod check;
 mod failure;
+mod hooks;
 mod kernel;
 mod metrics;
 mod options;
 mod place;
 mod privileges;
+mod rules;
 mod status;
 mod testbed;
 mod top;
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
             let foreground = wanted.foreground;
             let about = attach::attach(&pins, &wanted, env!("CARGO_PKG_VERSION"))?;
             if !foreground {
-                println!("{}", status::in_one_line(&about));
+                println!("{}", status::in_brief(&pins, &about)?);
             }
             Ok(())
         }),
