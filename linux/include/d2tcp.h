@@ -71,7 +71,8 @@
 #define D2TCP_CANCEL 3
 
 /* getsockopt, struct d2tcp_outcome[]: what became of the messages that ended last, the youngest first; as many as
- * there is room for, and D2TCP_OUTCOMES_KEPT at most. getsockopt gives the length that was filled, 0 if none ended.
+ * there is room for, and D2TCP_OUTCOMES_KEPT at most. getsockopt gives the length that was filled; if none has ended,
+ * that is one with result 0.
  *
  *   EINVAL       less room than for one
  *   others       as at D2TCP_STATE
@@ -118,7 +119,7 @@ struct d2tcp_outcome {
 	__u64 tag;		/* 0 if it had none */
 	__s64 left_ns;		/* time left when its last byte was acknowledged, or it was cancelled; negative: late */
 	__u32 result;		/* D2TCP_MET, ... */
-	__u32 number;		/* which announcement of the connection it was, from 1 */
+	__u32 number;		/* how many of the connection's messages had ended with it: what is new can be told */
 };
 
 enum { D2TCP_MET = 1, D2TCP_MISSED = 2, D2TCP_CANCELLED = 3 };
@@ -209,7 +210,7 @@ static inline int d2tcp_get_outcomes(int fd, struct d2tcp_outcome *outcomes, int
 
 	if (getsockopt(fd, D2TCP_LEVEL, D2TCP_OUTCOMES, outcomes, &length))
 		return -1;
-	return (int)(length / sizeof(*outcomes));
+	return outcomes->result ? (int)(length / sizeof(*outcomes)) : 0;
 }
 
 /* Reads the connection's state. Fields that the kernel side does not know are 0. Gives 0, or -1 with errno set as

@@ -3,6 +3,7 @@
 mod attach;
 mod check;
 mod failure;
+mod hooks;
 mod kernel;
 mod metrics;
 mod options;
@@ -10,6 +11,7 @@ mod options;
 mod pages;
 mod place;
 mod privileges;
+mod rules;
 mod status;
 mod testbed;
 mod top;
@@ -33,7 +35,7 @@ fn main() -> ExitCode {
             let foreground = wanted.foreground;
             let about = attach::attach(&pins, &wanted, env!("CARGO_PKG_VERSION"))?;
             if !foreground {
-                println!("{}", status::in_one_line(&about));
+                println!("{}", status::in_brief(&pins, &about)?);
             }
             Ok(())
         }),

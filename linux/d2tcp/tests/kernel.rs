@@ -129,11 +129,11 @@ fn hostile_values_are_refused(bench) {
     let (client, server) = connect(&listener);
     let message = |bytes: i64, ns: i64| [bytes.to_ne_bytes(), ns.to_ne_bytes()].concat();
     let day = 86_400_000_000_000;
-    for (bytes, ns) in [(0, 1), (-1, 1), (i64::MIN, 1), (1, 0), (1, -1), (1, i64::MIN), ((1 << 40) + 1, 1), (1, day + 1), (i64::MAX, i64::MAX)] {
+    for (bytes, ns) in [(0, 0), (-1, 1), (i64::MIN, 1), (1, 0), (1, -1), (1, i64::MIN), ((1 << 40) + 1, 1), (1, day + 1), (i64::MAX, i64::MAX)] {
         assert_eq!(set(&client, LEVEL, MESSAGE, &message(bytes, ns)), Err(libc::EINVAL), "{bytes} {ns}");
     }
     let room = vec![1u8; 1 << 17];
-    for length in (0..64).chain([4095, 4096, 4097, 65536, 1 << 17]).filter(|length| *length != 16) {
+    for length in (0..64).chain([4095, 4096, 4097, 65536, 1 << 17]).filter(|length| ![16, 32].contains(length)) {
         assert_eq!(set(&client, LEVEL, MESSAGE, &room[..length]), Err(libc::EINVAL), "{length}");
     }
     for length in [i32::MAX as u32, i32::MIN as u32, u32::MAX, 1 << 30] {
@@ -143,18 +143,31 @@ fn hostile_values_are_refused(bench) {
     // SAFETY: a null pointer is the kernel's to refuse.
     let failed = unsafe { libc::setsockopt(std::os::fd::AsRawFd::as_raw_fd(&client), LEVEL, MESSAGE, std::ptr::null(), 16) };
     assert_eq!((failed, std::io::Error::last_os_error().raw_os_error()), (-1, Some(libc::EFAULT)));
-    assert_eq!(set(&client, LEVEL, 3, &message(1, 1)), Err(libc::ENOPROTOOPT));
+    let flagged = |flags: u32, reserved: u32| [message(1, 1), vec![0; 8], flags.to_ne_bytes().to_vec(), reserved.to_ne_bytes().to_vec()].concat();
+    for (flags, reserved) in [(2, 0), (u32::MAX, 0), (0, 1), (1, 1)] {
+        assert_eq!(set(&client, LEVEL, MESSAGE, &flagged(flags, reserved)), Err(libc::EINVAL), "{flags} {reserved}");
+    }
+    for length in (0..20).filter(|length| *length != 8) {
+        assert_eq!(set(&client, LEVEL, CANCEL, &room[..length]), Err(libc::EINVAL), "{length}");
+    }
+    for room in 0..24 {
+        assert_eq!(get(&client, LEVEL, OUTCOMES, room), Err(libc::EINVAL), "{room}");
+    }
+    assert_eq!(get(&client, LEVEL, OUTCOMES, 5000), Ok(vec![0; 24]), "none has ended");
+    assert_eq!(set(&client, LEVEL, 5, &message(1, 1)), Err(libc::ENOPROTOOPT));
+    assert_eq!(set(&client, LEVEL, OUTCOMES, &message(1, 1)), Err(libc::ENOPROTOOPT));
+    assert_eq!(get(&client, LEVEL, CANCEL, 16), Err(unknown(V4)));
     assert_eq!(set(&client, LEVEL, STATE, &message(1, 1)), Err(libc::ENOPROTOOPT));
     assert_eq!(get(&client, LEVEL, MESSAGE, 16), Err(unknown(V4)));
     for room in 0..8 {
         assert_eq!(get(&client, LEVEL, STATE, room), Err(libc::EINVAL), "{room}");
     }
-    for room in 8..136 {
+    for room in 8..160 {
         let got = get(&client, LEVEL, STATE, room).unwrap();
         assert_eq!(got.len(), room / 4 * 4);
-        assert_eq!(got[..8], [1u32.to_ne_bytes(), 136u32.to_ne_bytes()].concat());
+        assert_eq!(got[..8], [1u32.to_ne_bytes(), 160u32.to_ne_bytes()].concat());
     }
-    assert_eq!(get(&client, LEVEL, STATE, 5000).unwrap().len(), 136);
+    assert_eq!(get(&client, LEVEL, STATE, 5000).unwrap().len(), 160);
     assert_eq!(state(&client).messages, 0, "nothing of it was taken");
     // The limits themselves are allowed.
     set(&client, LEVEL, MESSAGE, &message(1 << 40, day)).unwrap();
@@ -232,6 +245,63 @@ fn messages_follow_each_other_on_one_connection(bench) {
     let messages = bench.status()["messages"].clone();
     assert_eq!((&messages["met"], &messages["missed"], &messages["unfinished"]), (&144.into(), &2.into(), &2.into()));
     assert_eq!(messages["queue_full"], 2);
+}
+
+fn lengths_that_are_learned_by_writing_can_be_told_afterwards(bench) {
+    bench.attach("");
+    for address in [V4, V6] {
+        let (client, server) = connect(&listen(address));
+        // All that has been written so far, in parts; what was acknowledged before the call is met at once.
+        transfer(&client, &server, 5000);
+        wait("acknowledged", || state(&client).bytes_acked >= 5000);
+        announce(&client, 0, 5 * SECOND, 7, 0).unwrap();
+        assert_eq!((state(&client).met, state(&client).queued), (1, 0));
+        let outcome = outcomes(&client);
+        assert!(outcome[0].0 == 7 && outcome[0].1 > 4_000_000_000 && (outcome[0].2, outcome[0].3) == (1, 1), "{outcome:?}");
+        // A reply that was broken off, with one more behind it.
+        announce(&client, 100_000, 5 * SECOND, 8, 0).unwrap();
+        announce(&client, 50_000, 5 * SECOND, 9, 0).unwrap();
+        assert_eq!((state(&client).tag, state(&client).bytes_left), (8, 100_000));
+        transfer(&client, &server, 30_000);
+        assert_eq!(state(&client).queued, 2);
+        announce(&client, 2000, 5 * SECOND, 10, ENDS_PREVIOUS).unwrap();
+        transfer(&client, &server, 2000);
+        wait("both have ended", || state(&client).queued == 0);
+        let ended: Vec<(u64, u32)> = outcomes(&client).iter().map(|one| (one.0, one.2)).collect();
+        assert_eq!(ended, [(10, 1), (8, 1), (9, 3), (7, 1)]);
+        // An RPC that is cancelled before its bytes were written: the next one moves up.
+        announce(&client, 40_000, 5 * SECOND, 11, 0).unwrap();
+        announce(&client, 3000, 5 * SECOND, 12, 0).unwrap();
+        cancel(&client, 11).unwrap();
+        assert_eq!((state(&client).queued, state(&client).bytes_left, state(&client).tag), (1, 3000, 12));
+        transfer(&client, &server, 3000);
+        wait("met", || state(&client).met == 4);
+        // Programs that only ever break off never fill the queue for good.
+        for round in 0..100 {
+            deadline(&client, 1_000_000, MS).unwrap();
+            std::thread::sleep(2 * MS);
+            transfer(&client, &server, 10);
+            assert!(state(&client).queued <= 32, "{round}");
+        }
+        cancel(&client, 0).unwrap();
+        assert_eq!(state(&client).queued, 0);
+        cancel(&client, 0).unwrap();
+        deadline(&client, 10, SECOND).unwrap();
+        assert_eq!(state(&client).bytes_left, 10);
+    }
+}
+
+fn the_nearest_deadline_of_the_queue_decides(bench) {
+    bench.attach("");
+    bench.wire(3, 0);
+    let (client, server) = connect(&listen(V4));
+    // The first has all the time in the world; the one behind it has none.
+    deadline(&client, 4_000_000, 86_400 * SECOND).unwrap();
+    transfer(&client, &server, 3_000_000);
+    assert_eq!(state(&client).d, ONE / 2);
+    deadline(&client, 1 << 40, 20 * SECOND).unwrap();
+    transfer(&client, &server, 500_000);
+    assert_eq!((state(&client).queued, state(&client).d), (2, 2 * ONE));
 }
 
 fn marks_raise_alpha_and_cut_the_window(bench) {
@@ -403,6 +473,55 @@ fn a_clamped_window_does_not_grow_in_secret(bench) {
     bench.wire(2, 0);
     transfer(&client, &server, 2_000_000);
     assert!(state(&client).cwnd < 12 && tcp_info_cwnd(&client) < 12, "{:?}", state(&client));
+}
+
+fn after_an_idle_time_the_window_begins_small_unless_the_namespace_says_no(bench) {
+    bench.attach("");
+    bench.wire(0, 0);
+    let listener = listen(V4);
+    for (setting, shrinks) in [(1, true), (0, false)] {
+        sh(&format!("sysctl -q -w net.ipv4.tcp_slow_start_after_idle={setting}"));
+        let (client, server) = connect(&listener);
+        transfer(&client, &server, 20_000_000);
+        let large = state(&client);
+        assert!(large.cwnd > 40, "{large:?}");
+        // Many retransmission timeouts, of 200 ms at least.
+        std::thread::sleep(3 * SECOND);
+        transfer(&client, &server, 1000);
+        let after = state(&client);
+        assert_eq!(after.cwnd < 15, shrinks, "{large:?} {after:?}");
+        assert_eq!(tcp_info_cwnd(&client), after.cwnd);
+    }
+    sh("sysctl -q -w net.ipv4.tcp_slow_start_after_idle=1");
+}
+
+fn without_room_for_its_state_a_connection_heeds_marks_and_losses(bench) {
+    bench.attach("--initial-alpha 0");
+    // No option memory: no state beside the socket.
+    sh("sysctl -q -w net.core.optmem_max=300");
+    let listener = listen(V4);
+    for (mark, lose) in [(4, 0), (0, 100)] {
+        bench.wire(mark, lose);
+        let (client, server) = connect(&listener);
+        transfer(&client, &server, 8_000_000);
+        assert_eq!(get(&client, LEVEL, STATE, 160), Err(libc::ENOMEM));
+        assert_eq!(deadline(&client, 1, SECOND), Err(libc::ENOMEM));
+        let limited = tcp_info_cwnd(&client);
+        assert!((2..120).contains(&limited), "{limited}");
+        bench.wire(0, 0);
+        transfer(&client, &server, 30_000_000);
+        let calm = tcp_info_cwnd(&client);
+        assert!(calm > limited, "it grows again: {limited} {calm}");
+    }
+    assert!(bench.status()["out_of_memory"].as_u64().unwrap() > 100);
+    // The memory is there again: the connection gets its state where it is.
+    let (client, server) = connect(&listener);
+    transfer(&client, &server, 1_000_000);
+    sh("sysctl -q -w net.core.optmem_max=131072");
+    transfer(&client, &server, 1_000_000);
+    deadline(&client, 1_000_000, 60 * SECOND).unwrap();
+    transfer(&client, &server, 1_000_000);
+    wait("met", || state(&client).met == 1);
 }
 
 fn what_was_announced_for_a_failed_attempt_is_void(bench) {

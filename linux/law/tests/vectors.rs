@@ -66,13 +66,12 @@ fn the_kernels_law_follows_the_simulators() {
             next: whole(7),
             rtt_ns: whole(8),
         };
-        let message = row[9].split_once(':').map_or(Message::default(), |(end, deadline)| Message {
-            end: end.parse().unwrap(),
-            deadline_ns: deadline.parse().unwrap(),
+        let queue = row[9].split_once(':').map_or(Queue::default(), |(end, deadline)| {
+            Queue::of(Message { end: end.parse().unwrap(), deadline_ns: deadline.parse().unwrap() })
         });
-        let what = state.on_ack(how, &message, &ack);
+        let what = state.on_ack(how, &queue, &ack);
         assert_eq!(what & CUT != 0, row[10] == "1", "row {number}: cut");
-        let d = imminence(how, &message, state.cwnd, &ack);
+        let d = queue.imminence(how, state.cwnd, &ack);
         let p = penalty(state.alpha, d);
         let got = [
             f64::from(state.alpha) / f64::from(ONE),
