@@ -238,6 +238,9 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
             "the kernel does not describe its types: /sys/kernel/btf/vmlinux is missing (CONFIG_DEBUG_INFO_BTF)",
         ));
     }
+    if let Some(why) = place::accurate_ecn() {
+        return Err(Failure::new(Kind::Unsupported, why));
+    }
     let root = place::cgroup_root()?;
     let rules = chosen(wanted, &root)?;
     let law = wanted.parameters.harmless_over(DEFAULTS)?;
@@ -417,7 +420,10 @@ pub fn clock(which: libc::clockid_t) -> u64 {
 /// their state; new ones get the new programs. Selection, cgroups and namespace stay as they are.
 fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result<About> {
     if before.pid != 0 {
-        return Err(Failure::new(Kind::Attached, format!("{} holds it in the foreground: end that one first", holder(&before))));
+        return Err(Failure::new(
+            Kind::Attached,
+            format!("{} holds it in the foreground: end that one first", holder(&before)),
+        ));
     }
     let mut open = programs()?;
     for (name, pin) in MAPS {

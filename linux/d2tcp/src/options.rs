@@ -278,7 +278,9 @@ fn danger(law: &Law) -> Option<(String, &'static str)> {
     }
     (cap > MOST_CAP).then(|| {
         (
-            format!("--cap {cap}: near a deadline a connection hardly heeds marks and starves the others (alpha^{cap})"),
+            format!(
+                "--cap {cap}: near a deadline a connection hardly heeds marks and starves the others (alpha^{cap})"
+            ),
             "starve others",
         )
     })

@@ -251,6 +251,21 @@ fn own_namespace() -> Result<PathBuf> {
         })
 }
 
+/// Why connections of this network namespace cannot be under D2TCP as they negotiate ECN now; nothing if they can.
+pub fn accurate_ecn() -> Option<String> {
+    accurate(&fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").unwrap_or_default())
+}
+
+fn accurate(setting: &str) -> Option<String> {
+    // 3 to 5 in the kernels that can negotiate it.
+    setting.trim().parse::<u32>().ok().filter(|setting| *setting > 2).map(|setting| {
+        format!(
+            "net.ipv4.tcp_ecn is {setting}: connections negotiate accurate ECN, with which D2TCP has not been tried; set \
+             it to 1 or 2"
+        )
+    })
+}
+
 /// Whether the kernel has a congestion control of that name now.
 pub fn is_registered(control: &str) -> bool {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -272,6 +287,12 @@ mod tests {
             let failure = cgroup_path(root, Path::new(given)).unwrap_err();
             assert!(failure.kind == Kind::Usage && failure.message.contains(told), "{failure}");
         }
+    }
+
+    #[test]
+    fn accurate_ecn_is_refused_in_words() {
+        assert!(["0\n", "1\n", "2\n", ""].iter().all(|setting| accurate(setting).is_none()));
+        assert!(["3\n", "5"].iter().all(|setting| accurate(setting).unwrap().contains("set it to 1 or 2")));
     }
 
     #[test]

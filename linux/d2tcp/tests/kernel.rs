@@ -307,16 +307,16 @@ fn the_nearest_deadline_of_the_queue_decides(bench) {
 fn marks_raise_alpha_and_cut_the_window(bench) {
     bench.attach("--initial-alpha 0");
     for address in [V4, V6] {
-        bench.wire(4, 0);
+        bench.wire(10, 0);
         let (client, server) = connect(&listen(address));
         transfer(&client, &server, 8_000_000);
         let marked = state(&client);
         assert!(marked.cuts > 5 && marked.windows > marked.cuts && marked.losses == 0, "{marked:?}");
         assert!(marked.cwnd >= 2 && marked.cwnd < 1000 && marked.ssthresh < 1000, "{marked:?}");
         let share = f64::from(marked.alpha) / f64::from(ONE);
-        assert!((0.1..0.5).contains(&share), "one of four packets is marked: alpha {share}");
+        assert!((0.03..0.3).contains(&share), "one of ten packets is marked: alpha {share}");
         let bytes = marked.bytes_marked as f64 / marked.bytes_acked as f64;
-        assert!((0.15..0.45).contains(&bytes), "marked {bytes}");
+        assert!((0.06..0.2).contains(&bytes), "marked {bytes}");
         assert_eq!(marked.p, marked.alpha, "without a deadline it is DCTCP");
         let (sent, ect) = bench.sent();
         assert!(sent > 1000 && ect == sent, "{ect} of {sent} can be marked");
@@ -451,7 +451,7 @@ fn a_timeout_that_was_none_leaves_the_window_as_it_was(bench) {
     bench.lose_acks(false);
     wait("the acknowledgement", || state(&client).bytes_acked == small.bytes_acked + 3 * u64::from(small.mss));
     let undone = bench.says("metrics");
-    let undone = undone.lines().find_map(|line| line.strip_prefix("d2tcp_undone_total ")).unwrap();
+    let undone = undone.lines().find(|line| line.starts_with("d2tcp_undone_total")).unwrap().rsplit(' ').next().unwrap();
     assert!(undone.parse::<u32>().unwrap() >= 1, "the kernel found out");
     let after = state(&client);
     assert!((small.cwnd..=small.cwnd + 1).contains(&after.cwnd), "{small:?} {after:?}");
@@ -492,7 +492,6 @@ fn after_an_idle_time_the_window_begins_small_unless_the_namespace_says_no(bench
         assert_eq!(after.cwnd < 15, shrinks, "{large:?} {after:?}");
         assert_eq!(tcp_info_cwnd(&client), after.cwnd);
     }
-    sh("sysctl -q -w net.ipv4.tcp_slow_start_after_idle=1");
 }
 
 fn without_room_for_its_state_a_connection_heeds_marks_and_losses(bench) {
@@ -585,6 +584,178 @@ fn a_peer_without_ecn_is_served_as_reno_and_visibly(bench) {
         assert!(bench.says("top --once").contains("Reno"));
     }
     assert_eq!(bench.status()["connections"]["without_ecn"], 2);
+    sh("sysctl -q -w net.ipv4.tcp_ecn=2");
+}
+
+fn pins_outside_bpffs_hide_nothing(bench) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("mine"), "x").unwrap();
+    let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let before = mounts();
+    for pins in [folder.path().join("d2tcp").to_str().unwrap(), "d2tcp-pins", "x/d2tcp", "/etc/d2tcp", "/d2tcp"] {
+        for arguments in ["attach", "attach --foreground", "detach"] {
+            let tried = Command::new(TOOL).current_dir(folder.path()).args(["--pins", pins]).args(arguments.split(' '))
+                .args(if arguments == "detach" { vec![] } else { vec!["--cgroup", bench.cgroup.to_str().unwrap()] })
+                .output().unwrap();
+            let said = String::from_utf8_lossy(&tried.stderr).into_owned();
+            let expected = if arguments == "detach" { 4 } else { 2 };
+            assert!(tried.status.code() == Some(expected) && said.lines().count() == 1, "{pins} {arguments}: {said}");
+        }
+    }
+    assert_eq!(mounts(), before);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
+}
+
+fn a_service_that_is_started_anew_is_governed_as_before(bench) {
+    // In a folder that stays, as system.slice is: hooks go there. And at the top, where they go to the root.
+    let slice = bench.outside.join("svc.slice");
+    for service in [slice.join("a.service"), bench.outside.with_file_name(format!("d2tcp-test-{}-top", std::process::id()))] {
+        let said = bench.says(&format!("attach --cgroup {}", service.display()));
+        assert!(said.contains("there is no cgroup") && said.contains("yet"), "{said}");
+        for round in 0..3 {
+            std::fs::create_dir_all(&service).unwrap();
+            bench.enter(&service);
+            let (client, server) = connect(&listen(V4));
+            assert_eq!(control_of(&client), "d2tcp", "round {round}");
+            deadline(&client, 1000, SECOND).unwrap();
+            transfer(&client, &server, 1000);
+            wait("met", || state(&client).met == 1);
+            bench.enter(&bench.cgroup);
+            drop((client, server));
+            wait("the cgroup goes", || std::fs::remove_dir(&service).is_ok());
+            assert_eq!(bench.status()["dead"], serde_json::json!([]));
+        }
+        // One of the same name elsewhere is another one.
+        let other = bench.cgroup.join("a.service");
+        std::fs::create_dir_all(&other).unwrap();
+        bench.enter(&other);
+        let (client, _server) = connect(&listen(V4));
+        assert_ne!(control_of(&client), "d2tcp");
+        assert_eq!(deadline(&client, 1, SECOND), Err(libc::ENOPROTOOPT));
+        bench.enter(&bench.cgroup);
+        wait("the cgroup goes", || std::fs::remove_dir(&other).is_ok());
+        bench.says("detach");
+    }
+    let _ = std::fs::remove_dir(&slice);
+}
+
+fn hooks_that_died_are_told_and_mended(bench) {
+    // The folder that holds the hooks goes: all that was below it is off, and that is said.
+    let slice = bench.outside.join("gone");
+    std::fs::create_dir_all(slice.join("a.service")).unwrap();
+    bench.says(&format!("attach --cgroup {}", slice.join("a.service").display()));
+    let alive = bench.status();
+    assert_eq!((&alive["dead"], alive["hooks"].as_array().unwrap().len()), (&serde_json::json!([]), 1));
+    for pin in hook_pins(&bench) {
+        let status = bench.tool("status");
+        assert!(status.status.success(), "{status:?}");
+        std::fs::remove_file(bench.pins.join(&pin)).unwrap();
+        let output = bench.tool("status");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(7) && said.contains(&pin) && said.contains("--replace"), "{said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("DEAD"));
+        assert!(bench.says("metrics").contains("d2tcp_dead_parts 1\n"));
+        bench.says("attach --replace");
+    }
+    for control in ["control", "control-reno", "flows"] {
+        std::fs::remove_file(bench.pins.join(control)).unwrap();
+        std::thread::sleep(200 * MS);
+        assert_ne!(bench.tool("status").status.code(), Some(0), "{control}");
+        bench.says("attach --replace");
+        assert!(is_registered() && bench.tool("status").status.success());
+    }
+    bench.enter(&slice.join("a.service"));
+    let (client, server) = connect(&listen(V4));
+    deadline(&client, 1000, SECOND).unwrap();
+    transfer(&client, &server, 1000);
+    bench.enter(&bench.cgroup);
+    drop((client, server));
+    wait("the service's cgroup goes", || std::fs::remove_dir(slice.join("a.service")).is_ok());
+    wait("its slice goes", || std::fs::remove_dir(&slice).is_ok());
+    bench.says("detach");
+}
+
+fn a_tool_of_another_version_reads_nothing_wrong(bench) {
+    use libbpf_rs::{MapCore, MapFlags, MapHandle};
+    bench.attach("");
+    let about = MapHandle::from_pinned_path(bench.pins.join("about")).unwrap();
+    let ours = about.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
+    let mut other = ours.clone();
+    other[..4].copy_from_slice(&2u32.to_ne_bytes());
+    other[24..30].copy_from_slice(b"0.0.9\0");
+    about.update(&0u32.to_ne_bytes(), &other, MapFlags::ANY).unwrap();
+    let attach = format!("attach --cgroup {}", bench.cgroup.display());
+    for verb in ["status", "status --json", "top --once", "top --json", "trace --for 1s", "metrics", "set --cap 3", "attach --replace", &attach] {
+        let (code, said) = bench.fails(verb);
+        assert!(code == 3 && said.contains("0.0.9") && said.contains("detach"), "{verb}: {said}");
+    }
+    bench.says("detach");
+    assert!(!is_registered());
+}
+
+fn a_holder_in_another_pid_namespace_is_not_named_by_its_number(bench) {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", "--kill-child", TOOL, "--pins"]).arg(&bench.pins)
+        .args(["attach", "--foreground", "--cgroup"]).arg(&bench.cgroup);
+    let mut owner = Held::spawn(command);
+    assert_eq!(owner.line(), "attached; ends with this process");
+    assert_eq!(bench.status()["held_by"], "a process in another PID namespace");
+    for verb in ["detach", "attach --replace"] {
+        let (code, said) = bench.fails(verb);
+        assert!(code == 3 && said.contains("another PID namespace") && !said.contains("kill"), "{said}");
+    }
+    owner.signal(libc::SIGKILL);
+    owner.0.wait().unwrap();
+    wait("the name is free", || !is_registered());
+    assert_eq!(bench.fails("status").0, 4);
+}
+
+fn peers_on_the_internet_are_left_alone_unless_asked(bench) {
+    sh("ip address add 198.51.100.1/32 dev lo && ip address add 10.9.8.7/32 dev lo");
+    sh("ip -6 address add 2001:db8::1/128 dev lo nodad && ip -6 address add fd00::1/128 dev lo nodad");
+    let ours = |address: &str| control_of(&connect(&listen(address)).0) == "d2tcp";
+    let (inside, outside) = (["10.9.8.7:0", "127.0.0.1:0", "[fd00::1]:0", "[::1]:0"], ["198.51.100.1:0", "[2001:db8::1]:0"]);
+    bench.attach("--peers private");
+    assert!(inside.iter().all(|address| ours(address)));
+    assert!(!outside.iter().any(|address| ours(address)));
+    // A program may still ask.
+    let listener = listen(outside[0]);
+    choose(&listener, "d2tcp").unwrap();
+    let (_client, server) = connect(&listener);
+    deadline(&server, 1000, SECOND).unwrap();
+    bench.says("detach");
+    bench.attach("");
+    assert!(inside.iter().chain(&outside).all(|address| ours(address)));
+}
+
+fn accurate_ecn_is_understood(bench) {
+    if !Path::new("/proc/sys/net/ipv4/tcp_ecn_option").exists() {
+        println!("SKIPPED: this kernel has no accurate ECN");
+        return;
+    }
+    if !Command::new("sysctl").args(["-q", "-w", "net.ipv4.tcp_ecn=3"]).status().unwrap().success() {
+        println!("SKIPPED: this kernel does not negotiate accurate ECN");
+        return;
+    }
+    let (code, said) = bench.fails(&format!("attach --cgroup {}", bench.cgroup.display()));
+    assert!(code == 5 && said.contains("accurate ECN"), "{said}");
+    sh("sysctl -q -w net.ipv4.tcp_ecn=2");
+    bench.attach("--initial-alpha 0");
+    sh("sysctl -q -w net.ipv4.tcp_ecn=3");
+    bench.wire(10, 0);
+    let (client, server) = connect(&listen(V4));
+    transfer(&client, &server, 8_000_000);
+    let marked = state(&client);
+    let share = f64::from(marked.alpha) / f64::from(ONE);
+    let bytes = marked.bytes_marked as f64 / marked.bytes_acked as f64;
+    println!("accurate ECN: alpha {share}, {bytes} of the bytes marked, {} cuts of {} windows", marked.cuts, marked.windows);
+    assert!(marked.flags & FLAG_ECN != 0 && marked.losses == 0, "{marked:?}");
+    assert!((0.03..0.3).contains(&share) && (0.06..0.2).contains(&bytes), "{marked:?}");
+    let (sent, ect) = bench.sent();
+    assert!(sent > 1000 && ect == sent, "{ect} of {sent} can be marked");
+    bench.wire(0, 0);
+    transfer(&client, &server, 30_000_000);
+    assert!(state(&client).alpha < marked.alpha / 2 && state(&client).cwnd > marked.cwnd);
     sh("sysctl -q -w net.ipv4.tcp_ecn=2");
 }
 
@@ -778,14 +949,15 @@ fn what_connections_do_can_be_watched(bench) {
     assert!(tracer.0.wait().unwrap().success());
     let text = std::fs::read_to_string(&csv).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("time_s,what,class,from,to,message,link,value"));
+    assert_eq!(lines.next(), Some("time_s,what,class,from,to,message,link,value,from_address,to_address"));
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     for what in ["throughput", "cwnd", "alpha", "d", "p", "srtt"] {
         let values: Vec<f64> = rows.iter().filter(|row| row[1] == what).map(|row| row[7].parse().unwrap()).collect();
         assert!(values.len() > 5, "{what}: {} values", values.len());
         assert!(values.iter().all(|value| value.is_finite() && *value >= 0.0));
     }
-    assert!(rows.iter().all(|row| row.len() == 8 && row[2] == "d2tcp"));
+    assert!(rows.iter().all(|row| row.len() == 10 && row[2] == "d2tcp"));
+    assert!(rows.iter().any(|row| row[8] == address(&client).to_string() && row[9] == address(&server).to_string()));
     assert!(rows.windows(2).filter(|pair| pair[0][1] == pair[1][1]).all(|pair| pair[0][0].len() <= 20));
     let tracer = Held::spawn(bench.command(&format!("trace --for 1s --out {}", parquet.display())));
     std::thread::sleep(300 * MS);
@@ -795,12 +967,19 @@ fn what_connections_do_can_be_watched(bench) {
     let bytes = std::fs::read(&parquet).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1") && bytes.len() > 1000);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half-written stays");
+    let mut killed = Held::spawn(bench.command(&format!("trace --out {}", folder.path().join("k.csv").display())));
+    std::thread::sleep(300 * MS);
+    transfer(&client, &server, 5_000_000);
+    killed.signal(libc::SIGKILL);
+    killed.0.wait().unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half-written stays of a killed one");
+    std::thread::sleep(3500 * MS);
     assert_eq!(bench.fails("trace --out x.txt").0, 2);
     assert_eq!(bench.fails("trace --for 1s --out /nowhere/x.csv").0, 1);
-    // A link that waits where the file is written is not followed.
+    // A link that waits where the file is to be is not followed.
     let (bait, other) = (folder.path().join("bait"), folder.path().join("u.csv"));
     std::fs::write(&bait, "whole").unwrap();
-    std::os::unix::fs::symlink(&bait, folder.path().join("u.csv.part")).unwrap();
+    std::os::unix::fs::symlink(&bait, &other).unwrap();
     bench.says(&format!("trace --for 100ms --out {}", other.display()));
     assert_eq!(std::fs::read_to_string(&bait).unwrap(), "whole");
     assert!(std::fs::symlink_metadata(&other).unwrap().is_file());
@@ -844,7 +1023,7 @@ fn what_connections_do_can_be_watched(bench) {
         answer
     };
     let answer = fetch("/metrics");
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("d2tcp_deadlines_total{outcome=\"met\"} 1\n"));
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("d2tcp_deadlines_total{rule=\"d2tcp-test-") && answer.contains("outcome=\"met\"} 1\n"));
     let count = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).unwrap();
     assert!(count("d2tcp_d_count") > 0 && count("d2tcp_alpha_count") >= count("d2tcp_d_count"));
     assert!(fetch("/").starts_with("HTTP/1.1 404"));
@@ -893,6 +1072,13 @@ fn ten_thousand_connections_leave_nothing(bench) {
     assert_eq!((bench.flows().len(), settled()), (0, before));
 }
 
+}
+
+/// Names of the links at cgroups.
+fn hook_pins(bench: &Bench) -> Vec<String> {
+    let names = std::fs::read_dir(&bench.pins).unwrap().flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| ["setsockopt-", "getsockopt-", "select-"].iter().any(|kind| name.starts_with(kind))).collect()
 }
 
 /// What getsockopt of this kernel says of a level that it does not know.

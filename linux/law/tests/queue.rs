@@ -154,7 +154,12 @@ fn no_sequence_of_calls_leaves_a_queue_that_never_ends() {
             assert!(spans.last().is_none_or(|(_, end)| *end <= queue.last_end));
         }
         // The program ends what it began.
-        queue.announce(&Announcement { bytes: 0, deadline_ns: now + 1, written: written + 1, ..Announcement::default() });
+        queue.announce(&Announcement {
+            bytes: 0,
+            deadline_ns: now + 1,
+            written: written + 1,
+            ..Announcement::default()
+        });
         queue.complete(written + 1, now);
         assert_eq!(queue.count, 0);
     }
