@@ -43,6 +43,8 @@ NEEDED = (
 )
 #: Where apt keeps its lists of these suites; the machine's own are left alone.
 STATE = ROOT / "target" / "matrix"
+#: When they are fetched anew.
+STALE_S = 86400
 #: Distribution -> where it is, and its suites.
 SOURCES = {
     "debian": [
@@ -173,7 +175,10 @@ def apts() -> list[Apt]:
                 for suite in suites.split()
             ]
             (apt.folder / "sources.list").write_text("".join(lines), encoding="utf-8")
-            apt("apt-get", "update", "-q")
+            stamp = apt.folder / "updated"
+            if not stamp.exists() or time.time() - stamp.stat().st_mtime > STALE_S:
+                apt("apt-get", "update", "-q")
+                stamp.touch()
         except OSError as error:
             print(f"SKIPPED: kernels of {distribution}: {error}", file=sys.stderr)
             continue
@@ -275,6 +280,7 @@ def _modules(kernel: Path, root: Path) -> None:
         for end, tool in ((".xz", "xz"), (".zst", "zstd")):
             if path.endswith(end):
                 subprocess.run([tool, "-d", "-q", target / path], check=True)
+                (target / path).unlink(missing_ok=True)
     for name in ("modules.builtin", "modules.order"):
         shutil.copy(folder / name, target)
     subprocess.run(["depmod", "-b", root, folder.name], check=True)
