@@ -228,10 +228,11 @@ def _numbers(name: str) -> list[int]:
 def prepare(package: Kernel, folder: Path, measured: bool) -> tuple[Path, Path]:
     """Fetch a kernel and lay out the machine's file system; gives the kernel and the packed file system."""
     kernel = folder / "kernel"
-    # Where modules are a package of their own.
-    modules = "linux-modules-" + package.package.removeprefix("linux-image-").removeprefix("unsigned-")
-    known = package.apt("apt-cache", "pkgnames", modules).split()
-    for part in (package.package, *([modules] if modules in known else [])):
+    # Ubuntu's modules are a package of their own; of Debian's kernels since 7.0 every part is.
+    named = package.package.removeprefix("linux-image-").removeprefix("unsigned-")
+    others = [f"linux-{part}-{named}" for part in ("modules", "binary", "base")]
+    known = [name for name in others if name in package.apt("apt-cache", "pkgnames", name).split()]
+    for part in (package.package, *known):
         package.apt("apt-get", "download", part, cwd=folder)
     for deb in folder.glob("*.deb"):
         subprocess.run(["dpkg-deb", "-x", deb, kernel], check=True)
