@@ -11,6 +11,7 @@ import asyncio
 import os
 import socket
 import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -135,6 +136,50 @@ def test_asyncio_announces_to_where_messages_end(monkeypatch: pytest.MonkeyPatch
         return got
 
     assert asyncio.run(main()) == big + 3000
+
+
+@pytest.mark.parametrize("kind", [[], ["--aio"]], ids=["threads", "asyncio"])
+def test_grpc_responses_are_announced_with_their_length(kind: list[str], tmp_path: Path) -> None:
+    try:
+        python = ways.python_with_grpc()
+        ways.run(["make", "-s", "-C", CLIENTS / "http", f"OUT={tmp_path}", f"{tmp_path}/spy.so"])
+    except ways.Unavailable as why:
+        pytest.skip(f"not to be had here: {why}")
+    # Takes the announcements in the kernel's place.
+    spied = {"LD_PRELOAD": str(tmp_path / "spy.so"), "PYTHONPATH": str(CLIENTS / "python")}
+    reader, writer = os.pipe()
+    with open(reader, encoding="utf-8") as said:
+        server = subprocess.Popen(
+            [python, CLIENTS / "trial" / "grpc_server.py", "127.0.0.1:0", *kind],
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=[writer],
+            env={**os.environ, **spied, "SPY": str(writer)},
+        )
+        os.close(writer)
+        try:
+            assert server.stdout is not None
+            address = f"127.0.0.1:{server.stdout.readline().split()[1]}"
+            for more in ([], ["--stream"]):
+                asked = [address, "100000", "5", "2", *more]
+                client = subprocess.run(
+                    [python, CLIENTS / "trial" / "grpc_client.py", *asked],
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                    check=True,
+                )
+                assert client.stdout.count("complete") == 2, client.stdout
+        finally:
+            server.kill()
+            server.communicate()
+        told = [line.split() for line in said]
+    # Of 5 s, which gRPC rounds up by a few ms, 80 ms are the margin.
+    announced = [(int(size), tag) for what, _, size, ms, tag in told if 3000 < int(ms) < 4990]
+    # Two calls with one response each, two with four; none for each client's first, without a deadline.
+    assert len(announced) == len(told)
+    assert [size for size, _ in announced] == [100_000] * 2 + [25_000] * 8
+    assert [tag for _, tag in announced] == [*"12", *"3333", *"4444"]
 
 
 @pytest.fixture(params=ways.WAYS, ids=lambda way: way.name)

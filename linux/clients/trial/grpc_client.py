@@ -28,7 +28,7 @@ def main() -> None:
     options = parser.parse_args()
     with grpc.insecure_channel(options.address, [("grpc.max_receive_message_length", -1)]) as channel:
         get, stream = channel.unary_unary("/trial.Bytes/Get"), channel.unary_stream("/trial.Bytes/Stream")
-        get(str(options.bytes).encode(), timeout=30, wait_for_ready=True)
+        get(str(options.bytes).encode(), wait_for_ready=True)
         print("ready", flush=True)
         for _ in range(options.calls):
             begun = time.monotonic()

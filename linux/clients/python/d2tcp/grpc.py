@@ -72,9 +72,10 @@ class _Teller:
         with self._connections.to(call.peer) as sock:
             if sock is None:
                 return
-            try:
-                if call.peer in self._ended:
+            if call.peer in self._ended:
+                with suppress(OSError):
                     d2tcp.settle(sock, self._ended[call.peer])
+            try:
                 d2tcp.send_deadline(sock, size, seconds, tag=call.tag)
             except OSError as error:
                 _log.debug("no deadline for a response to %s: %s", call.peer, error)
