@@ -34,6 +34,8 @@ __all__ = ["AioDeadlineInterceptor", "DeadlineInterceptor"]
 
 #: Connections of which ended calls are remembered, and calls of each: no more can wait in the kernel than 32.
 _REMEMBERED, _CALLS = 4096, 64
+#: The longest deadline that the kernel takes, a day.
+_LONGEST_S = 86400.0
 
 _log = logging.getLogger("d2tcp")
 
@@ -58,8 +60,9 @@ class _Teller:
 
     def call(self, context: Any) -> _Call | None:
         """A call that has a deadline and came over TCP."""
-        peer = address(context.peer())
-        if peer is None or context.time_remaining() is None:
+        peer, left = address(context.peer()), context.time_remaining()
+        # gRPC gives none, or centuries, for a call without a deadline.
+        if peer is None or left is None or left > _LONGEST_S:
             return None
         return _Call(self, context, peer, next(self._tags))
 
