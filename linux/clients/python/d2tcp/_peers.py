@@ -33,6 +33,8 @@ class Connections:
         """Know none yet."""
         self._lock = threading.Lock()
         self._known: dict[Address, int] = {}
+        #: Descriptor -> which socket it was when it was last looked at, and its peer.
+        self._seen: dict[int, tuple[int, Address]] = {}
 
     @contextlib.contextmanager
     def to(self, peer: Address) -> Iterator[socket.socket | None]:
@@ -65,18 +67,24 @@ class Connections:
         return None
 
     def _look(self) -> None:
+        """Look through the descriptors; those of sockets that are known cost a call of the kernel each."""
         known: dict[Address, int] = {}
+        seen: dict[int, tuple[int, Address]] = {}
         for each in _DESCRIPTORS.iterdir():
             descriptor = int(each.name)
             with contextlib.suppress(OSError):
-                if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                about = os.fstat(descriptor)
+                if not stat.S_ISSOCK(about.st_mode):
                     continue
-                with socket.socket(fileno=os.dup(descriptor)) as found:
-                    peer = _peer(found)
+                socket_, peer = self._seen.get(descriptor, (0, None))
+                if socket_ != about.st_ino:
+                    with socket.socket(fileno=os.dup(descriptor)) as found:
+                        peer = _peer(found)
                 if peer is not None:
+                    seen[descriptor] = about.st_ino, peer
                     # Two connections from the same port, to two ports of ours: neither is known.
                     known[peer] = -1 if peer in known else descriptor
-        self._known = known
+        self._known, self._seen = known, seen
 
 
 def _peer(sock: socket.socket) -> Address | None:
