@@ -202,14 +202,22 @@ def _keyring(distribution: str) -> Path:
 
 def offered(apt: Apt) -> list[Kernel]:
     """The kernels that apt has of a distribution, the oldest first."""
-    names = apt("apt-cache", "pkgnames", "linux-image-").split()
+    names = apt("apt-cache", "pkgnames", "linux-").split()
     found = {
         match[1]: Kernel(apt, name, match[1])
         # A signed image is as good as an unsigned one, and is often in another suite.
         for name in sorted(names, reverse=True)
-        if (match := re.fullmatch(IMAGES[apt.distribution], name)) and _series(match[1]) >= OLDEST
+        if (match := re.fullmatch(IMAGES[apt.distribution], name))
+        and _series(match[1]) >= OLDEST
+        # Of kernels that were superseded the archive keeps some parts.
+        and (_part(name, "binary") not in names or _part(name, "modules") in names)
     }
     return sorted(found.values(), key=lambda kernel: _numbers(kernel.release))
+
+
+def _part(image: str, part: str) -> str:
+    """The package with a part of a kernel, where it has several."""
+    return f"linux-{part}-" + image.removeprefix("linux-image-").removeprefix("unsigned-")
 
 
 def newest(kernels: Iterable[Kernel]) -> list[Kernel]:
@@ -229,10 +237,9 @@ def prepare(package: Kernel, folder: Path, measured: bool) -> tuple[Path, Path]:
     """Fetch a kernel and lay out the machine's file system; gives the kernel and the packed file system."""
     kernel = folder / "kernel"
     # Ubuntu's modules are a package of their own; of Debian's kernels since 7.0 every part is.
-    named = package.package.removeprefix("linux-image-").removeprefix("unsigned-")
-    others = [f"linux-{part}-{named}" for part in ("modules", "binary", "base")]
-    known = [name for name in others if name in package.apt("apt-cache", "pkgnames", name).split()]
-    for part in (package.package, *known):
+    known = package.apt("apt-cache", "pkgnames", "linux-").split()
+    others = [_part(package.package, part) for part in ("modules", "binary", "base")]
+    for part in (package.package, *(name for name in others if name in known)):
         package.apt("apt-get", "download", part, cwd=folder)
     for deb in folder.glob("*.deb"):
         subprocess.run(["dpkg-deb", "-x", deb, kernel], check=True)
