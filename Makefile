@@ -153,6 +153,18 @@ kernel-matrix: $(BUILT) linux ## Boot Debian's cloud kernels under emulation and
 linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pairs; needs root
 	$(PYTHON) linux/bench.py
 
+# --- Mutation: each line of the protocols is broken once, and a test must see it
+
+MUTANTS := target/tools/bin/cargo-mutants
+# Which files are changed; make mutants FILES=crates/transport/src/connection/rto.rs takes minutes.
+FILES := crates/transport/src/**/*.rs $(addprefix crates/sim/src/net/,port.rs pool.rs ring.rs scheduled.rs)
+.PHONY: mutants
+mutants: $(MUTANTS) ## Break transports, ports and pools line by line and test each mutant (a day); survivors in out/mutants.out
+	$(MUTANTS) mutants --no-shuffle --output out $(foreach file,$(FILES),--file '$(file)') -- --locked
+
+$(MUTANTS):
+	cargo install cargo-mutants --locked --version 27.1.0 --root target/tools
+
 # --- What is written or fetched anew
 
 VENDOR := python/duetime/report/assets

@@ -15,8 +15,8 @@ pub struct Routers {
     protected: bool,
     /// Each request once, whatever the number of ports that saw it.
     requests: Requests,
-    /// By connection: the generation and deadline of its last request, and whether it was inverted.
-    flows: BTreeMap<u32, (u16, Option<Time>, bool)>,
+    /// By connection and message: the generation and deadline of its last request, and whether it was inverted.
+    flows: BTreeMap<(u32, u32), (u16, Option<Time>, bool)>,
 }
 
 struct RatePort {
@@ -61,7 +61,7 @@ impl Routers {
             return;
         }
         own.requests.count(Noted::default(), noted);
-        let flow = self.flows.entry(packet.connection).or_insert((0, None, false));
+        let flow = self.flows.entry((packet.connection, rates.message)).or_insert((0, None, false));
         if first {
             self.requests.count(Noted::default(), Noted { asked: true, ..Noted::default() });
             if (flow.0, flow.1) != (packet.generation, rates.deadline) {

@@ -105,8 +105,26 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Time,
         default: Default::Is("20 ms"),
         range: Range::POSITIVE,
-        help: "lower limit of the retransmission timeout",
+        help: "lower limit of the retransmission timeout as a whole",
         source: "D2TCP 4.1.1 (RFC 6298: 1 s; xDCTCP's study: 200 ms)",
+    },
+    Key {
+        name: "rto_granularity",
+        kind: Kind::Time,
+        default: Default::Is("1 ms"),
+        range: Range::POSITIVE,
+        help: "G, the least that the RTT's variation counts for: RTO = SRTT + max(G, 4 RTTVAR), and at least rto_min; set \
+               to rto_min it makes that the floor of the variation, as in Linux, and the RTO SRTT + rto_min at least",
+        source: "RFC 6298 2.3: the granularity of the clock, here a tick at 1000 Hz, the finest of Linux's; Linux: rto_min",
+    },
+    Key {
+        name: "rto_restart",
+        kind: Kind::Choice(&["retransmission", "ack"]),
+        default: Default::Is("retransmission"),
+        range: Range::ANY,
+        help: "what restarts the retransmission timer: ACKs of new data, and what fast recovery sends again too, or ACKs \
+               alone; with NewReno only the first ACK and the first retransmission of a recovery",
+        source: "RFC 6675 6 and Linux (retransmission); RFC 6298 5.3 (ack); NewReno: RFC 6582 3.2, step 3",
     },
     Key {
         name: "rto_initial",
@@ -179,6 +197,10 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Lower limit of the RTO.
     pub rto_min: Time,
+    /// G of RFC 6298: the least that the variation counts for.
+    pub rto_granularity: Time,
+    /// What fast recovery sends again restarts the retransmission timer.
+    pub restart_on_retransmission: bool,
     /// The RTO before the first sample.
     pub rto_initial: Time,
     /// Upper limit of the RTO.
@@ -215,6 +237,8 @@ impl Config {
             dup_ack_threshold: values.count("dup_ack_threshold") as u32,
             limited_transmit: values.bool("limited_transmit"),
             rto_min: values.time("rto_min"),
+            rto_granularity: values.time("rto_granularity"),
+            restart_on_retransmission: values.choice("rto_restart") == "retransmission",
             rto_initial: values.time("rto_initial"),
             rto_max: values.time("rto_max"),
             backoff_reset_on_ack: values.choice("backoff_reset") == "ack",
@@ -244,6 +268,8 @@ pub(crate) mod tests {
             dup_ack_threshold: 3,
             limited_transmit: true,
             rto_min: Time::from_millis(20),
+            rto_granularity: Time::from_millis(1),
+            restart_on_retransmission: true,
             rto_initial: Time::from_millis(20),
             rto_max: Time::from_secs_f64(60.0),
             backoff_reset_on_ack: false,

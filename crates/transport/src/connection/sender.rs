@@ -7,7 +7,7 @@ use units::Time;
 use super::Config;
 use super::rto::RtoEstimator;
 use super::scoreboard::{Rules, Scoreboard};
-use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window};
+use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
 /// Flows without end stop here; far enough for every run, and sums with it do not overflow.
@@ -33,7 +33,8 @@ pub struct Sender {
     rto_at: Time,
     phase: Phase,
     dup_acks: u32,
-    /// The recovery ends when this is acknowledged.
+    /// What was sent before the last loss was found: the recovery ends when this is acknowledged, and marks of
+    /// what lies below it ask for nothing more.
     recover: u64,
     /// The retransmission timer was restarted in this recovery (RFC 6582 3.2, step 3).
     partial_seen: bool,
@@ -50,6 +51,8 @@ struct Rare {
     /// Messages after the current one.
     queue: VecDeque<Current>,
     board: Scoreboard,
+    /// Without SACK: bytes above `una` that duplicate ACKs have told of.
+    beyond: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -140,15 +143,16 @@ impl Sender {
         }
         let news = match extension {
             Some(Extension::Sack(blocks)) => self.note_blocks(config, now, blocks.as_slice()),
-            Some(Extension::Rates(_)) | None => false,
+            Some(Extension::Rates(_)) | None => 0,
         };
         if packet.seq > self.una {
-            self.on_new_ack(config, now, packet, out);
+            self.on_new_ack(config, now, packet, news, out);
         } else if packet.seq == self.una
             && self.highest > self.una
-            && (news || !config.sack)
+            && (news > 0 || !config.sack)
             && !packet.flags.has(Flags::SYN)
         {
+            self.count_beyond(config, packet, news);
             self.on_dup_ack(config, now, out);
         }
     }
@@ -163,6 +167,9 @@ impl Sender {
         }
         out.timed_out();
         if self.phase == Phase::Opening {
+            // RFC 5681 3.1: the first window after a lost SYN, or a lost answer to it, is one segment. The RTO stays
+            // doubled until there is a sample, for RFC 6298's 3 s (5.7) in a datacenter's measure.
+            self.window.cwnd = config.loss_window;
             self.rto.back_off();
             self.open(config, now, out);
             return;
@@ -177,6 +184,7 @@ impl Sender {
         self.window.cwnd = config.loss_window;
         self.inflation = 0.0;
         self.dup_acks = 0;
+        self.rare.beyond = 0;
         self.next = self.una;
         self.rto.back_off();
         self.rto_at = Time::MAX;
@@ -191,11 +199,13 @@ impl Sender {
             srtt: self.rto.srtt(),
             ..Observation::default()
         };
-        self.law.observe(&self.window, &self.acked(config, now, 0, false), &mut observation);
+        let ack = Acked { later: &self.rare.queue, ..self.acked(config, now, 0, false) };
+        self.law.observe(&self.window, &ack, &mut observation);
         observation
     }
 
-    fn on_new_ack(&mut self, config: &Config, now: Time, packet: &Packet, out: &mut impl Output) {
+    /// An acknowledgement of new data, with `news` bytes that it says have arrived beyond a gap.
+    fn on_new_ack(&mut self, config: &Config, now: Time, packet: &Packet, news: u64, out: &mut impl Output) {
         let bytes = packet.seq - self.una;
         let limited = self.next - self.una + u64::from(config.mss) > self.window.cwnd as u64 * u64::from(config.mss);
         let ahead = self.next - self.una;
@@ -207,9 +217,7 @@ impl Sender {
         } else if config.backoff_reset_on_ack {
             self.rto.end_back_off();
         }
-        if !self.rare.board.is_empty() {
-            self.rare.board.advance(self.una);
-        }
+        let delivered = bytes + news - self.counted_before(config, bytes);
         let (was_recovering, timed_out) = (self.phase == Phase::Recovery, self.phase == Phase::Loss);
         if self.phase != Phase::Open {
             self.progress(config, bytes, now, out);
@@ -223,7 +231,8 @@ impl Sender {
         }
         let may_grow = !was_recovering && (limited || !config.cwnd_validation);
         let mut ack = self.acked(config, now, bytes, packet.flags.has(Flags::ECE));
-        (ack.may_grow, ack.may_cut) = (may_grow, !was_recovering);
+        ack.bytes = delivered;
+        (ack.may_grow, ack.may_cut) = (may_grow, self.phase == Phase::Open && self.una > self.recover);
         if timed_out {
             // RFC 3465 2.3: what it covers beyond the segment that was sent again left the network long ago.
             ack.segments = ack.segments.min(1.0);
@@ -233,7 +242,7 @@ impl Sender {
                 self.recover = self.una + 1;
             }
         }
-        let reduced = self.law.on_ack(&mut self.window, &ack);
+        let reduced = self.law.on_ack(&mut self.window, &Acked { later: &self.rare.queue, ..ack });
         self.tell_reduced |= reduced;
         self.abandon_expired(now, out);
         if self.una == self.highest {
@@ -278,6 +287,35 @@ impl Sender {
         }
     }
 
+    /// Of the `bytes` up to the new `una`, how many had been counted when they arrived beyond a gap.
+    #[inline]
+    fn counted_before(&mut self, config: &Config, bytes: u64) -> u64 {
+        let rare = &mut *self.rare;
+        let mut counted = 0;
+        if !rare.board.is_empty() {
+            counted = rare.board.bytes();
+            rare.board.advance(self.una);
+            counted -= rare.board.bytes();
+        } else if rare.beyond > 0 {
+            // One segment filled the gap, the rest had sent duplicates.
+            counted = rare.beyond.min(bytes.saturating_sub(u64::from(config.mss)));
+            rare.beyond -= counted;
+        }
+        counted
+    }
+
+    /// Data has arrived beyond a gap: what was SACKed newly, or a segment for a duplicate ACK without SACK.
+    #[cold]
+    fn count_beyond(&mut self, config: &Config, packet: &Packet, news: u64) {
+        let mut bytes = news;
+        if !config.sack {
+            let mss = u64::from(config.mss);
+            bytes = mss.min((self.highest - self.una).saturating_sub(self.rare.beyond + mss));
+            self.rare.beyond += bytes;
+        }
+        self.law.on_beyond(bytes, packet.flags.has(Flags::ECE));
+    }
+
     #[cold]
     fn on_dup_ack(&mut self, config: &Config, now: Time, out: &mut impl Output) {
         self.dup_acks += 1;
@@ -307,14 +345,25 @@ impl Sender {
         self.rare.board.begin(self.una);
         let limit = self.rare.board.next_sacked(self.una);
         self.resend(config, now, self.una, limit, out);
+        self.resent(config, now, out);
     }
 
-    fn note_blocks(&mut self, config: &Config, now: Time, blocks: &[(u64, u64)]) -> bool {
-        let mut news = false;
-        for &block in blocks {
-            news |= self.rare.board.add(block, self.una);
+    /// RFC 6675 6: the timer may be restarted with each retransmission of a recovery, or one that takes longer than
+    /// the RTO, as every recovery does whose round trip takes longer, would end in a timeout.
+    fn resent(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        if config.restart_on_retransmission {
+            self.restart_timer(config, now, out);
         }
-        if news
+    }
+
+    /// Gives the bytes that are SACKed for the first time.
+    fn note_blocks(&mut self, config: &Config, now: Time, blocks: &[(u64, u64)]) -> u64 {
+        let before = self.rare.board.bytes();
+        for &block in blocks {
+            self.rare.board.add(block, self.una);
+        }
+        let news = self.rare.board.bytes() - before;
+        if news > 0
             && self.phase == Phase::Recovery
             && let Some(sent_at) = self.rare.board.find_lost_again(rules(config))
             && sent_at >= self.recover
@@ -334,8 +383,8 @@ impl Sender {
     }
 
     fn lost(&mut self, config: &Config, now: Time, timeout: bool) {
-        let (flight, next) = (self.flight(config), self.highest);
-        self.law.on_loss(&mut self.window, &Lost { now, flight, next, timeout });
+        let flight = self.flight(config);
+        self.law.on_loss(&mut self.window, &Lost { now, flight, timeout });
         self.tell_reduced = self.law.ecn() == Ecn::Classic;
     }
 
@@ -386,6 +435,7 @@ impl Sender {
         let mut pipe = self.rare.board.pipe(self.una, self.highest, rules);
         while pipe + rules.mss <= window {
             pipe += if let Some((start, limit)) = self.rare.board.next_lost(self.una, rules) {
+                self.resent(config, now, out);
                 self.resend(config, now, start, limit, out)
             } else if self.next < self.end && self.next + rules.mss.min(self.end - self.next) <= buffer_end {
                 let len = rules.mss.min(self.end - self.next);
@@ -394,6 +444,7 @@ impl Sender {
                 self.highest = self.next;
                 len
             } else if let Some((start, limit)) = self.rare.board.next_doubtful(self.una) {
+                self.resent(config, now, out);
                 self.resend(config, now, start, limit, out)
             } else {
                 break;
@@ -486,7 +537,7 @@ impl Sender {
     }
 
     #[inline]
-    fn acked(&self, config: &Config, now: Time, bytes: u64, marked: bool) -> Acked {
+    fn acked(&self, config: &Config, now: Time, bytes: u64, marked: bool) -> Acked<'static> {
         let mss = f64::from(config.mss);
         Acked {
             now,
@@ -501,6 +552,7 @@ impl Sender {
             srtt: self.rto.srtt(),
             min_rtt: self.rto.smallest(),
             message: self.current,
+            later: &NO_MORE,
         }
     }
 }

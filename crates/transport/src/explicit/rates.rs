@@ -10,6 +10,8 @@ use crate::Blocks;
 pub struct Rates {
     /// What is asked.
     pub ask: Ask,
+    /// Which of the connection's messages it is about: each is a flow of its own.
+    pub message: u32,
     /// The sender's count of its requests, so that it knows which one is answered.
     pub number: u64,
     /// When it was sent.

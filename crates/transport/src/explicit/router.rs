@@ -164,8 +164,11 @@ impl Config {
     }
 }
 
-/// Which flow asks: a connection's number and generation.
-pub type Flow = (u32, u16);
+/// Which connection asks: its number and generation.
+pub type Connection = (u32, u16);
+
+/// Which flow asks: a message of a connection.
+type Flow = (Connection, u32);
 
 /// One egress port. Rates are in bit/s.
 #[derive(Clone, Debug)]
@@ -228,8 +231,9 @@ impl Router {
     }
 
     /// Answers a request in place (D3, section 4), and says what was noted of it here.
-    pub fn answer(&mut self, now: Time, flow: Flow, rates: &mut Rates) -> Noted {
+    pub fn answer(&mut self, now: Time, connection: Connection, rates: &mut Rates) -> Noted {
         self.settle(now);
+        let flow = (connection, rates.message);
         let hop = rates.grants.len();
         if hop == 0 {
             rates.uplink = self.rate;
@@ -407,6 +411,7 @@ mod tests {
             let before = self.answers.get(&flow).copied();
             let mut rates = Rates {
                 ask,
+                message: 0,
                 number: 0,
                 sent: self.now,
                 request,

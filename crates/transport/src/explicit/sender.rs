@@ -1,7 +1,8 @@
 //! The sending end: asks once per round trip, paces at what was granted, repairs losses.
 //!
-//! Each message is a flow of its own to the routers: it asks for a rate before its first byte (a
-//! SYN-like packet) and gives it back after its last (FIN). What must be sent again after that asks anew.
+//! Each message is a flow of its own to the routers, with a lease of its own: it asks for a rate before its first byte
+//! (a SYN-like packet) and gives it back after its last (FIN). What must be sent again after that asks anew, for its
+//! own message, while the next one is sent under its own lease.
 
 use std::collections::VecDeque;
 
@@ -27,11 +28,12 @@ pub struct Sender {
     end: u64,
     /// Messages that are not acknowledged completely.
     messages: VecDeque<Current>,
-    lease: Option<Lease>,
+    /// The number of the first of these.
+    first: u32,
+    /// Of the messages that the routers know, in the order of their numbers.
+    leases: Vec<Lease>,
     /// How many requests were sent.
     asked: u64,
-    /// When the last data packet was sent, and its size on the wire.
-    last: (Time, u64),
     rto: RtoEstimator,
     /// When the retransmission timer expires.
     rto_at: Time,
@@ -47,8 +49,8 @@ pub struct Sender {
 /// What the routers know of a message.
 #[derive(Clone, Debug)]
 struct Lease {
-    /// Where the message ends.
-    end: u64,
+    /// The number of the message.
+    message: u32,
     /// The rate asked for by the last request that was answered.
     request: u64,
     /// What each hop granted to it.
@@ -59,6 +61,8 @@ struct Lease {
     pending: Option<Pending>,
     /// The rate of the sender's own link, once known.
     uplink: u64,
+    /// When its last data packet was sent, and its size on the wire.
+    last: (Time, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,14 +82,13 @@ enum Phase {
     Loss,
 }
 
-/// What there is to send.
+/// What there is to send, each at its own pace.
+#[derive(Clone, Copy)]
 enum Work {
-    /// The bytes between these positions.
-    Segment(u64, u64),
-    /// More than the receiver's buffer takes now.
-    Blocked,
-    /// All is sent.
-    Nothing,
+    /// What is lost.
+    Lost,
+    /// What follows what was sent; after a timeout, all of it again.
+    Next,
 }
 
 impl Sender {
@@ -98,9 +101,9 @@ impl Sender {
             highest: 0,
             end: 0,
             messages: VecDeque::new(),
-            lease: None,
+            first: 0,
+            leases: Vec::new(),
             asked: 0,
-            last: (Time::ZERO, 0),
             rto: RtoEstimator::new(config),
             rto_at: Time::MAX,
             phase: Phase::Open,
@@ -169,19 +172,20 @@ impl Sender {
     /// What can be observed now.
     pub fn observe(&self) -> Observation {
         let mbps = |rate: u64| rate as f64 / 1e6;
+        let lease = self.leases.last();
         Observation {
             srtt: self.rto.srtt(),
-            rate: self.lease.as_ref().map(|lease| mbps(lease.rate)),
-            request: self.lease.as_ref().map(|lease| mbps(lease.pending.map_or(lease.request, |last| last.request))),
+            rate: lease.map(|lease| mbps(lease.rate)),
+            request: lease.map(|lease| mbps(lease.pending.map_or(lease.request, |last| last.request))),
             ..Observation::default()
         }
     }
 
     /// A request comes back with what each hop has granted.
     fn answered(&mut self, config: &Config, now: Time, rates: &mut Rates) {
-        let Some(lease) = &mut self.lease else { return };
-        let Some(pending) = lease.pending.filter(|pending| pending.number == rates.number) else { return };
-        lease.pending = None;
+        let answered = |lease: &&mut Lease| lease.pending.is_some_and(|pending| pending.number == rates.number);
+        let Some(lease) = self.leases.iter_mut().find(answered) else { return };
+        let Some(pending) = lease.pending.take() else { return };
         lease.request = pending.request;
         lease.rate = rates.grants.iter().copied().min().unwrap_or(0);
         lease.grants = std::mem::take(&mut rates.grants);
@@ -198,11 +202,9 @@ impl Sender {
             return;
         }
         self.rto.sample(now - stamp, config);
-        if let Some(lease) = &mut self.lease
-            && lease.pending.is_some_and(|pending| pending.sent < stamp)
-        {
+        for lease in &mut self.leases {
             // What was sent after the request has arrived and been answered: request or answer were lost.
-            lease.pending = None;
+            lease.pending.take_if(|pending| pending.sent < stamp);
         }
     }
 
@@ -220,10 +222,15 @@ impl Sender {
         } else if self.phase == Phase::Recovery && !config.sack {
             self.hole = Some((seq, self.highest));
         }
-        while self.messages.front().is_some_and(|message| message.end <= seq) {
-            self.messages.pop_front();
-        }
+        self.forget_acknowledged();
         self.restart_timer(config, now);
+    }
+
+    fn forget_acknowledged(&mut self) {
+        while self.messages.front().is_some_and(|message| message.end <= self.una) {
+            self.messages.pop_front();
+            self.first += 1;
+        }
     }
 
     fn on_dup_ack(&mut self, config: &Config) {
@@ -255,13 +262,15 @@ impl Sender {
         out.timed_out();
         self.rto.back_off();
         self.rto_at = Time::MAX;
-        if let Some(lease) = &mut self.lease {
+        for lease in &mut self.leases {
             lease.pending = None;
             lease.rate = 0;
         }
         if self.una == self.highest {
             // Only a request was under way.
-            self.ask_alone(config, now, out);
+            if let Some(lease) = self.lease_at(self.next) {
+                self.ask_alone(config, now, lease, out);
+            }
             return;
         }
         self.phase = Phase::Loss;
@@ -270,99 +279,105 @@ impl Sender {
         self.dup_acks = 0;
         self.next = self.una;
         // One segment goes out as with TCP, with the request for those after it.
-        if self.lease.is_none() {
-            self.open_lease(self.una);
-        }
-        if let Work::Segment(start, end) = self.work(config) {
-            self.emit(config, now, (start, end), out);
+        if let Some(segment) = self.segment(config, Work::Next) {
+            let lease = self.lease_at(segment.0).unwrap_or_else(|| self.open_lease(segment.0));
+            self.emit(config, now, lease, segment, out);
         }
     }
 
     /// Sends what may be sent, asks when there is something to ask for, and arms the timer for the rest.
     fn transmit(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        let mut wake = Time::MAX;
-        loop {
-            let (start, end) = match self.work(config) {
-                Work::Segment(start, end) => (start, end),
-                Work::Blocked => break,
-                Work::Nothing => {
-                    self.close_lease(config, now, out);
-                    break;
-                }
-            };
-            let Some(lease) = &self.lease else {
-                self.open_lease(start);
-                self.ask_alone(config, now, out);
-                break;
-            };
-            if start >= lease.end {
-                if !self.close_lease(config, now, out) {
-                    break;
-                }
-                continue;
-            }
-            let due = self.due(lease.rate);
-            if due > now {
-                let slow = due.saturating_sub(now) > self.rtt();
-                if slow && lease.pending.is_none() {
-                    // No data packet will leave in this round trip to carry the request.
-                    self.ask_alone(config, now, out);
-                }
-                wake = due;
-                break;
-            }
-            self.emit(config, now, (start, end), out);
-        }
-        let wake = wake.min(self.rto_at);
+        let lost = self.send(config, now, Work::Lost, out);
+        let next = self.send(config, now, Work::Next, out);
+        self.close_leases(config, now, out);
+        let wake = lost.min(next).min(self.rto_at);
         if wake != Time::MAX {
             out.arm(wake);
         }
     }
 
-    /// What is to be sent next: what is lost, then what follows.
-    fn work(&mut self, config: &Config) -> Work {
-        if self.hole.is_none() && self.phase == Phase::Recovery && config.sack {
-            self.hole = self.board.next_lost(self.una, rules(config));
+    /// The same for one kind of work; gives when more of it may leave.
+    fn send(&mut self, config: &Config, now: Time, work: Work, out: &mut impl Output) -> Time {
+        while let Some(segment) = self.segment(config, work) {
+            let Some(lease) = self.lease_at(segment.0) else {
+                // What the message before it held is free for this one.
+                self.close_leases(config, now, out);
+                let lease = self.open_lease(segment.0);
+                self.ask_alone(config, now, lease, out);
+                break;
+            };
+            let due = self.leases[lease].due();
+            if due > now {
+                let slow = due.saturating_sub(now) > self.rtt();
+                if slow && self.leases[lease].pending.is_none() {
+                    // No data packet will leave in this round trip to carry the request.
+                    self.ask_alone(config, now, lease, out);
+                }
+                return due;
+            }
+            self.emit(config, now, lease, segment, out);
         }
-        if let Some((start, limit)) = self.hole {
+        Time::MAX
+    }
+
+    /// The next segment of this kind, unless there is none or the receiver's buffer does not take it.
+    fn segment(&mut self, config: &Config, work: Work) -> Option<(u64, u64)> {
+        match work {
+            Work::Lost => self.lost_segment(config),
+            Work::Next => self.next_segment(config),
+        }
+    }
+
+    fn lost_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
+        loop {
+            if self.hole.is_none() && self.phase == Phase::Recovery && config.sack {
+                self.hole = self.board.next_lost(self.una, rules(config));
+            }
+            let (start, limit) = self.hole?;
             let start = self.board.skip(start.max(self.una));
             let limit = limit.min(self.highest).min(self.board.next_sacked(start));
             if start < limit {
-                return Work::Segment(start, self.segment_end(config, start, limit));
+                self.hole = Some((start, limit));
+                return Some((start, self.segment_end(config, start, limit)));
             }
             self.hole = None;
-            return self.work(config);
         }
+    }
+
+    fn next_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
         if self.next < self.highest {
             // Going back after a timeout: what was SACKed is not sent again.
             self.next = self.board.skip(self.next);
         }
         if self.next >= self.end {
-            return Work::Nothing;
+            return None;
         }
         let limit =
             if self.next < self.highest { self.board.next_sacked(self.next).min(self.highest) } else { self.end };
         let end = self.segment_end(config, self.next, limit);
         let buffer_end = self.una.saturating_add(config.window_limit);
-        if end > buffer_end && self.next > self.una { Work::Blocked } else { Work::Segment(self.next, end) }
+        (end <= buffer_end || self.next == self.una).then_some((self.next, end))
     }
 
     /// A segment does not pass the end of its message: the next one has a rate of its own.
     fn segment_end(&self, config: &Config, start: u64, limit: u64) -> u64 {
-        (start + u64::from(config.mss)).min(limit).min(self.message_at(start).end)
+        (start + u64::from(config.mss)).min(limit).min(self.messages[self.message_at(start)].end)
     }
 
     /// Sends a data packet, with a request when none is under way.
-    fn emit(&mut self, config: &Config, now: Time, (start, end): (u64, u64), out: &mut impl Output) {
+    fn emit(&mut self, config: &Config, now: Time, lease: usize, (start, end): (u64, u64), out: &mut impl Output) {
         let again = start < self.highest;
-        let rates = self.request(config, now, start);
+        let rates = self.request(config, now, lease);
         let stamp = if again { Time::MAX } else { now };
         let packet =
             Packet::data(start, (end - start) as u32, config.header, stamp, Flags::NONE.with_if(again, Flags::AGAIN));
-        self.last = (now, u64::from(packet.size));
-        if self.hole.take_if(|hole| hole.0 <= start).is_some() {
+        self.leases[lease].last = (now, u64::from(packet.size));
+        if self.hole.take_if(|hole| hole.0 == start).is_some() {
             if config.sack {
                 self.board.sent_again(start, end, self.highest);
+            }
+            if config.restart_on_retransmission {
+                self.restart_timer(config, now);
             }
         } else {
             self.next = end;
@@ -376,25 +391,25 @@ impl Sender {
     }
 
     /// Sends a request by itself.
-    fn ask_alone(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        let Some(rates) = self.request(config, now, self.next) else { return };
+    fn ask_alone(&mut self, config: &Config, now: Time, lease: usize, out: &mut impl Output) {
+        let Some(rates) = self.request(config, now, lease) else { return };
         self.start_timer(config, now);
         // It carries no data that could be sent again.
         let packet = Packet::data(self.next, 0, config.header, Time::MAX, Flags::SYN);
         out.send_extended(packet, Extension::Rates(rates));
     }
 
-    /// The header of a request for the message at `position`, unless one is under way.
-    fn request(&mut self, config: &Config, now: Time, position: u64) -> Option<Box<Rates>> {
-        self.lease.as_ref().filter(|lease| lease.pending.is_none())?;
-        let message = self.message_at(position);
-        let needed = self.needed(config, now, message);
-        let lease = self.lease.as_mut()?;
-        let request = self.own.router.rounding.of(needed);
+    /// The header of a request for the message of a lease, unless one is under way.
+    fn request(&mut self, config: &Config, now: Time, lease: usize) -> Option<Box<Rates>> {
+        let Lease { message: number, pending: None, .. } = self.leases[lease] else { return None };
+        let message = number.checked_sub(self.first)? as usize;
+        let request = self.own.router.rounding.of(self.needed(config, now, message));
+        let lease = &mut self.leases[lease];
         self.asked += 1;
         lease.pending = Some(Pending { number: self.asked, sent: now, request });
         Some(Box::new(Rates {
             ask: if lease.grants.is_empty() { Ask::Open } else { Ask::Renew },
+            message: number,
             number: self.asked,
             sent: now,
             request,
@@ -402,7 +417,7 @@ impl Sender {
             previous: lease.grants.clone(),
             grants: Vec::with_capacity(lease.grants.len()),
             uplink: 0,
-            deadline: message.message.deadline,
+            deadline: self.messages[message].message.deadline,
             noted: Noted::default(),
             blocks: Blocks::default(),
         }))
@@ -410,46 +425,78 @@ impl Sender {
 
     /// The rate that a message needs from the next round trip on (D3, section 4): bytes that will be left then,
     /// with headers, over the time that will be left.
-    fn needed(&self, config: &Config, now: Time, message: Current) -> u64 {
+    fn needed(&self, config: &Config, now: Time, message: usize) -> u64 {
         let Some(lag) = self.own.request else { return 0 };
-        let (Some(deadline), Some(_)) = (message.message.deadline, message.message.bytes) else { return 0 };
+        let Current { end, message: Message { bytes, deadline, .. } } = self.messages[message];
+        let (Some(deadline), Some(_)) = (deadline, bytes) else { return 0 };
         if deadline <= now {
             return 0;
         }
-        let mut left = message.end.saturating_sub(self.next);
+        let start = message.checked_sub(1).map_or(self.una, |before| self.messages[before].end.max(self.una));
+        let next = self.next.max(start);
+        let mut left = end.saturating_sub(next);
         match self.phase {
             Phase::Open => {}
             Phase::Loss => {
-                left = left.saturating_sub(self.board.bytes_below(u64::MAX) - self.board.bytes_below(self.next));
+                left = left.saturating_sub(self.board.bytes_below(end) - self.board.bytes_below(next.min(end)))
             }
-            Phase::Recovery if config.sack => {
-                let pipe = self.board.pipe(self.una, self.highest, rules(config));
-                left += (self.highest - self.una - self.board.bytes_below(u64::MAX)).saturating_sub(pipe);
+            Phase::Recovery if config.sack => left += self.board.to_repair(start, end, rules(config)),
+            Phase::Recovery => {
+                left += self.hole.filter(|hole| (start..end).contains(&hole.0)).map_or(0, |_| rules(config).mss)
             }
-            Phase::Recovery => left += self.hole.map_or(0, |_| u64::from(config.mss)),
         }
         let bytes = left.saturating_add(left.div_ceil(u64::from(config.mss)).saturating_mul(u64::from(config.header)));
         let rtt = self.rtt();
-        let rate = self.lease.as_ref().map_or(0, |lease| lease.rate);
+        let number = self.first + message as u32;
+        let rate = self.leases.iter().find(|lease| lease.message == number).map_or(0, |lease| lease.rate);
         let meanwhile = u128::from(rate) * u128::from(rtt.0) / 8_000_000_000_000;
         let bytes = u128::from(bytes).saturating_sub(meanwhile) as u64;
         let time = (deadline - now).saturating_sub(Time::from_ps_f64(lag * rtt.0 as f64));
         rate_of(bytes, time.max(rtt))
     }
 
-    fn open_lease(&mut self, position: u64) {
-        let end = self.message_at(position).end;
-        self.lease = Some(Lease { end, request: 0, grants: Vec::new(), rate: 0, pending: None, uplink: u64::MAX });
+    /// Which lease what is sent at a position goes by.
+    fn lease_at(&self, position: u64) -> Option<usize> {
+        let message = self.first + self.message_at(position) as u32;
+        self.leases.iter().position(|lease| lease.message == message)
     }
 
-    /// Tells the routers that the message is sent. Where they go by what the header says, it must say
-    /// what they answered last, and waits for it; false then.
-    fn close_lease(&mut self, config: &Config, now: Time, out: &mut impl Output) -> bool {
-        let may = |lease: &mut Lease| self.own.router.soft || lease.pending.is_none() || self.una >= lease.end;
-        let Some(lease) = self.lease.take_if(may) else { return self.lease.is_none() };
+    fn open_lease(&mut self, position: u64) -> usize {
+        let message = self.first + self.message_at(position) as u32;
+        let place = self.leases.partition_point(|lease| lease.message < message);
+        let last = (Time::ZERO, 0);
+        let lease = Lease { message, request: 0, grants: Vec::new(), rate: 0, pending: None, uplink: u64::MAX, last };
+        self.leases.insert(place, lease);
+        place
+    }
+
+    /// Tells the routers of the messages that are sent, and of which nothing is to be repaired. Where they go by what the
+    /// header says, it must say what they answered last, and waits for it.
+    fn close_leases(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        let mut lease = 0;
+        while lease < self.leases.len() {
+            let Lease { message, pending, .. } = self.leases[lease];
+            let done = match message.checked_sub(self.first).map(|index| self.messages[index as usize].end) {
+                None => true,
+                Some(end) => {
+                    let whole = self.next >= end && self.hole.is_none_or(|hole| hole.0 >= end);
+                    whole && (self.own.router.soft || pending.is_none())
+                }
+            };
+            if done {
+                self.close_lease(config, now, lease, out);
+            } else {
+                lease += 1;
+            }
+        }
+    }
+
+    fn close_lease(&mut self, config: &Config, now: Time, lease: usize, out: &mut impl Output) {
+        let lease = self.leases.remove(lease);
         self.asked += 1;
         let rates = Rates {
             ask: Ask::Close,
+            message: lease.message,
             number: self.asked,
             sent: now,
             request: 0,
@@ -463,49 +510,34 @@ impl Sender {
         };
         let packet = Packet::data(self.next, 0, config.header, Time::MAX, Flags::NONE);
         out.send_extended(packet, Extension::Rates(Box::new(rates)));
-        if self.una == self.highest {
+        if !self.is_waiting() {
             self.rto_at = Time::MAX;
         }
-        true
     }
 
     /// D3 6.1.3: gives the oldest message up, once, if it cannot be in time.
     fn quench(&mut self, config: &Config, now: Time, out: &mut impl Output) {
         let Some(&oldest) = self.messages.front().filter(|_| self.own.quench) else { return };
         let Some(deadline) = oldest.message.deadline else { return };
-        let held = self.lease.as_ref().is_some_and(|lease| lease.end == oldest.end);
-        let uplink = self.lease.as_ref().filter(|_| held).map_or(u64::MAX, |lease| lease.uplink);
-        if deadline > now && self.needed(config, now, oldest) <= uplink {
+        let lease = self.leases.iter().position(|lease| lease.message == self.first);
+        let uplink = lease.map_or(u64::MAX, |lease| self.leases[lease].uplink);
+        if deadline > now && self.needed(config, now, 0) <= uplink {
             return;
         }
-        if let Some(lease) = self.lease.as_mut().filter(|_| held) {
-            lease.pending = None;
-            self.close_lease(config, now, out);
+        if let Some(lease) = lease {
+            self.close_lease(config, now, lease, out);
         }
         let unsent = oldest.end.saturating_sub(self.highest.max(self.una));
         self.end -= unsent;
         self.messages.iter_mut().for_each(|message| message.end -= unsent);
         self.messages[0].message.deadline = None;
-        while self.messages.front().is_some_and(|message| message.end <= self.una) {
-            self.messages.pop_front();
-        }
+        self.forget_acknowledged();
         out.abandon(oldest.end, unsent);
     }
 
-    /// The message at a position of the stream; the last one at its end.
-    fn message_at(&self, position: u64) -> Current {
-        let after = |message: &&Current| position < message.end;
-        *self.messages.iter().find(after).or(self.messages.back()).expect("there is something to send")
-    }
-
-    /// When the next data packet may leave.
-    fn due(&self, rate: u64) -> Time {
-        if rate == 0 {
-            return Time::MAX;
-        }
-        let (at, size) = self.last;
-        let gap = (u128::from(size) * 8_000_000_000_000).div_ceil(u128::from(rate));
-        at.saturating_add(Time(u64::try_from(gap).unwrap_or(u64::MAX)))
+    /// Which of the messages a position of the stream belongs to; the last one at its end.
+    fn message_at(&self, position: u64) -> usize {
+        self.messages.partition_point(|message| message.end <= position).min(self.messages.len().saturating_sub(1))
     }
 
     fn rtt(&self) -> Time {
@@ -520,7 +552,23 @@ impl Sender {
 
     /// RFC 6298 5.2 and 5.3; a request that is under way counts as data.
     fn restart_timer(&mut self, config: &Config, now: Time) {
-        let waiting = self.highest > self.una || self.lease.as_ref().is_some_and(|lease| lease.pending.is_some());
-        self.rto_at = if waiting { now + self.rto.timeout(config) } else { Time::MAX };
+        self.rto_at = if self.is_waiting() { now + self.rto.timeout(config) } else { Time::MAX };
+    }
+
+    /// Whether data or a request is not answered.
+    fn is_waiting(&self) -> bool {
+        self.highest > self.una || self.leases.iter().any(|lease| lease.pending.is_some())
+    }
+}
+
+impl Lease {
+    /// When the next data packet may leave.
+    fn due(&self) -> Time {
+        if self.rate == 0 {
+            return Time::MAX;
+        }
+        let (at, size) = self.last;
+        let gap = (u128::from(size) * 8_000_000_000_000).div_ceil(u128::from(self.rate));
+        at.saturating_add(Time(u64::try_from(gap).unwrap_or(u64::MAX)))
     }
 }

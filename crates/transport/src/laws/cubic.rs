@@ -157,7 +157,6 @@ impl Window for Cubic {
         false
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        self.echoes.lost(loss);
         self.reduce(window.cwnd);
         if loss.timeout {
             // RFC 9438 4.8: the next cubic starts at its own plateau.
@@ -194,7 +193,7 @@ mod tests {
     #[test]
     fn the_window_is_back_at_its_maximum_after_k() {
         let (mut law, mut window) = (law(), cwnd(100.0));
-        law.on_loss(&mut window, &Lost { now: Time::ZERO, flight: 100.0, next: 0, timeout: false });
+        law.on_loss(&mut window, &Lost { now: Time::ZERO, flight: 100.0, timeout: false });
         window.cwnd = window.ssthresh;
         assert_eq!(window.cwnd, 70.0);
         // K = cbrt(30 / 0.4) = 4.217 s; one ACK per window of data, a window per 10 ms.

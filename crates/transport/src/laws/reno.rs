@@ -66,7 +66,6 @@ impl Window for Reno {
         false
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        self.echoes.lost(loss);
         window.halve(loss);
     }
     fn observe(&self, _: &Cwnd, _: &Acked, _: &mut Observation) {}

@@ -85,7 +85,11 @@ impl Window for Xdctcp {
         let factor = if message.short.unwrap_or(small) { self.ns } else { self.nl };
         self.marking.on_ack(window, ack, |_, alpha| factor * alpha)
     }
+    fn on_beyond(&mut self, bytes: u64, marked: bool) {
+        self.marking.count(bytes, marked);
+    }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.marking.on_loss();
         window.halve(loss);
     }
     fn observe(&self, _: &Cwnd, _: &Acked, observation: &mut Observation) {
