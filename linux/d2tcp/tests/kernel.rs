@@ -1010,6 +1010,14 @@ fn what_connections_do_can_be_watched(bench) {
     let flows = bench.flows();
     let flow = flows.iter().find(|flow| flow["local"] == address(&client).to_string()).unwrap();
     assert_eq!((&flow["met"], &flow["ecn"]), (&1.into(), &true.into()));
+    assert_eq!(flow["process"]["pid"], std::process::id());
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap();
+    assert_eq!((flow["cgroup"].as_str().unwrap(), flow["rule"].as_str().unwrap()), (&*format!("/{group}"), &group[..group.len().min(20)]));
+    assert_eq!(bench.says(&format!("top --json --filter {}", address(&client))).lines().count(), 2, "both ends");
+    assert_eq!(bench.says("top --json --filter nowhere"), "");
+    let windows: Vec<f64> = bench.says("top --json --sort cwnd --reverse").lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["cwnd"].as_f64().unwrap()).collect();
+    assert!(windows.is_sorted() && windows.len() >= 2, "{windows:?}");
     assert!(flow["cuts"].as_u64().unwrap() > 0 && flow["alpha"].as_f64().unwrap() > 0.0);
 
     let mut server = Held::spawn(bench.command("metrics --listen 127.0.0.1:0"));
