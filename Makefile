@@ -71,6 +71,10 @@ test-rust: ## Run the Rust tests
 test-python: $(BUILT) programs ## Run the Python tests
 	$(BIN)/pytest
 
+.PHONY: goldens
+goldens: $(BUILT) ## Write tests/goldens.txt anew: what runs give; say in CHANGELOG.md what moved, and why
+	$(BIN)/python tests/goldens.py
+
 .PHONY: test-bench
 test-bench: $(BUILT) ## Check that the benchmark workloads do what they should; no timing
 	$(BIN)/python bench/run.py --verify

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, Notes, config};
-use transport::list::Config;
+use transport::registry::Config;
 use transport::{Flags, Packet, Receiver};
 use units::Time;
 

@@ -7,10 +7,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use common::config;
-use transport::explicit::Router;
-use transport::list::{Config, Control, TRANSPORTS};
+use transport::agent::{Agent, PortState};
+use transport::registry::{Config, Control, TRANSPORTS};
 use transport::{Extension, Flags, Message, Output, Packet, Receiver, Sender};
-use units::Time;
+use units::{Rate, Time};
 
 /// What the model network does to packets.
 #[derive(Clone, Copy)]
@@ -39,8 +39,8 @@ struct Model {
     timeouts: u64,
     abandoned: bool,
     longest_queue: u64,
-    /// At the bottleneck, for transports that ask for rates.
-    router: Option<Router>,
+    /// At the bottleneck, for families that talk to it.
+    agent: Option<Box<dyn Agent>>,
 }
 
 #[derive(Clone)]
@@ -65,10 +65,7 @@ impl Model {
             timeouts: 0,
             abandoned: false,
             longest_queue: 0,
-            router: match &config.control {
-                Control::Window(_) => None,
-                Control::Explicit(own) => Some(Router::new(own.router, 1_000_000_000)),
-            },
+            agent: config.control.agents().map(|agents| agents.at(Rate(1_000_000_000), 0)),
         }
     }
     fn push(&mut self, at: Time, happening: Happening) {
@@ -118,8 +115,9 @@ impl FromSender<'_> {
         if queue > model.weather.marks_above && packet.flags.has(Flags::ECT) {
             packet.flags = packet.flags.with(Flags::CE);
         }
-        if let (Some(Extension::Rates(rates)), Some(router)) = (&mut extension, &mut model.router) {
-            router.answer(model.now, (0, 0), rates);
+        if let (Some(Extension { header: Some(header), .. }), Some(agent)) = (&mut extension, &mut model.agent) {
+            let port = PortState { now: model.now, sent_for: model.busy_until, waiting_bytes: queue * 1500 };
+            agent.on_packet(&port, &packet, header);
         }
         model.busy_until = start + if packet.payload > 0 { Time::from_micros(12) } else { Time::from_nanos(320) };
         model.push(model.busy_until + Time::from_micros(40), Happening::Data(packet, extension));
@@ -299,7 +297,7 @@ fn an_expired_message_is_given_up_when_asked() {
 #[test]
 fn the_first_window_is_the_one_asked_for() {
     for transport in TRANSPORTS {
-        if matches!(config(transport.name, "").control, Control::Explicit(_)) {
+        if matches!(config(transport.name, "").control, Control::D3(_)) {
             continue;
         }
         for window in [1, 3, 10] {

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use transport::laws::{Acked, Current, Cwnd, Law, Lost, NO_MORE, Window};
-use transport::list::Control;
+use transport::registry::Control;
 use transport::{Message, Observation};
 use units::Time;
 
@@ -140,7 +140,7 @@ const ACKS: u64 = 150;
 fn law(keys: &str) -> Law {
     match common::config("d2tcp", &format!("mss = '{MSS} B'\n{keys}")).control {
         Control::Window(law) => law,
-        Control::Explicit(_) => unreachable!("d2tcp is a window law"),
+        Control::D3(_) => unreachable!("d2tcp is a window law"),
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 use common::Bench;
 use transport::Flags;
 use transport::laws::{Ecn, Window};
-use transport::list::{Control, TRANSPORTS};
+use transport::registry::{Control, TRANSPORTS};
 
 const TABLE: &str = include_str!("../../../linux/law/marks.csv");
 

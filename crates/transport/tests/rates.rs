@@ -2,9 +2,10 @@
 
 mod common;
 
-use transport::explicit::{Ask, Rates, Router};
-use transport::list::{Config, Control};
-use transport::{Blocks, Extension, Flags, Message, Output, Packet, Sender};
+use transport::agent::Agent;
+use transport::d3::{self, Ask, Router};
+use transport::registry::{Config, Control};
+use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Sender};
 use units::Time;
 
 const RTT: Time = Time::from_micros(100);
@@ -20,8 +21,8 @@ fn config(name: &str, keys: &str) -> Config {
 #[derive(Default)]
 struct Notes {
     data: Vec<(Time, u64)>,
-    asked: Vec<Rates>,
-    last: Option<Rates>,
+    asked: Vec<d3::Header>,
+    last: Option<d3::Header>,
     timer: Option<Time>,
     given_up: Vec<(u64, u64)>,
     now: Time,
@@ -36,7 +37,7 @@ impl Output for Notes {
         if packet.payload > 0 {
             self.data.push((self.now, packet.seq / 1000));
         }
-        let Extension::Rates(rates) = extension else { panic!("{extension:?}") };
+        let Some(Header::D3(rates)) = extension.header else { panic!("{extension:?}") };
         assert_eq!(packet.payload == 0 && rates.ask != Ask::Close, packet.flags.has(Flags::SYN));
         if rates.ask != Ask::Close {
             self.last = Some((*rates).clone());
@@ -78,7 +79,7 @@ impl Bench {
         rates.grants = mbps.iter().map(|grant| grant * MBPS).collect();
         rates.uplink = 1000 * MBPS;
         let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::SYN);
-        let mut extension = Some(Extension::Rates(Box::new(rates)));
+        let mut extension = Some(Extension::of_header(Header::D3(Box::new(rates))));
         self.sender.on_packet(&self.config, self.notes.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Lets time pass, with its timers.
@@ -248,7 +249,7 @@ fn lost_segments_are_sent_again_at_the_granted_rate() {
             let packet = Packet::ack(1000, 0, Time::MAX, Flags::NONE);
             let mut blocks = Blocks::default();
             blocks.push((2000, end * 1000));
-            let mut extension = (recovery == "sack").then_some(Extension::Sack(blocks));
+            let mut extension = (recovery == "sack").then_some(Extension::of_blocks(blocks));
             bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
         }
         bench.wait(RTT * 2);
@@ -279,25 +280,25 @@ fn what_cannot_be_in_time_is_given_up_if_asked() {
 fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
     for recovery in ["sack", "newreno"] {
         let mut bench = Bench::new("d3", &format!("recovery = '{recovery}'"));
-        let Control::Explicit(own) = bench.config.control else { unreachable!() };
+        let Control::D3(own) = bench.config.control else { unreachable!() };
         let mut router = Router::new(own.router, 1000 * MBPS);
         // Lets the router answer what has been asked since, in order; gives the answers to requests.
         let mut answers = |bench: &mut Bench| {
             let mut answers = Vec::new();
             for mut rates in bench.notes.asked.drain(..) {
                 let open = rates.ask != Ask::Close;
-                router.answer(bench.notes.now, (0, 0), &mut rates);
+                router.answer(bench.notes.now, (0, 0, u64::from(rates.message)), &mut rates);
                 answers.extend(open.then_some(rates));
             }
-            (answers, router.counters())
+            (answers, router.allocation().expect("it gives rates away"))
         };
-        let arrive = |bench: &mut Bench, segment: u64, sacked: Option<(u64, u64)>, answer: Option<Rates>| {
+        let arrive = |bench: &mut Bench, segment: u64, sacked: Option<(u64, u64)>, answer: Option<d3::Header>| {
             let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::NONE);
             let mut blocks = Blocks::default();
             sacked.iter().for_each(|(start, end)| blocks.push((start * 1000, end * 1000)));
             let mut extension = match answer {
-                Some(rates) => Some(Extension::Rates(Box::new(Rates { blocks, ..rates }))),
-                None => (recovery == "sack" && sacked.is_some()).then_some(Extension::Sack(blocks)),
+                Some(header) => Some(Extension { sack: blocks, header: Some(Header::D3(Box::new(header))) }),
+                None => (recovery == "sack" && sacked.is_some()).then_some(Extension::of_blocks(blocks)),
             };
             bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
         };

@@ -1,6 +1,6 @@
 //! The parameters that every window transport has.
 
-use units::{Amount, Default, Key, Kind, Range, Time, Values};
+use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Time, Values};
 
 /// Parameters of segments, windows, acknowledgements, timers and loss recovery.
 pub const KEYS: &[Key] = &[
@@ -168,6 +168,15 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
+/// Words that people write for these parameters.
+pub const ALIASES: &[Alias] = &[
+    ("init_cwnd", "initial_window"),
+    ("initcwnd", "initial_window"),
+    ("min_rto", "rto_min"),
+    ("mtu", "mss"),
+    ("packet_size", "mss"),
+];
+
 /// Parameters of segments, windows, acknowledgements, timers and loss recovery.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -215,11 +224,21 @@ pub struct Config {
 
 impl Config {
     /// From checked values.
-    pub fn from_values(values: &Values) -> Config {
+    ///
+    /// # Errors
+    /// The RTO's limits exclude each other.
+    pub fn from_values(values: &Values) -> Result<Config, Problem> {
+        let (least_rto, most_rto) = (values.time("rto_min"), values.time("rto_max"));
+        if least_rto > most_rto {
+            return Err(match values.is_given("rto_max") {
+                true => Problem::new("rto_max", format!("{most_rto} is below `rto_min` ({least_rto})")),
+                false => Problem::new("rto_min", format!("{least_rto} is above `rto_max` ({most_rto})")),
+            });
+        }
         let mss = values.size("mss") as u32;
         let cwnd_floor = values.number("cwnd_floor");
         let least = if values.choice("floor_holds") == "always" { cwnd_floor } else { 1.0 };
-        Config {
+        Ok(Config {
             mss,
             header: values.size("header") as u32,
             initial_window: values.number("initial_window").max(least),
@@ -236,15 +255,15 @@ impl Config {
             sack: values.choice("recovery") == "sack",
             dup_ack_threshold: values.count("dup_ack_threshold") as u32,
             limited_transmit: values.bool("limited_transmit"),
-            rto_min: values.time("rto_min"),
+            rto_min: least_rto,
             rto_granularity: values.time("rto_granularity"),
             restart_on_retransmission: values.choice("rto_restart") == "retransmission",
             rto_initial: values.time("rto_initial"),
-            rto_max: values.time("rto_max"),
+            rto_max: most_rto,
             backoff_reset_on_ack: values.choice("backoff_reset") == "ack",
             ack_every: values.count("ack_every") as u32,
             ack_delay: values.time("ack_delay"),
-        }
+        })
     }
 }
 

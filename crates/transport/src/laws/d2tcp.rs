@@ -3,18 +3,17 @@
 use units::{Default, Key, Kind, Range, Time, Values};
 
 use super::dctcp::{self, Marking};
-use super::{Acked, Current, Cwnd, Ecn, Law, Lost, Window};
-use crate::connection;
-use crate::list::{Config, Control, Descriptor};
-use crate::{Message, Observation};
+use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
+use crate::{Descriptor, Message, Observation};
 
 /// D2TCP.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
     name: "d2tcp",
     help: "D2TCP: cuts the window by alpha^d/2, d how imminent the deadline is",
     source: "Vamanan, Hasan, Vijaykumar, SIGCOMM 2012",
-    groups: &[connection::KEYS, dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
-    build,
+    aliases: &[("alpha", "initial_alpha"), ("cap", "d_cap"), ("gain", "g")],
+    groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
+    build: |values, _| Ok(build(values)),
 };
 
 /// Parameters of its own, beside DCTCP's.
@@ -61,24 +60,21 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-fn build(values: &Values) -> Config {
-    Config {
-        connection: connection::Config::from_values(values),
-        control: Control::Window(Law::D2tcp(D2tcp {
-            marking: Marking::from_values(values),
-            urgency: Urgency {
-                d_cap: values.number("d_cap"),
-                precise: values.choice("t_c") == "precise",
-                minimum_rtt: values.choice("rtt") == "minimum",
-                expired: match values.choice("expired") {
-                    "cap" => Expired::Cap,
-                    "yield" => Expired::Yield,
-                    "abort" => Expired::Abort,
-                    _ => Expired::Neutral,
-                },
-                margin: values.time("margin"),
+fn build(values: &Values) -> D2tcp {
+    D2tcp {
+        marking: Marking::from_values(values),
+        urgency: Urgency {
+            d_cap: values.number("d_cap"),
+            precise: values.choice("t_c") == "precise",
+            minimum_rtt: values.choice("rtt") == "minimum",
+            expired: match values.choice("expired") {
+                "cap" => Expired::Cap,
+                "yield" => Expired::Yield,
+                "abort" => Expired::Abort,
+                _ => Expired::Neutral,
             },
-        })),
+            margin: values.time("margin"),
+        },
     }
 }
 

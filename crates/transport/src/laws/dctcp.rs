@@ -2,10 +2,8 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
-use crate::Observation;
-use crate::connection;
-use crate::list::{Config, Control, Descriptor};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
+use crate::{Descriptor, Observation};
 
 /// Why DCTCP and D2TCP grow as they do.
 pub(super) const AS_RFC: Growth = Growth {
@@ -49,12 +47,13 @@ impl Growth {
 }
 
 /// DCTCP.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
     name: "dctcp",
     help: "DCTCP: cuts the window by alpha/2, alpha the moving share of marked bytes",
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
-    groups: &[connection::KEYS, KEYS, &AS_RFC.keys()],
-    build,
+    aliases: &[("alpha", "initial_alpha"), ("gain", "g")],
+    groups: &[KEYS, &AS_RFC.keys()],
+    build: |values, _| Ok(Dctcp { marking: Marking::from_values(values) }),
 };
 
 /// Parameters of the mark estimator, shared by all of DCTCP's family.
@@ -84,13 +83,6 @@ pub const KEYS: &[Key] = &[
         source: "RFC 8257 3.3 (first-echo); D2TCP 3.2.5 leaves it open",
     },
 ];
-
-fn build(values: &Values) -> Config {
-    Config {
-        connection: connection::Config::from_values(values),
-        control: Control::Window(Law::Dctcp(Dctcp { marking: Marking::from_values(values) })),
-    }
-}
 
 /// Cuts by half of alpha.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,8 +14,7 @@ use std::collections::VecDeque;
 
 use units::Time;
 
-use crate::list::Descriptor;
-use crate::{Message, Observation};
+use crate::{Descriptor, Message, Observation};
 
 /// A window law.
 pub trait Window {
@@ -44,7 +43,14 @@ pub trait Window {
 macro_rules! laws {
     ($($module:ident::$law:ident),* $(,)?) => {
         /// THE list of window transports, in the order of `duetime transports`.
-        pub(crate) const DESCRIPTORS: &[Descriptor] = &[$($module::DESCRIPTOR),*];
+        pub(crate) const DESCRIPTORS: &[Descriptor<Law>] = &[$(Descriptor {
+            name: $module::DESCRIPTOR.name,
+            help: $module::DESCRIPTOR.help,
+            source: $module::DESCRIPTOR.source,
+            aliases: $module::DESCRIPTOR.aliases,
+            groups: $module::DESCRIPTOR.groups,
+            build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Law::$law),
+        }),*];
 
         /// Any window law: matched, not called through a pointer, so that it is inlined per packet.
         #[derive(Clone, Debug, PartialEq)]

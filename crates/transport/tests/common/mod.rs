@@ -2,19 +2,17 @@
 //! hand, and timelines as tables.
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
-use transport::list::Config;
+use transport::registry::{self, Config};
 use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
 use units::Time;
 
-/// The configuration that a scenario with these keys in `[transport]` gives.
+/// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
 pub fn config(name: &str, keys: &str) -> Config {
-    let text = format!(
-        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
-         [transport]\nname = '{name}'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
-    );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    read.scenario.transports[0].config.clone()
+    let pairs = keys.lines().filter_map(|line| line.split_once('='));
+    let plain = |text: &'static str| move |c: char| c.is_whitespace() || text.contains(c);
+    let given: Vec<(&str, &str)> = pairs.map(|(key, value)| (key.trim(), value.trim_matches(plain("'\"[]")))).collect();
+    let transport = registry::find(name).unwrap_or_else(|| panic!("there is no transport `{name}`"));
+    transport.with(&given).unwrap_or_else(|problem| panic!("{name}: {problem}"))
 }
 
 /// Bytes of a segment here, so that positions read as segments.
@@ -79,7 +77,7 @@ impl Bench {
         let packet = Packet::ack(segment * MSS, 40, stamp.unwrap_or(Time::MAX), flags);
         let mut blocks = Blocks::default();
         sacked.iter().for_each(|(start, end)| blocks.push((start * MSS, end * MSS)));
-        let mut extension = (!sacked.is_empty()).then_some(Extension::Sack(blocks));
+        let mut extension = (!sacked.is_empty()).then_some(Extension::of_blocks(blocks));
         self.sender.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Goes to the pending timer.
@@ -211,7 +209,7 @@ pub fn answers(name: &str, keys: &str, table: &str) {
             }
             assert_eq!(ack.flags.has(Flags::ECE), echo, "{line}: the echo");
             let blocks = match extension {
-                Some(Extension::Sack(blocks)) => blocks.as_slice(),
+                Some(extension) => extension.sack.as_slice(),
                 _ => &[],
             };
             assert_eq!(blocks, sacked, "{line}: the blocks");

@@ -8,22 +8,20 @@ use std::collections::VecDeque;
 
 use units::Time;
 
-use super::d3::{self, rate_of};
-use super::{Ask, Noted, Rates};
-use crate::connection::{Config, ENDLESS, RtoEstimator, Scoreboard, rules};
+use super::asks::rate_of;
+use super::header::Header as Request;
+use super::{Ask, Config as Own};
+use crate::connection::{Config, ENDLESS};
 use crate::laws::Current;
-use crate::{Blocks, Extension, Flags, Message, Observation, Output, Packet};
+use crate::pacing::Pacer;
+use crate::recovery::{Duplicate, Phase, Recovery};
+use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
 
 /// The sending end of a connection whose rate the network grants.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    own: d3::Config,
-    /// Everything before this is acknowledged.
-    una: u64,
-    /// The next position to send; falls back to `una` after a timeout.
-    next: u64,
-    /// The highest position that was sent.
-    highest: u64,
+    own: Own,
+    recovery: Recovery,
     /// The end of what the application has handed over.
     end: u64,
     /// Messages that are not acknowledged completely.
@@ -34,14 +32,6 @@ pub struct Sender {
     leases: Vec<Lease>,
     /// How many requests were sent.
     asked: u64,
-    rto: RtoEstimator,
-    /// When the retransmission timer expires.
-    rto_at: Time,
-    phase: Phase,
-    dup_acks: u32,
-    /// The recovery ends when this is acknowledged.
-    recover: u64,
-    board: Scoreboard,
     /// Lost, and next to be sent again.
     hole: Option<(u64, u64)>,
 }
@@ -61,8 +51,8 @@ struct Lease {
     pending: Option<Pending>,
     /// The rate of the sender's own link, once known.
     uplink: u64,
-    /// When its last data packet was sent, and its size on the wire.
-    last: (Time, u64),
+    /// When its data packets may leave.
+    pacer: Pacer,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,16 +60,6 @@ struct Pending {
     number: u64,
     sent: Time,
     request: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
-    /// No loss is being repaired.
-    Open,
-    /// After duplicate ACKs.
-    Recovery,
-    /// After a timeout, until everything sent before it is acknowledged.
-    Loss,
 }
 
 /// What there is to send, each at its own pace.
@@ -93,23 +73,15 @@ enum Work {
 
 impl Sender {
     /// Nothing to send yet.
-    pub fn new(config: &Config, own: &d3::Config) -> Sender {
+    pub fn new(config: &Config, own: &Own) -> Sender {
         Sender {
             own: *own,
-            una: 0,
-            next: 0,
-            highest: 0,
+            recovery: Recovery::new(config),
             end: 0,
             messages: VecDeque::new(),
             first: 0,
             leases: Vec::new(),
             asked: 0,
-            rto: RtoEstimator::new(config),
-            rto_at: Time::MAX,
-            phase: Phase::Open,
-            dup_acks: 0,
-            recover: 0,
-            board: Scoreboard::default(),
             hole: None,
         }
     }
@@ -123,7 +95,7 @@ impl Sender {
 
     /// Whether everything handed over is acknowledged.
     pub fn is_idle(&self) -> bool {
-        self.una == self.end
+        self.recovery.una == self.end
     }
 
     /// Takes an acknowledgement.
@@ -135,26 +107,25 @@ impl Sender {
         extension: Option<&mut Extension>,
         out: &mut impl Output,
     ) {
-        let mut news = false;
-        match extension {
-            Some(Extension::Rates(rates)) => {
-                news = self.note_blocks(config, &rates.blocks);
-                self.answered(config, now, rates);
-            }
-            Some(Extension::Sack(blocks)) => {
-                news = self.note_blocks(config, blocks);
-                self.sample(config, now, packet.stamp);
-            }
+        let (mut news, mut answer) = (0, None);
+        if let Some(Extension { sack, header }) = extension {
+            news = self.recovery.note_blocks(config, sack.as_slice()).bytes;
+            answer = header.take();
+        }
+        match answer {
+            Some(Header::D3(answer)) => self.answered(config, now, *answer),
             None => self.sample(config, now, packet.stamp),
         }
-        if packet.seq > self.una {
+        if packet.seq > self.recovery.una {
             self.on_new_ack(config, now, packet.seq);
-        } else if packet.seq == self.una
-            && self.highest > self.una
-            && (news || !config.sack)
+        } else if packet.seq == self.recovery.una
+            && self.recovery.highest > self.recovery.una
+            && (news > 0 || !config.sack)
             && !packet.flags.has(Flags::SYN)
         {
-            self.on_dup_ack(config);
+            if self.recovery.on_duplicate(config) == Duplicate::Loss {
+                self.hole = Some(self.recovery.enter());
+            }
         }
         self.quench(config, now, out);
         self.transmit(config, now, out);
@@ -163,18 +134,18 @@ impl Sender {
     /// The time for which the timer was armed has come.
     pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
         self.quench(config, now, out);
-        if self.rto_at <= now {
+        if self.recovery.rto_at <= now {
             self.timeout(config, now, out);
         }
         self.transmit(config, now, out);
     }
 
     /// What can be observed now.
-    pub fn observe(&self) -> Observation {
+    pub fn observe(&self, _: &Config, _: Time) -> Observation {
         let mbps = |rate: u64| rate as f64 / 1e6;
         let lease = self.leases.last();
         Observation {
-            srtt: self.rto.srtt(),
+            srtt: self.recovery.rto.srtt(),
             rate: lease.map(|lease| mbps(lease.rate)),
             request: lease.map(|lease| mbps(lease.pending.map_or(lease.request, |last| last.request))),
             ..Observation::default()
@@ -182,17 +153,17 @@ impl Sender {
     }
 
     /// A request comes back with what each hop has granted.
-    fn answered(&mut self, config: &Config, now: Time, rates: &mut Rates) {
-        let answered = |lease: &&mut Lease| lease.pending.is_some_and(|pending| pending.number == rates.number);
+    fn answered(&mut self, config: &Config, now: Time, answer: Request) {
+        let answered = |lease: &&mut Lease| lease.pending.is_some_and(|pending| pending.number == answer.number);
         let Some(lease) = self.leases.iter_mut().find(answered) else { return };
         let Some(pending) = lease.pending.take() else { return };
         lease.request = pending.request;
-        lease.rate = rates.grants.iter().copied().min().unwrap_or(0);
-        lease.grants = std::mem::take(&mut rates.grants);
-        lease.uplink = rates.uplink;
+        lease.rate = answer.grants.iter().copied().min().unwrap_or(0);
+        lease.grants = answer.grants;
+        lease.uplink = answer.uplink;
         // Each request has a number of its own, so that Karn's rule does not exclude it.
-        self.rto.sample(now - pending.sent, config);
-        if self.una == self.highest {
+        self.recovery.rto.sample(now - pending.sent, config);
+        if self.recovery.una == self.recovery.highest {
             self.restart_timer(config, now);
         }
     }
@@ -201,7 +172,7 @@ impl Sender {
         if stamp == Time::MAX {
             return;
         }
-        self.rto.sample(now - stamp, config);
+        self.recovery.rto.sample(now - stamp, config);
         for lease in &mut self.leases {
             // What was sent after the request has arrived and been answered: request or answer were lost.
             lease.pending.take_if(|pending| pending.sent < stamp);
@@ -209,75 +180,41 @@ impl Sender {
     }
 
     fn on_new_ack(&mut self, config: &Config, now: Time, seq: u64) {
-        self.una = seq;
-        self.next = self.next.max(seq);
-        self.dup_acks = 0;
-        if config.backoff_reset_on_ack {
-            self.rto.end_back_off();
-        }
-        self.board.advance(seq);
-        if self.phase != Phase::Open && seq >= self.recover {
-            self.phase = Phase::Open;
+        // The sample was taken from the stamp, or from the request that is answered.
+        let advance = self.recovery.advance(config, now, seq, Time::MAX);
+        if advance.was != Phase::Open && self.recovery.phase == Phase::Open {
             self.hole = None;
-        } else if self.phase == Phase::Recovery && !config.sack {
-            self.hole = Some((seq, self.highest));
+        } else if advance.partial {
+            self.hole = Some((seq, self.recovery.highest));
         }
         self.forget_acknowledged();
         self.restart_timer(config, now);
     }
 
     fn forget_acknowledged(&mut self) {
-        while self.messages.front().is_some_and(|message| message.end <= self.una) {
+        while self.messages.front().is_some_and(|message| message.end <= self.recovery.una) {
             self.messages.pop_front();
             self.first += 1;
         }
     }
 
-    fn on_dup_ack(&mut self, config: &Config) {
-        self.dup_acks += 1;
-        let lost = config.sack && self.board.lost_below(rules(config)) > self.una;
-        // RFC 6582 3.2, step 2, as in `connection::Sender`.
-        let ours = self.una > self.recover || self.una == self.recover && (config.sack || self.recover == 0);
-        if self.phase == Phase::Open && ours && (lost || self.dup_acks >= config.dup_ack_threshold) {
-            self.phase = Phase::Recovery;
-            self.recover = self.highest;
-            self.board.begin(self.una);
-            self.hole = Some((self.una, self.board.next_sacked(self.una)));
-        }
-    }
-
-    fn note_blocks(&mut self, config: &Config, blocks: &Blocks) -> bool {
-        let mut news = false;
-        for &block in blocks.as_slice() {
-            news |= self.board.add(block, self.una);
-        }
-        if news && self.phase == Phase::Recovery {
-            self.board.find_lost_again(rules(config));
-        }
-        news
-    }
-
     /// The retransmission timer has expired: what was sent is lost, and so is what was granted.
     fn timeout(&mut self, config: &Config, now: Time, out: &mut impl Output) {
         out.timed_out();
-        self.rto.back_off();
-        self.rto_at = Time::MAX;
+        self.recovery.on_timeout();
         for lease in &mut self.leases {
             lease.pending = None;
             lease.rate = 0;
         }
-        if self.una == self.highest {
+        if self.recovery.una == self.recovery.highest {
             // Only a request was under way.
-            if let Some(lease) = self.lease_at(self.next) {
+            if let Some(lease) = self.lease_at(self.recovery.next) {
                 self.ask_alone(config, now, lease, out);
             }
             return;
         }
-        self.phase = Phase::Loss;
-        self.recover = self.highest;
+        self.recovery.go_back();
         self.hole = None;
-        self.dup_acks = 0;
-        self.next = self.una;
         // One segment goes out as with TCP, with the request for those after it.
         if let Some(segment) = self.segment(config, Work::Next) {
             let lease = self.lease_at(segment.0).unwrap_or_else(|| self.open_lease(segment.0));
@@ -290,7 +227,7 @@ impl Sender {
         let lost = self.send(config, now, Work::Lost, out);
         let next = self.send(config, now, Work::Next, out);
         self.close_leases(config, now, out);
-        let wake = lost.min(next).min(self.rto_at);
+        let wake = lost.min(next).min(self.recovery.rto_at);
         if wake != Time::MAX {
             out.arm(wake);
         }
@@ -306,7 +243,7 @@ impl Sender {
                 self.ask_alone(config, now, lease, out);
                 break;
             };
-            let due = self.leases[lease].due();
+            let due = self.leases[lease].pacer.due(self.leases[lease].rate);
             if due > now {
                 let slow = due.saturating_sub(now) > self.rtt();
                 if slow && self.leases[lease].pending.is_none() {
@@ -330,12 +267,12 @@ impl Sender {
 
     fn lost_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
         loop {
-            if self.hole.is_none() && self.phase == Phase::Recovery && config.sack {
-                self.hole = self.board.next_lost(self.una, rules(config));
+            if self.hole.is_none() && self.recovery.phase == Phase::Recovery && config.sack {
+                self.hole = self.recovery.next_lost(config);
             }
             let (start, limit) = self.hole?;
-            let start = self.board.skip(start.max(self.una));
-            let limit = limit.min(self.highest).min(self.board.next_sacked(start));
+            let start = self.recovery.skip(start.max(self.recovery.una));
+            let limit = limit.min(self.recovery.highest).min(self.recovery.next_sacked(start));
             if start < limit {
                 self.hole = Some((start, limit));
                 return Some((start, self.segment_end(config, start, limit)));
@@ -345,18 +282,10 @@ impl Sender {
     }
 
     fn next_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
-        if self.next < self.highest {
-            // Going back after a timeout: what was SACKed is not sent again.
-            self.next = self.board.skip(self.next);
-        }
-        if self.next >= self.end {
-            return None;
-        }
-        let limit =
-            if self.next < self.highest { self.board.next_sacked(self.next).min(self.highest) } else { self.end };
-        let end = self.segment_end(config, self.next, limit);
-        let buffer_end = self.una.saturating_add(config.window_limit);
-        (end <= buffer_end || self.next == self.una).then_some((self.next, end))
+        let (start, limit) = self.recovery.upcoming(self.end)?;
+        let end = self.segment_end(config, start, limit);
+        let buffer_end = self.recovery.una.saturating_add(config.window_limit);
+        (end <= buffer_end || start == self.recovery.una).then_some((start, end))
     }
 
     /// A segment does not pass the end of its message: the next one has a rate of its own.
@@ -366,48 +295,45 @@ impl Sender {
 
     /// Sends a data packet, with a request when none is under way.
     fn emit(&mut self, config: &Config, now: Time, lease: usize, (start, end): (u64, u64), out: &mut impl Output) {
-        let again = start < self.highest;
-        let rates = self.request(config, now, lease);
+        let again = start < self.recovery.highest;
+        let request = self.request(config, now, lease);
         let stamp = if again { Time::MAX } else { now };
         let packet =
             Packet::data(start, (end - start) as u32, config.header, stamp, Flags::NONE.with_if(again, Flags::AGAIN));
-        self.leases[lease].last = (now, u64::from(packet.size));
+        self.leases[lease].pacer.sent(now, u64::from(packet.size));
         if self.hole.take_if(|hole| hole.0 == start).is_some() {
-            if config.sack {
-                self.board.sent_again(start, end, self.highest);
-            }
+            self.recovery.sent_again(config, start, end);
             if config.restart_on_retransmission {
                 self.restart_timer(config, now);
             }
         } else {
-            self.next = end;
-            self.highest = self.highest.max(end);
+            self.recovery.sent(end);
         }
         self.start_timer(config, now);
-        match rates {
-            Some(rates) => out.send_extended(packet, Extension::Rates(rates)),
+        match request {
+            Some(request) => out.send_extended(packet, Extension::of_header(request)),
             None => out.send(packet),
         }
     }
 
     /// Sends a request by itself.
     fn ask_alone(&mut self, config: &Config, now: Time, lease: usize, out: &mut impl Output) {
-        let Some(rates) = self.request(config, now, lease) else { return };
+        let Some(request) = self.request(config, now, lease) else { return };
         self.start_timer(config, now);
         // It carries no data that could be sent again.
-        let packet = Packet::data(self.next, 0, config.header, Time::MAX, Flags::SYN);
-        out.send_extended(packet, Extension::Rates(rates));
+        let packet = Packet::data(self.recovery.next, 0, config.header, Time::MAX, Flags::SYN);
+        out.send_extended(packet, Extension::of_header(request));
     }
 
     /// The header of a request for the message of a lease, unless one is under way.
-    fn request(&mut self, config: &Config, now: Time, lease: usize) -> Option<Box<Rates>> {
+    fn request(&mut self, config: &Config, now: Time, lease: usize) -> Option<Header> {
         let Lease { message: number, pending: None, .. } = self.leases[lease] else { return None };
         let message = number.checked_sub(self.first)? as usize;
         let request = self.own.router.rounding.of(self.needed(config, now, message));
         let lease = &mut self.leases[lease];
         self.asked += 1;
         lease.pending = Some(Pending { number: self.asked, sent: now, request });
-        Some(Box::new(Rates {
+        Some(Header::D3(Box::new(Request {
             ask: if lease.grants.is_empty() { Ask::Open } else { Ask::Renew },
             message: number,
             number: self.asked,
@@ -417,10 +343,7 @@ impl Sender {
             previous: lease.grants.clone(),
             grants: Vec::with_capacity(lease.grants.len()),
             uplink: 0,
-            deadline: self.messages[message].message.deadline,
-            noted: Noted::default(),
-            blocks: Blocks::default(),
-        }))
+        })))
     }
 
     /// The rate that a message needs from the next round trip on (D3, section 4): bytes that will be left then,
@@ -432,17 +355,18 @@ impl Sender {
         if deadline <= now {
             return 0;
         }
-        let start = message.checked_sub(1).map_or(self.una, |before| self.messages[before].end.max(self.una));
-        let next = self.next.max(start);
+        let start =
+            message.checked_sub(1).map_or(self.recovery.una, |before| self.messages[before].end.max(self.recovery.una));
+        let next = self.recovery.next.max(start);
         let mut left = end.saturating_sub(next);
-        match self.phase {
+        match self.recovery.phase {
             Phase::Open => {}
             Phase::Loss => {
-                left = left.saturating_sub(self.board.bytes_below(end) - self.board.bytes_below(next.min(end)))
+                left = left.saturating_sub(self.recovery.sacked_below(end) - self.recovery.sacked_below(next.min(end)))
             }
-            Phase::Recovery if config.sack => left += self.board.to_repair(start, end, rules(config)),
+            Phase::Recovery if config.sack => left += self.recovery.to_repair(config, start, end),
             Phase::Recovery => {
-                left += self.hole.filter(|hole| (start..end).contains(&hole.0)).map_or(0, |_| rules(config).mss)
+                left += self.hole.filter(|hole| (start..end).contains(&hole.0)).map_or(0, |_| u64::from(config.mss))
             }
         }
         let bytes = left.saturating_add(left.div_ceil(u64::from(config.mss)).saturating_mul(u64::from(config.header)));
@@ -464,8 +388,8 @@ impl Sender {
     fn open_lease(&mut self, position: u64) -> usize {
         let message = self.first + self.message_at(position) as u32;
         let place = self.leases.partition_point(|lease| lease.message < message);
-        let last = (Time::ZERO, 0);
-        let lease = Lease { message, request: 0, grants: Vec::new(), rate: 0, pending: None, uplink: u64::MAX, last };
+        let pacer = Pacer::default();
+        let lease = Lease { message, request: 0, grants: Vec::new(), rate: 0, pending: None, uplink: u64::MAX, pacer };
         self.leases.insert(place, lease);
         place
     }
@@ -479,7 +403,7 @@ impl Sender {
             let done = match message.checked_sub(self.first).map(|index| self.messages[index as usize].end) {
                 None => true,
                 Some(end) => {
-                    let whole = self.next >= end && self.hole.is_none_or(|hole| hole.0 >= end);
+                    let whole = self.recovery.next >= end && self.hole.is_none_or(|hole| hole.0 >= end);
                     whole && (self.own.router.soft || pending.is_none())
                 }
             };
@@ -494,7 +418,7 @@ impl Sender {
     fn close_lease(&mut self, config: &Config, now: Time, lease: usize, out: &mut impl Output) {
         let lease = self.leases.remove(lease);
         self.asked += 1;
-        let rates = Rates {
+        let request = Request {
             ask: Ask::Close,
             message: lease.message,
             number: self.asked,
@@ -504,14 +428,11 @@ impl Sender {
             previous: lease.grants,
             grants: Vec::new(),
             uplink: 0,
-            deadline: None,
-            noted: Noted::default(),
-            blocks: Blocks::default(),
         };
-        let packet = Packet::data(self.next, 0, config.header, Time::MAX, Flags::NONE);
-        out.send_extended(packet, Extension::Rates(Box::new(rates)));
+        let packet = Packet::data(self.recovery.next, 0, config.header, Time::MAX, Flags::NONE);
+        out.send_extended(packet, Extension::of_header(Header::D3(Box::new(request))));
         if !self.is_waiting() {
-            self.rto_at = Time::MAX;
+            self.recovery.rto_at = Time::MAX;
         }
     }
 
@@ -527,7 +448,7 @@ impl Sender {
         if let Some(lease) = lease {
             self.close_lease(config, now, lease, out);
         }
-        let unsent = oldest.end.saturating_sub(self.highest.max(self.una));
+        let unsent = oldest.end.saturating_sub(self.recovery.highest.max(self.recovery.una));
         self.end -= unsent;
         self.messages.iter_mut().for_each(|message| message.end -= unsent);
         self.messages[0].message.deadline = None;
@@ -541,34 +462,22 @@ impl Sender {
     }
 
     fn rtt(&self) -> Time {
-        self.rto.srtt().unwrap_or(self.own.router.base_rtt)
+        self.recovery.rto.srtt().unwrap_or(self.own.router.base_rtt)
     }
 
     fn start_timer(&mut self, config: &Config, now: Time) {
-        if self.rto_at == Time::MAX {
-            self.rto_at = now + self.rto.timeout(config);
+        if self.recovery.rto_at == Time::MAX {
+            self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         }
     }
 
     /// RFC 6298 5.2 and 5.3; a request that is under way counts as data.
     fn restart_timer(&mut self, config: &Config, now: Time) {
-        self.rto_at = if self.is_waiting() { now + self.rto.timeout(config) } else { Time::MAX };
+        self.recovery.rto_at = if self.is_waiting() { now + self.recovery.rto.timeout(config) } else { Time::MAX };
     }
 
     /// Whether data or a request is not answered.
     fn is_waiting(&self) -> bool {
-        self.highest > self.una || self.leases.iter().any(|lease| lease.pending.is_some())
-    }
-}
-
-impl Lease {
-    /// When the next data packet may leave.
-    fn due(&self) -> Time {
-        if self.rate == 0 {
-            return Time::MAX;
-        }
-        let (at, size) = self.last;
-        let gap = (u128::from(size) * 8_000_000_000_000).div_ceil(u128::from(self.rate));
-        at.saturating_add(Time(u64::try_from(gap).unwrap_or(u64::MAX)))
+        self.recovery.highest > self.recovery.una || self.leases.iter().any(|lease| lease.pending.is_some())
     }
 }

@@ -2,7 +2,7 @@
 
 use units::Time;
 
-use super::Config;
+use crate::connection::Config;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
 #[derive(Clone, Debug, PartialEq)]
