@@ -27,7 +27,8 @@ class Recorded(Run):
     @cached_property
     def messages(self) -> pl.DataFrame:
         """None: a trace tells of windows, not of messages."""
-        return pl.DataFrame({name: pl.Series([], dtype=pl.Int64) for name in MESSAGES})
+        kinds = {"class": pl.String}
+        return pl.DataFrame(schema={name: kinds.get(name, pl.Int64) for name in MESSAGES})
 
     @cached_property
     def ends(self) -> dict[int, str]:
