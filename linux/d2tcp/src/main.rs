@@ -7,11 +7,13 @@ mod hooks;
 mod kernel;
 mod metrics;
 mod options;
+mod owners;
 #[cfg(feature = "package")]
 mod pages;
 mod place;
 mod privileges;
 mod rules;
+mod screen;
 mod status;
 mod testbed;
 mod top;
@@ -46,7 +48,9 @@ fn main() -> ExitCode {
             Ok(())
         }),
         Command::Status { json } => status::run(&pins, json),
-        Command::Top { once, json } => top::run(&pins, once, json),
+        Command::Top { once, json, sort, reverse, filter } => {
+            top::run(&pins, top::View { sort, reverse, filter }, once, json)
+        }
         Command::Trace { out, seconds } => trace::run(&pins, out.as_deref(), seconds),
         Command::Metrics { listen } => metrics::run(&pins, listen.as_deref()),
         Command::Testbed { arguments } => testbed::run(&arguments),

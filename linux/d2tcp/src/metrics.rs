@@ -237,7 +237,7 @@ impl Page {
         let sum = c.alpha_sum as f64 / f64::from(ONE);
         self.histogram("d2tcp_alpha", "Extent of marking, per window.", &bounds, &c.alpha, sum);
         let sum = c.d_sum as f64 / UNIT as f64;
-        self.histogram("d2tcp_d", "Imminence of the deadline, per window with one.", &D_BOUNDS, &c.d, sum);
+        self.histogram("d2tcp_imminence", "Imminence of the deadline, per window with one.", &D_BOUNDS, &c.d, sum);
     }
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         self.line(format_args!("# HELP {name} {help}"));
@@ -291,11 +291,11 @@ mod tests {
         (counters.cost[0], counters.cost[2], counters.cost[11]) = (1, 2, 3);
         let text = text(Some(&known(counters)), Format::Prometheus);
         let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
-        assert_eq!(value("d2tcp_d_bucket{le=\"0.25\"}"), "0");
-        assert_eq!(value("d2tcp_d_bucket{le=\"0.5\"}"), "1");
-        assert_eq!(value("d2tcp_d_bucket{le=\"4.0\"}"), "2");
-        assert_eq!(value("d2tcp_d_bucket{le=\"+Inf\"}"), "3");
-        assert_eq!((value("d2tcp_d_sum"), value("d2tcp_d_count")), ("3", "3"));
+        assert_eq!(value("d2tcp_imminence_bucket{le=\"0.25\"}"), "0");
+        assert_eq!(value("d2tcp_imminence_bucket{le=\"0.5\"}"), "1");
+        assert_eq!(value("d2tcp_imminence_bucket{le=\"4.0\"}"), "2");
+        assert_eq!(value("d2tcp_imminence_bucket{le=\"+Inf\"}"), "3");
+        assert_eq!((value("d2tcp_imminence_sum"), value("d2tcp_imminence_count")), ("3", "3"));
         assert_eq!(value("d2tcp_deadlines_total{rule=\"a \\\"b\\\"\",outcome=\"met\"}"), "2");
         // 32, 64, 128 ns, ... 32.8 us.
         assert_eq!(value("d2tcp_call_seconds_bucket{le=\"3.2e-8\"}"), "1");
@@ -341,6 +341,22 @@ mod tests {
             std::thread::sleep(Duration::from_millis(20));
         }
         drop(silent);
+    }
+
+    #[test]
+    fn alerts_and_the_dashboard_ask_for_metrics_that_there_are() {
+        let page = text(Some(&known(Counters::default())), Format::Prometheus);
+        for file in [include_str!("../../monitoring/alerts.yml"), include_str!("../../monitoring/dashboard.json")] {
+            let names = file.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| {
+                name.starts_with("d2tcp_") && name.len() > 6
+            });
+            let mut seen = 0;
+            for name in names {
+                assert!(page.lines().any(|line| line.starts_with(name)), "{name}");
+                seen += 1;
+            }
+            assert!(seen > 10);
+        }
     }
 
     #[test]

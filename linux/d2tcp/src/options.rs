@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::attach::{Select, Wanted};
 use crate::failure::{Failure, Kind, Result};
 use crate::kernel::{Law, ONE, UNIT};
+use crate::top::Sort;
 
 /// D2TCP on this machine: deadlines for TCP messages, told by setsockopt.
 ///
@@ -50,6 +51,16 @@ pub enum Command {
         /// Once, as JSON, one connection per line.
         #[arg(long)]
         json: bool,
+        /// The order; the key s changes it.
+        #[arg(long, default_value = "deadline")]
+        sort: Sort,
+        /// The other way round; the key r does the same.
+        #[arg(long)]
+        reverse: bool,
+        /// Only connections with this text in an address, a process, a cgroup or a rule, or of this PID; the key /
+        /// asks for it.
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        filter: String,
     },
     /// Record cwnd, alpha, d, p, srtt and throughput of every connection, once per window.
     Trace {

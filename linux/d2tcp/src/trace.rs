@@ -45,10 +45,7 @@ pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> 
     }
     let mut sink = Sink::open(out)?;
     privileges::keep(&[])?;
-    let ended = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, ended.clone()).context("wait for signals")?;
-    }
+    let ended = signals()?;
     let until = |time: u64| -> Result<()> {
         words.update(&TRACED_UNTIL.to_ne_bytes(), &time.to_ne_bytes(), MapFlags::ANY).context("ask for events")
     };
@@ -87,6 +84,15 @@ pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> 
     sink.close()?;
     // What was recorded until then is kept.
     gone.map_or(Ok(()), Err)
+}
+
+/// Becomes true when the operator ends the tool.
+pub fn signals() -> Result<Arc<AtomicBool>> {
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, ended.clone()).context("wait for signals")?;
+    }
+    Ok(ended)
 }
 
 /// One row: when, what, whose, and its value.

@@ -1010,6 +1010,14 @@ fn what_connections_do_can_be_watched(bench) {
     let flows = bench.flows();
     let flow = flows.iter().find(|flow| flow["local"] == address(&client).to_string()).unwrap();
     assert_eq!((&flow["met"], &flow["ecn"]), (&1.into(), &true.into()));
+    assert_eq!(flow["process"]["pid"], std::process::id());
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap();
+    assert_eq!((flow["cgroup"].as_str().unwrap(), flow["rule"].as_str().unwrap()), (&*format!("/{group}"), &group[..group.len().min(20)]));
+    assert_eq!(bench.says(&format!("top --json --filter {}", address(&client))).lines().count(), 2, "both ends");
+    assert_eq!(bench.says("top --json --filter nowhere"), "");
+    let windows: Vec<f64> = bench.says("top --json --sort cwnd --reverse").lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["cwnd"].as_f64().unwrap()).collect();
+    assert!(windows.is_sorted() && windows.len() >= 2, "{windows:?}");
     assert!(flow["cuts"].as_u64().unwrap() > 0 && flow["alpha"].as_f64().unwrap() > 0.0);
 
     let mut server = Held::spawn(bench.command("metrics --listen 127.0.0.1:0"));
@@ -1025,11 +1033,60 @@ fn what_connections_do_can_be_watched(bench) {
     let answer = fetch("/metrics");
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("d2tcp_deadlines_total{rule=\"d2tcp-test-") && answer.contains("outcome=\"met\"} 1\n"));
     let count = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).unwrap();
-    assert!(count("d2tcp_d_count") > 0 && count("d2tcp_alpha_count") >= count("d2tcp_d_count"));
+    assert!(count("d2tcp_imminence_count") > 0 && count("d2tcp_alpha_count") >= count("d2tcp_imminence_count"));
     assert!(fetch("/").starts_with("HTTP/1.1 404"));
     let cost = bench.status()["ns_per_call"].as_f64().unwrap();
     assert!(cost > 0.0 && cost < 100_000.0, "{cost}");
     println!("ns per call: {cost:.0}");
+}
+
+fn metrics_are_what_parsers_expect(bench) {
+    // Names with what must be escaped in labels.
+    let odd = bench.cgroup.join("odd \"name\" \\");
+    std::fs::create_dir_all(&odd).unwrap();
+    let attached = Command::new(TOOL).arg("--pins").arg(&bench.pins).args(["attach", "--cgroup"]).arg(&odd)
+        .arg("--cgroup").arg(&bench.cgroup).output().unwrap();
+    assert!(attached.status.success(), "{attached:?}");
+    let (client, server) = connect(&listen(V4));
+    deadline(&client, 1000, SECOND).unwrap();
+    transfer(&client, &server, 100_000);
+    let mut serving = Held::spawn(bench.command("metrics --listen 127.0.0.1:0"));
+    let at = serving.line().strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+    let fetch = |accept: &str| {
+        let mut stream = TcpStream::connect(&at).unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    };
+    let parse = |program: &str, arguments: &[&str], page: &str| {
+        let child = Command::new(program).args(arguments).stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+        let Ok(mut child) = child else {
+            println!("SKIPPED: there is no {program}");
+            return;
+        };
+        child.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        if said.contains("No module named 'prometheus_client'") {
+            println!("SKIPPED: the Python package prometheus_client is not installed");
+            return;
+        }
+        assert!(output.status.success() && said.trim().is_empty(), "{program} {arguments:?}: {said}");
+    };
+    let (plain, open) = (fetch("text/plain"), fetch("application/openmetrics-text; version=1.0.0"));
+    parse("promtool", &["check", "metrics"], &plain);
+    let python = "import sys; from prometheus_client.PARSER import text_string_to_metric_families as read; \
+                  families = list(read(sys.stdin.read())); assert len(families) > 20, families";
+    parse("python3", &["-c", &python.replace("PARSER", "parser")], &plain);
+    parse("python3", &["-c", &python.replace("PARSER", "openmetrics.parser")], &open);
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../monitoring/alerts.yml");
+    match Command::new("promtool").args(["check", "rules", rules]).output() {
+        Ok(output) => assert!(output.status.success(), "{output:?}"),
+        Err(_) => println!("SKIPPED: there is no promtool"),
+    }
+    std::fs::remove_dir(&odd).unwrap();
 }
 
 fn two_hundred_rounds_leave_nothing(bench) {

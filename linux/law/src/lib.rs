@@ -216,13 +216,18 @@ impl Queue {
         let all = (self.met + self.missed + self.cancelled) as usize;
         (0..all.min(OUTCOMES)).map(|back| self.outcomes[(all - 1 - back) % OUTCOMES]).collect()
     }
-    /// With one message, where it does not matter where it begins.
+    /// Puts a message behind the others, by its end.
+    pub fn push(&mut self, message: Message) {
+        assert!(message.end > self.last_end && (self.count as usize) < QUEUE);
+        self.waiting[(self.first + self.count) as usize % QUEUE] = Waiting { message, begin: self.last_end, tag: 0 };
+        self.last_end = message.end;
+        self.count += 1;
+    }
+    /// With one message; with none if it has no end.
     pub fn of(message: Message) -> Queue {
         let mut queue = Queue::default();
         if message.end > 0 {
-            queue.count = 1;
-            queue.last_end = message.end;
-            queue.waiting[0].message = message;
+            queue.push(message);
         }
         queue
     }

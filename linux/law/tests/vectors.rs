@@ -6,8 +6,9 @@ use linux_law::*;
 
 const TEXT: &str = include_str!("../vectors.csv");
 
-/// Worst relative error of alpha, d, p and cwnd over all vectors; measured 2.7e-6, of p.
-const WORST: f64 = 4e-6;
+/// Worst relative error of alpha, d, p and cwnd over all vectors; measured 6.1e-6, of p at d = 4: the error of log2(alpha)
+/// is multiplied by d.
+const WORST: f64 = 1e-5;
 
 struct Case {
     how: Parameters,
@@ -49,28 +50,42 @@ fn the_kernels_law_follows_the_simulators() {
     let mut cases: BTreeMap<&str, Case> = TEXT.lines().filter_map(case).collect();
     let rows: Vec<Vec<&str>> =
         TEXT.lines().filter(|line| !line.starts_with('#')).skip(1).map(|line| line.split(',').collect()).collect();
-    assert_eq!((cases.len(), rows.len()), (10, 1500));
+    assert_eq!((cases.len(), rows.len()), (12, 1800));
     let mut worst = [("alpha", 0.0f64), ("d", 0.0), ("p", 0.0), ("cwnd", 0.0)];
     for (number, row) in rows.iter().enumerate() {
         let whole = |column: usize| row[column].parse::<u64>().unwrap();
         let Case { how, state } = cases.get_mut(row[0]).unwrap();
         let ack = Ack {
-            now_ns: whole(1),
-            acked: whole(2) * 1000,
-            marked: whole(2) * 1000 * whole(3),
-            segments: whole(2) as u32,
-            may_grow: whole(4) as u32,
-            may_cut: whole(5) as u32,
+            now_ns: whole(2),
+            acked: whole(3) * 1000,
+            marked: whole(3) * 1000 * whole(4),
+            segments: whole(3) as u32,
+            may_grow: whole(5) as u32,
+            // As d2tcp.bpf.c has it of the kernel's state.
+            may_cut: u32::from(row[6] == "open"),
             mss: 1000,
-            una: whole(6),
-            next: whole(7),
-            rtt_ns: whole(8),
+            una: whole(7),
+            next: whole(8),
+            rtt_ns: whole(9),
         };
-        let queue = row[9].split_once(':').map_or(Queue::default(), |(end, deadline)| {
-            Queue::of(Message { end: end.parse().unwrap(), deadline_ns: deadline.parse().unwrap() })
-        });
-        let what = state.on_ack(how, &queue, &ack);
-        assert_eq!(what & CUT != 0, row[10] == "1", "row {number}: cut");
+        // The one that is sent, and those behind it.
+        let mut queue = Queue::default();
+        for one in row[10].split(' ').filter(|one| !one.is_empty()) {
+            let (end, deadline) = one.split_once(':').unwrap();
+            queue.push(Message { end: end.parse().unwrap(), deadline_ns: deadline.parse().unwrap() });
+        }
+        // As d2tcp.bpf.c does before it asks the law.
+        queue.complete(ack.una, ack.now_ns);
+        if row[1] == "ack" {
+            let what = state.on_ack(how, &queue, &ack);
+            assert_eq!(what & CUT != 0, row[11] == "1", "row {number}: cut");
+        } else {
+            assert!(state.on_loss(ack.una, ack.next), "row {number}: a loss");
+            if row[1] == "timeout" {
+                // As d2tcp.bpf.c does: the kernel begins again with one segment.
+                state.cwnd = UNIT;
+            }
+        }
         let d = queue.imminence(how, state.cwnd, &ack);
         let p = penalty(state.alpha, d);
         let got = [
@@ -80,7 +95,7 @@ fn the_kernels_law_follows_the_simulators() {
             state.cwnd as f64 / UNIT as f64,
         ];
         for (column, got) in got.into_iter().enumerate() {
-            let exact: f64 = row[11 + column].parse().unwrap();
+            let exact: f64 = row[12 + column].parse().unwrap();
             let error = if exact == 0.0 { got } else { (got - exact).abs() / exact };
             worst[column].1 = worst[column].1.max(error);
             assert!(error <= WORST, "row {number}: {} is {got}, the simulator has {exact}", worst[column].0);

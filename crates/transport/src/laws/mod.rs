@@ -10,10 +10,11 @@ mod xdctcp;
 
 pub use tcppr::Priorities;
 
+use std::collections::VecDeque;
+
 use units::Time;
 
-use crate::list::Descriptor;
-use crate::{Message, Observation};
+use crate::{Descriptor, Message, Observation};
 
 /// A window law.
 pub trait Window {
@@ -21,6 +22,8 @@ pub trait Window {
     fn ecn(&self) -> Ecn;
     /// New data was acknowledged. Gives true when it has cut the window because of a mark.
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool;
+    /// So many bytes have arrived beyond a gap; the ACK that says so carries an echo, or does not.
+    fn on_beyond(&mut self, _bytes: u64, _marked: bool) {}
     /// Data was lost: sets `ssthresh`; the connection sets cwnd.
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
     /// There was nothing to send for this long.
@@ -40,7 +43,14 @@ pub trait Window {
 macro_rules! laws {
     ($($module:ident::$law:ident),* $(,)?) => {
         /// THE list of window transports, in the order of `duetime transports`.
-        pub(crate) const DESCRIPTORS: &[Descriptor] = &[$($module::DESCRIPTOR),*];
+        pub(crate) const DESCRIPTORS: &[Descriptor<Law>] = &[$(Descriptor {
+            name: $module::DESCRIPTOR.name,
+            help: $module::DESCRIPTOR.help,
+            source: $module::DESCRIPTOR.source,
+            aliases: $module::DESCRIPTOR.aliases,
+            groups: $module::DESCRIPTOR.groups,
+            build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Law::$law),
+        }),*];
 
         /// Any window law: matched, not called through a pointer, so that it is inlined per packet.
         #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +65,9 @@ macro_rules! laws {
             #[inline]
             fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
                 match self { $(Law::$law(law) => law.on_ack(window, ack)),* }
+            }
+            fn on_beyond(&mut self, bytes: u64, marked: bool) {
+                match self { $(Law::$law(law) => law.on_beyond(bytes, marked)),* }
             }
             fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
                 match self { $(Law::$law(law) => law.on_loss(window, loss)),* }
@@ -139,18 +152,21 @@ impl Cwnd {
 
 /// An acknowledgement of new data.
 #[derive(Clone, Debug)]
-pub struct Acked {
+pub struct Acked<'q> {
     /// The time.
     pub now: Time,
-    /// Bytes that it acknowledges newly.
+    /// Bytes that have arrived, as it says first: those that it acknowledges, but for those counted when they arrived
+    /// beyond a gap, and those that it SACKs. (Linux counts `delivered` and `delivered_ce` so; RFC 8257 3.3 would count
+    /// what lies beyond a gap, marked or not, only when the gap is filled, with the echo of what filled it.)
     pub bytes: u64,
-    /// The same in segments.
+    /// What it acknowledges newly, in segments.
     pub segments: f64,
     /// It carries an ECN echo.
     pub marked: bool,
     /// The window may grow: no loss is being repaired and the window is what limits the sender.
     pub may_grow: bool,
-    /// A mark may cut the window: no loss is being repaired, for which it has been cut.
+    /// A mark may cut the window: no loss is being repaired, and what was sent before the last one was found,
+    /// for which the window has been cut, is acknowledged and more.
     pub may_cut: bool,
     /// Everything before this position is acknowledged.
     pub una: u64,
@@ -164,7 +180,12 @@ pub struct Acked {
     pub min_rtt: Option<Time>,
     /// The message that is being sent.
     pub message: Current,
+    /// Those behind it, in turn.
+    pub later: &'q VecDeque<Current>,
 }
+
+/// Nothing behind the message that is being sent.
+pub static NO_MORE: VecDeque<Current> = VecDeque::new();
 
 /// The message that is being sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -182,8 +203,6 @@ pub struct Lost {
     pub now: Time,
     /// What was sent and not acknowledged, in segments.
     pub flight: f64,
-    /// The position after everything that was sent so far.
-    pub next: u64,
     /// The retransmission timer found it.
     pub timeout: bool,
 }
@@ -197,7 +216,7 @@ pub(crate) mod tests {
     }
 
     /// An ACK of one segment at `una` (counted in segments) with a window of ten behind it.
-    pub(crate) fn acked(una: u64, marked: bool) -> Acked {
+    pub(crate) fn acked(una: u64, marked: bool) -> Acked<'static> {
         Acked {
             now: Time::from_micros(una * 10),
             bytes: 1000,
@@ -211,6 +230,7 @@ pub(crate) mod tests {
             srtt: Some(Time::from_micros(100)),
             min_rtt: Some(Time::from_micros(80)),
             message: Current { end: 1_000_000, message: Message::of(1_000_000) },
+            later: &NO_MORE,
         }
     }
 
