@@ -85,7 +85,7 @@ fn findings(pins: &Pins) -> Vec<Finding> {
             "kernel structures in socket hooks",
             types.has("bpf_rdonly_cast") && types.has("bpf_cast_to_kern_ctx"),
             "bpf_rdonly_cast and bpf_cast_to_kern_ctx are there",
-            "bpf_rdonly_cast or bpf_cast_to_kern_ctx is missing: 6.2 or later is needed, and 6.12 or later to use it in cgroup programs",
+            "bpf_rdonly_cast or bpf_cast_to_kern_ctx is missing: 6.2 or later is needed",
         );
     }
     match place::cgroup_root() {

@@ -78,7 +78,7 @@ def attached(
         for part in (option, _text(parameters[key]))
     ]
     selection = ["--opt-in"] if opt_in else []
-    # What the tool wants to hear before it lets connections starve others, which here are the experiment's own.
+    # What the tool wants to hear before it lets connections starve others: here they are the experiment's.
     words = "ignore marks" if parameters.get("g") == 0 else "starve others"
     process = subprocess.Popen(
         [tool, "attach", "--foreground", *selection, "--cgroup", group, "--confirm", words, *law, *options],
