@@ -13,8 +13,9 @@ from matplotlib import image
 from matplotlib.figure import Figure
 
 import synthetic
-from duetime.plots import PICTURES, NoResults, fct, measures, misses, plot_dir, style, trace
+from duetime.plots import PICTURES, NoResults, fct, measures, misses, plot_dir, plot_trace, style, trace
 from duetime.plots.data import load
+from duetime.plots.live import recorded
 
 ALWAYS = {"misses", "fct", "deadlines", "ports"}
 DEADLINES = {"misses", "deadlines"}
@@ -82,6 +83,54 @@ def test_what_is_not_a_result_is_said(missing: str, tmp_path: Path) -> None:
     (folder / "tcp" / missing).unlink()
     with pytest.raises(NoResults, match=missing):
         plot_dir(folder)
+
+
+def real_trace(path: Path, connections: int) -> Path:
+    """What `d2tcp trace` writes of so many connections of one server."""
+    rows = [
+        {
+            "time_s": 0.01 * step,
+            "what": what,
+            "class": "d2tcp",
+            "from": 0,
+            "to": 1 + peer,
+            "message": peer,
+            "link": None,
+            "value": value,
+            "from_address": "10.0.0.1:80",
+            "to_address": f"10.0.1.{peer}:{4000 + peer}",
+        }
+        for peer in range(connections)
+        for step in range(20)
+        for what, value in [("cwnd", 10.0 + peer + step), ("alpha", 0.5), ("d", 1.0), ("srtt", 90.0)]
+    ]
+    schema = {"time_s": pl.Float64, "from": pl.UInt32, "to": pl.UInt32, "link": pl.String}
+    pl.DataFrame(rows, schema_overrides=schema).write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("connections", [1, 3, 40])
+def test_a_trace_of_real_connections_is_drawn_with_their_ends(connections: int, tmp_path: Path) -> None:
+    path = real_trace(tmp_path / "web.parquet", connections)
+    pictures = plot_trace(path)
+    assert [picture.name for picture in pictures] == ["web.png", "web.svg"]
+    text = (tmp_path / "web.svg").read_text(encoding="utf-8")
+    assert text.startswith("<?xml")
+    results = recorded(path)
+    assert results.arms[0].runs[0].between(0, 1) == "10.0.0.1:80 to 10.0.1.0:4000"
+
+
+def test_what_is_no_trace_is_said(tmp_path: Path) -> None:
+    other = tmp_path / "other.parquet"
+    pl.DataFrame({"time_s": [1.0], "value": [2.0]}).write_parquet(other)
+    with pytest.raises(NoResults, match=r"no trace of d2tcp: its columns .*from_address"):
+        plot_trace(other)
+    with pytest.raises(NoResults, match="cannot be read"):
+        plot_trace(tmp_path / "missing.parquet")
+    empty = real_trace(tmp_path / "empty.parquet", 1)
+    pl.read_parquet(empty).clear().write_parquet(empty)
+    with pytest.raises(NoResults, match="no samples"):
+        plot_trace(empty)
 
 
 def test_a_folder_without_results_is_said(tmp_path: Path) -> None:

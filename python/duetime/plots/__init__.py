@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from duetime import files, slowdown
 from duetime.plots import deadlines, differences, fct, misses, overview, ports, sizes, style, trace
 from duetime.plots.data import NoResults, Results, load
+from duetime.plots.live import recorded
 
-__all__ = ["PICTURES", "NoResults", "plot_dir"]
+__all__ = ["PICTURES", "NoResults", "plot_dir", "plot_trace"]
 
 # File name -> what draws it. It returns None where the folder holds nothing of that kind.
 PICTURES: dict[str, Callable[[Results], Figure | None]] = {
@@ -48,6 +49,19 @@ def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
         files.write(path, table.write_csv().encode())
         written.append(path)
     return written
+
+
+def plot_trace(path: Path) -> list[Path]:
+    """Draw what `d2tcp trace` recorded in a Parquet file, beside it as PNG and SVG; return their paths.
+
+    Raises `NoResults` when it is no such trace, or an empty one.
+    """
+    results = recorded(Path(path))
+    with matplotlib.rc_context(style.RC):
+        figure = trace.draw(results)
+        assert figure is not None
+        style.settle(figure)
+        return [save(figure, path.with_suffix(f".{kind}")) for kind in ("png", "svg")]
 
 
 def save(figure: Figure, path: Path) -> Path:

@@ -55,6 +55,10 @@ class Run:
         path = self.directory / "trace.parquet"
         return read(path) if path.exists() else None
 
+    def between(self, source: int, target: int) -> str:
+        """The two ends of a connection, as they are called in legends."""
+        return f"host {source} to {target}"
+
 
 @dataclass(frozen=True)
 class Arm:

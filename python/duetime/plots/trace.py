@@ -246,7 +246,7 @@ def handles(named: Sequence[Line], run: Run) -> list[Line2D]:
         ends = deadlines(run, key)
         label = (
             (f"{key[0]}, " if several else "")
-            + f"host {key[1]} to {key[2]}"
+            + run.between(key[1], key[2])
             + (f", due at {style.span(ends[0] * 1e6)}" if ends else "")
         )
         entries.append(Line2D([], [], color=look.colour, linestyle=look.dash, label=label))
