@@ -272,15 +272,18 @@ fn draw(generator: &mut dyn Generator, duration: Time, most: usize) -> (Vec<Requ
     (messages, until)
 }
 
+/// Something of a message that may be drawn at random.
+type Aspect = fn(&Request) -> u64;
+
 fn differences(one: &[Request], other: &[Request], most: usize) -> Vec<&'static str> {
     let (one, other) = (&one[..one.len().min(most)], &other[..other.len().min(most)]);
-    let differ = |what: fn(&Request) -> u64| {
+    let differ = |what: Aspect| {
         let mut values = [one, other].map(|all| all.iter().map(what).collect::<Vec<u64>>());
         let length = values[0].len().min(values[1].len());
         values.iter_mut().for_each(|all| all.truncate(length));
         values[0] != values[1]
     };
-    let aspects: [(&'static str, fn(&Request) -> u64); 4] = [
+    let aspects: [(&'static str, Aspect); 4] = [
         ("starts", |request| request.start.0),
         ("sizes", |request| request.bytes.unwrap_or(0)),
         ("deadlines", |request| request.deadline.map_or(0, |deadline| deadline.0)),
