@@ -1,4 +1,4 @@
-"""Slowdown by size of message: how the field shows whom a transport serves."""
+"""Slowdown by message size: the usual way to show which messages a transport favours."""
 
 from __future__ import annotations
 

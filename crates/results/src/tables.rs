@@ -138,7 +138,7 @@ pub fn links(outcome: &Outcome) -> Table {
     }
 }
 
-/// One row per sample: when, what, of whom (a message's row in [`flows`], or a link), and its value.
+/// One row per sample: when, which signal, its subject (a message's row in [`flows`], or a link), and its value.
 pub fn trace(outcome: &Outcome) -> Table {
     let all = &outcome.trace;
     let message = |sample: &Sample| match sample.subject {

@@ -259,13 +259,13 @@ pub struct Sample {
     pub at: Time,
     /// Which signal: a word of [`Signal::NAMES`](crate::run::Signal::NAMES).
     pub what: &'static str,
-    /// Of whom.
+    /// The connection or link that it was taken of.
     pub subject: Subject,
     /// In the signal's unit.
     pub value: f64,
 }
 
-/// Whom a sample speaks of.
+/// What a sample was taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A connection, by the class, hosts and number of its current message

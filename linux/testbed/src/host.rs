@@ -22,7 +22,7 @@ struct Setup {
     sysctl: Vec<(String, String)>,
     /// Where D2TCP's hooks are.
     cgroup: Option<PathBuf>,
-    /// Whom to become.
+    /// The user to run as.
     user: u32,
     /// To choose a congestion control that the kernel keeps for administrators.
     net_admin: bool,

@@ -76,7 +76,7 @@ pub fn drop_privileges(user: u32, keep_net_admin: bool) -> Result<()> {
             && libc::setresuid(user, user, user) == 0
             && libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) == 0
             && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            // A change of user takes the wish back to end with the parent.
+            // A change of user clears the signal that comes when the parent ends: it is set again.
             && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
     };
     if done { Ok(()) } else { Err(format!("privileges stay: {}", Error::last_os_error()).into()) }

@@ -92,12 +92,12 @@ def _comparison(
     seeds: int | None,
     seed: int | None,
     changes: tuple[str, ...],
-    wishes: tuple[bool, bool],
+    network: tuple[bool, bool],
 ) -> Comparison[Any]:
     from duetime.testbed import Options
     from duetime.testbed.experiments import EXPERIMENTS, Arm, carry_out
 
-    ipv6, refuse_ecn = wishes
+    ipv6, refuse_ecn = network
     if what in EXPERIMENTS:
         if transports or ipv6 or refuse_ecn:
             raise options.Mistake(f"{what} has transports and options of its own")

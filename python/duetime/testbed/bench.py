@@ -16,7 +16,7 @@ from duetime.testbed.measured import Reports
 from duetime.testbed.plan import Plan
 from duetime.testbed.processes import Process
 
-#: Whom hosts run as: nobody, since messages with deadlines need no privilege.
+#: The user that hosts run as: `nobody`, since messages with deadlines need no privilege.
 USER = 65534
 #: Between two looks at a queue.
 _WATCH_NS = 1_000_000

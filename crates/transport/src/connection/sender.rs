@@ -24,7 +24,7 @@ pub struct Sender {
     law: Law,
     /// Waiting for the answer to a SYN.
     opening: bool,
-    /// Tell the receiver that its echo has been heeded (classic ECN).
+    /// Tell the receiver that its echo has been acted on (classic ECN, CWR).
     tell_reduced: bool,
     last_sent: Time,
     current: Current,
