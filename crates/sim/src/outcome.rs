@@ -247,7 +247,7 @@ pub struct Queue {
 pub struct Sample {
     /// When.
     pub at: Time,
-    /// Which signal: a word of [`Signal::NAMES`](crate::run::Signal::NAMES).
+    /// Which signal: the name of one of [`SIGNALS`](crate::run::SIGNALS).
     pub what: &'static str,
     /// Of whom.
     pub subject: Subject,

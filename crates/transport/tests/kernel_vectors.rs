@@ -211,9 +211,9 @@ fn play(case: &Case, rows: &mut String) {
             ns(ack.srtt.unwrap()),
             message.map_or(String::new(), |(bytes, deadline)| format!("{bytes}:{}", ns(deadline))),
             u8::from(cut),
-            seen.alpha.unwrap(),
-            seen.d.unwrap(),
-            seen.p.unwrap(),
+            seen.get("alpha").unwrap(),
+            seen.get("d").unwrap(),
+            seen.get("p").unwrap(),
             window.cwnd,
         )
         .unwrap();

@@ -11,19 +11,8 @@ from matplotlib.lines import Line2D
 
 from duetime.plots import style
 from duetime.plots.data import Results, Run
+from duetime.run import catalog
 
-# Signals in the order of their rows, with the labels of their axes.
-SIGNALS = {
-    "throughput": "throughput\n[Mbit/s]",
-    "cwnd": "cwnd\n[segments]",
-    "alpha": "alpha",
-    "d": "d",
-    "p": "p",
-    "srtt": "smoothed RTT\n[us]",
-    "rate": "granted\n[Mbit/s]",
-    "request": "asked for\n[Mbit/s]",
-    "queue": "queue\n[packets]",
-}
 MOST_NAMED = 8
 MOST_FADED = 60
 MOST_LINKS = 3
@@ -41,7 +30,8 @@ def draw(results: Results) -> Figure | None:
     if not traced:
         return None
     frames = [thinned(run.trace) for _, run in traced if run.trace is not None]
-    signals = [signal for signal in SIGNALS if any(signal in frame["what"] for frame in frames)]
+    labels_of = signals_with_labels()
+    signals = [signal for signal in labels_of if any(signal in frame["what"] for frame in frames)]
     rows, columns = max(1, len(signals)), len(traced)
     width = min(16.0, 1.6 + (7.2 if columns == 1 else 4.2 * columns))
     what = "Samples over time" + (" of the first seed" if results.seeds > 1 else "")
@@ -62,7 +52,7 @@ def draw(results: Results) -> Figure | None:
             else:
                 crowd(axes, samples, sorted({key[0] for key in named}), mean=signal == "throughput")
             if column == 0:
-                axes.set_ylabel(SIGNALS[signal])
+                axes.set_ylabel(labels_of[signal])
             if not len(samples):
                 axes.text(0.5, 0.5, "no samples", ha="center", color=style.FAINT, transform=axes.transAxes)
         if columns > 1:
@@ -79,6 +69,12 @@ def draw(results: Results) -> Figure | None:
     )
     figure.align_ylabels()
     return figure
+
+
+def signals_with_labels() -> dict[str, str]:
+    """Every signal in the order of the rows, with the label of its axis."""
+    known = catalog()["signals"]
+    return {each["name"]: each["name"] + (f"\n[{each['unit']}]" if each["unit"] else "") for each in known}
 
 
 def finish_row(row: Sequence[Axes], signal: str, frames: Sequence[pl.DataFrame], *, crowded: bool) -> None:
