@@ -321,6 +321,8 @@ def reference(catalog: dict[str, Any]) -> str:
         table(catalog["run"]),
         "### `trace`\n",
         table(catalog["trace"]),
+        "Signals that `what` can name:\n",
+        signals(catalog["signals"]),
         "## `[network]`\n",
         "Keys of every topology:\n",
         table(catalog["network"]),
@@ -361,6 +363,13 @@ def section(selector: str, entry: dict[str, Any], keys: list[dict[str, Any]]) ->
     """One transport, topology or pattern."""
     source = f" ({entry['source']})" if entry.get("source") else ""
     return f'### `{selector} = "{entry["name"]}"`\n\n{sentence(entry["help"])}{source}\n\n{table(keys)}'
+
+
+def signals(signals: list[dict[str, Any]]) -> str:
+    """One row per signal."""
+    rows = ["| signal | is | unit |", "|---|---|---|"]
+    rows += [f"| `{each['name']}` | {each['help']} | {each['unit'] or ''} |" for each in signals]
+    return "\n".join(rows) + "\n"
 
 
 def table(keys: list[dict[str, Any]]) -> str:

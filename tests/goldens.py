@@ -213,12 +213,19 @@ def line(golden: Golden) -> str:
         contracts.update(json.dumps({key: result[key] for key in result if key not in WALL_CLOCK}).encode())
         for part in (done.flows(), done.queries(), done.links(), done.trace()):
             for name, (kind, values, valid, words) in part.items():
-                for piece in (f"{name} {kind} {words}".encode(), values, valid or b""):
+                for piece in (f"{name} {kind}".encode(), spelt(values, words), valid or b""):
                     tables.update(piece)
         for name, value in figures(result).items():
             sums[name] += value
     shown = "  ".join(f"{sums[name]:>9}" for name in FIGURES)
     return f"{contracts.hexdigest()[:8]}  {tables.hexdigest()[:8]}  {shown}"
+
+
+def spelt(values: bytes, words: list[str] | None) -> bytes:
+    """The values of a column; those of a column of words as the words, whatever other words there are."""
+    if words is None:
+        return values
+    return "\0".join(words[code] for code in memoryview(values).cast("I")).encode()
 
 
 def figures(result: Mapping[str, Any]) -> dict[str, int]:

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use results::Report;
 use serde::Deserialize;
 use sim::outcome::{Counters, Link, Message, Query, Queue, Sample, Subject};
-use sim::run::Signal;
+use sim::run::SIGNALS;
 use sim::{Outcome, World};
 use units::Time;
 
@@ -232,7 +232,7 @@ impl MeasuredLink {
 
 impl MeasuredSample {
     fn of(self, messages: usize, links: usize) -> Result<Sample, String> {
-        let what = Signal::named(&self.what).ok_or_else(|| format!("there is no signal {}", self.what))?.name();
+        let what = SIGNALS.find(&self.what).ok_or_else(|| format!("there is no signal {}", self.what))?.name;
         let subject = match (self.message, self.link) {
             (Some(row), None) if (row as usize) < messages => Subject::Message(row),
             (None, Some(row)) if (row as usize) < links => Subject::Link(row),

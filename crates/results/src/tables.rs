@@ -183,8 +183,9 @@ fn class_names(name: &'static str, outcome: &Outcome, rows: impl Iterator<Item =
 }
 
 fn signals(name: &'static str, samples: &[Sample]) -> Column {
-    let words: Vec<String> = sim::run::Signal::NAMES.iter().map(ToString::to_string).collect();
-    let code = |what| sim::run::Signal::NAMES.iter().position(|name| *name == what).map(|code| code as u32);
+    let names = sim::run::SIGNALS.names();
+    let words: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let code = |what| names.iter().position(|name| *name == what).map(|code| code as u32);
     coded(name, words, samples.iter().map(|sample| code(sample.what)))
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use sim::{network, run, topology, traffic};
+use transport::Signal;
 use units::{Default, Key, Kind, Range};
 
 use crate::distribution::BUILT_IN;
@@ -12,8 +13,8 @@ use crate::lints::LINTS;
 ///
 /// An object with `transports`, `topologies` and `patterns`, each a list of `{name, help, source,
 /// keys}`; `root`, `run`, `trace`, `network`, `links`, `traffic` and `flows`, each a list of keys that do not depend
-/// on those; `notes`, what a valid scenario is told all the same; and `distributions`, those that come with the
-/// language. A key is `{name, kind, unit,
+/// on those; `notes`, what a valid scenario is told all the same; `signals`, what `run.trace.what` can name, each
+/// `{name, help, unit}`; and `distributions`, those that come with the language. A key is `{name, kind, unit,
 /// default, required, range, choices, help, source}`; null where there is nothing to say.
 pub fn catalog() -> Json {
     json!({
@@ -28,6 +29,7 @@ pub fn catalog() -> Json {
         "links": keys(topology::LINK_KEYS.iter()),
         "flows": keys(traffic::ENTRY_KEYS.iter()),
         "notes": LINTS.iter().map(|lint| json!({ "name": lint.name, "help": lint.reason })).collect::<Vec<_>>(),
+        "signals": run::SIGNALS.signals().iter().map(|known| signal(known)).collect::<Vec<_>>(),
         "distributions": BUILT_IN.iter().map(|known| json!({ "name": known.name, "help": known.help })).collect::<Vec<_>>(),
     })
 }
@@ -42,6 +44,10 @@ fn family(family: &Family) -> Vec<Json> {
         })
     });
     variants.collect()
+}
+
+fn signal(signal: &Signal) -> Json {
+    json!({ "name": signal.name, "help": signal.help, "unit": said(signal.unit) })
 }
 
 fn keys<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<Json> {

@@ -1,4 +1,4 @@
-//! The connections: both ends of each, and what an end's wishes turn into.
+//! The connections: both ends of each, and what becomes of what they ask for.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -34,7 +34,7 @@ pub struct SendingEnd {
     closes: bool,
     timer: Timer,
     /// What it has done since this was last taken.
-    pub doings: Doings,
+    pub stats: SenderStats,
 }
 
 /// The receiving end of a connection, with its place in the network and the messages it waits for.
@@ -81,7 +81,7 @@ pub struct Expected {
 
 /// What a sending end has done.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Doings {
+pub struct SenderStats {
     /// Data packets sent again.
     pub retransmits: u32,
     /// Retransmission timeouts.
@@ -129,7 +129,7 @@ impl Connections {
             generation,
             closes,
             timer: Timer { at: Time::MAX, order },
-            doings: Doings::default(),
+            stats: SenderStats::default(),
         };
         let receiving = ReceivingEnd {
             receiver: Receiver::new(transport),
@@ -273,10 +273,10 @@ impl SendingEnd {
         net: &'a mut Net,
         configs: &'a [Config],
         number: u32,
-    ) -> (&'a mut Sender, &'a Config, Wishes<'a>) {
+    ) -> (&'a mut Sender, &'a Config, Outbox<'a>) {
         let place = Place { number, generation: self.generation, path: self.path, timer: Event::SenderTimer(number) };
-        let wishes = Wishes { net, place, timer: &mut self.timer, doings: Some(&mut self.doings) };
-        (&mut self.sender, &configs[self.config as usize], wishes)
+        let outbox = Outbox { net, place, timer: &mut self.timer, stats: Some(&mut self.stats) };
+        (&mut self.sender, &configs[self.config as usize], outbox)
     }
 
     /// The path of its packets.
@@ -296,7 +296,7 @@ impl SendingEnd {
 
     #[inline]
     fn progress(&self) -> Progress {
-        if self.doings.abandoned.is_some() {
+        if self.stats.abandoned.is_some() {
             Progress::Abandoned
         } else if self.closes && self.sender.is_idle() {
             Progress::Finished
@@ -313,10 +313,10 @@ impl ReceivingEnd {
         net: &'a mut Net,
         configs: &'a [Config],
         number: u32,
-    ) -> (&'a mut Receiver, &'a Config, Wishes<'a>) {
+    ) -> (&'a mut Receiver, &'a Config, Outbox<'a>) {
         let place = Place { number, generation: self.generation, path: self.path, timer: Event::ReceiverTimer(number) };
-        let wishes = Wishes { net, place, timer: &mut self.timer, doings: None };
-        (&mut self.receiver, &configs[self.config as usize], wishes)
+        let outbox = Outbox { net, place, timer: &mut self.timer, stats: None };
+        (&mut self.receiver, &configs[self.config as usize], outbox)
     }
 
     /// The row of the message that is arriving, or of the last one.
@@ -333,29 +333,29 @@ struct Place {
 }
 
 /// Carries out what an end of a connection asks for.
-struct Wishes<'a> {
+struct Outbox<'a> {
     net: &'a mut Net,
     place: Place,
     timer: &'a mut Timer,
-    doings: Option<&'a mut Doings>,
+    stats: Option<&'a mut SenderStats>,
 }
 
-impl Wishes<'_> {
+impl Outbox<'_> {
     #[inline]
     fn address(&mut self, mut packet: Packet) -> Packet {
         packet.connection = self.place.number;
         packet.generation = self.place.generation;
         packet.route = self.place.path;
         if packet.flags.has(transport::Flags::AGAIN)
-            && let Some(doings) = &mut self.doings
+            && let Some(stats) = &mut self.stats
         {
-            doings.retransmits += 1;
+            stats.retransmits += 1;
         }
         packet
     }
 }
 
-impl Output for Wishes<'_> {
+impl Output for Outbox<'_> {
     #[inline]
     fn send(&mut self, packet: Packet) {
         let packet = self.address(packet);
@@ -372,13 +372,13 @@ impl Output for Wishes<'_> {
         }
     }
     fn timed_out(&mut self) {
-        if let Some(doings) = &mut self.doings {
-            doings.timeouts += 1;
+        if let Some(stats) = &mut self.stats {
+            stats.timeouts += 1;
         }
     }
     fn abandon(&mut self, end: u64, unsent: u64) {
-        if let Some(doings) = &mut self.doings {
-            doings.abandoned = Some((end, unsent));
+        if let Some(stats) = &mut self.stats {
+            stats.abandoned = Some((end, unsent));
         }
     }
 }

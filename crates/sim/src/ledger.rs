@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use units::Time;
 
-use crate::connections::{Arrivals, Doings};
+use crate::connections::{Arrivals, SenderStats};
 use crate::outcome::{ClassOutcome, Framing, Message, Query};
 use crate::scenario::Class;
 
@@ -61,10 +61,10 @@ impl Ledger {
     }
 
     /// Books what a sending end has done on a message.
-    pub fn book_doings(&mut self, row: u32, doings: &mut Doings) {
+    pub fn book_sender(&mut self, row: u32, stats: &mut SenderStats) {
         let message = &mut self.messages[row as usize];
-        message.retransmits += std::mem::take(&mut doings.retransmits);
-        message.timeouts += std::mem::take(&mut doings.timeouts);
+        message.retransmits += std::mem::take(&mut stats.retransmits);
+        message.timeouts += std::mem::take(&mut stats.timeouts);
     }
 
     /// Books what has arrived at a receiving end on a message and its flow.

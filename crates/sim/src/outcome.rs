@@ -257,7 +257,7 @@ pub struct Queue {
 pub struct Sample {
     /// When.
     pub at: Time,
-    /// Which signal: a word of [`Signal::NAMES`](crate::run::Signal::NAMES).
+    /// Which signal: the name of one of [`SIGNALS`](crate::run::SIGNALS).
     pub what: &'static str,
     /// The connection or link that it was taken of.
     pub subject: Subject,

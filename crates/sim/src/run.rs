@@ -1,5 +1,6 @@
 //! The `[run]` section.
 
+use transport::{Catalog, Signal, registry};
 use units::{Alias, Default, Key, Kind, Range, Time, Values};
 
 /// Words that people write for keys of `[run]`.
@@ -64,7 +65,7 @@ pub const TRACE_KEYS: &[Key] = &[
     },
     Key {
         name: "what",
-        kind: Kind::Choices(Signal::NAMES),
+        kind: Kind::Choices(SIGNALS.names()),
         default: Default::Required,
         range: Range::ANY,
         help: "what is sampled",
@@ -95,7 +96,7 @@ pub struct Trace {
     /// Time between two samples.
     pub every: Time,
     /// What is sampled.
-    pub what: Vec<Signal>,
+    pub what: Vec<&'static Signal>,
 }
 
 impl Run {
@@ -109,7 +110,7 @@ impl Run {
             deadline_factor: run.number("deadline_factor"),
             trace: trace.map(|values| Trace {
                 every: values.time("every"),
-                what: values.choices("what").into_iter().filter_map(Signal::named).collect(),
+                what: values.choices("what").into_iter().filter_map(|name| SIGNALS.find(name)).collect(),
             }),
         }
     }
@@ -126,50 +127,14 @@ impl Run {
     }
 }
 
-/// Something that can be sampled over time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// Payload that reached the receiver since the last sample, in order or not, in Mbit/s.
-    Throughput,
-    /// Congestion window, in segments.
-    Cwnd,
-    /// Extent of marking, 0 to 1.
-    Alpha,
-    /// Imminence of the deadline.
-    D,
-    /// The penalty alpha^d.
-    P,
-    /// Smoothed round-trip time, in us.
-    Srtt,
-    /// The rate that the network has granted, in Mbit/s with headers.
-    Rate,
-    /// The rate that was last asked for, in Mbit/s with headers.
-    Request,
-    /// Waiting packets at a switch port.
-    Queue,
-}
+/// Everything that can be sampled over time: what the sending ends of transports show, and what the network sees.
+pub const SIGNALS: &Catalog = &Catalog::of(&[THROUGHPUT]).with_all(registry::SIGNALS).with(&[QUEUE]);
 
-impl Signal {
-    /// The words of scenario files, in the order of the variants.
-    pub const NAMES: &[&str] = &["throughput", "cwnd", "alpha", "d", "p", "srtt", "rate", "request", "queue"];
-    const ALL: [Signal; 9] = [
-        Signal::Throughput,
-        Signal::Cwnd,
-        Signal::Alpha,
-        Signal::D,
-        Signal::P,
-        Signal::Srtt,
-        Signal::Rate,
-        Signal::Request,
-        Signal::Queue,
-    ];
-
-    /// The signal of that name.
-    pub fn named(name: &str) -> Option<Signal> {
-        Signal::ALL.into_iter().find(|signal| signal.name() == name)
-    }
-    /// Its word in scenario files and traces.
-    pub fn name(self) -> &'static str {
-        Signal::NAMES[self as usize]
-    }
-}
+/// What reaches a receiver.
+pub const THROUGHPUT: Signal = Signal {
+    name: "throughput",
+    help: "payload that reached the receiver since the last sample, in order or not",
+    unit: "Mbit/s",
+};
+/// What waits at a switch port.
+pub const QUEUE: Signal = Signal { name: "queue", help: "what waits at a switch port", unit: "packets" };

@@ -376,7 +376,7 @@ impl World {
     /// The sender has given its current message up: the stream is shorter by what it never sent.
     fn abandoned(&mut self, number: u32) {
         let sending = self.connections.sending(number);
-        let Some((end, unsent)) = sending.doings.abandoned.take() else { return };
+        let Some((end, unsent)) = sending.stats.abandoned.take() else { return };
         let closes = sending.closes();
         let receiving = self.connections.receiving(number);
         // It may have arrived in the meantime. Those before it, given up too, end where they ended.
@@ -405,7 +405,7 @@ impl World {
         let receiving = self.connections.receiving(number);
         let row = receiving.row();
         self.ledger.book_arrivals(row, &mut receiving.arrivals, dropped);
-        self.ledger.book_doings(row, &mut self.connections.sending(number).doings);
+        self.ledger.book_sender(row, &mut self.connections.sending(number).stats);
     }
 
     /// Counts what has arrived of a message that is not complete.

@@ -597,6 +597,27 @@ fn oversubscription_is_the_hosts_rate_over_that_of_the_uplinks() {
 }
 
 #[test]
+fn every_signal_that_a_transport_declares_appears_in_its_trace() {
+    for transport in transport::registry::TRANSPORTS {
+        let mut wanted: Vec<&str> = transport.signals().map(|signal| signal.name).collect();
+        wanted.extend(["throughput", "queue"]);
+        // Three to one, with a queue too short for their first windows: losses set what has no value before.
+        let text = format!(
+            "title = 'Signals'\n[run]\nduration = '60 ms'\ntrace = {{ every = '1 ms', what = {wanted:?} }}\n\
+             [network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '10 us'\nbuffer = '15 packets'\n\
+             sharing = 'per-port'\n[transport]\nname = '{}'\n[[traffic]]\nname = 'copies'\npattern = 'long'\nfrom = '0..3'\nto = 3\n",
+            transport.name
+        );
+        let outcome = run(&text);
+        for name in wanted {
+            let mut samples = outcome.trace.iter().filter(|sample| sample.what == name).peekable();
+            assert!(samples.peek().is_some(), "{}: no {name}", transport.name);
+            assert!(samples.all(|sample| sample.value.is_finite()), "{}: {name}", transport.name);
+        }
+    }
+}
+
+#[test]
 fn trees_of_several_levels_answer_from_the_leaves_up() {
     let text = |more: &str| {
         format!(

@@ -2,7 +2,7 @@
 
 use units::{Alias, Key, Problem, Values};
 
-use crate::connection;
+use crate::{Signal, connection};
 
 /// A transport's name, what it is, its parameters, and how they become what runs it, a `T`.
 #[derive(Clone, Copy)]
@@ -17,6 +17,8 @@ pub struct Descriptor<T> {
     pub aliases: &'static [Alias],
     /// Its parameters, in groups, beside those of every connection.
     pub groups: &'static [&'static [Key]],
+    /// What can be observed of it, beside what every transport of its kind shows. Signals of one name are one signal.
+    pub signals: &'static [Signal],
     /// From checked values, and what they say of every connection. A value may be settled that follows from
     /// others. Panics when a declared key is missing: our bug.
     pub build: Build<T>,

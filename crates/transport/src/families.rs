@@ -16,18 +16,22 @@ macro_rules! families {
 
         /// The transports of all families.
         pub(crate) const fn entries() -> [Entry; COUNT] {
-            let mut all = [Entry::of(&laws::DESCRIPTORS[0], Builder::Window(laws::DESCRIPTORS[0].build)); COUNT];
+            const fn window(i: usize) -> Entry {
+                let own = &laws::DESCRIPTORS[i];
+                Entry::of(own, connection::SIGNALS, Builder::Window(own.build))
+            }
+            let mut all = [window(0); COUNT];
             let mut at = laws::DESCRIPTORS.len();
             let mut i = 0;
             while i < at {
-                all[i] = Entry::of(&laws::DESCRIPTORS[i], Builder::Window(laws::DESCRIPTORS[i].build));
+                all[i] = window(i);
                 i += 1;
             }
             $(
                 let own: &[Descriptor<$module::Config>] = $module::DESCRIPTORS;
                 let mut i = 0;
                 while i < own.len() {
-                    all[at + i] = Entry::of(&own[i], Builder::$Family(own[i].build));
+                    all[at + i] = Entry::of(&own[i], &[], Builder::$Family(own[i].build));
                     i += 1;
                 }
                 at += own.len();
@@ -158,11 +162,11 @@ macro_rules! families {
                     $(Sender::$Family(sender) => sender.on_timer(&config.connection, now, out)),*
                 }
             }
-            /// What can be observed now.
-            pub fn observe(&self, config: &Config, now: Time) -> Observation {
+            /// Shows what can be observed now: the signals of its transport, but for those that have no value yet.
+            pub fn observe(&self, config: &Config, now: Time, seen: &mut Observation) {
                 match self {
-                    Sender::Window(sender) => sender.observe(&config.connection, now),
-                    $(Sender::$Family(sender) => sender.observe(&config.connection, now)),*
+                    Sender::Window(sender) => sender.observe(&config.connection, now, seen),
+                    $(Sender::$Family(sender) => sender.observe(&config.connection, now, seen)),*
                 }
             }
         }

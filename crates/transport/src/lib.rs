@@ -19,10 +19,13 @@ mod pacing;
 mod packet;
 mod recovery;
 pub mod registry;
+mod signal;
 
 pub use descriptor::{Build, Descriptor};
 pub use families::{Agents, Header, Receiver, Sender};
+pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
+pub use signal::{Catalog, Observation, Signal};
 
 use units::Time;
 
@@ -59,25 +62,4 @@ impl Message {
     pub fn of(bytes: u64) -> Message {
         Message { bytes: Some(bytes), deadline: None, short: None, priority: Packet::UNTAGGED }
     }
-}
-
-/// What can be observed of a connection's sending end.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Observation {
-    /// Congestion window, in segments, for transports that have one.
-    pub cwnd: Option<f64>,
-    /// Slow-start threshold, in segments, for transports that have one.
-    pub ssthresh: Option<f64>,
-    /// Smoothed round-trip time, once there is a sample.
-    pub srtt: Option<Time>,
-    /// Extent of marking, for transports that estimate it.
-    pub alpha: Option<f64>,
-    /// Imminence of the deadline, for transports that know it.
-    pub d: Option<f64>,
-    /// The penalty that a cut would apply now.
-    pub p: Option<f64>,
-    /// The rate that the network has granted, in Mbit/s with headers, for transports that ask for one.
-    pub rate: Option<f64>,
-    /// The rate that was last asked for, in Mbit/s with headers, for transports that ask for one.
-    pub request: Option<f64>,
 }

@@ -2,6 +2,27 @@
 
 use units::Time;
 
+use crate::laws::Cwnd;
+
+/// How a window becomes a rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pacing {
+    /// Windows of a segment and more are spaced too.
+    pub on: bool,
+    /// Windows per round trip in congestion avoidance.
+    pub gain: f64,
+    /// Windows per round trip in slow start.
+    pub gain_slow_start: f64,
+}
+
+impl Pacing {
+    /// Windows per round trip, for a window of a segment or more; none: packets leave as the window opens.
+    pub fn gain(&self, window: &Cwnd) -> Option<f64> {
+        let slow_start = window.cwnd < window.ssthresh / 2.0;
+        self.on.then_some(if slow_start { self.gain_slow_start } else { self.gain })
+    }
+}
+
 /// When a sending end's next packet may leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pacer {
@@ -40,5 +61,14 @@ mod tests {
         assert_eq!(pacer.due(1_000_000_000), Time::from_micros(17));
         assert_eq!(pacer.due(7), Time::from_micros(5) + Time(1_714_285_714_285_715));
         assert_eq!(pacer.due(0), Time::MAX);
+    }
+
+    #[test]
+    fn slow_start_ends_at_half_of_ssthresh_for_pacing() {
+        let pacing = Pacing { on: true, gain: 1.2, gain_slow_start: 2.0 };
+        let gain = |cwnd, ssthresh| pacing.gain(&Cwnd { cwnd, ssthresh, floor: 2.0, limit: f64::INFINITY });
+        assert_eq!((gain(9.9, 20.0), gain(10.0, 20.0), gain(1e3, f64::INFINITY)), (Some(2.0), Some(1.2), Some(2.0)));
+        let off = Pacing { on: false, ..pacing };
+        assert_eq!(off.gain(&Cwnd { cwnd: 9.0, ssthresh: 2.0, floor: 2.0, limit: 9.0 }), None);
     }
 }

@@ -3,11 +3,11 @@
 
 use units::{Alias, Key, Problem, Values};
 
-use crate::connection;
 use crate::descriptor::Descriptor;
 pub use crate::families::Control;
 use crate::families::{self, Builder};
 use crate::laws::{Priorities, Window};
+use crate::{Catalog, Signal, connection};
 
 /// Every transport, family by family.
 pub const TRANSPORTS: &[Entry] = &families::entries();
@@ -16,6 +16,17 @@ pub const TRANSPORTS: &[Entry] = &families::entries();
 pub fn find(name: &str) -> Option<&'static Entry> {
     TRANSPORTS.iter().find(|transport| transport.name == name)
 }
+
+/// What can be observed of the sending ends of all transports.
+pub const SIGNALS: &Catalog = &{
+    let mut all = Catalog::of(connection::SIGNALS);
+    let mut i = 0;
+    while i < TRANSPORTS.len() {
+        all = all.with(TRANSPORTS[i].shared_signals).with(TRANSPORTS[i].signals);
+        i += 1;
+    }
+    all
+};
 
 /// One transport: its name, what it is, its parameters and how they become a configuration.
 #[derive(Clone, Copy)]
@@ -29,6 +40,8 @@ pub struct Entry {
     /// Words that people write for its name or for one of its own parameters.
     pub aliases: &'static [Alias],
     groups: &'static [&'static [Key]],
+    shared_signals: &'static [Signal],
+    signals: &'static [Signal],
     builder: Builder,
 }
 
@@ -36,6 +49,11 @@ impl Entry {
     /// Every parameter, shared ones first.
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
         connection::KEYS.iter().chain(self.groups.iter().flat_map(|group| group.iter()))
+    }
+
+    /// What can be observed of its sending ends.
+    pub fn signals(&self) -> impl Iterator<Item = &'static Signal> + use<> {
+        self.shared_signals.iter().chain(self.signals)
     }
 
     /// From checked values of [`Entry::keys`] to a configuration. Values that follow from others are settled.
@@ -58,9 +76,9 @@ impl Entry {
         self.build(&mut Values::read(self.keys(), settings)?)
     }
 
-    pub(crate) const fn of<T>(own: &Descriptor<T>, builder: Builder) -> Entry {
-        let &Descriptor { name, help, source, aliases, groups, .. } = own;
-        Entry { name, help, source, aliases, groups, builder }
+    pub(crate) const fn of<T>(own: &Descriptor<T>, shared_signals: &'static [Signal], builder: Builder) -> Entry {
+        let &Descriptor { name, help, source, aliases, groups, signals, .. } = own;
+        Entry { name, help, source, aliases, groups, shared_signals, signals, builder }
     }
 }
 
@@ -117,6 +135,15 @@ mod tests {
         let mut values = Values::read(tcppr.keys(), &[("limits", "1 ms, 2 ms")]).unwrap();
         let config = tcppr.build(&mut values).unwrap();
         assert_eq!((values.count("classes"), config.priorities().unwrap().classes), (3, 3));
+    }
+
+    #[test]
+    fn signals_of_one_name_are_one_signal() {
+        for transport in TRANSPORTS {
+            for signal in transport.signals() {
+                assert_eq!(SIGNALS.find(signal.name), Some(signal), "{}: {}", transport.name, signal.name);
+            }
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ fn under_way(first: Option<u64>) -> Bench {
 
 #[test]
 fn a_near_deadline_behind_a_far_one_raises_d() {
-    let d = |bench: &Bench| bench.observe().d.unwrap();
+    let d = |bench: &Bench| bench.observe().get("d").unwrap();
     for first in [Some(1000), None] {
         let mut bench = under_way(first);
         let alone = d(&bench);

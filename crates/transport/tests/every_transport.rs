@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use common::config;
 use transport::agent::{Agent, PortState};
 use transport::registry::{Config, Control, TRANSPORTS};
-use transport::{Extension, Flags, Message, Output, Packet, Receiver, Sender};
+use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
 use units::{Rate, Time};
 
 /// What the model network does to packets.
@@ -165,11 +165,12 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
             }
             Happening::Ack(packet, mut extension) => {
                 sender.on_packet(config, at, &packet, extension.as_mut(), &mut FromSender(&mut model));
-                let seen = sender.observe(config, at);
-                assert!(seen.cwnd.is_none_or(|cwnd| cwnd >= 1.0 && cwnd.is_finite()), "cwnd {:?}", seen.cwnd);
-                assert!(seen.cwnd.is_some() || seen.rate.is_none_or(|rate| rate <= 1000.0), "rate {:?}", seen.rate);
-                assert!(seen.alpha.is_none_or(|alpha| (0.0..=1.0).contains(&alpha)));
-                assert!(seen.d.is_none_or(|d| (0.5..=2.0).contains(&d)));
+                let mut seen = Observation::default();
+                sender.observe(config, at, &mut seen);
+                let within = |name, least: f64, most: f64| seen.get(name).is_none_or(|v| (least..=most).contains(&v));
+                let least = config.connection.loss_window.min(config.connection.cwnd_floor);
+                assert!(within("cwnd", least, f64::MAX) && within("rate", 0.0, 1000.0), "{seen:?}");
+                assert!(within("alpha", 0.0, 1.0) && within("d", 0.5, 2.0), "{seen:?}");
             }
             Happening::SenderTimer => sender.on_timer(config, at, &mut FromSender(&mut model)),
             Happening::ReceiverTimer => receiver.on_timer(config, at, &mut FromReceiver(&mut model)),
@@ -230,7 +231,8 @@ fn without_loss_nothing_is_sent_again_and_the_link_is_used() {
 
 #[test]
 fn every_byte_arrives_whatever_is_lost() {
-    for (name, config) in every_config("") {
+    let paced = every_config("pacing = 'window'\ncwnd_floor = 0.05");
+    for (name, config) in every_config("").into_iter().chain(paced) {
         for (loses, loses_acks) in [(100, 0), (20, 0), (5, 0), (0, 5), (7, 7), (3, 3)] {
             for seed in 1..=4 {
                 println!("{name}, one in {loses} and {loses_acks}, seed {seed}");

@@ -249,9 +249,9 @@ fn play(case: &Case, rows: &mut String) {
             ns(ack.srtt.unwrap()),
             all.join(" "),
             u8::from(cut),
-            seen.alpha.unwrap(),
-            seen.d.unwrap(),
-            seen.p.unwrap(),
+            seen.get("alpha").unwrap(),
+            seen.get("d").unwrap(),
+            seen.get("p").unwrap(),
             window.cwnd,
         )
         .unwrap();

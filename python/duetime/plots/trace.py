@@ -10,19 +10,8 @@ from matplotlib.lines import Line2D
 
 from duetime.plots import settings, style
 from duetime.plots.data import Results, Run
+from duetime.run import catalog
 
-# Signals in the order of their rows, with the labels of their axes.
-SIGNALS = {
-    "throughput": "throughput\n[Mbit/s]",
-    "cwnd": "cwnd\n[segments]",
-    "alpha": "alpha",
-    "d": "d",
-    "p": "p",
-    "srtt": "smoothed RTT\n[us]",
-    "rate": "granted\n[Mbit/s]",
-    "request": "asked for\n[Mbit/s]",
-    "queue": "queue\n[packets]",
-}
 MOST_NAMED = 8
 MOST_FADED = 60
 MOST_LINKS = 3
@@ -46,7 +35,8 @@ def draw(results: Results) -> Figure | None:
         frames = [frame.filter(pl.col("time_s").is_between(*query)) for frame in frames]
         what = "One query" + (" of the first seed" if results.seeds > 1 else "")
     frames = [thinned(frame) for frame in frames]
-    signals = [signal for signal in SIGNALS if any(signal in frame["what"] for frame in frames)]
+    labels_of = signals_with_labels()
+    signals = [signal for signal in labels_of if any(signal in frame["what"] for frame in frames)]
     rows, columns = max(1, len(signals)), len(traced)
     width = min(16.0, 1.6 + (7.2 if columns == 1 else 4.2 * columns))
     figure = style.figure(results.title or what, f"{what}; {results.conditions}", width, 1.4 + 1.75 * rows)
@@ -66,7 +56,7 @@ def draw(results: Results) -> Figure | None:
             else:
                 crowd(axes, samples, sorted({key[0] for key in named}), mean=signal == "throughput")
             if column == 0:
-                axes.set_ylabel(SIGNALS[signal])
+                axes.set_ylabel(labels_of[signal])
             if not len(samples):
                 axes.text(0.5, 0.5, "no samples", ha="center", color=style.FAINT, transform=axes.transAxes)
         if columns > 1:
@@ -100,6 +90,12 @@ def one_query(run: Run, frame: pl.DataFrame) -> tuple[float, float] | None:
     step = float(times.diff().median() or 0)  # type: ignore[arg-type]
     room = max(0.15 * (end - start) / 1e6, (FEWEST_SAMPLES * step - (end - start) / 1e6) / 2)
     return start / 1e6 - room, end / 1e6 + room
+
+
+def signals_with_labels() -> dict[str, str]:
+    """Every signal in the order of the rows, with the label of its axis."""
+    known = catalog()["signals"]
+    return {each["name"]: each["name"] + (f"\n[{each['unit']}]" if each["unit"] else "") for each in known}
 
 
 def finish_row(row: Sequence[Axes], signal: str, frames: Sequence[pl.DataFrame], *, crowded: bool) -> None:

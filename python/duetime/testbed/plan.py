@@ -284,6 +284,8 @@ def _notes(network: dict[str, Any], transports: list[dict[str, Any]]) -> list[st
         notes.append(f'sharing = "{network["sharing"]}": each port gets what one busy port would be given')
     if any(each.get("cwnd_floor", 2) != 2 for each in transports):
         notes.append("cwnd_floor is 2 on Linux")
+    if any(each.get("pacing", "off") != "off" for each in transports):
+        notes.append("pacing is left out: packets leave as the window opens")
     return notes
 
 

@@ -1,12 +1,13 @@
 //! Signals over time.
 
 use transport::registry::Config;
+use transport::{Observation, Signal};
 use units::Time;
 
 use crate::connections::Connections;
 use crate::net::Net;
 use crate::outcome::{Sample, Subject};
-use crate::run::{Signal, Trace};
+use crate::run::{QUEUE, THROUGHPUT, Trace};
 
 /// Takes samples of the signals that were asked for.
 pub struct Sampler {
@@ -39,35 +40,31 @@ impl Sampler {
         let now = net.now;
         let per_sample = 8.0 / self.trace.every.as_secs_f64() / 1e6;
         for (row, bytes) in std::mem::take(&mut self.closed) {
-            self.add(now, Signal::Throughput, Subject::Message(row), Some(bytes as f64 * per_sample));
+            self.add(now, &THROUGHPUT, Subject::Message(row), bytes as f64 * per_sample);
         }
+        let mut seen = Observation::default();
         for number in connections.open_ones() {
             let receiving = connections.receiving(number);
             let subject = Subject::Message(receiving.row());
             let bytes = std::mem::take(&mut receiving.unsampled);
-            self.add(now, Signal::Throughput, subject, Some(bytes as f64 * per_sample));
+            self.add(now, &THROUGHPUT, subject, bytes as f64 * per_sample);
             let sending = connections.sending(number);
-            let seen = sending.sender.observe(&configs[sending.config as usize], now);
-            self.add(now, Signal::Cwnd, subject, seen.cwnd);
-            self.add(now, Signal::Alpha, subject, seen.alpha);
-            self.add(now, Signal::D, subject, seen.d);
-            self.add(now, Signal::P, subject, seen.p);
-            self.add(now, Signal::Srtt, subject, seen.srtt.map(Time::as_micros_f64));
-            self.add(now, Signal::Rate, subject, seen.rate);
-            self.add(now, Signal::Request, subject, seen.request);
+            seen.clear();
+            sending.sender.observe(&configs[sending.config as usize], now, &mut seen);
+            for (signal, value) in seen.iter() {
+                self.add(now, signal, subject, value);
+            }
         }
         for (link, port) in net.ports().iter().enumerate() {
             if port.watch().is_some_and(|watch| watch.most_waiting > 0) {
-                self.add(now, Signal::Queue, Subject::Link(link as u32), Some(net.waiting(link) as f64));
+                self.add(now, &QUEUE, Subject::Link(link as u32), net.waiting(link) as f64);
             }
         }
     }
 
-    fn add(&mut self, at: Time, signal: Signal, subject: Subject, value: Option<f64>) {
-        if let Some(value) = value
-            && self.trace.what.contains(&signal)
-        {
-            self.samples.push(Sample { at, what: signal.name(), subject, value });
+    fn add(&mut self, at: Time, signal: &Signal, subject: Subject, value: f64) {
+        if self.trace.what.iter().any(|wanted| wanted.name == signal.name) {
+            self.samples.push(Sample { at, what: signal.name, subject, value });
         }
     }
 

@@ -2,6 +2,8 @@
 
 use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Time, Values};
 
+use crate::pacing::Pacing;
+
 /// Parameters of segments, windows, acknowledgements, timers and loss recovery.
 pub const KEYS: &[Key] = &[
     Key {
@@ -32,9 +34,10 @@ pub const KEYS: &[Key] = &[
         name: "cwnd_floor",
         kind: Kind::Number,
         default: Default::Is("2"),
-        range: Range::between(1.0, 1e6),
-        help: "cwnd never falls below this, in segments; when, says floor_holds",
-        source: "Linux; RFC 5681 eq. 4 for ssthresh",
+        range: Range::between(0.01, 1e6),
+        help: "cwnd never falls below this, in segments; when, says floor_holds; a window below 1 is a segment in \
+               every 1/cwnd round trips",
+        source: "Linux; RFC 5681 eq. 4 for ssthresh; below 1: Swift (SIGCOMM 2020) 3.2, down to 0.01 for large incasts",
     },
     Key {
         name: "floor_holds",
@@ -43,6 +46,31 @@ pub const KEYS: &[Key] = &[
         range: Range::ANY,
         help: "whether cwnd_floor limits cuts only, or the first window and the one after a timeout too",
         source: "RFC 5681 3.1 and Linux: 1 segment after a timeout (at-cuts); open in the papers, and it decides what large fan-ins miss",
+    },
+    Key {
+        name: "pacing",
+        kind: Kind::Choice(&["off", "window"]),
+        default: Default::Is("off"),
+        range: Range::ANY,
+        help: "send as soon as the window opens, or space packets, so that they leave at a gain times the window per \
+               round trip, once there is an RTT sample; a window below 1 is always spaced, with a gain of 1",
+        source: "RFC 5681: off; Linux with fq: window",
+    },
+    Key {
+        name: "pacing_gain",
+        kind: Kind::Number,
+        default: Default::Is("1.2"),
+        range: Range::between(0.1, 100.0),
+        help: "the gain of pacing in congestion avoidance, that is from half of ssthresh on",
+        source: "Linux: net.ipv4.tcp_pacing_ca_ratio, tcp_update_pacing_rate()",
+    },
+    Key {
+        name: "pacing_gain_slow_start",
+        kind: Kind::Number,
+        default: Default::Is("2"),
+        range: Range::between(0.1, 100.0),
+        help: "the gain of pacing in slow start, that is below half of ssthresh; below 2 it slows slow start down",
+        source: "Linux: net.ipv4.tcp_pacing_ss_ratio, tcp_update_pacing_rate()",
     },
     Key {
         name: "window_limit",
@@ -190,6 +218,8 @@ pub struct Config {
     pub cwnd_floor: f64,
     /// cwnd after a timeout, in segments.
     pub loss_window: f64,
+    /// How packets are spaced.
+    pub pacing: Pacing,
     /// Upper limit of the window, in payload bytes.
     pub window_limit: u64,
     /// Grow only while cwnd limits the sender.
@@ -244,6 +274,11 @@ impl Config {
             initial_window: values.number("initial_window").max(least),
             cwnd_floor,
             loss_window: least,
+            pacing: Pacing {
+                on: values.choice("pacing") == "window",
+                gain: values.number("pacing_gain"),
+                gain_slow_start: values.number("pacing_gain_slow_start"),
+            },
             window_limit: match values.amount_if_set("window_limit") {
                 None => u64::MAX,
                 Some(Amount::Packets(n)) => n.saturating_mul(u64::from(mss)),
@@ -279,6 +314,7 @@ pub(crate) mod tests {
             initial_window: 10.0,
             cwnd_floor: 2.0,
             loss_window: 1.0,
+            pacing: Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 },
             window_limit: u64::MAX,
             cwnd_validation: false,
             idle_restart: false,

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use units::Time;
 
-use super::Config;
+use super::{CWND, Config, SRTT, SSTHRESH};
 use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window};
+use crate::pacing::Pacer;
 use crate::recovery::{Advance, Duplicate, Phase, Recovery};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
@@ -22,6 +23,8 @@ pub struct Sender {
     /// Segments that NewReno's duplicate ACKs have added to the window.
     inflation: f64,
     law: Law,
+    /// Packets may have to wait for their turn though the window is open.
+    paces: bool,
     /// Waiting for the answer to a SYN.
     opening: bool,
     /// Tell the receiver that its echo has been acted on (classic ECN, CWR).
@@ -30,6 +33,8 @@ pub struct Sender {
     current: Current,
     /// Messages after the current one.
     queue: VecDeque<Current>,
+    /// When packets may leave, if they may have to wait.
+    pacer: Pacer,
 }
 
 impl Sender {
@@ -46,11 +51,13 @@ impl Sender {
             },
             inflation: 0.0,
             law: law.clone(),
+            paces: config.pacing.on || config.cwnd_floor < 1.0 || law.paces(),
             opening: config.handshake,
             tell_reduced: false,
             last_sent: Time::ZERO,
             current: Current { end: 0, message: Message::of(0) },
             queue: VecDeque::new(),
+            pacer: Pacer::default(),
         }
     }
 
@@ -122,13 +129,16 @@ impl Sender {
             if self.recovery.rto_at != Time::MAX {
                 out.arm(self.recovery.rto_at);
             }
+            if self.paces && !self.opening {
+                self.transmit(config, now, out);
+            }
             return;
         }
         out.timed_out();
         if self.opening {
             // RFC 5681 3.1: the first window after a lost SYN, or a lost answer to it, is one segment. The RTO stays
             // doubled until there is a sample, for RFC 6298's 3 s (5.7) in a datacenter's measure.
-            self.window.cwnd = config.loss_window;
+            self.law.on_timeout(&mut self.window, config.loss_window);
             self.recovery.rto.back_off();
             self.open(config, now, out);
             return;
@@ -140,22 +150,19 @@ impl Sender {
         }
         self.recovery.on_timeout();
         self.recovery.go_back();
-        self.window.cwnd = config.loss_window;
+        self.law.on_timeout(&mut self.window, config.loss_window);
         self.inflation = 0.0;
         self.transmit(config, now, out);
     }
 
-    /// What can be observed now.
-    pub fn observe(&self, config: &Config, now: Time) -> Observation {
-        let mut observation = Observation {
-            cwnd: Some(self.window.cwnd),
-            ssthresh: Some(self.window.ssthresh),
-            srtt: self.recovery.rto.srtt(),
-            ..Observation::default()
-        };
+    /// Shows what can be observed now.
+    pub fn observe(&self, config: &Config, now: Time, seen: &mut Observation) {
+        let Cwnd { cwnd, ssthresh, .. } = self.window;
+        seen.add(&CWND, cwnd);
+        seen.add_if(&SSTHRESH, ssthresh.is_finite().then_some(ssthresh));
         let ack = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
-        self.law.observe(&self.window, &ack, &mut observation);
-        observation
+        self.law.observe(&self.window, &ack, seen);
+        seen.add_if(&SRTT, self.recovery.rto.srtt().map(Time::as_micros_f64));
     }
 
     /// An acknowledgement of new data, with `news` bytes that it says have arrived beyond a gap.
@@ -300,6 +307,9 @@ impl Sender {
             if flight + len > window && flight > 0 || start + len > buffer_end && start > self.recovery.una {
                 break;
             }
+            if self.paces && self.must_wait(config, now, out) {
+                break;
+            }
             self.emit(config, now, start, len as u32, out);
             self.recovery.sent(start + len);
             flight += len;
@@ -309,10 +319,14 @@ impl Sender {
     /// RFC 6675 5, step C.
     fn transmit_by_pipe(&mut self, config: &Config, now: Time, out: &mut impl Output) {
         let mss = u64::from(config.mss);
-        let window = ((self.window.cwnd as u64) * mss).min(config.window_limit);
+        // Below one segment it is a matter of time, not of what is in flight.
+        let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit);
         let buffer_end = self.recovery.una.saturating_add(config.window_limit);
         let mut pipe = self.recovery.pipe(config);
         while pipe + mss <= window {
+            if self.paces && self.must_wait(config, now, out) {
+                break;
+            }
             let next = self.recovery.next;
             let len = mss.min(self.end - next);
             pipe += if let Some(lost) = self.recovery.next_lost(config) {
@@ -329,6 +343,22 @@ impl Sender {
                 break;
             };
         }
+    }
+
+    /// Whether the next packet must wait for its turn though the window is open, and then asks to be woken for it. What
+    /// a loss makes to be sent again at once does not wait, but those after it wait for it.
+    #[cold]
+    fn must_wait(&self, config: &Config, now: Time, out: &mut impl Output) -> bool {
+        let Some(srtt) = self.recovery.rto.srtt() else { return false };
+        let cwnd = self.window.cwnd;
+        let rate = if cwnd < 1.0 { Some(cwnd) } else { self.law.pacing_rate(&config.pacing, &self.window) };
+        let Some(segments) = rate else { return false };
+        let bits = f64::from(config.mss + config.header) * 8.0;
+        let due = self.pacer.due((segments * bits / srtt.as_secs_f64()).round().max(1.0) as u64);
+        if due > now {
+            out.arm(due);
+        }
+        due > now
     }
 
     /// Sends the segment at `start` again, not beyond `limit`; gives its length.
@@ -359,6 +389,9 @@ impl Sender {
         }
         let mut packet = Packet::data(seq, len, config.header, stamp, flags);
         packet.priority = self.priority_at(seq);
+        if self.paces {
+            self.pacer.sent(now, u64::from(packet.size));
+        }
         out.send(packet);
     }
 

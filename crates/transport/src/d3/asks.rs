@@ -13,6 +13,7 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     source: "Wilson et al., SIGCOMM 2011; D2TCP 2.4.1, 4.2.1",
     aliases: &[],
     groups: &[agent::KEYS, KEYS],
+    signals: super::SIGNALS,
     build: |values, connection| Ok(build(values, connection)),
 };
 

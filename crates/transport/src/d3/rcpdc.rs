@@ -11,6 +11,7 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     source: "Wilson et al., SIGCOMM 2011, section 6: their upper bound for fair sharing",
     aliases: &[],
     groups: &[agent::KEYS],
+    signals: super::SIGNALS,
     build: |values, connection| {
         let router = Agents::from_values(values, connection);
         Ok(Config { request: None, quench: false, router })

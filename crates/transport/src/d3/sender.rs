@@ -10,8 +10,8 @@ use units::Time;
 
 use super::asks::rate_of;
 use super::header::Header as Request;
-use super::{Ask, Config as Own};
-use crate::connection::{Config, ENDLESS};
+use super::{Ask, Config as Own, RATE, REQUEST};
+use crate::connection::{Config, ENDLESS, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
 use crate::recovery::{Duplicate, Phase, Recovery};
@@ -139,15 +139,13 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
-    /// What can be observed now.
-    pub fn observe(&self, _: &Config, _: Time) -> Observation {
+    /// Shows what can be observed now.
+    pub fn observe(&self, _: &Config, _: Time, seen: &mut Observation) {
         let mbps = |rate: u64| rate as f64 / 1e6;
-        let lease = self.leases.last();
-        Observation {
-            srtt: self.recovery.rto.srtt(),
-            rate: lease.map(|lease| mbps(lease.rate)),
-            request: lease.map(|lease| mbps(lease.pending.map_or(lease.request, |last| last.request))),
-            ..Observation::default()
+        seen.add_if(&SRTT, self.recovery.rto.srtt().map(Time::as_micros_f64));
+        if let Some(lease) = self.leases.last() {
+            seen.add(&RATE, mbps(lease.rate));
+            seen.add(&REQUEST, mbps(lease.pending.map_or(lease.request, |last| last.request)));
         }
     }
 

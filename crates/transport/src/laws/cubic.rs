@@ -4,7 +4,7 @@ use units::{Default, Key, Kind, Range, Time, Values};
 
 use super::echo::Echoes;
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Observation};
+use crate::Descriptor;
 
 /// CUBIC.
 pub const DESCRIPTOR: Descriptor<Cubic> = Descriptor {
@@ -13,6 +13,7 @@ pub const DESCRIPTOR: Descriptor<Cubic> = Descriptor {
     source: "RFC 9438",
     aliases: &[],
     groups: &[KEYS],
+    signals: &[],
     build: |values, _| Ok(build(values)),
 };
 
@@ -118,11 +119,11 @@ impl Cubic {
         let from_plateau = (ack.now.saturating_sub(epoch.start) + rtt).as_secs_f64() - epoch.k;
         let target = epoch.origin + c * from_plateau * from_plateau * from_plateau;
         let target = target.clamp(cwnd, 1.5 * cwnd);
-        window.cwnd += (target - cwnd) / cwnd * ack.segments;
+        window.cwnd += (target - cwnd) / cwnd.max(1.0) * ack.segments;
         if self.reno_friendly {
             // RFC 9438 4.3: alpha is 1 once the window is back where the loss happened.
             let alpha = if epoch.w_est >= w_max { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
-            epoch.w_est += alpha * ack.segments / cwnd;
+            epoch.w_est += alpha * ack.segments / cwnd.max(1.0);
             window.cwnd = window.cwnd.max(epoch.w_est);
         }
         window.cwnd = window.cwnd.min(window.limit);
@@ -166,7 +167,6 @@ impl Window for Cubic {
             epoch.start += time;
         }
     }
-    fn observe(&self, _: &Cwnd, _: &Acked, _: &mut Observation) {}
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use units::{Default, Key, Kind, Range, Time, Values};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Message, Observation};
+use crate::{Descriptor, Message, Observation, Signal};
 
 /// D2TCP.
 pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
@@ -13,8 +13,12 @@ pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
     source: "Vamanan, Hasan, Vijaykumar, SIGCOMM 2012",
     aliases: &[("alpha", "initial_alpha"), ("cap", "d_cap"), ("gain", "g")],
     groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
+    signals: &[dctcp::ALPHA, D, dctcp::P],
     build: |values, _| Ok(build(values)),
 };
+
+/// How imminent the deadline is.
+const D: Signal = Signal { name: "d", help: "how imminent the deadline is (d2tcp)", unit: "" };
 
 /// Parameters of its own, beside DCTCP's.
 pub const KEYS: &[Key] = &[
@@ -142,6 +146,10 @@ impl Urgency {
 /// RTTs that `b` segments need with a sawtooth up to `w` segments, from its exact sum (D2TCP 3.2.3):
 /// over more than one period, L = W/2 RTTs, or within the first.
 fn precise_rounds(b: f64, w: f64) -> f64 {
+    if w < 1.0 {
+        // Below a segment there is no sawtooth: one segment in 1/W RTTs.
+        return b / w;
+    }
     let over_periods = b / (0.75 * w - 0.5);
     if over_periods > w / 2.0 {
         over_periods
@@ -172,11 +180,11 @@ impl Window for D2tcp {
         self.marking.on_loss();
         window.halve(loss);
     }
-    fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {
+    fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
         let d = self.urgency.imminence(window.cwnd, ack);
-        observation.alpha = Some(self.marking.alpha);
-        observation.d = Some(d);
-        observation.p = Some(penalty(self.marking.alpha, d));
+        seen.add(&dctcp::ALPHA, self.marking.alpha);
+        seen.add(&D, d);
+        seen.add(&dctcp::P, penalty(self.marking.alpha, d));
     }
     #[inline]
     fn abandons_expired(&self) -> bool {
@@ -270,6 +278,11 @@ mod tests {
         assert!((precise_rounds(at_l * 1.001, w) - precise_rounds(at_l * 0.999, w)).abs() < 0.1);
         // W/2 + (W/2 + 1) + (W/2 + 2) = 27 segments take three RTTs.
         assert!((precise_rounds(27.0, w) - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn below_a_segment_a_window_takes_its_time_for_each() {
+        assert_eq!((precise_rounds(3.0, 0.5), precise_rounds(3.0, 2.0 / 3.0)), (6.0, 4.5));
     }
 
     #[test]

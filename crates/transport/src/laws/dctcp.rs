@@ -3,7 +3,7 @@
 use units::{Default, Key, Kind, Range, Values};
 
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Observation};
+use crate::{Descriptor, Observation, Signal};
 
 /// Why DCTCP and D2TCP grow as they do.
 pub(super) const AS_RFC: Growth = Growth {
@@ -53,8 +53,16 @@ pub const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
     aliases: &[("alpha", "initial_alpha"), ("gain", "g")],
     groups: &[KEYS, &AS_RFC.keys()],
+    signals: &[ALPHA, P],
     build: |values, _| Ok(Dctcp { marking: Marking::from_values(values) }),
 };
+
+/// The estimate of the extent of marking.
+pub(super) const ALPHA: Signal =
+    Signal { name: "alpha", help: "the extent of marking, 0 to 1 (DCTCP's family)", unit: "" };
+/// The penalty.
+pub(super) const P: Signal =
+    Signal { name: "p", help: "the penalty, half of which a cut takes off: alpha (dctcp), alpha^d (d2tcp)", unit: "" };
 
 /// Parameters of the mark estimator, shared by all of DCTCP's family.
 pub const KEYS: &[Key] = &[
@@ -105,9 +113,9 @@ impl Window for Dctcp {
         self.marking.on_loss();
         window.halve(loss);
     }
-    fn observe(&self, _: &Cwnd, _: &Acked, observation: &mut Observation) {
-        observation.alpha = Some(self.marking.alpha);
-        observation.p = Some(self.marking.alpha);
+    fn observe(&self, _: &Cwnd, _: &Acked, seen: &mut Observation) {
+        seen.add(&ALPHA, self.marking.alpha);
+        seen.add(&P, self.marking.alpha);
     }
 }
 

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use units::Time;
 
-use crate::{Descriptor, Message, Observation};
+use crate::{Descriptor, Message, Observation, Pacing};
 
 /// A window law.
 pub trait Window {
@@ -26,10 +26,23 @@ pub trait Window {
     fn on_beyond(&mut self, _bytes: u64, _marked: bool) {}
     /// Data was lost: sets `ssthresh`; the connection sets cwnd.
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
+    /// The retransmission timer has expired and everything is to be sent again: sets cwnd, to `loss_window` at most.
+    fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
+        window.cwnd = window.cwnd.min(loss_window);
+    }
+    /// Whether it may space its packets even where the shared parameters do not ask for that.
+    fn paces(&self) -> bool {
+        false
+    }
+    /// The rate at which packets are to leave, in segments per round trip; none: as the window opens. A window below
+    /// one segment is spaced in any case, and this is not asked.
+    fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
+        pacing.gain(window).map(|gain| gain * window.cwnd)
+    }
     /// There was nothing to send for this long.
     fn on_idle(&mut self, _: Time) {}
-    /// Adds what can be observed beside the window itself.
-    fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation);
+    /// Shows its own signals, those of its descriptor.
+    fn observe(&self, _window: &Cwnd, _ack: &Acked, _seen: &mut Observation) {}
     /// How its messages are divided into switch priorities, if they are.
     fn priorities(&self) -> Option<&Priorities> {
         None
@@ -49,6 +62,7 @@ macro_rules! laws {
             source: $module::DESCRIPTOR.source,
             aliases: $module::DESCRIPTOR.aliases,
             groups: $module::DESCRIPTOR.groups,
+            signals: $module::DESCRIPTOR.signals,
             build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Law::$law),
         }),*];
 
@@ -72,11 +86,20 @@ macro_rules! laws {
             fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
                 match self { $(Law::$law(law) => law.on_loss(window, loss)),* }
             }
+            fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
+                match self { $(Law::$law(law) => law.on_timeout(window, loss_window)),* }
+            }
+            fn paces(&self) -> bool {
+                match self { $(Law::$law(law) => law.paces()),* }
+            }
+            fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
+                match self { $(Law::$law(law) => law.pacing_rate(pacing, window)),* }
+            }
             fn on_idle(&mut self, time: Time) {
                 match self { $(Law::$law(law) => law.on_idle(time)),* }
             }
-            fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {
-                match self { $(Law::$law(law) => law.observe(window, ack, observation)),* }
+            fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
+                match self { $(Law::$law(law) => law.observe(window, ack, seen)),* }
             }
             fn priorities(&self) -> Option<&Priorities> {
                 match self { $(Law::$law(law) => law.priorities()),* }
@@ -123,7 +146,8 @@ pub struct Cwnd {
 }
 
 impl Cwnd {
-    /// RFC 5681 3.1: slow start below ssthresh, then one segment per window.
+    /// RFC 5681 3.1: slow start below ssthresh, then one segment per window. Below one segment that is a segment per
+    /// ACK, which comes once in 1/cwnd round trips (Swift, SIGCOMM 2020, algorithm 1).
     #[inline]
     pub fn grow(&mut self, segments: f64) {
         let room = self.ssthresh - self.cwnd;
@@ -132,7 +156,7 @@ impl Cwnd {
         } else {
             let slow_start = room.max(0.0);
             self.cwnd += slow_start;
-            self.cwnd += (segments - slow_start) / self.cwnd;
+            self.cwnd += (segments - slow_start) / self.cwnd.max(1.0);
         }
         self.cwnd = self.cwnd.min(self.limit);
     }
@@ -241,6 +265,15 @@ pub(crate) mod tests {
             window.cut(0.5);
             assert_eq!((window.cwnd, window.ssthresh), (2.0, 2.0));
         }
+    }
+
+    #[test]
+    fn below_one_segment_an_ack_adds_no_more_than_a_segment() {
+        let mut window = Cwnd { floor: 0.01, ssthresh: 0.01, ..cwnd(0.1) };
+        window.grow(1.0);
+        assert_eq!(window.cwnd, 1.1);
+        window.grow(1.0);
+        assert_eq!(window.cwnd, 1.1 + 1.0 / 1.1);
     }
 
     #[test]

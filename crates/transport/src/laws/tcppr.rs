@@ -6,7 +6,7 @@ use units::{Default, Key, Kind, Problem, Range, Time, Value, Values};
 
 use super::reno::{self, Reno};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Observation};
+use crate::Descriptor;
 
 /// TCP with switch priorities.
 pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
@@ -15,6 +15,7 @@ pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
     source: "D2TCP 4.2.1: two priority classes",
     aliases: &[],
     groups: &[reno::KEYS, KEYS],
+    signals: &[],
     build: |values, _| build(values),
 };
 
@@ -84,9 +85,6 @@ impl Window for Tcppr {
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
         self.reno.on_loss(window, loss);
-    }
-    fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {
-        self.reno.observe(window, ack, observation);
     }
     fn priorities(&self) -> Option<&Priorities> {
         Some(&self.priorities)

@@ -13,6 +13,7 @@ pub const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
     source: "xDCTCP: Extended DCTCP, checkpoint 2 report",
     aliases: &[("alpha", "initial_alpha"), ("beta", "nl"), ("gain", "g")],
     groups: &[dctcp::KEYS, &AS_STUDY.keys(), KEYS],
+    signals: &[dctcp::ALPHA],
     build: |values, _| Ok(build(values)),
 };
 
@@ -88,8 +89,8 @@ impl Window for Xdctcp {
         self.marking.on_loss();
         window.halve(loss);
     }
-    fn observe(&self, _: &Cwnd, _: &Acked, observation: &mut Observation) {
-        observation.alpha = Some(self.marking.alpha);
+    fn observe(&self, _: &Cwnd, _: &Acked, seen: &mut Observation) {
+        seen.add(&dctcp::ALPHA, self.marking.alpha);
     }
 }
 

@@ -1,0 +1,134 @@
+//! What can be observed of a sending end over time. A signal is declared beside the law or family that shows it, and
+//! listed in its [`Descriptor`](crate::Descriptor).
+
+/// Something that a sending end shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Its word in `run.trace.what` and in traces.
+    pub name: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// What it is counted in; empty for a mere number.
+    pub unit: &'static str,
+}
+
+/// What a sending end shows at one moment: signals with their values, in the order in which they were added.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    seen: Vec<(&'static Signal, f64)>,
+}
+
+impl Observation {
+    /// Shows a signal.
+    pub fn add(&mut self, signal: &'static Signal, value: f64) {
+        self.seen.push((signal, value));
+    }
+    /// Shows a signal if it has a value.
+    pub fn add_if(&mut self, signal: &'static Signal, value: Option<f64>) {
+        if let Some(value) = value {
+            self.add(signal, value);
+        }
+    }
+    /// The value of the signal of that name, if it is shown.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.seen.iter().find(|(signal, _)| signal.name == name).map(|&(_, value)| value)
+    }
+    /// All signals that are shown.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Signal, f64)> + '_ {
+        self.seen.iter().copied()
+    }
+    /// Shows nothing any more.
+    pub fn clear(&mut self) {
+        self.seen.clear();
+    }
+}
+
+/// Signals by name, each name once: the union of several lists, known when the program is compiled.
+pub struct Catalog {
+    signals: [&'static Signal; Catalog::MOST],
+    names: [&'static str; Catalog::MOST],
+    count: usize,
+}
+
+impl Catalog {
+    /// More than there are; an array of constants has a fixed size.
+    const MOST: usize = 64;
+
+    /// The signals of a list.
+    pub const fn of(list: &'static [Signal]) -> Catalog {
+        Catalog { signals: [&list[0]; Catalog::MOST], names: [""; Catalog::MOST], count: 0 }.with(list)
+    }
+    /// And those of another list whose names are new.
+    pub const fn with(mut self, list: &'static [Signal]) -> Catalog {
+        let mut i = 0;
+        while i < list.len() {
+            self = self.with_one(&list[i]);
+            i += 1;
+        }
+        self
+    }
+    /// And those of another catalog.
+    pub const fn with_all(mut self, other: &Catalog) -> Catalog {
+        let mut i = 0;
+        while i < other.count {
+            self = self.with_one(other.signals[i]);
+            i += 1;
+        }
+        self
+    }
+    /// The signals, in the order in which they came in.
+    pub const fn signals(&self) -> &[&'static Signal] {
+        self.signals.split_at(self.count).0
+    }
+    /// Their names.
+    pub const fn names(&self) -> &[&'static str] {
+        self.names.split_at(self.count).0
+    }
+    /// The signal of that name.
+    pub fn find(&self, name: &str) -> Option<&'static Signal> {
+        self.signals().iter().copied().find(|signal| signal.name == name)
+    }
+
+    const fn with_one(mut self, signal: &'static Signal) -> Catalog {
+        let mut i = 0;
+        while i < self.count {
+            if same(self.names[i], signal.name) {
+                return self;
+            }
+            i += 1;
+        }
+        self.signals[self.count] = signal;
+        self.names[self.count] = signal.name;
+        self.count += 1;
+        self
+    }
+}
+
+/// Whether two words are the same; `==` is not to be had in constants.
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn signal(name: &'static str) -> Signal {
+        Signal { name, help: "", unit: "" }
+    }
+
+    #[test]
+    fn a_catalog_has_each_name_once_in_the_order_of_the_lists() {
+        const FIRST: &[Signal] = &[signal("a"), signal("ab")];
+        const CATALOG: &Catalog = &Catalog::of(FIRST).with(&[signal("b"), signal("a"), signal("abc")]);
+        assert_eq!(CATALOG.names(), ["a", "ab", "b", "abc"]);
+        const LONGER: &Catalog = &Catalog::of(&[signal("z"), signal("b")]).with_all(CATALOG);
+        assert_eq!(LONGER.names(), ["z", "b", "a", "ab", "abc"]);
+        assert!(CATALOG.find("ab") == Some(&FIRST[1]) && CATALOG.find("c").is_none());
+    }
+}
