@@ -228,7 +228,7 @@ impl World {
         }
         let Request { start, from, to, bytes, deadline, query, place } = request;
         let source = &self.sources[class as usize].class;
-        let priority = self.priorities.of_message(source, deadline);
+        let rank = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
         let (config, net) = (&self.configs[transport], &mut self.net);
         let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections| {
@@ -263,7 +263,7 @@ impl World {
         let end = stream_end.saturating_add(bytes.unwrap_or(u64::MAX));
         receiving.expected.push_back(Expected { row, end, abandoned: false });
         receiving.boundary = receiving.expected[0].end;
-        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, priority };
+        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, rank };
         if let Some(watch) = &mut self.rates {
             watch.started(number, self.connections.sending(number).generation(), message.deadline);
         }

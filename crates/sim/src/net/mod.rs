@@ -171,7 +171,7 @@ impl Net {
             let state = state(self.now, &self.ports[link as usize]);
             self.agents.show(link, &state, &packet, header);
         }
-        packet.extension = self.extensions.keep(extension);
+        packet.wait_or_extension = self.extensions.keep(extension);
         packet.flags = packet.flags.with(Flags::EXTENDED);
         self.send(packet);
     }
@@ -196,7 +196,7 @@ impl Net {
 
     /// Takes what an extended packet carries beside its header, once.
     pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
-        packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.extension))
+        packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))
     }
 
     /// Wire bytes of a connection, by number and generation, that were dropped at its receiver's port since the
@@ -242,7 +242,10 @@ impl Net {
     /// As [`offer`](Net::offer). The port's agents see a packet with a header that the port has accepted.
     #[inline(never)]
     fn offer_extended(&mut self, link: u32, packet: &Packet) -> Fate {
-        let Some(header) = &self.extensions.at(packet.extension).header else { return self.offer(link, packet) };
+        let wait = self.ports[link as usize].idle_at().saturating_sub(self.now);
+        let extension = self.extensions.at(packet.wait_or_extension);
+        extension.wait = port::units_of_wait(wait);
+        let Some(header) = &extension.header else { return self.offer(link, packet) };
         let fate = if self.agents.pass_full_buffers(link, packet, header) {
             match self.ports[link as usize].pool {
                 Port::NO_POOL => self.ports[link as usize].offer_within(self.now, packet, Level::INFINITE),
@@ -253,7 +256,7 @@ impl Net {
             self.offer(link, packet)
         };
         if fate != Fate::Dropped
-            && let Some(header) = &mut self.extensions.at(packet.extension).header
+            && let Some(header) = &mut self.extensions.at(packet.wait_or_extension).header
         {
             self.agents.show(link, &state(self.now, &self.ports[link as usize]), packet, header);
         }

@@ -192,7 +192,9 @@ impl Port {
         slot.at = at;
         slot.packet = *packet;
         slot.packet.flags = flags;
-        slot.packet.wait = units_of_wait(start - now);
+        if !packet.flags.has(Flags::EXTENDED) {
+            slot.packet.wait_or_extension = units_of_wait(start - now);
+        }
         slot.packet.route += 1;
         if first { Fate::First(at) } else { Fate::Queued }
     }
@@ -258,7 +260,9 @@ impl Port {
     pub fn begin(&mut self, now: Time, slot: Slot) -> Option<Time> {
         let Slot { at: since, mut packet } = slot;
         let at = self.depart(now, u64::from(packet.size));
-        packet.wait = units_of_wait(now - since);
+        if !packet.flags.has(Flags::EXTENDED) {
+            packet.wait_or_extension = units_of_wait(now - since);
+        }
         let first = self.ring.is_empty();
         if first {
             self.ring.rewind();
@@ -383,7 +387,7 @@ impl Port {
 
 /// How a packet notes its wait: in units of 1024 ps.
 #[inline(always)]
-fn units_of_wait(wait: Time) -> u32 {
+pub fn units_of_wait(wait: Time) -> u32 {
     (wait.0 >> 10).min(u64::from(u32::MAX)) as u32
 }
 
@@ -436,7 +440,7 @@ mod tests {
         let (second, next) = port.take();
         assert_eq!(next, None);
         // It waited 7 us, in units of 1024 ps.
-        assert_eq!(u64::from(second.wait), 7 * MICRO / 1024);
+        assert_eq!(u64::from(second.wait_or_extension), 7 * MICRO / 1024);
         assert_eq!(offer(&mut port, 100, Flags::NONE), Fate::First(Time(132 * MICRO)));
     }
 

@@ -7,8 +7,9 @@
 //! A transmission that is due begins before anything else that happens to the port at the same instant, so it
 //! does not matter in which order events of the same time come.
 
-use transport::Packet;
+use transport::{Flags, Packet};
 
+use super::port::units_of_wait;
 use super::{Fate, Net, Slot};
 use crate::discipline::Queue;
 use crate::event::Event;
@@ -93,6 +94,9 @@ impl Net {
             && let Some(slot) = self.scheduled_mut(link).queue.pop()
         {
             self.leaves(link, &slot.packet);
+            if slot.packet.flags.has(Flags::EXTENDED) {
+                self.extensions.at(slot.packet.wait_or_extension).wait = units_of_wait(self.now - slot.at);
+            }
             if let Some(at) = self.ports[link as usize].begin(self.now, slot) {
                 self.events.push_arrival(self.now, at, link);
             }
