@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod connections;
-pub mod discipline;
 mod event;
 mod flow;
 mod ledger;
@@ -14,6 +13,7 @@ mod net;
 pub mod network;
 mod observe;
 pub mod outcome;
+mod port;
 pub mod priorities;
 pub mod run;
 mod scenario;

@@ -57,8 +57,8 @@ impl Sampler {
             self.add(now, Signal::Request, subject, seen.request);
         }
         for (link, port) in net.ports().iter().enumerate() {
-            if port.watch().is_some_and(|watch| watch.most_waiting > 0) {
-                self.add(now, Signal::Queue, Subject::Link(link as u32), Some(net.waiting(link) as f64));
+            if port.place.at_switch() && port.watch().most_waiting > 0 {
+                self.add(now, Signal::Queue, Subject::Link(link as u32), Some(port.waiting() as f64));
             }
         }
     }

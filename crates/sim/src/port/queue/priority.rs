@@ -4,14 +4,15 @@ use transport::Packet;
 use units::{Default, Key, Kind, Range, Values};
 
 use super::{Descriptor, Queue};
-use crate::net::{Ring, Slot};
+use crate::port::ring::{Ring, Slot};
 
 /// Strict priorities.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "priority",
     help: "strict priorities without preemption; first in, first out within each",
     keys: KEYS,
-    queue: Some(queue),
+    queue,
+    built_in: false,
 };
 
 const KEYS: &[Key] = &[
