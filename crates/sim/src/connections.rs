@@ -234,7 +234,7 @@ impl Connections {
         }
         end.arrivals.packets += 1;
         end.arrivals.bytes += u64::from(packet.size);
-        end.arrivals.wait += u64::from(packet.wait);
+        end.arrivals.wait += u64::from(extension.as_ref().map_or(packet.wait_or_extension, |extension| extension.wait));
         end.unsampled += u64::from(packet.payload);
         end.arrivals.marks += u32::from(packet.flags.has(transport::Flags::CE));
         let (receiver, config, mut out) = end.parts(net, configs, number);

@@ -7,7 +7,6 @@
 
 mod connections;
 mod cool_down;
-pub mod discipline;
 mod event;
 mod flow;
 mod ledger;
@@ -15,6 +14,7 @@ mod net;
 pub mod network;
 mod observe;
 pub mod outcome;
+mod port;
 pub mod priorities;
 pub mod run;
 mod scenario;

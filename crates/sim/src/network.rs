@@ -2,13 +2,15 @@
 
 use units::{Alias, Amount, Default, Key, Kind, Marks, Range, Time, Values};
 
-use crate::discipline::{self, DISCIPLINES};
+use crate::port::mark::{self, MARKERS};
+use crate::port::queue::{self, DISCIPLINES};
 use crate::priorities::Priorities;
 use crate::topology::Graph;
 
-/// Every key of `[network]` beside those of the topology: the disciplines' come last.
+/// Every key of `[network]` beside those of the topology: the disciplines' and the markers' come last.
 pub fn keys() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().chain(DISCIPLINES.iter().flat_map(|discipline| discipline.keys))
+    let disciplines = DISCIPLINES.iter().flat_map(|discipline| discipline.keys);
+    KEYS.iter().chain(disciplines).chain(MARKERS.iter().flat_map(|marker| marker.keys))
 }
 
 /// Words that people write for keys of `[network]`.
@@ -30,7 +32,7 @@ pub const ALIASES: &[Alias] = &[
     ("threshold", "mark"),
 ];
 
-/// Keys of `[network]` beside those of the topology and of the disciplines.
+/// Keys of `[network]` beside those of the topology, of the disciplines and of the markers.
 const KEYS: &[Key] = &[
     Key {
         name: "rate",
@@ -88,7 +90,8 @@ const KEYS: &[Key] = &[
         help: "what happens above K to packets that cannot be marked",
         source: "RED drops them; open in the papers, and it decides every mix with plain TCP",
     },
-    discipline::KEY,
+    queue::KEY,
+    mark::KEY,
     Key {
         name: "frame_overhead",
         kind: Kind::Size,
@@ -120,7 +123,7 @@ pub struct Network {
     pub frame_overhead: u32,
     /// The longest that a data packet is late at its host's switch; none: as long as its transmission takes.
     pub host_jitter: Option<Time>,
-    /// All checked values of the section, for the discipline.
+    /// All checked values of the section, for the discipline and the marker.
     pub settings: Values,
 }
 
@@ -169,10 +172,32 @@ impl Network {
         }
     }
 
-    /// The discipline of the switches' ports: the chosen one, or what the run's priorities ask for.
-    pub fn discipline(&self, priorities: &Priorities) -> &'static discipline::Descriptor {
-        let asked = if priorities.are_asked_for() { "priority" } else { "fifo" };
-        let name = self.settings.choice_if_set("discipline").unwrap_or(asked);
-        discipline::find(name).expect("a choice among the list")
+    /// In which order ports send: switches as the scenario says or as the run's priorities ask, hosts as it comes.
+    pub fn ordering(&self, priorities: &Priorities) -> Ordering {
+        let asked = if priorities.are_asked_for() { "priority" } else { FIFO };
+        let switches = self.settings.choice_if_set("discipline").unwrap_or(asked);
+        let [switches, hosts] = [switches, FIFO].map(|name| queue::find(name).expect("a choice among the list"));
+        Ordering { switches, hosts, priorities: priorities.levels() }
     }
+
+    /// What decides at the switches' ports which packets to mark.
+    pub fn marking(&self) -> &'static mark::Descriptor {
+        match self.settings.choice_if_set("marking") {
+            Some(name) => mark::find(name).expect("a choice among the list"),
+            None => &MARKERS[0],
+        }
+    }
+}
+
+const FIFO: &str = "fifo";
+
+/// In which order ports send what waits.
+#[derive(Clone, Copy)]
+pub struct Ordering {
+    /// The discipline of the switches' ports.
+    pub switches: &'static queue::Descriptor,
+    /// The discipline of the hosts' ports.
+    pub hosts: &'static queue::Descriptor,
+    /// In so many priorities the run's packets are divided, if a discipline has any use for them.
+    pub priorities: u8,
 }

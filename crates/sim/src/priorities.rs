@@ -1,4 +1,4 @@
-//! Which switch priority a message has: by its class, or by its deadline where its transport asks for that.
+//! Which rank a message has where switches have priorities: by its class, or by its deadline where its transport asks for that.
 
 use transport::Packet;
 use units::Time;
@@ -40,12 +40,12 @@ impl Priorities {
         self.limits[transport].as_deref()
     }
 
-    /// The priority of a message, 0 first, or [`Packet::UNTAGGED`].
-    pub fn of_message(&self, class: &Class, deadline: Option<Time>) -> u8 {
+    /// The rank of a message's packets: its priority, 0 first, or [`Packet::UNTAGGED`].
+    pub fn of_message(&self, class: &Class, deadline: Option<Time>) -> u32 {
         match (class.priority, &self.limits[class.transport], deadline) {
-            (Some(priority), ..) => priority,
-            (None, Some(limits), Some(deadline)) => limits.partition_point(|limit| *limit < deadline) as u8,
-            (None, Some(_), None) => self.levels - 1,
+            (Some(priority), ..) => u32::from(priority),
+            (None, Some(limits), Some(deadline)) => limits.partition_point(|limit| *limit < deadline) as u32,
+            (None, Some(_), None) => u32::from(self.levels) - 1,
             (None, None, _) => Packet::UNTAGGED,
         }
     }

@@ -12,11 +12,12 @@ use crate::cool_down::CoolDown;
 use crate::event::Event;
 use crate::flow::Flow;
 use crate::ledger::Ledger;
-use crate::net::{Net, Port, Watch};
+use crate::net::Net;
 use crate::observe::{RateWatch, Sampler};
 use crate::outcome::{
     ClassOutcome, Counters, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests, Sample,
 };
+use crate::port::Port;
 use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::scenario::{Class, Scenario, Transport};
@@ -103,10 +104,10 @@ impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
         let priorities = Priorities::of(&scenario.transports, &scenario.classes);
-        let discipline = scenario.network.discipline(&priorities);
+        let ordering = scenario.network.ordering(&priorities);
         let Scenario { title, run, network, transport, transports, classes } = scenario;
         let frame_overhead = network.frame_overhead;
-        let mut net = Net::new(network, run.seed, discipline, priorities.levels());
+        let mut net = Net::new(network, run.seed, ordering);
         if run.warm_up > Time::ZERO {
             net.events.push(run.warm_up, Event::WarmedUp);
         }
@@ -274,7 +275,7 @@ impl World {
         }
         let Request { start, from, to, bytes, deadline, query, place } = request;
         let source = &self.sources[class as usize].class;
-        let priority = self.priorities.of_message(source, deadline);
+        let rank = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
         let (config, net) = (&self.configs[transport], &mut self.net);
         let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections| {
@@ -309,7 +310,7 @@ impl World {
         let end = stream_end.saturating_add(bytes.unwrap_or(u64::MAX));
         receiving.expected.push_back(Expected { row, end, abandoned: false });
         receiving.boundary = receiving.expected[0].end;
-        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, priority };
+        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, rank };
         if let Some(watch) = &mut self.rates {
             watch.started(number, self.connections.sending(number).generation(), message.deadline);
         }
@@ -452,9 +453,8 @@ impl World {
         self.net.settle();
         self.book_packets_at_receivers();
         let mut counters = self.net.counters;
-        let packets = |link| self.net.packets(link).count() as u64;
-        counters.packets_in_flight = (0..self.net.ports().len()).map(packets).sum();
-        counters.marks = self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum();
+        counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
+        counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
         counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
         counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
         let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, too_late, .. })| {
@@ -507,9 +507,8 @@ impl World {
 
     /// What waits or travels behind the receivers' ports has arrived there.
     fn book_packets_at_receivers(&mut self) {
-        let to_hosts = self.net.ports().iter().enumerate().filter(|(_, port)| port.to_host);
-        for (link, _) in to_hosts {
-            for packet in self.net.packets(link).filter(|packet| !packet.flags.has(Flags::ACK)) {
+        for port in self.net.ports().iter().filter(|port| port.place.to_host()) {
+            for packet in port.packets().filter(|packet| !packet.flags.has(Flags::ACK)) {
                 if self.connections.is_current(packet) {
                     let row = self.connections.receiving(packet.connection).row();
                     self.ledger.book_waiting(row, u64::from(packet.size));
@@ -521,9 +520,8 @@ impl World {
 
 fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Time) -> Vec<Link> {
     let watched_for = net.now.saturating_sub(warm_up);
-    let nothing = Watch::default();
     let row = |(i, (spec, port)): (usize, (&LinkSpec, &Port))| {
-        let watch = port.watch().unwrap_or(&nothing);
+        let watch = port.watch();
         Link {
             from: net.graph.name(spec.from),
             to: net.graph.name(spec.to),

@@ -53,13 +53,13 @@ pub struct Message {
     pub deadline: Option<Time>,
     /// What the application says of it: short, long, or nothing.
     pub short: Option<bool>,
-    /// The priority of its packets where switches have priorities, or [`Packet::UNTAGGED`].
-    pub priority: u8,
+    /// The rank of its packets where the queues of ports go by rank, or [`Packet::UNTAGGED`].
+    pub rank: u32,
 }
 
 impl Message {
     /// A message of so many bytes, with nothing else said of it.
     pub fn of(bytes: u64) -> Message {
-        Message { bytes: Some(bytes), deadline: None, short: None, priority: Packet::UNTAGGED }
+        Message { bytes: Some(bytes), deadline: None, short: None, rank: Packet::UNTAGGED }
     }
 }

@@ -16,10 +16,12 @@ pub struct Packet {
     pub connection: u32,
     /// Where it goes; set and advanced by whoever runs the transports.
     pub route: u32,
-    /// Where its [`Extension`] is kept, when [`Flags::EXTENDED`]; set by whoever runs the transports.
-    pub extension: u32,
-    /// How long it waited at the last switch, in units of 1024 ps; set by the switch.
-    pub wait: u32,
+    /// Where it stands among those that wait in front of a port whose queue goes by rank, lower numbers first, or
+    /// [`Packet::UNTAGGED`].
+    pub rank: u32,
+    /// How long it waited at the last port, in units of 1024 ps; set by the port. When [`Flags::EXTENDED`], where
+    /// its [`Extension`] is kept, which has the wait instead; set by whoever runs the transports.
+    pub wait_or_extension: u32,
     /// Which of the connections that used this number it belongs to.
     pub generation: u16,
     /// Bytes on the wire.
@@ -28,14 +30,11 @@ pub struct Packet {
     pub payload: u16,
     /// What it is and what happened to it.
     pub flags: Flags,
-    /// In which of the switches' queues it waits where these have priorities, 0 first, or
-    /// [`Packet::UNTAGGED`].
-    pub priority: u8,
 }
 
 impl Packet {
-    /// The priority of packets whose sender says nothing of it.
-    pub const UNTAGGED: u8 = u8::MAX;
+    /// The rank of packets whose sender says nothing of it.
+    pub const UNTAGGED: u32 = u32::MAX;
 
     /// What unused memory holds.
     pub const BLANK: Packet = Packet {
@@ -43,13 +42,12 @@ impl Packet {
         stamp: Time::MAX,
         connection: 0,
         route: 0,
-        extension: 0,
-        wait: 0,
+        rank: Packet::UNTAGGED,
+        wait_or_extension: 0,
         generation: 0,
         size: 0,
         payload: 0,
         flags: Flags::NONE,
-        priority: Packet::UNTAGGED,
     };
 
     /// Data.
@@ -116,16 +114,18 @@ pub struct Extension {
     pub sack: Blocks,
     /// What a family says to the agents at ports, or they to it.
     pub header: Option<Header>,
+    /// How long the packet waited at the last port, in units of 1024 ps; set by the port.
+    pub wait: u32,
 }
 
 impl Extension {
     /// With these blocks alone.
     pub fn of_blocks(sack: Blocks) -> Extension {
-        Extension { sack, header: None }
+        Extension { sack, ..Extension::default() }
     }
     /// With this header alone.
     pub fn of_header(header: Header) -> Extension {
-        Extension { sack: Blocks::default(), header: Some(header) }
+        Extension { header: Some(header), ..Extension::default() }
     }
 }
 

@@ -297,7 +297,7 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
             let mut blocks = Blocks::default();
             sacked.iter().for_each(|(start, end)| blocks.push((start * 1000, end * 1000)));
             let mut extension = match answer {
-                Some(header) => Some(Extension { sack: blocks, header: Some(Header::D3(Box::new(header))) }),
+                Some(header) => Some(Extension { sack: blocks, ..Extension::of_header(Header::D3(Box::new(header))) }),
                 None => (recovery == "sack" && sacked.is_some()).then_some(Extension::of_blocks(blocks)),
             };
             bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);

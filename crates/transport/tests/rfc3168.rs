@@ -41,12 +41,12 @@ fn s6_1_2_the_sender_halves_once_per_window_and_says_so_with_its_next_new_data()
 }
 
 #[test]
-fn the_answer_to_data_has_its_priority() {
+fn the_answer_to_data_has_its_rank() {
     answers(
         "tcppr",
         "ack_every = 2",
-        "0us | data 0 priority 1 |
-         1us | data 1 priority 0 | ack 2 priority 0
-         2us | data 3 priority 2 | ack 2 priority 2 sack 3-3",
+        "0us | data 0 rank 1 |
+         1us | data 1 rank 0 | ack 2 rank 0
+         2us | data 3 rank 2 | ack 2 rank 2 sack 3-3",
     );
 }

@@ -1,31 +1,27 @@
-//! The network: ports, buffers, paths, and the packets in them.
+//! The network: ports joined by links, shared buffers, paths, and the packets in them.
 
 mod agents;
+mod choosing;
 mod pool;
-mod port;
-mod ring;
 mod route;
-mod scheduled;
-
-pub use port::{Fate, Level, Port, Watch};
-pub use ring::{Ring, Slot};
 
 use std::collections::BTreeMap;
 
 use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
-use units::{Amount, Stream, Time};
+use units::{Stream, Time};
 
-use crate::discipline::Descriptor;
 use crate::event::EventQueue;
 use crate::flow::Flow;
-use crate::network::{Network, Sharing};
+use crate::network::{Network, Ordering, Sharing};
 use crate::outcome::Counters;
+use crate::port::level::Level;
+use crate::port::mark::Site;
+use crate::port::{Fate, Place, Port, units_of_wait};
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
 use pool::Pool;
 use route::Router;
-use scheduled::Scheduled;
 
 /// The network with everything that is in it.
 pub struct Net {
@@ -38,8 +34,6 @@ pub struct Net {
     /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
     pub graph: Graph,
     ports: Vec<Port>,
-    /// What waits at the ports whose discipline is not first in, first out; empty where none is.
-    scheduled: Vec<Option<Box<Scheduled>>>,
     /// For how long each port had sent when the warm-up ended.
     sent_before: Vec<Time>,
     pools: Vec<Pool>,
@@ -55,8 +49,8 @@ pub struct Net {
 
 impl Net {
     /// An empty network.
-    /// In `priorities` a run's packets are divided, if its discipline has any use for them.
-    pub fn new(network: Network, seed: u64, discipline: &Descriptor, priorities: u8) -> Net {
+    pub fn new(network: Network, seed: u64, ordering: Ordering) -> Net {
+        let marking = network.marking();
         let Network { mut graph, switch, frame_overhead, host_jitter, settings } = network;
         // Events at the same time go by link number: by the node that they happen at.
         graph.links.sort_by_key(|link| (link.to, link.from));
@@ -76,40 +70,49 @@ impl Net {
             sharers[(link.from - hosts) as usize] += 1;
         }
         let port = |spec: &LinkSpec| {
-            let to_host = spec.to < hosts;
-            let port = Port::new(spec.rate, spec.delay, to_host);
-            let Some(node) = spec.from.checked_sub(hosts).map(|node| node as usize) else { return port };
-            if graph.switches[node].unlimited {
-                return port.limited(Level::INFINITE, Level::INFINITE, false);
-            }
-            let buffer = match (spec.buffer, switch.sharing) {
-                (Some(own), _) => level(Some(own), 1),
-                (None, Sharing::Dynamic(_)) => Level::INFINITE,
-                (None, Sharing::PerPort) => level(Some(switch.buffer), 1),
-                (None, Sharing::Static) => level(Some(switch.buffer), sharers[node]),
+            let place = match (spec.from < hosts, spec.to < hosts) {
+                (true, false) => Place::HostToSwitch,
+                (true, true) => Place::HostToHost,
+                (false, false) => Place::SwitchToSwitch,
+                (false, true) => Place::SwitchToHost,
             };
-            let mark = spec.mark.or(if to_host { switch.marks.host } else { switch.marks.uplink });
-            let mut port = port.limited(buffer, level(mark, 1), switch.drop_non_ect);
-            if spec.buffer.is_none() {
-                port.pool = pool_of[node];
+            let mut port = Port::new(spec.rate, spec.delay, place);
+            let mut site = Site { rate: spec.rate, mark: Level::INFINITE };
+            if !place.at_host() {
+                let node = (spec.from - hosts) as usize;
+                let mut buffer = Level::INFINITE;
+                let mut drop_unmarkable = false;
+                if !graph.switches[node].unlimited {
+                    buffer = match (spec.buffer, switch.sharing) {
+                        (Some(own), _) => Level::share(own, 1),
+                        (None, Sharing::Dynamic(_)) => Level::INFINITE,
+                        (None, Sharing::PerPort) => Level::share(switch.buffer, 1),
+                        (None, Sharing::Static) => Level::share(switch.buffer, sharers[node]),
+                    };
+                    let of_switch = if place.to_host() { switch.marks.host } else { switch.marks.uplink };
+                    site.mark = Level::from(spec.mark.or(of_switch));
+                    drop_unmarkable = switch.drop_non_ect;
+                }
+                port = port.limited(buffer, site.mark, drop_unmarkable);
+                if spec.buffer.is_none() {
+                    port.pool = pool_of[node];
+                }
             }
-            port
+            let queue = if place.at_host() { ordering.hosts } else { ordering.switches };
+            (port, queue, site)
         };
-        let mut ports: Vec<Port> = graph.links.iter().map(port).collect();
-        for (index, port) in ports.iter().enumerate().filter(|(_, port)| port.pool != Port::NO_POOL) {
-            pools[port.pool as usize].add(index as u32);
+        let mut ports = Vec::with_capacity(graph.links.len());
+        for (index, (port, queue, site)) in graph.links.iter().map(port).enumerate() {
+            if port.pool != Port::NO_POOL {
+                pools[port.pool as usize].add(index as u32);
+            }
+            // Nothing is ever marked at a host.
+            let by_itself = queue.built_in && (marking.built_in || port.place.at_host());
+            let choosing = |port: Port| {
+                port.choosing((queue.queue)(&settings, ordering.priorities), (marking.marker)(&settings, &site))
+            };
+            ports.push(if by_itself { port } else { choosing(port) });
         }
-        let scheduled = match discipline.queue {
-            None => Vec::new(),
-            Some(queue) => {
-                let scheduled = |port: &mut Port| {
-                    port.watch()?;
-                    let pool = std::mem::replace(&mut port.pool, Port::SCHEDULED);
-                    Some(Box::new(Scheduled::new(queue(&settings, priorities), pool)))
-                };
-                ports.iter_mut().map(scheduled).collect()
-            }
-        };
         Net {
             now: Time::ZERO,
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
@@ -118,7 +121,6 @@ impl Net {
             graph,
             sent_before: vec![Time::ZERO; ports.len()],
             ports,
-            scheduled,
             pools,
             extensions: Extensions::default(),
             agents: AtPorts::default(),
@@ -157,10 +159,21 @@ impl Net {
         packet.route += 1;
         packet.size += self.frame_overhead;
         let (now, jitter) = (self.now, self.jitter);
+        let port = &mut self.ports[link as usize];
+        if port.pool == Port::CHOOSES {
+            return self.send_choosing(link, packet);
+        }
         let is_data = packet.payload > 0;
         let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Time::ZERO };
-        if let Some(at) = self.ports[link as usize].launch(now, late, packet) {
-            self.events.push_arrival(self.now, at, link);
+        if let Some(at) = port.transmit(now, late, packet) {
+            self.events.push_arrival(now, at, link);
+        }
+    }
+
+    #[cold]
+    fn send_choosing(&mut self, link: u32, packet: Packet) {
+        if self.offer_choosing(link, packet, true) == Fate::Dropped {
+            self.dropped(link, &packet);
         }
     }
 
@@ -171,7 +184,7 @@ impl Net {
             let state = state(self.now, &self.ports[link as usize]);
             self.agents.show(link, &state, &packet, header);
         }
-        packet.extension = self.extensions.keep(extension);
+        packet.wait_or_extension = self.extensions.keep(extension);
         packet.flags = packet.flags.with(Flags::EXTENDED);
         self.send(packet);
     }
@@ -181,7 +194,7 @@ impl Net {
     pub fn arrive(&mut self, link: u32) -> Option<Packet> {
         let port = &mut self.ports[link as usize];
         let (packet, next) = port.take();
-        let to_host = port.to_host;
+        let to_host = port.place.to_host();
         if let Some(at) = next {
             self.events.push_arrival(self.now, at, link);
         }
@@ -196,7 +209,7 @@ impl Net {
 
     /// Takes what an extended packet carries beside its header, once.
     pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
-        packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.extension))
+        packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))
     }
 
     /// Wire bytes of a connection, by number and generation, that were dropped at its receiver's port since the
@@ -234,7 +247,7 @@ impl Net {
         let port = &mut self.ports[link as usize];
         match port.pool {
             Port::NO_POOL => port.offer(self.now, packet),
-            Port::SCHEDULED => self.offer_scheduled(link, packet, false),
+            Port::CHOOSES => self.offer_choosing(link, onwards(packet), false),
             pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
         }
     }
@@ -242,18 +255,21 @@ impl Net {
     /// As [`offer`](Net::offer). The port's agents see a packet with a header that the port has accepted.
     #[inline(never)]
     fn offer_extended(&mut self, link: u32, packet: &Packet) -> Fate {
-        let Some(header) = &self.extensions.at(packet.extension).header else { return self.offer(link, packet) };
+        let wait = self.ports[link as usize].idle_at().saturating_sub(self.now);
+        let extension = self.extensions.at(packet.wait_or_extension);
+        extension.wait = units_of_wait(wait);
+        let Some(header) = &extension.header else { return self.offer(link, packet) };
         let fate = if self.agents.pass_full_buffers(link, packet, header) {
             match self.ports[link as usize].pool {
                 Port::NO_POOL => self.ports[link as usize].offer_within(self.now, packet, Level::INFINITE),
-                Port::SCHEDULED => self.offer_scheduled(link, packet, true),
+                Port::CHOOSES => self.offer_choosing(link, onwards(packet), true),
                 pool => self.pools[pool as usize].admit(self.now, packet, link, &mut self.ports),
             }
         } else {
             self.offer(link, packet)
         };
         if fate != Fate::Dropped
-            && let Some(header) = &mut self.extensions.at(packet.extension).header
+            && let Some(header) = &mut self.extensions.at(packet.wait_or_extension).header
         {
             self.agents.show(link, &state(self.now, &self.ports[link as usize]), packet, header);
         }
@@ -263,7 +279,7 @@ impl Net {
     #[cold]
     fn dropped(&mut self, link: u32, packet: &Packet) {
         self.counters.drops += 1;
-        if self.ports[link as usize].to_host && packet.payload > 0 {
+        if self.ports[link as usize].place.to_host() && packet.payload > 0 {
             *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
                 u64::from(packet.size);
         }
@@ -275,11 +291,10 @@ impl Net {
         for pool in &mut self.pools {
             pool.settle(self.now, &mut self.ports);
         }
-        self.settle_scheduled();
+        self.settle_choosing();
         for link in 0..self.ports.len() {
             self.ports[link].settle(self.now);
-            let waiting = self.waiting(link);
-            self.ports[link].catch_up(waiting, self.now);
+            self.ports[link].catch_up(self.now);
         }
         self.agents.settle(self.now);
     }
@@ -288,29 +303,12 @@ impl Net {
     pub fn warmed_up(&mut self) {
         self.settle();
         self.sent_before = self.ports.iter().map(|port| port.sent_for(self.now)).collect();
-        for link in 0..self.ports.len() {
-            let waiting = self.waiting(link);
-            self.ports[link].warmed_up(waiting);
-        }
+        self.ports.iter_mut().for_each(Port::warmed_up);
     }
 
     /// All ports, numbered like the links.
     pub fn ports(&self) -> &[Port] {
         &self.ports
-    }
-
-    /// Packets that wait at a port (as of the last [`settle`](Net::settle)).
-    pub fn waiting(&self, link: usize) -> u64 {
-        match self.scheduled.get(link) {
-            Some(Some(scheduled)) => scheduled.packets,
-            _ => self.ports[link].waiting(),
-        }
-    }
-
-    /// Every packet that waits at a port or is on its wire.
-    pub fn packets(&self, link: usize) -> impl Iterator<Item = &Packet> {
-        let scheduled = self.scheduled.get(link).and_then(Option::as_deref);
-        self.ports[link].packets().chain(scheduled.into_iter().flat_map(Scheduled::waiting))
     }
 
     /// The share of the time since the warm-up in which a link has sent.
@@ -354,12 +352,9 @@ fn state(now: Time, port: &Port) -> PortState {
     PortState { now, sent_for: port.sent_for(now), waiting_bytes: port.backlog(now) }
 }
 
-fn level(amount: Option<Amount>, parts: u64) -> Level {
-    match amount {
-        None => Level::INFINITE,
-        Some(Amount::Packets(packets)) => Level { value: packets / parts, in_bytes: false },
-        Some(Amount::Bytes(bytes)) => Level { value: bytes / parts, in_bytes: true },
-    }
+/// A packet that has taken one more hop.
+fn onwards(packet: &Packet) -> Packet {
+    Packet { route: packet.route + 1, ..*packet }
 }
 
 /// How much later than it could a data packet reaches the first switch: what makes up for hosts with perfect clocks.
@@ -422,9 +417,9 @@ impl Extensions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline;
     use crate::network::Switch;
-    use units::{Marks, Rate, Values};
+    use crate::port::queue;
+    use units::{Amount, Marks, Rate, Values};
 
     /// Two hosts and a switch at 1 Gbps.
     fn net(seed: u64, host_jitter: Option<Time>) -> Net {
@@ -438,13 +433,14 @@ mod tests {
             drop_non_ect: false,
         };
         let network = Network { graph, switch, frame_overhead: 0, host_jitter, settings: Values::default() };
-        Net::new(network, seed, discipline::find("fifo").expect("it is there"), 1)
+        let fifo = queue::find("fifo").expect("it is there");
+        Net::new(network, seed, Ordering { switches: fifo, hosts: fifo, priorities: 1 })
     }
 
     #[test]
     fn what_a_closed_connection_lost_is_not_booked_on_the_next_one_of_its_number() {
         let mut net = net(1, None);
-        let to_host = net.ports().iter().position(|port| port.to_host).expect("there is one") as u32;
+        let to_host = net.ports().iter().position(|port| port.place.to_host()).expect("there is one") as u32;
         let packet = |connection, generation| Packet {
             connection,
             generation,

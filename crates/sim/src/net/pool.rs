@@ -3,7 +3,8 @@
 use transport::Packet;
 use units::{Amount, Time};
 
-use super::port::{Fate, Level, Port};
+use crate::port::level::Level;
+use crate::port::{Fate, Port};
 
 /// A buffer that the ports of one switch share: a port may hold up to `alpha` times what is free
 /// (Choudhury and Hahne 1998).
@@ -50,7 +51,7 @@ impl Pool {
         // What has left other ports since they were looked at only adds to the room: where it is
         // enough without, they need not be looked at.
         let port = &ports[index as usize];
-        let (packets, bytes) = (port.waiting(), port.waiting_bytes());
+        let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());
         if !port.fits(now, packet, self.room(packets, bytes)) {
             self.settle(now, ports);
         }
@@ -66,9 +67,9 @@ impl Pool {
 
     #[inline]
     fn offer_within(&mut self, now: Time, packet: &Packet, port: &mut Port, room: Level) -> Fate {
-        let (packets, bytes) = (port.waiting(), port.waiting_bytes());
+        let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());
         let fate = port.offer_within(now, packet, room);
-        self.packets += port.waiting() - packets;
+        self.packets += port.waiting_in_ring() - packets;
         self.bytes += port.waiting_bytes() - bytes;
         fate
     }
@@ -82,9 +83,9 @@ impl Pool {
 
     #[inline]
     fn look_at(&mut self, now: Time, port: &mut Port) {
-        let (packets, bytes) = (port.waiting(), port.waiting_bytes());
+        let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());
         port.settle(now);
-        self.packets -= packets - port.waiting();
+        self.packets -= packets - port.waiting_in_ring();
         self.bytes -= bytes - port.waiting_bytes();
     }
 
@@ -104,13 +105,14 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::port::Place;
     use transport::Flags;
     use units::Rate;
 
     fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Vec<Port>) {
         let mut pool = Pool::new(capacity, alpha);
         (0..ports).for_each(|index| pool.add(index));
-        let port = || Port::new(Rate::from_gbps(1), Time(1), true);
+        let port = || Port::new(Rate::from_gbps(1), Time(1), Place::SwitchToHost);
         (pool, (0..ports).map(|_| port().limited(Level::INFINITE, Level::INFINITE, false)).collect())
     }
 

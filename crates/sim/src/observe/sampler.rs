@@ -56,8 +56,8 @@ impl Sampler {
             }
         }
         for (link, port) in net.ports().iter().enumerate() {
-            if port.watch().is_some_and(|watch| watch.most_waiting > 0) {
-                self.add(now, &QUEUE, Subject::Link(link as u32), net.waiting(link) as f64);
+            if port.place.at_switch() && port.watch().most_waiting > 0 {
+                self.add(now, &QUEUE, Subject::Link(link as u32), port.waiting() as f64);
             }
         }
     }

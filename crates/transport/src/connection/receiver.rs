@@ -21,8 +21,8 @@ pub struct Receiver {
     /// DCTCP: whether the last data packet was marked. Classic ECN: whether to echo.
     echo: bool,
     ecn: Ecn,
-    /// The priority of the latest data, which its ACK takes too.
-    priority: u8,
+    /// The rank of the latest data, which its ACK takes too.
+    rank: u32,
     /// What has arrived beyond a gap.
     beyond: Ranges,
 }
@@ -37,7 +37,7 @@ impl Receiver {
             unanswered: 0,
             echo: false,
             ecn,
-            priority: Packet::UNTAGGED,
+            rank: Packet::UNTAGGED,
             beyond: Ranges::default(),
         }
     }
@@ -51,10 +51,10 @@ impl Receiver {
     /// Takes a packet from the sender. (Inlined by force: with two callers it would be a call per packet.)
     #[inline(always)]
     pub fn on_packet(&mut self, config: &Config, now: Time, packet: &Packet, out: &mut impl Output) {
-        self.priority = packet.priority;
+        self.rank = packet.rank;
         if packet.flags.has(Flags::SYN) {
             let mut ack = Packet::ack(self.next, config.header, packet.stamp, Flags::SYN);
-            ack.priority = self.priority;
+            ack.rank = self.rank;
             out.send(ack);
             return;
         }
@@ -129,7 +129,7 @@ impl Receiver {
 
     fn answer(&mut self, config: &Config, latest: Option<(u64, u64)>, out: &mut impl Output) {
         let mut ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
-        ack.priority = self.priority;
+        ack.rank = self.rank;
         self.unanswered = 0;
         self.ack_due = Time::MAX;
         if self.beyond.is_empty() || !config.sack {

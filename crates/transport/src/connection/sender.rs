@@ -388,20 +388,20 @@ impl Sender {
             out.arm(self.recovery.rto_at);
         }
         let mut packet = Packet::data(seq, len, config.header, stamp, flags);
-        packet.priority = self.priority_at(seq);
+        packet.rank = self.rank_at(seq);
         if self.paces {
             self.pacer.sent(now, u64::from(packet.size));
         }
         out.send(packet);
     }
 
-    /// The priority of the message that the byte at `seq` belongs to.
+    /// The rank of the message that the byte at `seq` belongs to.
     #[inline]
-    fn priority_at(&self, seq: u64) -> u8 {
+    fn rank_at(&self, seq: u64) -> u32 {
         if seq < self.current.end {
-            return self.current.message.priority;
+            return self.current.message.rank;
         }
-        self.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| later.message.priority)
+        self.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| later.message.rank)
     }
 
     /// RFC 9293 3.5: the SYN, also when it is sent again.
@@ -412,7 +412,7 @@ impl Sender {
         self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         out.arm(self.recovery.rto_at);
         let mut packet = Packet::data(0, 0, config.header, stamp, flags);
-        packet.priority = self.current.message.priority;
+        packet.rank = self.current.message.rank;
         out.send(packet);
     }
 

@@ -108,7 +108,7 @@ impl Sender {
         out: &mut impl Output,
     ) {
         let (mut news, mut answer) = (0, None);
-        if let Some(Extension { sack, header }) = extension {
+        if let Some(Extension { sack, header, .. }) = extension {
             news = self.recovery.note_blocks(config, sack.as_slice()).bytes;
             answer = header.take();
         }

@@ -166,8 +166,8 @@ pub fn timeline(name: &str, keys: &str, table: &str) {
 
 /// Plays a table against a receiver, as [`timeline`] does for senders: `time | data | ACKs that must follow`.
 ///
-/// In comes `data 3` with `ce`, `cwr`, `priority 2`, or `wait`. Data carries the time of the line as its stamp. What
-/// follows is `ack 4` with `of 100us` (the stamp that it returns), `ece`, `priority 2` and `sack 6-7`; several are
+/// In comes `data 3` with `ce`, `cwr`, `rank 2`, or `wait`. Data carries the time of the line as its stamp. What
+/// follows is `ack 4` with `of 100us` (the stamp that it returns), `ece`, `rank 2` and `sack 6-7`; several are
 /// separated by commas. What the table does not say of an ACK is not checked, but for the echo and the blocks.
 pub fn answers(name: &str, keys: &str, table: &str) {
     let config = config(name, &format!("mss = '{MSS} B'\n{keys}"));
@@ -188,7 +188,7 @@ pub fn answers(name: &str, keys: &str, table: &str) {
                 match word {
                     "ce" => packet.flags = packet.flags.with(Flags::CE),
                     "cwr" => packet.flags = packet.flags.with(Flags::CWR),
-                    "priority" => packet.priority = words.next().unwrap().parse().unwrap(),
+                    "rank" => packet.rank = words.next().unwrap().parse().unwrap(),
                     _ => panic!("{line}: {word}"),
                 }
             }
@@ -204,7 +204,7 @@ pub fn answers(name: &str, keys: &str, table: &str) {
                 match word {
                     "ack" => assert_eq!(ack.seq, words.next().unwrap().parse::<u64>().unwrap() * MSS, "{line}"),
                     "of" => assert_eq!(ack.stamp, parse_time(words.next().unwrap()), "{line}"),
-                    "priority" => assert_eq!(ack.priority, words.next().unwrap().parse::<u8>().unwrap(), "{line}"),
+                    "rank" => assert_eq!(ack.rank, words.next().unwrap().parse::<u32>().unwrap(), "{line}"),
                     "ece" => echo = true,
                     "sack" => sacked.extend(words.by_ref().map(range).map(|(start, end)| (start * MSS, end * MSS))),
                     _ => panic!("{line}: {word}"),

@@ -1,4 +1,4 @@
-//! Disciplines: the order in which a switch's port sends what waits.
+//! Disciplines: the order in which a port sends what waits.
 
 mod fifo;
 mod priority;
@@ -6,7 +6,7 @@ mod priority;
 use transport::Packet;
 use units::{Default, Key, Kind, Range, Values};
 
-use crate::net::Slot;
+use super::ring::Slot;
 
 /// One discipline: its name, what it is, its keys in `[network]`, and how it keeps what waits.
 pub struct Descriptor {
@@ -16,8 +16,10 @@ pub struct Descriptor {
     pub help: &'static str,
     /// Its keys in `[network]`.
     pub keys: &'static [Key],
-    /// How it keeps what waits; none: first in, first out, for which ports need no queue of their own.
-    pub queue: Option<MakeQueue>,
+    /// How it keeps what waits.
+    pub queue: MakeQueue,
+    /// A port does it by itself, unless its marker is one of those that it does not do by itself.
+    pub built_in: bool,
 }
 
 /// The empty queue of one port, from the checked values of `[network]` and the number of priorities.

@@ -1,39 +1,32 @@
-//! A port and the wire behind it: first in, first out, drop-tail, ECN marking on arrival.
+//! A port and the wire behind it: what waits there in a queue, and what a marker says of it.
 //!
-//! A FIFO port of constant rate knows on a packet's arrival when it will leave, so a packet-hop
-//! costs one event: the arrival at the other end. What is still waiting follows from the times at
-//! which the packets ahead begin their transmission.
+//! Hosts' and switches' ports are one thing. Nearly all are first in, first out and mark above a threshold, if at all.
+//! Such a port knows on a packet's arrival when it will leave, so a packet-hop costs one event: the arrival at the other
+//! end. What is still waiting follows from the times at which the packets ahead begin their transmission. Every other
+//! [discipline](queue) or [marker](mark) stands beside the port ([`Choice`]), which then decides at each departure.
+
+mod choice;
+pub mod level;
+pub mod mark;
+pub mod queue;
+pub mod ring;
+mod watch;
+
+pub use choice::Choice;
+pub use watch::Watch;
 
 use transport::{Flags, Packet};
 use units::{Rate, Time, Transmission};
 
-use super::ring::{Ring, Slot};
-
-/// A limit or threshold on a queue's length, in packets or in wire bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level {
-    /// How many.
-    pub value: u64,
-    /// Bytes, not packets.
-    pub in_bytes: bool,
-}
-
-impl Level {
-    /// Never exceeded.
-    pub const INFINITE: Level = Level { value: u64::MAX, in_bytes: false };
-
-    /// Whether this many packets and bytes are more.
-    #[inline]
-    pub fn exceeded(self, packets: u64, bytes: u64) -> bool {
-        (if self.in_bytes { bytes } else { packets }) > self.value
-    }
-}
+use level::{Length, Level};
+use mark::{Marker, Threshold};
+use ring::{Ring, Slot};
 
 /// A port with its queue, and the wire to the next node. Two cache lines, and a third while
 /// something waits.
 #[repr(align(64))]
 pub struct Port {
-    /// On the wire, in transmission, and waiting.
+    /// On the wire, in transmission, and waiting unless the port chooses.
     ring: Ring,
     /// Position in the ring of the first packet that still waits.
     waiting: u64,
@@ -50,31 +43,52 @@ pub struct Port {
     limit_in_bytes: bool,
     marks_by_bytes: bool,
     drop_unmarkable: bool,
-    /// The wire ends at a host.
-    pub to_host: bool,
-    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], or [`Port::SCHEDULED`].
+    /// Where it stands.
+    pub place: Place,
+    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], or [`Port::CHOOSES`].
     pub pool: u32,
     /// Packets that were accepted.
     pub packets: u64,
     /// Their wire bytes.
     pub bytes: u64,
-    /// What is watched at switch ports; host NICs have unlimited queues that nobody asks about.
-    watch: Option<Box<Watch>>,
+    /// What most packets at a host's port do not touch: none where nothing is ever kept there.
+    beside: Option<Box<Beside>>,
 }
 
-/// What a switch's port has seen.
-#[derive(Clone, Default)]
-pub struct Watch {
-    /// Packets that were dropped.
-    pub drops: u64,
-    /// Packets that were marked.
-    pub marks: u64,
-    /// Most packets that waited at once since the warm-up.
-    pub most_waiting: u64,
-    /// Time spent with 1, 2, ... waiting packets since the warm-up, in ps.
-    pub levels: Vec<u64>,
-    /// Until when `levels` is complete, while something waits.
-    since: Time,
+/// What stands beside a port.
+#[derive(Default)]
+struct Beside {
+    watch: Watch,
+    choice: Option<Choice>,
+}
+
+/// Between what a port and its wire stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A host's NIC.
+    HostToSwitch,
+    /// A NIC without a switch behind it.
+    HostToHost,
+    /// Within the network.
+    SwitchToSwitch,
+    /// The last hop.
+    SwitchToHost,
+}
+
+impl Place {
+    /// The wire ends at a host.
+    #[inline]
+    pub fn to_host(self) -> bool {
+        matches!(self, Place::HostToHost | Place::SwitchToHost)
+    }
+    /// The port is a switch's.
+    pub fn at_switch(self) -> bool {
+        !self.at_host()
+    }
+    /// The port is a host's.
+    pub fn at_host(self) -> bool {
+        matches!(self, Place::HostToSwitch | Place::HostToHost)
+    }
 }
 
 /// What a port did with a packet.
@@ -84,18 +98,29 @@ pub enum Fate {
     First(Time),
     /// It follows others.
     Queued,
-    /// There was no room.
+    /// There was no room, or it could not be marked.
     Dropped,
+}
+
+/// What the marker's decision means for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Pass,
+    /// It gets CE.
+    Mark,
+    /// It would be marked, cannot be, and is dropped.
+    Drop,
 }
 
 impl Port {
     /// The port has a buffer of its own.
     pub const NO_POOL: u32 = u32::MAX;
-    /// What waits for the port stands in a queue of its discipline ([`Scheduled`](super::Scheduled)).
-    pub const SCHEDULED: u32 = u32::MAX - 1;
+    /// What waits for the port stands beside it, in a queue of its discipline ([`Choice`]).
+    pub const CHOOSES: u32 = u32::MAX - 1;
 
     /// An idle port with an unlimited queue and no marking.
-    pub fn new(rate: Rate, delay: Time, to_host: bool) -> Port {
+    pub fn new(rate: Rate, delay: Time, place: Place) -> Port {
         Port {
             ring: Ring::default(),
             waiting: 0,
@@ -109,15 +134,16 @@ impl Port {
             limit_in_bytes: false,
             marks_by_bytes: false,
             drop_unmarkable: false,
-            to_host,
+            place,
             pool: Port::NO_POOL,
             packets: 0,
             bytes: 0,
-            watch: None,
+            beside: None,
         }
     }
 
-    /// A switch's port, with a limit on what may wait and a marking threshold.
+    /// With a limit on what may wait and a marking threshold; `drop_unmarkable`: packets that cannot be marked are
+    /// dropped where others are marked.
     pub fn limited(self, limit: Level, mark_above: Level, drop_unmarkable: bool) -> Port {
         Port {
             limit: limit.value,
@@ -125,22 +151,22 @@ impl Port {
             mark_above: mark_above.value,
             marks_by_bytes: mark_above.in_bytes,
             drop_unmarkable,
-            watch: Some(Box::default()),
+            beside: Some(Box::default()),
             ..self
         }
     }
 
-    /// Takes a packet from the host itself: a NIC's queue has no limit and no marking. Gives the time of its
-    /// arrival at the other end if it is first in line, to be scheduled. It arrives `late`, which is told how
-    /// long its transmission takes, but keeps its place among the host's packets.
+    /// Takes a packet where nothing limits what may wait and nothing is marked, at a host's port. It has left when those
+    /// before it have; gives the time of its arrival at the other end if it is first in line, to be scheduled. It
+    /// arrives `late`, which is told how long its transmission takes, but keeps its place.
     #[inline(always)]
-    pub fn launch(&mut self, now: Time, late: impl FnOnce(Time) -> Time, packet: Packet) -> Option<Time> {
+    pub fn transmit(&mut self, now: Time, late: impl FnOnce(Time) -> Time, packet: Packet) -> Option<Time> {
         let start = self.busy_until.max(now);
         let size = u64::from(packet.size);
         self.packets += 1;
         self.bytes += size;
         let transmission = self.transmission.of(size);
-        // A NIC's queue may take longer than `Time` holds: then it does not end.
+        // An unlimited queue may take longer than `Time` holds: then it does not end.
         self.busy_until = start.saturating_add(transmission);
         let mut at = self.busy_until.saturating_add(self.delay + late(transmission));
         let first = self.ring.is_empty();
@@ -165,23 +191,28 @@ impl Port {
         self.settle(now);
         let size = u64::from(packet.size);
         // The queue's length counts those that wait and the one that arrives, not the one in transmission.
-        let (packets, bytes) = (self.ring.tail() - self.waiting + 1, self.waiting_bytes + size);
+        let with_it = Length { packets: self.waiting_in_ring() + 1, bytes: self.waiting_bytes + size };
         let start = self.busy_until.max(now);
         let waits = start > now;
-        if !self.fits(now, packet, limit) {
+        if waits && limit.exceeded(with_it) {
             return self.drop();
         }
-        let flags = match self.marking(packet.flags, packets, bytes) {
-            Some(false) => packet.flags,
-            Some(true) => self.mark(packet.flags),
-            None => return self.drop(),
+        let mut threshold = Threshold { above: Level { value: self.mark_above, in_bytes: self.marks_by_bytes } };
+        let congested = threshold.arrives(packet, with_it, now);
+        let flags = match self.verdict(congested, packet.flags) {
+            Verdict::Pass => packet.flags,
+            Verdict::Mark => self.mark(packet.flags),
+            Verdict::Drop => return self.drop(),
         };
         if waits {
-            self.queue(packets, bytes, start, now);
+            self.queue(with_it, start, now);
         } else {
             self.waiting += 1;
         }
-        let at = self.depart(start, size);
+        self.packets += 1;
+        self.bytes += size;
+        self.busy_until = start.saturating_add(self.transmission.of(size));
+        let at = self.busy_until.saturating_add(self.delay);
         let first = self.ring.is_empty();
         if first {
             // Nothing waits or travels: this packet is the one in transmission.
@@ -192,23 +223,25 @@ impl Port {
         slot.at = at;
         slot.packet = *packet;
         slot.packet.flags = flags;
-        slot.packet.wait = units_of_wait(start - now);
+        if !packet.flags.has(Flags::EXTENDED) {
+            slot.packet.wait_or_extension = units_of_wait(start - now);
+        }
         slot.packet.route += 1;
         if first { Fate::First(at) } else { Fate::Queued }
     }
 
-    /// Whether a packet is marked that finds a queue of so many packets and bytes, with itself; none: it is
-    /// dropped, because it cannot be marked.
+    /// What a marker's decision means for a packet with these flags.
     #[inline(always)]
-    pub fn marking(&self, flags: Flags, packets: u64, bytes: u64) -> Option<bool> {
-        let mark_above = Level { value: self.mark_above, in_bytes: self.marks_by_bytes };
-        if !mark_above.exceeded(packets, bytes) {
-            return Some(false);
+    fn verdict(&self, congested: bool, flags: Flags) -> Verdict {
+        if !congested {
+            Verdict::Pass
+        } else if flags.has(Flags::ECT) {
+            Verdict::Mark
+        } else if self.drop_unmarkable {
+            Verdict::Drop
+        } else {
+            Verdict::Pass
         }
-        if flags.has(Flags::ECT) {
-            return Some(true);
-        }
-        (!self.drop_unmarkable).then_some(false)
     }
 
     /// Marks a packet.
@@ -221,29 +254,20 @@ impl Port {
     /// Whether a packet would not be dropped for lack of room within `limit`.
     #[inline]
     pub fn fits(&self, now: Time, packet: &Packet, limit: Level) -> bool {
-        let (packets, bytes) = (self.waiting() + 1, self.waiting_bytes + u64::from(packet.size));
-        self.busy_until <= now || !limit.exceeded(packets, bytes)
+        let bytes = self.waiting_bytes + u64::from(packet.size);
+        self.busy_until <= now || !limit.exceeded(Length { packets: self.waiting_in_ring() + 1, bytes })
     }
 
-    /// A packet's transmission begins at `start`; gives its arrival at the other end.
+    /// One more waits, with which the queue is so long; its transmission begins at `start`.
     #[inline]
-    fn depart(&mut self, start: Time, size: u64) -> Time {
-        self.packets += 1;
-        self.bytes += size;
-        self.busy_until = start.saturating_add(self.transmission.of(size));
-        self.busy_until.saturating_add(self.delay)
-    }
-
-    /// One more waits: `packets` and `bytes` with it, and its transmission begins at `start`.
-    #[inline]
-    fn queue(&mut self, packets: u64, bytes: u64, start: Time, now: Time) {
-        if packets == 1 {
+    fn queue(&mut self, with_it: Length, start: Time, now: Time) {
+        if with_it.packets == 1 {
             self.next_start = start;
         }
-        self.waiting_bytes = bytes;
-        if let Some(watch) = &mut self.watch {
-            watch.stay(packets - 1, now);
-            watch.most_waiting = watch.most_waiting.max(packets);
+        self.waiting_bytes = with_it.bytes;
+        if let Some(Beside { watch, .. }) = self.beside.as_deref_mut() {
+            watch.stay(with_it.packets - 1, now);
+            watch.most_waiting = watch.most_waiting.max(with_it.packets);
         }
     }
 
@@ -251,22 +275,6 @@ impl Port {
     fn drop(&mut self) -> Fate {
         self.count_drop();
         Fate::Dropped
-    }
-
-    /// A packet that has waited elsewhere since `slot.at` begins its transmission. Gives the time of its
-    /// arrival at the other end if it is first in line, to be scheduled.
-    pub fn begin(&mut self, now: Time, slot: Slot) -> Option<Time> {
-        let Slot { at: since, mut packet } = slot;
-        let at = self.depart(now, u64::from(packet.size));
-        packet.wait = units_of_wait(now - since);
-        let first = self.ring.is_empty();
-        if first {
-            self.ring.rewind();
-        }
-        *self.ring.push() = Slot { at, packet };
-        // What waits, waits elsewhere.
-        self.waiting = self.ring.tail();
-        first.then_some(at)
     }
 
     /// Whether a packet could begin its transmission.
@@ -284,12 +292,6 @@ impl Port {
     /// A packet was dropped.
     pub fn count_drop(&mut self) {
         self.watch_mut().drops += 1;
-    }
-    /// So many packets have waited elsewhere for this port until `now`; at most so many from now on.
-    pub fn count_stay(&mut self, packets: u64, most: u64, now: Time) {
-        let watch = self.watch_mut();
-        watch.stay(packets, now);
-        watch.most_waiting = watch.most_waiting.max(most);
     }
 
     /// Takes the packet that has arrived at the other end, and says when the next one will.
@@ -312,7 +314,7 @@ impl Port {
     #[inline]
     fn leave(&mut self) {
         let size = u64::from(self.ring.at(self.waiting).packet.size);
-        if let Some(watch) = &mut self.watch {
+        if let Some(Beside { watch, .. }) = self.beside.as_deref_mut() {
             watch.stay(self.ring.tail() - self.waiting, self.next_start);
         }
         self.waiting += 1;
@@ -323,16 +325,21 @@ impl Port {
 
     /// Packets that wait (as of the last [`settle`](Port::settle)).
     pub fn waiting(&self) -> u64 {
+        self.choice().map_or_else(|| self.waiting_in_ring(), Choice::waiting)
+    }
+    /// As [`waiting`](Port::waiting), at a port that does not choose.
+    #[inline]
+    pub fn waiting_in_ring(&self) -> u64 {
         self.ring.tail() - self.waiting
     }
     /// Wire bytes that wait (as of the last [`settle`](Port::settle)).
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
-    /// Wire bytes that wait, also at a host's own port, which keeps no count of them: packets that wait there stand
+    /// Wire bytes that wait, also at a host's own port, which may keep no count of them: packets that wait there stand
     /// one behind the other up to the end of the last transmission.
     pub fn backlog(&self, now: Time) -> u64 {
-        if self.watch.is_some() {
+        if self.beside.is_some() {
             return self.waiting_bytes;
         }
         let (mut start, mut bytes) = (self.busy_until, 0);
@@ -346,60 +353,43 @@ impl Port {
         }
         bytes
     }
-    /// So many wire bytes wait elsewhere.
-    pub fn set_waiting_bytes(&mut self, bytes: u64) {
-        self.waiting_bytes = bytes;
-    }
     /// Everything queued or on the wire.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.ring.iter().map(|slot| &slot.packet)
+        let on_the_wire = self.ring.iter().map(|slot| &slot.packet);
+        on_the_wire.chain(self.choice().into_iter().flat_map(Choice::packets))
     }
     /// For how long it has sent by `now`.
     pub fn sent_for(&self, now: Time) -> Time {
         self.transmission.of(self.bytes).saturating_sub(self.busy_until.saturating_sub(now))
     }
-    /// What has been seen here, at switch ports.
-    pub fn watch(&self) -> Option<&Watch> {
-        self.watch.as_deref()
+    /// What has been seen here.
+    pub fn watch(&self) -> &Watch {
+        self.beside.as_ref().map_or(Watch::NOTHING, |beside| &beside.watch)
     }
-    /// Brings what is watched up to `now`, when so many wait.
-    pub fn catch_up(&mut self, waiting: u64, now: Time) {
-        if let Some(watch) = &mut self.watch {
-            watch.stay(waiting, now);
+    /// Brings what is watched up to `now` (as of the last [`settle`](Port::settle)).
+    pub fn catch_up(&mut self, now: Time) {
+        let waiting = self.waiting();
+        if let Some(beside) = &mut self.beside {
+            beside.watch.stay(waiting, now);
         }
     }
-    /// The warm-up ends when so many wait: begins the distribution of waiting packets anew.
-    pub fn warmed_up(&mut self, waiting: u64) {
-        if let Some(watch) = &mut self.watch {
-            watch.most_waiting = waiting;
-            watch.levels.fill(0);
+    /// The warm-up ends: begins the distribution of waiting packets anew.
+    pub fn warmed_up(&mut self) {
+        let waiting = self.waiting();
+        if let Some(beside) = &mut self.beside {
+            beside.watch.warmed_up(waiting);
         }
     }
 
     fn watch_mut(&mut self) -> &mut Watch {
-        self.watch.as_mut().expect("only switch ports mark and drop")
+        &mut self.beside.as_mut().expect("a port without a limit, marks and a choice drops and marks nothing").watch
     }
 }
 
 /// How a packet notes its wait: in units of 1024 ps.
 #[inline(always)]
-fn units_of_wait(wait: Time) -> u32 {
+pub fn units_of_wait(wait: Time) -> u32 {
     (wait.0 >> 10).min(u64::from(u32::MAX)) as u32
-}
-
-impl Watch {
-    /// `waiting` packets have waited until `now`.
-    #[inline]
-    fn stay(&mut self, waiting: u64, now: Time) {
-        if waiting > 0 {
-            let level = waiting as usize - 1;
-            if level >= self.levels.len() {
-                self.levels.resize((level + 1).next_power_of_two().max(8), 0);
-            }
-            self.levels[level] += (now - self.since).0;
-        }
-        self.since = now;
-    }
 }
 
 #[cfg(test)]
@@ -420,7 +410,7 @@ mod tests {
     /// 1 Gbps: a full packet takes 12 us.
     fn port(limit: u64, mark: u64) -> Port {
         let level = |value| Level { value, in_bytes: false };
-        Port::new(Rate::from_gbps(1), Time(20 * MICRO), true).limited(level(limit), level(mark), false)
+        Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::SwitchToHost).limited(level(limit), level(mark), false)
     }
 
     fn offer(port: &mut Port, now: u64, flags: Flags) -> Fate {
@@ -436,7 +426,7 @@ mod tests {
         let (second, next) = port.take();
         assert_eq!(next, None);
         // It waited 7 us, in units of 1024 ps.
-        assert_eq!(u64::from(second.wait), 7 * MICRO / 1024);
+        assert_eq!(u64::from(second.wait_or_extension), 7 * MICRO / 1024);
         assert_eq!(offer(&mut port, 100, Flags::NONE), Fate::First(Time(132 * MICRO)));
     }
 
@@ -449,7 +439,7 @@ mod tests {
         }
         // One in transmission, three waiting; the third of these saw a queue of 3 > K = 2.
         assert_eq!(marked(&port), [false, false, false, true]);
-        assert_eq!((port.watch_mut().drops, port.watch_mut().marks), (1, 1));
+        assert_eq!((port.watch().drops, port.watch().marks), (1, 1));
         // After 12 us one of the waiting has left the queue.
         assert_eq!(offer(&mut port, 12, Flags::NONE), Fate::Queued);
         assert_eq!(port.waiting(), 3);
@@ -460,13 +450,16 @@ mod tests {
     fn limits_and_thresholds_in_bytes_count_wire_bytes() {
         let bytes = |value| Level { value, in_bytes: true };
         for (limit, mark, taken, marked) in [(4500, 3000, 4, 1), (4499, 2999, 3, 1), (4501, 4500, 4, 0)] {
-            let mut port =
-                Port::new(Rate::from_gbps(1), Time(20 * MICRO), true).limited(bytes(limit), bytes(mark), false);
+            let mut port = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::SwitchToHost).limited(
+                bytes(limit),
+                bytes(mark),
+                false,
+            );
             let fates = (0..6).filter(|_| offer(&mut port, 0, Flags::ECT) != Fate::Dropped).count();
             // One in transmission, then those that wait.
-            assert_eq!((fates, port.watch_mut().marks), (taken, marked), "{limit} B and {mark} B");
+            assert_eq!((fates, port.watch().marks), (taken, marked), "{limit} B and {mark} B");
             assert_eq!(port.waiting_bytes(), 1500 * (taken as u64 - 1));
-            assert_eq!(port.watch_mut().drops, 6 - taken as u64);
+            assert_eq!(port.watch().drops, 6 - taken as u64);
         }
     }
 
@@ -511,10 +504,10 @@ mod tests {
     /// A host's NIC keeps no count of what waits; it follows from what is in its ring.
     #[test]
     fn the_backlog_of_a_nic_is_what_has_not_begun() {
-        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), false);
+        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::HostToSwitch);
         assert_eq!(nic.backlog(Time::ZERO), 0);
         for payload in [1460, 460, 1460] {
-            nic.launch(Time::ZERO, |_| Time::ZERO, Packet::data(0, payload, 40, Time::ZERO, Flags::NONE));
+            nic.transmit(Time::ZERO, |_| Time::ZERO, Packet::data(0, payload, 40, Time::ZERO, Flags::NONE));
         }
         for (at, bytes) in [(0, 2000), (12 * MICRO - 1, 2000), (12 * MICRO, 1500), (16 * MICRO, 0), (28 * MICRO, 0)] {
             assert_eq!(nic.backlog(Time(at)), bytes, "{at} ps");
@@ -529,9 +522,9 @@ mod tests {
     /// 12 us each, the first 9 us late, the others not at all: they wait behind it, and the wire is not idle.
     #[test]
     fn a_late_packet_costs_its_nic_nothing_and_is_not_overtaken() {
-        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), false);
+        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::HostToSwitch);
         let launch = |nic: &mut Port, payload, late: u64| {
-            nic.launch(Time::ZERO, |_| Time(late * MICRO), Packet::data(0, payload, 40, Time::ZERO, Flags::NONE))
+            nic.transmit(Time::ZERO, |_| Time(late * MICRO), Packet::data(0, payload, 40, Time::ZERO, Flags::NONE))
         };
         assert_eq!(launch(&mut nic, 1460, 9), Some(Time(41 * MICRO)));
         // 40 B take 0.32 us: it could be there at 32.32 us.
@@ -540,7 +533,7 @@ mod tests {
         assert_eq!(nic.idle_at(), Time(24_320_000));
         assert_eq!([nic.take().1, nic.take().1], [Some(Time(41 * MICRO)), Some(Time(44_320_000))]);
         let mut told = Time::ZERO;
-        nic.launch(
+        nic.transmit(
             Time(100 * MICRO),
             |transmission| {
                 told = transmission;
@@ -558,7 +551,7 @@ mod tests {
         for _ in 0..3 {
             offer(&mut port, 0, Flags::NONE);
         }
-        assert_eq!(port.watch_mut().drops, 1);
+        assert_eq!(port.watch().drops, 1);
     }
 
     #[test]
@@ -568,17 +561,17 @@ mod tests {
             offer(&mut port, 0, Flags::NONE);
         }
         port.settle(Time(100 * MICRO));
-        port.catch_up(0, Time(100 * MICRO));
+        port.catch_up(Time(100 * MICRO));
         // Two waited for 12 us, then one for 12 us.
-        assert_eq!(port.watch_mut().levels[..2], [12 * MICRO, 12 * MICRO]);
-        assert_eq!(port.watch_mut().most_waiting, 2);
+        assert_eq!(port.watch().levels[..2], [12 * MICRO, 12 * MICRO]);
+        assert_eq!(port.watch().most_waiting, 2);
         // What comes after the warm-up is counted by itself.
-        port.warmed_up(0);
-        assert_eq!((port.watch_mut().most_waiting, port.watch_mut().levels[0]), (0, 0));
+        port.warmed_up();
+        assert_eq!((port.watch().most_waiting, port.watch().levels[0]), (0, 0));
         offer(&mut port, 200, Flags::NONE);
         offer(&mut port, 205, Flags::NONE);
         port.settle(Time(300 * MICRO));
         // From 205 to 212 us.
-        assert_eq!((port.watch_mut().most_waiting, port.watch_mut().levels[0]), (1, 7 * MICRO));
+        assert_eq!((port.watch().most_waiting, port.watch().levels[0]), (1, 7 * MICRO));
     }
 }

@@ -4,14 +4,15 @@ use transport::Packet;
 use units::{Default, Key, Kind, Range, Values};
 
 use super::{Descriptor, Queue};
-use crate::net::{Ring, Slot};
+use crate::port::ring::{Ring, Slot};
 
 /// Strict priorities.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "priority",
     help: "strict priorities without preemption; first in, first out within each",
     keys: KEYS,
-    queue: Some(queue),
+    queue,
+    built_in: false,
 };
 
 const KEYS: &[Key] = &[
@@ -56,8 +57,11 @@ struct Priority {
 
 impl Priority {
     fn level(&self, packet: &Packet) -> usize {
-        let priority = if packet.priority == Packet::UNTAGGED { self.untagged } else { packet.priority };
-        usize::from(priority).min(self.levels.len() - 1)
+        let lowest = self.levels.len() - 1;
+        match packet.rank {
+            Packet::UNTAGGED => usize::from(self.untagged),
+            rank => lowest.min(rank as usize),
+        }
     }
 
     /// A class has lost a packet.
@@ -117,13 +121,13 @@ mod tests {
         queue(&values, 3)
     }
 
-    fn packet(number: u64, priority: u8) -> Packet {
-        Packet { priority, ..Packet::data(number, 1460, 40, Time::ZERO, Flags::NONE) }
+    fn packet(number: u64, rank: u32) -> Packet {
+        Packet { rank, ..Packet::data(number, 1460, 40, Time::ZERO, Flags::NONE) }
     }
 
-    fn fill(queue: &mut dyn Queue, priorities: &[u8]) {
-        for (number, &priority) in priorities.iter().enumerate() {
-            queue.push(Slot { at: Time::ZERO, packet: packet(number as u64, priority) });
+    fn fill(queue: &mut dyn Queue, ranks: &[u32]) {
+        for (number, &rank) in ranks.iter().enumerate() {
+            queue.push(Slot { at: Time::ZERO, packet: packet(number as u64, rank) });
         }
     }
 
@@ -151,7 +155,7 @@ mod tests {
     fn only_what_is_lower_is_pushed_out_and_the_last_of_it_first() {
         let mut queue = three_levels("lowest", "push-out");
         fill(&mut *queue, &[1, 2, 2, 1]);
-        let mut out = |priority| queue.push_out(&packet(9, priority)).map(|packet| packet.seq);
+        let mut out = |rank| queue.push_out(&packet(9, rank)).map(|packet| packet.seq);
         assert_eq!([out(0), out(1), out(1), out(2)], [Some(2), Some(1), None, None]);
         assert_eq!(out(0), Some(3));
         assert_eq!(drain(&mut *queue), [0]);

@@ -1,0 +1,131 @@
+//! What the network does for ports that choose ([`Choice`](crate::port::Choice)): room, pools and events.
+//!
+//! While something waits, the end of each transmission is an event of its own: one more per packet-hop. A transmission
+//! that is due begins before anything else that happens to the port at the same instant, so it does not matter in which
+//! order events of the same time come.
+
+use transport::{Flags, Packet};
+use units::Time;
+
+use super::Net;
+use crate::event::Event;
+use crate::port::level::Level;
+use crate::port::{Fate, Verdict, units_of_wait};
+
+impl Net {
+    /// The transmission at a port has ended.
+    pub fn depart(&mut self, link: u32) {
+        self.ports[link as usize].choice_mut().armed = false;
+        self.begin_due(link);
+        self.arm(link);
+    }
+
+    /// Takes a packet, or drops it; a protected one is taken also when there is no room. Its route is that from the end
+    /// of this link on.
+    pub(super) fn offer_choosing(&mut self, link: u32, mut packet: Packet, protected: bool) -> Fate {
+        self.begin_due(link);
+        let now = self.now;
+        let port = &mut self.ports[link as usize];
+        let (idle, with_it) = (port.is_idle(now), port.length_with(&packet));
+        let verdict = port.verdict_on(&packet, with_it, now);
+        if verdict == Verdict::Drop || !(idle || protected || self.make_room(link, &packet)) {
+            self.ports[link as usize].count_drop();
+            return Fate::Dropped;
+        }
+        let port = &mut self.ports[link as usize];
+        if verdict == Verdict::Mark {
+            packet.flags = port.mark(packet.flags);
+        }
+        if idle {
+            self.begin(link, packet, Time::ZERO);
+            return Fate::Queued;
+        }
+        let pool = port.choice_mut().pool;
+        port.push(now, packet);
+        if let Some(pool) = self.pools.get_mut(pool as usize) {
+            pool.enter(&packet);
+        }
+        self.arm(link);
+        Fate::Queued
+    }
+
+    /// Lets transmissions that are due begin.
+    pub(super) fn settle_choosing(&mut self) {
+        for link in 0..self.ports.len() {
+            if self.ports[link].pool == crate::port::Port::CHOOSES {
+                self.begin_due(link as u32);
+                self.arm(link as u32);
+            }
+        }
+    }
+
+    /// Begins transmissions while the wire is free and something waits; more than one where packets have no size.
+    fn begin_due(&mut self, link: u32) {
+        while let Some(slot) = self.ports[link as usize].pop_due(self.now) {
+            self.leaves(link, &slot.packet);
+            self.begin(link, slot.packet, self.now - slot.at);
+        }
+    }
+
+    /// Puts a packet that has waited on the wire.
+    fn begin(&mut self, link: u32, mut packet: Packet, waited: Time) {
+        let wait = units_of_wait(waited);
+        if packet.flags.has(Flags::EXTENDED) {
+            self.extensions.at(packet.wait_or_extension).wait = wait;
+        } else {
+            packet.wait_or_extension = wait;
+        }
+        let (now, jitter) = (self.now, self.jitter);
+        let port = &mut self.ports[link as usize];
+        let is_late = port.place.at_host() && packet.payload > 0;
+        let late = |transmission| if is_late { jitter.draw(now, link, transmission) } else { Time::ZERO };
+        if let Some(at) = port.begin(now, packet, late) {
+            self.events.push_arrival(now, at, link);
+        }
+    }
+
+    /// Whether an arriving packet may wait; pushes others out if the discipline says so.
+    fn make_room(&mut self, link: u32, packet: &Packet) -> bool {
+        let mut settled = false;
+        loop {
+            let port = &mut self.ports[link as usize];
+            let pool = port.choice_mut().pool;
+            let room: Level = match self.pools.get(pool as usize) {
+                Some(pool) => pool.room(port.waiting(), port.waiting_bytes()),
+                None => port.limit(),
+            };
+            if !room.exceeded(port.length_with(packet)) {
+                return true;
+            }
+            if let Some(pool) = self.pools.get(pool as usize)
+                && !settled
+            {
+                // What is due to leave other ports at this very instant makes room.
+                settled = true;
+                pool.members().to_vec().into_iter().for_each(|member| self.begin_due(member));
+                continue;
+            }
+            let Some(out) = port.push_out(self.now, packet) else { return false };
+            self.leaves(link, &out);
+            self.dropped(link, &out);
+        }
+    }
+
+    /// A packet leaves the shared buffer, if there is one.
+    fn leaves(&mut self, link: u32, packet: &Packet) {
+        let pool = self.ports[link as usize].choice_mut().pool;
+        if let Some(pool) = self.pools.get_mut(pool as usize) {
+            pool.leave(packet);
+        }
+    }
+
+    /// Asks for an event at the end of the transmission while something waits.
+    fn arm(&mut self, link: u32) {
+        let port = &mut self.ports[link as usize];
+        let (idle_at, choice) = (port.idle_at(), port.choice_mut());
+        if choice.waiting() > 0 && !choice.armed {
+            choice.armed = true;
+            self.events.push(idle_at, Event::Departure(link));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Ports that choose at each departure which packet is next, or whose marker must see departures.
+//!
+//! Such a port cannot say on a packet's arrival when it will leave. What waits stands in a queue of its discipline,
+//! what has begun is on the wire as at any other port.
+
+use transport::{Flags, Packet};
+use units::Time;
+
+use super::level::Length;
+use super::mark::Marker;
+use super::queue::Queue;
+use super::ring::Slot;
+use super::{Port, Verdict};
+
+/// What waits at a port that chooses.
+pub struct Choice {
+    queue: Box<dyn Queue>,
+    marker: Box<dyn Marker>,
+    packets: u64,
+    /// The shared buffer that the port draws on, or [`Port::NO_POOL`].
+    pub pool: u32,
+    /// The end of the transmission is a pending event.
+    pub armed: bool,
+}
+
+impl Choice {
+    /// How many packets wait.
+    pub fn waiting(&self) -> u64 {
+        self.packets
+    }
+    /// Everything that waits.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.queue.packets()
+    }
+}
+
+impl Port {
+    /// With a queue and a marker of its own.
+    pub fn choosing(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
+        let pool = std::mem::replace(&mut self.pool, Port::CHOOSES);
+        let beside = self.beside.get_or_insert_default();
+        beside.choice = Some(Choice { queue, marker, packets: 0, pool, armed: false });
+        self
+    }
+
+    /// What waits at this port, if it chooses.
+    pub fn choice(&self) -> Option<&Choice> {
+        self.beside.as_ref()?.choice.as_ref()
+    }
+
+    /// As [`choice`](Port::choice); the port must be one that chooses.
+    pub fn choice_mut(&mut self) -> &mut Choice {
+        self.beside.as_mut().and_then(|beside| beside.choice.as_mut()).expect("a port that chooses")
+    }
+
+    /// What would wait with one more.
+    pub fn length_with(&self, packet: &Packet) -> Length {
+        Length { packets: self.waiting() + 1, bytes: self.waiting_bytes + u64::from(packet.size) }
+    }
+
+    /// What its marker says to a packet that comes to a queue which with it is so long.
+    pub fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Time) -> Verdict {
+        let congested = self.choice_mut().marker.arrives(packet, with_it, now);
+        self.verdict(congested, packet.flags)
+    }
+
+    /// Lets a packet wait.
+    pub fn push(&mut self, now: Time, packet: Packet) {
+        let Length { packets, bytes } = self.length_with(&packet);
+        self.count_stay(packets - 1, packets, now);
+        let choice = self.choice_mut();
+        choice.queue.push(Slot { at: now, packet });
+        choice.packets = packets;
+        self.waiting_bytes = bytes;
+    }
+
+    /// Takes out the packet whose transmission is to begin now, if the wire is free. It came at [`Slot::at`].
+    pub fn pop_due(&mut self, now: Time) -> Option<Slot> {
+        if !self.is_idle(now) {
+            return None;
+        }
+        let slot = self.choice_mut().queue.pop()?;
+        self.leaves(&slot.packet, now);
+        Some(slot)
+    }
+
+    /// Takes out a packet that is to make room for `arriving`, if the discipline has one: it is dropped.
+    pub fn push_out(&mut self, now: Time, arriving: &Packet) -> Option<Packet> {
+        let packet = self.choice_mut().queue.push_out(arriving)?;
+        self.leaves(&packet, now);
+        self.count_drop();
+        Some(packet)
+    }
+
+    /// A packet leaves the queue.
+    fn leaves(&mut self, packet: &Packet, now: Time) {
+        let packets = self.waiting();
+        self.count_stay(packets, packets, now);
+        self.choice_mut().packets -= 1;
+        self.waiting_bytes -= u64::from(packet.size);
+    }
+
+    /// The transmission of a packet begins. Gives the time of its arrival at the other end if it is first in line,
+    /// to be scheduled. It arrives `late`, which is told how long the transmission takes, but keeps its place.
+    pub fn begin(&mut self, now: Time, mut packet: Packet, late: impl FnOnce(Time) -> Time) -> Option<Time> {
+        let behind = Length { packets: self.waiting(), bytes: self.waiting_bytes };
+        if self.choice_mut().marker.departs(&packet, behind, now) && packet.flags.has(Flags::ECT) {
+            packet.flags = self.mark(packet.flags);
+        }
+        let first = self.transmit(now, late, packet);
+        // What waits, waits elsewhere.
+        self.waiting = self.ring.tail();
+        first
+    }
+
+    /// So many packets have waited until `now`; at most so many from now on.
+    fn count_stay(&mut self, packets: u64, most: u64, now: Time) {
+        let watch = self.watch_mut();
+        watch.stay(packets, now);
+        watch.most_waiting = watch.most_waiting.max(most);
+    }
+}

@@ -1,0 +1,30 @@
+//! `threshold`: the queue with the arriving packet is longer than K (DCTCP 3.1).
+
+use transport::Packet;
+use units::Time;
+
+use super::{Descriptor, Marker, Site};
+use crate::port::level::{Length, Level};
+
+/// Marking on arrival above a threshold.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "threshold",
+    help: "an arriving packet is marked when the queue with it exceeds `mark`",
+    keys: &[],
+    marker: |_, site: &Site| Box::new(Threshold { above: site.mark }),
+    built_in: true,
+};
+
+/// Marks packets that find a longer queue, themselves counted.
+#[derive(Clone, Copy)]
+pub struct Threshold {
+    /// K.
+    pub above: Level,
+}
+
+impl Marker for Threshold {
+    #[inline(always)]
+    fn arrives(&mut self, _packet: &Packet, with_it: Length, _now: Time) -> bool {
+        self.above.exceeded(with_it)
+    }
+}
