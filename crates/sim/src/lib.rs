@@ -5,11 +5,11 @@
 
 #![forbid(unsafe_code)]
 
-mod connections;
 mod cool_down;
 pub mod discipline;
 mod event;
 mod flow;
+mod hosts;
 mod ledger;
 mod net;
 pub mod network;

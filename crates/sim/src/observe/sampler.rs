@@ -3,7 +3,8 @@
 use transport::registry::Config;
 use units::Time;
 
-use crate::connections::Connections;
+use crate::hosts::Hosts;
+use crate::ledger::MessageId;
 use crate::net::Net;
 use crate::outcome::{Sample, Subject};
 use crate::run::{Signal, Trace};
@@ -13,7 +14,7 @@ pub struct Sampler {
     trace: Trace,
     samples: Vec<Sample>,
     /// Payload that had arrived on connections that were closed since the last sample, by message.
-    closed: Vec<(u32, u64)>,
+    closed: Vec<(MessageId, u64)>,
 }
 
 impl Sampler {
@@ -28,33 +29,56 @@ impl Sampler {
     }
 
     /// A connection was closed on which `bytes` have arrived since the last sample.
-    pub fn keep(&mut self, row: u32, bytes: u64) {
+    pub fn keep(&mut self, message: MessageId, bytes: u64) {
         if bytes > 0 {
-            self.closed.push((row, bytes));
+            self.closed.push((message, bytes));
         }
     }
 
-    /// Takes a sample of everything now.
-    pub fn take(&mut self, net: &Net, connections: &mut Connections, configs: &[Config]) {
+    /// Takes a sample of everything now: of messages in the order of their starts, then of links.
+    pub fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config]) {
         let now = net.now;
         let per_sample = 8.0 / self.trace.every.as_secs_f64() / 1e6;
-        for (row, bytes) in std::mem::take(&mut self.closed) {
-            self.add(now, Signal::Throughput, Subject::Message(row), Some(bytes as f64 * per_sample));
-        }
-        for number in connections.open_ones() {
-            let receiving = connections.receiving(number);
-            let subject = Subject::Message(receiving.row());
+        let mut arrived = std::mem::take(&mut self.closed);
+        let mut seen = Vec::new();
+        for id in hosts.receivers.open_ones() {
+            let receiving = hosts.receivers.at(id);
             let bytes = std::mem::take(&mut receiving.unsampled);
-            self.add(now, Signal::Throughput, subject, Some(bytes as f64 * per_sample));
-            let sending = connections.sending(number);
-            let seen = sending.sender.observe(&configs[sending.config as usize], now);
-            self.add(now, Signal::Cwnd, subject, seen.cwnd);
-            self.add(now, Signal::Alpha, subject, seen.alpha);
-            self.add(now, Signal::D, subject, seen.d);
-            self.add(now, Signal::P, subject, seen.p);
-            self.add(now, Signal::Srtt, subject, seen.srtt.map(Time::as_micros_f64));
-            self.add(now, Signal::Rate, subject, seen.rate);
-            self.add(now, Signal::Request, subject, seen.request);
+            if bytes > 0 || hosts.senders.is_open(id, receiving.generation()) {
+                arrived.push((receiving.message(), bytes));
+            }
+        }
+        for id in hosts.senders.open_ones() {
+            let sending = hosts.senders.at(id);
+            let generation = sending.generation();
+            let Some((message, of_sender)) = sending.observe(configs, now) else { continue };
+            seen.push((message, of_sender));
+            if hosts.receivers.get(id).is_none_or(|receiving| receiving.generation() != generation) {
+                // Its receiving host has not been told of it.
+                arrived.push((message, 0));
+            }
+        }
+        let throughput = arrived
+            .into_iter()
+            .map(|(message, bytes)| (message, vec![(Signal::Throughput, Some(bytes as f64 * per_sample))]));
+        let of_senders = seen.into_iter().map(|(message, seen)| {
+            let signals = vec![
+                (Signal::Cwnd, seen.cwnd),
+                (Signal::Alpha, seen.alpha),
+                (Signal::D, seen.d),
+                (Signal::P, seen.p),
+                (Signal::Srtt, seen.srtt.map(Time::as_micros_f64)),
+                (Signal::Rate, seen.rate),
+                (Signal::Request, seen.request),
+            ];
+            (message, signals)
+        });
+        let mut found: Vec<(MessageId, Vec<(Signal, Option<f64>)>)> = throughput.chain(of_senders).collect();
+        found.sort_by_key(|(message, _)| *message);
+        for (message, signals) in found {
+            for (signal, value) in signals {
+                self.add(now, signal, Subject::Message(message.0), value);
+            }
         }
         for (link, port) in net.ports().iter().enumerate() {
             if port.watch().is_some_and(|watch| watch.most_waiting > 0) {
