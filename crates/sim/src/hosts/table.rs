@@ -111,7 +111,7 @@ mod tests {
             }
             let all: Vec<_> = table.iter_mut().map(|(id, held)| (id, *held)).collect();
             assert!(all.iter().all(|&(id, (group, slot))| id == table.id(group, slot)));
-            assert_eq!(all.len() as u32, (0..groups as u32).map(|group| 5u32.saturating_sub(group)).sum());
+            assert_eq!(all.len() as u32, (0..groups as u32).map(|group| 5u32.saturating_sub(group)).sum::<u32>());
         }
     }
 }
