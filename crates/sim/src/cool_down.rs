@@ -37,8 +37,7 @@ impl CoolDown {
             *range = Some(first..=query.number);
         }
         let mut cool_down = CoolDown { run: run.clone(), queries, due: BTreeMap::new() };
-        let unfinished = ledger.messages.iter().filter(|message| message.end.is_none() && !message.aborted);
-        unfinished.for_each(|message| cool_down.expect_message(message));
+        ledger.undecided().for_each(|message| cool_down.expect_message(message));
         waiting.for_each(|(class, request)| cool_down.expect(class, request));
         cool_down
     }

@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 use units::{Time, mix64};
 
 /// Who causes an event: a kind and a number within it. Links come before timers, timers before
-/// new messages, and all of these before samples, the end of the warm-up and departures.
+/// new messages, and all of these before samples, the end of the warm-up, departures and notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source(u64);
 
@@ -41,6 +41,9 @@ pub enum Event {
     /// A transmission ends on this link, whose port's discipline then decides what is next. Whatever else
     /// comes to the port at that time lets it do so first, so that the place of this event does not matter.
     Departure(u32),
+    /// What a sending host tells the receiving one of a connection arrives there, before any packet that was sent after
+    /// it.
+    Notice(u32),
 }
 
 impl Event {
@@ -55,6 +58,7 @@ impl Event {
             Event::WarmedUp => (5, 0),
             Event::Sample => (6, 0),
             Event::Departure(link) => (7, link),
+            Event::Notice(connection) => (8, connection),
         };
         Source(kind << 32 | u64::from(number))
     }
@@ -82,12 +86,13 @@ impl Source {
             4 => Event::Start(number),
             5 => Event::WarmedUp,
             6 => Event::Sample,
-            _ => Event::Departure(number),
+            7 => Event::Departure(number),
+            _ => Event::Notice(number),
         }
     }
 }
 
-/// Where a rank tells the kind of its event; timers have their order below it.
+/// Where a rank tells the kind of its event; timers and notices have their order below it.
 const KIND: u32 = 60;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
@@ -119,12 +124,12 @@ impl EventQueue {
         }
     }
 
-    /// Schedules any event but a timer.
+    /// Schedules any event but a timer or notice.
     pub fn push(&mut self, at: Time, event: Event) {
         self.far.push(Reverse(moment(at.0, event.source())));
     }
 
-    /// Schedules a timer, which has this place (60 bits) among the timers of its kind at the same time.
+    /// Schedules a timer or notice, which has this place (60 bits) among those of its kind at the same time.
     pub fn push_timer(&mut self, at: Time, timer: Event, order: u64) {
         let source = timer.source();
         self.far.push(Reverse((at.0, source.rank(at.0) | order, source)));
@@ -313,6 +318,7 @@ mod tests {
             Event::WarmedUp,
             Event::Sample,
             Event::Departure(8),
+            Event::Notice(9),
         ] {
             assert_eq!(event.source().event(), event);
         }

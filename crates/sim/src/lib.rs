@@ -5,10 +5,10 @@
 
 #![forbid(unsafe_code)]
 
-mod connections;
 mod cool_down;
 mod event;
 mod flow;
+mod hosts;
 mod ledger;
 mod net;
 pub mod network;

@@ -7,11 +7,11 @@ use transport::Flags;
 use transport::registry::Config;
 use units::Time;
 
-use crate::connections::{Connections, Expected, Progress};
 use crate::cool_down::CoolDown;
 use crate::event::Event;
 use crate::flow::Flow;
-use crate::ledger::Ledger;
+use crate::hosts::{ConnectionId, Hosts, Notice, Opening, Progress, Way};
+use crate::ledger::{Ledger, MessageId};
 use crate::net::Net;
 use crate::observe::{RateWatch, Sampler};
 use crate::outcome::{
@@ -31,7 +31,7 @@ pub struct World {
     run: Run,
     priorities: Priorities,
     net: Net,
-    connections: Connections,
+    hosts: Hosts,
     /// The transports' configurations.
     configs: Vec<Config>,
     names: Vec<&'static str>,
@@ -137,7 +137,7 @@ impl World {
             run,
             priorities,
             net,
-            connections: Connections::default(),
+            hosts: Hosts::new(sources.len() + transports.len()),
             names: transports.iter().map(|transport| transport.name).collect(),
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             ledger: Ledger::new(sources.len()),
@@ -163,11 +163,12 @@ impl World {
             match event {
                 Event::Arrival(link) => self.arrival(link),
                 Event::SenderTimer(connection) => {
-                    let progress = self.connections.sender_timer(&mut self.net, &self.configs, connection);
-                    self.follow_up(connection, progress);
+                    let id = ConnectionId(connection);
+                    let progress = self.hosts.senders.on_timer(&mut self.net, &self.configs, id);
+                    self.follow_up(id, progress);
                 }
                 Event::ReceiverTimer(connection) => {
-                    self.connections.receiver_timer(&mut self.net, &self.configs, connection);
+                    self.hosts.receivers.on_timer(&mut self.net, &self.configs, ConnectionId(connection));
                 }
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
@@ -175,6 +176,7 @@ impl World {
                     self.start(class, waiting.expect("each start has its message"));
                 }
                 Event::Departure(link) => self.net.depart(link),
+                Event::Notice(connection) => self.noticed(ConnectionId(connection)),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
             }
@@ -223,9 +225,9 @@ impl World {
     #[inline]
     fn arrival(&mut self, link: u32) {
         if let Some(packet) = self.net.arrive(link) {
-            let progress = self.connections.deliver(&mut self.net, &self.configs, &packet);
+            let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
             if progress != Progress::None {
-                self.follow_up(packet.connection, progress);
+                self.follow_up(ConnectionId(packet.connection), progress);
             }
         }
     }
@@ -277,16 +279,27 @@ impl World {
         let source = &self.sources[class as usize].class;
         let rank = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
-        let (config, net) = (&self.configs[transport], &mut self.net);
-        let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections| {
-            let flow = if persistent { Flow::of_pair(from, to) } else { Flow::of_message(&source.name, ordinal) };
-            let paths = (net.path(from, to, flow), net.path(to, from, flow));
-            connections.open(transport as u32, config, flow, paths, !persistent)
-        });
-        let path = self.connections.sending(number).path();
+        let config = &self.configs[transport];
+        let key = (transport as u32, from, to);
+        let open = if persistent { self.hosts.senders.persistent(key) } else { None };
+        let (id, opening) = match open {
+            Some(id) => (id, None),
+            None => {
+                let flow = if persistent { Flow::of_pair(from, to) } else { Flow::of_message(&source.name, ordinal) };
+                let path = self.net.path(from, to, flow);
+                let way = Way { path, delay: self.net.propagation(path, to) };
+                let (group, key) =
+                    if persistent { (self.sources.len() + transport, Some(key)) } else { (class as usize, None) };
+                let config = (transport as u32, config);
+                let id = self.hosts.senders.open(self.net.now, group, config, (flow, way), key);
+                let generation = self.hosts.senders.at(id).generation();
+                (id, Some(Opening { config: transport as u32, flow, from, to, generation }))
+            }
+        };
+        let path = self.hosts.senders.at(id).path();
         let connection = &config.connection;
         let ideal = bytes.map(|bytes| self.net.ideal(path, to, bytes, connection.mss, connection.header));
-        let row = self.ledger.start(
+        let number = self.ledger.start(
             path,
             Message {
                 class,
@@ -305,16 +318,17 @@ impl World {
                 marks: 0,
             },
         );
-        let receiving = self.connections.receiving(number);
-        let stream_end = receiving.expected.back().map_or(receiving.counted.max(receiving.receiver.next()), |m| m.end);
-        let end = stream_end.saturating_add(bytes.unwrap_or(u64::MAX));
-        receiving.expected.push_back(Expected { row, end, abandoned: false });
-        receiving.boundary = receiving.expected[0].end;
-        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, rank };
-        if let Some(watch) = &mut self.rates {
-            watch.started(number, self.connections.sending(number).generation(), message.deadline);
+        if opening.is_none() {
+            self.book_sent(id);
         }
-        self.connections.hand_over(&mut self.net, &self.configs, number, message);
+        let end = self.hosts.senders.at(id).starts(number, bytes);
+        self.hosts.notify(&mut self.net, id, Notice::Starts { message: number, end, opening });
+        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, rank };
+        let sending = self.hosts.senders.at(id);
+        if let Some(watch) = &mut self.rates {
+            watch.started(id, sending.generation(), message.deadline);
+        }
+        sending.hand_over(&mut self.net, &self.configs, id, message);
     }
 
     /// Shows the watch what agents have decided.
@@ -327,110 +341,138 @@ impl World {
 
     /// Writes down what a packet or timer has brought about.
     #[cold]
-    fn follow_up(&mut self, number: u32, progress: Progress) {
+    fn follow_up(&mut self, id: ConnectionId, progress: Progress) {
         match progress {
             Progress::None => {}
-            Progress::Arrived => self.arrived(number),
-            Progress::Abandoned => self.abandoned(number),
-            Progress::Finished => {
-                self.book(number);
-                self.close(number);
-            }
+            Progress::Arrived => self.arrived(id),
+            Progress::GivenUp => self.gave_up(id),
+            Progress::Finished => self.close(id),
         }
+        self.see_until();
+    }
+
+    /// A receiving host learns something of a connection.
+    #[cold]
+    fn noticed(&mut self, id: ConnectionId) {
+        match self.hosts.notices.take(self.net.now, id) {
+            Notice::Starts { message, end, opening } => {
+                if let Some(opening) = opening {
+                    let back = self.net.path(opening.to, opening.from, opening.flow);
+                    self.hosts.receivers.open(&self.configs, id, &opening, back);
+                }
+                self.hosts.receivers.at(id).expect(message, end);
+            }
+            Notice::GivenUp { message, unsent } => {
+                self.hosts.receivers.at(id).given_up(message, unsent);
+                // What was sent of it may have arrived already.
+                self.arrived(id);
+            }
+            Notice::Closes => self.close_receiver(id),
+        }
+        self.see_until();
+    }
+
+    /// The run may end earlier or later now.
+    fn see_until(&mut self) {
         if let Some((_, cool_down)) = self.measured.as_deref() {
             self.until = cool_down.until(self.net.now);
         }
     }
 
-    /// One message or more has arrived completely.
-    fn arrived(&mut self, number: u32) {
-        self.book(number);
-        let mut answers = Vec::new();
-        let receiving = self.connections.receiving(number);
-        let next = receiving.receiver.next();
-        while let Some(&Expected { row, end, abandoned }) = receiving.expected.front()
-            && end <= next
-        {
-            receiving.expected.pop_front();
-            receiving.last_row = row;
-            self.ledger.deliver(row, end - receiving.counted);
-            receiving.counted = end;
-            if abandoned {
+    /// One message or more is over at its receiving host.
+    fn arrived(&mut self, id: ConnectionId) {
+        self.book_arrivals(id);
+        while let Some(over) = self.hosts.receivers.at(id).take_over() {
+            self.ledger.deliver(over.message, over.bytes);
+            if over.given_up {
                 continue;
             }
-            let message = self.ledger.complete(row, self.net.now);
-            if let Some((_, cool_down)) = self.measured.as_deref_mut() {
-                cool_down.decided(message);
-            }
-            if let &Message { class, query: Some(query), place: Some(place), .. } = message {
-                answers.push((class, Arrival { query, place, at: self.net.now }));
-            }
-        }
-        receiving.boundary = receiving.expected.front().map_or(u64::MAX, |expected| expected.end);
-        for (class, arrival) in answers {
-            if let Some(request) = self.sources[class as usize].class.generator.arrived(arrival) {
-                self.announce(class, request);
+            self.decide(over.message);
+            self.ledger.complete(over.message, self.net.now);
+            if let &Message { class, query: Some(query), place: Some(place), .. } = self.ledger.sent(over.message) {
+                let arrival = Arrival { query, place, at: self.net.now };
+                if let Some(request) = self.sources[class as usize].class.generator.arrived(arrival) {
+                    self.announce(class, request);
+                }
             }
         }
     }
 
     /// The sender has given its current message up: the stream is shorter by what it never sent.
-    fn abandoned(&mut self, number: u32) {
-        let sending = self.connections.sending(number);
-        let Some((end, unsent)) = sending.stats.abandoned.take() else { return };
+    fn gave_up(&mut self, id: ConnectionId) {
+        let sending = self.hosts.senders.at(id);
+        let Some((message, unsent)) = sending.journal().take_given_up() else { return };
         let closes = sending.closes();
-        let receiving = self.connections.receiving(number);
-        // It may have arrived in the meantime. Those before it, given up too, end where they ended.
-        for expected in receiving.expected.iter_mut().filter(|expected| expected.end >= end) {
-            if expected.end == end && !expected.abandoned {
-                expected.abandoned = true;
-                let message = self.ledger.abandon(expected.row);
-                if let Some((_, cool_down)) = self.measured.as_deref_mut() {
-                    cool_down.decided(message);
-                }
-            }
-            expected.end -= unsent;
-        }
+        self.decide(message);
+        self.ledger.give_up(message);
+        self.hosts.notify(&mut self.net, id, Notice::GivenUp { message, unsent });
         if closes {
-            self.book(number);
-            self.close(number);
-        } else {
-            // What was sent of it may have arrived already.
-            self.arrived(number);
+            self.close(id);
         }
     }
 
-    /// Books on the current message what its ends have done since this was last called.
-    fn book(&mut self, number: u32) {
-        let dropped = self.net.take_dropped_at_receiver((number, self.connections.generation(number)));
-        let receiving = self.connections.receiving(number);
-        let row = receiving.row();
-        self.ledger.book_arrivals(row, &mut receiving.arrivals, dropped);
-        self.ledger.book_sender(row, &mut self.connections.sending(number).stats);
+    /// A message is about to arrive or to be given up; it may have been the other already.
+    fn decide(&mut self, message: MessageId) {
+        if let Some((_, cool_down)) = self.measured.as_deref_mut()
+            && !self.ledger.is_decided(message)
+        {
+            cool_down.decided(self.ledger.sent(message));
+        }
+    }
+
+    /// Books what a sending end has done since this was last called, on the messages that it did it for.
+    fn book_sent(&mut self, id: ConnectionId) {
+        self.hosts.senders.at(id).journal().book(|sent| self.ledger.book_sent(sent));
+    }
+
+    /// Books what has arrived at a receiving end since this was last called, on the message that is arriving.
+    fn book_arrivals(&mut self, id: ConnectionId) {
+        let receiving = self.hosts.receivers.at(id);
+        let dropped = self.net.take_dropped_at_receiver((id.0, receiving.generation()));
+        self.ledger.book_arrivals(receiving.message(), &mut receiving.arrivals, dropped);
     }
 
     /// Counts what has arrived of a message that is not complete.
-    fn count_partial(&mut self, number: u32) {
-        let receiving = self.connections.receiving(number);
-        let (row, next) = (receiving.row(), receiving.receiver.next());
-        self.ledger.deliver(row, next - receiving.counted);
-        receiving.counted = next;
+    fn count_partial(&mut self, id: ConnectionId) {
+        let receiving = self.hosts.receivers.at(id);
+        let bytes = receiving.take_partial();
+        self.ledger.deliver(receiving.message(), bytes);
     }
 
-    fn close(&mut self, number: u32) {
+    /// Closes a sending end; its receiving host will learn it.
+    fn close(&mut self, id: ConnectionId) {
+        self.book_sent(id);
+        self.hosts.notify(&mut self.net, id, Notice::Closes);
+        self.hosts.senders.close(self.net.now, id);
+    }
+
+    fn close_receiver(&mut self, id: ConnectionId) {
+        self.book_arrivals(id);
+        self.count_partial(id);
         if let Some(sampler) = &mut self.sampler {
-            let receiving = self.connections.receiving(number);
-            sampler.keep(receiving.row(), receiving.unsampled);
+            let receiving = self.hosts.receivers.at(id);
+            sampler.keep(receiving.message(), receiving.unsampled);
         }
-        self.count_partial(number);
-        self.connections.close(number);
+        self.hosts.receivers.close(id);
+    }
+
+    /// Books what all sending ends have done.
+    fn book_senders(&mut self) {
+        for id in self.hosts.senders.open_ones() {
+            self.book_sent(id);
+        }
+    }
+
+    /// Books and counts what has arrived everywhere.
+    fn book_receivers(&mut self) {
+        for id in self.hosts.receivers.open_ones() {
+            self.book_arrivals(id);
+            self.count_partial(id);
+        }
     }
 
     fn warmed_up(&mut self) {
-        for number in self.connections.open_ones() {
-            self.book(number);
-            self.count_partial(number);
-        }
+        self.book_receivers();
         self.ledger.warmed_up();
         self.net.warmed_up();
     }
@@ -438,7 +480,7 @@ impl World {
     fn sample(&mut self) {
         if let Some(sampler) = &mut self.sampler {
             self.net.settle();
-            sampler.take(&self.net, &mut self.connections, &self.configs);
+            sampler.take(&self.net, &mut self.hosts, &self.configs);
             let next = self.net.now + sampler.every();
             self.net.events.push(next, Event::Sample);
         }
@@ -446,17 +488,15 @@ impl World {
 
     /// What was measured up to now.
     fn take_stock(&mut self) -> Measured {
-        for number in self.connections.open_ones() {
-            self.book(number);
-            self.count_partial(number);
-        }
+        self.book_receivers();
+        self.book_senders();
         self.net.settle();
         self.book_packets_at_receivers();
         let mut counters = self.net.counters;
         counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
         counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
-        counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
-        counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
+        (counters.timeouts, counters.retransmits) = self.ledger.repairs();
+        counters.events -= self.hosts.notices.arrived();
         let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, too_late, .. })| {
             let outcome = self.ledger.class(i as u32, class, self.names[class.transport], *framing);
             ClassOutcome { too_late: *too_late, ..outcome }
@@ -475,15 +515,15 @@ impl World {
     pub fn finish(mut self) -> Outcome {
         let (measured, decided_until) = match self.measured.take().map(|both| both.0) {
             Some(measured) => {
-                for number in self.connections.open_ones() {
-                    self.book(number);
-                }
+                self.book_receivers();
+                self.book_senders();
                 // A run that ends before has decided all that it waits for.
                 let over = self.net.now >= self.until;
                 (measured, if over { self.run.latest() } else { self.net.now })
             }
             None => (self.take_stock(), self.net.now),
         };
+        let (messages, of_messages, queries) = self.ledger.join();
         let Measured { at, counters, classes, requests, links, trace } = measured;
         Outcome {
             title: self.title,
@@ -495,10 +535,10 @@ impl World {
             warm_up: self.run.warm_up,
             counters,
             requests,
-            paths: Paths { of_messages: self.ledger.paths, links: self.net.take_paths() },
+            paths: Paths { of_messages, links: self.net.take_paths() },
             classes,
-            messages: self.ledger.messages,
-            queries: self.ledger.queries,
+            messages,
+            queries,
             links,
             graph: self.net.graph,
             trace,
@@ -509,9 +549,8 @@ impl World {
     fn book_packets_at_receivers(&mut self) {
         for port in self.net.ports().iter().filter(|port| port.place.to_host()) {
             for packet in port.packets().filter(|packet| !packet.flags.has(Flags::ACK)) {
-                if self.connections.is_current(packet) {
-                    let row = self.connections.receiving(packet.connection).row();
-                    self.ledger.book_waiting(row, u64::from(packet.size));
+                if let Some(message) = self.hosts.senders.message_of(packet) {
+                    self.ledger.book_waiting(message, u64::from(packet.size));
                 }
             }
         }

@@ -136,6 +136,13 @@ macro_rules! families {
                     $(Sender::$Family(sender) => sender.is_idle()),*
                 }
             }
+            /// Everything before this position is acknowledged.
+            pub fn acknowledged(&self) -> u64 {
+                match self {
+                    Sender::Window(sender) => sender.acknowledged(),
+                    $(Sender::$Family(sender) => sender.acknowledged()),*
+                }
+            }
             /// Takes an acknowledgement with what it carries beside its fields, which it may take out.
             #[inline]
             pub fn on_packet(

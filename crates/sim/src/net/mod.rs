@@ -318,6 +318,19 @@ impl Net {
         if watched_for == Time::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
     }
 
+    /// How long light takes along a path.
+    pub fn propagation(&self, path: u32, to: u32) -> Time {
+        let mut delay = Time::ZERO;
+        for position in path.. {
+            let spec = &self.graph.links[self.router.link(position) as usize];
+            delay = delay.saturating_add(spec.delay);
+            if spec.to == to {
+                break;
+            }
+        }
+        delay
+    }
+
     /// How long `bytes` of payload in segments of `mss` with `header` take along a path of an empty
     /// network: the last packet waits at each hop for its turn behind the others.
     pub fn ideal(&self, path: u32, to: u32, bytes: u64, mss: u32, header: u32) -> Time {

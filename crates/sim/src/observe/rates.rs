@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use transport::agent::{Decision, Flow, Verdict};
 use units::Time;
 
+use crate::hosts::ConnectionId;
 use crate::outcome::Requests;
 
 /// Watches what the agents of all ports decide on requests for rates, beside the deadlines of the messages.
@@ -95,7 +96,8 @@ impl RateWatch {
     }
 
     /// A message is handed to a connection.
-    pub fn started(&mut self, connection: u32, generation: u16, deadline: Option<Time>) {
+    pub fn started(&mut self, connection: ConnectionId, generation: u16, deadline: Option<Time>) {
+        let connection = connection.0;
         self.connections.remove(&(connection, generation.wrapping_sub(RateWatch::GENERATIONS)));
         let message = MessageWatch { deadline, counted: false, inverted: false };
         self.connections.entry((connection, generation)).or_default().messages.push_back(message);

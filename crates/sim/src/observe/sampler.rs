@@ -4,7 +4,8 @@ use transport::registry::Config;
 use transport::{Observation, Signal};
 use units::Time;
 
-use crate::connections::Connections;
+use crate::hosts::Hosts;
+use crate::ledger::MessageId;
 use crate::net::Net;
 use crate::outcome::{Sample, Subject};
 use crate::run::{QUEUE, THROUGHPUT, Trace};
@@ -14,7 +15,7 @@ pub struct Sampler {
     trace: Trace,
     samples: Vec<Sample>,
     /// Payload that had arrived on connections that were closed since the last sample, by message.
-    closed: Vec<(u32, u64)>,
+    closed: Vec<(MessageId, u64)>,
 }
 
 impl Sampler {
@@ -29,30 +30,45 @@ impl Sampler {
     }
 
     /// A connection was closed on which `bytes` have arrived since the last sample.
-    pub fn keep(&mut self, row: u32, bytes: u64) {
+    pub fn keep(&mut self, message: MessageId, bytes: u64) {
         if bytes > 0 {
-            self.closed.push((row, bytes));
+            self.closed.push((message, bytes));
         }
     }
 
-    /// Takes a sample of everything now.
-    pub fn take(&mut self, net: &Net, connections: &mut Connections, configs: &[Config]) {
+    /// Takes a sample of everything now: of messages in the order of their starts, then of links.
+    pub fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config]) {
         let now = net.now;
         let per_sample = 8.0 / self.trace.every.as_secs_f64() / 1e6;
-        for (row, bytes) in std::mem::take(&mut self.closed) {
-            self.add(now, &THROUGHPUT, Subject::Message(row), bytes as f64 * per_sample);
-        }
-        let mut seen = Observation::default();
-        for number in connections.open_ones() {
-            let receiving = connections.receiving(number);
-            let subject = Subject::Message(receiving.row());
+        let mut arrived = std::mem::take(&mut self.closed);
+        let mut seen = Vec::new();
+        for id in hosts.receivers.open_ones() {
+            let receiving = hosts.receivers.at(id);
             let bytes = std::mem::take(&mut receiving.unsampled);
-            self.add(now, &THROUGHPUT, subject, bytes as f64 * per_sample);
-            let sending = connections.sending(number);
-            seen.clear();
-            sending.sender.observe(&configs[sending.config as usize], now, &mut seen);
-            for (signal, value) in seen.iter() {
-                self.add(now, signal, subject, value);
+            if bytes > 0 || hosts.senders.is_open(id, receiving.generation()) {
+                arrived.push((receiving.message(), bytes));
+            }
+        }
+        for id in hosts.senders.open_ones() {
+            let sending = hosts.senders.at(id);
+            let generation = sending.generation();
+            let Some((message, of_sender)) = sending.observe(configs, now) else { continue };
+            seen.push((message, of_sender));
+            if hosts.receivers.get(id).is_none_or(|receiving| receiving.generation() != generation) {
+                // Its receiving host has not been told of it.
+                arrived.push((message, 0));
+            }
+        }
+        let throughput = arrived.into_iter().map(|(message, bytes)| {
+            let mut own = Observation::default();
+            own.add(&THROUGHPUT, bytes as f64 * per_sample);
+            (message, own)
+        });
+        let mut found: Vec<(MessageId, Observation)> = throughput.chain(seen).collect();
+        found.sort_by_key(|(message, _)| *message);
+        for (message, signals) in found {
+            for (signal, value) in signals.iter() {
+                self.add(now, signal, Subject::Message(message.0), value);
             }
         }
         for (link, port) in net.ports().iter().enumerate() {

@@ -85,6 +85,11 @@ impl Sender {
         }
     }
 
+    /// Everything before this position is acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.recovery.una
+    }
+
     /// Whether everything handed over is acknowledged.
     #[inline]
     pub fn is_idle(&self) -> bool {

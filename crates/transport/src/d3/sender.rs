@@ -93,6 +93,11 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
+    /// Everything before this position is acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.recovery.una
+    }
+
     /// Whether everything handed over is acknowledged.
     pub fn is_idle(&self) -> bool {
         self.recovery.una == self.end

@@ -1,0 +1,225 @@
+//! What an end of a connection asks for, carried out.
+
+use std::collections::VecDeque;
+
+use transport::{Extension, Flags, Output, Packet};
+use units::Time;
+
+use super::ConnectionId;
+use crate::event::Event;
+use crate::ledger::MessageId;
+use crate::net::Net;
+
+/// Puts an end's packets on their way and its timer among the events.
+pub struct Outbox<'a> {
+    /// The network.
+    pub net: &'a mut Net,
+    /// Where the end is.
+    pub address: Address,
+    /// The end's timer.
+    pub timer: &'a mut Timer,
+    /// What is noted of messages that are sent, at a sending end.
+    pub journal: Option<&'a mut Journal>,
+}
+
+/// What an end writes on its packets, and the event that wakes it.
+pub struct Address {
+    /// The connection.
+    pub id: ConnectionId,
+    /// Which of those that used its number.
+    pub generation: u16,
+    /// The path of its packets.
+    pub path: u32,
+    /// Its timer's event.
+    pub timer: Event,
+}
+
+/// The timer of one end.
+pub struct Timer {
+    /// The earliest pending event.
+    at: Time,
+    /// Its place among the timers of the same instant.
+    order: u64,
+}
+
+/// What a sending end has sent, by message.
+#[derive(Default)]
+pub struct Journal {
+    /// Messages of which not all was acknowledged when this was last looked through, and the last one.
+    sent: VecDeque<Sent>,
+    /// Everything before this position was acknowledged when the retransmission timer was last looked at.
+    acknowledged: u64,
+    /// A message was given up: its end in the stream, and how many of its bytes will never be sent.
+    pub given_up: Option<(u64, u64)>,
+}
+
+/// A message at its sending end.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Which.
+    pub message: MessageId,
+    /// The position of its end in the stream.
+    end: u64,
+    given_up: bool,
+    /// Data packets sent again.
+    pub retransmits: u32,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+}
+
+impl Timer {
+    /// Not armed.
+    pub fn new(order: u64) -> Timer {
+        Timer { at: Time::MAX, order }
+    }
+    /// Its place among what happens at the same instant.
+    pub fn order(&self) -> u64 {
+        self.order
+    }
+    /// Forgets what it was armed for.
+    pub fn disarm(&mut self) {
+        self.at = Time::MAX;
+    }
+    /// Whether an event is the one it was armed for, not one that an earlier one has overtaken.
+    pub fn rings(&mut self, now: Time) -> bool {
+        let rings = self.at == now;
+        if rings {
+            self.at = Time::MAX;
+        }
+        rings
+    }
+}
+
+impl Journal {
+    /// A message follows those before; gives the position of its end.
+    pub fn starts(&mut self, message: MessageId, bytes: Option<u64>) -> u64 {
+        let end = self.end().saturating_add(bytes.unwrap_or(u64::MAX));
+        self.sent.push_back(Sent { message, end, given_up: false, retransmits: 0, timeouts: 0 });
+        end
+    }
+
+    /// The end of the stream.
+    fn end(&self) -> u64 {
+        self.sent.back().map_or(0, |last| last.end)
+    }
+
+    /// Notes up to where the stream is acknowledged.
+    pub fn acknowledged(&mut self, position: u64) {
+        self.acknowledged = position;
+    }
+
+    /// The message that was given up, if one was, and how many of its bytes will never be sent; those after it
+    /// end that much earlier.
+    pub fn take_given_up(&mut self) -> Option<(MessageId, u64)> {
+        let (end, unsent) = self.given_up.take()?;
+        let index = self.sent.iter().position(|sent| sent.end == end && !sent.given_up)?;
+        self.sent[index].given_up = true;
+        self.sent.iter_mut().skip(index).for_each(|sent| sent.end -= unsent);
+        Some((self.sent[index].message, unsent))
+    }
+
+    /// Shows what was noted since the last call to `book`, and forgets what is acknowledged but the last message.
+    pub fn book(&mut self, mut book: impl FnMut(Sent)) {
+        for sent in &mut self.sent {
+            book(*sent);
+            (sent.retransmits, sent.timeouts) = (0, 0);
+        }
+        while self.sent.len() > 1 && self.sent[0].end <= self.acknowledged {
+            self.sent.pop_front();
+        }
+    }
+
+    /// The message to which a position belongs.
+    pub fn message_at(&self, position: u64) -> Option<MessageId> {
+        self.sent.get(self.index(position)).map(|sent| sent.message)
+    }
+
+    fn index(&self, position: u64) -> usize {
+        self.sent.partition_point(|sent| sent.end <= position).min(self.sent.len().saturating_sub(1))
+    }
+
+    #[cold]
+    fn sent_again(&mut self, position: u64) {
+        let index = self.index(position);
+        self.sent[index].retransmits += 1;
+    }
+}
+
+impl Outbox<'_> {
+    #[inline]
+    fn address(&mut self, mut packet: Packet) -> Packet {
+        packet.connection = self.address.id.0;
+        packet.generation = self.address.generation;
+        packet.route = self.address.path;
+        if packet.flags.has(Flags::AGAIN)
+            && let Some(journal) = &mut self.journal
+        {
+            journal.sent_again(packet.seq);
+        }
+        packet
+    }
+}
+
+impl Output for Outbox<'_> {
+    #[inline]
+    fn send(&mut self, packet: Packet) {
+        let packet = self.address(packet);
+        self.net.send(packet);
+    }
+    fn send_extended(&mut self, packet: Packet, extension: Extension) {
+        let packet = self.address(packet);
+        self.net.send_extended(packet, extension);
+    }
+    fn arm(&mut self, at: Time) {
+        if at < self.timer.at {
+            self.timer.at = at;
+            self.net.events.push_timer(at, self.address.timer, self.timer.order);
+        }
+    }
+    fn timed_out(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            let index = journal.index(journal.acknowledged);
+            journal.sent[index].timeouts += 1;
+        }
+    }
+    fn abandon(&mut self, end: u64, unsent: u64) {
+        if let Some(journal) = &mut self.journal {
+            journal.given_up = Some((end, unsent));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_again_counts_for_the_message_whose_bytes_it_carries() {
+        let mut journal = Journal::default();
+        let ends: Vec<u64> = (0..3).map(|number| journal.starts(MessageId(number), Some(1000))).collect();
+        assert_eq!(ends, [1000, 2000, 3000]);
+        [0, 999, 1000, 2999, 3000].into_iter().for_each(|position| journal.sent_again(position));
+        let mut booked = Vec::new();
+        journal.acknowledged(2000);
+        journal.book(|sent| booked.push((sent.message.0, sent.retransmits)));
+        assert_eq!(booked, [(0, 2), (1, 1), (2, 2)]);
+        booked.clear();
+        journal.book(|sent| booked.push((sent.message.0, sent.retransmits)));
+        assert_eq!(booked, [(2, 0)], "acknowledged ones are forgotten, and nothing counts twice");
+    }
+
+    #[test]
+    fn what_follows_a_message_that_was_given_up_ends_earlier() {
+        let mut journal = Journal::default();
+        (0..4).for_each(|number| _ = journal.starts(MessageId(number), Some(1000)));
+        journal.given_up = Some((2000, 1000));
+        assert_eq!(journal.take_given_up(), Some((MessageId(1), 1000)));
+        assert_eq!(journal.take_given_up(), None);
+        assert_eq!(journal.message_at(1000), Some(MessageId(2)));
+        // Nothing is left of message 1, which ends where message 0 does: that is the one meant now.
+        journal.given_up = Some((2000, 400));
+        assert_eq!(journal.take_given_up(), Some((MessageId(2), 400)));
+        assert_eq!(journal.starts(MessageId(4), None), u64::MAX);
+        assert_eq!((journal.message_at(1600), journal.message_at(2600)), (Some(MessageId(3)), Some(MessageId(4))));
+    }
+}

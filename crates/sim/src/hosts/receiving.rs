@@ -1,0 +1,215 @@
+//! Receiving ends.
+
+use std::collections::VecDeque;
+
+use transport::registry::Config;
+use transport::{Extension, Flags, Packet, Receiver};
+
+use super::outbox::{Address, Outbox, Timer};
+use super::{ConnectionId, Opening, Progress, Table};
+use crate::event::Event;
+use crate::ledger::MessageId;
+use crate::net::Net;
+
+/// The receiving ends of all connections that their hosts have been told of.
+pub struct Receivers {
+    ends: Table<Option<ReceivingEnd>>,
+}
+
+/// The receiving end of a connection, with its place in the network and the messages it waits for.
+pub struct ReceivingEnd {
+    receiver: Receiver,
+    path: u32,
+    /// Index of its configuration.
+    config: u32,
+    generation: u16,
+    timer: Timer,
+    /// The end of the first message that has not arrived; never when there is none.
+    boundary: u64,
+    /// What has arrived since this was last taken.
+    pub arrivals: Arrivals,
+    /// Up to here, payload has been counted as delivered.
+    counted: u64,
+    /// Payload bytes that have arrived, in order or not, since the last sample.
+    pub unsampled: u64,
+    /// Messages that have not arrived.
+    expected: VecDeque<Expected>,
+    /// The last message, when none is expected.
+    last: MessageId,
+}
+
+/// A message that has not arrived.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    message: MessageId,
+    /// The position of its end in the stream.
+    end: u64,
+    /// The sender has given it up.
+    given_up: bool,
+}
+
+/// What has arrived at a receiving end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrivals {
+    /// Data packets.
+    pub packets: u64,
+    /// Their wire bytes.
+    pub bytes: u64,
+    /// Their waits at the last switch, in units of 1024 ps.
+    pub wait: u64,
+    /// How many of them were marked.
+    pub marks: u32,
+}
+
+/// A message that is over at its receiving host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Over {
+    /// Which.
+    pub message: MessageId,
+    /// Payload that was delivered of it and has not been counted.
+    pub bytes: u64,
+    /// It is not complete: the sender has given it up.
+    pub given_up: bool,
+}
+
+impl Receivers {
+    /// None, in so many groups.
+    pub fn new(groups: usize) -> Receivers {
+        Receivers { ends: Table::new(groups) }
+    }
+
+    /// Opens the receiving end of a connection; its answers take a path back.
+    pub fn open(&mut self, configs: &[Config], id: ConnectionId, opening: &Opening, path: u32) {
+        let &Opening { config, flow, generation, .. } = opening;
+        self.ends.reach(id, || None);
+        debug_assert!(self.ends[id].is_none(), "the slot is free when its receiving end is closed");
+        self.ends[id] = Some(ReceivingEnd {
+            receiver: Receiver::new(&configs[config as usize]),
+            path,
+            config,
+            generation,
+            timer: Timer::new(flow.order(config)),
+            boundary: u64::MAX,
+            arrivals: Arrivals::default(),
+            counted: 0,
+            unsampled: 0,
+            expected: VecDeque::new(),
+            last: MessageId(0),
+        });
+    }
+
+    /// Closes a connection here; packets of it that still travel will be ignored.
+    pub fn close(&mut self, id: ConnectionId) {
+        self.ends[id] = None;
+    }
+
+    /// The receiving end of an open connection.
+    pub fn at(&mut self, id: ConnectionId) -> &mut ReceivingEnd {
+        self.ends[id].as_mut().expect("it is open")
+    }
+
+    /// All connections that are open here.
+    pub fn open_ones(&mut self) -> Vec<ConnectionId> {
+        self.ends.iter_mut().filter(|(_, end)| end.is_some()).map(|(id, _)| id).collect()
+    }
+
+    /// The receiving end of a connection, if its host has been told of it and it is open.
+    pub fn get(&mut self, id: ConnectionId) -> Option<&mut ReceivingEnd> {
+        self.ends.get_mut(id)?.as_mut()
+    }
+
+    /// A packet has reached its host.
+    #[inline]
+    pub fn deliver(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+    ) -> Progress {
+        let id = ConnectionId(packet.connection);
+        let Some(end) = &mut self.ends[id] else { return Progress::None };
+        if end.generation != packet.generation {
+            return Progress::None;
+        }
+        debug_assert!(packet.payload == 0 || packet.end() <= end.told(), "a packet was faster than its notice");
+        end.arrivals.packets += 1;
+        end.arrivals.bytes += u64::from(packet.size);
+        end.arrivals.wait += u64::from(extension.as_ref().map_or(packet.wait_or_extension, |extension| extension.wait));
+        end.unsampled += u64::from(packet.payload);
+        end.arrivals.marks += u32::from(packet.flags.has(Flags::CE));
+        let (receiver, config, mut out) = end.parts(net, configs, id);
+        receiver.on_packet(config, out.net.now, packet, extension, &mut out);
+        if end.receiver.next() >= end.boundary { Progress::Arrived } else { Progress::None }
+    }
+
+    /// A timer of a receiving end has come, unless it was overtaken by an earlier one.
+    pub fn on_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
+        let Some(end) = &mut self.ends[id] else { return };
+        if !end.timer.rings(net.now) {
+            return;
+        }
+        let (receiver, config, mut out) = end.parts(net, configs, id);
+        receiver.on_timer(config, out.net.now, &mut out);
+    }
+}
+
+impl ReceivingEnd {
+    #[inline]
+    fn parts<'a>(
+        &'a mut self,
+        net: &'a mut Net,
+        configs: &'a [Config],
+        id: ConnectionId,
+    ) -> (&'a mut Receiver, &'a Config, Outbox<'a>) {
+        let address = Address { id, generation: self.generation, path: self.path, timer: Event::ReceiverTimer(id.0) };
+        let outbox = Outbox { net, address, timer: &mut self.timer, journal: None };
+        (&mut self.receiver, &configs[self.config as usize], outbox)
+    }
+
+    /// Which of the connections that had its number it is.
+    pub fn generation(&self) -> u16 {
+        self.generation
+    }
+
+    /// The message that is arriving, or the last one.
+    pub fn message(&self) -> MessageId {
+        self.expected.front().map_or(self.last, |expected| expected.message)
+    }
+
+    /// A message follows, up to this position.
+    pub fn expect(&mut self, message: MessageId, end: u64) {
+        self.expected.push_back(Expected { message, end, given_up: false });
+        self.boundary = self.expected[0].end;
+    }
+
+    /// Up to here it knows of messages.
+    fn told(&self) -> u64 {
+        self.expected.back().map_or(self.counted, |last| last.end)
+    }
+
+    /// The sender has given a message up, which may have arrived all the same.
+    pub fn given_up(&mut self, message: MessageId, unsent: u64) {
+        let Some(index) = self.expected.iter().position(|expected| expected.message == message) else { return };
+        self.expected[index].given_up = true;
+        self.expected.iter_mut().skip(index).for_each(|expected| expected.end -= unsent);
+    }
+
+    /// The first message, once it is over.
+    pub fn take_over(&mut self) -> Option<Over> {
+        let next = self.receiver.next();
+        let over = self.expected.pop_front_if(|first| first.end <= next);
+        self.boundary = self.expected.front().map_or(u64::MAX, |first| first.end);
+        let Expected { message, end, given_up } = over?;
+        self.last = message;
+        let bytes = end - self.counted;
+        self.counted = end;
+        Some(Over { message, bytes, given_up })
+    }
+
+    /// Payload that has been delivered in order of a message that is not complete, and was not counted.
+    pub fn take_partial(&mut self) -> u64 {
+        let next = self.receiver.next();
+        next - std::mem::replace(&mut self.counted, next)
+    }
+}

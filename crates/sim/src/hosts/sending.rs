@@ -1,0 +1,224 @@
+//! Sending ends.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use transport::registry::Config;
+use transport::{Extension, Message, Packet, Sender};
+use units::Time;
+
+use super::outbox::{Address, Journal, Outbox, Timer};
+use super::{ConnectionId, Progress, Table};
+use crate::event::Event;
+use crate::flow::Flow;
+use crate::ledger::MessageId;
+use crate::net::Net;
+
+/// The sending ends of all connections. A slot is used again when the receiving host has learnt that it was closed; a
+/// generation tells the packets of those that used it apart.
+pub struct Senders {
+    ends: Table<SendingEnd>,
+    /// By group, the slots of closed connections, and when the receiving host has learnt it; the first closed first.
+    free: Vec<VecDeque<(Time, u32)>>,
+    /// Connections that stay open, by transport and hosts.
+    persistent: BTreeMap<(u32, u32, u32), ConnectionId>,
+}
+
+/// The sending end of a connection, with its place in the network.
+pub struct SendingEnd {
+    sender: Sender,
+    way: Way,
+    /// Index of its configuration.
+    config: u32,
+    generation: u16,
+    open: bool,
+    /// It is closed when everything is acknowledged.
+    closes: bool,
+    timer: Timer,
+    journal: Journal,
+}
+
+/// How a connection's packets reach its receiving host.
+#[derive(Clone, Copy)]
+pub struct Way {
+    /// Their path.
+    pub path: u32,
+    /// How long light takes along it.
+    pub delay: Time,
+}
+
+impl Senders {
+    /// None, in so many groups.
+    pub fn new(groups: usize) -> Senders {
+        Senders { ends: Table::new(groups), free: vec![VecDeque::new(); groups], persistent: BTreeMap::new() }
+    }
+
+    /// The connection of a transport that stays open between two hosts, if they have one.
+    pub fn persistent(&self, key: (u32, u32, u32)) -> Option<ConnectionId> {
+        self.persistent.get(&key).copied()
+    }
+
+    /// Opens a flow's connection in a group; with a `key` it stays open.
+    pub fn open(
+        &mut self,
+        now: Time,
+        group: usize,
+        (config, transport): (u32, &Config),
+        (flow, way): (Flow, Way),
+        key: Option<(u32, u32, u32)>,
+    ) -> ConnectionId {
+        let free = &mut self.free[group];
+        // What was sent at the very instant might be overtaken.
+        let slot = free.pop_front_if(|&mut (from, _)| from < now).map(|(_, slot)| slot);
+        let id = self.ends.id(group, slot.unwrap_or_else(|| self.ends.slots(group)));
+        let end = SendingEnd {
+            sender: Sender::new(transport),
+            way,
+            config,
+            generation: self.ends.get(id).map_or(0, |old| old.generation),
+            open: true,
+            closes: key.is_none(),
+            timer: Timer::new(flow.order(config)),
+            journal: Journal::default(),
+        };
+        match slot {
+            Some(_) => self.ends[id] = end,
+            None => self.ends.push(group, end),
+        }
+        key.map(|key| self.persistent.insert(key, id));
+        id
+    }
+
+    /// Closes a connection here; acknowledgements that still travel will be ignored. Its slot will be free when the
+    /// receiving host knows.
+    pub fn close(&mut self, now: Time, id: ConnectionId) {
+        let end = &mut self.ends[id];
+        end.open = false;
+        end.generation = end.generation.wrapping_add(1);
+        end.timer.disarm();
+        let (group, slot) = self.ends.place(id);
+        self.free[group].push_back((now + self.ends[id].way.delay, slot as u32));
+    }
+
+    /// A connection's sending end.
+    pub fn at(&mut self, id: ConnectionId) -> &mut SendingEnd {
+        &mut self.ends[id]
+    }
+
+    /// All connections that are open here.
+    pub fn open_ones(&mut self) -> Vec<ConnectionId> {
+        self.ends.iter_mut().filter(|(_, end)| end.open).map(|(id, _)| id).collect()
+    }
+
+    /// Whether a connection is open here, not one that had its number before.
+    pub fn is_open(&self, id: ConnectionId, generation: u16) -> bool {
+        self.ends[id].open && self.ends[id].generation == generation
+    }
+
+    /// The message that a packet is of, if its connection is open here.
+    pub fn message_of(&self, packet: &Packet) -> Option<MessageId> {
+        let id = ConnectionId(packet.connection);
+        self.is_open(id, packet.generation).then(|| self.ends[id].journal.message_at(packet.seq))?
+    }
+
+    /// An acknowledgement has reached its host.
+    #[inline]
+    pub fn deliver(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+    ) -> Progress {
+        let id = ConnectionId(packet.connection);
+        let end = &mut self.ends[id];
+        if end.generation != packet.generation {
+            return Progress::None;
+        }
+        let (sender, config, mut out) = end.parts(net, configs, id);
+        sender.on_packet(config, out.net.now, packet, extension, &mut out);
+        end.progress()
+    }
+
+    /// A timer of a sending end has come, unless it was overtaken by an earlier one.
+    pub fn on_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) -> Progress {
+        let end = &mut self.ends[id];
+        if !end.timer.rings(net.now) {
+            return Progress::None;
+        }
+        end.journal.acknowledged(end.sender.acknowledged());
+        let (sender, config, mut out) = end.parts(net, configs, id);
+        sender.on_timer(config, out.net.now, &mut out);
+        end.progress()
+    }
+}
+
+impl SendingEnd {
+    #[inline]
+    fn parts<'a>(
+        &'a mut self,
+        net: &'a mut Net,
+        configs: &'a [Config],
+        id: ConnectionId,
+    ) -> (&'a mut Sender, &'a Config, Outbox<'a>) {
+        let timer = Event::SenderTimer(id.0);
+        let address = Address { id, generation: self.generation, path: self.way.path, timer };
+        let outbox = Outbox { net, address, timer: &mut self.timer, journal: Some(&mut self.journal) };
+        (&mut self.sender, &configs[self.config as usize], outbox)
+    }
+
+    /// Notes that a message follows; gives the position of its end.
+    pub fn starts(&mut self, message: MessageId, bytes: Option<u64>) -> u64 {
+        self.journal.starts(message, bytes)
+    }
+
+    /// Hands a message to the transport.
+    pub fn hand_over(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId, message: Message) {
+        let (sender, config, mut out) = self.parts(net, configs, id);
+        sender.hand_over(config, out.net.now, message, &mut out);
+    }
+
+    /// The path of its packets.
+    pub fn path(&self) -> u32 {
+        self.way.path
+    }
+
+    /// When what is sent along its path at `now` arrives if it takes no room, and its place among what happens then.
+    pub fn arrival(&self, now: Time) -> (Time, u64) {
+        (now + self.way.delay, self.timer.order())
+    }
+
+    /// Which of the connections that had its number it is.
+    pub fn generation(&self) -> u16 {
+        self.generation
+    }
+
+    /// It is closed when everything is acknowledged.
+    pub fn closes(&self) -> bool {
+        self.closes
+    }
+
+    /// What is noted of its messages, up to date.
+    pub fn journal(&mut self) -> &mut Journal {
+        self.journal.acknowledged(self.sender.acknowledged());
+        &mut self.journal
+    }
+
+    /// What can be observed of it, and the message that it is about: the first that is not acknowledged.
+    pub fn observe(&self, configs: &[Config], now: Time) -> Option<(MessageId, transport::Observation)> {
+        let message = self.journal.message_at(self.sender.acknowledged())?;
+        let mut seen = transport::Observation::default();
+        self.sender.observe(&configs[self.config as usize], now, &mut seen);
+        Some((message, seen))
+    }
+
+    #[inline]
+    fn progress(&self) -> Progress {
+        if self.journal.given_up.is_some() {
+            Progress::GivenUp
+        } else if self.closes && self.sender.is_idle() {
+            Progress::Finished
+        } else {
+            Progress::None
+        }
+    }
+}
