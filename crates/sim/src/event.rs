@@ -208,16 +208,14 @@ impl Wheel {
     }
 
     /// False when `at` lies beyond the wheel.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, now: u64, at: u64, link: u32) -> bool {
         if self.waiting == 0 && self.current.is_empty() {
             self.cursor = now >> self.shift;
         }
         let bucket = at >> self.shift;
         if bucket <= self.cursor {
-            let arrival = Arrival { at, link };
-            let place = self.current.partition_point(|entry| entry.is_after(arrival));
-            self.current.insert(place, arrival);
+            self.insert(Arrival { at, link });
             return true;
         }
         if bucket - self.cursor >= BUCKETS {
@@ -229,6 +227,13 @@ impl Wheel {
         self.occupied[slot / 64] |= 1 << (slot % 64);
         self.waiting += 1;
         true
+    }
+
+    /// Puts an arrival among those of the current bucket.
+    #[cold]
+    fn insert(&mut self, arrival: Arrival) {
+        let place = self.current.partition_point(|entry| entry.is_after(arrival));
+        self.current.insert(place, arrival);
     }
 
     #[inline]
