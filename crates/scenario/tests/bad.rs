@@ -219,6 +219,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("an inheritance of all", "name = \"d2tcp\"", "name = \"d2tcp\"\ninherit = true"),
     // priorities
     ("an unknown discipline", "sharing = \"dynamic\"", "discipline = \"prio\""),
+    ("an unknown marker", "sharing = \"dynamic\"", "marking = \"treshold\""),
     ("a key of a discipline, mistyped", "sharing = \"dynamic\"", "untaged = \"lowest\""),
     ("too many classes of deadlines", "transport = \"tcp\"", "transport = { name = \"tcppr\", classes = 33 }"),
     ("limits that fall", "transport = \"tcp\"", "transport = { name = \"tcppr\", limits = [\"2 ms\", \"1 ms\"] }"),

@@ -140,7 +140,7 @@ impl EventQueue {
     pub fn pop(&mut self, until: Time) -> Option<(Time, Event)> {
         let near = self.wheel.peek();
         if let Some(&Reverse(far)) = self.far.peek()
-            && near.is_none_or(|near| far < near)
+            && near.is_none_or(|near| far.0 <= near.at && far < near.moment())
         {
             if far.0 > until.0 {
                 return None;
@@ -148,12 +148,30 @@ impl EventQueue {
             self.far.pop();
             return Some((Time(far.0), far.2.event()));
         }
-        let (at, _, source) = near?;
+        let Arrival { at, link } = near?;
         if at > until.0 {
             return None;
         }
         self.wheel.pop();
-        Some((Time(at), Event::Arrival(source.0 as u32)))
+        Some((Time(at), Event::Arrival(link)))
+    }
+}
+
+/// An arrival in the wheel. Its rank is worked out only where another comes at the same instant.
+#[derive(Clone, Copy)]
+struct Arrival {
+    at: u64,
+    link: u32,
+}
+
+impl Arrival {
+    fn moment(self) -> Moment {
+        moment(self.at, Event::Arrival(self.link).source())
+    }
+
+    #[inline]
+    fn is_after(self, other: Arrival) -> bool {
+        if self.at == other.at { self.moment() > other.moment() } else { self.at > other.at }
     }
 }
 
@@ -166,7 +184,7 @@ struct Wheel {
     /// A bucket spans 2^shift ps.
     shift: u32,
     /// First link of each bucket's list.
-    heads: Vec<u32>,
+    heads: Box<[u32; BUCKETS as usize]>,
     /// One bit per bucket that is not empty.
     occupied: [u64; (BUCKETS / 64) as usize],
     /// Per link: its time and the next link in its bucket.
@@ -174,7 +192,7 @@ struct Wheel {
     /// The bucket that is being emptied, counted from time zero.
     cursor: u64,
     /// What is left of it and what has come into it since, latest first.
-    current: Vec<Moment>,
+    current: Vec<Arrival>,
     /// Arrivals in buckets after the current one.
     waiting: usize,
 }
@@ -185,7 +203,7 @@ impl Wheel {
         let span = (longest_hop.0 * 2 / BUCKETS).max(1);
         Wheel {
             shift: 64 - span.leading_zeros(),
-            heads: vec![NONE; BUCKETS as usize],
+            heads: Box::new([NONE; BUCKETS as usize]),
             occupied: [0; (BUCKETS / 64) as usize],
             entries: vec![(0, NONE); links],
             cursor: 0,
@@ -195,16 +213,14 @@ impl Wheel {
     }
 
     /// False when `at` lies beyond the wheel.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, now: u64, at: u64, link: u32) -> bool {
         if self.waiting == 0 && self.current.is_empty() {
             self.cursor = now >> self.shift;
         }
         let bucket = at >> self.shift;
         if bucket <= self.cursor {
-            let arrival = moment(at, Event::Arrival(link).source());
-            let place = self.current.partition_point(|entry| *entry > arrival);
-            self.current.insert(place, arrival);
+            self.insert(Arrival { at, link });
             return true;
         }
         if bucket - self.cursor >= BUCKETS {
@@ -218,8 +234,15 @@ impl Wheel {
         true
     }
 
+    /// Puts an arrival among those of the current bucket.
+    #[cold]
+    fn insert(&mut self, arrival: Arrival) {
+        let place = self.current.partition_point(|entry| entry.is_after(arrival));
+        self.current.insert(place, arrival);
+    }
+
     #[inline]
-    fn peek(&mut self) -> Option<Moment> {
+    fn peek(&mut self) -> Option<Arrival> {
         if self.current.is_empty() && self.waiting > 0 {
             self.refill();
         }
@@ -242,17 +265,17 @@ impl Wheel {
             bits = self.occupied[word];
         }
         let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
-        self.cursor = start + (slot + BUCKETS - start % BUCKETS) % BUCKETS;
+        self.cursor = start + slot.wrapping_sub(start) % BUCKETS;
         self.occupied[word] &= !(1 << (slot % 64));
         let mut link = std::mem::replace(&mut self.heads[slot as usize], NONE);
         while link != NONE {
             let (at, next) = self.entries[link as usize];
-            self.current.push(moment(at, Event::Arrival(link).source()));
+            self.current.push(Arrival { at, link });
             link = next;
         }
         self.waiting -= self.current.len();
         if self.current.len() > 1 {
-            self.current.sort_unstable_by(|a, b| b.cmp(a));
+            self.current.sort_unstable_by(|a, b| b.at.cmp(&a.at).then_with(|| b.moment().cmp(&a.moment())));
         }
     }
 }

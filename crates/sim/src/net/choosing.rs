@@ -9,8 +9,7 @@ use units::Time;
 
 use super::Net;
 use crate::event::Event;
-use crate::port::level::Level;
-use crate::port::{Fate, Verdict, units_of_wait};
+use crate::port::{Fate, Port, Verdict, units_of_wait};
 
 impl Net {
     /// The transmission at a port has ended.
@@ -52,7 +51,7 @@ impl Net {
     /// Lets transmissions that are due begin.
     pub(super) fn settle_choosing(&mut self) {
         for link in 0..self.ports.len() {
-            if self.ports[link].pool == crate::port::Port::CHOOSES {
+            if self.ports[link].pool == Port::CHOOSES {
                 self.begin_due(link as u32);
                 self.arm(link as u32);
             }
@@ -90,7 +89,7 @@ impl Net {
         loop {
             let port = &mut self.ports[link as usize];
             let pool = port.choice_mut().pool;
-            let room: Level = match self.pools.get(pool as usize) {
+            let room = match self.pools.get(pool as usize) {
                 Some(pool) => pool.room(port.waiting(), port.waiting_bytes()),
                 None => port.limit(),
             };

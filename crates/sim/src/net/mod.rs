@@ -430,24 +430,204 @@ impl Extensions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Event;
     use crate::network::Switch;
+    use crate::port::level::Length;
+    use crate::port::mark::{MARKERS, Marker};
     use crate::port::queue;
-    use units::{Amount, Marks, Rate, Values};
+    use units::{Amount, Marks, Rate, Value, Values};
 
-    /// Two hosts and a switch at 1 Gbps.
-    fn net(seed: u64, host_jitter: Option<Time>) -> Net {
-        let mut graph = Graph::new("test", 2);
+    /// Hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
+    fn star(hosts: u32, seed: u64, host_jitter: Option<Time>, ordering: [&str; 2]) -> Net {
+        let mut graph = Graph::new("test", hosts);
         let switch = graph.switch("switch", false);
-        (0..2).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Time::from_micros(20)));
+        (0..hosts).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Time::from_micros(20)));
+        let mark = Some(Amount::Packets(3));
         let switch = Switch {
-            buffer: Amount::Packets(100),
+            buffer: Amount::Packets(10),
             sharing: Sharing::PerPort,
-            marks: Marks { host: None, uplink: None },
+            marks: Marks { host: mark, uplink: mark },
             drop_non_ect: false,
         };
-        let network = Network { graph, switch, frame_overhead: 0, host_jitter, settings: Values::default() };
-        let fifo = queue::find("fifo").expect("it is there");
-        Net::new(network, seed, Ordering { switches: fifo, hosts: fifo, priorities: 1 })
+        let mut settings = Values::default();
+        settings.set("untagged", Value::Choice("lowest"));
+        settings.set("when_full", Value::Choice("drop-arriving"));
+        let network = Network { graph, switch, frame_overhead: 0, host_jitter, settings };
+        let [switches, hosts] = ordering.map(|name| queue::find(name).expect("it is there"));
+        Net::new(network, seed, Ordering { switches, hosts, priorities: 3 })
+    }
+
+    fn net(seed: u64, host_jitter: Option<Time>) -> Net {
+        star(2, seed, host_jitter, ["fifo", "fifo"])
+    }
+
+    /// What arrives at hosts, in order, with the times.
+    fn drain(net: &mut Net) -> Vec<(Time, Packet)> {
+        let mut arrived = Vec::new();
+        while let Some((at, event)) = net.events.pop(Time::MAX) {
+            net.now = at;
+            match event {
+                Event::Arrival(link) => arrived.extend(net.arrive(link).map(|packet| (at, packet))),
+                Event::Departure(link) => net.depart(link),
+                other => panic!("{other:?} in an empty world"),
+            }
+        }
+        arrived
+    }
+
+    /// 1500 B from one host to another.
+    fn full(net: &mut Net, (from, to): (u32, u32), seq: u64) -> Packet {
+        let route = net.path(from, to, Flow::of_pair(from, to));
+        Packet { route, ..Packet::data(seq, 1460, 40, Time::ZERO, Flags::ECT) }
+    }
+
+    #[test]
+    fn a_hosts_port_may_have_a_queue_of_its_own() {
+        for (hosts, order) in [("fifo", [0, 1, 2, 3]), ("priority", [0, 2, 3, 1])] {
+            let mut net = star(2, 1, Some(Time::ZERO), ["fifo", hosts]);
+            for (seq, rank) in [(0, 9), (1, 9), (2, 0), (3, 1)] {
+                let packet = Packet { rank, ..full(&mut net, (0, 1), seq) };
+                net.send(packet);
+            }
+            let arrived = drain(&mut net);
+            assert_eq!(arrived.iter().map(|(_, packet)| packet.seq).collect::<Vec<_>>(), order);
+            // 12 us to send and 20 us to travel, twice; then one every 12 us.
+            let times: Vec<Time> = arrived.iter().map(|&(at, _)| at).collect();
+            assert_eq!(times, [64, 76, 88, 100].map(Time::from_micros), "{hosts}");
+            let nic = net.ports.iter().find(|port| port.place == Place::HostToSwitch && port.packets > 0);
+            assert_eq!(nic.map(|port| (port.packets, port.watch().drops, port.watch().marks)), Some((4, 0, 0)));
+        }
+    }
+
+    #[test]
+    fn packets_are_late_and_in_order_also_behind_a_queue_of_the_hosts_own() {
+        let mut net = star(2, 1, None, ["fifo", "priority"]);
+        for seq in 0..100 {
+            let packet = full(&mut net, (0, 1), seq);
+            net.send(packet);
+        }
+        let nic = net.graph.links.iter().position(|link| link.from == 0).expect("it is there") as u32;
+        let (mut last, mut late) = (Time::ZERO, 0);
+        for number in 1..=100 {
+            let (at, link) = loop {
+                match net.events.pop(Time::MAX).expect("all arrive") {
+                    (at, Event::Arrival(link)) => break (at, link),
+                    (at, Event::Departure(link)) => {
+                        net.now = at;
+                        net.depart(link);
+                    }
+                    (_, other) => panic!("{other:?}"),
+                }
+            };
+            net.now = at;
+            if link == nic {
+                // Without jitter it would be there 12 us after the one before.
+                let exact = Time::from_micros(12 * number + 20);
+                assert!(at >= exact.max(last) && at < exact + Time::from_micros(12), "{at} for {exact}");
+                late += u32::from(at > exact);
+                last = at;
+                net.ports[nic as usize].take().1.inspect(|&next| net.events.push_arrival(at, next, nic));
+            }
+        }
+        assert!(late > 90, "{late} of 100 were late");
+    }
+
+    /// Two packets meet at the port to a third host; one of them waits for the 12 us of the other.
+    #[test]
+    fn a_packet_knows_how_long_it_waited_whatever_it_carries() {
+        for discipline in ["fifo", "priority"] {
+            let mut net = star(3, 1, Some(Time::ZERO), [discipline, "fifo"]);
+            for from in 0..2 {
+                let packet = full(&mut net, (from, 2), 0);
+                net.send(packet);
+                let packet = full(&mut net, (from, 2), 1460);
+                net.send_extended(packet, Extension::default());
+            }
+            let waits: Vec<u32> = drain(&mut net)
+                .iter()
+                .map(|(_, packet)| {
+                    net.take_extension(packet).map_or(packet.wait_or_extension, |extension| extension.wait)
+                })
+                .collect();
+            // The second pair, 12 us later, finds one in transmission and none, then one waiting.
+            assert_eq!(waits, [0, 12, 12, 24].map(|micros: u32| micros * 1_000_000 / 1024), "{discipline}");
+        }
+    }
+
+    /// With the queue and the marker beside it, a port does what it does by itself.
+    #[test]
+    fn first_in_first_out_beside_the_port_is_the_same_as_within() {
+        for (seed, sharing) in [(1, false), (2, false), (3, true)] {
+            let run = |beside: bool| {
+                let mut net = star(4, seed, None, ["fifo", "fifo"]);
+                let link = net.ports.iter().position(|port| port.place.to_host()).expect("it is there");
+                let site = Site { rate: Rate::from_gbps(1), mark: Level::share(Amount::Packets(3), 1) };
+                if sharing {
+                    net.ports[link].pool = 0;
+                    net.pools.push(Pool::new(Amount::Packets(12), 1.0));
+                    net.pools[0].add(link as u32);
+                }
+                if beside {
+                    let port = std::mem::replace(
+                        &mut net.ports[link],
+                        Port::new(Rate::from_gbps(1), Time::ZERO, Place::SwitchToHost),
+                    );
+                    let settings = Values::default();
+                    let queue = (queue::find("fifo").expect("it is there").queue)(&settings, 1);
+                    net.ports[link] = port.choosing(queue, (MARKERS[0].marker)(&settings, &site));
+                }
+                let to = net.graph.links[link].to;
+                let mut stream = Stream::new(seed, "bursts", 0);
+                for seq in 0..60 {
+                    for from in (0..4).filter(|&from| from != to) {
+                        let mut packet = full(&mut net, (from, to), seq);
+                        packet.payload = 1 + stream.below(1460) as u16;
+                        packet.size = packet.payload + 40;
+                        net.send(packet);
+                    }
+                }
+                let arrived = drain(&mut net);
+                net.settle();
+                let port = &net.ports[link];
+                let watch = port.watch();
+                assert!(watch.drops > 0 && watch.marks > 0);
+                (arrived, port.packets, port.bytes, watch.drops, watch.marks, watch.most_waiting, watch.levels.clone())
+            };
+            assert!(run(true) == run(false), "seed {seed}");
+        }
+    }
+
+    /// A phantom queue drains at half of the port's rate and marks above 3000 B (HULL 3.1): one packet every 12 us
+    /// fills it by 750 B each, while none ever waits.
+    #[test]
+    fn a_marker_that_sees_departures_marks_where_nothing_waits() {
+        struct Phantom {
+            bytes: u64,
+            since: Time,
+        }
+        impl Marker for Phantom {
+            fn departs(&mut self, packet: &Packet, behind: Length, now: Time) -> bool {
+                assert_eq!(behind.packets, 0);
+                let drained = (now - self.since).0 / 16_000;
+                (self.bytes, self.since) = (self.bytes.saturating_sub(drained) + u64::from(packet.size), now);
+                self.bytes > 3000
+            }
+        }
+        let mut net = star(2, 1, Some(Time::ZERO), ["fifo", "fifo"]);
+        let path = net.path(0, 1, Flow::of_pair(0, 1));
+        let link = net.router.link(path + 1) as usize;
+        let port =
+            std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Time::ZERO, Place::HostToHost));
+        let queue = (queue::find("fifo").expect("it is there").queue)(&Values::default(), 1);
+        net.ports[link] = port.choosing(queue, Box::new(Phantom { bytes: 0, since: Time::ZERO }));
+        for seq in 0..5 {
+            let packet = full(&mut net, (0, 1), seq);
+            net.send(packet);
+        }
+        let marked: Vec<bool> = drain(&mut net).iter().map(|(_, packet)| packet.flags.has(Flags::CE)).collect();
+        // 1500, 2250, 3000, 3750, 4500 B.
+        assert_eq!(marked, [false, false, false, true, true]);
+        assert_eq!(net.ports[link].watch().marks, 2);
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Place {
 pub enum Fate {
     /// It is first in line; its arrival at the other end must be scheduled for this time.
     First(Time),
-    /// It follows others.
+    /// It follows others, or its arrival is scheduled already.
     Queued,
     /// There was no room, or it could not be marked.
     Dropped,
