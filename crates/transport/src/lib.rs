@@ -81,3 +81,10 @@ pub struct Observation {
     /// The rate that was last asked for, in Mbit/s with headers, for transports that ask for one.
     pub request: Option<f64>,
 }
+
+#[cfg(all(test, feature = "quick-tests"))]
+extern crate self as transport;
+#[cfg(all(test, feature = "quick-tests"))]
+#[path = "../tests/quick/mod.rs"]
+#[allow(clippy::duplicate_mod, reason = "each file brings what they share")]
+mod quick;
