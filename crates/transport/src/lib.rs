@@ -82,9 +82,11 @@ pub struct Observation {
     pub request: Option<f64>,
 }
 
-#[cfg(all(test, feature = "quick-tests"))]
+#[cfg(test)]
+#[cfg(feature = "quick-tests")]
 extern crate self as transport;
-#[cfg(all(test, feature = "quick-tests"))]
+#[cfg(test)]
+#[cfg(feature = "quick-tests")]
 #[path = "../tests/quick/mod.rs"]
 #[allow(clippy::duplicate_mod, reason = "each file brings what they share")]
 mod quick;

@@ -205,6 +205,7 @@ fn cubic_starts_flat_after_a_timeout() {
     assert_eq!(bench.ssthresh(), 70.0);
     let mut next = 100;
     while bench.cwnd() < 70.0 {
+        assert!(next < 1000, "slow start does not end");
         bench.ack(next, None, Flags::NONE, &[]);
         next += 1;
     }
@@ -281,5 +282,29 @@ fn the_floor_holds_where_it_is_told_to() {
         assert_eq!(bench.sent().len(), first, "{holds}");
         bench.timer();
         assert_eq!(bench.sent().len(), after_timeout, "{holds}");
+    }
+}
+
+#[test]
+fn a_sender_is_idle_while_everything_is_acknowledged() {
+    for name in ["tcp", "dctcp", "rcpdc"] {
+        let mut bench = Bench::new(name, "");
+        assert!(bench.sender.is_idle(), "{name}: nothing to send");
+        bench.message(1000, None);
+        assert!(!bench.sender.is_idle(), "{name}");
+        bench.ack(1, None, Flags::NONE, &[]);
+        assert!(bench.sender.is_idle() || name == "rcpdc", "{name}");
+    }
+}
+
+#[test]
+fn a_message_that_is_late_is_sent_all_the_same_unless_told() {
+    for name in ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp"] {
+        let mut bench = Bench::new(name, "initial_window = 2");
+        bench.message(4000, Some(Time::from_millis(1)));
+        bench.timer();
+        bench.ack(2, None, Flags::NONE, &[]);
+        assert_eq!(bench.notes.given_up, [], "{name}");
+        assert_eq!(bench.sent(), [0, 1, 0, 2, 3], "{name}");
     }
 }

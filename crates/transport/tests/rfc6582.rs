@@ -96,3 +96,23 @@ fn rfc3042_the_first_two_duplicates_let_new_data_out_if_asked() {
          102us | ack 0      | 0r ssthresh=5",
     );
 }
+
+#[test]
+fn s3_2_step_2_an_ack_of_just_recover_is_not_more_than_it() {
+    timeline(
+        "tcp",
+        "recovery = 'newreno'",
+        "0us   | message 60 | 0-9
+         100us | ack 0      |
+         101us | ack 0      |
+         102us | ack 0      | 0r ssthresh=5
+         200us | ack 10     | 10-14 cwnd=5
+         201us | ack 10     |
+         202us | ack 10     |
+         203us | ack 10     | ssthresh=5
+         300us | ack 11     | 15 cwnd=5.2
+         301us | ack 11     |
+         302us | ack 11     |
+         303us | ack 11     | 11r ssthresh=2.5",
+    );
+}

@@ -99,3 +99,44 @@ fn rfc3168_6_1_5_packets_that_are_sent_again_can_be_marked() {
         assert_eq!(packet.flags.has(transport::Flags::ECT), ect, "{name}");
     }
 }
+
+#[test]
+fn without_sack_each_byte_beyond_a_gap_counts_once() {
+    // With g = 1 alpha is the share of the last observation window. 0 and 5 of ten are lost. What the eight duplicates
+    // tell of is not counted again by the partial ACK (5) nor by the full one (13): of five segments that are news in
+    // the second window, the three of 10 to 12 were marked.
+    timeline(
+        "dctcp",
+        "recovery = 'newreno'\ninitial_alpha = 0\ng = 1",
+        "0us   | message 40 | 0-9
+         100us | ack 0      |
+         101us | ack 0      |
+         102us | ack 0      | 0r
+         103us | ack 0      |
+         104us | ack 0      |
+         105us | ack 0      | 10
+         106us | ack 0      | 11
+         107us | ack 0      | 12
+         200us | ack 5      | 5r 13 alpha=0
+         201us | ack 5 ece  | 14
+         202us | ack 5 ece  | 15
+         203us | ack 5 ece  | 16
+         300us | ack 13     | 17 alpha=0
+         301us | ack 14     | 18 alpha=0.6",
+    );
+    // More duplicates than segments can lie beyond the gap: three of four.
+    timeline(
+        "dctcp",
+        "recovery = 'newreno'\ninitial_alpha = 0\ng = 1",
+        "0us   | message 5 | 0-4
+         100us | ack 1     | alpha=0
+         101us | ack 1 ece |
+         102us | ack 1 ece |
+         103us | ack 1 ece | 1r
+         104us | ack 1 ece |
+         105us | ack 1 ece |
+         200us | ack 5     | alpha=0
+         201us | message 1 | 5
+         300us | ack 6     | alpha=0.6",
+    );
+}
