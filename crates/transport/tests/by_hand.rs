@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, Notes, config};
+use common::{Bench, Notes, config, timeline};
 use transport::registry::Config;
 use transport::{Flags, Packet, Receiver};
 use units::Time;
@@ -307,4 +307,21 @@ fn a_message_that_is_late_is_sent_all_the_same_unless_told() {
         assert_eq!(bench.notes.given_up, [], "{name}");
         assert_eq!(bench.sent(), [0, 1, 0, 2, 3], "{name}");
     }
+}
+
+#[test]
+fn with_validation_a_window_that_is_not_filled_does_not_grow() {
+    // RFC 7661. The first ACK finds ten segments in flight of ten, the second nine of eleven, the third ten of eleven,
+    // the fourth eleven of eleven.
+    timeline(
+        "tcp",
+        "cwnd_validation = true",
+        "0us   | message 10 | 0-9
+         100us | ack 1      | cwnd=11
+         101us | ack 2      | cwnd=11
+         102us | message 2  | 10-11
+         103us | ack 3      | cwnd=11
+         104us | message 20 | 12-13
+         105us | ack 4      | 14-15 cwnd=12",
+    );
 }

@@ -30,7 +30,7 @@ struct Notes {
 
 impl Output for Notes {
     fn send(&mut self, packet: Packet) {
-        assert!(packet.payload > 0);
+        assert!(packet.payload > 0 && self.data.len() < 10_000, "it sends without end");
         self.data.push((self.now, packet.seq / 1000));
     }
     fn send_extended(&mut self, packet: Packet, extension: Extension) {
@@ -84,8 +84,10 @@ impl Bench {
     }
     /// Lets time pass, with its timers.
     fn wait(&mut self, time: Time) {
-        let until = self.notes.now + time;
+        let (until, mut timers) = (self.notes.now + time, 0);
         while let Some(at) = self.notes.timer.filter(|&at| at <= until) {
+            timers += 1;
+            assert!(timers < 10_000, "it is woken without end");
             self.notes.timer = None;
             self.notes.now = at;
             self.sender.on_timer(&self.config, at, &mut self.notes);
