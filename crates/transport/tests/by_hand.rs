@@ -325,3 +325,14 @@ fn with_validation_a_window_that_is_not_filled_does_not_grow() {
          105us | ack 4      | 14-15 cwnd=12",
     );
 }
+
+#[test]
+fn a_receiver_knows_up_to_where_everything_has_arrived() {
+    let config = config("tcp", "");
+    let (mut receiver, mut notes) = (Receiver::new(&config), Notes::default());
+    for (segment, next) in [(0, 1000), (2, 1000), (3, 1000), (1, 4000), (1, 4000)] {
+        let packet = Packet::data(segment * 1000, 1000, 40, Time::ZERO, Flags::NONE);
+        receiver.on_packet(&config, Time::ZERO, &packet, None, &mut notes);
+        assert_eq!(receiver.next(), next, "after {segment}");
+    }
+}

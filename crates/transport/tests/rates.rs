@@ -335,3 +335,21 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
         assert!(counters.requested > 400 * MBPS && counters.flows == 1, "{recovery}: {counters:?}");
     }
 }
+
+#[test]
+fn what_is_lost_is_asked_for_again() {
+    let mut bench = Bench::new("d3", "");
+    bench.message(20_000, Some(Time::from_millis(10)));
+    bench.wait(RTT);
+    bench.grant(0, &[1000]);
+    bench.wait(RTT * 2);
+    assert_eq!((bench.sent().len(), bench.asked().len()), (20, 3));
+    // Of all that was sent the first five segments are lost: 40 kbit in 9.7 ms, less two round trips.
+    let packet = Packet::ack(0, 0, Time::MAX, Flags::NONE);
+    let mut blocks = Blocks::default();
+    blocks.push((5000, 20_000));
+    let mut extension = Some(Extension::of_blocks(blocks));
+    bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
+    assert_eq!(bench.notes.asked[0].request, 4_210_527);
+    assert_eq!((bench.asked(), bench.sent()), (vec![(Ask::Open, 4)], vec![]));
+}
