@@ -154,6 +154,7 @@ fn s4_2_what_lies_beyond_a_gap_and_what_fills_it_is_acknowledged_at_once() {
                  20us | data 3 | ack 1 {longer}
                  30us | data 1 | ack 4
                  40us | data 1 | ack 4
+                 45us | data 3 | ack 4
                  50us | data 4 |"
             ),
         );

@@ -148,7 +148,7 @@ fn s3_2_step_2_it_holds_for_what_was_new_when_the_repair_of_a_timeout_ended() {
          22ms | ack 3           | 3-5r
          23ms | ack 6           | 6-7r 8-9 cwnd=4
          24ms | ack 10          | 10-13 cwnd=4.25
-         25ms | ack 10 sack 11-13 | 10r ssthresh=2",
+         25ms | ack 10 sack 11-13 | 10r 14 ssthresh=2",
     );
 }
 
