@@ -336,3 +336,29 @@ fn a_receiver_knows_up_to_where_everything_has_arrived() {
         assert_eq!(receiver.next(), next, "after {segment}");
     }
 }
+
+#[test]
+fn the_last_segment_is_as_long_as_what_is_left() {
+    for name in ["tcp", "dctcp"] {
+        let mut bench = Bench::new(name, "");
+        bench.message(2500, None);
+        let lengths =
+            |bench: &mut Bench| -> Vec<u16> { bench.notes.sent.drain(..).map(|(packet, _)| packet.payload).collect() };
+        assert_eq!(lengths(&mut bench), [1000, 1000, 500], "{name}");
+        bench.timer();
+        bench.ack(2, None, Flags::NONE, &[]);
+        assert_eq!(lengths(&mut bench), [1000, 500], "{name}: sent again");
+    }
+}
+
+#[test]
+fn with_nothing_in_flight_a_segment_leaves_whatever_the_window() {
+    // A window or a buffer below one segment would stop the sender for ever.
+    timeline(
+        "tcp",
+        "window_limit = '500 B'",
+        "0us   | message 3 | 0
+         100us | ack 1     | 1
+         200us | ack 2     | 2",
+    );
+}
