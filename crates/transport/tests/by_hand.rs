@@ -362,3 +362,18 @@ fn with_nothing_in_flight_a_segment_leaves_whatever_the_window() {
          200us | ack 2     | 2",
     );
 }
+
+#[test]
+fn the_receivers_buffer_is_filled_and_not_overrun() {
+    timeline("tcp", "window_limit = '4 packets'", "0us | message 20 | 0-3");
+    // After a timeout what is SACKed is not in flight, and takes room all the same.
+    timeline(
+        "tcp",
+        "window_limit = '10 packets'\ninitial_window = 20\ncwnd_floor = 8\nfloor_holds = 'always'",
+        "0ms  | message 60     | 0-9
+         1ms  | ack 0 sack 1-2 |
+         20ms | timer          | 0r 3-9r cwnd=8
+         21ms | ack 0 sack 1-9 |
+         22ms | ack 10         | 10-17",
+    );
+}
