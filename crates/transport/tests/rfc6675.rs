@@ -138,3 +138,16 @@ fn s2_without_something_new_in_its_blocks_an_ack_is_no_duplicate() {
          104us | ack 0          | cwnd=10",
     );
 }
+
+#[test]
+fn s5_step_c_new_data_goes_as_far_as_the_receivers_buffer() {
+    // cwnd is 5 and one segment in flight; 13 would not fit beside the hole at 0.
+    timeline(
+        "tcp",
+        "window_limit = '13 packets'",
+        "0us   | message 60      | 0-9
+         100us | ack 0 sack 1-3  | 0r cwnd=5
+         110us | ack 0 sack 1-9  | 10-12
+         200us | ack 10          | 13-14",
+    );
+}

@@ -71,19 +71,21 @@ fn marks_beyond_a_gap_count_for_alpha() {
     for (recovery, sack) in [("sack", ["sack 1-1", "sack 1-2", "sack 1-3", "sack 1-7"]), ("newreno", [""; 4])] {
         let more = if recovery == "sack" { 1 } else { 4 };
         let last = format!("104us | ack 0 ece {} |\n", sack[3]).repeat(more);
-        timeline(
-            "dctcp",
-            &format!("recovery = '{recovery}'\ninitial_alpha = 0\ninitial_window = 8"),
-            &format!(
-                "0us   | message 8         | 0-7
+        for name in ["dctcp", "d2tcp", "xdctcp"] {
+            timeline(
+                name,
+                &format!("recovery = '{recovery}'\ninitial_alpha = 0\ninitial_window = 8"),
+                &format!(
+                    "0us   | message 8         | 0-7
                  101us | ack 0 ece {} | cwnd=8
                  102us | ack 0 ece {} |
                  103us | ack 0 ece {} | 0r cwnd=4
                  {last}
                  200us | ack 8             | cwnd=4 alpha=0.0546875",
-                sack[0], sack[1], sack[2]
-            ),
-        );
+                    sack[0], sack[1], sack[2]
+                ),
+            );
+        }
     }
 }
 

@@ -581,4 +581,17 @@ mod tests {
         // From 205 to 212 us.
         assert_eq!((port.watch_mut().most_waiting, port.watch_mut().levels[0]), (1, 7 * MICRO));
     }
+
+    #[test]
+    fn a_port_counts_what_it_takes_and_drops_what_it_was_told_to() {
+        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), false);
+        (0..3).for_each(|_| _ = nic.launch(Time::ZERO, |_| Time::ZERO, packet(Flags::NONE)));
+        assert_eq!((nic.packets, nic.bytes), (3, 4500));
+        for (drop_unmarkable, taken) in [(true, 2), (false, 3)] {
+            let [limit, mark] = [100, 1].map(|value| Level { value, in_bytes: false });
+            let mut port = Port::new(Rate::from_gbps(1), Time(20 * MICRO), true).limited(limit, mark, drop_unmarkable);
+            (0..3).for_each(|_| _ = offer(&mut port, 0, Flags::NONE));
+            assert_eq!((port.packets, port.bytes), (taken, 1500 * taken));
+        }
+    }
 }
