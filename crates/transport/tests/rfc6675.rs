@@ -151,3 +151,14 @@ fn s5_step_c_new_data_goes_as_far_as_the_receivers_buffer() {
          200us | ack 10          | 13-14",
     );
 }
+
+#[test]
+fn s5_step_c_several_that_are_lost_go_at_once_as_far_as_the_window_allows() {
+    // One in flight with the retransmission of 0; with those of 1 to 3 and six new ones ten.
+    timeline(
+        "tcp",
+        "initial_window = 20",
+        "0us   | message 60      | 0-19
+         100us | ack 0 sack 4-19 | 0-3r 20-25 cwnd=10",
+    );
+}

@@ -592,6 +592,7 @@ mod tests {
             let mut port = Port::new(Rate::from_gbps(1), Time(20 * MICRO), true).limited(limit, mark, drop_unmarkable);
             (0..3).for_each(|_| _ = offer(&mut port, 0, Flags::NONE));
             assert_eq!((port.packets, port.bytes), (taken, 1500 * taken));
+            assert!(port.packets().all(|packet| packet.route == 1), "each hop is one more");
         }
     }
 }

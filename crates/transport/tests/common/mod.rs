@@ -274,6 +274,8 @@ fn describe(packet: &Packet) -> String {
     if packet.flags.has(Flags::SYN) {
         return "syn".to_string();
     }
+    // Messages of a table are whole segments.
+    assert_eq!((packet.seq % MSS, u64::from(packet.payload)), (0, MSS), "{packet:?}");
     let cwr = if packet.flags.has(Flags::CWR) { "+cwr" } else { "" };
     format!("{}{}{cwr}", packet.seq / MSS, if again { "r" } else { "" })
 }
