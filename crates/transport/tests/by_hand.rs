@@ -4,7 +4,7 @@ mod common;
 
 use common::{Bench, Notes, config, timeline};
 use transport::registry::Config;
-use transport::{Flags, Packet, Receiver};
+use transport::{Flags, Message, Packet, Receiver};
 use units::Time;
 
 const RTT: Time = Time::from_micros(100);
@@ -376,4 +376,41 @@ fn the_receivers_buffer_is_filled_and_not_overrun() {
          21ms | ack 0 sack 1-9 |
          22ms | ack 10         | 10-17",
     );
+}
+
+#[test]
+fn each_packet_has_the_priority_of_its_message() {
+    for handshake in [false, true] {
+        let mut bench = Bench::new("tcp", &format!("handshake = {handshake}"));
+        for priority in [2, 5, 3] {
+            bench.hand_over(Message { priority, ..Message::of(2000) });
+        }
+        let priorities =
+            |bench: &mut Bench| -> Vec<u8> { bench.notes.sent.drain(..).map(|(packet, _)| packet.priority).collect() };
+        if handshake {
+            assert_eq!(priorities(&mut bench), [2], "the SYN");
+            bench.ack(0, None, Flags::SYN, &[]);
+        }
+        assert_eq!(priorities(&mut bench), [2, 2, 5, 5, 3, 3]);
+        bench.ack(3, None, Flags::NONE, &[]);
+        bench.timer();
+        assert_eq!(priorities(&mut bench), [5], "sent again");
+    }
+}
+
+#[test]
+fn the_first_syn_gives_a_sample_and_a_repeated_one_does_not() {
+    timeline("tcp", "handshake = true", "50us | message 20 | syn\n 150us | ack 0 of 50us syn | 0-9 srtt=100us");
+    // RFC 3168 6.1.1: no ECT on a SYN; RFC 8257 3.5 leaves no packet of a DCTCP connection to be dropped for it.
+    for (name, keys, ect) in [("tcp", "", false), ("tcp", "ecn = true", false), ("dctcp", "", true)] {
+        let mut bench = Bench::new(name, &format!("handshake = true\n{keys}"));
+        bench.wait(RTT);
+        bench.message(1000, None);
+        bench.timer();
+        let syns: Vec<_> =
+            bench.notes.sent.drain(..).map(|(syn, _)| (syn.flags.has(Flags::AGAIN), syn.stamp)).collect();
+        assert_eq!(syns, [(false, RTT), (true, Time::MAX)], "{name}");
+        bench.timer();
+        assert_eq!(bench.notes.sent[0].0.flags.has(Flags::ECT), ect, "{name} {keys}");
+    }
 }

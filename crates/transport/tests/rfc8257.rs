@@ -142,3 +142,43 @@ fn without_sack_each_byte_beyond_a_gap_counts_once() {
          300us | ack 6     | alpha=0.6",
     );
 }
+
+#[test]
+fn s3_5_a_loss_answers_the_marks_of_its_window_also_where_the_cut_waits_for_the_windows_end() {
+    // The mark of 1 asks for a cut at 20, the end of the window; the loss of 2 halves the window first: 21/2.
+    timeline(
+        "dctcp",
+        "initial_window = 20\ncut_at = 'window-end'",
+        "0us   | message 90     | 0-19
+         100us | ack 1          | 20-21 cwnd=21
+         101us | ack 2 ece      | 22    cwnd=21
+         102us | ack 2 sack 3-5 | 2r    cwnd=10.5
+         200us | ack 23         | 23-32 cwnd=10.5",
+    );
+    // Without the loss it comes: one of 22 segments was marked, alpha is 15/16 + 1/16 x 1/22 = 0.9403.
+    timeline(
+        "dctcp",
+        "initial_window = 20\ncut_at = 'window-end'",
+        "0us   | message 90     | 0-19
+         100us | ack 1          | 20-21 cwnd=21
+         101us | ack 2 ece      | 22    cwnd=21
+         200us | ack 23         | 23+cwr 24-33 cwnd=11.13",
+    );
+}
+
+#[test]
+fn growth_per_window_begins_where_slow_start_ends() {
+    timeline(
+        "dctcp",
+        "initial_window = 8\ngrowth_steps = 'per-window'",
+        "0ms  | message 50 | 0-7
+         20ms | timer      | 0r    cwnd=1 ssthresh=4
+         21ms | ack 8      | 8-9   cwnd=2
+         22ms | ack 9      | 10-11 cwnd=3
+         23ms | ack 10     | 12-13 cwnd=4
+         24ms | ack 11     | 14    cwnd=4
+         25ms | ack 12     | 15    cwnd=4
+         26ms | ack 13     | 16    cwnd=4
+         27ms | ack 14     | 17-18 cwnd=5",
+    );
+}

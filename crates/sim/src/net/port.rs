@@ -595,4 +595,32 @@ mod tests {
             assert!(port.packets().all(|packet| packet.route == 1), "each hop is one more");
         }
     }
+
+    #[test]
+    fn what_waited_elsewhere_begins_and_arrives() {
+        let mut port = port(100, 100);
+        let slot = |at| Slot { at: Time(at * MICRO), packet: packet(Flags::NONE) };
+        assert_eq!(port.begin(Time(5 * MICRO), slot(2)), Some(Time(37 * MICRO)));
+        assert_eq!(port.begin(Time(17 * MICRO), slot(17)), None);
+        assert_eq!((port.waiting(), port.idle_at()), (0, Time(29 * MICRO)));
+        let (first, next) = port.take();
+        assert_eq!((u64::from(first.wait), next), (3 * MICRO / 1024, Some(Time(49 * MICRO))));
+        // Two of what waits there until 30 us, one until 34.
+        for (waited, most, until) in [(0, 1, 25), (2, 2, 30), (1, 1, 34)] {
+            port.count_stay(waited, most, Time(until * MICRO));
+        }
+        assert_eq!(port.watch_mut().levels[..3], [4 * MICRO, 5 * MICRO, 0]);
+        assert_eq!(port.watch_mut().most_waiting, 2);
+    }
+
+    #[test]
+    fn how_many_waited_changes_with_each_arrival() {
+        let mut port = port(100, 100);
+        for at in [0, 0, 5] {
+            offer(&mut port, at, Flags::NONE);
+        }
+        port.settle(Time(100 * MICRO));
+        // One from 0 to 5 us, two up to 12, one up to 24.
+        assert_eq!(port.watch_mut().levels[..3], [17 * MICRO, 7 * MICRO, 0]);
+    }
 }
