@@ -414,3 +414,23 @@ fn the_first_syn_gives_a_sample_and_a_repeated_one_does_not() {
         assert_eq!(bench.notes.sent[0].0.flags.has(Flags::ECT), ect, "{name} {keys}");
     }
 }
+
+#[test]
+fn what_follows_a_message_that_is_given_up_moves_up() {
+    // Of ten segments four were sent; those of the second and third message take the place of the other six.
+    let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
+    let late = Message { deadline: Some(Time::from_millis(1)), priority: 2, ..Message::of(10_000) };
+    bench.hand_over(late);
+    bench.hand_over(Message { priority: 5, ..Message::of(2000) });
+    bench.hand_over(Message { priority: 3, ..Message::of(2000) });
+    bench.sent();
+    bench.timer();
+    assert_eq!((&bench.notes.given_up[..], bench.sent()), (&[(10_000, 6000)][..], vec![0]));
+    for acknowledged in [4, 6] {
+        bench.ack(acknowledged, None, Flags::NONE, &[]);
+    }
+    let sent: Vec<_> = bench.notes.sent.drain(..).map(|(packet, _)| (packet.seq / 1000, packet.priority)).collect();
+    assert_eq!(sent, [(4, 5), (5, 5), (6, 3), (7, 3)]);
+    bench.ack(8, None, Flags::NONE, &[]);
+    assert!(bench.sender.is_idle() && bench.sent().is_empty());
+}

@@ -155,14 +155,14 @@ fn s3_5_a_loss_answers_the_marks_of_its_window_also_where_the_cut_waits_for_the_
          102us | ack 2 sack 3-5 | 2r    cwnd=10.5
          200us | ack 23         | 23-32 cwnd=10.5",
     );
-    // Without the loss it comes: one of 22 segments was marked, alpha is 15/16 + 1/16 x 1/22 = 0.9403.
+    // Without the loss it comes: one of 22 segments was marked, alpha is (15/16)^2 + 1/16 x 1/22 = 0.8817.
     timeline(
         "dctcp",
         "initial_window = 20\ncut_at = 'window-end'",
         "0us   | message 90     | 0-19
          100us | ack 1          | 20-21 cwnd=21
          101us | ack 2 ece      | 22    cwnd=21
-         200us | ack 23         | 23+cwr 24-33 cwnd=11.13",
+         200us | ack 23         | 23+cwr 24-33 cwnd=11.74",
     );
 }
 

@@ -611,6 +611,8 @@ mod tests {
         }
         assert_eq!(port.watch_mut().levels[..3], [4 * MICRO, 5 * MICRO, 0]);
         assert_eq!(port.watch_mut().most_waiting, 2);
+        port.set_waiting_bytes(700);
+        assert_eq!(port.backlog(Time(34 * MICRO)), 700);
     }
 
     #[test]
@@ -619,8 +621,12 @@ mod tests {
         for at in [0, 0, 5] {
             offer(&mut port, at, Flags::NONE);
         }
-        port.settle(Time(100 * MICRO));
+        let levels = |port: &Port| port.watch().map(|watch| watch.levels[..3].to_vec());
         // One from 0 to 5 us, two up to 12, one up to 24.
-        assert_eq!(port.watch_mut().levels[..3], [17 * MICRO, 7 * MICRO, 0]);
+        port.settle(Time(20 * MICRO));
+        port.catch_up(port.waiting(), Time(20 * MICRO));
+        assert_eq!(levels(&port), Some(vec![13 * MICRO, 7 * MICRO, 0]));
+        port.settle(Time(100 * MICRO));
+        assert_eq!(levels(&port), Some(vec![17 * MICRO, 7 * MICRO, 0]));
     }
 }
