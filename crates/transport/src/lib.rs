@@ -63,3 +63,12 @@ impl Message {
         Message { bytes: Some(bytes), deadline: None, short: None, rank: Packet::UNTAGGED }
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "quick-tests")]
+extern crate self as transport;
+#[cfg(test)]
+#[cfg(feature = "quick-tests")]
+#[path = "../tests/quick/mod.rs"]
+#[allow(clippy::duplicate_mod, reason = "each file brings what they share")]
+mod quick;

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Bench, Notes, config};
+use common::{Bench, Notes, config, timeline};
 use transport::registry::Config;
-use transport::{Flags, Packet, Receiver};
+use transport::{Flags, Message, Packet, Receiver};
 use units::Time;
 
 const RTT: Time = Time::from_micros(100);
@@ -205,6 +205,7 @@ fn cubic_starts_flat_after_a_timeout() {
     assert_eq!(bench.ssthresh(), 70.0);
     let mut next = 100;
     while bench.cwnd() < 70.0 {
+        assert!(next < 1000, "slow start does not end");
         bench.ack(next, None, Flags::NONE, &[]);
         next += 1;
     }
@@ -282,4 +283,154 @@ fn the_floor_holds_where_it_is_told_to() {
         bench.timer();
         assert_eq!(bench.sent().len(), after_timeout, "{holds}");
     }
+}
+
+#[test]
+fn a_sender_is_idle_while_everything_is_acknowledged() {
+    for name in ["tcp", "dctcp", "rcpdc"] {
+        let mut bench = Bench::new(name, "");
+        assert!(bench.sender.is_idle(), "{name}: nothing to send");
+        bench.message(1000, None);
+        assert!(!bench.sender.is_idle(), "{name}");
+        bench.ack(1, None, Flags::NONE, &[]);
+        assert!(bench.sender.is_idle() || name == "rcpdc", "{name}");
+    }
+}
+
+#[test]
+fn a_message_that_is_late_is_sent_all_the_same_unless_told() {
+    for name in ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp"] {
+        let mut bench = Bench::new(name, "initial_window = 2");
+        bench.message(4000, Some(Time::from_millis(1)));
+        bench.timer();
+        bench.ack(2, None, Flags::NONE, &[]);
+        assert_eq!(bench.notes.given_up, [], "{name}");
+        assert_eq!(bench.sent(), [0, 1, 0, 2, 3], "{name}");
+    }
+}
+
+#[test]
+fn with_validation_a_window_that_is_not_filled_does_not_grow() {
+    // RFC 7661. The first ACK finds ten segments in flight of ten, the second nine of eleven, the third ten of eleven,
+    // the fourth eleven of eleven.
+    timeline(
+        "tcp",
+        "cwnd_validation = true",
+        "0us   | message 10 | 0-9
+         100us | ack 1      | cwnd=11
+         101us | ack 2      | cwnd=11
+         102us | message 2  | 10-11
+         103us | ack 3      | cwnd=11
+         104us | message 20 | 12-13
+         105us | ack 4      | 14-15 cwnd=12",
+    );
+}
+
+#[test]
+fn a_receiver_knows_up_to_where_everything_has_arrived() {
+    let config = config("tcp", "");
+    let (mut receiver, mut notes) = (Receiver::new(&config), Notes::default());
+    for (segment, next) in [(0, 1000), (2, 1000), (3, 1000), (1, 4000), (1, 4000)] {
+        let packet = Packet::data(segment * 1000, 1000, 40, Time::ZERO, Flags::NONE);
+        receiver.on_packet(&config, Time::ZERO, &packet, None, &mut notes);
+        assert_eq!(receiver.next(), next, "after {segment}");
+    }
+}
+
+#[test]
+fn the_last_segment_is_as_long_as_what_is_left() {
+    for name in ["tcp", "dctcp"] {
+        let mut bench = Bench::new(name, "");
+        bench.message(2500, None);
+        let lengths =
+            |bench: &mut Bench| -> Vec<u16> { bench.notes.sent.drain(..).map(|(packet, _)| packet.payload).collect() };
+        assert_eq!(lengths(&mut bench), [1000, 1000, 500], "{name}");
+        bench.timer();
+        bench.ack(2, None, Flags::NONE, &[]);
+        assert_eq!(lengths(&mut bench), [1000, 500], "{name}: sent again");
+    }
+}
+
+#[test]
+fn with_nothing_in_flight_a_segment_leaves_whatever_the_window() {
+    // A window or a buffer below one segment would stop the sender for ever.
+    timeline(
+        "tcp",
+        "window_limit = '500 B'",
+        "0us   | message 3 | 0
+         100us | ack 1     | 1
+         200us | ack 2     | 2",
+    );
+}
+
+#[test]
+fn the_receivers_buffer_is_filled_and_not_overrun() {
+    timeline("tcp", "window_limit = '4 packets'", "0us | message 20 | 0-3");
+    // After a timeout what is SACKed is not in flight, and takes room all the same.
+    timeline(
+        "tcp",
+        "window_limit = '10 packets'\ninitial_window = 20\ncwnd_floor = 8\nfloor_holds = 'always'",
+        "0ms  | message 60     | 0-9
+         1ms  | ack 0 sack 1-2 |
+         20ms | timer          | 0r 3-9r cwnd=8
+         21ms | ack 0 sack 1-9 |
+         22ms | ack 10         | 10-17",
+    );
+}
+
+#[test]
+fn each_packet_has_the_priority_of_its_message() {
+    for handshake in [false, true] {
+        let mut bench = Bench::new("tcp", &format!("handshake = {handshake}"));
+        for priority in [2, 5, 3] {
+            bench.hand_over(Message { rank: priority, ..Message::of(2000) });
+        }
+        let priorities =
+            |bench: &mut Bench| -> Vec<u32> { bench.notes.sent.drain(..).map(|(packet, _)| packet.rank).collect() };
+        if handshake {
+            assert_eq!(priorities(&mut bench), [2], "the SYN");
+            bench.ack(0, None, Flags::SYN, &[]);
+        }
+        assert_eq!(priorities(&mut bench), [2, 2, 5, 5, 3, 3]);
+        bench.ack(3, None, Flags::NONE, &[]);
+        bench.timer();
+        assert_eq!(priorities(&mut bench), [5], "sent again");
+    }
+}
+
+#[test]
+fn the_first_syn_gives_a_sample_and_a_repeated_one_does_not() {
+    timeline("tcp", "handshake = true", "50us | message 20 | syn\n 150us | ack 0 of 50us syn | 0-9 srtt=100us");
+    // RFC 3168 6.1.1: no ECT on a SYN; RFC 8257 3.5 leaves no packet of a DCTCP connection to be dropped for it.
+    for (name, keys, ect) in [("tcp", "", false), ("tcp", "ecn = true", false), ("dctcp", "", true)] {
+        let mut bench = Bench::new(name, &format!("handshake = true\n{keys}"));
+        bench.wait(RTT);
+        bench.message(1000, None);
+        bench.timer();
+        let syns: Vec<_> =
+            bench.notes.sent.drain(..).map(|(syn, _)| (syn.flags.has(Flags::AGAIN), syn.stamp)).collect();
+        assert_eq!(syns, [(false, RTT), (true, Time::MAX)], "{name}");
+        bench.timer();
+        assert_eq!(bench.notes.sent[0].0.flags.has(Flags::ECT), ect, "{name} {keys}");
+    }
+}
+
+#[test]
+fn what_follows_a_message_that_is_given_up_moves_up() {
+    // Of ten segments four were sent; those of the second and third message take the place of the other six.
+    let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
+    let late = Message { deadline: Some(Time::from_millis(1)), rank: 2, ..Message::of(10_000) };
+    bench.hand_over(late);
+    bench.hand_over(Message { rank: 5, ..Message::of(2000) });
+    bench.hand_over(Message { rank: 3, ..Message::of(2000) });
+    bench.sent();
+    bench.timer();
+    assert_eq!((bench.notes.given_up.clone(), bench.sent()), (vec![(10_000, 6000)], vec![0]));
+    for acknowledged in [4, 6] {
+        bench.ack(acknowledged, None, Flags::NONE, &[]);
+    }
+    let sent: Vec<_> = bench.notes.sent.drain(..).map(|(packet, _)| (packet.seq / 1000, packet.rank)).collect();
+    assert_eq!(sent, [(4, 5), (5, 5), (6, 3), (7, 3)]);
+    bench.ack(8, None, Flags::NONE, &[]);
+    assert!(bench.sender.is_idle() && bench.sent().is_empty());
 }

@@ -5,7 +5,7 @@ mod common;
 use transport::agent::Agent;
 use transport::d3::{self, Ask, Router};
 use transport::registry::{Config, Control};
-use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Sender};
+use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender};
 use units::Time;
 
 const RTT: Time = Time::from_micros(100);
@@ -30,7 +30,7 @@ struct Notes {
 
 impl Output for Notes {
     fn send(&mut self, packet: Packet) {
-        assert!(packet.payload > 0);
+        assert!(packet.payload > 0 && self.data.len() < 10_000, "it sends without end");
         self.data.push((self.now, packet.seq / 1000));
     }
     fn send_extended(&mut self, packet: Packet, extension: Extension) {
@@ -84,8 +84,10 @@ impl Bench {
     }
     /// Lets time pass, with its timers.
     fn wait(&mut self, time: Time) {
-        let until = self.notes.now + time;
+        let (until, mut timers) = (self.notes.now + time, 0);
         while let Some(at) = self.notes.timer.filter(|&at| at <= until) {
+            timers += 1;
+            assert!(timers < 10_000, "it is woken without end");
             self.notes.timer = None;
             self.notes.now = at;
             self.sender.on_timer(&self.config, at, &mut self.notes);
@@ -332,4 +334,57 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
         let counters = answers(&mut bench).1;
         assert!(counters.requested > 400 * MBPS && counters.flows == 1, "{recovery}: {counters:?}");
     }
+}
+
+#[test]
+fn what_is_lost_is_asked_for_again() {
+    let mut bench = Bench::new("d3", "");
+    bench.message(20_000, Some(Time::from_millis(10)));
+    bench.wait(RTT);
+    bench.grant(0, &[1000]);
+    bench.wait(RTT * 2);
+    assert_eq!((bench.sent().len(), bench.asked().len()), (20, 3));
+    // Of all that was sent the first five segments are lost: 40 kbit in 9.7 ms, less two round trips.
+    let packet = Packet::ack(0, 0, Time::MAX, Flags::NONE);
+    let mut blocks = Blocks::default();
+    blocks.push((5000, 20_000));
+    let mut extension = Some(Extension::of_blocks(blocks));
+    bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
+    assert_eq!(bench.notes.asked[0].request, 4_210_527);
+    assert_eq!((bench.asked(), bench.sent()), (vec![(Ask::Open, 4)], vec![]));
+}
+
+#[test]
+fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
+    let config = config("d3", "ack_every = 4");
+    let (mut receiver, mut notes) = (Receiver::new(&config), common::Notes::default());
+    let mut arrives = |segment: u64, bytes: u32, ask: Option<Ask>| {
+        let packet = Packet::data(segment * 1000, bytes, 0, Time::ZERO, Flags::NONE);
+        let header = |ask| d3::Header {
+            ask,
+            message: 0,
+            number: 7,
+            sent: Time::ZERO,
+            request: 80 * MBPS,
+            previous_request: 0,
+            previous: Vec::new(),
+            grants: vec![60 * MBPS],
+            uplink: 0,
+        };
+        let mut extension = ask.map(|ask| Extension::of_header(Header::D3(Box::new(header(ask)))));
+        receiver.on_packet(&config, Time::ZERO, &packet, extension.as_mut(), &mut notes);
+        let acks = notes.sent.drain(..);
+        acks.map(|(ack, extension)| {
+            let header = extension.and_then(|extension| extension.header);
+            (ack.seq / 1000, ack.flags.has(Flags::SYN), header.map(|Header::D3(header)| (header.number, header.grants)))
+        })
+        .collect::<Vec<_>>()
+    };
+    let granted = Some((7, vec![60 * MBPS]));
+    assert_eq!(arrives(0, 0, Some(Ask::Open)), [(0, true, granted.clone())], "by itself, as to a SYN");
+    assert_eq!(arrives(0, 1000, None), []);
+    assert_eq!(arrives(1, 1000, Some(Ask::Renew)), [(2, false, granted.clone())], "with what was held back");
+    assert_eq!(arrives(2, 1000, None), []);
+    assert_eq!(arrives(4, 1000, Some(Ask::Renew)), [(3, false, granted)], "beyond a gap: one answer");
+    assert_eq!(arrives(5, 0, Some(Ask::Close)), [], "nobody waits for the answer to a FIN");
 }

@@ -154,6 +154,7 @@ fn s4_2_what_lies_beyond_a_gap_and_what_fills_it_is_acknowledged_at_once() {
                  20us | data 3 | ack 1 {longer}
                  30us | data 1 | ack 4
                  40us | data 1 | ack 4
+                 45us | data 3 | ack 4
                  50us | data 4 |"
             ),
         );
@@ -174,4 +175,35 @@ fn s4_3_the_loss_of_a_retransmission_is_a_second_sign_of_congestion() {
          201us | ack 0 sack 1-24    | 0r
          300us | ack 29             | 29-33 cwnd=5",
     );
+}
+
+#[test]
+fn s2_with_nothing_outstanding_an_ack_is_no_duplicate() {
+    timeline(
+        "tcp",
+        "recovery = 'newreno'",
+        "0us   | message 2 | 0-1
+         100us | ack 2     | cwnd=12
+         101us | ack 2     |
+         102us | ack 2     |
+         103us | ack 2     | cwnd=12",
+    );
+}
+
+#[test]
+fn s4_1_an_idle_time_of_just_the_rto_restarts_nothing() {
+    // The last segment left at 200 us; the RTO is rto_min, 20 ms.
+    for (at, sent, cwnd) in [("20.2ms", "7-15", 9), ("20.201ms", "7-8", 2)] {
+        timeline(
+            "tcp",
+            "initial_window = 2\nidle_restart = true",
+            &format!(
+                "0us   | message 7      | 0-1
+                 100us | ack 2 of 0us   | 2-5  cwnd=4
+                 200us | ack 6 of 100us | 6    cwnd=8
+                 300us | ack 7 of 200us |      cwnd=9
+                 {at}  | message 20     | {sent} cwnd={cwnd}"
+            ),
+        );
+    }
 }

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::timeline;
+use common::{Bench, timeline};
+use transport::Flags;
 
 #[test]
 fn s3_2_partial_acks_repair_one_segment_each_and_the_full_one_deflates() {
@@ -94,5 +95,88 @@ fn rfc3042_the_first_two_duplicates_let_new_data_out_if_asked() {
          100us | ack 0      | 10
          101us | ack 0      | 11
          102us | ack 0      | 0r ssthresh=5",
+    );
+}
+
+#[test]
+fn s3_2_step_2_an_ack_of_just_recover_is_not_more_than_it() {
+    timeline(
+        "tcp",
+        "recovery = 'newreno'",
+        "0us   | message 60 | 0-9
+         100us | ack 0      |
+         101us | ack 0      |
+         102us | ack 0      | 0r ssthresh=5
+         200us | ack 10     | 10-14 cwnd=5
+         201us | ack 10     |
+         202us | ack 10     |
+         203us | ack 10     | ssthresh=5
+         300us | ack 11     | 15 cwnd=5.2
+         301us | ack 11     |
+         302us | ack 11     |
+         303us | ack 11     | 11r ssthresh=2.5",
+    );
+}
+
+#[test]
+fn s3_2_step_2_it_holds_for_what_was_new_when_the_repair_of_a_timeout_ended() {
+    // 10 is beyond what had been sent before the timeout (8). The duplicates may come from what was sent again.
+    timeline(
+        "tcp",
+        "recovery = 'newreno'\ninitial_window = 8",
+        "0ms  | message 90 | 0-7
+         20ms | timer      | 0r cwnd=1 ssthresh=4
+         21ms | ack 1      | 1-2r
+         22ms | ack 3      | 3-5r
+         23ms | ack 6      | 6-7r 8-9 cwnd=4
+         24ms | ack 10     | 10-13 cwnd=4.25
+         25ms | ack 10     |
+         25ms | ack 10     |
+         25ms | ack 10     | cwnd=4.25 ssthresh=4
+         26ms | ack 11     | 14 cwnd=4.49
+         27ms | ack 11     |
+         27ms | ack 11     |
+         27ms | ack 11     | 11r 15 ssthresh=2",
+    );
+    // With SACK nothing of the kind: the blocks tell a loss.
+    timeline(
+        "tcp",
+        "initial_window = 8",
+        "0ms  | message 90      | 0-7
+         20ms | timer           | 0r cwnd=1 ssthresh=4
+         21ms | ack 1           | 1-2r
+         22ms | ack 3           | 3-5r
+         23ms | ack 6           | 6-7r 8-9 cwnd=4
+         24ms | ack 10          | 10-13 cwnd=4.25
+         25ms | ack 10 sack 11-13 | 10r 14 ssthresh=2",
+    );
+}
+
+#[test]
+fn s3_2_step_2_of_one_segment_sent_again_there_can_be_no_duplicates() {
+    // Half a segment is lost; what is sent again takes in half of new data. So the ACK covers more than `recover`, and
+    // a duplicate after it is a loss.
+    let mut bench = Bench::new("tcp", "recovery = 'newreno'\ninitial_window = 1\ndup_ack_threshold = 1");
+    bench.message(500, None);
+    bench.message(50_000, None);
+    bench.timer();
+    assert_eq!(bench.sent(), [0, 0]);
+    bench.ack(1, None, Flags::NONE, &[]);
+    assert_eq!(bench.sent(), [1, 2]);
+    bench.ack(1, None, Flags::NONE, &[]);
+    assert_eq!(bench.sent().first(), Some(&1));
+}
+
+#[test]
+fn s3_2_the_full_ack_restarts_the_timer() {
+    timeline(
+        "tcp",
+        "recovery = 'newreno'",
+        "0ms  | message 60 | 0-9
+         1ms  | ack 0      |
+         1ms  | ack 0      |
+         1ms  | ack 0      | 0r
+         5ms  | ack 10     | 10-14
+         25ms | timer      | 10r",
     );
 }

@@ -104,3 +104,61 @@ fn s5_1_after_a_timeout_what_was_sacked_is_not_sent_again() {
          22ms | ack 4             | 5r 6 cwnd=3",
     );
 }
+
+#[test]
+fn s5_1_what_was_sent_again_before_a_timeout_is_not_found_lost_again_after_it() {
+    // 0 and 10 are lost, are sent again, and are lost again: a timeout. 20 to 22, which are sent after it, have arrived
+    // before 10 has, and say nothing that the timeout has not said.
+    timeline(
+        "tcp",
+        "initial_window = 20",
+        "0ms  | message 20             | 0-19
+         1ms  | ack 0 sack 11-13 1-9   | 0r 10r cwnd=10 ssthresh=10
+         21ms | timer                  | 0r cwnd=1 ssthresh=5
+         22ms | message 40             |
+         23ms | ack 10 sack 11-13      | 10r 14r cwnd=2
+         24ms | ack 10 sack 11-14      | 15r
+         25ms | ack 10 sack 11-19      | 20
+         26ms | ack 10 sack 11-20      | 21
+         27ms | ack 10 sack 11-21      | 22
+         28ms | ack 10 sack 11-22      | 23 cwnd=2 ssthresh=5",
+    );
+}
+
+#[test]
+fn s2_without_something_new_in_its_blocks_an_ack_is_no_duplicate() {
+    timeline(
+        "tcp",
+        "",
+        "0us   | message 30     | 0-9
+         100us | ack 0 sack 5-5 |
+         101us | ack 0 sack 5-5 |
+         102us | ack 0 sack 5-5 |
+         103us | ack 0          |
+         104us | ack 0          | cwnd=10",
+    );
+}
+
+#[test]
+fn s5_step_c_new_data_goes_as_far_as_the_receivers_buffer() {
+    // cwnd is 5 and one segment in flight; 13 would not fit beside the hole at 0.
+    timeline(
+        "tcp",
+        "window_limit = '13 packets'",
+        "0us   | message 60      | 0-9
+         100us | ack 0 sack 1-3  | 0r cwnd=5
+         110us | ack 0 sack 1-9  | 10-12
+         200us | ack 10          | 13-14",
+    );
+}
+
+#[test]
+fn s5_step_c_several_that_are_lost_go_at_once_as_far_as_the_window_allows() {
+    // One in flight with the retransmission of 0; with those of 1 to 3 and six new ones ten.
+    timeline(
+        "tcp",
+        "initial_window = 20",
+        "0us   | message 60      | 0-19
+         100us | ack 0 sack 4-19 | 0-3r 20-25 cwnd=10",
+    );
+}

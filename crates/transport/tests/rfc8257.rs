@@ -71,19 +71,21 @@ fn marks_beyond_a_gap_count_for_alpha() {
     for (recovery, sack) in [("sack", ["sack 1-1", "sack 1-2", "sack 1-3", "sack 1-7"]), ("newreno", [""; 4])] {
         let more = if recovery == "sack" { 1 } else { 4 };
         let last = format!("104us | ack 0 ece {} |\n", sack[3]).repeat(more);
-        timeline(
-            "dctcp",
-            &format!("recovery = '{recovery}'\ninitial_alpha = 0\ninitial_window = 8"),
-            &format!(
-                "0us   | message 8         | 0-7
+        for name in ["dctcp", "d2tcp", "xdctcp"] {
+            timeline(
+                name,
+                &format!("recovery = '{recovery}'\ninitial_alpha = 0\ninitial_window = 8"),
+                &format!(
+                    "0us   | message 8         | 0-7
                  101us | ack 0 ece {} | cwnd=8
                  102us | ack 0 ece {} |
                  103us | ack 0 ece {} | 0r cwnd=4
                  {last}
                  200us | ack 8             | cwnd=4 alpha=0.0546875",
-                sack[0], sack[1], sack[2]
-            ),
-        );
+                    sack[0], sack[1], sack[2]
+                ),
+            );
+        }
     }
 }
 
@@ -98,4 +100,85 @@ fn rfc3168_6_1_5_packets_that_are_sent_again_can_be_marked() {
         assert!(packet.flags.has(transport::Flags::AGAIN));
         assert_eq!(packet.flags.has(transport::Flags::ECT), ect, "{name}");
     }
+}
+
+#[test]
+fn without_sack_each_byte_beyond_a_gap_counts_once() {
+    // With g = 1 alpha is the share of the last observation window. 0 and 5 of ten are lost. What the eight duplicates
+    // tell of is not counted again by the partial ACK (5) nor by the full one (13): of five segments that are news in
+    // the second window, the three of 10 to 12 were marked.
+    timeline(
+        "dctcp",
+        "recovery = 'newreno'\ninitial_alpha = 0\ng = 1",
+        "0us   | message 40 | 0-9
+         100us | ack 0      |
+         101us | ack 0      |
+         102us | ack 0      | 0r
+         103us | ack 0      |
+         104us | ack 0      |
+         105us | ack 0      | 10
+         106us | ack 0      | 11
+         107us | ack 0      | 12
+         200us | ack 5      | 5r 13 alpha=0
+         201us | ack 5 ece  | 14
+         202us | ack 5 ece  | 15
+         203us | ack 5 ece  | 16
+         300us | ack 13     | 17 alpha=0
+         301us | ack 14     | 18 alpha=0.6",
+    );
+    // More duplicates than segments can lie beyond the gap: three of four.
+    timeline(
+        "dctcp",
+        "recovery = 'newreno'\ninitial_alpha = 0\ng = 1",
+        "0us   | message 5 | 0-4
+         100us | ack 1     | alpha=0
+         101us | ack 1 ece |
+         102us | ack 1 ece |
+         103us | ack 1 ece | 1r
+         104us | ack 1 ece |
+         105us | ack 1 ece |
+         200us | ack 5     | alpha=0
+         201us | message 1 | 5
+         300us | ack 6     | alpha=0.6",
+    );
+}
+
+#[test]
+fn s3_5_a_loss_answers_the_marks_of_its_window_also_where_the_cut_waits_for_the_windows_end() {
+    // The mark of 1 asks for a cut at 20, the end of the window; the loss of 2 halves the window first: 21/2.
+    timeline(
+        "dctcp",
+        "initial_window = 20\ncut_at = 'window-end'",
+        "0us   | message 90     | 0-19
+         100us | ack 1          | 20-21 cwnd=21
+         101us | ack 2 ece      | 22    cwnd=21
+         102us | ack 2 sack 3-5 | 2r    cwnd=10.5
+         200us | ack 23         | 23-32 cwnd=10.5",
+    );
+    // Without the loss it comes: one of 22 segments was marked, alpha is (15/16)^2 + 1/16 x 1/22 = 0.8817.
+    timeline(
+        "dctcp",
+        "initial_window = 20\ncut_at = 'window-end'",
+        "0us   | message 90     | 0-19
+         100us | ack 1          | 20-21 cwnd=21
+         101us | ack 2 ece      | 22    cwnd=21
+         200us | ack 23         | 23+cwr 24-33 cwnd=11.74",
+    );
+}
+
+#[test]
+fn growth_per_window_begins_where_slow_start_ends() {
+    timeline(
+        "dctcp",
+        "initial_window = 8\ngrowth_steps = 'per-window'",
+        "0ms  | message 50 | 0-7
+         20ms | timer      | 0r    cwnd=1 ssthresh=4
+         21ms | ack 8      | 8-9   cwnd=2
+         22ms | ack 9      | 10-11 cwnd=3
+         23ms | ack 10     | 12-13 cwnd=4
+         24ms | ack 11     | 14    cwnd=4
+         25ms | ack 12     | 15    cwnd=4
+         26ms | ack 13     | 16    cwnd=4
+         27ms | ack 14     | 17-18 cwnd=5",
+    );
 }

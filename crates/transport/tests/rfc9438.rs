@@ -65,6 +65,8 @@ fn s4_3_in_the_reno_friendly_region_growth_is_renos() {
              203us | ack 13 | 19 cwnd=7.2245"
         ),
     );
+    // An ACK of two segments counts for both.
+    cubic("", &format!("{LOSS} 200us | ack 10 | 16 cwnd=7\n 201us | ack 12 | 17-18 cwnd=7.1513"));
     cubic(
         "reno_friendly = false",
         &format!(
@@ -111,5 +113,23 @@ fn s4_8_after_a_timeout_the_next_plateau_is_where_slow_start_ended() {
          24ms | ack 16      | 22    cwnd=7.00
          34ms | ack 17      | 23    cwnd=7.00
          44ms | ack 18      | 24    cwnd=7.00",
+    );
+}
+
+#[test]
+fn s4_7_a_maximum_that_does_not_fall_is_kept() {
+    // The receiver's buffer keeps the window at ten, where both losses find it. A third of a second after the second one,
+    // K = cbrt(3 / 100) = 0.31072 s, the target is ten again: 7 + 3 / 7.
+    cubic(
+        "reno_friendly = false\nc = 100\nwindow_limit = '10 packets'",
+        "0s       | message 99     | 0-9
+         0.1s     | ack 0 sack 1-3 | 0r cwnd=7
+         0.2s     | ack 10         | 10-16 cwnd=7
+         2s       | ack 17         | 17-23 cwnd=7
+         3s       | ack 24         | 24-33 cwnd=10
+         3.1s     | ack 24 sack 25-27 | 24r cwnd=7
+         4s       | ack 34         | 34-40 cwnd=7
+         4.1s     | ack 35         | 41    cwnd=7
+         4.41072s | ack 36         | 42    cwnd=7.43",
     );
 }

@@ -181,4 +181,29 @@ mod tests {
         let (mut pool, mut ports) = pool(Amount::Bytes(15_000), 100.0, 1);
         assert_eq!(fill(&mut pool, &mut ports, 0, Time::ZERO), 11);
     }
+
+    /// Of four, port 0 takes two and port 1 one; then room is short until port 0 begins its second packet.
+    #[test]
+    fn before_a_packet_is_dropped_all_ports_are_looked_at() {
+        for (at, fate) in [(12_000_000 - 1, Fate::Dropped), (12_000_000, Fate::Queued)] {
+            let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 2);
+            assert_eq!(fill(&mut pool, &mut ports, 0, Time::ZERO), 3);
+            assert_eq!(fill(&mut pool, &mut ports, 1, Time(1_000_000)), 2);
+            let packet = Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE);
+            assert_eq!(pool.offer(Time(at), &packet, 1, &mut ports), fate, "{at} ps");
+        }
+    }
+
+    #[test]
+    fn what_waits_elsewhere_is_counted_too() {
+        let (mut pool, _) = pool(Amount::Bytes(6000), 1.0, 2);
+        assert_eq!(pool.members(), [0, 1]);
+        let packet = |payload| Packet::data(0, payload, 40, Time::ZERO, Flags::NONE);
+        pool.enter(&packet(1460));
+        pool.enter(&packet(460));
+        pool.enter(&packet(960));
+        pool.leave(&packet(1460));
+        assert_eq!((pool.packets, pool.bytes), (2, 1500));
+        assert_eq!(pool.room(0, 0), Level { value: 4500, in_bytes: true });
+    }
 }

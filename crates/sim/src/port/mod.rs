@@ -574,4 +574,37 @@ mod tests {
         // From 205 to 212 us.
         assert_eq!((port.watch().most_waiting, port.watch().levels[0]), (1, 7 * MICRO));
     }
+
+    #[test]
+    fn a_port_counts_what_it_takes_and_drops_what_it_was_told_to() {
+        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::HostToSwitch);
+        (0..3).for_each(|_| _ = nic.transmit(Time::ZERO, |_| Time::ZERO, packet(Flags::NONE)));
+        assert_eq!((nic.packets, nic.bytes), (3, 4500));
+        for (drop_unmarkable, taken) in [(true, 2), (false, 3)] {
+            let [limit, mark] = [100, 1].map(|value| Level { value, in_bytes: false });
+            let mut port = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::SwitchToHost).limited(
+                limit,
+                mark,
+                drop_unmarkable,
+            );
+            (0..3).for_each(|_| _ = offer(&mut port, 0, Flags::NONE));
+            assert_eq!((port.packets, port.bytes), (taken, 1500 * taken));
+            assert!(port.packets().all(|packet| packet.route == 1), "each hop is one more");
+        }
+    }
+
+    #[test]
+    fn how_many_waited_changes_with_each_arrival() {
+        let mut port = port(100, 100);
+        for at in [0, 0, 5] {
+            offer(&mut port, at, Flags::NONE);
+        }
+        let levels = |port: &Port| port.watch().levels[..3].to_vec();
+        // One from 0 to 5 us, two up to 12, one up to 24.
+        port.settle(Time(20 * MICRO));
+        port.catch_up(Time(20 * MICRO));
+        assert_eq!(levels(&port), [13 * MICRO, 7 * MICRO, 0]);
+        port.settle(Time(100 * MICRO));
+        assert_eq!(levels(&port), [17 * MICRO, 7 * MICRO, 0]);
+    }
 }

@@ -79,11 +79,12 @@ mod tests {
     fn the_first_sample_sets_and_later_ones_move() {
         let config = Config { rto_min: Time(1), rto_granularity: Time(1), ..config() };
         let mut rto = RtoEstimator::new(&config);
-        assert_eq!(rto.timeout(&config), config.rto_initial);
+        assert_eq!((rto.timeout(&config), rto.srtt(), rto.smallest()), (config.rto_initial, None, None));
         rto.sample(Time::from_micros(100), &config);
         assert_eq!(rto.timeout(&config), Time::from_micros(300)); // srtt + 4 * srtt/2
         rto.sample(Time::from_micros(180), &config);
         assert_eq!(rto.srtt(), Some(Time::from_micros(110)));
+        assert_eq!(rto.smallest(), Some(Time::from_micros(100)));
         assert_eq!(rto.timeout(&config), Time::from_micros(110) + Time(4 * 57_500_000));
     }
 

@@ -18,6 +18,9 @@ pub fn config(name: &str, keys: &str) -> Config {
 /// Bytes of a segment here, so that positions read as segments.
 pub const MSS: u64 = 1000;
 
+/// Packets, or expiries of a timer, that no test here comes near: what does is a loop.
+const ENOUGH: usize = 10_000;
+
 /// Takes down what an end asks for; of the timers only the earliest that is pending.
 #[derive(Debug)]
 pub struct Notes {
@@ -35,9 +38,11 @@ impl Default for Notes {
 
 impl Output for Notes {
     fn send(&mut self, packet: Packet) {
+        assert!(self.sent.len() < ENOUGH, "it sends without end");
         self.sent.push((packet, None));
     }
     fn send_extended(&mut self, packet: Packet, extension: Extension) {
+        assert!(self.sent.len() < ENOUGH, "it sends without end");
         self.sent.push((packet, Some(extension)));
     }
     fn arm(&mut self, at: Time) {
@@ -57,13 +62,14 @@ pub struct Bench {
     pub sender: Sender,
     pub notes: Notes,
     pub now: Time,
+    timers: usize,
 }
 
 impl Bench {
     /// Segments have [`MSS`] bytes.
     pub fn new(name: &str, keys: &str) -> Bench {
         let config = config(name, &format!("mss = '{MSS} B'\n{keys}"));
-        Bench { sender: Sender::new(&config), config, notes: Notes::default(), now: Time::ZERO }
+        Bench { sender: Sender::new(&config), config, notes: Notes::default(), now: Time::ZERO, timers: 0 }
     }
     pub fn message(&mut self, bytes: u64, deadline: Option<Time>) {
         self.hand_over(Message { deadline, ..Message::of(bytes) });
@@ -84,6 +90,8 @@ impl Bench {
     pub fn timer(&mut self) {
         self.now = std::mem::replace(&mut self.notes.timer, Time::MAX);
         assert_ne!(self.now, Time::MAX, "no timer is pending");
+        self.timers += 1;
+        assert!(self.timers < ENOUGH, "it is woken without end");
         self.sender.on_timer(&self.config, self.now, &mut self.notes);
     }
     pub fn wait(&mut self, time: Time) {
@@ -175,7 +183,10 @@ pub fn answers(name: &str, keys: &str, table: &str) {
     for line in lines(table) {
         let [time, event, expected] = columns(line);
         let at = parse_time(time);
+        let mut timers = 0;
         while notes.timer < at || event == "wait" && notes.timer == at {
+            timers += 1;
+            assert!(timers < ENOUGH, "{line}: it is woken without end");
             let now = std::mem::replace(&mut notes.timer, Time::MAX);
             receiver.on_timer(&config, now, &mut notes);
             assert!(notes.sent.is_empty() || now == at, "{line}: it answered at {now}");
@@ -266,6 +277,8 @@ fn describe(packet: &Packet) -> String {
     if packet.flags.has(Flags::SYN) {
         return "syn".to_string();
     }
+    // Messages of a table are whole segments.
+    assert_eq!((packet.seq % MSS, u64::from(packet.payload)), (0, MSS), "{packet:?}");
     let cwr = if packet.flags.has(Flags::CWR) { "+cwr" } else { "" };
     format!("{}{}{cwr}", packet.seq / MSS, if again { "r" } else { "" })
 }
