@@ -21,6 +21,8 @@ pub struct Outcome {
     pub warm_up: Time,
     /// Totals over the whole run.
     pub counters: Counters,
+    /// Of these, what was counted before the warm-up ended.
+    pub before_warm_up: Counters,
     /// Requests for rates, when a transport makes them.
     pub requests: Option<Requests>,
     /// One entry per traffic class.

@@ -13,7 +13,7 @@ use crate::flow::Flow;
 use crate::ledger::Ledger;
 use crate::net::{Net, Port, Watch};
 use crate::observe::{RateWatch, Sampler};
-use crate::outcome::{Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Sample};
+use crate::outcome::{Counters, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Sample};
 use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::scenario::{Class, Scenario, Transport};
@@ -36,6 +36,7 @@ pub struct World {
     sampler: Option<Sampler>,
     /// Watches requests for rates, when a transport makes them.
     rates: Option<RateWatch>,
+    before_warm_up: Counters,
     over: bool,
 }
 
@@ -122,6 +123,7 @@ impl World {
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             ledger: Ledger::new(sources.len()),
             sources,
+            before_warm_up: Counters::default(),
             over: false,
         };
         (0..world.sources.len() as u32).for_each(|class| world.next_batch(class));
@@ -374,8 +376,22 @@ impl World {
             self.book(number);
             self.count_partial(number);
         }
+        self.before_warm_up = self.totals();
         self.ledger.warmed_up();
         self.net.warmed_up();
+    }
+
+    /// What has been counted until now. What the connections have done must have been booked.
+    fn totals(&self) -> Counters {
+        let packets = |link| self.net.packets(link).count() as u64;
+        let messages = &self.ledger.messages;
+        Counters {
+            packets_in_flight: (0..self.net.ports().len()).map(packets).sum(),
+            marks: self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum(),
+            timeouts: messages.iter().map(|message| u64::from(message.timeouts)).sum(),
+            retransmits: messages.iter().map(|message| u64::from(message.retransmits)).sum(),
+            ..self.net.counters
+        }
     }
 
     fn sample(&mut self) {
@@ -395,12 +411,7 @@ impl World {
         }
         self.net.settle();
         self.book_packets_at_receivers();
-        let mut counters = self.net.counters;
-        let packets = |link| self.net.packets(link).count() as u64;
-        counters.packets_in_flight = (0..self.net.ports().len()).map(packets).sum();
-        counters.marks = self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum();
-        counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
-        counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
+        let counters = self.totals();
         let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, .. })| {
             self.ledger.class(i as u32, class, self.names[class.transport], *framing)
         });
@@ -412,6 +423,7 @@ impl World {
             simulated: self.net.now,
             warm_up: self.run.warm_up,
             counters,
+            before_warm_up: self.before_warm_up,
             requests: self.rates.as_ref().map(RateWatch::total),
             links: links(&self.net, self.rates.as_ref(), self.run.warm_up),
             paths: Paths { of_messages: self.ledger.paths, links: self.net.take_paths() },

@@ -35,6 +35,37 @@ pub struct Sender {
     queue: VecDeque<Current>,
     /// When packets may leave, if they may have to wait.
     pacer: Pacer,
+    /// The cut that is being spread over a round trip.
+    spread: Option<Box<Spread>>,
+}
+
+/// A cut that is made step by step, as RFC 6937 3.1 makes that of a recovery. In segments.
+#[derive(Clone, Debug)]
+struct Spread {
+    /// The window before it (Linux: prior_cwnd, for RecoverFS).
+    before: f64,
+    /// The window after it.
+    target: f64,
+    /// What has arrived since (prr_delivered).
+    delivered: f64,
+    /// What was sent since (prr_out).
+    sent: f64,
+    /// It ends when this position is acknowledged.
+    end: u64,
+}
+
+impl Spread {
+    /// So much has arrived and so much is in flight: gives the window for now.
+    fn window(&mut self, arrived: f64, pipe: f64) -> f64 {
+        self.delivered += arrived;
+        let more = if pipe > self.target {
+            (self.target * self.delivered / self.before).ceil() - self.sent
+        } else {
+            (self.target - pipe).min((self.delivered - self.sent).max(arrived) + 1.0)
+        };
+        // Linux: something is sent at once, so that the receiver hears of the cut.
+        pipe + more.max(if self.sent == 0.0 { 1.0 } else { 0.0 })
+    }
 }
 
 impl Sender {
@@ -58,6 +89,7 @@ impl Sender {
             current: Current { end: 0, message: Message::of(0) },
             queue: VecDeque::new(),
             pacer: Pacer::default(),
+            spread: None,
         }
     }
 
@@ -118,6 +150,7 @@ impl Sender {
             && !packet.flags.has(Flags::SYN)
         {
             let beyond = self.recovery.count_beyond(config, news);
+            self.go_on_cutting(config, beyond);
             self.law.on_beyond(beyond, packet.flags.has(Flags::ECE));
             self.on_dup_ack(config, now, out);
         }
@@ -173,6 +206,9 @@ impl Sender {
         if was_recovering {
             self.repair(config, now, &advance, out);
         }
+        if let Some(spread) = self.spread.take_if(|spread| self.recovery.una >= spread.end) {
+            self.window.cwnd = spread.target;
+        }
         // What the law decides is about the message that is still being sent.
         while self.recovery.una >= self.current.end {
             match self.queue.pop_front() {
@@ -180,7 +216,7 @@ impl Sender {
                 None => break,
             }
         }
-        let may_grow = !was_recovering && (limited || !config.cwnd_validation);
+        let may_grow = !was_recovering && self.spread.is_none() && (limited || !config.cwnd_validation);
         let mut ack = self.acked(config, now, advance.bytes, packet.flags.has(Flags::ECE));
         ack.bytes = advance.bytes + news - advance.counted;
         let may_cut = self.recovery.phase == Phase::Open && self.recovery.una > self.recovery.recover;
@@ -194,8 +230,14 @@ impl Sender {
                 self.recovery.recover = self.recovery.una + 1;
             }
         }
+        let before = self.window.cwnd;
         let reduced = self.law.on_ack(&mut self.window, &ack);
         self.tell_reduced |= reduced;
+        if reduced && config.spread_cuts && self.window.cwnd < before {
+            let (target, end) = (self.window.cwnd, self.recovery.next);
+            self.spread = Some(Box::new(Spread { before, target, delivered: 0.0, sent: 0.0, end }));
+        }
+        self.go_on_cutting(config, ack.bytes);
         self.abandon_expired(now, out);
         if self.recovery.una == self.recovery.highest {
             self.recovery.rto_at = Time::MAX;
@@ -203,6 +245,16 @@ impl Sender {
             self.restart_timer(config, now, out);
         }
         self.transmit(config, now, out);
+    }
+
+    /// So many bytes have arrived while a cut is being spread.
+    #[inline]
+    fn go_on_cutting(&mut self, config: &Config, bytes: u64) {
+        if let Some(spread) = &mut self.spread {
+            let Recovery { una, next, .. } = self.recovery;
+            let segments = |bytes: u64| bytes as f64 / f64::from(config.mss);
+            self.window.cwnd = spread.window(segments(bytes), segments(next - una - self.recovery.sacked_below(next)));
+        }
     }
 
     /// RFC 6298 5.3. A wake-up no later than the old time is pending; an RTO that has become shorter,
@@ -277,6 +329,9 @@ impl Sender {
     }
 
     fn lost(&mut self, config: &Config, now: Time, timeout: bool) {
+        if let Some(spread) = self.spread.take() {
+            self.window.cwnd = spread.target;
+        }
         let flight = self.flight(config);
         self.law.on_loss(&mut self.window, &Lost { now, flight, timeout });
         self.tell_reduced = self.law.ecn() == Ecn::Classic;
@@ -306,6 +361,9 @@ impl Sender {
             if flight + len > window && flight > 0 || start + len > buffer_end && start > self.recovery.una {
                 break;
             }
+            if len < mss && config.nagle && start == self.recovery.highest && start > self.recovery.una {
+                break;
+            }
             if self.paces && self.must_wait(config, now, out) {
                 break;
             }
@@ -331,7 +389,7 @@ impl Sender {
             pipe += if let Some(lost) = self.recovery.next_lost(config) {
                 self.resent(config, now, out);
                 self.resend(config, now, lost, out)
-            } else if len > 0 && next + len <= buffer_end {
+            } else if len > 0 && next + len <= buffer_end && (len == mss || !config.nagle) {
                 self.emit(config, now, next, len as u32, out);
                 self.recovery.sent(next + len);
                 len
@@ -388,6 +446,9 @@ impl Sender {
         }
         let mut packet = Packet::data(seq, len, config.header, stamp, flags);
         packet.priority = self.priority_at(seq);
+        if let Some(spread) = &mut self.spread {
+            spread.sent += f64::from(len) / f64::from(config.mss);
+        }
         if self.paces {
             self.pacer.sent(now, u64::from(packet.size));
         }
