@@ -25,6 +25,8 @@ pub struct Sender {
     law: Law,
     /// Packets may have to wait for their turn though the window is open.
     paces: bool,
+    /// What is sent must be counted: for that, or for cuts that are spread.
+    counts_sent: bool,
     /// Waiting for the answer to a SYN.
     opening: bool,
     /// Tell the receiver that its echo has been heeded (classic ECN).
@@ -71,6 +73,7 @@ impl Spread {
 impl Sender {
     /// Nothing to send yet.
     pub fn new(config: &Config, law: &Law) -> Sender {
+        let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces();
         Sender {
             recovery: Recovery::new(config),
             end: 0,
@@ -82,7 +85,8 @@ impl Sender {
             },
             inflation: 0.0,
             law: law.clone(),
-            paces: config.pacing.on || config.cwnd_floor < 1.0 || law.paces(),
+            paces,
+            counts_sent: paces || config.spread_cuts,
             opening: config.handshake,
             tell_reduced: false,
             last_sent: Time::ZERO,
@@ -150,7 +154,9 @@ impl Sender {
             && !packet.flags.has(Flags::SYN)
         {
             let beyond = self.recovery.count_beyond(config, news);
-            self.go_on_cutting(config, beyond);
+            if self.spread.is_some() {
+                self.spread_cut(config, self.window.cwnd, beyond);
+            }
             self.law.on_beyond(beyond, packet.flags.has(Flags::ECE));
             self.on_dup_ack(config, now, out);
         }
@@ -206,9 +212,7 @@ impl Sender {
         if was_recovering {
             self.repair(config, now, &advance, out);
         }
-        if let Some(spread) = self.spread.take_if(|spread| self.recovery.una >= spread.end) {
-            self.window.cwnd = spread.target;
-        }
+        let spreading = self.spread.is_some() && self.is_spreading();
         // What the law decides is about the message that is still being sent.
         while self.recovery.una >= self.current.end {
             match self.queue.pop_front() {
@@ -216,7 +220,7 @@ impl Sender {
                 None => break,
             }
         }
-        let may_grow = !was_recovering && self.spread.is_none() && (limited || !config.cwnd_validation);
+        let may_grow = !was_recovering && !spreading && (limited || !config.cwnd_validation);
         let mut ack = self.acked(config, now, advance.bytes, packet.flags.has(Flags::ECE));
         ack.bytes = advance.bytes + news - advance.counted;
         let may_cut = self.recovery.phase == Phase::Open && self.recovery.una > self.recovery.recover;
@@ -233,11 +237,9 @@ impl Sender {
         let before = self.window.cwnd;
         let reduced = self.law.on_ack(&mut self.window, &ack);
         self.tell_reduced |= reduced;
-        if reduced && config.spread_cuts && self.window.cwnd < before {
-            let (target, end) = (self.window.cwnd, self.recovery.next);
-            self.spread = Some(Box::new(Spread { before, target, delivered: 0.0, sent: 0.0, end }));
+        if spreading || reduced && config.spread_cuts {
+            self.spread_cut(config, before, ack.bytes);
         }
-        self.go_on_cutting(config, ack.bytes);
         self.abandon_expired(now, out);
         if self.recovery.una == self.recovery.highest {
             self.recovery.rto_at = Time::MAX;
@@ -247,11 +249,28 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
-    /// So many bytes have arrived while a cut is being spread.
-    #[inline]
-    fn go_on_cutting(&mut self, config: &Config, bytes: u64) {
+    /// Whether a cut is being spread still: it ends with what was sent before it.
+    #[cold]
+    fn is_spreading(&mut self) -> bool {
+        if let Some(spread) = self.spread.take_if(|spread| self.recovery.una >= spread.end) {
+            self.window.cwnd = spread.target;
+        }
+        self.spread.is_some()
+    }
+
+    /// So many bytes have arrived while a cut is being spread, or with the echo that asked for it: the law has then cut
+    /// the window from `before`.
+    #[cold]
+    fn spread_cut(&mut self, config: &Config, before: f64, bytes: u64) {
+        let Recovery { una, next, .. } = self.recovery;
+        if self.spread.is_none() {
+            let target = self.window.cwnd;
+            if target >= before {
+                return;
+            }
+            self.spread = Some(Box::new(Spread { before, target, delivered: 0.0, sent: 0.0, end: next }));
+        }
         if let Some(spread) = &mut self.spread {
-            let Recovery { una, next, .. } = self.recovery;
             let segments = |bytes: u64| bytes as f64 / f64::from(config.mss);
             self.window.cwnd = spread.window(segments(bytes), segments(next - una - self.recovery.sacked_below(next)));
         }
@@ -446,13 +465,19 @@ impl Sender {
         }
         let mut packet = Packet::data(seq, len, config.header, stamp, flags);
         packet.priority = self.priority_at(seq);
-        if let Some(spread) = &mut self.spread {
-            spread.sent += f64::from(len) / f64::from(config.mss);
-        }
-        if self.paces {
-            self.pacer.sent(now, u64::from(packet.size));
+        if self.counts_sent {
+            self.count_sent(config, now, &packet);
         }
         out.send(packet);
+    }
+
+    /// A packet is sent, which spacing or the spreading of a cut takes into account.
+    #[cold]
+    fn count_sent(&mut self, config: &Config, now: Time, packet: &Packet) {
+        self.pacer.sent(now, u64::from(packet.size));
+        if let Some(spread) = &mut self.spread {
+            spread.sent += f64::from(packet.payload) / f64::from(config.mss);
+        }
     }
 
     /// The priority of the message that the byte at `seq` belongs to.
