@@ -57,9 +57,8 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("transport", ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp", "d3", "rcpdc"])
 def test_packets_are_conserved(name: str, duration: str, transport: str) -> None:
-    run = dt.run(
-        SCENARIOS / f"{name}.toml", transport=transport, set={"run.duration": duration, "run.warm_up": "0 s"}
-    )
+    changes = {"run.duration": duration, "run.warm_up": "0 s"}
+    run = dt.run(SCENARIOS / f"{name}.toml", transport=transport, set=changes)
     packets = run.data["packets"]
     assert packets["sent"] == packets["received"] + run.data["drops"] + packets["in_flight"]
     assert 0 < run.data["packets_delivered"] <= packets["received"]

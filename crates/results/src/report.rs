@@ -28,15 +28,15 @@ pub struct Report {
     pub packet_hops: u64,
     /// Events that the engine processed.
     pub events: u64,
-    /// Packets dropped at switches.
+    /// Packets dropped at switches after the warm-up.
     pub drops: u64,
-    /// Packets marked at switches.
+    /// Packets marked at switches after the warm-up.
     pub marks: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts after the warm-up.
     pub timeouts: u64,
-    /// Data packets sent again.
+    /// Data packets sent again after the warm-up.
     pub retransmits: u64,
-    /// All packets, ACKs included.
+    /// All packets over the whole run, ACKs included.
     pub packets: Packets,
     /// The switch port with the largest mean queue.
     pub busiest_queue: Option<BusiestQueue>,
@@ -54,7 +54,7 @@ pub struct Report {
     pub sets: Vec<(String, Summary)>,
 }
 
-/// Where the packets are: sent = received + drops + in flight.
+/// Where the packets are. Those that were sent and are neither received nor in flight were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Packets {
     /// Put into the queues of network cards.
@@ -166,6 +166,7 @@ impl Report {
             timeouts,
             retransmits,
         } = outcome.counters;
+        let before = &outcome.before_warm_up;
         let summary = Summary::of_all(outcome);
         let classes: Vec<(String, ClassReport)> = (0..outcome.classes.len())
             .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
@@ -180,10 +181,10 @@ impl Report {
             packets_delivered,
             packet_hops,
             events,
-            drops,
-            marks,
-            timeouts,
-            retransmits,
+            drops: drops - before.drops,
+            marks: marks - before.marks,
+            timeouts: timeouts - before.timeouts,
+            retransmits: retransmits - before.retransmits,
             packets: Packets { sent: packets_sent, received: packets_received, in_flight: packets_in_flight },
             busiest_queue: BusiestQueue::among(&outcome.links),
             rate_requests: outcome.requests.map(RateRequests::of),
@@ -384,6 +385,15 @@ mod tests {
         assert_eq!(value["classes"]["class 0"]["bottleneck_mbps"], 1.0);
         assert_eq!(value["classes"]["class 0"]["fct_us"]["p99"], 2000.0);
         assert_eq!(value["summary"]["missed_percent"], 0.0);
+    }
+
+    #[test]
+    fn what_was_counted_in_the_warm_up_is_left_out() {
+        let mut run = outcome(&[], vec![]);
+        run.counters = Counters { drops: 9, marks: 8, timeouts: 7, retransmits: 6, ..Counters::default() };
+        run.before_warm_up = Counters { drops: 1, marks: 2, timeouts: 3, retransmits: 4, ..Counters::default() };
+        let report = Report::new(&run, 0.0);
+        assert_eq!((report.drops, report.marks, report.timeouts, report.retransmits), (8, 6, 4, 2));
     }
 
     #[test]

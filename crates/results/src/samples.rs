@@ -23,6 +23,7 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         decided_until: ms(100),
         warm_up: ms(10),
         counters: Counters::default(),
+        before_warm_up: Counters::default(),
         classes: patterns.iter().enumerate().map(|(i, pattern)| class(i, pattern)).collect(),
         queries: queries(&messages),
         messages,

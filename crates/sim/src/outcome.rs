@@ -25,6 +25,8 @@ pub struct Outcome {
     pub warm_up: Time,
     /// Totals up to the end of what is measured.
     pub counters: Counters,
+    /// Of these, what was counted before the warm-up ended.
+    pub before_warm_up: Counters,
     /// Requests for rates, when a transport makes them.
     pub requests: Option<Requests>,
     /// One entry per traffic class.

@@ -40,6 +40,7 @@ pub struct World {
     sampler: Option<Sampler>,
     /// Watches requests for rates, when a transport makes them.
     rates: Option<RateWatch>,
+    before_warm_up: Counters,
     /// When the run ends, as things are.
     until: Time,
     /// What was measured, once the window has closed, and what the run goes on for.
@@ -142,6 +143,7 @@ impl World {
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             ledger: Ledger::new(sources.len()),
             sources,
+            before_warm_up: Counters::default(),
             until: Time::ZERO,
             measured: None,
         };
@@ -473,8 +475,20 @@ impl World {
 
     fn warmed_up(&mut self) {
         self.book_receivers();
+        self.book_senders();
+        self.before_warm_up = self.totals();
         self.ledger.warmed_up();
         self.net.warmed_up();
+    }
+
+    /// What has been counted until now. What the connections have done must have been booked.
+    fn totals(&self) -> Counters {
+        let mut counters = self.net.counters;
+        counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
+        counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
+        (counters.timeouts, counters.retransmits) = self.ledger.repairs();
+        counters.events -= self.hosts.notices.arrived();
+        counters
     }
 
     fn sample(&mut self) {
@@ -492,11 +506,7 @@ impl World {
         self.book_senders();
         self.net.settle();
         self.book_packets_at_receivers();
-        let mut counters = self.net.counters;
-        counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
-        counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
-        (counters.timeouts, counters.retransmits) = self.ledger.repairs();
-        counters.events -= self.hosts.notices.arrived();
+        let counters = self.totals();
         let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, too_late, .. })| {
             let outcome = self.ledger.class(i as u32, class, self.names[class.transport], *framing);
             ClassOutcome { too_late: *too_late, ..outcome }
@@ -534,6 +544,7 @@ impl World {
             decided_until,
             warm_up: self.run.warm_up,
             counters,
+            before_warm_up: self.before_warm_up,
             requests,
             paths: Paths { of_messages, links: self.net.take_paths() },
             classes,

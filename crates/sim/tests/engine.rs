@@ -618,6 +618,26 @@ fn every_signal_that_a_transport_declares_appears_in_its_trace() {
 }
 
 #[test]
+fn what_is_counted_before_the_warm_up_ends_is_what_a_run_of_that_length_counts() {
+    let text = |run: &str| {
+        format!(
+            "title = 'Warm-up'\n[run]\n{run}\n[network]\ntopology = 'star'\nhosts = 9\nrate = '1 Gbps'\n\
+             delay = '10 us'\nbuffer = '20 packets'\nsharing = 'per-port'\nmark = '5 packets'\n\
+             [transport]\nname = 'dctcp'\n[[traffic]]\nname = 'answers'\npattern = 'fan-in'\nleaves = 8\n\
+             every = '4 ms'\nsize = '30 KB'\n"
+        )
+    };
+    let whole = self::run(&text("duration = '60 ms'\nwarm_up = '30.1 ms'"));
+    let part = self::run(&text("duration = '30.1 ms'"));
+    let counted =
+        |counters: &sim::outcome::Counters| (counters.drops, counters.marks, counters.timeouts, counters.retransmits);
+    assert_eq!(counted(&whole.before_warm_up), counted(&part.counters));
+    let (before, after) = (counted(&whole.before_warm_up), counted(&whole.counters));
+    assert!(0 < before.0 && before.0 < after.0 && 0 < before.2 && before.2 < after.2, "{before:?} {after:?}");
+    assert_eq!(counted(&part.before_warm_up), (0, 0, 0, 0));
+}
+
+#[test]
 fn trees_of_several_levels_answer_from_the_leaves_up() {
     let text = |more: &str| {
         format!(

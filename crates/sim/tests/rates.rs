@@ -104,6 +104,27 @@ fn equal_flows_share_alike() {
     }
 }
 
+/// Host 0 sends to hosts 3 and 4, to which two more send. By D3's rules each port divides all of its rate by its flows
+/// and does not see that one of them gets less elsewhere: host 0's link grants 500 to both, though that to host 4 gets
+/// only 333 there. Max-min would leave it 667 (649 of payload). The capacity that follows the use of the link (RCP)
+/// does: it settles where 333 + C/2 is the link's rate, at 4/3 of it, if it may rise so far. It settles a little lower,
+/// where the unused rate times alpha is what drains the queue times beta: below 12 Mbit/s for a queue of up to a packet.
+#[test]
+fn what_a_flow_cannot_use_for_another_link_is_lost_by_the_rules_and_found_by_adaptation() {
+    let list = flows("{ from = '0..3', to = 4, size = '50 MB' }, { from = 0, to = 3, size = '50 MB' }");
+    let adaptation = "adaptation = true\nadaptation_beta = 0.02";
+    let ceiling = format!("{adaptation}\nadaptation_ceiling = 2");
+    for (keys, expected) in [("", 500.0), (adaptation, 500.0), (&ceiling, 2000.0 / 3.0)] {
+        let outcome = star(&format!("name = 'rcpdc'\n{keys}"), "", &list);
+        let rate = |flow| mean(&outcome, "throughput", flow, 100, 300) * 1500.0 / 1460.0;
+        assert!((rate(3) - expected).abs() < 12.0, "{keys}: {} for {expected}", rate(3));
+        for flow in 0..3 {
+            assert!((rate(flow) - 1000.0 / 3.0).abs() < 12.0, "{keys}: {} of {flow}", rate(flow));
+        }
+        assert_eq!(outcome.counters.drops, 0, "{keys}");
+    }
+}
+
 #[test]
 fn flows_of_one_host_share_its_link() {
     let list = "{ from = 0, to = 3, size = '5 MB' }, { from = 0, to = 4, size = '5 MB', deadline = '50 ms' }";

@@ -89,6 +89,24 @@ pub const KEYS: &[Key] = &[
         source: "RFC 7661; off in RFC 5681 and ns-2",
     },
     Key {
+        name: "nagle",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "a segment that is not full waits while anything is unacknowledged",
+        source: "RFC 9293 3.7.4 and ns-2's FullTcp (nodelay_ false): on; off where applications set TCP_NODELAY, and in \
+                 the papers' one-way agents",
+    },
+    Key {
+        name: "cut",
+        kind: Kind::Choice(&["at-once", "spread"]),
+        default: Default::Is("at-once"),
+        range: Range::ANY,
+        help: "how a cut that a mark asks for is made: nothing is sent until the window has room, or sending slows down \
+               over the round trip and reaches the new window at its end",
+        source: "RFC 3168 6.1.2, RFC 8257 3.3 (at-once); RFC 6937's rule as Linux and ns-3 use it in CWR (spread)",
+    },
+    Key {
         name: "idle_restart",
         kind: Kind::Bool,
         default: Default::Is("false"),
@@ -224,6 +242,10 @@ pub struct Config {
     pub window_limit: u64,
     /// Grow only while cwnd limits the sender.
     pub cwnd_validation: bool,
+    /// A segment that is not full waits while anything is unacknowledged.
+    pub nagle: bool,
+    /// A mark's cut is spread over a round trip.
+    pub spread_cuts: bool,
     /// Start again from the initial window after an idle RTO.
     pub idle_restart: bool,
     /// SYN and SYN-ACK first.
@@ -285,6 +307,8 @@ impl Config {
                 Some(Amount::Bytes(n)) => n,
             },
             cwnd_validation: values.bool("cwnd_validation"),
+            nagle: values.bool("nagle"),
+            spread_cuts: values.choice("cut") == "spread",
             idle_restart: values.bool("idle_restart"),
             handshake: values.bool("handshake"),
             sack: values.choice("recovery") == "sack",
@@ -317,6 +341,8 @@ pub(crate) mod tests {
             pacing: Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 },
             window_limit: u64::MAX,
             cwnd_validation: false,
+            nagle: false,
+            spread_cuts: false,
             idle_restart: false,
             handshake: false,
             sack: true,

@@ -25,6 +25,8 @@ pub struct Sender {
     law: Law,
     /// Packets may have to wait for their turn though the window is open.
     paces: bool,
+    /// What is sent must be counted: for that, or for cuts that are spread.
+    counts_sent: bool,
     /// Waiting for the answer to a SYN.
     opening: bool,
     /// Tell the receiver that its echo has been acted on (classic ECN, CWR).
@@ -35,11 +37,43 @@ pub struct Sender {
     queue: VecDeque<Current>,
     /// When packets may leave, if they may have to wait.
     pacer: Pacer,
+    /// The cut that is being spread over a round trip.
+    spread: Option<Box<Spread>>,
+}
+
+/// A cut that is made step by step, as RFC 6937 3.1 makes that of a recovery. In segments.
+#[derive(Clone, Debug)]
+struct Spread {
+    /// The window before it (Linux: prior_cwnd, for RecoverFS).
+    before: f64,
+    /// The window after it.
+    target: f64,
+    /// What has arrived since (prr_delivered).
+    delivered: f64,
+    /// What was sent since (prr_out).
+    sent: f64,
+    /// It ends when this position is acknowledged.
+    end: u64,
+}
+
+impl Spread {
+    /// So much has arrived and so much is in flight: gives the window for now.
+    fn window(&mut self, arrived: f64, pipe: f64) -> f64 {
+        self.delivered += arrived;
+        let more = if pipe > self.target {
+            (self.target * self.delivered / self.before).ceil() - self.sent
+        } else {
+            (self.target - pipe).min((self.delivered - self.sent).max(arrived) + 1.0)
+        };
+        // Linux: something is sent at once, so that the receiver hears of the cut.
+        pipe + more.max(if self.sent == 0.0 { 1.0 } else { 0.0 })
+    }
 }
 
 impl Sender {
     /// Nothing to send yet.
     pub fn new(config: &Config, law: &Law) -> Sender {
+        let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces();
         Sender {
             recovery: Recovery::new(config),
             end: 0,
@@ -51,13 +85,15 @@ impl Sender {
             },
             inflation: 0.0,
             law: law.clone(),
-            paces: config.pacing.on || config.cwnd_floor < 1.0 || law.paces(),
+            paces,
+            counts_sent: paces || config.spread_cuts,
             opening: config.handshake,
             tell_reduced: false,
             last_sent: Time::ZERO,
             current: Current { end: 0, message: Message::of(0) },
             queue: VecDeque::new(),
             pacer: Pacer::default(),
+            spread: None,
         }
     }
 
@@ -123,6 +159,9 @@ impl Sender {
             && !packet.flags.has(Flags::SYN)
         {
             let beyond = self.recovery.count_beyond(config, news);
+            if self.spread.is_some() {
+                self.spread_cut(config, self.window.cwnd, beyond);
+            }
             self.law.on_beyond(beyond, packet.flags.has(Flags::ECE));
             self.on_dup_ack(config, now, out);
         }
@@ -179,6 +218,7 @@ impl Sender {
         if was_recovering {
             self.repair(config, now, &advance, out);
         }
+        let spreading = self.spread.is_some() && self.is_spreading();
         // What the law decides is about the message that is still being sent.
         while self.recovery.una >= self.current.end {
             match self.queue.pop_front() {
@@ -186,7 +226,7 @@ impl Sender {
                 None => break,
             }
         }
-        let may_grow = !was_recovering && (limited || !config.cwnd_validation);
+        let may_grow = !was_recovering && !spreading && (limited || !config.cwnd_validation);
         let mut ack = self.acked(config, now, advance.bytes, packet.flags.has(Flags::ECE));
         ack.bytes = advance.bytes + news - advance.counted;
         let may_cut = self.recovery.phase == Phase::Open && self.recovery.una > self.recovery.recover;
@@ -200,8 +240,12 @@ impl Sender {
                 self.recovery.recover = self.recovery.una + 1;
             }
         }
+        let before = self.window.cwnd;
         let reduced = self.law.on_ack(&mut self.window, &Acked { later: &self.queue, ..ack });
         self.tell_reduced |= reduced;
+        if spreading || reduced && config.spread_cuts {
+            self.spread_cut(config, before, ack.bytes);
+        }
         self.abandon_expired(now, out);
         if self.recovery.una == self.recovery.highest {
             self.recovery.rto_at = Time::MAX;
@@ -209,6 +253,33 @@ impl Sender {
             self.restart_timer(config, now, out);
         }
         self.transmit(config, now, out);
+    }
+
+    /// Whether a cut is being spread still: it ends with what was sent before it.
+    #[cold]
+    fn is_spreading(&mut self) -> bool {
+        if let Some(spread) = self.spread.take_if(|spread| self.recovery.una >= spread.end) {
+            self.window.cwnd = spread.target;
+        }
+        self.spread.is_some()
+    }
+
+    /// So many bytes have arrived while a cut is being spread, or with the echo that asked for it: the law has then cut
+    /// the window from `before`.
+    #[cold]
+    fn spread_cut(&mut self, config: &Config, before: f64, bytes: u64) {
+        let Recovery { una, next, .. } = self.recovery;
+        if self.spread.is_none() {
+            let target = self.window.cwnd;
+            if target >= before {
+                return;
+            }
+            self.spread = Some(Box::new(Spread { before, target, delivered: 0.0, sent: 0.0, end: next }));
+        }
+        if let Some(spread) = &mut self.spread {
+            let segments = |bytes: u64| bytes as f64 / f64::from(config.mss);
+            self.window.cwnd = spread.window(segments(bytes), segments(next - una - self.recovery.sacked_below(next)));
+        }
     }
 
     /// RFC 6298 5.3. A wake-up no later than the old time is pending; an RTO that has become shorter,
@@ -283,6 +354,9 @@ impl Sender {
     }
 
     fn lost(&mut self, config: &Config, now: Time, timeout: bool) {
+        if let Some(spread) = self.spread.take() {
+            self.window.cwnd = spread.target;
+        }
         let flight = self.flight(config);
         self.law.on_loss(&mut self.window, &Lost { now, flight, timeout });
         self.tell_reduced = self.law.ecn() == Ecn::Classic;
@@ -312,6 +386,9 @@ impl Sender {
             if flight + len > window && flight > 0 || start + len > buffer_end && start > self.recovery.una {
                 break;
             }
+            if len < mss && config.nagle && start == self.recovery.highest && start > self.recovery.una {
+                break;
+            }
             if self.paces && self.must_wait(config, now, out) {
                 break;
             }
@@ -337,7 +414,7 @@ impl Sender {
             pipe += if let Some(lost) = self.recovery.next_lost(config) {
                 self.resent(config, now, out);
                 self.resend(config, now, lost, out)
-            } else if len > 0 && next + len <= buffer_end {
+            } else if len > 0 && next + len <= buffer_end && (len == mss || !config.nagle) {
                 self.emit(config, now, next, len as u32, out);
                 self.recovery.sent(next + len);
                 len
@@ -394,10 +471,19 @@ impl Sender {
         }
         let mut packet = Packet::data(seq, len, config.header, stamp, flags);
         packet.rank = self.rank_at(seq);
-        if self.paces {
-            self.pacer.sent(now, u64::from(packet.size));
+        if self.counts_sent {
+            self.count_sent(config, now, &packet);
         }
         out.send(packet);
+    }
+
+    /// A packet is sent, which spacing or the spreading of a cut takes into account.
+    #[cold]
+    fn count_sent(&mut self, config: &Config, now: Time, packet: &Packet) {
+        self.pacer.sent(now, u64::from(packet.size));
+        if let Some(spread) = &mut self.spread {
+            spread.sent += f64::from(packet.payload) / f64::from(config.mss);
+        }
     }
 
     /// The rank of the message that the byte at `seq` belongs to.

@@ -100,8 +100,17 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Share,
         default: Default::Is("10%"),
         range: Range::UNIT,
-        help: "with adaptation, the capacity stays between this share of the link's rate and all of it",
-        source: "our choice: the formula by itself runs away on idle links and below zero on full buffers",
+        help: "with adaptation, the capacity does not fall below this share of the link's rate",
+        source: "our choice: the formula by itself falls below zero on full buffers",
+    },
+    Key {
+        name: "adaptation_ceiling",
+        kind: Kind::Number,
+        default: Default::Is("1"),
+        range: Range::between(1.0, 100.0),
+        help: "with adaptation, the capacity does not rise above so many times the link's rate; above 1 it makes up for \
+               grants that flows cannot use because another link on their path grants less, and shares come near max-min",
+        source: "our choice: 1, since the formula by itself runs away on idle links",
     },
 ];
 
@@ -134,6 +143,7 @@ pub struct Adaptation {
     alpha: f64,
     beta: f64,
     floor: f64,
+    ceiling: f64,
 }
 
 impl Agents {
@@ -165,6 +175,7 @@ impl Agents {
                 alpha: values.number("adaptation_alpha"),
                 beta: values.number("adaptation_beta"),
                 floor: values.number("adaptation_floor"),
+                ceiling: values.number("adaptation_ceiling"),
             }),
         }
     }
@@ -275,7 +286,7 @@ impl Router {
     /// Adapts the capacity (D3, section 4) to a link that has sent for `sent_for` in all by now and whose
     /// queue holds `waiting` bytes.
     pub fn adapt(&mut self, now: Time, sent_for: Time, waiting: u64) {
-        let Some(Adaptation { alpha, beta, floor }) = self.config.adaptation else { return };
+        let Some(Adaptation { alpha, beta, floor, ceiling }) = self.config.adaptation else { return };
         let elapsed = now.saturating_sub(self.measured.at);
         if elapsed < self.config.base_rtt {
             return;
@@ -285,7 +296,7 @@ impl Router {
         let used = rate * (sent_for.saturating_sub(self.measured.sent_for).0 as f64 / elapsed.0 as f64);
         let drain = waiting as f64 * 8.0 / self.config.base_rtt.as_secs_f64();
         let capacity = self.capacity as f64 + alpha * (rate - used) * intervals - beta * drain;
-        self.capacity = capacity.clamp(floor * rate, rate) as u64;
+        self.capacity = capacity.clamp(floor * rate, ceiling * rate) as u64;
         self.measured = Measured { at: now, sent_for };
     }
 
@@ -561,7 +572,7 @@ mod tests {
 
     #[test]
     fn the_capacity_follows_the_link() {
-        let adaptation = Some(Adaptation { alpha: 0.1, beta: 1.0, floor: 0.1 });
+        let adaptation = Some(Adaptation { alpha: 0.1, beta: 1.0, floor: 0.1, ceiling: 1.0 });
         let mut port = Bench::new(Agents { adaptation, ..config() });
         let capacity = |port: &Bench| port.router.capacity / MBPS;
         port.router.adapt(Time(200 * US), Time(200 * US), 0);

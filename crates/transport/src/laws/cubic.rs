@@ -69,6 +69,7 @@ fn build(values: &Values) -> Cubic {
         fast_convergence: values.bool("fast_convergence"),
         reno_friendly: values.bool("reno_friendly"),
         w_max: 0.0,
+        prior: 0.0,
         epoch: None,
     }
 }
@@ -81,8 +82,10 @@ pub struct Cubic {
     beta: f64,
     fast_convergence: bool,
     reno_friendly: bool,
-    /// The window at which the last loss happened, in segments.
+    /// The plateau of the next cubic: the window at which the last loss happened, or less, in segments.
     w_max: f64,
+    /// The window when ssthresh was last set (cwnd_prior), which fast convergence does not lower.
+    prior: f64,
     /// Where the present cubic began; none until congestion avoidance starts.
     epoch: Option<Epoch>,
 }
@@ -102,6 +105,7 @@ impl Cubic {
     fn reduce(&mut self, cwnd: f64) {
         // RFC 9438 4.7: when the maximum falls, leave room for others.
         let shrinking = self.fast_convergence && cwnd < self.w_max;
+        self.prior = cwnd;
         self.w_max = if shrinking { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
         self.epoch = None;
     }
@@ -122,7 +126,7 @@ impl Cubic {
         window.cwnd += (target - cwnd) / cwnd.max(1.0) * ack.segments;
         if self.reno_friendly {
             // RFC 9438 4.3: alpha is 1 once the window is back where the loss happened.
-            let alpha = if epoch.w_est >= w_max { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
+            let alpha = if epoch.w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
             epoch.w_est += alpha * ack.segments / cwnd.max(1.0);
             window.cwnd = window.cwnd.max(epoch.w_est);
         }
@@ -182,6 +186,7 @@ mod tests {
             fast_convergence: true,
             reno_friendly: false,
             w_max: 0.0,
+            prior: 0.0,
             epoch: None,
         }
     }

@@ -12,7 +12,7 @@ use crate::Descriptor;
 pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
     name: "tcppr",
     help: "TCPpr: tcp over switches with strict priorities, classes by deadline; messages without one come last",
-    source: "D2TCP 4.2.1: two priority classes",
+    source: "TCPpr of Wilson et al. (D3), SIGCOMM 2011, 6.1.1: two priority classes",
     aliases: &[],
     groups: &[reno::KEYS, KEYS],
     signals: &[],
@@ -30,7 +30,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("2"),
         range: Range::between(1.0, MOST_CLASSES),
         help: "priorities for messages with a deadline; those without have one more, the lowest",
-        source: "D2TCP 4.2.1: two, and four did not help",
+        source: "D3 6.1.1: two, and four, the most that its switch had, did not help",
     },
     Key {
         name: "limits",
@@ -40,7 +40,7 @@ pub const KEYS: &[Key] = &[
         help: "longest deadline of each class but the last, ascending; when left out, equal shares of the range of \
                the deadlines that this transport's messages can have, where a distribution without an end ends at \
                its 90th percentile",
-        source: "equal shares: open in the paper",
+        source: "D3 6.1.1 maps short deadlines to the higher class and does not say where they end: equal shares",
     },
 ];
 

@@ -1,0 +1,96 @@
+//! When a sender that may send does not send at once: Nagle's algorithm, and cuts that are spread over a round trip.
+
+mod common;
+
+use common::{Bench, MSS, timeline};
+use transport::Flags;
+
+#[test]
+fn nagle_holds_a_short_segment_back_until_all_is_acknowledged_or_it_is_full() {
+    let sent = |keys: &str| {
+        let mut bench = Bench::new("tcp", keys);
+        let mut steps = Vec::new();
+        bench.message(2 * MSS + 500, None);
+        steps.push(bench.sent());
+        bench.ack(1, None, Flags::NONE, &[]);
+        steps.push(bench.sent());
+        // With 600 B more the third segment is full and 100 B are left over.
+        bench.message(600, None);
+        steps.push(bench.sent());
+        bench.ack(2, None, Flags::NONE, &[]);
+        steps.push(bench.sent());
+        bench.ack(3, None, Flags::NONE, &[]);
+        steps.push(bench.sent());
+        steps
+    };
+    assert_eq!(sent("nagle = true"), [vec![0, 1], vec![], vec![2], vec![], vec![3]]);
+    // Without it the 500 B leave at once, and the 600 B behind them.
+    assert_eq!(sent(""), [vec![0, 1, 2], vec![], vec![2], vec![], vec![]]);
+}
+
+#[test]
+fn nagle_lets_a_message_shorter_than_a_segment_go_and_its_retransmission_too() {
+    let mut bench = Bench::new("tcp", "nagle = true");
+    bench.message(300, None);
+    assert_eq!(bench.sent(), [0]);
+    bench.timer();
+    assert_eq!((bench.sent(), bench.notes.timeouts), (vec![0], 1));
+}
+
+/// RFC 6937 3.1: from 10 to 5, every second ACK lets a segment go (ceil(5 d/10) after d have arrived), until five are
+/// left; at once, none goes before five are left.
+#[test]
+fn a_cut_is_made_at_once_or_spread_over_the_acks_of_a_round_trip() {
+    timeline(
+        "tcp",
+        "initial_window = 10\necn = true\ncut = 'spread'",
+        "0us   | message 100 | 0-9
+         100us | ack 1 ece   | 10+cwr cwnd=10 ssthresh=5
+         101us | ack 2       | cwnd=9
+         102us | ack 3       | 11 cwnd=9
+         103us | ack 4       | cwnd=8
+         104us | ack 5       | 12 cwnd=8
+         105us | ack 6       | cwnd=7
+         106us | ack 7       | 13 cwnd=7
+         107us | ack 8       | cwnd=6
+         108us | ack 9       | cwnd=5
+         109us | ack 10      | 14 cwnd=5.2",
+    );
+    timeline(
+        "tcp",
+        "initial_window = 10\necn = true",
+        "0us   | message 100 | 0-9
+         100us | ack 1 ece   | cwnd=5 ssthresh=5
+         101us | ack 2       | cwnd=5.2
+         102us | ack 3       |
+         103us | ack 4       |
+         104us | ack 5       |
+         105us | ack 6       | 10+cwr",
+    );
+}
+
+#[test]
+fn where_less_is_in_flight_than_the_new_window_a_spread_cut_fills_it_no_faster_than_slow_start() {
+    // One ACK of eight of ten: two are left, the window becomes 5. RFC 6937 3.1, SSRB: min(5 - 2, 8 + 1) may go.
+    timeline(
+        "tcp",
+        "initial_window = 10\necn = true\ncut = 'spread'",
+        "0us   | message 100 | 0-9
+         100us | ack 8 ece   | 10+cwr 11-12 cwnd=5
+         101us | ack 9       | 13 cwnd=5
+         102us | ack 10      | 14 cwnd=5.2",
+    );
+}
+
+/// The loss finds a window of 5, as it does where the cut is made at once.
+#[test]
+fn a_loss_ends_a_spread_cut() {
+    timeline(
+        "tcp",
+        "initial_window = 10\necn = true\ncut = 'spread'",
+        "0us   | message 100     | 0-9
+         100us | ack 1 ece       | 10+cwr cwnd=10 ssthresh=5
+         101us | ack 1 sack 2-4  | 1r cwnd=2.5 ssthresh=2.5
+         102us | ack 11          | 11+cwr 12 cwnd=2.5",
+    );
+}
