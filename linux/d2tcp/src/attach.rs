@@ -14,7 +14,7 @@ use caps::Capability;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::failure::{Context, Failure, Kind, Result};
-use crate::hooks::{self, CONTROL_LINKS};
+use crate::hooks::{self, CONTROL_LINKS, Place};
 use crate::kernel::{self, ABOUT_HEAD, About, CONTROLS, Control, LAYOUT, Law, Plain};
 use crate::options::{DEFAULTS, Parameters};
 use crate::place::{self, Namespace, Pins};
@@ -59,6 +59,8 @@ pub struct Wanted {
     pub select: Select,
     /// Only those with peers in private ranges.
     pub private: bool,
+    /// Rules of a policy, instead of all these.
+    pub policy: Option<Vec<Rule>>,
     /// The namespace whose default it shall be, as given; empty: the one the tool runs in.
     pub namespace: Option<String>,
     /// Parameters: over the defaults, or over those in force if programs are exchanged.
@@ -242,7 +244,10 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
         return Err(Failure::new(Kind::Unsupported, why));
     }
     let root = place::cgroup_root()?;
-    let rules = chosen(wanted, &root)?;
+    let rules = match &wanted.policy {
+        Some(rules) => rules.clone(),
+        None => chosen(wanted, &root)?,
+    };
     let law = wanted.parameters.harmless_over(DEFAULTS)?;
     pins.parent()?;
     let namespace = wanted.namespace.as_deref().map(Namespace::named).transpose()?;
@@ -416,6 +421,38 @@ pub fn clock(which: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// The programs once more, over the maps that are there.
+fn anew(pins: &Pins) -> Result<Object> {
+    let mut open = programs()?;
+    for (name, pin) in MAPS {
+        let mut map = open.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
+    }
+    loaded(open)
+}
+
+fn settle(pins: &Pins, object: &Object, places: &[Place]) -> Result<()> {
+    hooks::settle(object, pins, places, |mut link, name| link.pin(pins.of(&name)).context(format!("pin {name}")))
+}
+
+/// Puts other rules into force, for connections that are there, too.
+pub fn reload(pins: &Pins, rules: &[Rule], parameters: &Parameters) -> Result<About> {
+    privileges::require("apply", &privileges::TO_ATTACH)?;
+    privileges::keep(&privileges::TO_ATTACH)?;
+    let _lock = pins.lock()?;
+    only_ours(pins)?;
+    let about = require(pins)?;
+    let law = parameters.harmless_over(DEFAULTS)?;
+    let rules: Vec<kernel::Rule> = rules.iter().map(|rule| rule.compiled(law)).collect::<Result<_>>()?;
+    let places = hooks::places(&place::cgroup_root()?, &rules)?;
+    if about.pid == 0 && !hooks::dead(pins, false, &places).is_empty() {
+        settle(pins, &anew(pins)?, &places)?;
+    }
+    set_law(pins, &law)?;
+    rules::enact(pins, about.key, &rules)?;
+    Ok(about)
+}
+
 /// Exchanges the programs under running connections: those keep the programs that they began with, together with
 /// their state; new ones get the new programs. Selection, cgroups and namespace stay as they are.
 fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result<About> {
@@ -425,16 +462,10 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
             format!("{} holds it in the foreground: end that one first", holder(&before)),
         ));
     }
-    let mut open = programs()?;
-    for (name, pin) in MAPS {
-        let mut map = open.maps_mut().find(|map| map.name() == name).expect("in the programs");
-        map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
-    }
-    let mut object = loaded(open)?;
+    let mut object = anew(pins)?;
     set_law(pins, &wanted.parameters.harmless_over(law(pins)?)?)?;
-    let keep = |mut link: Link, name: String| link.pin(pins.of(&name)).context(format!("pin {name}"));
     let rules: Vec<kernel::Rule> = rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
-    hooks::settle(&object, pins, &hooks::places(&place::cgroup_root()?, &rules)?, keep)?;
+    settle(pins, &object, &hooks::places(&place::cgroup_root()?, &rules)?)?;
     for (name, pin) in CONTROL_LINKS {
         let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
         if !pins.of(pin).exists() {

@@ -72,10 +72,10 @@ def attached(group: Path, parameters: dict[str, Any]) -> Iterator[None]:
         if key in parameters
         for part in (option, _text(parameters[key]))
     ]
-    # What the tool wants to hear before it lets connections starve others, which here are the experiment's own.
-    words = "ignore marks" if parameters.get("g") == 0 else "starve others"
+    # What the tool wants to hear before connections may starve others, which here are all the experiment's.
+    options += ["--confirm", "ignore marks" if parameters.get("g") == 0 else "starve others"]
     process = subprocess.Popen(
-        [tool, "attach", "--foreground", "--opt-in", "--cgroup", group, "--confirm", words, *options],
+        [tool, "attach", "--foreground", "--opt-in", "--cgroup", group, *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
