@@ -339,8 +339,7 @@ int d2tcp_getsockopt(struct bpf_sockopt *ctx)
 		return refuse(ENOMEM);
 	check_stream(s, tp);
 	how = law_of(govern(s, bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct sock))));
-	if (!s->implied)
-		finish(s, tp->bytes_acked, bpf_ktime_get_ns());
+	finish(s, tp->bytes_acked, bpf_ktime_get_ns());
 	if (option == D2TCP_OUTCOMES) {
 		filled = give_outcomes(&room, s);
 	} else {

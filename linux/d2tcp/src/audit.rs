@@ -64,7 +64,10 @@ mod tests {
         note::<()>(&file, "detach", &Err(Failure::new(Kind::NotAttached, "not \"attached\"\nat all")));
         let text = std::fs::read_to_string(&file).unwrap();
         let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!((&lines[0]["verb"], &lines[0]["exit"], &lines[0]["failure"]), (&"set".into(), &0.into(), &().into()));
+        assert_eq!(
+            (&lines[0]["verb"], &lines[0]["exit"], &lines[0]["failure"]),
+            (&"set".into(), &0.into(), &().into())
+        );
         assert_eq!((&lines[1]["exit"], &lines[1]["failure"]), (&4.into(), &"not \"attached\"\nat all".into()));
         assert_eq!(lines.len(), 2);
         note(&folder.path().join("nowhere/audit.jsonl"), "set", &Ok(()));

@@ -65,7 +65,8 @@ mod tests {
     fn the_caret_is_below_the_place() {
         let text = "a = 1\n\tdedline = '2 ms'\n";
         let at = text.find("dedline").unwrap();
-        let shown = Mistake::new(at..at + 7, "there is no key dedline").hint("did you mean deadline?").show("p.toml", text);
+        let shown =
+            Mistake::new(at..at + 7, "there is no key dedline").hint("did you mean deadline?").show("p.toml", text);
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[1], " --> p.toml:2:2");
         assert_eq!(lines[3], "2 |  dedline = '2 ms'");

@@ -347,9 +347,9 @@ mod tests {
     fn alerts_and_the_dashboard_ask_for_metrics_that_there_are() {
         let page = text(Some(&known(Counters::default())), Format::Prometheus);
         for file in [include_str!("../../monitoring/alerts.yml"), include_str!("../../monitoring/dashboard.json")] {
-            let names = file.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| {
-                name.starts_with("d2tcp_") && name.len() > 6
-            });
+            let names = file
+                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .filter(|name| name.starts_with("d2tcp_") && name.len() > 6);
             let mut seen = 0;
             for name in names {
                 assert!(page.lines().any(|line| line.starts_with(name)), "{name}");

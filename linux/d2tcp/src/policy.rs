@@ -50,7 +50,11 @@ const PARAMETERS: &[Key] = &[
     key("t_c", Kind::Words(&["approximate", "precise"]), "how the time that the rest needs is computed"),
     key("rtt", Kind::Words(&["smoothed", "minimum"]), "which RTT turns it into a time"),
     key("initial_alpha", Kind::Share, "alpha of a new connection"),
-    key("confirm", Kind::Words(&["ignore marks", "starve others"]), "says in words that dangerous parameters are meant"),
+    key(
+        "confirm",
+        Kind::Words(&["ignore marks", "starve others"]),
+        "says in words that dangerous parameters are meant",
+    ),
 ];
 /// Keys of `[[rule]]` beside those.
 const RULE: &[Key] = &[
@@ -89,8 +93,9 @@ pub fn read(file: &Path) -> Result<Policy> {
 type Found<T> = std::result::Result<T, Mistake>;
 
 fn parse(text: &str) -> Found<Policy> {
-    let document = DeTable::parse(text)
-        .map_err(|error| Mistake::new(error.span().unwrap_or(0..0), format!("this is not TOML: {}", error.message())))?;
+    let document = DeTable::parse(text).map_err(|error| {
+        Mistake::new(error.span().unwrap_or(0..0), format!("this is not TOML: {}", error.message()))
+    })?;
     let mut policy = Policy { parameters: Parameters::default(), rules: Vec::new() };
     for (name, value) in document.get_ref() {
         match name.get_ref().as_ref() {
@@ -381,7 +386,6 @@ fn property(key: &Key) -> Json {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,11 +426,17 @@ announce = false
         let policy = parse(WHOLE).unwrap();
         assert_eq!((policy.parameters.cap, policy.parameters.margin), (Some(3.0), Some(0.0005)));
         let [canary, replies, others] = &policy.rules[..] else { panic!("three rules") };
-        assert_eq!((canary.share, canary.ports, &*canary.cgroup), (0.05, Some((443, 443)), Path::new("system.slice/web.service")));
+        assert_eq!(
+            (canary.share, canary.ports, &*canary.cgroup),
+            (0.05, Some((443, 443)), Path::new("system.slice/web.service"))
+        );
         assert_eq!(canary.peers, Peers::Prefix("10.0.0.0".parse().unwrap(), 8));
         assert_eq!((replies.deadline_ns, replies.bytes, replies.peers), (20_000_000, 64_000, Peers::Private));
         let limits = replies.limits;
-        assert_eq!((limits.least_deadline_ns, limits.most_bytes, limits.most_rate), (1_000_000, 64_000_000, 25_000_000));
+        assert_eq!(
+            (limits.least_deadline_ns, limits.most_bytes, limits.most_rate),
+            (1_000_000, 64_000_000, 25_000_000)
+        );
         assert_eq!((limits.budget_rate, limits.budget_bytes), (10_000_000, 10_000_000), "a second's worth");
         assert_eq!(replies.parameters.given(), 0b1001, "g and expired");
         assert_eq!((others.control, others.silent), (Control::Leave, true));

@@ -1040,6 +1040,131 @@ fn what_connections_do_can_be_watched(bench) {
     println!("ns per call: {cost:.0}");
 }
 
+fn a_policy_governs_and_is_reloaded_while_flows_run(bench) {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, log) = (folder.path().join("policy.toml"), folder.path().join("audit.jsonl"));
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap().to_owned();
+    let policy = |text: &str| std::fs::write(&file, text.replace("GROUP", &group)).unwrap();
+    let apply = |more: &str| bench.tool(&format!("apply {} --audit {} {more}", file.display(), log.display()));
+    let applied = |more: &str| {
+        let done = apply(more);
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    policy("[[rule]]\nname = 'small'\ncgroup = 'GROUP'\nports = '7000-7009'\ndedline = '1 ms'\n");
+    let wrong = apply("");
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(wrong.status.code() == Some(2) && said.contains("policy.toml:5:1") && said.contains("^^^^^^^") && said.contains("`deadline`"), "{said}");
+    policy("[[rule]]\nname = 'small'\ncgroup = 'GROUP'\nports = '7000-7009'\n\
+            least_deadline = '50 ms'\nmost_bytes = '1 MB'\nmost_rate = '8 Mbps'\n\n\
+            [[rule]]\nname = 'silent'\ncgroup = 'GROUP'\nports = '7010'\nannounce = false\n\n\
+            [[rule]]\nname = 'spending'\ncgroup = 'GROUP'\nports = '7020'\nbudget = '8 Mbps'\nburst = '100 KB'\n\n\
+            [[rule]]\nname = 'left'\ncgroup = 'GROUP'\nports = '7030'\ncontrol = 'leave'\n\n\
+            [[rule]]\nname = 'there'\ncgroup = 'GROUP'\npeers = '127.0.0.5'\n");
+    assert!(applied("--dry-run").contains("+ small") && !is_registered());
+    applied("");
+    assert!(is_registered() && bench.tool("status").status.success());
+    let on = |address: &str| {
+        let listener = TcpListener::bind(address).unwrap();
+        connect(&listener)
+    };
+    // The first that matches governs.
+    let (client, server) = on("127.0.0.1:7001");
+    assert_eq!((control_of(&client), control_of(&server), state(&client).rule), ("d2tcp".into(), "d2tcp".into(), 1));
+    assert_eq!((control_of(&on("127.0.0.5:7100").0), control_of(&on("127.0.0.5:7030").0) == "d2tcp"), ("d2tcp".into(), false));
+    assert_ne!(control_of(&on("127.0.0.1:7100").0), "d2tcp");
+    // Limits: too short is lengthened, too much a second as well, too long refused.
+    let left = |socket: &TcpStream| state(socket).time_left_ns / 1_000_000;
+    deadline(&client, 1000, MS).unwrap();
+    assert!((40..=50).contains(&left(&client)), "{}", left(&client));
+    cancel(&client, 0).unwrap();
+    deadline(&client, 1_000_000, 60 * MS).unwrap();
+    assert!((900..=1000).contains(&left(&client)), "8 Mbps: {}", left(&client));
+    assert_eq!(deadline(&client, 1_000_001, 60 * SECOND), Err(libc::EPERM));
+    assert_eq!(deadline(&on("127.0.0.1:7010").0, 1, SECOND), Err(libc::EPERM));
+    // A budget: so much at once, and then what a second gives; giving a message up gives nothing back.
+    let (spender, _other) = on("127.0.0.1:7020");
+    deadline(&spender, 90_000, SECOND).unwrap();
+    cancel(&spender, 0).unwrap();
+    assert_eq!(deadline(&spender, 90_000, SECOND), Err(libc::EPERM));
+    std::thread::sleep(100 * MS);
+    deadline(&spender, 90_000, SECOND).unwrap();
+    // Other rules while a flow runs: it goes on, under the new one.
+    let moving = std::thread::spawn({
+        let (client, server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        move || transfer(&client, &server, 30_000_000)
+    });
+    policy("[parameters]\nmargin = '2 ms'\n[[rule]]\nname = 'new'\ncgroup = 'GROUP'\nports = '7001'\nmost_bytes = '2 KB'\ncap = 3\n\n\
+            [[rule]]\nname = 'small'\ncgroup = 'GROUP'\nports = '7000-7009'\n");
+    let said = applied("");
+    assert!(said.contains("+ new") && said.contains("~ small") && said.contains("- silent"), "{said}");
+    moving.join().unwrap();
+    assert_eq!(deadline(&client, 2001, SECOND), Err(libc::EPERM));
+    deadline(&client, 1000, SECOND).unwrap();
+    let status = bench.status();
+    assert_eq!((&status["parameters"]["margin_us"], status["rules"].as_array().unwrap().len()), (&2000.0.into(), 2));
+    let denied = |name: &str| {
+        let rules = status["rules"].as_array().unwrap().clone();
+        rules.iter().find(|rule| rule["name"] == name).unwrap()["messages"]["denied"].as_u64().unwrap()
+    };
+    assert_eq!((denied("new"), denied("small")), (1, 0), "a slot that is new to a rule begins at 0");
+    // What was done is written down, dry runs are not.
+    bench.says(&format!("detach --audit {}", log.display()));
+    let lines: Vec<serde_json::Value> = std::fs::read_to_string(&log).unwrap().lines()
+        .map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = lines.iter().map(|line| (line["verb"].as_str().unwrap(), line["exit"].as_u64().unwrap())).collect();
+    assert_eq!(told, [("apply", 2), ("apply", 0), ("apply", 0), ("detach", 0)]);
+}
+
+fn a_deadline_by_policy_is_every_messages_that_says_nothing(bench) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.toml");
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap();
+    std::fs::write(&file, format!("[[rule]]\nname = 'replies'\ncgroup = '{group}'\nports = '7040'\ndeadline = '300 ms'\nsize = '1 GB'\n\
+        [[rule]]\nname = 'late'\ncgroup = '{group}'\nports = '7041'\ndeadline = '1 us'\n")).unwrap();
+    bench.says(&format!("apply {}", file.display()));
+    bench.wire(3, 0);
+    let listener = TcpListener::bind("127.0.0.1:7040").unwrap();
+    let (client, server) = connect(&listener);
+    // Requests of 100 bytes and replies, in turn: the server says nothing of deadlines.
+    for round in 1..=5 {
+        transfer(&client, &server, 100);
+        transfer(&server, &client, 200_000);
+        let told = state(&server);
+        assert_eq!((told.messages, told.queued), (round, 1), "{told:?}");
+        assert!(told.d > ONE, "1 GB in 300 ms at this window: {told:?}");
+    }
+    // In parts, with pauses and without a word from the peer: one message.
+    transfer(&client, &server, 100);
+    for _ in 0..4 {
+        transfer(&server, &client, 1000);
+        std::thread::sleep(20 * MS);
+    }
+    assert_eq!(state(&server).messages, 6);
+    // A program that speaks is left to speak.
+    deadline(&server, 5000, 5 * SECOND).unwrap();
+    transfer(&client, &server, 100);
+    transfer(&server, &client, 5000);
+    wait("its own", || state(&server).queued == 0);
+    assert_eq!(state(&server).messages, 7);
+    transfer(&client, &server, 100);
+    transfer(&server, &client, 50_000);
+    assert_eq!((state(&server).messages, state(&server).queued), (7, 0));
+    let met = state(&server).met;
+    assert!((5..=6).contains(&met), "five replies ended, and its own: {met}");
+    // Too late for any: longer than was thought, too.
+    let (client, server) = connect(&TcpListener::bind("127.0.0.1:7041").unwrap());
+    transfer(&client, &server, 100);
+    transfer(&server, &client, 3_000_000);
+    transfer(&client, &server, 100);
+    transfer(&server, &client, 100);
+    assert_eq!((state(&server).missed, state(&server).messages), (1, 2));
+    drop((client, server));
+    wait("they end", || bench.status()["connections"]["open"] == 2);
+    let messages = bench.status()["messages"].clone();
+    assert!(messages["implied"].as_u64().unwrap() >= 8, "{messages}");
+}
+
 fn metrics_are_what_parsers_expect(bench) {
     // Names with what must be escaped in labels.
     let odd = bench.cgroup.join("odd \"name\" \\");
