@@ -399,7 +399,8 @@ def test_the_truth_about_a_pipeline_is_never_slower_than_silence() -> None:
             testbed.run(experiment.scenario, transport=transport, seed=seed)
             for transport in ("dctcp", "d2tcp")
         ]
-        assert both[1].data["testbed"]["deadlines_told"] == 2
+        about = both[1].data["testbed"]
+        assert about["deadlines_told"] > 0 == about["deadlines_refused"]
         pairs.append(tuple(float(result.flows["fct_us"][1]) for result in both))
     print([(round(silent / 1e3), round(truthful / 1e3)) for silent, truthful in pairs])
     assert all(truthful <= silent for silent, truthful in pairs)
