@@ -24,7 +24,7 @@ use crate::rules::{self, Peers, Rule};
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/d2tcp.bpf.o"));
 
 /// Maps, as they are called in the programs and in our folder.
-pub const MAPS: [(&str, &str); 10] = [
+pub const MAPS: [(&str, &str); 12] = [
     ("d2tcp_sockets", "sockets"),
     ("d2tcp_law", "law"),
     ("d2tcp_about", "about"),
@@ -35,6 +35,8 @@ pub const MAPS: [(&str, &str); 10] = [
     ("d2tcp_paths", "paths"),
     ("d2tcp_budgets", "budgets"),
     ("d2tcp_cgroups", "cgroups"),
+    ("d2tcp_measured", "measured"),
+    ("d2tcp_arms", "arms"),
 ];
 /// The iterator over connections.
 pub const FLOWS: &str = "flows";
@@ -445,7 +447,7 @@ pub fn reload(pins: &Pins, rules: &[Rule], parameters: &Parameters) -> Result<Ab
     let law = parameters.harmless_over(DEFAULTS)?;
     let rules: Vec<kernel::Rule> = rules.iter().map(|rule| rule.compiled(law)).collect::<Result<_>>()?;
     let places = hooks::places(&place::cgroup_root()?, &rules)?;
-    if about.pid == 0 && !hooks::dead(pins, false, &places).is_empty() {
+    if about.pid == 0 && !hooks::is_settled(pins, &places) {
         settle(pins, &anew(pins)?, &places)?;
     }
     set_law(pins, &law)?;

@@ -4,6 +4,7 @@ mod apply;
 mod attach;
 mod audit;
 mod check;
+mod compare;
 mod excerpt;
 mod failure;
 mod hooks;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
             let done = apply::run(&pins, &file, dry_run, VERSION);
             if dry_run { done } else { audit("apply", done) }
         }
+        Command::Compare { once, json, guard } => compare::run(&pins, once, json, guard, &options.audit),
         Command::Set(changes) => audit("set", set(&pins, &changes)),
         Command::Status { json } => status::run(&pins, json),
         Command::Top { once, json, sort, reverse, filter } => {

@@ -59,6 +59,19 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show what both arms of a canary do (rules with a share), live, with 95 % intervals.
+    Compare {
+        /// Once, then leave.
+        #[arg(long)]
+        once: bool,
+        /// As JSON, one line each time.
+        #[arg(long)]
+        json: bool,
+        /// Roll a canary back that is surely beyond a limit of its rule (most_loss, most_timeouts, most_missed): its
+        /// connections get their control back.
+        #[arg(long)]
+        guard: bool,
+    },
     /// Show the connections, live.
     Top {
         /// Once, then leave.

@@ -64,6 +64,9 @@ const RULE: &[Key] = &[
     key("peers", Kind::Peers, "any, private, or a prefix as in 10.1.0.0/16"),
     key("control", Kind::Words(&["use", "ask", "leave"]), "D2TCP for all; for those that ask; for none"),
     key("share", Kind::Share, "of its connections that get D2TCP, the others keep their control: a canary"),
+    key("most_loss", Kind::Share, "of a canary's segments sent again: beyond it `d2tcp compare --guard` rolls it back"),
+    key("most_timeouts", Kind::Share, "of a canary's timeouts per segment: the same"),
+    key("most_missed", Kind::Share, "of a canary's missed messages: the same"),
     key("deadline", Kind::Time, "of a message whose program says nothing, from the first byte after the peer spoke"),
     key("size", Kind::Size, "how long such a message is taken to be at least"),
     key("announce", Kind::Flag, "whether programs may tell deadlines"),
@@ -181,6 +184,9 @@ fn rule(table: &DeTable, whole: Range<usize>) -> Found<Rule> {
                 rule.share = value.share()?;
                 canary = Some(at);
             }
+            "most_loss" => rule.guard.loss = value.share()?,
+            "most_timeouts" => rule.guard.timeouts = value.share()?,
+            "most_missed" => rule.guard.missed = value.share()?,
             "deadline" => {
                 rule.deadline_ns = value.time()?;
                 deadline = Some(at);

@@ -1,7 +1,7 @@
 //! The connections, live.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write as _};
@@ -59,7 +59,7 @@ pub struct View {
 /// What numbers stand for.
 struct Names {
     owners: Owners,
-    rules: HashMap<u32, String>,
+    rules: BTreeMap<u32, String>,
 }
 
 /// A connection, as `top --json` prints it.
@@ -134,7 +134,7 @@ pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
     attach::require(pins)?;
     // Without these other users' processes cannot be named; nothing else is done with them.
     privileges::keep(&[Capability::CAP_SYS_PTRACE, Capability::CAP_DAC_READ_SEARCH])?;
-    let mut names = Names { owners: Owners::below(place::cgroup_root().ok()), rules: HashMap::new() };
+    let mut names = Names { owners: Owners::below(place::cgroup_root().ok()), rules: BTreeMap::new() };
     if json {
         for row in rows(pins, &mut names, &view)? {
             println!("{}", serde_json::to_string(&row).context("write JSON")?);

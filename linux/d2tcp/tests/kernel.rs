@@ -1165,6 +1165,78 @@ fn a_deadline_by_policy_is_every_messages_that_says_nothing(bench) {
     assert!(messages["implied"].as_u64().unwrap() >= 8, "{messages}");
 }
 
+fn a_canary_takes_a_share_is_compared_and_rolls_itself_back(bench) {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, log) = (folder.path().join("policy.toml"), folder.path().join("audit.jsonl"));
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap().to_owned();
+    let rule = format!("[[rule]]\nname = 'canary'\ncgroup = '{group}'\nports = '7060'\nshare = '30 %'\nmost_loss = '1 %'\n");
+    std::fs::write(&file, &rule).unwrap();
+    bench.says(&format!("apply {}", file.display()));
+    bench.wire(0, 0);
+    let listener = TcpListener::bind("127.0.0.1:7060").unwrap();
+    let other = control_of(&connect(&listen(V4)).0);
+    let canaries = |bench: &Bench| -> serde_json::Value {
+        let said = bench.says("compare --once --json");
+        serde_json::from_str::<serde_json::Value>(&said).unwrap()[0].clone()
+    };
+    // A share of the connections, decided by both of their ends alike.
+    let pairs: Vec<_> = (0..200).map(|_| connect(&listener)).collect();
+    let ours = |end: &TcpStream| control_of(end) == "d2tcp";
+    assert!(pairs.iter().all(|(client, server)| ours(client) || control_of(client) == other && !ours(server) || ours(server)));
+    let share = pairs.iter().filter(|(client, _)| ours(client)).count();
+    assert!((35..=90).contains(&share), "{share} of 200 for 30 %");
+    // The programs tell deadlines on both arms and see no difference; both are measured.
+    for (client, server) in pairs.iter().take(60) {
+        deadline(client, 20_000, 5 * SECOND).unwrap();
+        transfer(client, server, 20_000);
+        deadline(client, 20_000, Duration::from_nanos(1)).unwrap();
+        transfer(client, server, 20_000);
+    }
+    std::thread::sleep(1100 * MS);
+    for (client, server) in &pairs {
+        transfer(client, server, 100_000);
+    }
+    let seen = canaries(&bench);
+    for arm in ["control", "d2tcp"] {
+        assert!(seen[arm]["opened"].as_u64().unwrap() > 60 && seen[arm]["segments"].as_u64().unwrap() > 500, "{seen}");
+        let missed = seen[arm]["missed"]["value"].as_f64().unwrap();
+        assert!((missed - 0.5).abs() < 0.1, "one of two messages had a ns: {seen}");
+        assert_eq!(seen[arm]["loss"]["value"], 0.0);
+    }
+    let opened = seen["control"]["opened"].as_u64().unwrap() + seen["d2tcp"]["opened"].as_u64().unwrap();
+    assert_eq!(opened, 400, "both ends of each");
+    // Without losses nothing happens; with them, the guard takes it back.
+    let guard = format!("compare --once --guard --audit {}", log.display());
+    assert!(!bench.says(&guard).contains("rolled back"));
+    bench.wire(0, 15);
+    std::thread::sleep(1100 * MS);
+    for (client, server) in &pairs {
+        transfer(client, server, 200_000);
+    }
+    std::thread::sleep(1100 * MS);
+    for (client, server) in &pairs {
+        transfer(client, server, 20_000);
+    }
+    let said = bench.says(&guard);
+    assert!(said.contains("rolled back: canary (loss"), "{said}");
+    bench.wire(0, 0);
+    assert!(std::fs::read_to_string(&log).unwrap().contains("\"verb\":\"roll back\""));
+    // Connections get their own control back, new ones never lose it, and the programs go on.
+    for (client, server) in &pairs {
+        transfer(client, server, 20_000);
+    }
+    assert!(pairs.iter().all(|(client, _)| control_of(client) == other), "all of them");
+    assert!((0..40).map(|_| connect(&listener)).all(|(client, _)| control_of(&client) == other));
+    assert_eq!(canaries(&bench)["share"], 0.0);
+    assert!(!bench.says(&guard).contains("rolled back"), "once");
+    drop(pairs);
+    // Without a canary no packet is looked at.
+    std::fs::write(&file, rule.replace("share = '30 %'\n", "")).unwrap();
+    bench.says(&format!("apply {}", file.display()));
+    assert!(hook_pins(&bench).iter().all(|name| !name.starts_with("arrive-")) && bench.tool("status").status.success());
+    assert_eq!(bench.fails("compare --once").0, 2);
+}
+
 fn metrics_are_what_parsers_expect(bench) {
     // Names with what must be escaped in labels.
     let odd = bench.cgroup.join("odd \"name\" \\");
@@ -1260,7 +1332,9 @@ fn ten_thousand_connections_leave_nothing(bench) {
 fn hook_pins(bench: &Bench) -> Vec<String> {
     let names = std::fs::read_dir(&bench.pins).unwrap().flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| ["setsockopt-", "getsockopt-", "select-"].iter().any(|kind| name.starts_with(kind))).collect()
+    names
+        .filter(|name| ["setsockopt-", "getsockopt-", "select-", "arrive-"].iter().any(|kind| name.starts_with(kind)))
+        .collect()
 }
 
 /// What getsockopt of this kernel says of a level that it does not know.
