@@ -58,6 +58,9 @@ impl World {
     }
 }
 
+/// A part of the trial: its name, and what it does.
+type Part = (&'static str, fn(&mut Bench));
+
 #[test]
 #[ignore = "minutes: make linux-hostile"]
 fn the_hostile_trial() {
@@ -71,7 +74,7 @@ fn the_hostile_trial() {
     bench.attach("");
     bench.says("detach");
     let before = World::now();
-    let parts: [(&str, fn(&mut Bench)); 7] = [
+    let parts: [Part; 7] = [
         ("malformed calls", malformed_calls),
         ("kills while attaching and detaching", kills),
         ("many sockets", many_sockets),
