@@ -274,6 +274,7 @@ fn lengths_that_are_learned_by_writing_can_be_told_afterwards(bench) {
         announce(&client, 3000, 5 * SECOND, 12, 0).unwrap();
         cancel(&client, 11).unwrap();
         assert_eq!((state(&client).queued, state(&client).bytes_left, state(&client).tag), (1, 3000, 12));
+        assert_eq!(state(&client).cancelled, 2);
         transfer(&client, &server, 3000);
         wait("met", || state(&client).met == 4);
         // Programs that only ever break off never fill the queue for good.
