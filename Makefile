@@ -135,6 +135,11 @@ test-linux: ## Test the Linux tool: all of it as root where BPF works, the rest 
 	@if why=$$(linux/prepare); then set -x; cargo test --locked $(LINUX) -- --nocapture --test-threads 1; \
 	else echo "SKIPPED: tests of the Linux tool: $$why"; fi
 
+.PHONY: linux-hostile
+linux-hostile: ## Try to break the Linux tool: malformed calls, kills, foreign pins, greedy users; needs root (minutes)
+	linux/prepare
+	cargo test --locked $(LINUX) --test hostile -- --ignored --nocapture
+
 .PHONY: test-clients
 test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it is installed; the rest is among the Python tests
 	@if [[ $$(uname -s) == Linux ]]; then set -x; \

@@ -389,6 +389,24 @@ def test_an_urgent_message_is_faster_with_its_deadline() -> None:
 
 
 @needs_control
+def test_the_truth_about_a_pipeline_is_never_slower_than_silence() -> None:
+    """One connection has 3 MB for 6 s and behind it 1 MB for 400 ms; only the second is in a hurry."""
+    experiment = EXPERIMENTS["pipeline"]
+    pairs = []
+    for seed in range(1, 11):
+        # They take turns, so that a machine that grows slower is so for both.
+        both = [
+            testbed.run(experiment.scenario, transport=transport, seed=seed)
+            for transport in ("dctcp", "d2tcp")
+        ]
+        about = both[1].data["testbed"]
+        assert about["deadlines_told"] > 0 == about["deadlines_refused"]
+        pairs.append(tuple(float(result.flows["fct_us"][1]) for result in both))
+    print([(round(silent / 1e3), round(truthful / 1e3)) for silent, truthful in pairs])
+    assert all(truthful <= silent for silent, truthful in pairs)
+
+
+@needs_control
 def test_the_same_over_ipv6() -> None:
     result = testbed.run(EXPERIMENTS["ipv6"].scenario, transport="d2tcp", ipv6=True)
     assert result.data["testbed"]["ip"] == 6

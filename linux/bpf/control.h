@@ -90,6 +90,19 @@ static __always_inline void change_to_reno(struct sock *sk, struct d2tcp_socket 
 		s->plain = 1;
 }
 
+/* A canary that was rolled back: the connection gets the control back that it had. It leaves ours by that, and its state
+ * goes. */
+static __always_inline bool roll_back(struct sock *sk, struct d2tcp_socket *s, const struct d2tcp_rule *rule)
+{
+	char name[sizeof(s->prior)];
+
+	if (!rule || rule->share || rule->control != D2TCP_CONTROL_USE || !s->prior[0])
+		return false;
+	__builtin_memcpy(name, s->prior, sizeof(name));
+	s->prior[0] = 0;
+	return !bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
+}
+
 /* Ratios by which this namespace paces: in slow start above, else below. */
 static __always_inline __u64 pacing_ratios(struct sock *sk)
 {
@@ -103,6 +116,7 @@ static __always_inline void control(struct sock *sk)
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	__u32 what = 0, kind = 0, delivered, marked, state, window, before, threshold;
+	struct d2tcp_rule *rule = NULL;
 	struct law_parameters *how;
 	struct law_ack ack = {};
 	struct d2tcp_socket *s;
@@ -115,8 +129,10 @@ static __always_inline void control(struct sock *sk)
 	if (!icsk->icsk_ca_priv[OWNER])
 		icsk->icsk_ca_priv[OWNER] = generation();
 	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	how = law_of(s ? govern(s, sk) : NULL);
-	if (!how)
+	if (s)
+		rule = govern(s, sk);
+	how = law_of(rule);
+	if (!how || (s && roll_back(sk, s, rule)))
 		return;
 	if (!s) {
 		COUNT(0, no_memory, 1);

@@ -34,6 +34,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* One in so many calls is timed. */
 #define SAMPLE_EVERY 64
 
+#define BPF_SOCK_OPS_RTO_CB_FLAG 1
+#define BPF_SOCK_OPS_STATE_CB_FLAG 4
+
 /* RFC 6928: the window to which an idle connection falls back, and Linux's first one. */
 #define INITIAL_WINDOW 10
 

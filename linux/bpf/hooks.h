@@ -3,6 +3,7 @@
 #ifndef D2TCP_HOOKS_H
 #define D2TCP_HOOKS_H
 
+#include "canary.h"
 #include "control.h"
 
 /* Whether the socket's control is one of ours. */
@@ -132,13 +133,17 @@ static __always_inline int take_message(const struct option *given, struct bpf_s
 	if (bytes < 0 || bytes > D2TCP_MAX_BYTES || deadline <= 0 || deadline > D2TCP_MAX_DEADLINE_NS ||
 	    wanted.flags & ~D2TCP_ENDS_PREVIOUS || wanted.reserved)
 		return EINVAL;
+	wanted.bytes = bytes;
+	wanted.written = written(tp);
+	wanted.now_ns = bpf_ktime_get_ns();
+	wanted.deadline_ns = wanted.now_ns + deadline;
+	measure_message(sk, &wanted, tp->bytes_acked);
 	s = ready(sk, tp, &error);
+	/* Of a canary's other arm: measured, and so accepted. */
+	if (error == EOPNOTSUPP && bpf_sk_storage_get(&d2tcp_measured, sk, NULL, 0))
+		return 0;
 	if (!s)
 		return error;
-	wanted.now_ns = bpf_ktime_get_ns();
-	wanted.bytes = bytes;
-	wanted.deadline_ns = wanted.now_ns + deadline;
-	wanted.written = written(tp);
 	if (s->implied)
 		forget(s);
 	s->announced = 1;
@@ -339,8 +344,7 @@ int d2tcp_getsockopt(struct bpf_sockopt *ctx)
 		return refuse(ENOMEM);
 	check_stream(s, tp);
 	how = law_of(govern(s, bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct sock))));
-	if (!s->implied)
-		finish(s, tp->bytes_acked, bpf_ktime_get_ns());
+	finish(s, tp->bytes_acked, bpf_ktime_get_ns());
 	if (option == D2TCP_OUTCOMES) {
 		filled = give_outcomes(&room, s);
 	} else {
@@ -350,6 +354,20 @@ int d2tcp_getsockopt(struct bpf_sockopt *ctx)
 	ctx->optlen = filled;
 	ctx->retval = 0;
 	return 1;
+}
+
+/* Remembers the control that the connection has, should the canary be rolled back. */
+static __always_inline void note_prior(struct bpf_sock_ops *ctx)
+{
+	char name[16] = {};
+	struct bpf_sock *sk = ctx->sk;
+	struct d2tcp_socket *s;
+
+	if (!sk || bpf_getsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name)))
+		return;
+	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (s)
+		__builtin_memcpy(s->prior, name, sizeof(name));
 }
 
 /* Gives the control to connections as they begin. Listeners that were there before cannot be told, nor those whose
@@ -367,7 +385,12 @@ int d2tcp_select(struct bpf_sock_ops *ctx)
 	case BPF_SOCK_OPS_TCP_LISTEN_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_NEEDS_ECN:
+	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 		break;
+	case BPF_SOCK_OPS_RTO_CB:
+	case BPF_SOCK_OPS_STATE_CB:
+		go_on_measuring(ctx);
+		return 1;
 	default:
 		return 1;
 	}
@@ -377,9 +400,23 @@ int d2tcp_select(struct bpf_sock_ops *ctx)
 	rule = rule_of(number, now);
 	if (!rule || rule->control != D2TCP_CONTROL_USE)
 		return 1;
+	if (is_canary(rule)) {
+		bool ours;
+
+		/* Of a listener nobody knows yet whom it will hear from. */
+		if (ctx->op == BPF_SOCK_OPS_TCP_LISTEN_CB)
+			return 1;
+		ours = is_chosen(kernel->sk, rule);
+		if (ctx->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB || ctx->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
+			begin_measuring(ctx, number, ours);
+		if (!ours)
+			return 1;
+		if (ctx->op == BPF_SOCK_OPS_TCP_CONNECT_CB || ctx->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+			note_prior(ctx);
+	}
 	if (ctx->op == BPF_SOCK_OPS_NEEDS_ECN)
 		ctx->reply = 1;
-	else
+	else if (ctx->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
 		bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
 	return 1;
 }

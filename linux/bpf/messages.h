@@ -62,12 +62,13 @@ static __always_inline __u32 count_ended(const struct d2tcp_socket *s, struct en
 	return D2TCP_EVENT_DONE;
 }
 
-/* Takes the messages from the queue whose last byte has been acknowledged. */
+/* Takes the messages from the queue whose last byte has been acknowledged; one with a deadline by policy may yet go
+ * on. */
 static __always_inline __u32 finish(struct d2tcp_socket *s, __u64 una, __u64 now)
 {
 	struct ended before = ended(s);
 
-	if (!s->queue.count)
+	if (!s->queue.count || s->implied)
 		return 0;
 	complete(&s->queue, una, now);
 	return count_ended(s, before);

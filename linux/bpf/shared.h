@@ -61,6 +61,10 @@ struct d2tcp_rule {
 	__u64 most_rate;	/* bytes per second: deadlines that ask for more are lengthened */
 	__u64 budget_rate;	/* bytes per second that may be announced in all */
 	__u64 budget_bytes;	/* and at once */
+	__u32 most_loss;	/* of a canary's segments, of LAW_ONE: beyond these the tool rolls it back; 0: no limit */
+	__u32 most_timeouts;	/* per segment */
+	__u32 most_missed;	/* of its messages */
+	__u32 reserved_too;
 	char name[32];
 	char cgroup[256];	/* for people */
 };
@@ -69,6 +73,27 @@ struct d2tcp_rule {
 struct d2tcp_budget {
 	__u64 left;
 	__u64 at_ns;
+};
+
+/* Of connections of a rule whose share is not all: those that keep their control, and those that get ours. */
+enum { D2TCP_ARM_CONTROL, D2TCP_ARM_OURS, D2TCP_ARMS };
+
+/* What both arms did, measured in the same way, in slices of a connection's life of a second or what is left of it:
+ * sums, and sums of squares and products, from which intervals follow. One per CPU, rule and arm. */
+struct d2tcp_arm {
+	__u64 opened;
+	__u64 closed;
+	__u64 slices;
+	__u64 segments;		/* sent, retransmissions included */
+	__u64 retransmitted;
+	__u64 timeouts;
+	__u64 segments_squared;
+	__u64 retransmitted_squared;
+	__u64 segments_retransmitted;
+	__u64 timeouts_squared;
+	__u64 segments_timeouts;
+	__u64 met;
+	__u64 missed;
 };
 
 /* Which rules a path concerns. */
@@ -117,7 +142,6 @@ struct d2tcp_counters {
 	__u64 no_memory;	/* calls without room for a connection's state: the law in short */
 	__u64 lengthened;	/* deadlines that the policy lengthened */
 	__u64 denied;		/* announcements that the policy refused */
-	__u64 left_alone;	/* connections of a share that were not to get the control */
 	__u64 events_lost;	/* the tracer was too slow */
 	__u64 alpha_sum;	/* over windows, of LAW_ONE */
 	__u64 d_sum;		/* over windows with a deadline, of LAW_UNIT */
@@ -188,8 +212,9 @@ struct d2tcp_event {
 
 _Static_assert(sizeof(struct law_parameters) == 32, "as in kernel.rs");
 _Static_assert(sizeof(struct d2tcp_about) == 152, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_rule) == 416, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_counters) == 592, "as in kernel.rs");
+_Static_assert(sizeof(struct d2tcp_rule) == 432, "as in kernel.rs");
+_Static_assert(sizeof(struct d2tcp_arm) == 104, "as in kernel.rs");
+_Static_assert(sizeof(struct d2tcp_counters) == 584, "as in kernel.rs");
 _Static_assert(sizeof(struct d2tcp_flow) == 192, "as in kernel.rs");
 _Static_assert(sizeof(struct d2tcp_event) == 120, "as in kernel.rs");
 

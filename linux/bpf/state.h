@@ -39,6 +39,7 @@ struct d2tcp_socket {
 	__u32 announced;	/* its program tells deadlines itself */
 	__u32 implied;		/* the message that waits has its deadline from the policy */
 	__u32 heard;		/* what had been received when it began */
+	char prior[16];		/* the control before ours, where a canary may be rolled back */
 	__u64 quiet_ns;		/* since when everything that was sent has been acknowledged */
 	__u64 bytes_marked;
 	__u64 messages;

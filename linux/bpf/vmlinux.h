@@ -33,11 +33,14 @@ enum { BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 enum {
 	BPF_SOCK_OPS_TCP_CONNECT_CB = 3,
 	BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB = 5,
+	BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB = 4,
 	BPF_SOCK_OPS_NEEDS_ECN = 6,
+	BPF_SOCK_OPS_RTO_CB = 8,
+	BPF_SOCK_OPS_STATE_CB = 10,
 	BPF_SOCK_OPS_TCP_LISTEN_CB = 11,
 };
 
-enum { TCP_ESTABLISHED = 1, TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_CLOSE_WAIT = 8, TCP_LISTEN = 10,
+enum { TCP_ESTABLISHED = 1, TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_CLOSE = 7, TCP_CLOSE_WAIT = 8, TCP_LISTEN = 10,
        TCP_NEW_SYN_RECV = 12 };
 
 enum { AF_INET = 2, AF_INET6 = 10, SOCK_STREAM = 1, IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
@@ -260,6 +263,19 @@ struct bpf_sock_ops {
 	__u32 local_ip6[4];
 	__u32 remote_port; /* network byte order */
 	__u32 local_port; /* host byte order */
+	struct bpf_sock *sk;
+};
+
+struct __sk_buff {
+	__u32 len;
+	struct bpf_sock *sk;
+};
+
+struct bpf_tcp_sock {
+	__u32 snd_una;
+	__u32 total_retrans;
+	__u32 segs_out;
+	__u64 bytes_acked;
 };
 
 #pragma clang attribute pop

@@ -14,7 +14,7 @@ use caps::Capability;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::failure::{Context, Failure, Kind, Result};
-use crate::hooks::{self, CONTROL_LINKS};
+use crate::hooks::{self, CONTROL_LINKS, Place};
 use crate::kernel::{self, ABOUT_HEAD, About, CONTROLS, Control, LAYOUT, Law, Plain};
 use crate::options::{DEFAULTS, Parameters};
 use crate::place::{self, Namespace, Pins};
@@ -24,7 +24,7 @@ use crate::rules::{self, Peers, Rule};
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/d2tcp.bpf.o"));
 
 /// Maps, as they are called in the programs and in our folder.
-pub const MAPS: [(&str, &str); 10] = [
+pub const MAPS: [(&str, &str); 12] = [
     ("d2tcp_sockets", "sockets"),
     ("d2tcp_law", "law"),
     ("d2tcp_about", "about"),
@@ -35,6 +35,8 @@ pub const MAPS: [(&str, &str); 10] = [
     ("d2tcp_paths", "paths"),
     ("d2tcp_budgets", "budgets"),
     ("d2tcp_cgroups", "cgroups"),
+    ("d2tcp_measured", "measured"),
+    ("d2tcp_arms", "arms"),
 ];
 /// The iterator over connections.
 pub const FLOWS: &str = "flows";
@@ -59,6 +61,8 @@ pub struct Wanted {
     pub select: Select,
     /// Only those with peers in private ranges.
     pub private: bool,
+    /// Rules of a policy, instead of all these.
+    pub policy: Option<Vec<Rule>>,
     /// The namespace whose default it shall be, as given; empty: the one the tool runs in.
     pub namespace: Option<String>,
     /// Parameters: over the defaults, or over those in force if programs are exchanged.
@@ -242,7 +246,10 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
         return Err(Failure::new(Kind::Unsupported, why));
     }
     let root = place::cgroup_root()?;
-    let rules = chosen(wanted, &root)?;
+    let rules = match &wanted.policy {
+        Some(rules) => rules.clone(),
+        None => chosen(wanted, &root)?,
+    };
     let law = wanted.parameters.harmless_over(DEFAULTS)?;
     pins.parent()?;
     let namespace = wanted.namespace.as_deref().map(Namespace::named).transpose()?;
@@ -416,6 +423,38 @@ pub fn clock(which: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// The programs once more, over the maps that are there.
+fn anew(pins: &Pins) -> Result<Object> {
+    let mut open = programs()?;
+    for (name, pin) in MAPS {
+        let mut map = open.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
+    }
+    loaded(open)
+}
+
+fn settle(pins: &Pins, object: &Object, places: &[Place]) -> Result<()> {
+    hooks::settle(object, pins, places, |mut link, name| link.pin(pins.of(&name)).context(format!("pin {name}")))
+}
+
+/// Puts other rules into force, for connections that are there, too.
+pub fn reload(pins: &Pins, rules: &[Rule], parameters: &Parameters) -> Result<About> {
+    privileges::require("apply", &privileges::TO_ATTACH)?;
+    privileges::keep(&privileges::TO_ATTACH)?;
+    let _lock = pins.lock()?;
+    only_ours(pins)?;
+    let about = require(pins)?;
+    let law = parameters.harmless_over(DEFAULTS)?;
+    let rules: Vec<kernel::Rule> = rules.iter().map(|rule| rule.compiled(law)).collect::<Result<_>>()?;
+    let places = hooks::places(&place::cgroup_root()?, &rules)?;
+    if about.pid == 0 && !hooks::is_settled(pins, &places) {
+        settle(pins, &anew(pins)?, &places)?;
+    }
+    set_law(pins, &law)?;
+    rules::enact(pins, about.key, &rules)?;
+    Ok(about)
+}
+
 /// Exchanges the programs under running connections: those keep the programs that they began with, together with
 /// their state; new ones get the new programs. Selection, cgroups and namespace stay as they are.
 fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result<About> {
@@ -425,16 +464,10 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
             format!("{} holds it in the foreground: end that one first", holder(&before)),
         ));
     }
-    let mut open = programs()?;
-    for (name, pin) in MAPS {
-        let mut map = open.maps_mut().find(|map| map.name() == name).expect("in the programs");
-        map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
-    }
-    let mut object = loaded(open)?;
+    let mut object = anew(pins)?;
     set_law(pins, &wanted.parameters.harmless_over(law(pins)?)?)?;
-    let keep = |mut link: Link, name: String| link.pin(pins.of(&name)).context(format!("pin {name}"));
     let rules: Vec<kernel::Rule> = rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
-    hooks::settle(&object, pins, &hooks::places(&place::cgroup_root()?, &rules)?, keep)?;
+    settle(pins, &object, &hooks::places(&place::cgroup_root()?, &rules)?)?;
     for (name, pin) in CONTROL_LINKS {
         let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
         if !pins.of(pin).exists() {

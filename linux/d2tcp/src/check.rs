@@ -113,6 +113,7 @@ fn findings(pins: &Pins) -> Vec<Finding> {
             ("the congestion control loads", &["d2tcp_init", "d2tcp_cong_control"][..]),
             ("the deadline hook loads", &["d2tcp_setsockopt", "d2tcp_getsockopt"]),
             ("the selection loads", &["d2tcp_select"]),
+            ("the measuring of a canary loads", &["d2tcp_arrive"]),
             ("the list of connections loads", &["d2tcp_flows"]),
         ] {
             let tried = load_only(programs);
@@ -140,7 +141,8 @@ fn load_only(programs: &[&str]) -> std::result::Result<(), String> {
     let control = programs[0] == "d2tcp_init";
     for mut program in open.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
-        let of_control = !["d2tcp_setsockopt", "d2tcp_getsockopt", "d2tcp_select", "d2tcp_flows"].contains(&&*name);
+        let of_control =
+            !["d2tcp_setsockopt", "d2tcp_getsockopt", "d2tcp_select", "d2tcp_arrive", "d2tcp_flows"].contains(&&*name);
         program.set_autoload(if control { of_control } else { programs.contains(&&*name) });
     }
     if !control {

@@ -12,12 +12,17 @@ use libbpf_rs::{Link, Object};
 
 use crate::attach::{FLOWS, program};
 use crate::failure::{Context, Result};
-use crate::kernel::{self, CONTROLS};
+use crate::kernel::{self, CONTROLS, Control, ONE};
 use crate::place::{self, Pins};
 
 /// Programs for each place, and the beginning of their links' names.
-const HOOKS: [(&str, &str); 3] =
-    [("d2tcp_setsockopt", "setsockopt"), ("d2tcp_getsockopt", "getsockopt"), ("d2tcp_select", "select")];
+const HOOKS: [(&str, &str); 4] = [
+    ("d2tcp_setsockopt", "setsockopt"),
+    ("d2tcp_getsockopt", "getsockopt"),
+    ("d2tcp_select", "select"),
+    // Only where a canary is measured: it looks at every packet.
+    ("d2tcp_arrive", "arrive"),
+];
 /// Controls: their map in the programs and their link in our folder.
 pub const CONTROL_LINKS: [(&str, &str); 2] = [("d2tcp_reno", "control-reno"), ("d2tcp", "control")];
 
@@ -28,6 +33,16 @@ pub struct Place {
     pub path: PathBuf,
     /// The kernel's number for it.
     pub id: u64,
+    /// A canary is measured there.
+    pub measures: bool,
+}
+
+impl Place {
+    /// Programs, and the names of their links.
+    fn hooks(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let most = if self.measures { HOOKS.len() } else { HOOKS.len() - 1 };
+        HOOKS[..most].iter().map(|(name, pin)| (*name, format!("{pin}-{}", self.id)))
+    }
 }
 
 /// Where the programs go: to the topmost folders of the rules' cgroups, which stay for as long as the machine is up, if
@@ -45,7 +60,8 @@ pub fn places(root: &Path, rules: &[kernel::Rule]) -> Result<Vec<Place>> {
     }
     paths.sort();
     paths.dedup();
-    paths.into_iter().map(|path| place::cgroup_id(&path).map(|id| Place { path, id })).collect()
+    let measures = rules.iter().any(|rule| rule.control == Control::Use as u32 && rule.share < ONE);
+    paths.into_iter().map(|path| place::cgroup_id(&path).map(|id| Place { path, id, measures })).collect()
 }
 
 /// Whether a name in our folder is that of a hook's link.
@@ -64,8 +80,7 @@ pub fn settle(
     mut keep: impl FnMut(Link, String) -> Result<()>,
 ) -> Result<()> {
     for place in places {
-        for (name, pin) in HOOKS {
-            let pin = format!("{pin}-{}", place.id);
+        for (name, pin) in place.hooks() {
             if let Some(mut link) = alive(pins, &pin) {
                 let program = object.progs().find(|program| program.name() == name).expect("in the programs");
                 link.update_prog(&program).context(format!("exchange {pin}"))?;
@@ -77,11 +92,21 @@ pub fn settle(
             keep(link.context(format!("attach to {}", place.path.display()))?, pin)?;
         }
     }
-    let wanted = |name: &str| places.iter().any(|place| name.ends_with(&format!("-{}", place.id)));
-    for name in pins.names().iter().filter(|name| is_hook(name) && !wanted(name)) {
-        std::fs::remove_file(pins.of(name)).context(format!("remove {name}"))?;
+    for name in unwanted(pins, places) {
+        std::fs::remove_file(pins.of(&name)).context(format!("remove {name}"))?;
     }
     Ok(())
+}
+
+/// Links that no place wants.
+fn unwanted(pins: &Pins, places: &[Place]) -> Vec<String> {
+    let wanted: Vec<String> = places.iter().flat_map(|place| place.hooks().map(|(_, pin)| pin)).collect();
+    pins.names().into_iter().filter(|name| is_hook(name) && !wanted.contains(name)).collect()
+}
+
+/// Whether everything is where it is wanted, and nothing else.
+pub fn is_settled(pins: &Pins, places: &[Place]) -> bool {
+    dead(pins, false, places).is_empty() && unwanted(pins, places).is_empty()
 }
 
 /// A pinned link whose cgroup is still there.
@@ -101,8 +126,7 @@ pub fn dead(pins: &Pins, held: bool, places: &[Place]) -> Vec<String> {
         return dead;
     }
     for place in places {
-        for (_, pin) in HOOKS {
-            let name = format!("{pin}-{}", place.id);
+        for (_, name) in place.hooks() {
             match (pins.of(&name).exists(), alive(pins, &name).is_some()) {
                 (_, true) => {}
                 (true, false) => dead.push(format!("{name}: its cgroup has gone")),
@@ -118,7 +142,6 @@ pub fn dead(pins: &Pins, held: bool, places: &[Place]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Control;
     use crate::options::DEFAULTS;
     use crate::rules::Rule;
 

@@ -107,8 +107,46 @@ pub struct Rule {
     pub most_rate: u64,
     pub budget_rate: u64,
     pub budget_bytes: u64,
+    pub most_loss: u32,
+    pub most_timeouts: u32,
+    pub most_missed: u32,
+    pub reserved_too: u32,
     pub name: [u8; 32],
     pub cgroup: [u8; 256],
+}
+
+/// `struct d2tcp_arm`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Arm {
+    pub opened: u64,
+    pub closed: u64,
+    pub slices: u64,
+    pub segments: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    pub segments_squared: u64,
+    pub retransmitted_squared: u64,
+    pub segments_retransmitted: u64,
+    pub timeouts_squared: u64,
+    pub segments_timeouts: u64,
+    pub met: u64,
+    pub missed: u64,
+}
+
+impl Arm {
+    /// Sums over the CPUs.
+    pub fn sum(per_cpu: &[Vec<u8>]) -> Arm {
+        let mut sum = [0u64; size_of::<Arm>() / 8];
+        for one in per_cpu {
+            for (total, bytes) in sum.iter_mut().zip(one.chunks_exact(8)) {
+                *total = total.wrapping_add(u64::from_ne_bytes(bytes.try_into().expect("chunks of 8")));
+            }
+        }
+        // SAFETY: the structure is nothing but u64s, as many as the array has.
+        unsafe { std::mem::transmute::<[u64; size_of::<Arm>() / 8], Arm>(sum) }
+    }
 }
 
 /// `struct d2tcp_path`.
@@ -153,7 +191,6 @@ pub struct Counters {
     pub no_memory: u64,
     pub lengthened: u64,
     pub denied: u64,
-    pub left_alone: u64,
     pub events_lost: u64,
     pub alpha_sum: u64,
     pub d_sum: u64,
@@ -266,8 +303,8 @@ pub struct Event {
 
 const _: () = assert!(size_of::<Law>() == 32);
 const _: () = assert!(size_of::<About>() == 152);
-const _: () = assert!(size_of::<Rule>() == 416);
-const _: () = assert!(size_of::<Counters>() == 592);
+const _: () = assert!(size_of::<Rule>() == 432 && size_of::<Arm>() == 104);
+const _: () = assert!(size_of::<Counters>() == 584);
 const _: () = assert!(size_of::<Flow>() == 192);
 const _: () = assert!(size_of::<Event>() == 120);
 
@@ -295,6 +332,8 @@ unsafe impl Plain for Law {}
 unsafe impl Plain for About {}
 // SAFETY: as above.
 unsafe impl Plain for Rule {}
+// SAFETY: as above.
+unsafe impl Plain for Arm {}
 // SAFETY: as above.
 unsafe impl Plain for Path {}
 // SAFETY: as above.
@@ -325,9 +364,9 @@ mod tests {
 
     #[test]
     fn counters_are_summed_over_cpus_in_their_order() {
-        let one: Vec<u8> = (0..74u64).flat_map(u64::to_ne_bytes).collect();
+        let one: Vec<u8> = (0..73u64).flat_map(u64::to_ne_bytes).collect();
         let sum = Counters::sum([one.clone(), one]);
-        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 62, 64, 122));
+        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 60, 62, 120));
     }
 
     #[test]

@@ -153,10 +153,9 @@ const FOR_ALL: [Counter; 6] = [
     ("d2tcp_connections_ungoverned", "Connections under D2TCP that no rule governs.", |c| c.opened),
 ];
 /// Counted per rule; there are 64 of them at most.
-const BY_RULE: [Counter; 16] = [
+const BY_RULE: [Counter; 15] = [
     ("d2tcp_connections", "Connections that came under D2TCP.", |c| c.opened),
     ("d2tcp_connections_without_ecn", "Connections whose peer refused ECN: Reno.", |c| c.without_ecn),
-    ("d2tcp_connections_left_alone", "Connections of a canary's control group.", |c| c.left_alone),
     ("d2tcp_windows", "Windows over which alpha was updated.", |c| c.windows),
     ("d2tcp_windows_with_deadline", "Windows with a deadline.", |c| c.windows_deadline),
     ("d2tcp_cuts", "Windows cut because of marks.", |c| c.cuts),
@@ -347,9 +346,9 @@ mod tests {
     fn alerts_and_the_dashboard_ask_for_metrics_that_there_are() {
         let page = text(Some(&known(Counters::default())), Format::Prometheus);
         for file in [include_str!("../../monitoring/alerts.yml"), include_str!("../../monitoring/dashboard.json")] {
-            let names = file.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| {
-                name.starts_with("d2tcp_") && name.len() > 6
-            });
+            let names = file
+                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .filter(|name| name.starts_with("d2tcp_") && name.len() > 6);
             let mut seen = 0;
             for name in names {
                 assert!(page.lines().any(|line| line.starts_with(name)), "{name}");

@@ -19,6 +19,10 @@ pub struct Options {
     /// Where the tool keeps its objects, in bpffs.
     #[arg(long, global = true, value_name = "DIR", default_value = "/sys/fs/bpf/d2tcp")]
     pub pins: PathBuf,
+    /// Where attach, apply, set and detach are written down, one JSON object a line, if its folder is there. They go to
+    /// the system's log in any case.
+    #[arg(long, global = true, value_name = "FILE", default_value = "/var/log/d2tcp/audit.jsonl")]
+    pub audit: PathBuf,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -35,6 +39,18 @@ pub enum Command {
     },
     /// Attach the congestion control and the hooks.
     Attach(Attach),
+    /// Put a policy into force, for connections that are there, too; attaches if nothing is attached.
+    Apply {
+        /// The policy: see linux/policy.md, and --schema.
+        #[arg(value_name = "POLICY.toml", required_unless_present = "schema")]
+        file: Option<PathBuf>,
+        /// Say what would change, and change nothing.
+        #[arg(long)]
+        dry_run: bool,
+        /// Print the schema of policies, as JSON Schema.
+        #[arg(long)]
+        schema: bool,
+    },
     /// Change parameters while running, for the connections that are there, too.
     Set(Parameters),
     /// Say what is attached, with its parameters and counters.
@@ -42,6 +58,19 @@ pub enum Command {
         /// As JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Show what both arms of a canary do (rules with a share), live, with 95 % intervals.
+    Compare {
+        /// Once, then leave.
+        #[arg(long)]
+        once: bool,
+        /// As JSON, one line each time.
+        #[arg(long)]
+        json: bool,
+        /// Roll a canary back that is surely beyond a limit of its rule (most_loss, most_timeouts, most_missed): its
+        /// connections get their control back.
+        #[arg(long)]
+        guard: bool,
     },
     /// Show the connections, live.
     Top {
@@ -318,6 +347,7 @@ impl Attach {
             cgroups: self.cgroup,
             select,
             private,
+            policy: None,
             namespace: self.namespace,
             parameters: self.parameters,
             replace: self.replace,
@@ -326,7 +356,8 @@ impl Attach {
     }
 }
 
-fn ports(text: &str) -> std::result::Result<(u16, u16), String> {
+/// Ports as in 8000-8999, both included.
+pub fn ports(text: &str) -> std::result::Result<(u16, u16), String> {
     let (low, high) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
     match (port(low), port(high)) {
@@ -336,7 +367,7 @@ fn ports(text: &str) -> std::result::Result<(u16, u16), String> {
 }
 
 /// A number from 0 to 1, or a fraction as in 1/16.
-fn share(text: &str) -> std::result::Result<f64, String> {
+pub fn share(text: &str) -> std::result::Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let value = match text.split_once('/') {
         Some((above, below)) => number(above).zip(number(below)).map(|(above, below)| above / below),
@@ -345,13 +376,14 @@ fn share(text: &str) -> std::result::Result<f64, String> {
     value.filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "expected 0 to 1, as in 0.0625 or 1/16".to_owned())
 }
 
-fn cap(text: &str) -> std::result::Result<f64, String> {
+/// n, 1 to 16.
+pub fn cap(text: &str) -> std::result::Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (1.0..=16.0).contains(value));
     value.ok_or_else(|| "expected 1 to 16".to_owned())
 }
 
 /// A time of at most a day, as in 500us, 10 ms, 1.5s.
-fn seconds(text: &str) -> std::result::Result<f64, String> {
+pub fn seconds(text: &str) -> std::result::Result<f64, String> {
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit);
     let scale = match unit {

@@ -1,6 +1,6 @@
 //! Whose a connection is: the process that has its socket, and the path of its cgroup.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ pub struct Process {
 /// What was found so far: looked for anew when something unknown comes up.
 #[derive(Default)]
 pub struct Owners {
-    sockets: HashMap<u64, Process>,
-    cgroups: HashMap<u64, String>,
+    sockets: BTreeMap<u64, Process>,
+    cgroups: BTreeMap<u64, String>,
     root: Option<PathBuf>,
 }
 
@@ -51,8 +51,8 @@ impl Owners {
 }
 
 /// Every socket that an open file of a process is. Of several processes that share it, the oldest.
-fn sockets_of(proc: &Path) -> HashMap<u64, Process> {
-    let mut found = HashMap::new();
+fn sockets_of(proc: &Path) -> BTreeMap<u64, Process> {
+    let mut found = BTreeMap::new();
     let mut pids: Vec<u32> = fs::read_dir(proc)
         .into_iter()
         .flatten()
@@ -80,7 +80,7 @@ fn socket(target: &str) -> Option<u64> {
     target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-fn paths_below(folder: &Path, path: String, found: &mut HashMap<u64, String>) {
+fn paths_below(folder: &Path, path: String, found: &mut BTreeMap<u64, String>) {
     let Ok(about) = fs::metadata(folder) else { return };
     let begin = if path == "/" { String::new() } else { path.clone() };
     found.insert(about.ino(), path);

@@ -43,6 +43,17 @@ pub struct Limits {
     pub budget_bytes: u64,
 }
 
+/// Beyond which a canary is rolled back, as shares; 0: no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Guard {
+    /// Of segments that are sent again.
+    pub loss: f64,
+    /// Timeouts per segment.
+    pub timeouts: f64,
+    /// Of messages that miss their deadlines.
+    pub missed: f64,
+}
+
 /// A rule: what it is for, and what it wants.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -66,6 +77,8 @@ pub struct Rule {
     pub bytes: u64,
     /// What programs may ask for.
     pub limits: Limits,
+    /// Beyond which a share of the connections is given up.
+    pub guard: Guard,
     /// Parameters of its own.
     pub parameters: Parameters,
 }
@@ -84,6 +97,7 @@ impl Rule {
             deadline_ns: 0,
             bytes: 0,
             limits: Limits::default(),
+            guard: Guard::default(),
             parameters: Parameters::default(),
         }
     }
@@ -110,7 +124,7 @@ impl Rule {
             law: self.parameters.over(law),
             flags,
             control: self.control as u32,
-            share: (self.share * f64::from(ONE)).round() as u32,
+            share: fraction(self.share),
             prefix,
             address,
             port_low: low,
@@ -123,10 +137,29 @@ impl Rule {
             most_rate: self.limits.most_rate,
             budget_rate: self.limits.budget_rate,
             budget_bytes: self.limits.budget_bytes,
+            most_loss: fraction(self.guard.loss),
+            most_timeouts: fraction(self.guard.timeouts),
+            most_missed: fraction(self.guard.missed),
+            reserved_too: 0,
             name: kernel::field(&self.name).ok_or_else(|| long("its name", 31))?,
             cgroup: kernel::field(&self.cgroup.to_string_lossy()).ok_or_else(|| long("its cgroup's path", 255))?,
         })
     }
+}
+
+fn fraction(share: f64) -> u32 {
+    (share * f64::from(ONE)).round() as u32
+}
+
+/// Takes a share from a rule: of its connections none gets the control any more, and those that have it lose it.
+pub fn roll_back(pins: &Pins, name: &str) -> Result<()> {
+    let (map, bank) = (attach::map(pins, "rules")?, epoch(pins)? & 1);
+    for (slot, mut rule) in in_force(pins)?.into_iter().filter(|(_, rule)| kernel::text(&rule.name) == name) {
+        rule.share = 0;
+        let index = (bank * RULES as u64) as u32 + slot as u32;
+        map.update(&index.to_ne_bytes(), rule.bytes(), MapFlags::ANY).context("change a rule")?;
+    }
+    Ok(())
 }
 
 /// Puts rules into force in place of those that are, at once for connections that are there, too. Rules that keep
@@ -150,7 +183,7 @@ pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
         put(slot, &[0; size_of::<kernel::Rule>()])?;
     }
     let slots = places(&before, rules);
-    let counts = attach::map(pins, "counts")?;
+    let (counts, arms) = (attach::map(pins, "counts")?, attach::map(pins, "arms")?);
     let cpus = libbpf_rs::num_possible_cpus().context("count the CPUs")?;
     let mut by_path: BTreeMap<u64, u64> = BTreeMap::new();
     for (rule, slot) in rules.iter().zip(&slots) {
@@ -160,6 +193,11 @@ pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
             let zeros = vec![vec![0; size_of::<kernel::Counters>()]; cpus];
             let number = (*slot as u32 + 1).to_ne_bytes();
             counts.update_percpu(&number, &zeros, MapFlags::ANY).context("clear a rule's counters")?;
+            let zeros = vec![vec![0; size_of::<kernel::Arm>()]; cpus];
+            for arm in 0..2 {
+                let index = (2 * *slot as u32 + arm).to_ne_bytes();
+                arms.update_percpu(&index, &zeros, MapFlags::ANY).context("clear a canary's counters")?;
+            }
         }
     }
     for (hash, rules) in by_path {

@@ -1,7 +1,7 @@
 //! The connections, live.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write as _};
@@ -59,7 +59,7 @@ pub struct View {
 /// What numbers stand for.
 struct Names {
     owners: Owners,
-    rules: HashMap<u32, String>,
+    rules: BTreeMap<u32, String>,
 }
 
 /// A connection, as `top --json` prints it.
@@ -134,7 +134,7 @@ pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
     attach::require(pins)?;
     // Without these other users' processes cannot be named; nothing else is done with them.
     privileges::keep(&[Capability::CAP_SYS_PTRACE, Capability::CAP_DAC_READ_SEARCH])?;
-    let mut names = Names { owners: Owners::below(place::cgroup_root().ok()), rules: HashMap::new() };
+    let mut names = Names { owners: Owners::below(place::cgroup_root().ok()), rules: BTreeMap::new() };
     if json {
         for row in rows(pins, &mut names, &view)? {
             println!("{}", serde_json::to_string(&row).context("write JSON")?);
@@ -203,9 +203,10 @@ impl View {
         let texts = [Some(&row.local), Some(&row.remote), row.rule.as_ref(), row.cgroup.as_ref()];
         self.filter.is_empty()
             || texts.into_iter().flatten().any(|text| text.contains(&self.filter))
-            || row.process.as_ref().is_some_and(|process| {
-                process.name.contains(&self.filter) || process.pid.to_string() == self.filter
-            })
+            || row
+                .process
+                .as_ref()
+                .is_some_and(|process| process.name.contains(&self.filter) || process.pid.to_string() == self.filter)
     }
     fn order(&self, a: &Row, b: &Row) -> Ordering {
         let rising = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or(Ordering::Equal);
@@ -245,7 +246,19 @@ fn rows(pins: &Pins, names: &mut Names, view: &View) -> Result<Vec<Row>> {
 fn table(rows: &[Row], most: usize, width: usize) -> String {
     let head = format!(
         "{:<24} {:<24} {:>8} {:>6} {:>5} {:>9} {:>9} {:>6} {:>6} {:>7} {:<14} {:<18} {}",
-        "local", "remote", "cwnd", "alpha", "d", "left ms", "left KB", "met", "missed", "srtt us", "", "process", "cgroup"
+        "local",
+        "remote",
+        "cwnd",
+        "alpha",
+        "d",
+        "left ms",
+        "left KB",
+        "met",
+        "missed",
+        "srtt us",
+        "",
+        "process",
+        "cgroup"
     );
     let mut text = cut(&head, width) + "\n";
     for row in rows.iter().take(most) {
@@ -257,7 +270,8 @@ fn table(rows: &[Row], most: usize, width: usize) -> String {
             Row { slow_start: true, .. } => "slow start",
             _ => "",
         };
-        let process = row.process.as_ref().map_or("-".to_owned(), |process| format!("{} {}", process.pid, process.name));
+        let process =
+            row.process.as_ref().map_or("-".to_owned(), |process| format!("{} {}", process.pid, process.name));
         let line = format!(
             "{:<24} {:<24} {:>8.1} {:>6.3} {:>5.2} {:>9} {:>9} {:>6} {:>6} {:>7} {notes:<14} {process:<18} {}",
             row.local,
@@ -322,8 +336,11 @@ mod tests {
 
     #[test]
     fn keys_sort_turn_around_and_filter() {
-        let rows =
-            [row(1, "a:1", None, 5.0, "nginx"), row(2, "b:1", Some(9.0), 7.0, "redis"), row(3, "c:1", Some(-1.0), 6.0, "x")];
+        let rows = [
+            row(1, "a:1", None, 5.0, "nginx"),
+            row(2, "b:1", Some(9.0), 7.0, "redis"),
+            row(3, "c:1", Some(-1.0), 6.0, "x"),
+        ];
         let shown = |view: &View| {
             let mut shown: Vec<&Row> = rows.iter().filter(|row| view.shows(row)).collect();
             shown.sort_by(|a, b| view.order(a, b));

@@ -1,6 +1,6 @@
 //! What connections do over time, in the columns of the simulator's trace.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -110,13 +110,13 @@ struct Row {
 }
 
 /// Turns events into rows; ends (addresses with their ports) and messages are numbered in the order in which they
-/// appear. The time that an event takes does not depend on how many there are.
+/// appear. The time that an event takes hardly depends on how many there are.
 #[derive(Default)]
 struct Table {
     begun: u64,
-    ends: HashMap<SocketAddr, (u32, Arc<str>)>,
+    ends: BTreeMap<SocketAddr, (u32, Arc<str>)>,
     messages: u32,
-    before: HashMap<u64, Before>,
+    before: BTreeMap<u64, Before>,
     rows: Vec<Row>,
 }
 

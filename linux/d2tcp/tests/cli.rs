@@ -34,9 +34,15 @@ fn where_nothing_is_attached_every_command_says_so() {
         println!("SKIPPED: d2tcp is attached on this machine");
         return;
     }
-    for arguments in
-        [&["status"][..], &["status", "--json"], &["top", "--once"], &["trace"], &["metrics"], &["set", "--cap", "3"]]
-    {
+    for arguments in [
+        &["status"][..],
+        &["status", "--json"],
+        &["top", "--once"],
+        &["trace"],
+        &["metrics"],
+        &["set", "--cap", "3"],
+        &["compare"],
+    ] {
         let output = tool(arguments);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(4), "{arguments:?}: {said}");
@@ -47,7 +53,9 @@ fn where_nothing_is_attached_every_command_says_so() {
 #[test]
 fn help_lists_every_command_and_the_exit_codes() {
     let help = String::from_utf8(tool(&["--help"]).stdout).unwrap();
-    for word in ["check", "attach", "set", "status", "top", "trace", "metrics", "detach", "Exit codes"] {
+    for word in
+        ["check", "attach", "apply", "compare", "set", "status", "top", "trace", "metrics", "detach", "Exit codes"]
+    {
         assert!(help.contains(word), "{word}");
     }
     assert!(String::from_utf8(tool(&["--version"]).stdout).unwrap().starts_with("d2tcp "));

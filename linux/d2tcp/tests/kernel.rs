@@ -274,6 +274,7 @@ fn lengths_that_are_learned_by_writing_can_be_told_afterwards(bench) {
         announce(&client, 3000, 5 * SECOND, 12, 0).unwrap();
         cancel(&client, 11).unwrap();
         assert_eq!((state(&client).queued, state(&client).bytes_left, state(&client).tag), (1, 3000, 12));
+        assert_eq!(state(&client).cancelled, 2);
         transfer(&client, &server, 3000);
         wait("met", || state(&client).met == 4);
         // Programs that only ever break off never fill the queue for good.
@@ -1040,6 +1041,203 @@ fn what_connections_do_can_be_watched(bench) {
     println!("ns per call: {cost:.0}");
 }
 
+fn a_policy_governs_and_is_reloaded_while_flows_run(bench) {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, log) = (folder.path().join("policy.toml"), folder.path().join("audit.jsonl"));
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap().to_owned();
+    let policy = |text: &str| std::fs::write(&file, text.replace("GROUP", &group)).unwrap();
+    let apply = |more: &str| bench.tool(&format!("apply {} --audit {} {more}", file.display(), log.display()));
+    let applied = |more: &str| {
+        let done = apply(more);
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    policy("[[rule]]\nname = 'small'\ncgroup = 'GROUP'\nports = '7000-7009'\ndedline = '1 ms'\n");
+    let wrong = apply("");
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(wrong.status.code() == Some(2) && said.contains("policy.toml:5:1") && said.contains("^^^^^^^") && said.contains("`deadline`"), "{said}");
+    policy("[[rule]]\nname = 'small'\ncgroup = 'GROUP'\nports = '7000-7009'\n\
+            least_deadline = '50 ms'\nmost_bytes = '1 MB'\nmost_rate = '8 Mbps'\n\n\
+            [[rule]]\nname = 'silent'\ncgroup = 'GROUP'\nports = '7010'\nannounce = false\n\n\
+            [[rule]]\nname = 'spending'\ncgroup = 'GROUP'\nports = '7020'\nbudget = '8 Mbps'\nburst = '100 KB'\n\n\
+            [[rule]]\nname = 'left'\ncgroup = 'GROUP'\nports = '7030'\ncontrol = 'leave'\n\n\
+            [[rule]]\nname = 'there'\ncgroup = 'GROUP'\npeers = '127.0.0.5'\n");
+    assert!(applied("--dry-run").contains("+ small") && !is_registered());
+    applied("");
+    assert!(is_registered() && bench.tool("status").status.success());
+    let on = |address: &str| {
+        let listener = TcpListener::bind(address).unwrap();
+        connect(&listener)
+    };
+    // The first that matches governs.
+    let (client, server) = on("127.0.0.1:7001");
+    assert_eq!((control_of(&client), control_of(&server), state(&client).rule), ("d2tcp".into(), "d2tcp".into(), 1));
+    assert_eq!((control_of(&on("127.0.0.5:7100").0), control_of(&on("127.0.0.5:7030").0) == "d2tcp"), ("d2tcp".into(), false));
+    assert_ne!(control_of(&on("127.0.0.1:7100").0), "d2tcp");
+    // Limits: too short is lengthened, too much a second as well, too long refused.
+    let left = |socket: &TcpStream| state(socket).time_left_ns / 1_000_000;
+    deadline(&client, 1000, MS).unwrap();
+    assert!((40..=50).contains(&left(&client)), "{}", left(&client));
+    cancel(&client, 0).unwrap();
+    deadline(&client, 1_000_000, 60 * MS).unwrap();
+    assert!((900..=1000).contains(&left(&client)), "8 Mbps: {}", left(&client));
+    assert_eq!(deadline(&client, 1_000_001, 60 * SECOND), Err(libc::EPERM));
+    assert_eq!(deadline(&on("127.0.0.1:7010").0, 1, SECOND), Err(libc::EPERM));
+    // A budget: so much at once, and then what a second gives; giving a message up gives nothing back.
+    let (spender, _other) = on("127.0.0.1:7020");
+    deadline(&spender, 90_000, SECOND).unwrap();
+    cancel(&spender, 0).unwrap();
+    assert_eq!(deadline(&spender, 90_000, SECOND), Err(libc::EPERM));
+    std::thread::sleep(100 * MS);
+    deadline(&spender, 90_000, SECOND).unwrap();
+    // Other rules while a flow runs: it goes on, under the new one.
+    let moving = std::thread::spawn({
+        let (client, server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        move || transfer(&client, &server, 30_000_000)
+    });
+    policy("[parameters]\nmargin = '2 ms'\n[[rule]]\nname = 'new'\ncgroup = 'GROUP'\nports = '7001'\nmost_bytes = '2 KB'\ncap = 3\n\n\
+            [[rule]]\nname = 'small'\ncgroup = 'GROUP'\nports = '7000-7009'\n");
+    let said = applied("");
+    assert!(said.contains("+ new") && said.contains("~ small") && said.contains("- silent"), "{said}");
+    moving.join().unwrap();
+    assert_eq!(deadline(&client, 2001, SECOND), Err(libc::EPERM));
+    deadline(&client, 1000, SECOND).unwrap();
+    let status = bench.status();
+    assert_eq!((&status["parameters"]["margin_us"], status["rules"].as_array().unwrap().len()), (&2000.0.into(), 2));
+    let denied = |name: &str| {
+        let rules = status["rules"].as_array().unwrap().clone();
+        rules.iter().find(|rule| rule["name"] == name).unwrap()["messages"]["denied"].as_u64().unwrap()
+    };
+    assert_eq!((denied("new"), denied("small")), (1, 0), "a slot that is new to a rule begins at 0");
+    // What was done is written down, dry runs are not.
+    bench.says(&format!("detach --audit {}", log.display()));
+    let lines: Vec<serde_json::Value> = std::fs::read_to_string(&log).unwrap().lines()
+        .map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = lines.iter().map(|line| (line["verb"].as_str().unwrap(), line["exit"].as_u64().unwrap())).collect();
+    assert_eq!(told, [("apply", 2), ("apply", 0), ("apply", 0), ("detach", 0)]);
+}
+
+fn a_deadline_by_policy_is_every_messages_that_says_nothing(bench) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.toml");
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap();
+    std::fs::write(&file, format!("[[rule]]\nname = 'replies'\ncgroup = '{group}'\nports = '7040'\ndeadline = '300 ms'\nsize = '1 GB'\n\
+        [[rule]]\nname = 'late'\ncgroup = '{group}'\nports = '7041'\ndeadline = '1 us'\n")).unwrap();
+    bench.says(&format!("apply {}", file.display()));
+    bench.wire(3, 0);
+    let listener = TcpListener::bind("127.0.0.1:7040").unwrap();
+    let (client, server) = connect(&listener);
+    // Requests of 100 bytes and replies, in turn: the server says nothing of deadlines.
+    for round in 1..=5 {
+        transfer(&client, &server, 100);
+        transfer(&server, &client, 200_000);
+        let told = state(&server);
+        assert_eq!((told.messages, told.queued), (round, 1), "{told:?}");
+        assert!(told.d > ONE, "1 GB in 300 ms at this window: {told:?}");
+    }
+    // In parts, with pauses and without a word from the peer: one message.
+    transfer(&client, &server, 100);
+    for _ in 0..4 {
+        transfer(&server, &client, 1000);
+        std::thread::sleep(20 * MS);
+    }
+    assert_eq!(state(&server).messages, 6);
+    // A program that speaks is left to speak.
+    deadline(&server, 5000, 5 * SECOND).unwrap();
+    transfer(&client, &server, 100);
+    transfer(&server, &client, 5000);
+    wait("its own", || state(&server).queued == 0);
+    assert_eq!(state(&server).messages, 7);
+    transfer(&client, &server, 100);
+    transfer(&server, &client, 50_000);
+    assert_eq!((state(&server).messages, state(&server).queued), (7, 0));
+    let met = state(&server).met;
+    assert!((5..=6).contains(&met), "five replies ended, and its own: {met}");
+    // Too late for any: longer than was thought, too.
+    let (client, server) = connect(&TcpListener::bind("127.0.0.1:7041").unwrap());
+    transfer(&client, &server, 100);
+    transfer(&server, &client, 3_000_000);
+    transfer(&client, &server, 100);
+    transfer(&server, &client, 100);
+    assert_eq!((state(&server).missed, state(&server).messages), (1, 2));
+    drop((client, server));
+    wait("they end", || bench.status()["connections"]["open"] == 2);
+    let messages = bench.status()["messages"].clone();
+    assert!(messages["implied"].as_u64().unwrap() >= 8, "{messages}");
+}
+
+fn a_canary_takes_a_share_is_compared_and_rolls_itself_back(bench) {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, log) = (folder.path().join("policy.toml"), folder.path().join("audit.jsonl"));
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap().to_owned();
+    let rule = format!("[[rule]]\nname = 'canary'\ncgroup = '{group}'\nports = '7060'\nshare = '30 %'\nmost_loss = '1 %'\n");
+    std::fs::write(&file, &rule).unwrap();
+    bench.says(&format!("apply {}", file.display()));
+    bench.wire(0, 0);
+    let listener = TcpListener::bind("127.0.0.1:7060").unwrap();
+    let other = control_of(&connect(&listen(V4)).0);
+    let canaries = |bench: &Bench| -> serde_json::Value {
+        let said = bench.says("compare --once --json");
+        serde_json::from_str::<serde_json::Value>(&said).unwrap()[0].clone()
+    };
+    // A share of the connections, decided by both of their ends alike.
+    let pairs: Vec<_> = (0..200).map(|_| connect(&listener)).collect();
+    let ours = |end: &TcpStream| control_of(end) == "d2tcp";
+    assert!(pairs.iter().all(|(client, server)| ours(client) || control_of(client) == other && !ours(server) || ours(server)));
+    let share = pairs.iter().filter(|(client, _)| ours(client)).count();
+    assert!((35..=90).contains(&share), "{share} of 200 for 30 %");
+    // The programs tell deadlines on both arms and see no difference; both are measured.
+    for (client, server) in pairs.iter().take(60) {
+        deadline(client, 20_000, 5 * SECOND).unwrap();
+        transfer(client, server, 20_000);
+        deadline(client, 20_000, Duration::from_nanos(1)).unwrap();
+        transfer(client, server, 20_000);
+    }
+    std::thread::sleep(1100 * MS);
+    for (client, server) in &pairs {
+        transfer(client, server, 100_000);
+    }
+    let seen = canaries(&bench);
+    for arm in ["control", "d2tcp"] {
+        assert!(seen[arm]["opened"].as_u64().unwrap() > 60 && seen[arm]["segments"].as_u64().unwrap() > 500, "{seen}");
+        let missed = seen[arm]["missed"]["value"].as_f64().unwrap();
+        assert!((missed - 0.5).abs() < 0.1, "one of two messages had a ns: {seen}");
+        assert_eq!(seen[arm]["loss"]["value"], 0.0);
+    }
+    let opened = seen["control"]["opened"].as_u64().unwrap() + seen["d2tcp"]["opened"].as_u64().unwrap();
+    assert_eq!(opened, 400, "both ends of each");
+    // Without losses nothing happens; with them, the guard takes it back.
+    let guard = format!("compare --once --guard --audit {}", log.display());
+    assert!(!bench.says(&guard).contains("rolled back"));
+    bench.wire(0, 15);
+    std::thread::sleep(1100 * MS);
+    for (client, server) in &pairs {
+        transfer(client, server, 200_000);
+    }
+    std::thread::sleep(1100 * MS);
+    for (client, server) in &pairs {
+        transfer(client, server, 20_000);
+    }
+    let said = bench.says(&guard);
+    assert!(said.contains("rolled back: canary (loss"), "{said}");
+    bench.wire(0, 0);
+    assert!(std::fs::read_to_string(&log).unwrap().contains("\"verb\":\"roll back\""));
+    // Connections get their own control back, new ones never lose it, and the programs go on.
+    for (client, server) in &pairs {
+        transfer(client, server, 20_000);
+    }
+    assert!(pairs.iter().all(|(client, _)| control_of(client) == other), "all of them");
+    assert!((0..40).map(|_| connect(&listener)).all(|(client, _)| control_of(&client) == other));
+    assert_eq!(canaries(&bench)["share"], 0.0);
+    assert!(!bench.says(&guard).contains("rolled back"), "once");
+    drop(pairs);
+    // Without a canary no packet is looked at.
+    std::fs::write(&file, rule.replace("share = '30 %'\n", "")).unwrap();
+    bench.says(&format!("apply {}", file.display()));
+    assert!(hook_pins(&bench).iter().all(|name| !name.starts_with("arrive-")) && bench.tool("status").status.success());
+    assert_eq!(bench.fails("compare --once").0, 2);
+}
+
 fn metrics_are_what_parsers_expect(bench) {
     // Names with what must be escaped in labels.
     let odd = bench.cgroup.join("odd \"name\" \\");
@@ -1135,7 +1333,9 @@ fn ten_thousand_connections_leave_nothing(bench) {
 fn hook_pins(bench: &Bench) -> Vec<String> {
     let names = std::fs::read_dir(&bench.pins).unwrap().flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| ["setsockopt-", "getsockopt-", "select-"].iter().any(|kind| name.starts_with(kind))).collect()
+    names
+        .filter(|name| ["setsockopt-", "getsockopt-", "select-", "arrive-"].iter().any(|kind| name.starts_with(kind)))
+        .collect()
 }
 
 /// What getsockopt of this kernel says of a level that it does not know.
@@ -1179,34 +1379,6 @@ fn start(socket: &std::os::fd::OwnedFd, listener: &TcpListener) -> i32 {
 fn tcp_info_cwnd(socket: &TcpStream) -> u32 {
     let info = get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, size_of::<libc::tcp_info>()).unwrap();
     u32::from_ne_bytes(info[80..84].try_into().unwrap())
-}
-
-/// How many maps, programs and links of ours the kernel has, and how many cgroups this test.
-fn objects() -> (usize, usize, usize, usize) {
-    use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
-    let ours = |name: &[u8]| name.starts_with(b"d2tcp");
-    let maps = MapInfoIter::default().filter(|map| ours(map.name.as_encoded_bytes())).count();
-    let programs: Vec<u32> = ProgInfoIter::default()
-        .filter(|program| ours(program.name.as_encoded_bytes()))
-        .map(|program| program.id)
-        .collect();
-    let links = LinkInfoIter::default().filter(|link| programs.contains(&link.prog_id)).count();
-    let own = format!("d2tcp-test-{}-", std::process::id());
-    let cgroups = std::fs::read_dir(cgroup_root()).unwrap().flatten();
-    let cgroups = cgroups.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own)).count();
-    (maps, programs.len(), links, cgroups)
-}
-
-/// The same once it does not change any more: the kernel frees in the background.
-fn settled() -> (usize, usize, usize, usize) {
-    let (mut last, mut same) = (objects(), 0);
-    while same < 10 {
-        std::thread::sleep(100 * MS);
-        let now = objects();
-        same = if now == last { same + 1 } else { 0 };
-        last = now;
-    }
-    last
 }
 
 /// The programs that answer acknowledgements now.

@@ -5,10 +5,6 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-struct __sk_buff {
-	__u32 len;
-};
-
 /* Set by the test: of so many data packets one is marked, or lost on arrival; 0: none. Counted: packets that leave,
  * and of these, those that say that they can be marked. And whether everything but data is lost on arrival. */
 enum { MARK_EVERY, LOSE_EVERY, SENT, SENT_ECT, LOSE_ACKS, WORDS };

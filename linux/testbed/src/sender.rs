@@ -14,7 +14,7 @@ use crate::socket::{Info, Socket, State};
 #[derive(Clone, Debug, Deserialize)]
 pub struct Message {
     pub number: u64,
-    /// After the start of the run.
+    /// After the start of the run; once it has been handed over, when that was, on the monotonic clock.
     pub at_ns: i64,
     pub to: SocketAddr,
     pub control: String,
@@ -24,6 +24,19 @@ pub struct Message {
     pub deadline_ns: Option<i64>,
     /// Shares its connection with the other such messages to the same address.
     pub persistent: bool,
+    /// The control has been told of its deadline, or does not take it.
+    #[serde(skip)]
+    told: bool,
+    /// Why it does not.
+    #[serde(skip)]
+    refused: Option<String>,
+}
+
+impl Message {
+    /// It has nothing to say, or has said it.
+    fn is_told(&self) -> bool {
+        self.told || self.bytes.is_none() || self.deadline_ns.is_none()
+    }
 }
 
 /// What one message amounts to at its sender.
@@ -72,14 +85,20 @@ impl Outgoing {
             current: Sent::default(),
             ended: false,
         };
-        connection.messages.push_back(message);
+        connection.messages.push_back(Message { at_ns: start_ns, ..message });
         connection.begin(start_ns);
         Ok(connection)
     }
 
     /// Puts another message behind those that wait; `handed_ns` is when it was due.
     pub fn push(&mut self, message: Message, handed_ns: i64, sent: &mut Vec<Sent>, zeros: &[u8]) -> Result<(), Error> {
+        // Said at once, as a program does that knows its replies: the control takes messages in turn, so that nothing
+        // may be in between that it does not know of.
+        let in_turn = self.messages.iter().all(|waiting| waiting.told);
         self.messages.push_back(Message { at_ns: handed_ns, ..message });
+        if in_turn && !self.messages.is_empty() {
+            self.tell(self.messages.len() - 1);
+        }
         if self.messages.len() == 1 {
             self.begin(handed_ns);
         }
@@ -87,13 +106,20 @@ impl Outgoing {
     }
 
     fn begin(&mut self, start_ns: i64) {
+        self.tell(0);
         let Some(message) = self.messages.front() else { return };
         self.taken = 0;
-        self.current = Sent { number: message.number, start_ns, ..Sent::default() };
+        let refused = message.refused.clone();
+        self.current = Sent { number: message.number, start_ns, refused, ..Sent::default() };
+    }
+
+    /// Says the deadline of a message that waits, unless that has been done.
+    fn tell(&mut self, place: usize) {
+        let Some(message) = self.messages.get_mut(place).filter(|message| !message.is_told()) else { return };
         if let (Some(bytes), Some(allowed)) = (message.bytes, message.deadline_ns) {
-            let left = allowed - (clock::now() - start_ns);
-            let accepted = self.socket.send_deadline(bytes as i64, left);
-            self.current.refused = accepted.err().map(|error| error.to_string());
+            let left = allowed - (clock::now() - message.at_ns);
+            message.refused = self.socket.send_deadline(bytes as i64, left).err().map(|error| error.to_string());
+            message.told = true;
         }
     }
 

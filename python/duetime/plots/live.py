@@ -19,7 +19,7 @@ class Recorded(Run):
     def trace(self) -> pl.DataFrame:
         """Samples over time."""
         table = read(self.directory)
-        if not _COLUMNS <= set(table.columns):
+        if not set(table.columns) >= _COLUMNS:
             missing = ", ".join(sorted(_COLUMNS - set(table.columns)))
             raise NoResults(f"{self.directory} is no trace of d2tcp: its columns {missing} are missing")
         return table

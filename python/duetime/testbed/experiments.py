@@ -75,6 +75,12 @@ EXPERIMENTS = {
             (Arm("d2tcp"),),
         ),
         Experiment(
+            "pipeline",
+            "a hurried message behind a relaxed one on one connection: with the truth and in silence",
+            "pipeline.toml",
+            (Arm("dctcp"), Arm("d2tcp")),
+        ),
+        Experiment(
             "ecn-refused",
             "the urgent message to a receiver that refuses ECN: it fares as under Reno",
             "urgent.toml",

@@ -411,3 +411,31 @@ impl Log {
 pub fn address(socket: &TcpStream) -> SocketAddr {
     socket.local_addr().unwrap()
 }
+
+/// How many maps, programs and links of ours the kernel has, and how many cgroups this test.
+pub fn objects() -> (usize, usize, usize, usize) {
+    use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
+    let ours = |name: &[u8]| name.starts_with(b"d2tcp");
+    let maps = MapInfoIter::default().filter(|map| ours(map.name.as_encoded_bytes())).count();
+    let programs: Vec<u32> = ProgInfoIter::default()
+        .filter(|program| ours(program.name.as_encoded_bytes()))
+        .map(|program| program.id)
+        .collect();
+    let links = LinkInfoIter::default().filter(|link| programs.contains(&link.prog_id)).count();
+    let own = format!("d2tcp-test-{}-", std::process::id());
+    let cgroups = fs::read_dir(cgroup_root()).unwrap().flatten();
+    let cgroups = cgroups.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own)).count();
+    (maps, programs.len(), links, cgroups)
+}
+
+/// The same once it does not change any more: the kernel frees in the background.
+pub fn settled() -> (usize, usize, usize, usize) {
+    let (mut last, mut same) = (objects(), 0);
+    while same < 10 {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = objects();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+    }
+    last
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
+/* A canary: of a rule's connections a share gets the control, the others keep theirs, and what both do is measured in
+ * the same way, whatever their control: messages by the acknowledgements that arrive at the cgroup, segments by the
+ * kernel's own counts. */
+#ifndef D2TCP_CANARY_H
+#define D2TCP_CANARY_H
+
+#include "messages.h"
+
+/* A slice of a connection's life. */
+#define SLICE_NS 1000000000ull
+
+/* What is kept of a connection of either arm, beside and apart from its control. */
+struct d2tcp_measured {
+	__u64 since_ns;		/* the slice */
+	__u32 number;		/* of the rule */
+	__u32 arm;
+	__u32 segments;		/* the kernel's counts when it began */
+	__u32 retransmitted;
+	__u32 timeouts;		/* in it */
+	__u32 reserved;
+	struct law_queue queue;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct d2tcp_measured);
+} d2tcp_measured SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, D2TCP_RULES * D2TCP_ARMS);
+	__type(key, __u32);
+	__type(value, struct d2tcp_arm);
+} d2tcp_arms SEC(".maps");
+
+static __always_inline struct d2tcp_arm *arm_of(const struct d2tcp_measured *m)
+{
+	__u32 index = (m->number - 1) * D2TCP_ARMS + (m->arm & 1);
+
+	return bpf_map_lookup_elem(&d2tcp_arms, &index);
+}
+
+static __always_inline bool is_canary(const struct d2tcp_rule *rule)
+{
+	return rule->control == D2TCP_CONTROL_USE && rule->share < LAW_ONE;
+}
+
+/* Whether a connection is of the share: by its ends, so that the answer is the same whenever it is asked for, and with
+ * a key, so that nobody outside can choose. */
+static __always_inline bool is_chosen(struct sock *sk, const struct d2tcp_rule *rule)
+{
+	__u32 zero = 0, word[4] = {};
+	struct d2tcp_about *about = bpf_map_lookup_elem(&d2tcp_about, &zero);
+	__u64 hash;
+
+	if (!about)
+		return false;
+	bpf_core_read(word, sizeof(word), &sk->__sk_common.skc_v6_daddr);
+	hash = about->key[0] ^ ((__u64)BPF_CORE_READ(sk, __sk_common.skc_dport) << 16 |
+				BPF_CORE_READ(sk, __sk_common.skc_num));
+	hash = mixed(hash, BPF_CORE_READ(sk, __sk_common.skc_daddr), about->key[1]);
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6) {
+		hash = mixed(hash, (__u64)word[0] << 32 | word[1], about->key[1]);
+		hash = mixed(hash, (__u64)word[2] << 32 | word[3], about->key[1]);
+	}
+	hash = mixed(hash, 1, about->key[1]);
+	return (hash >> 34) < rule->share;
+}
+
+/* Books a slice. */
+static __always_inline void book(struct d2tcp_measured *m, __u32 segments, __u32 retransmitted, __u64 now)
+{
+	struct d2tcp_arm *arm = arm_of(m);
+	__u64 sent = segments - m->segments, again = retransmitted - m->retransmitted, timeouts = m->timeouts;
+
+	m->since_ns = now;
+	m->segments = segments;
+	m->retransmitted = retransmitted;
+	m->timeouts = 0;
+	if (!arm || (!sent && !timeouts))
+		return;
+	arm->slices++;
+	arm->segments += sent;
+	arm->retransmitted += again;
+	arm->timeouts += timeouts;
+	arm->segments_squared += sent * sent;
+	arm->retransmitted_squared += again * again;
+	arm->segments_retransmitted += sent * again;
+	arm->timeouts_squared += timeouts * timeouts;
+	arm->segments_timeouts += sent * timeouts;
+}
+
+/* Takes out what has been acknowledged. */
+static __always_inline void book_messages(struct d2tcp_measured *m, __u64 una, __u64 now)
+{
+	__u64 met = m->queue.met, missed = m->queue.missed;
+	struct d2tcp_arm *arm;
+
+	if (!m->queue.count)
+		return;
+	complete(&m->queue, una, now);
+	arm = arm_of(m);
+	if (arm) {
+		arm->met += m->queue.met - met;
+		arm->missed += m->queue.missed - missed;
+	}
+}
+
+/* The same announcement as the control gets, or would get. */
+static __always_inline void measure_message(struct bpf_sock *sk, const struct law_announcement *wanted, __u64 una)
+{
+	struct d2tcp_measured *m = bpf_sk_storage_get(&d2tcp_measured, sk, NULL, 0);
+
+	if (!m)
+		return;
+	book_messages(m, una, wanted->now_ns);
+	announce(&m->queue, wanted);
+}
+
+/* Every packet that arrives for the cgroup: what it acknowledges, for connections of a canary. */
+SEC("cgroup_skb/ingress")
+int d2tcp_arrive(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct d2tcp_measured *m;
+	struct bpf_tcp_sock *tp;
+	__u8 version = 0, length = 0;
+	__u32 at, ack = 0;
+	__u64 now;
+
+	if (!sk)
+		return 1;
+	sk = bpf_sk_fullsock(sk);
+	if (!sk)
+		return 1;
+	m = bpf_sk_storage_get(&d2tcp_measured, sk, NULL, 0);
+	if (!m)
+		return 1;
+	tp = bpf_tcp_sock(sk);
+	if (!tp || bpf_skb_load_bytes(skb, 0, &version, 1))
+		return 1;
+	at = version >> 4 == 4 ? (version & 15) * 4 : 40;
+	if (bpf_skb_load_bytes(skb, at + 8, &ack, sizeof(ack)) || bpf_skb_load_bytes(skb, at + 13, &length, 1) ||
+	    !(length & 16))
+		return 1;
+	now = bpf_ktime_get_ns();
+	ack = bpf_ntohl(ack) - tp->snd_una;
+	book_messages(m, tp->bytes_acked + ((__s32)ack > 0 ? ack : 0), now);
+	if (now - m->since_ns >= SLICE_NS)
+		book(m, tp->segs_out, tp->total_retrans, now);
+	return 1;
+}
+
+/* A connection of a canary begins: from here on it is measured. */
+static __always_inline void begin_measuring(struct bpf_sock_ops *ctx, __u32 number, bool ours)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct d2tcp_measured *m;
+	struct d2tcp_arm *arm;
+
+	if (!sk)
+		return;
+	m = bpf_sk_storage_get(&d2tcp_measured, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!m || m->number)
+		return;
+	m->number = number;
+	m->arm = ours ? D2TCP_ARM_OURS : D2TCP_ARM_CONTROL;
+	m->since_ns = bpf_ktime_get_ns();
+	arm = arm_of(m);
+	if (arm)
+		arm->opened++;
+	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_RTO_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG);
+}
+
+/* A timeout, or its end. */
+static __always_inline void go_on_measuring(struct bpf_sock_ops *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct d2tcp_measured *m;
+	struct bpf_tcp_sock *tp;
+	struct d2tcp_arm *arm;
+	__u64 now;
+
+	if (!sk)
+		return;
+	m = bpf_sk_storage_get(&d2tcp_measured, sk, NULL, 0);
+	if (!m)
+		return;
+	if (ctx->op == BPF_SOCK_OPS_RTO_CB) {
+		m->timeouts++;
+		return;
+	}
+	if (ctx->args[1] != TCP_CLOSE)
+		return;
+	tp = bpf_tcp_sock(sk);
+	now = bpf_ktime_get_ns();
+	if (tp) {
+		book_messages(m, tp->bytes_acked, now);
+		book(m, tp->segs_out, tp->total_retrans, now);
+	}
+	arm = arm_of(m);
+	if (arm)
+		arm->closed++;
+}
+
+#endif

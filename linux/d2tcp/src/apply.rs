@@ -1,0 +1,93 @@
+//! `d2tcp apply`: a policy into force.
+
+use std::path::Path;
+
+use crate::attach::{self, Found, Select, Wanted};
+use crate::failure::{Failure, Kind, Result};
+use crate::kernel::{self, Plain};
+use crate::options::DEFAULTS;
+use crate::place::Pins;
+use crate::policy::{self, Policy};
+use crate::rules;
+
+/// Says what changes, and changes it unless it is a dry run.
+pub fn run(pins: &Pins, file: &Path, dry_run: bool, version: &str) -> Result<()> {
+    let policy = policy::read(file)?;
+    let law = policy.parameters.harmless_over(DEFAULTS)?;
+    let mut compiled = Vec::new();
+    for rule in &policy.rules {
+        let harmless = rule.parameters.harmless_over(law);
+        harmless.map_err(|failure| {
+            let message = failure.message.replace("--confirm \"", "confirm = \"");
+            Failure::new(Kind::Usage, format!("{}: rule {}: {message}", file.display(), rule.name))
+        })?;
+        compiled.push(rule.compiled(law)?);
+    }
+    let found = attach::look(pins);
+    let before = match found {
+        Found::Attached(_) => rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect(),
+        // Says in words why it cannot be.
+        Found::Skewed(_) | Found::Foreign => attach::require(pins).map(|_| Vec::new())?,
+        Found::Remains | Found::Nothing => Vec::new(),
+    };
+    for line in changes(&before, &compiled) {
+        println!("{line}");
+    }
+    if dry_run {
+        println!("nothing was changed");
+        return Ok(());
+    }
+    if let Found::Attached(_) = found {
+        attach::reload(pins, &policy.rules, &policy.parameters)?;
+    } else {
+        let Policy { parameters, rules } = policy;
+        let wanted = Wanted {
+            cgroups: Vec::new(),
+            select: Select::None,
+            private: false,
+            policy: Some(rules),
+            namespace: None,
+            parameters,
+            replace: false,
+            foreground: false,
+        };
+        attach::attach(pins, &wanted, version)?;
+    }
+    println!("in force");
+    Ok(())
+}
+
+/// A line for each rule: new, gone, changed, or as it was.
+fn changes(before: &[kernel::Rule], after: &[kernel::Rule]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for rule in after {
+        let sign = match before.iter().find(|was| was.name == rule.name) {
+            None => "+",
+            Some(was) if was.bytes() == rule.bytes() => "=",
+            Some(_) => "~",
+        };
+        lines.push(format!("{sign} {}: {}", kernel::text(&rule.name), rules::in_words(rule)));
+    }
+    for gone in before.iter().filter(|was| !after.iter().any(|rule| rule.name == was.name)) {
+        lines.push(format!("- {}: {}", kernel::text(&gone.name), rules::in_words(gone)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Control;
+    use crate::rules::Rule;
+
+    #[test]
+    fn changes_are_told_rule_by_rule() {
+        let rule = |name: &str, bytes| {
+            let rule = Rule { bytes, ..Rule::of(name, Path::new(""), Control::Use) };
+            rule.compiled(DEFAULTS).unwrap()
+        };
+        let lines = changes(&[rule("a", 1), rule("b", 1), rule("c", 1)], &[rule("b", 1), rule("c", 2), rule("d", 1)]);
+        let signs: Vec<&str> = lines.iter().map(|line| &line[..3]).collect();
+        assert_eq!(signs, ["= b", "~ c", "+ d", "- a"]);
+    }
+}
