@@ -46,8 +46,8 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
         ("incast", "200 ms"),
         ("large-messages", "1 s"),
         ("mixed", "60 ms"),
-        ("oldi", "60 ms"),
-        ("oldi-background", "60 ms"),
+        ("oldi", "260 ms"),
+        ("oldi-background", "260 ms"),
         ("tree", "60 ms"),
         ("w1", "100 ms"),
         ("w2", "50 ms"),
@@ -506,7 +506,7 @@ def test_with_the_base_rate_alone_many_flows_overfill_a_port() -> None:
 
 
 def test_inversions_are_shares_of_requests() -> None:
-    run = dt.run(SCENARIOS / "oldi.toml", transport="d3", set={"run.duration": "200 ms"})
+    run = dt.run(SCENARIOS / "oldi.toml", transport="d3", set={"run.duration": "400 ms"})
     requests = run.data["rate_requests"]
     assert requests["requests"] >= requests["denied"] >= requests["inverted"] >= requests["overtaken"] > 0
     for name in ("denied", "inverted", "overtaken", "displaceable", "refused", "passed_over"):

@@ -198,7 +198,7 @@ impl Classes<'_> {
     }
 }
 
-/// `parents_of` names a fan-in class that was read before and has as many parents.
+/// `parents_of` names a fan-in class that was read before, has as many parents and is placed alike.
 fn check_parents(table: &Table, class: &Json, before: &[Json]) -> Checked<()> {
     let Some(wanted) = class.get("parents_of").and_then(Json::as_str) else { return Ok(()) };
     let fault = |message: String| Fault::new(table.find("parents_of").map_or(table.at, |entry| entry.node.at), message);
@@ -211,6 +211,12 @@ fn check_parents(table: &Table, class: &Json, before: &[Json]) -> Checked<()> {
     if named["parents"] != class["parents"] {
         let (has, asks) = (&named["parents"], &class["parents"]);
         return Err(fault(format!("`{}` has {has} parents and this class {asks}", clip(wanted))));
+    }
+    if ["placement", "parts", "part"].iter().any(|key| named[key] != class[key]) {
+        return Err(fault(format!(
+            "`{}` is placed elsewhere: `placement`, `parts` and `part` must be its",
+            clip(wanted)
+        )));
     }
     Ok(())
 }
