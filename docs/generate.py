@@ -1,6 +1,6 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py                    reference.md, results.md, the tables of science.md
+    python docs/generate.py                    reference.md, results.md, the tables of science and studies
     python docs/generate.py --record DIR       first keep the results of `duetime reproduce` in DIR
 
 A test compares the files with what this writes, so that the two cannot part.
@@ -14,6 +14,8 @@ from typing import Any
 
 import duetime
 from duetime.columns import COLUMNS
+from duetime.experiments.claims import ask
+from duetime.experiments.verdicts import STATUSES
 from duetime.report import page, reproduced
 
 DOCS = Path(__file__).resolve().parent
@@ -81,11 +83,11 @@ def main() -> None:
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    science = (DOCS / "science.md").read_text(encoding="utf-8")
+    pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in ("science.md", "studies.md")}
     return {
         "reference.md": reference(duetime.catalog()),
         "results.md": results(),
-        "science.md": filled(science, RECORD),
+        **{name: filled(text, RECORD) for name, text in pages.items()},
     }
 
 
@@ -130,16 +132,32 @@ def fields(struct: str, text: str, path: str = "") -> list[tuple[str, str]]:
 
 
 def record(folder: Path) -> None:
-    """Keep of every reproduced experiment what its claims and charts need."""
+    """Keep of every reproduced experiment what its claims and charts need, and the tables of the pages."""
+    pages = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md")))
     for path in sorted(folder.rglob("result.json")):
         whole = json.loads(path.read_text(encoding="utf-8"))
-        shown = {name for chart in whole["charts"] for name in columns_of(chart)}
-        rows = [{name: rounded(row[name]) for name in row if name in shown} for row in whole["rows"]]
+        queries = " ".join(re.findall(rf"<!-- table: {re.escape(whole['id'])}: (.*?) -->", pages, re.DOTALL))
+        shown = {name for chart in whole["charts"] for name in columns_of(chart)} | {
+            *re.findall(r"\w+", queries)
+        }
+        drawn = [row for row in whole["rows"] if any(draws(chart, row) for chart in whole["charts"])]
+        rows = [{name: rounded(row[name]) for name in row if name in shown} for row in drawn or whole["rows"]]
         unique = list({json.dumps(row): row for row in rows}.values())
         kept = whole | {"rows": unique, "claims": [rounded(claim) for claim in whole["claims"]]}
         target = RECORD / kept["id"] / "result.json"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        for picture in sorted(path.parent.glob("figure*.png")):
+            name = f"images/{kept['id'].replace('/', '-')}-{picture.name}"
+            if name in pages:
+                (RECORD.parent / name).parent.mkdir(exist_ok=True)
+                (RECORD.parent / name).write_bytes(picture.read_bytes())
+
+
+def draws(chart: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether a chart shows a row."""
+    there = all(row.get(chart[axis]["column"]) is not None for axis in ("x", "y"))
+    return there and all(row.get(column) == value for column, value in chart.get("where", {}).items())
 
 
 def columns_of(chart: dict[str, Any]) -> set[str]:
@@ -160,10 +178,11 @@ def rounded(value: Any) -> Any:
 def filled(text: str, folder: Path) -> str:
     """The page with every `<!-- what: experiment -->` ... `<!-- /what -->` filled from the record.
 
-    ``experiment#2`` are the values of its second chart.
+    ``experiment#2`` are the values of its second chart. A table is a query over the recorded rows:
+    ``<!-- table: experiment: select ... -->``.
     """
     known = {experiment.id: experiment for experiment in reproduced.read(folder)}
-    makers = {"claims": claims, "values": values_of, "how": how}
+    makers = {"claims": claims, "values": values_of, "how": how, "finding": finding}
 
     def fill(match: re.Match[str]) -> str:
         what, name = match[1], match[2]
@@ -176,15 +195,40 @@ def filled(text: str, folder: Path) -> str:
             content = makers[what](known[experiment])
         return f"<!-- {what}: {name} -->\n{content}<!-- /{what} -->"
 
-    return re.sub(r"<!-- (claims|values|how): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL)
+    def ask_for(match: re.Match[str]) -> str:
+        name, query = match[1], match[2]
+        path = folder / name / "result.json"
+        content = queried(path, query) if path.is_file() else f"*No result of `{name}` is recorded yet.*\n"
+        return f"<!-- table: {name}: {query} -->\n{content}<!-- /table -->"
+
+    text = re.sub(
+        r"<!-- (claims|values|how|finding): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL
+    )
+    return re.sub(r"<!-- table: (\S+): (.*?) -->\n.*?<!-- /table -->", ask_for, text, flags=re.DOTALL)
+
+
+def queried(path: Path, query: str) -> str:
+    """What a query over the rows of a record gives."""
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    names, found = ask(rows, query, str(path))
+    lines = [names, ["---"] * len(names), *([page.value(cell) for cell in row] for row in found)]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def finding(experiment: Any) -> str:
+    """What was found, in a sentence."""
+    return (experiment.finding or "*Nothing was found.*") + "\n"
 
 
 def claims(experiment: Any) -> str:
-    """What the paper says beside what was measured."""
-    word = {"holds": "yes", "fails": "**no**", "open": "not measured"}
+    """What the paper says beside what was measured; of the set-up only where it differs."""
+    word = {**STATUSES, "holds": "yes", "fails": "**no**"}
     rows = ["| claim | published | measured | holds |", "|---|---|---|---|"]
     for claim in experiment.claims:
-        cells = (claim.claim, page.published(claim), page.measured(claim), word[page.verdict(claim)])
+        if claim.kind == "setup" and claim.status != "fails":
+            continue
+        told = "**differs**" if claim.kind == "setup" else word[claim.status]
+        cells = (claim.claim, page.published(claim), page.measured(claim), told)
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
 

@@ -212,11 +212,8 @@ fn check_parents(table: &Table, class: &Json, before: &[Json]) -> Checked<()> {
         let (has, asks) = (&named["parents"], &class["parents"]);
         return Err(fault(format!("`{}` has {has} parents and this class {asks}", clip(wanted))));
     }
-    if ["placement", "parts", "part"].iter().any(|key| named[key] != class[key]) {
-        return Err(fault(format!(
-            "`{}` is placed elsewhere: `placement`, `parts` and `part` must be its",
-            clip(wanted)
-        )));
+    if ["parts", "part"].iter().any(|key| named[key] != class[key]) {
+        return Err(fault(format!("`{}` stands on other hosts: `parts` and `part` must be alike", clip(wanted))));
     }
     Ok(())
 }

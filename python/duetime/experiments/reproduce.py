@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as version_of
@@ -15,10 +16,11 @@ import tomli_w
 import duetime
 from duetime import files
 from duetime.experiments import experiment as reading
-from duetime.experiments.claims import judge
+from duetime.experiments.claims import finding, judge
 from duetime.experiments.experiment import Chart, Experiment, at, panels
 from duetime.experiments.measures import MEASURES
 from duetime.experiments.study import BOUND, Row, Study
+from duetime.points import Point
 
 #: What a result of a given library depends on beside our own version.
 LIBRARIES = ("numpy", "polars", "matplotlib")
@@ -39,9 +41,19 @@ def reproduce(
     folder = out / experiment.name
     files.check(folder)
     numbers = reading.published(experiment.root)
-    study, resolved = prepare(experiment, scale=scale, seeds=seeds, jobs=jobs, out=out)
-    rows = [row for measure in _measures(experiment) for row in measure(study)]
-    notes = [*experiment.notes, *(f"failed: {each}" for each in study.failed)]
+    prepared = [
+        prepare(experiment, regime=regime, scale=scale, seeds=seeds, jobs=jobs, out=out)
+        for regime in experiment.regimes
+    ]
+    study, resolved = prepared[0]
+    rows = [
+        {"regime": regime, **row} if experiment.beside else row
+        for regime, (each, _) in zip(experiment.regimes, prepared, strict=True)
+        for measure in _measures(experiment)
+        for row in measure(each)
+    ]
+    failed = list(dict.fromkeys(what for each, _ in prepared for what in each.failed))
+    notes = [*experiment.notes, *(f"failed: {each}" for each in failed)]
     real = _real(experiment, folder)
     if real is not None:
         rows = [{"network": "simulated", **row} for row in rows]
@@ -57,38 +69,45 @@ def reproduce(
         "question": experiment.question,
         "scale": scale,
         "seeds": study.seeds,
-        "regime": f"{experiment.regime}: {_regime(experiment)['help']}",
+        "regime": "; beside it ".join(
+            f"{regime}: {_regime(experiment, regime)['help']}" for regime in experiment.regimes
+        ),
         "scenario": study.scenario.read_text(encoding="utf-8"),
         "parameters": _parameters(study, resolved),
         "versions": {"duetime": duetime.__version__, "python": platform.python_version()}
         | {name: version_of(name) for name in LIBRARIES},
-        "runs": len(study.made) + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
+        "runs": len(set[Point]().union(*(each.made for each, _ in prepared)))
+        + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
         "charts": [_written(chart) for chart in charts],
         "rows": rows,
         "published": {section: at(numbers, section) for section in experiment.published},
+        "finding": finding(experiment, rows),
         "claims": judge(experiment, rows, resolved, numbers),
         "notes": notes,
     }
     _save(folder, data, charts, rows)
-    return Reproduction(data, study.failed)
+    return Reproduction(data, failed)
 
 
 def prepare(
-    experiment: Experiment, *, scale: str, seeds: int | None, jobs: int | None, out: Path
+    experiment: Experiment,
+    *,
+    scale: str,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path,
+    regime: str | None = None,
 ) -> tuple[Study, dict[str, Any]]:
-    """Check every run before the first is made; give the first scenario with all defaults."""
-    study = _study(experiment, scale, seeds, jobs, out)
-    return study, _check(study)
+    """Check every run before the first is made; give the first scenario with all defaults.
 
-
-def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | None, out: Path) -> Study:
+    In the experiment's own regime unless another one is named.
+    """
     size = experiment.scales[scale]
     path = scenario_path(experiment, out / "scenarios")
-    changes = (*_regime(experiment)["set"], *experiment.set, *size.set)
+    changes = (*_regime(experiment, regime or experiment.regime)["set"], *experiment.set, *size.set)
     first = int(duetime.check(path, set=list(changes))[0]["run"]["seed"])
     many = seeds or size.seeds
-
-    return Study(
+    study = Study(
         experiment,
         size,
         seeds=list(range(first, first + many)),
@@ -98,10 +117,11 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
         store=out / "points",
         jobs=jobs,
     )
+    return study, _check(study)
 
 
-def _regime(experiment: Experiment) -> dict[str, Any]:
-    found: dict[str, Any] = reading.regimes(experiment.root)["regimes"][experiment.regime]
+def _regime(experiment: Experiment, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = reading.regimes(experiment.root)["regimes"][name]
     return found
 
 
@@ -165,8 +185,14 @@ def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
 
 
 def _with_columns(row: Row, columns: Mapping[str, str]) -> Row:
+    """The row with the columns that are put together from others, where it has those."""
     bound = row["transport"] == BOUND
-    return row | {name: BOUND if bound else pattern.format(**row) for name, pattern in columns.items()}
+    made = {name: pattern for name, pattern in columns.items() if bound or _fields(pattern) <= row.keys()}
+    return row | {name: BOUND if bound else pattern.format(**row) for name, pattern in made.items()}
+
+
+def _fields(pattern: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(pattern) if name}
 
 
 def _resolved(chart: Chart, numbers: Mapping[str, Any]) -> Chart:
