@@ -283,7 +283,7 @@ def test_a_claim_is_judged_in_both_regimes(tiny: Path) -> None:
         '[regimes.plain]\nhelp = "as it is"\ncalibrated = "by the paper"\nset = []\n'
         '[regimes.slow]\nhelp = "a tenth of the rate"\nset = ["network.rate=100 Mbps"]\n'
     )
-    (tiny / "facts.toml").write_text('[bound]\nsays = "It is a fact."\n')
+    (tiny / "facts.toml").write_text('bound = "It is a fact."\n')
     text = (
         TINY.replace('regime = "plain"', 'regime = "plain"\nbeside = "slow"')
         .replace('rule = "a bound"\nwhy = "deadlines are short"', 'rule = "a bound"\nfact = "bound"')

@@ -36,7 +36,7 @@ def judge(
             what = ("measured", "low", "high", "holds")
             one["beside"] = {"regime": experiment.beside} | {name: others[0][number][name] for name in what}
         one |= {"kind": claim.kind, "fact": claim.fact, "late": claim.late}
-        one["status"] = _status(one, calibrated=calibrated and claim.calibrated)
+        one["status"] = _status(one, calibrated=calibrated and claim.calibrated and claim.kind == "claim")
         if one["holds"] is False and not one["why"]:
             one["why"] = known.get(claim.fact, "")
     return judged

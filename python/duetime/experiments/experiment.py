@@ -239,9 +239,9 @@ def regimes(root: Path) -> dict[str, Any]:
 
 
 def facts(root: Path) -> dict[str, str]:
-    """What is one fact although several claims rest on it: name -> the fact with its reason, in words."""
+    """What is one fact although several claims rest on it: name -> the reason of those that do not hold."""
     path = root / FACTS
-    return {name: each["says"] for name, each in load(path).items()} if path.is_file() else {}
+    return load(path) if path.is_file() else {}
 
 
 def at(table: Any, path: str) -> Any:
