@@ -482,3 +482,31 @@ def test_a_metric_may_be_a_weighted_sum() -> None:
     result = {"classes": {"a": {"x": 2.0}, "b": {"x": 4.0, "none": None}}}
     assert figure_of(result, {"classes.a.x": 0.5, "classes.b.x": 0.25}) == pytest.approx(2)
     assert figure_of(result, {"classes.a.x": 0.5, "classes.b.none": 0.25}) is None
+
+
+def test_transports_are_compared_run_by_run(tiny: Path) -> None:
+    text = TINY.replace('question = "Does it run?"', 'question = "Does it run?"\nmeasures = ["paired"]')
+    text = text.replace("[[axes]]", PAIRED + "[[axes]]", 1)
+    (tiny / "paper" / "fig1.toml").write_text(text)
+    rows = json.loads(run(tiny, "paper/fig1", "--seeds", 3, "--json").stdout)["rows"]
+    found = {(row["leaves"], row["transport"]): row for row in rows}
+    assert {key: row["runs"] for key, row in found.items()} == {
+        **{(2, name): 2 for name in ("dctcp", "d2tcp")},  # two of the three seeds
+        **{(4, name): 3 for name in ("dctcp", "d2tcp")},
+    }
+    for leaves in (2, 4):
+        own, base = found[leaves, "d2tcp"], found[leaves, "dctcp"]
+        assert "apart" not in base
+        assert own["apart"] == pytest.approx(own["packets"] - base["packets"])
+        assert own["times"] == pytest.approx(1)
+
+
+PAIRED = """
+[options.paired]
+baseline = "dctcp"
+values = { packets = "packets.sent", missed_percent = "summary.missed_percent" }
+points = { apart = "packets.sent" }
+times = { times = ["summary.messages", "summary.messages"] }
+repeats = { leaves = { "2" = 2 } }
+
+"""
