@@ -70,6 +70,10 @@ test-rust: ## Run the Rust tests
 test-python: $(BUILT) programs ## Run the Python tests
 	$(BIN)/pytest
 
+.PHONY: goldens
+goldens: $(BUILT) ## Write tests/goldens.txt anew: what runs give; say in CHANGELOG.md what moved, and why
+	$(BIN)/python tests/goldens.py
+
 .PHONY: test-bench
 test-bench: $(BUILT) ## Check that the benchmark workloads do what they should; no timing
 	$(BIN)/python bench/run.py --verify
@@ -147,6 +151,18 @@ kernel-matrix: $(BUILT) linux ## Boot Debian's cloud kernels under emulation and
 .PHONY: linux-bench
 linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pairs; needs root
 	$(PYTHON) linux/bench.py
+
+# --- Mutation: each line of the protocols is broken once, and a test must see it
+
+MUTANTS := target/tools/bin/cargo-mutants
+# Which files are changed; make mutants FILES=crates/transport/src/connection/rto.rs takes minutes.
+FILES := crates/transport/src/**/*.rs $(addprefix crates/sim/src/net/,port.rs pool.rs ring.rs scheduled.rs)
+.PHONY: mutants
+mutants: $(MUTANTS) ## Break transports, ports and pools line by line and test each mutant (a day); survivors in out/mutants.out
+	$(MUTANTS) mutants --no-shuffle --output out $(foreach file,$(FILES),--file '$(file)') -- --locked
+
+$(MUTANTS):
+	cargo install cargo-mutants --locked --version 27.1.0 --root target/tools
 
 # --- What is written or fetched anew
 

@@ -55,7 +55,7 @@ struct law_state {
 	law_u64 marked;		/* of these */
 	law_u64 window_end;	/* the window ends when this position is passed */
 	law_u64 cut_end;	/* no second cut before this position is passed */
-	law_u64 loss_end;	/* no second reduction for loss before this position is passed */
+	law_u64 loss_end;	/* no second reduction for loss, and none for marks, before this position is passed */
 	law_u64 prior_cwnd;	/* before the last reduction for loss, should it prove wrong */
 	law_u64 prior_ssthresh;
 };
@@ -69,11 +69,14 @@ struct law_message {
 /* An acknowledgement of new data. */
 struct law_ack {
 	law_u64 now_ns;
-	law_u64 acked;		/* what it acknowledges newly: bytes or segments, always the same */
+	/* What has arrived, as it says first, beyond a gap too (tp->delivered, tp->delivered_ce): bytes or segments,
+	 * always the same. An echo of what lies beyond a gap may cut here, before the loss is known, as in the
+	 * kernel's own DCTCP; in the simulator it counts for alpha, and the loss cuts. */
+	law_u64 acked;
 	law_u64 marked;		/* of these, with an echo */
 	law_u32 segments;	/* what it acknowledges newly, in segments */
 	law_u32 may_grow;	/* no loss is being repaired and the window is what limits the sender */
-	law_u32 may_cut;	/* no loss is being repaired, for which the window was cut */
+	law_u32 may_cut;	/* no loss is being repaired, for which the window was cut: not Recovery, not Loss */
 	law_u32 mss;
 	law_u64 una;		/* everything before this position is acknowledged */
 	law_u64 next;		/* the next position to send */
@@ -321,7 +324,7 @@ LAW law_u32 law_on_ack(struct law_state *state, const struct law_parameters *how
 
 	state->acked += ack->acked;
 	state->marked += ack->marked;
-	due = ack->marked && ack->may_cut && ack->una > state->cut_end;
+	due = ack->marked && ack->may_cut && ack->una > state->cut_end && ack->una > state->loss_end;
 	if (ack->una > state->window_end) {
 		law_close_window(state, how->g, ack->next);
 		what |= LAW_WINDOW;
@@ -340,8 +343,8 @@ LAW law_u32 law_on_ack(struct law_state *state, const struct law_parameters *how
 	return what;
 }
 
-/* RFC 5681 eq. 4, by the window as Linux does it; alpha stays. At most once for each window of data. Gives
- * whether it has halved. */
+/* RFC 5681 eq. 4, by the window as Linux does it; alpha stays. At most once for each window of data, whose marks ask
+ * for nothing more (law_on_ack). Gives whether it has halved. */
 LAW law_u32 law_on_loss(struct law_state *state, law_u64 una, law_u64 next)
 {
 	if (state->loss_end && una <= state->loss_end)

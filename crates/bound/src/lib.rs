@@ -31,6 +31,8 @@
 //! What follows is a bound, not a schedule: no transport may be able to reach it. If finding the fewest takes
 //! too long (long overloads), a lower bound of it stands in, and [`Bound::exact`] is false.
 
+#![forbid(unsafe_code)]
+
 pub mod arrivals;
 pub mod latency;
 pub mod machine;

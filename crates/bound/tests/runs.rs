@@ -37,7 +37,7 @@ fn misses(outcome: &Outcome, class: Option<u32>) -> u64 {
 fn under_every_transport(text: &str) -> (Bounds, u64) {
     let mut fewest = u64::MAX;
     let mut bounds: Option<Bounds> = None;
-    for transport in transport::list::TRANSPORTS {
+    for transport in transport::registry::TRANSPORTS {
         let outcome = run(text, transport.name);
         let found = bound::of_outcome(&outcome);
         assert_eq!(found, bound::of_scenario(read(text, transport.name)), "before and after the run\n{text}");

@@ -4,6 +4,8 @@
 //! `flows.parquet`, `queries.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of
 //! [`sim::Outcome`]: the same outcome gives the same bytes.
 
+#![forbid(unsafe_code)]
+
 mod limit;
 mod queries;
 mod report;

@@ -3,7 +3,7 @@
 use sim::Outcome;
 use std::collections::BTreeMap;
 
-use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Query, Queue};
+use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Paths, Query, Queue};
 use sim::topology::Graph;
 use sim::traffic::Place;
 use units::{Rate, Time};
@@ -24,6 +24,7 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         classes: patterns.iter().enumerate().map(|(i, pattern)| class(i, pattern)).collect(),
         queries: queries(&messages),
         messages,
+        paths: Paths::default(),
         requests: None,
         links: Vec::new(),
         graph: two_hosts(),

@@ -1,9 +1,10 @@
 //! The traffic classes.
 
 use serde_json::Value as Json;
+use sim::Class;
 use sim::network::Network;
 use sim::run::Run;
-use sim::{Class, traffic};
+use sim::traffic::{self, Above};
 use units::Values;
 
 use crate::document::{Data, Entry, Table};
@@ -49,15 +50,15 @@ impl Classes<'_> {
         if let Some(item) = items.get(MOST_CLASSES) {
             return Err(item.fault(format!("a scenario has at most {MOST_CLASSES} traffic classes")));
         }
-        let (mut classes, mut written) = (Vec::<Class>::new(), Vec::new());
+        let (mut classes, mut written, mut above) = (Vec::<Class>::new(), Vec::new(), Vec::new());
         for item in items {
             let Data::Table(table) = &item.data else { continue };
-            let (class, text) = self.class(table, defaults, &family, transports)?;
+            let (class, values, text) = self.class(table, defaults, &family, &above, transports)?;
             if classes.iter().any(|other| other.name == class.name) {
                 let at = table.find("name").map_or(table.at, |entry| entry.node.at);
                 return Err(Fault::new(at, format!("another class is called `{}` too", class.name)));
             }
-            check_parents(table, &text, &written)?;
+            above.push(Above { pattern: class.pattern, values });
             classes.push(class);
             written.push(text);
         }
@@ -69,8 +70,9 @@ impl Classes<'_> {
         table: &Table,
         defaults: Option<&Table>,
         family: &Family,
+        above: &[Above],
         transports: &mut Transports,
-    ) -> Checked<(Class, Json)> {
+    ) -> Checked<(Class, Values, Json)> {
         let title = match table.find("name").and_then(|entry| entry.node.text()) {
             Some(name) => format!("[[traffic]] `{}`", clip(name)),
             None => "[[traffic]]".into(),
@@ -91,7 +93,7 @@ impl Classes<'_> {
             }
         }
         let unknown = |entry: &Entry| match entry.key.as_str() {
-            "deadline" => deadline_without_size(variant, entry),
+            "deadline" => deadline_without_size(family, variant, entry),
             _ => unknown_key(family, variant, &title, entry),
         };
         let apart = [family.selector, "transport"];
@@ -109,9 +111,10 @@ impl Classes<'_> {
             })?,
         };
         let descriptor = traffic::find(variant.name).expect("the family is made of the list");
-        let around = traffic::Context { graph: &self.network.graph, seed: self.run.seed, duration: self.run.duration };
+        let Run { seed, duration, .. } = *self.run;
+        let around = traffic::Context { graph: &self.network.graph, seed, duration, above };
         let generator = (descriptor.build)(&read.values, &around).map_err(|problem| place(&table, problem))?;
-        self.check_number(&table, &read.values)?;
+        check_number(&table, generator.expected(duration))?;
         let class = Class {
             name: read.values.text("name"),
             set: read.values.text_if_set("set"),
@@ -122,42 +125,7 @@ impl Classes<'_> {
             priority: read.values.count_if_set("priority").map(|priority| priority as u8),
             generator,
         };
-        Ok((class, written))
-    }
-
-    /// Refuses so many messages that no machine holds their results.
-    fn check_number(&self, table: &Table, values: &Values) -> Checked<()> {
-        let duration = self.run.duration.0 as f64;
-        let hosts = |key: &str| values.hosts_if_set(key).map(|hosts| hosts.len() as f64);
-        let trees = values.count_if_set("parents").zip(values.count_if_set("leaves"));
-        let at_once = match trees {
-            Some((parents, leaves)) => {
-                let above = values.count_if_set("levels").unwrap_or(1) - 1;
-                parents as f64
-                    * leaves as f64
-                    * (values.count_if_set("branches").unwrap_or(1) as f64).powf(above as f64)
-            }
-            None => hosts("from").unwrap_or(1.0).max(hosts("to").unwrap_or(1.0)),
-        };
-        let (key, number) = if values.find("every").is_some() {
-            ("every", duration / values.distribution("every").mean().max(1.0) * at_once)
-        } else if values.find("load").is_some() {
-            let rates = self.network.graph.host_rates();
-            let senders = values.hosts_if_set("from").unwrap_or_else(|| (0..self.network.graph.hosts).collect());
-            let bps: f64 =
-                senders.iter().filter_map(|&host| rates.get(host as usize)).map(|rate| rate.as_bps_f64()).sum();
-            let bytes = duration / 1e12 * values.number("load") * bps / 8.0;
-            ("load", bytes / values.distribution("size").mean())
-        } else {
-            return Ok(());
-        };
-        let most = values.count_if_set("count").map_or(f64::MAX, |count| count as f64 * at_once);
-        if number.min(most) <= MOST_MESSAGES {
-            return Ok(());
-        }
-        let at = table.find(key).map_or(table.at, |entry| entry.node.at);
-        let message = format!("about {number:.0} messages would be sent, at most {MOST_MESSAGES} are possible");
-        Err(Fault::new(at, message).hint("take a shorter duration, or fewer messages in it"))
+        Ok((class, read.values, written))
     }
 
     /// With `inherit = true` the parameters of `[transport]` that this transport knows too, except those that
@@ -198,24 +166,14 @@ impl Classes<'_> {
     }
 }
 
-/// `parents_of` names a fan-in class that was read before, has as many parents and is placed alike.
-fn check_parents(table: &Table, class: &Json, before: &[Json]) -> Checked<()> {
-    let Some(wanted) = class.get("parents_of").and_then(Json::as_str) else { return Ok(()) };
-    let fault = |message: String| Fault::new(table.find("parents_of").map_or(table.at, |entry| entry.node.at), message);
-    let trees = || before.iter().filter(|other| other["pattern"] == "fan-in");
-    let names = || trees().filter_map(|other| other["name"].as_str());
-    let Some(named) = trees().find(|other| other["name"] == wanted) else {
-        return Err(fault(format!("no fan-in class above is called `{}`", clip(wanted)))
-            .did_you_mean(suggest::nearest(wanted, names()), || "name one that stands before this class".into()));
-    };
-    if named["parents"] != class["parents"] {
-        let (has, asks) = (&named["parents"], &class["parents"]);
-        return Err(fault(format!("`{}` has {has} parents and this class {asks}", clip(wanted))));
+/// Refuses so many messages that no machine holds their results; `key` decides how many there are.
+fn check_number(table: &Table, (messages, key): (f64, &str)) -> Checked<()> {
+    if messages <= MOST_MESSAGES {
+        return Ok(());
     }
-    if ["parts", "part"].iter().any(|key| named[key] != class[key]) {
-        return Err(fault(format!("`{}` stands on other hosts: `parts` and `part` must be alike", clip(wanted))));
-    }
-    Ok(())
+    let at = table.find(key).map_or(table.at, |entry| entry.node.at);
+    let message = format!("about {messages:.0} messages would be sent, at most {MOST_MESSAGES} are possible");
+    Err(Fault::new(at, message).hint("take a shorter duration, or fewer messages in it"))
 }
 
 /// `[defaults.traffic]`, with keys that at least one pattern knows.
@@ -243,7 +201,7 @@ fn class_defaults<'a>(root: &'a Table, family: &Family) -> Checked<Option<&'a Ta
 }
 
 /// `deadline` where the pattern does not have it.
-fn deadline_without_size(variant: &Variant, entry: &Entry) -> Fault {
+fn deadline_without_size(family: &Family, variant: &Variant, entry: &Entry) -> Fault {
     let holds = |wanted: units::Kind| variant.own.iter().any(|key| key.kind == wanted);
     let fault = |message: String| Fault::new(entry.key_at, message);
     let name = variant.name;
@@ -251,8 +209,9 @@ fn deadline_without_size(variant: &Variant, entry: &Entry) -> Fault {
         return fault("each entry of `flows` has its own `deadline`".into()).hint("write it beside the entry's `size`");
     }
     if holds(units::Kind::FlowFile) {
-        return fault("the deadlines of pattern `trace` stand in its file".into()).hint("the CSV column `deadline`");
+        return fault(format!("the deadlines of pattern `{name}` stand in its file")).hint("the CSV column `deadline`");
     }
+    let with_size = suggest::list(family.owners("deadline").map(|owner| owner.name));
     fault(format!("a deadline without a size: the flows of pattern `{name}` have no end"))
-        .hint("pattern `periodic`, `poisson` and `fan-in` send messages with a size")
+        .hint(format!("patterns {with_size} send messages with a size"))
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use units::measure::{Dimension, Measure, Term};
 use units::{Cdf, Distribution};
 
 use crate::document::{Data, Node};
 use crate::error::{Checked, Fault};
 use crate::evaluate;
 use crate::expression::{self, Expr, Kind};
-use crate::quantity::{self, Measure};
 use crate::values::Context;
 use crate::{files, suggest};
 
@@ -112,13 +112,13 @@ fn constant(node: &Node, expr: Option<&Expr>, measures: &[Measure], context: &Co
         None => evaluate::evaluate_node(node, context.parameters, false)?,
     };
     let measure = measure_of(&term, measures, node.at)?;
-    let value = measure.value(&term, node.at)?;
+    let value = evaluate::value_of(&term, measure, node.at)?;
     Ok(Found { distribution: Distribution::Constant(value), measure, text: measure.write(value) })
 }
 
 /// What a value is a measure of; where it may be a time or a percentage, it must say which.
-fn measure_of(term: &quantity::Term, measures: &[Measure], at: crate::error::At) -> Checked<Measure> {
-    let plain = term.dimension == quantity::Dimension::NONE && !term.percent && term.constant() != Some(0.0);
+fn measure_of(term: &Term, measures: &[Measure], at: crate::error::At) -> Checked<Measure> {
+    let plain = term.dimension == Dimension::NONE && !term.percent && term.constant() != Some(0.0);
     if plain && measures.contains(&Measure::Share) {
         let fault = Fault::new(at, "a time or a percentage needs a unit");
         return Err(fault.hint("write \"5 ms\", or \"50%\" for a part of the base"));
@@ -140,9 +140,9 @@ fn call(
     // Of uniform's two ends one may be a bare 0; the other tells what it is.
     let telling = usize::from(name == "uniform" && terms[0].constant() == Some(0.0));
     let measure = measure_of(&terms[telling], measures, at(&arguments[telling]))?;
-    let first = measure.value(&terms[0], at(&arguments[0]))?;
+    let first = evaluate::value_of(&terms[0], measure, at(&arguments[0]))?;
     let shape = |what: &str| match terms[1].constant() {
-        Some(x) if terms[1].dimension == quantity::Dimension::NONE && x > 0.0 && x <= 100.0 => Ok(x),
+        Some(x) if terms[1].dimension == Dimension::NONE && x > 0.0 && x <= 100.0 => Ok(x),
         _ => Err(Fault::new(at(&arguments[1]), format!("{what} must be a plain number above 0, at most 100"))),
     };
     let positive = |what: &str| match first > 0.0 {
@@ -152,7 +152,7 @@ fn call(
     let written = measure.write(first);
     let (distribution, text) = match name {
         "uniform" => {
-            let last = measure.value(&terms[1], at(&arguments[1]))?;
+            let last = evaluate::value_of(&terms[1], measure, at(&arguments[1]))?;
             if first >= last {
                 let message = format!("the range from {written} to {} is empty", measure.write(last));
                 return Err(Fault::new(node.part(whole.range.clone()), message).hint("the smaller value comes first"));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use units::measure::Mistake;
+
 /// One mistake in a scenario, with its place.
 ///
 /// [`Display`](fmt::Display) prints all of it, over several lines.
@@ -170,6 +172,10 @@ impl Fault {
     /// A mistake at a place of one of the sources.
     pub(crate) fn new(at: At, message: impl Into<String>) -> Fault {
         Fault { place: Place::At(at), message: message.into(), hint: None }
+    }
+    /// A mistake in a quantity that stands there.
+    pub(crate) fn mistaken(at: At, mistake: Mistake) -> Fault {
+        Fault { hint: mistake.hint, ..Fault::new(at, mistake.message) }
     }
     /// A mistake in another file.
     pub(crate) fn elsewhere(excerpt: Excerpt, message: impl Into<String>) -> Fault {

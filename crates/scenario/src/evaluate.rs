@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use units::Formula;
+use units::measure::{Dimension, Measure, Term, UNITS, find_unit};
 
 use crate::document::{Data, Node};
-use crate::error::{Checked, Fault};
+use crate::error::{At, Checked, Fault};
 use crate::expression::{self, Expr, Kind, Operator};
-use crate::quantity::{Dimension, Measure, Term, UNITS, find_unit};
 use crate::suggest;
 
 /// The values of `[parameters]`.
@@ -117,6 +117,11 @@ pub(crate) fn evaluate_node(node: &Node, parameters: &Parameters, places: bool) 
     }
 }
 
+/// A term in the base unit of what it must measure.
+pub(crate) fn value_of(term: &Term, measure: Measure, at: At) -> Checked<f64> {
+    measure.value(term).map_err(|mistake| Fault::mistaken(at, mistake))
+}
+
 /// What an expression of a node's text comes to.
 pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places: bool) -> Checked<Term> {
     let fault = |message: String| Fault::new(node.part(expr.range.clone()), message);
@@ -124,13 +129,10 @@ pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places
     match &expr.kind {
         Kind::Number(x, None) => Ok(Term::number(*x)),
         Kind::Number(x, Some((name, range))) => {
-            let Some(unit) = find_unit(name) else {
+            let Some(term) = Term::with_unit(*x, name) else {
                 return Err(unknown_unit(name, Fault::new(node.part(range.clone()), format!("unknown unit `{name}`"))));
             };
-            let value = if name == "%" { x / 100.0 } else { x * unit.value };
-            let formula = Formula::Constant(value);
-            finite(Term { formula, dimension: unit.dimension, percent: name == "%" })
-                .ok_or_else(|| fault(TOO_LARGE.into()))
+            finite(term).ok_or_else(|| fault(TOO_LARGE.into()))
         }
         Kind::Parameter(name) => parameters.term(name, node, expr.range.clone()),
         Kind::Word(name) if places && (name == "index" || name == "parent") => {
@@ -289,7 +291,7 @@ fn write_part(expr: &Expr, node: &Node, parameters: &Parameters, strength: u8) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{At, Sources};
+    use crate::error::Sources;
 
     fn term(text: &str) -> Result<Term, String> {
         let node = Node::bare(text, At::new(0, 0..text.len()));
@@ -368,7 +370,7 @@ mod tests {
             }
             let rate = (value * 1e6).round().min(1e14);
             let text = Measure::Rate.write(rate);
-            assert_eq!(Measure::Rate.value(&term(&text).unwrap(), At::new(0, 0..0)).unwrap(), rate, "{text}");
+            assert_eq!(Measure::Rate.value(&term(&text).unwrap()).unwrap(), rate, "{text}");
         }
         assert_eq!(Measure::Time.write(2e10), "20 ms");
         assert_eq!(Measure::Size.write(1500.0), "1.5 KB");

@@ -10,6 +10,8 @@
 
 use std::ops::Range;
 
+use units::measure;
+
 use crate::document::Node;
 use crate::error::{Checked, Fault};
 
@@ -200,23 +202,9 @@ impl<'a> Parser<'a> {
 
     fn number(&mut self) -> Checked<Kind> {
         let rest = self.rest();
-        let digits = |text: &str| text.find(|c: char| !(c.is_ascii_digit() || c == '_')).unwrap_or(text.len());
-        let mut width = digits(rest);
-        if rest[width..].starts_with('.') {
-            width += 1;
-            width += digits(&rest[width..]);
-        }
-        if rest[width..].starts_with(['e', 'E']) {
-            let sign = usize::from(rest[width + 1..].starts_with(['+', '-']));
-            let exponent = digits(&rest[width + 1 + sign..]);
-            if exponent > 0 {
-                width += 1 + sign + exponent;
-            }
-        }
-        let number = rest[..width].replace('_', "").parse::<f64>();
-        let number = match number {
-            Ok(number) if number.is_finite() => number,
-            _ => return Err(self.fault(width, format!("`{}` is not a number that can be used", &rest[..width]))),
+        let width = measure::number_width(rest);
+        let Some(number) = measure::number(&rest[..width]) else {
+            return Err(self.fault(width, format!("`{}` is not a number that can be used", &rest[..width])));
         };
         self.at += width;
         self.spaces();

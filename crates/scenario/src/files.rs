@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use units::measure::{Measure, Term};
 use units::{Cdf, Deadline, Distribution, FlowSpec, Time};
 
 use crate::document::Node;
 use crate::error::{At, Checked, Excerpt, Fault};
 use crate::evaluate;
-use crate::quantity::{self, Measure};
 use crate::suggest;
 use crate::values::Context;
 
@@ -139,9 +139,7 @@ pub(crate) fn cdf(file: &str, text: &str, measure: Measure) -> Checked<Cdf> {
             return Err(line.fault(content, message));
         };
         let point = (line.number(value, "the value")? * scale, line.number(probability, "the probability")?);
-        measure
-            .value(&quantity::Term::of(point.0, measure), At::new(0, 0..0))
-            .map_err(|_| line.fault(value, "this value is too large"))?;
+        measure.value(&Term::of(point.0, measure)).map_err(|_| line.fault(value, "this value is too large"))?;
         if point.1 > 100.0 {
             return Err(line.fault(probability, "a probability is at most 1, or 100 in percent"));
         }
@@ -257,11 +255,10 @@ fn measured(line: Line, text: &str, measure: Measure, context: &Context) -> Chec
     let scale = if measure == Measure::Time { 1e12 } else { 1.0 };
     let node = Node::bare(text, At::new(0, 0..text.len()));
     let value = match text.parse::<f64>() {
-        Ok(plain) => measure.value(&quantity::Term::of(plain * scale, measure), node.at),
-        Err(_) => {
-            evaluate::evaluate_node(&node, context.parameters, false).and_then(|term| measure.value(&term, node.at))
-        }
+        Ok(plain) => Ok(Term::of(plain * scale, measure)),
+        Err(_) => evaluate::evaluate_node(&node, context.parameters, false),
     };
+    let value = value.and_then(|term| evaluate::value_of(&term, measure, node.at));
     value.map_err(|fault| {
         fault.within(|range, message| {
             let part = text.get(range).unwrap_or(text);

@@ -1,11 +1,12 @@
 //! Hosts as people write them: 3, [0, 1], "0..40", and lists of these.
 
 use serde_json::{Value as Json, json};
+use units::measure;
 
 use crate::document::{Data, Node};
 use crate::error::Checked;
 use crate::evaluate;
-use crate::values::{self, Context};
+use crate::values::Context;
 
 /// The most hosts in a list.
 pub(crate) const MOST: usize = 65_536;
@@ -55,7 +56,7 @@ fn number(node: &Node, context: &Context) -> Checked<u64> {
         return Err(node.fault("a host's number is missing").hint(example));
     }
     let term = evaluate::evaluate_node(node, context.parameters, false)?;
-    values::whole(&term).map_err(|why| node.fault(format!("a host is a whole number: {why}")).hint(example))
+    measure::whole(&term).map_err(|why| node.fault(format!("a host is a whole number: {why}")).hint(example))
 }
 
 /// As short as it can be written.

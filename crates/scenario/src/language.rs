@@ -3,11 +3,41 @@
 //! The reader, the JSON schema and the catalogue all go by this file.
 
 use sim::{network, run, topology, traffic};
-use transport::list::{self as transports, TRANSPORTS};
-use units::{Default, Key, Kind, Range};
+use transport::connection;
+use transport::registry::{self as transports, TRANSPORTS};
+use units::{Alias, Default, Key, Kind, Range};
 
 /// The sections of a file.
 pub(crate) const SECTIONS: &[&str] = &["parameters", "run", "network", "transport", "defaults", "traffic"];
+
+/// What people write for sections and for the keys that name something.
+const ALIASES: &[Alias] = &[
+    ("cca", "transport"),
+    ("cca", "name"),
+    ("class", "traffic"),
+    ("congestion_control", "transport"),
+    ("congestion_control", "name"),
+    ("flow", "traffic"),
+    ("kind", "pattern"),
+    ("kind", "topology"),
+    ("net", "network"),
+    ("params", "parameters"),
+    ("protocol", "transport"),
+    ("sim", "run"),
+    ("simulation", "run"),
+    ("type", "pattern"),
+    ("type", "topology"),
+    ("variables", "parameters"),
+];
+
+/// Every word that stands for another one, from the tables that declare the others.
+pub(crate) fn aliases() -> impl Iterator<Item = &'static Alias> {
+    let transports = TRANSPORTS.iter().flat_map(|transport| transport.aliases);
+    let topologies = topology::TOPOLOGIES.iter().flat_map(|topology| topology.aliases);
+    let patterns = traffic::PATTERNS.iter().flat_map(|pattern| pattern.aliases);
+    let shared = traffic::ALIASES.iter().chain(network::ALIASES).chain(run::ALIASES).chain(connection::ALIASES);
+    ALIASES.iter().chain(transports).chain(topologies).chain(patterns).chain(shared)
+}
 
 /// Keys outside of all sections.
 pub(crate) const ROOT_KEYS: &[Key] = &[Key {
@@ -138,6 +168,6 @@ pub(crate) fn path_of(key: &str) -> Option<String> {
 }
 
 /// The transport of that name.
-pub(crate) fn find_transport(name: &str) -> Option<&'static transports::Descriptor> {
+pub(crate) fn find_transport(name: &str) -> Option<&'static transports::Entry> {
     transports::find(name)
 }

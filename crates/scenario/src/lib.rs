@@ -4,6 +4,8 @@
 //! and the way out. Every key is declared elsewhere, as a [`units::Key`] of a section, topology,
 //! transport or pattern; reading, [`schema`] and [`catalog`] follow from those tables.
 
+#![forbid(unsafe_code)]
+
 mod catalog;
 mod classes;
 mod distribution;
@@ -15,7 +17,6 @@ mod files;
 mod hosts;
 mod language;
 mod overrides;
-mod quantity;
 mod read;
 mod schema;
 mod suggest;

@@ -1,76 +1,6 @@
 //! The nearest valid word.
 
-/// What people write, and what they may have meant.
-const SYNONYMS: &[(&str, &[&str])] = &[
-    ("aimd", &["tcp"]),
-    ("alpha", &["initial_alpha", "dynamic_alpha"]),
-    ("amount", &["size"]),
-    ("arrivals", &["every"]),
-    ("bandwidth", &["rate"]),
-    ("beta", &["nl"]),
-    ("burst", &["fan-in"]),
-    ("bytes", &["size"]),
-    ("capacity", &["rate", "buffer"]),
-    ("cap", &["d_cap"]),
-    ("cca", &["transport", "name"]),
-    ("congestion_control", &["transport", "name"]),
-    ("dst", &["to"]),
-    ("dest", &["to"]),
-    ("destination", &["to"]),
-    ("due", &["deadline"]),
-    ("ecn_threshold", &["mark"]),
-    ("ecn_k", &["mark"]),
-    ("fan_in", &["leaves"]),
-    ("fanin", &["fan-in", "leaves"]),
-    ("gain", &["g"]),
-    ("incast", &["fan-in"]),
-    ("initcwnd", &["initial_window"]),
-    ("init_cwnd", &["initial_window"]),
-    ("interval", &["every"]),
-    ("k", &["mark"]),
-    ("latency", &["delay"]),
-    ("length", &["size", "duration"]),
-    ("marking_threshold", &["mark"]),
-    ("messages", &["count"]),
-    ("min_rto", &["rto_min"]),
-    ("mtu", &["mss"]),
-    ("newreno", &["tcp"]),
-    ("nodes", &["hosts"]),
-    ("packet_size", &["mss"]),
-    ("period", &["every"]),
-    ("protocol", &["transport"]),
-    ("queue", &["buffer"]),
-    ("queue_limit", &["buffer"]),
-    ("receiver", &["to"]),
-    ("receivers", &["to"]),
-    ("red", &["mark"]),
-    ("reno", &["tcp"]),
-    ("rtt", &["delay"]),
-    ("sender", &["from"]),
-    ("senders", &["from"]),
-    ("servers", &["hosts"]),
-    ("source", &["from"]),
-    ("speed", &["rate"]),
-    ("src", &["from"]),
-    ("stop", &["duration"]),
-    ("threshold", &["mark"]),
-    ("time", &["duration"]),
-    ("tor", &["racks"]),
-    ("clos", &["leaf-spine", "fat-tree"]),
-    ("spine-leaf", &["leaf-spine"]),
-    ("dumbbell", &["star"]),
-    ("type", &["pattern", "topology"]),
-    ("kind", &["pattern", "topology"]),
-    ("warmup", &["warm_up"]),
-    ("workers", &["leaves"]),
-    ("sim", &["run"]),
-    ("simulation", &["run"]),
-    ("net", &["network"]),
-    ("flow", &["traffic", "flows"]),
-    ("class", &["traffic"]),
-    ("params", &["parameters"]),
-    ("variables", &["parameters"]),
-];
+use crate::language;
 
 /// The valid word that was most likely meant, none when nothing is near.
 pub(crate) fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -96,8 +26,9 @@ pub(crate) fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) 
 
 /// The valid word that means the same.
 pub(crate) fn synonym<'a>(word: &str, valid: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let same = SYNONYMS.iter().filter(|(synonym, _)| fold(synonym) == fold(word));
-    same.flat_map(|(_, words)| words.iter()).find_map(|word| valid.clone().into_iter().find(|valid| valid == word))
+    let word = fold(word);
+    let meant = language::aliases().filter(|(alias, _)| fold(alias) == word).map(|(_, meant)| meant);
+    meant.into_iter().find_map(|meant| valid.clone().into_iter().find(|valid| valid == meant))
 }
 
 /// "`a`, `b` and `c`".

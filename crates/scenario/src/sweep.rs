@@ -18,7 +18,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
-use sim::rng::Stream;
+use units::Stream;
 
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Error, Fault, Sources};

@@ -37,6 +37,7 @@ pub(crate) fn read_table(
     }
     let mut read = Read::default();
     for key in keys {
+        let given = found.iter().any(|(name, _)| *name == key.name);
         let (value, written) = match found.iter().position(|(name, _)| *name == key.name) {
             Some(i) => found.swap_remove(i).1,
             None => match key.default {
@@ -45,7 +46,10 @@ pub(crate) fn read_table(
                 Default::Required => return Err(missing(key, table, title)),
             },
         };
-        read.values.set(key.name, value);
+        match given {
+            true => read.values.set(key.name, value),
+            false => read.values.set_default(key.name, value),
+        }
         read.written.insert(key.name.to_owned(), written);
     }
     Ok(read)

@@ -1,15 +1,14 @@
 //! `[transport]`, the transports of single classes, and `compare`'s substitute.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use sim::Transport;
-use transport::explicit::router;
 
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
 use crate::language;
 use crate::table::read_table;
 use crate::values::{self, Context};
-use crate::variants::{select, unknown_key, with_selector};
+use crate::variants::{place, select, unknown_key, with_selector};
 
 /// The transports in use, each once.
 #[derive(Default)]
@@ -35,10 +34,6 @@ impl Transports {
         }
         names.join("+")
     }
-}
-
-fn differ(a: Option<&router::Config>, b: Option<&router::Config>) -> bool {
-    a.is_some() && b.is_some() && a != b
 }
 
 /// `compare`'s substitute for the name of `[transport]`.
@@ -108,24 +103,19 @@ pub(crate) fn read_transport(
     let variant = select(&family, table, title, context)?;
     let unknown = |entry: &Entry| unknown_key(&family, variant, title, entry);
     let mut read = read_table(table, title, &variant.keys, &[family.selector], context, unknown)?;
-    if let (Some(least), Some(most)) = (read.values.time_if_set("rto_min"), read.values.time_if_set("rto_max"))
-        && least > most
-    {
-        let at = table.find("rto_max").or_else(|| table.find("rto_min")).map_or(table.at, |entry| entry.node.at);
-        return Err(Fault::new(at, format!("`rto_max` ({most}) is below `rto_min` ({least})")));
-    }
-    if let Some(limits) = read.values.times_if_set("limits") {
-        let (parted, asked) = (limits.len() as u64 + 1, read.values.count("classes"));
-        if let Some(classes) = table.find("classes").filter(|_| parted != asked) {
-            let message = format!("`classes` is {asked}, but {} limits part {parted} classes", limits.len());
-            return Err(Fault::new(classes.node.at, message).hint("leave it out: it follows from `limits`"));
+    let entry = language::find_transport(variant.name).expect("the family is made of the registry");
+    let before = read.values.clone();
+    let config = entry.build(&mut read.values).map_err(|problem| place(table, problem))?;
+    for key in entry.keys() {
+        // What follows from other values is written as if it had been given.
+        if let Some(settled) = read.values.find(key.name).filter(|value| before.find(key.name) != Some(value)) {
+            read.written.insert(key.name.into(), values::written(settled));
         }
-        read.written["classes"] = json!(parted);
     }
-    let descriptor = language::find_transport(variant.name).expect("the family is made of the list");
-    let transport = Transport { name: descriptor.name, config: (descriptor.build)(&read.values) };
-    if let Some(other) = transports.list.iter().find(|other| differ(other.router(), transport.router())) {
-        let name = descriptor.name;
+    let transport = Transport { name: entry.name, config };
+    let apart = |other: &&Transport| !transport.config.shares_network_with(&other.config);
+    if let Some(other) = transports.list.iter().find(apart) {
+        let name = entry.name;
         let other = if other.name == name { "another `transport`".into() } else { format!("`{}`", other.name) };
         return Err(Fault::new(
             table.at,

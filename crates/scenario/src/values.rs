@@ -3,13 +3,13 @@
 use serde_json::{Map, Value as Json, json};
 use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
+use units::measure::{self, Dimension, Measure, Scale, Term};
 use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Nodes, Range, Rate, Time, Value, Vary};
 
 use crate::document::{Data, Entry, Node};
 use crate::error::{At, Checked, Fault};
 use crate::evaluate::{self, Parameters};
 use crate::files::Files;
-use crate::quantity::{Dimension, Measure, Term};
 use crate::table::{only, read_table};
 use crate::{distribution, files, hosts, suggest};
 
@@ -69,7 +69,7 @@ pub(crate) fn example(kind: &Kind) -> String {
 /// Reads one value.
 pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
     let node = context.parameters.resolve(node)?;
-    let in_range = |x: f64, unit: Unit| check_range(key, x, unit, node.at);
+    let in_range = |x: f64, scale: Scale| check_range(key, x, scale, node.at);
     Ok(match key.kind {
         Kind::Bool => match node.data {
             Data::Bool(truth) => (Value::Bool(truth), json!(truth)),
@@ -77,7 +77,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         },
         Kind::Count => {
             let count = count(key, node, context)?;
-            in_range(count as f64, Unit::None)?;
+            in_range(count as f64, Scale::None)?;
             (Value::Count(count), json!(count))
         }
         Kind::Number | Kind::Share => {
@@ -87,7 +87,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
                 _ if key.kind == Kind::Share => return Err(wrong(key, node, "a share like \"30%\" or 0.3")),
                 _ => return Err(wrong(key, node, "a plain number")),
             };
-            in_range(number, Unit::None)?;
+            in_range(number, Scale::None)?;
             (Value::Number(number), json!(number))
         }
         Kind::Shares => {
@@ -97,7 +97,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         }
         Kind::Time => {
             let time = measured(Measure::Time, node, context)?;
-            in_range(time.round() / 1e12, Unit::Of(Measure::Time))?;
+            in_range(time.round() / 1e12, Scale::Of(Measure::Time))?;
             (Value::Time(Time::from_ps_f64(time)), json!(Measure::Time.write(time.round())))
         }
         Kind::Times => {
@@ -107,12 +107,12 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         }
         Kind::Size => {
             let size = measured(Measure::Size, node, context)?.round();
-            in_range(size, Unit::Of(Measure::Size))?;
+            in_range(size, Scale::Of(Measure::Size))?;
             (Value::Size(size as u64), json!(Measure::Size.write(size)))
         }
         Kind::Rate => {
             let rate = measured(Measure::Rate, node, context)?;
-            in_range(rate, Unit::Of(Measure::Rate))?;
+            in_range(rate, Scale::Of(Measure::Rate))?;
             (Value::Rate(Rate(rate as u64)), json!(Measure::Rate.write(rate)))
         }
         Kind::Amount => {
@@ -169,39 +169,8 @@ fn wrong(key: &Key, node: &Node, wanted: &str) -> Fault {
 }
 
 /// Whether a value lies in the key's range, which is in s, B, bit/s or 1.
-fn check_range(key: &Key, value: f64, unit: Unit, at: At) -> Checked<()> {
-    if key.range.contains(value) {
-        return Ok(());
-    }
-    let Range { min, max, above_min } = key.range;
-    let (least, most) = (unit.write(min), unit.write(max));
-    let possible = match (min.is_finite(), max.is_finite()) {
-        (true, true) if above_min => format!("above {least}, at most {most}"),
-        (true, true) => format!("{least} to {most}"),
-        (true, false) if above_min => format!("above {least}"),
-        (true, false) => format!("{least} or more"),
-        _ => format!("at most {most}"),
-    };
-    Err(Fault::new(at, format!("`{}` must be {possible}, this is {}", key.name, unit.write(value))))
-}
-
-/// How a value of a range is written.
-#[derive(Clone, Copy)]
-enum Unit {
-    None,
-    Packets,
-    Of(Measure),
-}
-
-impl Unit {
-    fn write(self, value: f64) -> String {
-        match self {
-            Unit::None => value.to_string(),
-            Unit::Packets => format!("{value} packets"),
-            Unit::Of(Measure::Time) => Measure::Time.write(value * 1e12),
-            Unit::Of(measure) => measure.write(value),
-        }
-    }
+fn check_range(key: &Key, value: f64, scale: Scale, at: At) -> Checked<()> {
+    key.check(value, scale).map_err(|mistake| Fault::mistaken(at, mistake))
 }
 
 /// A time, size or rate in its base unit.
@@ -210,7 +179,7 @@ fn measured(measure: Measure, node: &Node, context: &Context) -> Checked<f64> {
         return Err(node.fault(format!("{} is needed here, this is {}", measure.what(), node.what())));
     }
     let term = evaluate::evaluate_node(node, context.parameters, false)?;
-    measure.value(&term, node.at)
+    evaluate::value_of(&term, measure, node.at)
 }
 
 fn count(key: &Key, node: &Node, context: &Context) -> Checked<u64> {
@@ -228,20 +197,7 @@ fn count(key: &Key, node: &Node, context: &Context) -> Checked<u64> {
         return Ok(x);
     }
     let term = evaluate::evaluate_node(node, context.parameters, false)?;
-    whole(&term).map_err(|why| node.fault(format!("`{}` must be a whole number: {why}", key.name)))
-}
-
-/// A whole number from a term, or why not.
-pub(crate) fn whole(term: &Term) -> Result<u64, String> {
-    let limit = 2f64.powi(53);
-    match term.constant() {
-        None => Err("this depends on `index` or `parent`".into()),
-        Some(_) if term.dimension != Dimension::NONE => Err(format!("this is {}", term.dimension.what())),
-        Some(_) if term.percent => Err("this is a percentage".into()),
-        Some(x) if x.fract() != 0.0 => Err(format!("this is {x}")),
-        Some(x) if (0.0..=limit).contains(&x) => Ok(x as u64),
-        Some(x) => Err(format!("{x} is {}", if x < 0.0 { "negative" } else { "too large" })),
-    }
+    measure::whole(&term).map_err(|why| node.fault(format!("`{}` must be a whole number: {why}", key.name)))
 }
 
 fn amount(key: &Key, node: &Node, context: &Context) -> Checked<Amount> {
@@ -249,27 +205,7 @@ fn amount(key: &Key, node: &Node, context: &Context) -> Checked<Amount> {
         return Err(wrong(key, node, "packets or bytes"));
     }
     let term = evaluate::evaluate_node(node, context.parameters, false)?;
-    if term.dimension != Dimension::PACKETS {
-        if term.dimension != Dimension::SIZE {
-            let found = if term.dimension == Dimension::NONE {
-                "has no unit".into()
-            } else {
-                format!("is {}", term.dimension.what())
-            };
-            let fault = node.fault(format!("`{}` is counted in packets or bytes, this {found}", key.name));
-            return Err(fault.hint("write it like \"65 packets\" or \"94900 B\""));
-        }
-        let bytes = Measure::Size.value(&term, node.at)?.round();
-        check_range(key, bytes, Unit::Of(Measure::Size), node.at)?;
-        return Ok(Amount::Bytes(bytes as u64));
-    }
-    let plain = Term { dimension: Dimension::NONE, ..term };
-    let packets = whole(&plain).map_err(|why| node.fault(format!("packets are whole: {why}")))?;
-    if packets > 1_000_000_000_000 {
-        return Err(node.fault("this is too large: at most 10^12 packets"));
-    }
-    check_range(key, packets as f64, Unit::Packets, node.at)?;
-    Ok(Amount::Packets(packets))
+    key.amount(&term).map_err(|mistake| Fault::mistaken(node.at, mistake))
 }
 
 fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
@@ -324,7 +260,7 @@ fn times(key: &Key, node: &Node, context: &Context) -> Checked<Vec<Time>> {
     for item in items {
         let item = context.parameters.resolve(item)?;
         let ps = measured(Measure::Time, item, context)?;
-        check_range(key, ps.round() / 1e12, Unit::Of(Measure::Time), item.at)?;
+        check_range(key, ps.round() / 1e12, Scale::Of(Measure::Time), item.at)?;
         let time = Time::from_ps_f64(ps);
         if let Some(last) = times.last().filter(|last| **last >= time) {
             return Err(item.fault(format!("{time} comes after {last}: the times of `{}` grow", key.name)));
@@ -346,6 +282,21 @@ fn choice(key: &Key, node: &Node, words: &'static [&'static str]) -> Checked<&'s
             None => fault.hint(all),
         }
     })
+}
+
+/// A plain value as it is written in a file.
+pub(crate) fn written(value: &Value) -> Json {
+    match value {
+        Value::Bool(truth) => json!(truth),
+        Value::Count(count) => json!(count),
+        Value::Number(number) => json!(number),
+        Value::Time(time) => json!(Measure::Time.write(time.0 as f64)),
+        Value::Size(bytes) => json!(Measure::Size.write(*bytes as f64)),
+        Value::Rate(rate) => json!(Measure::Rate.write(rate.0 as f64)),
+        Value::Amount(amount) => json!(amount.to_string()),
+        Value::Choice(word) => json!(word),
+        other => unreachable!("only plain values follow from others, not {other:?}"),
+    }
 }
 
 /// A text that may be long, for a message.
@@ -397,8 +348,8 @@ fn formula(key: &Key, node: &Node, context: &Context) -> Checked<(Formula, Strin
     }
     let term = evaluate::evaluate_node(node, context.parameters, true)?;
     if let Some(x) = term.constant() {
-        let time = Measure::Time.value(&term, node.at)?;
-        check_range(key, x / 1e12, Unit::Of(Measure::Time), node.at)?;
+        let time = evaluate::value_of(&term, Measure::Time, node.at)?;
+        check_range(key, x / 1e12, Scale::Of(Measure::Time), node.at)?;
         return Ok((Formula::Constant(time), Measure::Time.write(time)));
     }
     if term.dimension != Dimension::TIME {
@@ -421,7 +372,7 @@ fn distribution_of(key: &Key, node: &Node, measures: &[Measure], context: &Conte
     let found = distribution::read(node, measures, measures.contains(&Measure::Share), context)?;
     if let units::Distribution::Constant(x) = found.distribution {
         let scale = if found.measure == Measure::Time { 1e12 } else { 1.0 };
-        check_range(key, x / scale, Unit::Of(found.measure), node.at)?;
+        check_range(key, x / scale, Scale::Of(found.measure), node.at)?;
         if found.measure == Measure::Size && x < 0.5 {
             return Err(node.fault("a message has at least 1 byte"));
         }
@@ -563,7 +514,7 @@ fn flows(node: &Node, context: &Context) -> Checked<(Value, Json)> {
                 from,
                 to,
                 size: read.values.distribution("size"),
-                start: Time::from_ps_f64(Measure::Time.value(&term, at("start"))?),
+                start: Time::from_ps_f64(evaluate::value_of(&term, Measure::Time, at("start"))?),
                 deadline: read.values.deadline_if_set("deadline"),
             });
         }

@@ -1,7 +1,7 @@
 //! Tables whose keys depend on a name in them: topologies, transports, patterns.
 
 use serde_json::{Map, Value as Json, json};
-use sim::Problem;
+use units::Problem;
 
 use crate::document::{Data, Entry, Table};
 use crate::error::{Checked, Fault};
@@ -11,7 +11,7 @@ use crate::values::{Context, clip};
 
 /// The place of a problem among the keys of a table.
 pub(crate) fn place(table: &Table, problem: Problem) -> Fault {
-    let entry = table.find(problem.key);
+    let entry = table.find(&problem.key);
     let mut at = entry.map_or(table.at, |entry| entry.node.at);
     if let (Some(Data::Array(items)), Some((index, part))) = (entry.map(|entry| &entry.node.data), problem.entry)
         && let Some(item) = items.get(index)
@@ -22,11 +22,16 @@ pub(crate) fn place(table: &Table, problem: Problem) -> Fault {
         };
     }
     let fault = Fault::new(at, format!("`{}`: {}", problem.key, problem.message));
-    let Some((word, words)) = &problem.unknown else { return fault };
+    let otherwise = |fault: Fault| match &problem.hint {
+        Some(hint) => fault.hint(hint),
+        None => fault,
+    };
+    let Some((word, words)) = problem.unknown.as_deref() else { return otherwise(fault) };
     let words = || words.iter().map(String::as_str);
-    fault.did_you_mean(suggest::nearest(word, words()), || {
-        format!("expected one of {}", suggest::list(words().take(20)))
-    })
+    match suggest::nearest(word, words()) {
+        None if problem.hint.is_some() => otherwise(fault),
+        near => fault.did_you_mean(near, || format!("expected one of {}", suggest::list(words().take(20)))),
+    }
 }
 
 pub(crate) fn with_selector(family: &Family, variant: &Variant, written: Map<String, Json>) -> Json {

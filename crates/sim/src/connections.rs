@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use transport::list::Config;
+use transport::registry::Config;
 use transport::{Extension, Output, Packet, Receiver, Sender};
 use units::Time;
 
 use crate::event::Event;
+use crate::flow::Flow;
 use crate::net::Net;
 
 /// All connections, by number. Numbers of closed ones are used again, the oldest first; a
@@ -31,8 +32,7 @@ pub struct SendingEnd {
     generation: u16,
     /// It is closed when everything is acknowledged.
     closes: bool,
-    /// The earliest pending timer event.
-    timer: Time,
+    timer: Timer,
     /// What it has done since this was last taken.
     pub doings: Doings,
 }
@@ -45,7 +45,7 @@ pub struct ReceivingEnd {
     /// Index of its configuration.
     pub config: u32,
     generation: u16,
-    timer: Time,
+    timer: Timer,
     /// The end of the first message that has not arrived; never when there is none.
     pub boundary: u64,
     /// What has arrived since this was last taken.
@@ -58,6 +58,14 @@ pub struct ReceivingEnd {
     pub expected: VecDeque<Expected>,
     /// The row of the last message, when none is expected.
     pub last_row: u32,
+}
+
+/// The timer of one end.
+struct Timer {
+    /// The earliest pending event.
+    at: Time,
+    /// Its place among the timers of the same instant.
+    order: u64,
 }
 
 /// A message that has not arrived.
@@ -109,8 +117,9 @@ pub enum Progress {
 }
 
 impl Connections {
-    /// Opens a connection whose packets take `path` there and `back`.
-    pub fn open(&mut self, config: u32, transport: &Config, path: u32, back: u32, closes: bool) -> u32 {
+    /// Opens a connection for a flow, whose packets take the first of `paths` there and the second back.
+    pub fn open(&mut self, config: u32, transport: &Config, flow: Flow, paths: (u32, u32), closes: bool) -> u32 {
+        let ((path, back), order) = (paths, flow.order(config));
         let number = self.free.pop_front().unwrap_or(self.senders.len() as u32);
         let generation = self.senders.get(number as usize).map_or(0, |old| old.generation.wrapping_add(1));
         let sending = SendingEnd {
@@ -119,7 +128,7 @@ impl Connections {
             config,
             generation,
             closes,
-            timer: Time::MAX,
+            timer: Timer { at: Time::MAX, order },
             doings: Doings::default(),
         };
         let receiving = ReceivingEnd {
@@ -127,7 +136,7 @@ impl Connections {
             path: back,
             config,
             generation,
-            timer: Time::MAX,
+            timer: Timer { at: Time::MAX, order },
             boundary: u64::MAX,
             arrivals: Arrivals::default(),
             counted: 0,
@@ -145,18 +154,17 @@ impl Connections {
         number
     }
 
-    /// The persistent connection of this transport and these hosts, or a new one that `open` opens,
-    /// given the number that tells its flow from others.
+    /// The persistent connection of this transport and these hosts, or a new one that `open` opens.
     pub fn find_or_open(
         &mut self,
         key: (u32, u32, u32),
         persistent: bool,
-        open: impl FnOnce(&mut Connections, u64) -> u32,
+        open: impl FnOnce(&mut Connections) -> u32,
     ) -> u32 {
         if persistent && let Some(&number) = self.persistent.get(&key) {
             return number;
         }
-        let number = open(self, self.next_flow());
+        let number = open(self);
         if persistent {
             self.persistent.insert(key, number);
         }
@@ -167,21 +175,18 @@ impl Connections {
     pub fn close(&mut self, number: u32) {
         let generation = self.senders[number as usize].generation.wrapping_add(1);
         self.senders[number as usize].generation = generation;
-        self.senders[number as usize].timer = Time::MAX;
+        self.senders[number as usize].timer.at = Time::MAX;
         self.receivers[number as usize].generation = generation;
-        self.receivers[number as usize].timer = Time::MAX;
+        self.receivers[number as usize].timer.at = Time::MAX;
         self.receivers[number as usize].boundary = u64::MAX;
         self.receivers[number as usize].expected.clear();
         self.free.push_back(number);
     }
 
-    /// The number and generation of the next connection, for its flow hash.
-    fn next_flow(&self) -> u64 {
-        let number = self.free.front().map_or(self.senders.len(), |&number| number as usize);
-        let generation = self.senders.get(number).map_or(0, |old| old.generation);
-        u64::from(generation) << 32 | number as u64
+    /// Which of the connections that used its number this one is, as its packets say.
+    pub fn generation(&self, number: u32) -> u16 {
+        self.receivers[number as usize].generation
     }
-
     /// Whether the connection that sent a packet is still open.
     pub fn is_current(&self, packet: &Packet) -> bool {
         self.receivers[packet.connection as usize].generation == packet.generation
@@ -240,10 +245,10 @@ impl Connections {
     /// A timer of a connection's sending end has come, unless it was overtaken by an earlier one.
     pub fn sender_timer(&mut self, net: &mut Net, configs: &[Config], number: u32) -> Progress {
         let end = &mut self.senders[number as usize];
-        if end.timer != net.now {
+        if end.timer.at != net.now {
             return Progress::None;
         }
-        end.timer = Time::MAX;
+        end.timer.at = Time::MAX;
         let (sender, config, mut out) = end.parts(net, configs, number);
         sender.on_timer(config, out.net.now, &mut out);
         end.progress()
@@ -252,10 +257,10 @@ impl Connections {
     /// A timer of a connection's receiving end has come, unless it was overtaken by an earlier one.
     pub fn receiver_timer(&mut self, net: &mut Net, configs: &[Config], number: u32) {
         let end = &mut self.receivers[number as usize];
-        if end.timer != net.now {
+        if end.timer.at != net.now {
             return;
         }
-        end.timer = Time::MAX;
+        end.timer.at = Time::MAX;
         let (receiver, config, mut out) = end.parts(net, configs, number);
         receiver.on_timer(config, out.net.now, &mut out);
     }
@@ -277,6 +282,11 @@ impl SendingEnd {
     /// The path of its packets.
     pub fn path(&self) -> u32 {
         self.path
+    }
+
+    /// Which of the connections that had its number it is.
+    pub fn generation(&self) -> u16 {
+        self.generation
     }
 
     /// It is closed when everything is acknowledged.
@@ -326,7 +336,7 @@ struct Place {
 struct Wishes<'a> {
     net: &'a mut Net,
     place: Place,
-    timer: &'a mut Time,
+    timer: &'a mut Timer,
     doings: Option<&'a mut Doings>,
 }
 
@@ -356,9 +366,9 @@ impl Output for Wishes<'_> {
         self.net.send_extended(packet, extension);
     }
     fn arm(&mut self, at: Time) {
-        if at < *self.timer {
-            *self.timer = at;
-            self.net.events.push(at, self.place.timer);
+        if at < self.timer.at {
+            self.timer.at = at;
+            self.net.events.push_timer(at, self.place.timer, self.timer.order);
         }
     }
     fn timed_out(&mut self) {

@@ -1,10 +1,11 @@
 //! What can happen, and in which order.
 //!
 //! Every event has a [`Source`], and events are ordered by (time, rank, source), the rank being a
-//! function of time and source alone. A source has at most one event per point in time that means
-//! anything, and its number is fixed by the scenario (links, by the node they lead to) or by the
-//! history of its own traffic class (timers, messages), never by when something was inserted. So no
-//! accident of insertion, and no thread schedule of a later parallel engine, can change a result.
+//! function of time and of who causes the event, never of when something was inserted: links go by the
+//! node they lead to, traffic classes by their place in the scenario, timers by the identity of their
+//! flow ([`Flow`](crate::flow::Flow)); the number of a connection, which is used again, is only where to
+//! find it. A source has at most one event per point in time that means anything. So no accident of
+//! insertion, no other class, and no thread schedule of a later parallel engine, can change a result.
 //!
 //! Packets that arrive at the very same instant come in an order that changes from instant to
 //! instant. On links of equal rate such ties are common, and if the lower number always won, its
@@ -13,9 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use units::Time;
-
-use crate::rng::mix64;
+use units::{Time, mix64};
 
 /// Who causes an event: a kind and a number within it. Links come before timers, timers before
 /// new messages, and all of these before samples, the end of the warm-up and departures.
@@ -68,7 +67,7 @@ impl Source {
         match self.0 >> 32 {
             // Of any two links each comes first at half of the instants; neighbours mostly stay together.
             0 => self.0 ^ (mix64(at) >> 32),
-            kind => kind << 60,
+            kind => kind << KIND,
         }
     }
 
@@ -87,6 +86,9 @@ impl Source {
         }
     }
 }
+
+/// Where a rank tells the kind of its event; timers have their order below it.
+const KIND: u32 = 60;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
 /// everything else in a heap.
@@ -117,9 +119,15 @@ impl EventQueue {
         }
     }
 
-    /// Schedules any event.
+    /// Schedules any event but a timer.
     pub fn push(&mut self, at: Time, event: Event) {
         self.far.push(Reverse(moment(at.0, event.source())));
+    }
+
+    /// Schedules a timer, which has this place (60 bits) among the timers of its kind at the same time.
+    pub fn push_timer(&mut self, at: Time, timer: Event, order: u64) {
+        let source = timer.source();
+        self.far.push(Reverse((at.0, source.rank(at.0) | order, source)));
     }
 
     /// The next event, if it comes at `until` or before.
@@ -247,7 +255,7 @@ impl Wheel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Stream;
+    use units::Stream;
 
     /// Random arrivals and timers come out in the order of (time, rank, source), whatever the wheel's width.
     #[test]
@@ -266,13 +274,15 @@ mod tests {
             (0..100).for_each(|link| schedule(&mut queue, &mut pending, now, link, &mut stream));
             for step in 0..20_000 {
                 if step % 7 == 0 {
-                    let at = Time(now.0 + stream.below(1_000_000));
-                    queue.push(at, Event::SenderTimer(step));
-                    pending.push(moment(at.0, Event::SenderTimer(step).source()));
+                    // Often several at the same time.
+                    let at = Time(now.0 + 100_000 * stream.below(10));
+                    let (timer, order) = (Event::SenderTimer(step), stream.bits() >> 4);
+                    queue.push_timer(at, timer, order);
+                    pending.push((at.0, 1 << 60 | order, timer.source()));
                 }
                 let expected = *pending.iter().min().unwrap();
                 let (at, event) = queue.pop(Time::MAX).unwrap();
-                assert_eq!(moment(at.0, event.source()), expected);
+                assert_eq!((at.0, event.source()), (expected.0, expected.2));
                 pending.retain(|entry| *entry != expected);
                 assert!(at >= now, "time runs back");
                 now = at;

@@ -12,6 +12,8 @@ use crate::scenario::Class;
 pub struct Ledger {
     /// One row per message, in order of their starts.
     pub messages: Vec<Message>,
+    /// For each of them, where its path begins.
+    pub paths: Vec<u32>,
     /// One row per query, in order of their starts.
     pub queries: Vec<Query>,
     /// Payload delivered in order after the warm-up, by class.
@@ -23,11 +25,18 @@ pub struct Ledger {
 impl Ledger {
     /// Empty, for so many classes.
     pub fn new(classes: usize) -> Ledger {
-        Ledger { messages: Vec::new(), queries: Vec::new(), delivered: vec![0; classes], flows: BTreeMap::new() }
+        Ledger {
+            messages: Vec::new(),
+            paths: Vec::new(),
+            queries: Vec::new(),
+            delivered: vec![0; classes],
+            flows: BTreeMap::new(),
+        }
     }
 
-    /// A message starts; gives its row.
-    pub fn start(&mut self, message: Message) -> u32 {
+    /// A message starts on a path; gives its row.
+    pub fn start(&mut self, path: u32, message: Message) -> u32 {
+        self.paths.push(path);
         self.messages.push(message);
         self.messages.len() as u32 - 1
     }

@@ -1,6 +1,6 @@
 //! The `[network]` section: what all topologies share.
 
-use units::{Amount, Default, Key, Kind, Marks, Range, Time, Values};
+use units::{Alias, Amount, Default, Key, Kind, Marks, Range, Time, Values};
 
 use crate::discipline::{self, DISCIPLINES};
 use crate::priorities::Priorities;
@@ -10,6 +10,25 @@ use crate::topology::Graph;
 pub fn keys() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().chain(DISCIPLINES.iter().flat_map(|discipline| discipline.keys))
 }
+
+/// Words that people write for keys of `[network]`.
+pub const ALIASES: &[Alias] = &[
+    ("alpha", "dynamic_alpha"),
+    ("bandwidth", "rate"),
+    ("capacity", "rate"),
+    ("capacity", "buffer"),
+    ("ecn_k", "mark"),
+    ("ecn_threshold", "mark"),
+    ("k", "mark"),
+    ("latency", "delay"),
+    ("marking_threshold", "mark"),
+    ("queue", "buffer"),
+    ("queue_limit", "buffer"),
+    ("red", "mark"),
+    ("rtt", "delay"),
+    ("speed", "rate"),
+    ("threshold", "mark"),
+];
 
 /// Keys of `[network]` beside those of the topology and of the disciplines.
 const KEYS: &[Key] = &[
@@ -81,11 +100,12 @@ const KEYS: &[Key] = &[
     Key {
         name: "host_jitter",
         kind: Kind::Time,
-        default: Default::Is("0 s"),
+        default: Default::Absent,
         range: Range::between(0.0, 1.0),
-        help: "a host begins each packet up to this later than it could, drawn evenly; breaks the lock-step of \
-               flows on links of equal rate, and slows a saturated host by half of it per packet",
-        source: "Floyd and Jacobson 1992 (phase effects), ns-2's overhead_; 0: the papers say nothing of it",
+        help: "a data packet reaches its host's switch up to this later than it could, drawn evenly, and never out of \
+               order; when left out, up to the time that the packet itself takes on the host's link; \"0 s\": exact",
+        source: "Floyd and Jacobson 1992: a random time of up to one packet's service at the source breaks phase effects, by \
+                 which perfect clocks let one flow starve another; the papers say nothing of it",
     },
 ];
 
@@ -98,8 +118,8 @@ pub struct Network {
     pub switch: Switch,
     /// Bytes on the wire that each packet costs beside its headers.
     pub frame_overhead: u32,
-    /// The longest that a NIC holds a packet back at random.
-    pub host_jitter: Time,
+    /// The longest that a data packet is late at its host's switch; none: as long as its transmission takes.
+    pub host_jitter: Option<Time>,
     /// All checked values of the section, for the discipline.
     pub settings: Values,
 }
@@ -144,7 +164,7 @@ impl Network {
                 drop_non_ect: values.choice("non_ect") == "drop",
             },
             frame_overhead: values.size("frame_overhead") as u32,
-            host_jitter: values.time("host_jitter"),
+            host_jitter: values.time_if_set("host_jitter"),
             settings: values.clone(),
         }
     }

@@ -1,7 +1,6 @@
 //! What comes of a run.
 
-use transport::explicit::Noted;
-pub use transport::explicit::router::Counters as Allocation;
+pub use transport::agent::Allocation;
 use units::Time;
 
 use crate::topology::Graph;
@@ -28,6 +27,8 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
     pub messages: Vec<Message>,
+    /// Which way each of them took.
+    pub paths: Paths,
     /// One row per query of `fan-in` classes, in order of their start.
     pub queries: Vec<Query>,
     /// One row per link direction.
@@ -36,6 +37,24 @@ pub struct Outcome {
     pub graph: Graph,
     /// Samples over time, when asked for.
     pub trace: Vec<Sample>,
+}
+
+impl Outcome {
+    /// The links that the data of the message in this row took, as indices into `links`.
+    pub fn path(&self, row: usize) -> &[u32] {
+        let links = &self.paths.links[self.paths.of_messages[row] as usize..];
+        let last = links.iter().position(|&link| self.graph.links[link as usize].to == self.messages[row].to);
+        &links[..=last.expect("a path ends at its receiver")]
+    }
+}
+
+/// The paths of a run, each different one once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Paths {
+    /// For each message, the position of its first link in `links`.
+    pub of_messages: Vec<u32>,
+    /// All paths, one after the other.
+    pub links: Vec<u32>,
 }
 
 /// Totals over the whole run.
@@ -173,7 +192,7 @@ pub struct Link {
     pub rates: Option<LinkRates>,
 }
 
-/// Requests for rates, and how many of them came off worse than one with a later deadline. Counted are
+/// Requests for rates, and how many of them lost out to one with a later deadline. Counted are
 /// requests for a rate above zero by flows with a deadline, over the whole run; the run's totals count
 /// each request once, and what happened to it at the ports of switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,20 +216,6 @@ pub struct Requests {
     pub flows: u64,
     /// Of these, flows with an inverted request (the run's total only).
     pub inverted_flows: u64,
-}
-
-impl Requests {
-    /// Counts what was noted now and not before.
-    pub(crate) fn count(&mut self, before: Noted, now: Noted) {
-        let news = |before: bool, now: bool| u64::from(now && !before);
-        self.requests += news(before.asked, now.asked);
-        self.denied += news(before.denied, now.denied);
-        self.inverted += news(before.inverted, now.inverted);
-        self.overtaken += news(before.overtaken, now.overtaken);
-        self.displaceable += news(before.displaceable, now.displaceable);
-        self.refused += news(before.refused, now.refused);
-        self.passed_over += news(before.passed_over, now.passed_over);
-    }
 }
 
 /// What a port that grants rates saw.

@@ -1,6 +1,10 @@
 //! The `[run]` section.
 
-use units::{Default, Key, Kind, Range, Time, Values};
+use units::{Alias, Default, Key, Kind, Range, Time, Values};
+
+/// Words that people write for keys of `[run]`.
+pub const ALIASES: &[Alias] =
+    &[("length", "duration"), ("stop", "duration"), ("time", "duration"), ("warmup", "warm_up")];
 
 /// Keys of `[run]`. `trace` is a table of its own with [`TRACE_KEYS`].
 pub const KEYS: &[Key] = &[

@@ -34,16 +34,13 @@ pub struct Transport {
     /// Its name in the list of transports.
     pub name: &'static str,
     /// Its parameters.
-    pub config: transport::list::Config,
+    pub config: transport::registry::Config,
 }
 
 impl Transport {
-    /// What it asks of routers, if it asks them for rates.
-    pub fn router(&self) -> Option<&transport::explicit::router::Config> {
-        match &self.config.control {
-            transport::list::Control::Window(_) => None,
-            transport::list::Control::Explicit(own) => Some(&own.router),
-        }
+    /// What it needs at the ports of the network, if it talks to them.
+    pub fn agents(&self) -> Option<transport::Agents> {
+        self.config.control.agents()
     }
 }
 
@@ -65,32 +62,4 @@ pub struct Class {
     pub priority: Option<u8>,
     /// Where its messages come from.
     pub generator: Box<dyn Generator>,
-}
-
-/// What is wrong with a value that passed its own checks but does not fit the rest.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
-    /// The key at fault.
-    pub key: &'static str,
-    /// One sentence.
-    pub message: String,
-    /// Where the key holds a list: which of its entries, and which key of that.
-    pub entry: Option<(usize, &'static str)>,
-    /// A word that is not known, with those that are.
-    pub unknown: Option<(String, Vec<String>)>,
-}
-
-impl Problem {
-    /// A problem with `key`.
-    pub fn new(key: &'static str, message: impl Into<String>) -> Problem {
-        Problem { key, message: message.into(), entry: None, unknown: None }
-    }
-    /// In the entry of that index, at its key `part`.
-    pub fn at(self, index: usize, part: &'static str) -> Problem {
-        Problem { entry: Some((index, part)), ..self }
-    }
-    /// With the words of which one may have been meant.
-    pub fn meant(self, word: &str, words: &[String]) -> Problem {
-        Problem { unknown: Some((word.to_owned(), words.to_vec())), ..self }
-    }
 }

@@ -4,18 +4,19 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use transport::Flags;
-use transport::list::Config;
+use transport::registry::Config;
 use units::Time;
 
 use crate::connections::{Connections, Expected, Progress};
 use crate::event::Event;
+use crate::flow::Flow;
 use crate::ledger::Ledger;
-use crate::net::{Net, Port, Routers, Watch};
-use crate::outcome::{Framing, Link, Message, Outcome, Query, Queue, Sample};
+use crate::net::{Net, Port, Watch};
+use crate::observe::{RateWatch, Sampler};
+use crate::outcome::{Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Sample};
 use crate::priorities::Priorities;
 use crate::run::Run;
-use crate::sampler::Sampler;
-use crate::scenario::{Class, Scenario};
+use crate::scenario::{Class, Scenario, Transport};
 use crate::topology::LinkSpec;
 use crate::traffic::{Arrival, Asked, Batch, Request};
 
@@ -33,6 +34,8 @@ pub struct World {
     sources: Vec<TrafficSource>,
     ledger: Ledger,
     sampler: Option<Sampler>,
+    /// Watches requests for rates, when a transport makes them.
+    rates: Option<RateWatch>,
     over: bool,
 }
 
@@ -47,16 +50,18 @@ struct TrafficSource {
     numbered: u64,
 }
 
-/// A message that waits for its start; ordered by start and number, the earliest greatest, as
+/// A message that waits for its start; ordered by start and ordinal, the earliest greatest, as
 /// [`BinaryHeap`] wants it.
 struct Waiting {
     request: Request,
-    number: u64,
+    /// Its number in its class, in the order in which the class made its messages; for an answer in a tree of
+    /// several levels, which may be made when others have arrived, its query and its place there.
+    ordinal: u64,
 }
 
 impl Waiting {
     fn key(&self) -> Reverse<(Time, u64)> {
-        Reverse((self.request.start, self.number))
+        Reverse((self.request.start, self.ordinal))
     }
 }
 impl PartialEq for Waiting {
@@ -90,9 +95,13 @@ impl World {
         if let Some(trace) = &run.trace {
             net.events.push(trace.every, Event::Sample);
         }
-        if let Some(router) = transports.iter().find_map(|transport| transport.router()) {
-            net.grant_rates(router);
+        let mut families: Vec<transport::Agents> = Vec::new();
+        for agents in transports.iter().filter_map(Transport::agents) {
+            if !families.contains(&agents) {
+                families.push(agents);
+            }
         }
+        net.station(&families);
         let sources = classes
             .into_iter()
             .map(|class| {
@@ -104,6 +113,7 @@ impl World {
             title,
             transport,
             sampler: run.trace.clone().map(Sampler::new),
+            rates: (!families.is_empty()).then(|| RateWatch::new(net.leave_switches())),
             run,
             priorities,
             net,
@@ -141,11 +151,14 @@ impl World {
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
                     let waiting = self.sources[class as usize].waiting.pop();
-                    self.start(class, waiting.expect("each start has its message").request);
+                    self.start(class, waiting.expect("each start has its message"));
                 }
                 Event::Departure(link) => self.net.depart(link),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
+            }
+            if !self.net.agents.decided.is_empty() {
+                self.watch_rates();
             }
         }
         self.net.counters.events += events;
@@ -191,8 +204,12 @@ impl World {
     /// A message is to start at its time.
     fn announce(&mut self, class: u32, request: Request) {
         let source = &mut self.sources[class as usize];
-        source.waiting.push(Waiting { request, number: source.numbered });
+        let ordinal = match (request.query, request.place) {
+            (Some(query), Some(place)) => query << 32 | u64::from(place.node),
+            _ => source.numbered,
+        };
         source.numbered += 1;
+        source.waiting.push(Waiting { request, ordinal });
         self.net.events.push(request.start, Event::Start(class));
     }
 
@@ -205,7 +222,7 @@ impl World {
     }
 
     /// A message is handed to its connection.
-    fn start(&mut self, class: u32, mut request: Request) {
+    fn start(&mut self, class: u32, Waiting { mut request, ordinal }: Waiting) {
         if request.place.is_some() && !self.sources[class as usize].class.generator.departs(&mut request) {
             return;
         }
@@ -214,36 +231,51 @@ impl World {
         let priority = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
         let (config, net) = (&self.configs[transport], &mut self.net);
-        let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections, flow| {
-            let (path, back) = (net.path(from, to, flow), net.path(to, from, flow));
-            connections.open(transport as u32, config, path, back, !persistent)
+        let number = self.connections.find_or_open((transport as u32, from, to), persistent, |connections| {
+            let flow = if persistent { Flow::of_pair(from, to) } else { Flow::of_message(&source.name, ordinal) };
+            let paths = (net.path(from, to, flow), net.path(to, from, flow));
+            connections.open(transport as u32, config, flow, paths, !persistent)
         });
         let path = self.connections.sending(number).path();
         let connection = &config.connection;
         let ideal = bytes.map(|bytes| self.net.ideal(path, to, bytes, connection.mss, connection.header));
-        let row = self.ledger.start(Message {
-            class,
-            from,
-            to,
-            query,
-            place,
-            bytes,
-            start,
-            end: None,
-            ideal,
-            deadline,
-            aborted: false,
-            timeouts: 0,
-            retransmits: 0,
-            marks: 0,
-        });
+        let row = self.ledger.start(
+            path,
+            Message {
+                class,
+                from,
+                to,
+                query,
+                place,
+                bytes,
+                start,
+                end: None,
+                ideal,
+                deadline,
+                aborted: false,
+                timeouts: 0,
+                retransmits: 0,
+                marks: 0,
+            },
+        );
         let receiving = self.connections.receiving(number);
         let stream_end = receiving.expected.back().map_or(receiving.counted.max(receiving.receiver.next()), |m| m.end);
         let end = stream_end.saturating_add(bytes.unwrap_or(u64::MAX));
         receiving.expected.push_back(Expected { row, end, abandoned: false });
         receiving.boundary = receiving.expected[0].end;
         let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, priority };
+        if let Some(watch) = &mut self.rates {
+            watch.started(number, self.connections.sending(number).generation(), message.deadline);
+        }
         self.connections.hand_over(&mut self.net, &self.configs, number, message);
+    }
+
+    /// Shows the watch what agents have decided.
+    #[cold]
+    fn watch_rates(&mut self) {
+        let watch = self.rates.as_mut().expect("where there are agents there is a watch");
+        let now = self.net.now;
+        self.net.agents.decided.drain(..).for_each(|(link, decision)| watch.decided(now, link, &decision));
     }
 
     /// Writes down what a packet or timer has brought about.
@@ -313,7 +345,7 @@ impl World {
 
     /// Books on the current message what its ends have done since this was last called.
     fn book(&mut self, number: u32) {
-        let dropped = self.net.take_dropped_at_receiver(number);
+        let dropped = self.net.take_dropped_at_receiver((number, self.connections.generation(number)));
         let receiving = self.connections.receiving(number);
         let row = receiving.row();
         self.ledger.book_arrivals(row, &mut receiving.arrivals, dropped);
@@ -380,8 +412,9 @@ impl World {
             simulated: self.net.now,
             warm_up: self.run.warm_up,
             counters,
-            requests: self.net.routers().map(Routers::requests),
-            links: links(&self.net, self.run.warm_up),
+            requests: self.rates.as_ref().map(RateWatch::total),
+            links: links(&self.net, self.rates.as_ref(), self.run.warm_up),
+            paths: Paths { of_messages: self.ledger.paths, links: self.net.take_paths() },
             graph: self.net.graph,
             messages: self.ledger.messages,
             queries: self.ledger.queries,
@@ -403,7 +436,7 @@ impl World {
     }
 }
 
-fn links(net: &Net, warm_up: Time) -> Vec<Link> {
+fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Time) -> Vec<Link> {
     let watched_for = net.now.saturating_sub(warm_up);
     let nothing = Watch::default();
     let row = |(i, (spec, port)): (usize, (&LinkSpec, &Port))| {
@@ -418,7 +451,8 @@ fn links(net: &Net, warm_up: Time) -> Vec<Link> {
             marks: watch.marks,
             utilisation: net.utilisation(i, warm_up),
             queue: queue(&watch.levels, watched_for, watch.most_waiting),
-            rates: net.routers().map(|routers| routers.port(i)),
+            rates: rates
+                .and_then(|rates| Some(LinkRates { requests: rates.at(i), counters: net.agents.allocation(i)? })),
         }
     };
     net.graph.links.iter().zip(net.ports()).enumerate().map(row).collect()

@@ -98,7 +98,7 @@ fn any_scenario(seed: u64) -> String {
         dice.one(&["sharing = 'dynamic'", "sharing = 'dynamic'\ndynamic_alpha = 8", "sharing = 'static'"]),
         dice.one(&["", "mark = '5 packets'", "mark = '30 KB'", "mark = '0 packets'"]),
         dice.one(&["", "non_ect = 'drop'"]),
-        dice.one(&["", "frame_overhead = '38 B'", "host_jitter = '1 us'"]),
+        dice.one(&["", "frame_overhead = '38 B'", "host_jitter = '1 us'", "host_jitter = '0 s'"]),
     ];
     let transport = |dice: &mut Dice| {
         let name = dice.one(&["tcp", "cubic", "dctcp", "d2tcp", "xdctcp"]);
@@ -242,7 +242,7 @@ fn a_message_alone_takes_its_ideal_time() {
         for bytes in [1, 1459, 1460, 1461, 2920, 14_601, 1_000_003] {
             let outcome = run(&format!(
                 "[run]\nduration = '1 s'\n[network]\n{topology}\nrate = '10 Gbps'\ndelay = '3 us'\nframe_overhead = '38 B'\n\
-                 [transport]\nname = 'tcp'\ninitial_window = 1000\n\
+                 host_jitter = '0 s'\n[transport]\nname = 'tcp'\ninitial_window = 1000\n\
                  [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [ {{ from = 0, to = {to}, size = '{bytes} B' }} ]\n"
             ));
             let message = &outcome.messages[0];
@@ -490,7 +490,7 @@ fn any_scenario_with_priorities_keeps_every_packet_and_repeats_itself() {
 fn burst(network: &str, transport: &str) -> Outcome {
     run(&format!(
         "[run]\nduration = '200 ms'\n[network]\ntopology = 'star'\nhosts = 41\nrate = '1 Gbps'\ndelay = '20 us'\n\
-         sharing = 'per-port'\n{network}\n[transport]\n{transport}\n\
+         sharing = 'per-port'\nhost_jitter = '0 s'\n{network}\n[transport]\n{transport}\n\
          [[traffic]]\nname = 'tight'\npattern = 'flows'\nflows = [{{ from = '0..20', to = 40, size = '20 KB', deadline = '5 ms' }}]\n\
          [[traffic]]\nname = 'lax'\npattern = 'flows'\nflows = [{{ from = '20..40', to = 40, size = '20 KB', deadline = '50 ms' }}]\n"
     ))

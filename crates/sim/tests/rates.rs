@@ -59,7 +59,8 @@ fn left_behind(outcome: &Outcome) -> (u64, u64, u64) {
 #[test]
 fn one_large_flow_gets_its_rate_and_all_that_is_spare() {
     for deadline in ["", ", deadline = '70 ms'", ", deadline = '1 ms'"] {
-        let outcome = star("name = 'd3'", "", &flows(&format!("{{ from = 0, to = 4, size = '5 MB'{deadline} }}")));
+        let list = flows(&format!("{{ from = 0, to = 4, size = '5 MB'{deadline} }}"));
+        let outcome = star("name = 'd3'", "host_jitter = '0 s'", &list);
         // A round trip for the request, then the wire.
         let ideal = outcome.messages[0].ideal.unwrap().as_secs_f64() * 1e3;
         assert!((fct_ms(&outcome, 0) - ideal - 0.105).abs() < 0.3, "{deadline}: {} for {ideal}", fct_ms(&outcome, 0));
@@ -266,6 +267,22 @@ fn adaptation_drains_the_queue_that_unaccounted_traffic_builds() {
     };
     let (fixed, adapted) = (queue(false), queue(true));
     assert!(fixed > 500.0 && adapted < 20.0, "{fixed} and {adapted} packets");
+}
+
+#[test]
+fn adaptation_sees_the_queue_at_a_hosts_own_link_too() {
+    // Messages of 5 KB every ms on plain TCP add 41 Mbit/s to a link of which D3 has been granted all. What is
+    // not seen waits at the host: after a second 41 ms. Where it is seen, its rate gives way.
+    let last_ms = |adaptation: bool| {
+        let traffic = "[[traffic]]\nname = 'd3'\npattern = 'long'\nfrom = 0\nto = 4\n\
+                       [[traffic]]\nname = 'other'\npattern = 'periodic'\nfrom = 0\nto = 3\nevery = '1 ms'\n\
+                       size = '5 KB'\ntransport = 'tcp'\nstart = '1 ms'";
+        let outcome = star(&format!("name = 'd3'\nadaptation = {adaptation}"), "", traffic);
+        let last = outcome.messages.iter().rposition(|message| message.end.is_some() && message.class == 1);
+        fct_ms(&outcome, last.expect("some have arrived"))
+    };
+    let (fixed, adapted) = (last_ms(false), last_ms(true));
+    assert!(fixed > 20.0 && adapted < 2.0, "{fixed} and {adapted} ms");
 }
 
 #[test]

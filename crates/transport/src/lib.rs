@@ -1,20 +1,27 @@
 //! The transports, pure: told what happens and when, they say what to send.
 //!
-//! They own no clock, queue, socket or thread. [`list::TRANSPORTS`] is the list of them all; a
-//! window transport is one file under `laws/` and one line in [`laws`]; one whose rates the network
-//! grants is described in [`explicit`].
+//! They own no clock, queue, socket or thread. [`registry::TRANSPORTS`] is the list of them all; a
+//! window transport is one file under `laws/` and one line in [`laws`]. A family that talks to switches is a
+//! folder, such as [`d3`], and one line in `families.rs`: its header, its [`agent`] at each port, its ends.
 //!
 //! Whoever runs them hands each end of a connection its packets and timers together with the
 //! time, and an [`Output`] that takes what the end wants done.
 
-pub mod connection;
-mod ends;
-pub mod explicit;
-pub mod laws;
-pub mod list;
-mod packet;
+#![forbid(unsafe_code)]
 
-pub use ends::{Receiver, Sender};
+pub mod agent;
+pub mod connection;
+pub mod d3;
+mod descriptor;
+mod families;
+pub mod laws;
+mod pacing;
+mod packet;
+mod recovery;
+pub mod registry;
+
+pub use descriptor::{Build, Descriptor};
+pub use families::{Agents, Header, Receiver, Sender};
 pub use packet::{Blocks, Extension, Flags, Packet};
 
 use units::Time;

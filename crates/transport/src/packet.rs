@@ -2,7 +2,7 @@
 
 use units::Time;
 
-use crate::explicit::Rates;
+use crate::Header;
 
 /// A packet's header, as small as it can be: it is copied at every hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,25 +109,23 @@ impl Flags {
     }
 }
 
-/// What few packets carry beside their header; kept aside so that the others stay small.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Extension {
+/// What few packets carry beside their fields; kept aside so that the others stay small.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extension {
     /// Selective acknowledgement (RFC 2018).
-    Sack(Blocks),
-    /// A request for a rate, or the answer to one.
-    Rates(Box<Rates>),
+    pub sack: Blocks,
+    /// What a family says to the agents at ports, or they to it.
+    pub header: Option<Header>,
 }
 
 impl Extension {
-    /// Takes a request or its answer out.
-    pub fn take_rates(&mut self) -> Option<Box<Rates>> {
-        match std::mem::replace(self, Extension::Sack(Blocks::default())) {
-            Extension::Rates(rates) => Some(rates),
-            sack @ Extension::Sack(_) => {
-                *self = sack;
-                None
-            }
-        }
+    /// With these blocks alone.
+    pub fn of_blocks(sack: Blocks) -> Extension {
+        Extension { sack, header: None }
+    }
+    /// With this header alone.
+    pub fn of_header(header: Header) -> Extension {
+        Extension { sack: Blocks::default(), header: Some(header) }
     }
 }
 

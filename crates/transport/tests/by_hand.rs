@@ -1,90 +1,11 @@
 //! One end of a connection at a time, fed by hand: what it must answer to each packet and timer.
 
-use transport::list::Config;
-use transport::{Blocks, Extension, Flags, Message, Output, Packet, Receiver, Sender};
+mod common;
+
+use common::{Bench, Notes, config};
+use transport::registry::Config;
+use transport::{Flags, Packet, Receiver};
 use units::Time;
-
-/// The configuration that a scenario with these keys in `[transport]` gives.
-fn config(name: &str, keys: &str) -> Config {
-    let text = format!(
-        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
-         [transport]\nname = '{name}'\nmss = '1000 B'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
-    );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    read.scenario.transports[0].config.clone()
-}
-
-/// Takes down what an end asks for; of the timers only the earliest that is pending.
-struct Notes {
-    sent: Vec<Packet>,
-    timer: Time,
-    given_up: Vec<(u64, u64)>,
-}
-
-impl Output for Notes {
-    fn send(&mut self, packet: Packet) {
-        self.sent.push(packet);
-    }
-    fn send_extended(&mut self, packet: Packet, _: Extension) {
-        self.sent.push(packet);
-    }
-    fn arm(&mut self, at: Time) {
-        self.timer = self.timer.min(at);
-    }
-    fn timed_out(&mut self) {}
-    fn abandon(&mut self, end: u64, unsent: u64) {
-        self.given_up.push((end, unsent));
-    }
-}
-
-/// A sender whose time and acknowledgements are given by hand; segments have 1000 B.
-struct Bench {
-    config: Config,
-    sender: Sender,
-    notes: Notes,
-    now: Time,
-}
-
-impl Bench {
-    fn new(name: &str, keys: &str) -> Bench {
-        let config = config(name, keys);
-        let sender = Sender::new(&config);
-        let notes = Notes { sent: Vec::new(), timer: Time::MAX, given_up: Vec::new() };
-        Bench { config, sender, notes, now: Time::ZERO }
-    }
-    fn message(&mut self, bytes: u64, deadline: Option<Time>) {
-        let message = Message { deadline, ..Message::of(bytes) };
-        self.sender.hand_over(&self.config, self.now, message, &mut self.notes);
-    }
-    /// An ACK of everything before `segment`, with a stamp (an RTT sample) if one is given.
-    fn ack(&mut self, segment: u64, stamp: Option<Time>, flags: Flags, sacked: &[(u64, u64)]) {
-        let packet = Packet::ack(segment * 1000, 40, stamp.unwrap_or(Time::MAX), flags);
-        let mut blocks = Blocks::default();
-        sacked.iter().for_each(|(start, end)| blocks.push((start * 1000, end * 1000)));
-        let mut extension = (!sacked.is_empty()).then_some(Extension::Sack(blocks));
-        self.sender.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.notes);
-    }
-    /// Goes to the pending timer.
-    fn timer(&mut self) {
-        self.now = std::mem::replace(&mut self.notes.timer, Time::MAX);
-        assert_ne!(self.now, Time::MAX, "no timer is pending");
-        self.sender.on_timer(&self.config, self.now, &mut self.notes);
-    }
-    fn wait(&mut self, time: Time) {
-        self.now += time;
-    }
-    /// The segments sent since this was last called, as their numbers.
-    fn sent(&mut self) -> Vec<u64> {
-        self.notes.sent.drain(..).map(|packet| packet.seq / 1000).collect()
-    }
-    fn cwnd(&self) -> f64 {
-        self.sender.observe(&self.config, self.now).cwnd.unwrap()
-    }
-    fn ssthresh(&self) -> f64 {
-        self.sender.observe(&self.config, self.now).ssthresh.unwrap()
-    }
-}
 
 const RTT: Time = Time::from_micros(100);
 
@@ -223,7 +144,8 @@ fn a_loss_answers_the_echoes_of_its_window() {
         (2..5).for_each(|end| bench.ack(0, None, Flags::ECE, &[(1, end)]));
         (5..20).for_each(|end| bench.ack(0, None, Flags::ECE, &[(1, end)]));
         let told = |packet: &&Packet| packet.flags.has(Flags::CWR);
-        let told: Vec<u64> = bench.notes.sent.iter().filter(told).map(|packet| packet.seq / 1000).collect();
+        let told: Vec<u64> =
+            bench.notes.sent.iter().map(|sent| &sent.0).filter(told).map(|packet| packet.seq / 1000).collect();
         // 20 and 21 were sent on the first two duplicates, before the loss was known.
         assert_eq!(told, [22], "{name}: on new data, not on what is sent again");
         let cut = bench.ssthresh();
@@ -317,7 +239,7 @@ fn cubic_does_not_grow_for_the_time_that_it_had_nothing_to_send() {
 /// What a receiver answers to one segment after the other: (next expected segment, echo).
 fn answers(config: &Config, marks: &[bool]) -> Vec<(u64, bool)> {
     let mut receiver = Receiver::new(config);
-    let mut notes = Notes { sent: Vec::new(), timer: Time::MAX, given_up: Vec::new() };
+    let mut notes = Notes::default();
     for (segment, &marked) in marks.iter().enumerate() {
         let flags = Flags::ECT.with_if(marked, Flags::CE);
         let packet = Packet::data(segment as u64 * 1000, 1000, 40, Time::ZERO, flags);
@@ -326,7 +248,7 @@ fn answers(config: &Config, marks: &[bool]) -> Vec<(u64, bool)> {
     if notes.timer < Time::MAX {
         receiver.on_timer(config, Time::from_secs_f64(1.0), &mut notes);
     }
-    notes.sent.iter().map(|ack| (ack.seq / 1000, ack.flags.has(Flags::ECE))).collect()
+    notes.sent.iter().map(|(ack, _)| (ack.seq / 1000, ack.flags.has(Flags::ECE))).collect()
 }
 
 #[test]

@@ -1,13 +1,15 @@
-//! Vectors for laws that live elsewhere: what this crate's d2tcp answers to sequences of ACKs, in a file that the
+//! Vectors for laws that live elsewhere: what this crate's d2tcp answers to sequences of ACKs and losses, in a file that the
 //! kernel side's tests read (`linux/law/vectors.csv`). Here the file is held against the law that is.
 //!
 //! `BLESS=1 cargo test -p duetime-transport --test kernel_vectors` writes it anew.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use transport::laws::{Acked, Current, Cwnd, Law, Window};
-use transport::list::Control;
+use transport::laws::{Acked, Current, Cwnd, Law, Lost, Window};
+use transport::registry::Control;
 use transport::{Message, Observation};
 use units::Time;
 
@@ -116,19 +118,22 @@ const ACKS: u64 = 150;
 
 /// The law in its first state with these keys in `[transport]`.
 fn law(keys: &str) -> Law {
-    let text = format!(
-        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
-         [transport]\nname = 'd2tcp'\nmss = '1000 B'\n{keys}\n[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
-    );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    match &read.scenario.transports[0].config.control {
-        Control::Window(law) => law.clone(),
-        Control::Explicit(_) => unreachable!("d2tcp is a window law"),
+    match common::config("d2tcp", &format!("mss = '{MSS} B'\n{keys}")).control {
+        Control::Window(law) => law,
+        Control::D3(_) => unreachable!("d2tcp is a window law"),
     }
 }
 
-/// One row per ACK: what the law was told, and where it then stood.
+/// What a connection is in, and until where: from this follows whether a mark may cut, in the simulator's sender and
+/// in the kernel's.
+#[derive(Clone, Copy, PartialEq)]
+enum Phase {
+    Open,
+    Recovery,
+    Loss,
+}
+
+/// One row per ACK or loss: what the law was told, and where it then stood.
 fn play(case: &Case, rows: &mut String) {
     let mut law = law(case.keys);
     let mut window = Cwnd { cwnd: case.window, ssthresh: case.ssthresh, floor: 2.0, limit: f64::INFINITY };
@@ -137,24 +142,20 @@ fn play(case: &Case, rows: &mut String) {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) % 100
     };
-    let (mut una, mut window_end, mut congested) = (0, 0, false);
+    let message = case.message.map(|(bytes, deadline)| (bytes, Time::from_micros(deadline)));
+    let (mut una, mut next, mut window_end, mut congested) = (0, case.window as u64 * MSS, 0, false);
+    let (mut phase, mut recover) = (Phase::Open, 0);
     for row in 0..ACKS {
-        let segments = 1 + percent() / 50;
-        una += segments * MSS;
-        if una > window_end {
-            (window_end, congested) = (una + window.cwnd as u64 * MSS, percent() < case.marks.1);
-        }
         let now = Time::from_micros(row * case.rtt_us / 8);
-        let message = case.message.map(|(bytes, deadline)| (bytes, Time::from_micros(deadline)));
-        let ack = Acked {
+        let mut ack = Acked {
             now,
-            bytes: segments * MSS,
-            segments: segments as f64,
-            marked: congested && percent() < case.marks.0,
-            may_grow: percent() < 90,
-            may_cut: percent() < 95,
+            bytes: 0,
+            segments: 0.0,
+            marked: false,
+            may_grow: false,
+            may_cut: false,
             una,
-            next: una + window.cwnd as u64 * MSS,
+            next,
             mss: MSS as f64,
             srtt: Some(Time::from_micros(case.rtt_us + percent() % 10)),
             min_rtt: Some(Time::from_micros(case.rtt_us)),
@@ -163,19 +164,48 @@ fn play(case: &Case, rows: &mut String) {
                 message: Message { bytes: message.map(|m| m.0), deadline: message.map(|m| m.1), ..Message::of(0) },
             },
         };
-        let cut = law.on_ack(&mut window, &ack);
+        let mut cut = false;
+        let lost = percent();
+        let event = if phase == Phase::Open && window.cwnd >= 4.0 && lost < 4 && una > recover {
+            let timeout = lost < 1;
+            let flight = window.cwnd;
+            law.on_loss(&mut window, &Lost { now, flight, timeout });
+            recover = next;
+            (phase, window.cwnd) = if timeout { (Phase::Loss, 1.0) } else { (Phase::Recovery, window.ssthresh) };
+            if timeout { "timeout" } else { "loss" }
+        } else {
+            let segments = 1 + percent() / 50;
+            una += segments * MSS;
+            next = u64::max(next, una + window.cwnd as u64 * MSS);
+            if una > window_end {
+                (window_end, congested) = (una + window.cwnd as u64 * MSS, percent() < case.marks.1);
+            }
+            ack.may_grow = phase != Phase::Recovery && percent() < 90;
+            if una >= recover {
+                phase = Phase::Open;
+            }
+            (ack.una, ack.next, ack.bytes, ack.segments) = (una, next, segments * MSS, segments as f64);
+            ack.marked = congested && percent() < case.marks.0;
+            ack.may_cut = phase == Phase::Open && una > recover;
+            cut = law.on_ack(&mut window, &ack);
+            "ack"
+        };
         let mut seen = Observation::default();
         law.observe(&window, &ack, &mut seen);
         let ns = |time: Time| time.0 / 1000;
         writeln!(
             rows,
-            "{},{},{},{},{},{},{},{},{},{},{},{:?},{:?},{:?},{:?}",
+            "{},{event},{},{},{},{},{},{},{},{},{},{},{:?},{:?},{:?},{:?}",
             case.name,
             ns(now),
-            segments,
+            ack.segments as u64,
             u8::from(ack.marked),
             u8::from(ack.may_grow),
-            u8::from(ack.may_cut),
+            match phase {
+                Phase::Open => "open",
+                Phase::Recovery => "recovery",
+                Phase::Loss => "loss",
+            },
             una,
             ack.next,
             ns(ack.srtt.unwrap()),
@@ -192,13 +222,16 @@ fn play(case: &Case, rows: &mut String) {
 
 #[test]
 fn the_vectors_are_those_of_the_law_that_is() {
-    let mut text = String::from("# What the simulator's d2tcp answers to sequences of ACKs; segments of 1000 B.\n");
+    let mut text = String::from(
+        "# What the simulator's d2tcp answers to sequences of ACKs and losses; segments of 1000 B. The phase, after the\n\
+         # event, is open, or recovery or loss while what duplicate ACKs or a timeout have told of is repaired.\n",
+    );
     for case in CASES {
         write!(text, "# {}: window = {:?}; ssthresh = {:?}", case.name, case.window, case.ssthresh).unwrap();
         case.keys.lines().for_each(|key| write!(text, "; {key}").unwrap());
         text.push('\n');
     }
-    text.push_str("case,now_ns,segments,marked,may_grow,may_cut,una,next,srtt_ns,message,cut,alpha,d,p,cwnd\n");
+    text.push_str("case,event,now_ns,segments,marked,may_grow,phase,una,next,srtt_ns,message,cut,alpha,d,p,cwnd\n");
     CASES.iter().for_each(|case| play(case, &mut text));
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../linux/law/vectors.csv");
     if std::env::var_os("BLESS").is_some() {
@@ -219,9 +252,11 @@ fn the_vectors_meet_what_matters() {
     let column = |line: &str, index: usize| line.split(',').nth(index).unwrap().to_string();
     for case in CASES {
         let rows: Vec<&str> = text.lines().filter(|line| column(line, 0) == case.name).collect();
-        let cuts = rows.iter().filter(|line| column(line, 10) == "1").count();
+        let cuts = rows.iter().filter(|line| column(line, 11) == "1").count();
         assert!(cuts >= 3 || case.marks.0 == 0, "{}: {cuts} cuts", case.name);
-        let ds: Vec<f64> = rows.iter().map(|line| column(line, 12).parse().unwrap()).collect();
+        let muted = rows.iter().filter(|line| column(line, 4) == "1" && column(line, 6) != "open").count();
+        assert!(muted > 0 || case.marks.0 == 0, "{}: no mark while a loss is repaired", case.name);
+        let ds: Vec<f64> = rows.iter().map(|line| column(line, 13).parse().unwrap()).collect();
         assert_eq!(ds.iter().any(|d| *d != ds[0]), case.message.is_some(), "{}: d does not vary", case.name);
     }
 }

@@ -1,8 +1,11 @@
 //! The sending end of transports that ask for rates, fed by hand.
 
-use transport::explicit::{Ask, Rates};
-use transport::list::Config;
-use transport::{Blocks, Extension, Flags, Message, Output, Packet, Sender};
+mod common;
+
+use transport::agent::Agent;
+use transport::d3::{self, Ask, Router};
+use transport::registry::{Config, Control};
+use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Sender};
 use units::Time;
 
 const RTT: Time = Time::from_micros(100);
@@ -12,21 +15,14 @@ const MBPS: u64 = 1_000_000;
 /// none, so that a segment takes 8 us at 1 Gbit/s.
 fn config(name: &str, keys: &str) -> Config {
     let header = if keys.contains("header") { "" } else { "header = '0 B'" };
-    let text = format!(
-        "title = 't'\n[run]\nduration = '1 s'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '1 us'\n\
-         [transport]\nname = '{name}'\nmss = '1000 B'\n{header}\nbase_rtt = '100 us'\n{keys}\n\
-         [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 1\n"
-    );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    read.scenario.transports[0].config.clone()
+    common::config(name, &format!("mss = '1000 B'\n{header}\nbase_rtt = '100 us'\n{keys}"))
 }
 
 #[derive(Default)]
 struct Notes {
     data: Vec<(Time, u64)>,
-    asked: Vec<Rates>,
-    last: Option<Rates>,
+    asked: Vec<d3::Header>,
+    last: Option<d3::Header>,
     timer: Option<Time>,
     given_up: Vec<(u64, u64)>,
     now: Time,
@@ -41,7 +37,7 @@ impl Output for Notes {
         if packet.payload > 0 {
             self.data.push((self.now, packet.seq / 1000));
         }
-        let Extension::Rates(rates) = extension else { panic!("{extension:?}") };
+        let Some(Header::D3(rates)) = extension.header else { panic!("{extension:?}") };
         assert_eq!(packet.payload == 0 && rates.ask != Ask::Close, packet.flags.has(Flags::SYN));
         if rates.ask != Ask::Close {
             self.last = Some((*rates).clone());
@@ -83,7 +79,7 @@ impl Bench {
         rates.grants = mbps.iter().map(|grant| grant * MBPS).collect();
         rates.uplink = 1000 * MBPS;
         let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::SYN);
-        let mut extension = Some(Extension::Rates(Box::new(rates)));
+        let mut extension = Some(Extension::of_header(Header::D3(Box::new(rates))));
         self.sender.on_packet(&self.config, self.notes.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Lets time pass, with its timers.
@@ -253,7 +249,7 @@ fn lost_segments_are_sent_again_at_the_granted_rate() {
             let packet = Packet::ack(1000, 0, Time::MAX, Flags::NONE);
             let mut blocks = Blocks::default();
             blocks.push((2000, end * 1000));
-            let mut extension = (recovery == "sack").then_some(Extension::Sack(blocks));
+            let mut extension = (recovery == "sack").then_some(Extension::of_blocks(blocks));
             bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
         }
         bench.wait(RTT * 2);
@@ -278,4 +274,62 @@ fn what_cannot_be_in_time_is_given_up_if_asked() {
     bench.wait(Time::from_millis(2));
     assert_eq!(bench.notes.given_up.len(), 1);
     assert!(bench.sent().len() < 12, "80 Mbit/s and 1 ms allow 10 segments");
+}
+
+#[test]
+fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
+    for recovery in ["sack", "newreno"] {
+        let mut bench = Bench::new("d3", &format!("recovery = '{recovery}'"));
+        let Control::D3(own) = bench.config.control else { unreachable!() };
+        let mut router = Router::new(own.router, 1000 * MBPS);
+        // Lets the router answer what has been asked since, in order; gives the answers to requests.
+        let mut answers = |bench: &mut Bench| {
+            let mut answers = Vec::new();
+            for mut rates in bench.notes.asked.drain(..) {
+                let open = rates.ask != Ask::Close;
+                router.answer(bench.notes.now, (0, 0, u64::from(rates.message)), &mut rates);
+                answers.extend(open.then_some(rates));
+            }
+            (answers, router.allocation().expect("it gives rates away"))
+        };
+        let arrive = |bench: &mut Bench, segment: u64, sacked: Option<(u64, u64)>, answer: Option<d3::Header>| {
+            let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::NONE);
+            let mut blocks = Blocks::default();
+            sacked.iter().for_each(|(start, end)| blocks.push((start * 1000, end * 1000)));
+            let mut extension = match answer {
+                Some(header) => Some(Extension { sack: blocks, header: Some(Header::D3(Box::new(header))) }),
+                None => (recovery == "sack" && sacked.is_some()).then_some(Extension::of_blocks(blocks)),
+            };
+            bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
+        };
+        // Six segments that nobody waits for, and behind them 100 that are needed within 2 ms: 444 Mbit/s and more.
+        bench.message(6000, None);
+        bench.message(100_000, Some(Time::from_millis(2)));
+        bench.wait(RTT);
+        let granted = answers(&mut bench).0.pop();
+        arrive(&mut bench, 0, None, granted);
+        bench.wait(RTT);
+        assert_eq!(bench.sent().len(), 6);
+        // The FIN of the first message and the request of the second are on their way.
+        let (mut granted, counters) = answers(&mut bench);
+        let urgent = counters.requested;
+        assert!(urgent > 440 * MBPS, "{urgent}");
+        arrive(&mut bench, 1, None, granted.pop());
+        bench.wait(RTT);
+        // The second segment of all is lost, and is asked for under its own message, which has been closed.
+        for end in 3..=6 {
+            arrive(&mut bench, 1, Some((2, end)), None);
+        }
+        bench.wait(RTT / 2);
+        let (mut granted, counters) = answers(&mut bench);
+        assert!(counters.requested > 400 * MBPS, "{recovery}: {} of {urgent} are left", counters.requested);
+        assert_eq!(counters.flows, 2, "{recovery}");
+        assert!(bench.sent().iter().all(|sent| sent.0 >= 6), "{recovery}: not before it is granted");
+        granted.retain(|rates| rates.request == 0);
+        arrive(&mut bench, 1, None, granted.pop());
+        bench.wait(RTT / 2);
+        assert!(bench.sent().iter().any(|sent| sent.0 == 1), "{recovery}: repaired");
+        let counters = answers(&mut bench).1;
+        assert!(counters.requested > 400 * MBPS && counters.flows == 1, "{recovery}: {counters:?}");
+    }
 }

@@ -17,6 +17,9 @@ pub struct Key {
     pub source: &'static str,
 }
 
+/// A word that people write, and the name or key that they mean by it: `("bandwidth", "rate")`.
+pub type Alias = (&'static str, &'static str);
+
 /// What holds when a key is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {

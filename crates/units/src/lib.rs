@@ -1,17 +1,26 @@
-//! What everything else is counted in, and how parameters are declared.
+//! What everything else is counted in, how parameters are declared and read, and where chance comes from.
 //!
 //! Quantities are integers with a type of their own ([`Time`] in picoseconds, [`Rate`] in bit/s,
 //! bytes, packets), so that no float decides when an event happens. A [`Key`] declares one
 //! parameter of a transport, topology or traffic pattern: its name, kind, default, range, help
 //! and source. Scenario validation, command-line help, the JSON schema and the documentation
-//! all follow from these declarations.
+//! all follow from these declarations. [`Key::read`] reads what stands by itself ("20 ms"), with the
+//! units of [`measure`]. A [`Stream`] gives random numbers.
+
+#![forbid(unsafe_code)]
 
 mod key;
+pub mod measure;
+mod plain;
+mod problem;
 mod quantity;
 mod random;
+mod stream;
 mod value;
 
-pub use key::{Default, Key, Kind, Range};
+pub use key::{Alias, Default, Key, Kind, Range};
+pub use problem::Problem;
 pub use quantity::{Amount, Rate, Time, Transmission};
 pub use random::{Cdf, Distribution};
+pub use stream::{Stream, hash_of, mix64};
 pub use value::{Deadline, FlowSpec, Formula, Marks, Nodes, Value, Values, Vary};

@@ -64,23 +64,45 @@ pub enum Nodes {
 /// The accessors panic when a key was not declared with that kind: that is our own bug, never
 /// the user's.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Values(Vec<(&'static str, Value)>);
+pub struct Values(Vec<Entry>);
+
+#[derive(Clone, Debug)]
+struct Entry {
+    name: &'static str,
+    value: Value,
+    /// Somebody wrote it; else it is the key's default.
+    given: bool,
+}
+
+/// Equal values are equal whoever gave them.
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.name == other.name && self.value == other.value
+    }
+}
 
 impl Values {
     /// Sets a key, replacing an earlier value.
     pub fn set(&mut self, name: &'static str, value: Value) {
-        match self.0.iter_mut().find(|(n, _)| *n == name) {
-            Some(slot) => slot.1 = value,
-            None => self.0.push((name, value)),
+        self.put(Entry { name, value, given: true });
+    }
+    /// Sets a key that nobody wrote to its default.
+    pub fn set_default(&mut self, name: &'static str, value: Value) {
+        self.put(Entry { name, value, given: false });
+    }
+    fn put(&mut self, entry: Entry) {
+        match self.0.iter_mut().find(|other| other.name == entry.name) {
+            Some(slot) => *slot = entry,
+            None => self.0.push(entry),
         }
     }
-    /// All keys in the order in which they were set.
-    pub fn iter(&self) -> impl Iterator<Item = &(&'static str, Value)> {
-        self.0.iter()
+    /// Whether somebody wrote it, be it the default's value.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.0.iter().any(|entry| entry.name == name && entry.given)
     }
     /// The value of a key, if it is there.
     pub fn find(&self, name: &str) -> Option<&Value> {
-        self.0.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+        self.0.iter().find(|entry| entry.name == name).map(|entry| &entry.value)
     }
     fn expect<T>(&self, name: &str, pick: impl Fn(&Value) -> Option<T>) -> T {
         match self.find(name) {

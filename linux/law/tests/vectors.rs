@@ -55,23 +55,32 @@ fn the_kernels_law_follows_the_simulators() {
         let whole = |column: usize| row[column].parse::<u64>().unwrap();
         let Case { how, state } = cases.get_mut(row[0]).unwrap();
         let ack = Ack {
-            now_ns: whole(1),
-            acked: whole(2) * 1000,
-            marked: whole(2) * 1000 * whole(3),
-            segments: whole(2) as u32,
-            may_grow: whole(4) as u32,
-            may_cut: whole(5) as u32,
+            now_ns: whole(2),
+            acked: whole(3) * 1000,
+            marked: whole(3) * 1000 * whole(4),
+            segments: whole(3) as u32,
+            may_grow: whole(5) as u32,
+            // As d2tcp.bpf.c has it of the kernel's state.
+            may_cut: u32::from(row[6] == "open"),
             mss: 1000,
-            una: whole(6),
-            next: whole(7),
-            rtt_ns: whole(8),
+            una: whole(7),
+            next: whole(8),
+            rtt_ns: whole(9),
         };
-        let message = row[9].split_once(':').map_or(Message::default(), |(end, deadline)| Message {
+        let message = row[10].split_once(':').map_or(Message::default(), |(end, deadline)| Message {
             end: end.parse().unwrap(),
             deadline_ns: deadline.parse().unwrap(),
         });
-        let what = state.on_ack(how, &message, &ack);
-        assert_eq!(what & CUT != 0, row[10] == "1", "row {number}: cut");
+        if row[1] == "ack" {
+            let what = state.on_ack(how, &message, &ack);
+            assert_eq!(what & CUT != 0, row[11] == "1", "row {number}: cut");
+        } else {
+            assert!(state.on_loss(ack.una, ack.next), "row {number}: a loss");
+            if row[1] == "timeout" {
+                // As d2tcp.bpf.c does: the kernel begins again with one segment.
+                state.cwnd = UNIT;
+            }
+        }
         let d = imminence(how, &message, state.cwnd, &ack);
         let p = penalty(state.alpha, d);
         let got = [
@@ -81,7 +90,7 @@ fn the_kernels_law_follows_the_simulators() {
             state.cwnd as f64 / UNIT as f64,
         ];
         for (column, got) in got.into_iter().enumerate() {
-            let exact: f64 = row[11 + column].parse().unwrap();
+            let exact: f64 = row[12 + column].parse().unwrap();
             let error = if exact == 0.0 { got } else { (got - exact).abs() / exact };
             worst[column].1 = worst[column].1.max(error);
             assert!(error <= WORST, "row {number}: {} is {got}, the simulator has {exact}", worst[column].0);

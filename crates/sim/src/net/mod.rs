@@ -1,28 +1,28 @@
 //! The network: ports, buffers, paths, and the packets in them.
 
+mod agents;
 mod pool;
 mod port;
-mod rates;
 mod ring;
 mod route;
 mod scheduled;
 
 pub use port::{Fate, Level, Port, Watch};
-pub use rates::Routers;
 pub use ring::{Ring, Slot};
 
 use std::collections::BTreeMap;
 
-use transport::explicit::router;
-use transport::{Extension, Flags, Packet};
-use units::{Amount, Time};
+use transport::agent::PortState;
+use transport::{Agents, Extension, Flags, Packet};
+use units::{Amount, Stream, Time};
 
 use crate::discipline::Descriptor;
 use crate::event::EventQueue;
+use crate::flow::Flow;
 use crate::network::{Network, Sharing};
 use crate::outcome::Counters;
-use crate::rng::Stream;
 use crate::topology::{Graph, LinkSpec};
+use agents::AtPorts;
 use pool::Pool;
 use route::Router;
 use scheduled::Scheduled;
@@ -45,12 +45,12 @@ pub struct Net {
     pools: Vec<Pool>,
     router: Router,
     extensions: Extensions,
-    /// What grants rates at each port, when a transport asks for them.
-    routers: Option<Routers>,
-    dropped_at_receiver: BTreeMap<u32, u64>,
+    /// What families of transports keep at the ports.
+    pub agents: AtPorts,
+    /// Wire bytes that were dropped at their receivers' ports, by connection and generation.
+    dropped_at_receiver: BTreeMap<(u32, u16), u64>,
     frame_overhead: u16,
-    /// The longest that a NIC holds a packet back, and each NIC's draws; none: it does not.
-    jitter: Option<(Time, Vec<Stream>)>,
+    jitter: Jitter,
 }
 
 impl Net {
@@ -110,39 +110,43 @@ impl Net {
                 ports.iter_mut().map(scheduled).collect()
             }
         };
-        let streams = (0..ports.len() as u64).map(|link| Stream::new(seed, "host jitter", link)).collect();
         Net {
             now: Time::ZERO,
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
             counters: Counters::default(),
-            router: Router::new(&graph),
+            router: Router::new(&graph, Stream::new(seed, "paths of flows", 0).bits()),
             graph,
             sent_before: vec![Time::ZERO; ports.len()],
             ports,
             scheduled,
             pools,
             extensions: Extensions::default(),
-            routers: None,
+            agents: AtPorts::default(),
             dropped_at_receiver: BTreeMap::new(),
             frame_overhead: frame_overhead as u16,
-            jitter: (host_jitter > Time::ZERO).then_some((host_jitter, streams)),
+            jitter: Jitter::new(host_jitter, seed),
         }
     }
 
-    /// Lets every port grant rates.
-    pub fn grant_rates(&mut self, config: &router::Config) {
-        let rates = self.graph.links.iter().map(|link| (link.rate, link.from >= self.graph.hosts));
-        self.routers = Some(Routers::new(config, u64::from(self.frame_overhead), rates));
+    /// Puts the agents of these families at every port.
+    pub fn station(&mut self, families: &[Agents]) {
+        let rates = self.graph.links.iter().map(|link| link.rate);
+        self.agents = AtPorts::new(families, u64::from(self.frame_overhead), rates);
     }
 
-    /// What the ports have granted, when a transport asks for rates.
-    pub fn routers(&self) -> Option<&Routers> {
-        self.routers.as_ref()
+    /// Whether each link leaves a switch, not a host.
+    pub fn leave_switches(&self) -> impl Iterator<Item = bool> {
+        self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
     }
 
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
-    pub fn path(&mut self, from: u32, to: u32, flow: u64) -> u32 {
+    pub fn path(&mut self, from: u32, to: u32, flow: Flow) -> u32 {
         self.router.path(from, to, flow)
+    }
+
+    /// Gives all paths away, one after the other, as link numbers: positions are what [`path`](Net::path) gave.
+    pub fn take_paths(&mut self) -> Vec<u32> {
+        self.router.take_links()
     }
 
     /// Puts a packet into its host's NIC queue; `packet.route` is the path that it takes.
@@ -152,23 +156,20 @@ impl Net {
         let link = self.router.link(packet.route);
         packet.route += 1;
         packet.size += self.frame_overhead;
-        let pause = match &mut self.jitter {
-            None => Time::ZERO,
-            Some((longest, streams)) => Time(streams[link as usize].below(longest.0)),
-        };
-        if let Some(at) = self.ports[link as usize].launch(self.now, pause, packet) {
+        let (now, jitter) = (self.now, self.jitter);
+        let is_data = packet.payload > 0;
+        let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Time::ZERO };
+        if let Some(at) = self.ports[link as usize].launch(now, late, packet) {
             self.events.push_arrival(self.now, at, link);
         }
     }
 
     /// As [`send`](Net::send), with more than its header.
     pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
-        if let Extension::Rates(rates) = &mut extension
-            && !packet.flags.has(Flags::ACK)
-            && let Some(routers) = &mut self.routers
-        {
+        if let Some(header) = &mut extension.header {
             let link = self.router.link(packet.route);
-            routers.answer(self.now, link, &self.ports[link as usize], &packet, rates);
+            let state = state(self.now, &self.ports[link as usize]);
+            self.agents.show(link, &state, &packet, header);
         }
         packet.extension = self.extensions.keep(extension);
         packet.flags = packet.flags.with(Flags::EXTENDED);
@@ -198,9 +199,19 @@ impl Net {
         packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.extension))
     }
 
-    /// Wire bytes of a connection that were dropped at its receiver's port since the last call.
-    pub fn take_dropped_at_receiver(&mut self, connection: u32) -> u64 {
-        if self.dropped_at_receiver.is_empty() { 0 } else { self.dropped_at_receiver.remove(&connection).unwrap_or(0) }
+    /// Wire bytes of a connection, by number and generation, that were dropped at its receiver's port since the
+    /// last call. Those of earlier ones of that number are forgotten: nobody is left to whom they matter.
+    pub fn take_dropped_at_receiver(&mut self, connection: (u32, u16)) -> u64 {
+        if self.dropped_at_receiver.is_empty() {
+            return 0;
+        }
+        let of_number = (connection.0, 0)..=(connection.0, u16::MAX);
+        let mut dropped = 0;
+        while let Some((&key, &bytes)) = self.dropped_at_receiver.range(of_number.clone()).next() {
+            self.dropped_at_receiver.remove(&key);
+            dropped += if key == connection { bytes } else { 0 };
+        }
+        dropped
     }
 
     #[inline]
@@ -228,27 +239,23 @@ impl Net {
         }
     }
 
-    /// As [`offer`](Net::offer). The port's router answers a request that the port has accepted.
+    /// As [`offer`](Net::offer). The port's agents see a packet with a header that the port has accepted.
     #[inline(never)]
     fn offer_extended(&mut self, link: u32, packet: &Packet) -> Fate {
-        let Some(routers) = &mut self.routers else { return self.offer(link, packet) };
-        if !matches!(self.extensions.at(packet.extension), Extension::Rates(_)) {
-            return self.offer(link, packet);
-        }
-        let fate = if packet.payload > 0 || !routers.protect_control() {
-            self.offer(link, packet)
-        } else {
+        let Some(header) = &self.extensions.at(packet.extension).header else { return self.offer(link, packet) };
+        let fate = if self.agents.pass_full_buffers(link, packet, header) {
             match self.ports[link as usize].pool {
                 Port::NO_POOL => self.ports[link as usize].offer_within(self.now, packet, Level::INFINITE),
                 Port::SCHEDULED => self.offer_scheduled(link, packet, true),
                 pool => self.pools[pool as usize].admit(self.now, packet, link, &mut self.ports),
             }
+        } else {
+            self.offer(link, packet)
         };
         if fate != Fate::Dropped
-            && !packet.flags.has(Flags::ACK)
-            && let (Some(routers), Extension::Rates(rates)) = (&mut self.routers, self.extensions.at(packet.extension))
+            && let Some(header) = &mut self.extensions.at(packet.extension).header
         {
-            routers.answer(self.now, link, &self.ports[link as usize], packet, rates);
+            self.agents.show(link, &state(self.now, &self.ports[link as usize]), packet, header);
         }
         fate
     }
@@ -257,7 +264,8 @@ impl Net {
     fn dropped(&mut self, link: u32, packet: &Packet) {
         self.counters.drops += 1;
         if self.ports[link as usize].to_host && packet.payload > 0 {
-            *self.dropped_at_receiver.entry(packet.connection).or_default() += u64::from(packet.size);
+            *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
+                u64::from(packet.size);
         }
         self.take_extension(packet);
     }
@@ -273,9 +281,7 @@ impl Net {
             let waiting = self.waiting(link);
             self.ports[link].catch_up(waiting, self.now);
         }
-        if let Some(routers) = &mut self.routers {
-            routers.settle(self.now);
-        }
+        self.agents.settle(self.now);
     }
 
     /// The warm-up ends.
@@ -343,11 +349,48 @@ impl Net {
     }
 }
 
+/// What agents may know of a port.
+fn state(now: Time, port: &Port) -> PortState {
+    PortState { now, sent_for: port.sent_for(now), waiting_bytes: port.backlog(now) }
+}
+
 fn level(amount: Option<Amount>, parts: u64) -> Level {
     match amount {
         None => Level::INFINITE,
         Some(Amount::Packets(packets)) => Level { value: packets / parts, in_bytes: false },
         Some(Amount::Bytes(bytes)) => Level { value: bytes / parts, in_bytes: true },
+    }
+}
+
+/// How much later than it could a data packet reaches the first switch: what makes up for hosts with perfect clocks.
+/// (ACKs are short, and no two senders' ACKs compete for the place that one of them has just left.)
+#[derive(Clone, Copy)]
+struct Jitter {
+    /// All bits set where a packet is late by up to its own transmission, else none.
+    own: u64,
+    /// Else by up to this.
+    longest: Time,
+    salt: u64,
+}
+
+impl Jitter {
+    /// By up to `longest`; none: by up to the packet's own transmission.
+    fn new(longest: Option<Time>, seed: u64) -> Jitter {
+        Jitter {
+            own: if longest.is_none() { u64::MAX } else { 0 },
+            longest: longest.unwrap_or_default(),
+            salt: Stream::new(seed, "host jitter", 0).bits(),
+        }
+    }
+
+    /// A function of time and link alone: what else a run sends changes no draw. One multiplication mixes (as in
+    /// wyhash), another scales.
+    #[inline(always)]
+    fn draw(self, now: Time, link: u32, transmission: Time) -> Time {
+        let longest = (transmission.0 & self.own) + self.longest.0;
+        let product = u128::from(now.0 ^ self.salt) * u128::from(0xa076_1d64_78bd_642f ^ u64::from(link) << 32);
+        let random = (product >> 64) as u64 ^ product as u64;
+        Time(((u128::from(random) * u128::from(longest)) >> 64) as u64)
     }
 }
 
@@ -373,5 +416,73 @@ impl Extensions {
     fn take(&mut self, slot: u32) -> Extension {
         self.free.push(slot);
         self.slots[slot as usize].take().expect("an extension is taken once")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline;
+    use crate::network::Switch;
+    use units::{Marks, Rate, Values};
+
+    /// Two hosts and a switch at 1 Gbps.
+    fn net(seed: u64, host_jitter: Option<Time>) -> Net {
+        let mut graph = Graph::new("test", 2);
+        let switch = graph.switch("switch", false);
+        (0..2).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Time::from_micros(20)));
+        let switch = Switch {
+            buffer: Amount::Packets(100),
+            sharing: Sharing::PerPort,
+            marks: Marks { host: None, uplink: None },
+            drop_non_ect: false,
+        };
+        let network = Network { graph, switch, frame_overhead: 0, host_jitter, settings: Values::default() };
+        Net::new(network, seed, discipline::find("fifo").expect("it is there"), 1)
+    }
+
+    #[test]
+    fn what_a_closed_connection_lost_is_not_booked_on_the_next_one_of_its_number() {
+        let mut net = net(1, None);
+        let to_host = net.ports().iter().position(|port| port.to_host).expect("there is one") as u32;
+        let packet = |connection, generation| Packet {
+            connection,
+            generation,
+            ..Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE)
+        };
+        // One of a connection that was closed, two of that which has its number now, one of another.
+        for (number, generation) in [(7, 0), (7, 2), (7, 2), (8, 2)] {
+            net.dropped(to_host, &packet(number, generation));
+        }
+        assert_eq!(net.take_dropped_at_receiver((7, 2)), 3000);
+        assert_eq!(net.take_dropped_at_receiver((7, 2)), 0);
+        assert_eq!(net.take_dropped_at_receiver((7, 0)), 0, "nobody is left to whom it matters");
+        assert_eq!(net.take_dropped_at_receiver((8, 2)), 1500);
+    }
+
+    /// Evenly between nothing and the packet's own time, or what the scenario says, by seed, link and time.
+    #[test]
+    fn packets_are_late_by_up_to_their_own_transmission() {
+        let own = net(1, None).jitter;
+        let full = Time::from_micros(12);
+        let drawn = |jitter: Jitter, link| -> Vec<u64> {
+            (0..10_000).map(|i| jitter.draw(Time(12_000_000 * i), link, full).0).collect()
+        };
+        let (one, link, seed) = (drawn(own, 0), drawn(own, 1), drawn(net(2, None).jitter, 0));
+        for draws in [&one, &link, &seed] {
+            assert!(draws.iter().all(|&late| late < full.0));
+            // Mean 6 us with a standard deviation of 12 us / sqrt(12 x 10 000) = 0.035 us; four of them.
+            let mean = draws.iter().sum::<u64>() / 10_000;
+            assert!(mean.abs_diff(6_000_000) < 140_000, "{mean} ps");
+            // Each tenth has 1000, with a standard deviation of sqrt(1000 x 0.9) = 30.
+            for tenth in 0..10 {
+                let here = draws.iter().filter(|&&late| late * 10 / full.0 == tenth).count();
+                assert!(here.abs_diff(1000) < 130, "{here} in tenth {tenth}");
+            }
+        }
+        assert!(one != link && one != seed && one == drawn(net(1, None).jitter, 0));
+        assert!(drawn(net(1, Some(Time::ZERO)).jitter, 0).iter().all(|&late| late == 0));
+        let longest = drawn(net(1, Some(Time::from_micros(1))).jitter, 0).into_iter().max().expect("there are some");
+        assert!((990_000..1_000_000).contains(&longest), "{longest} ps");
     }
 }

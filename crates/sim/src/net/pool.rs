@@ -130,6 +130,50 @@ mod tests {
         assert_eq!(fill(&mut pool, &mut ports, 1, Time::from_millis(10)), 51);
     }
 
+    /// A queue of n packets is taken when n is no more than alpha times what was free before: with one port,
+    /// n <= alpha (100 - (n - 1)), whose largest solution is 33 for 1/2 and 67 for 2. With 67 gone, a second port
+    /// solves n <= 2 (33 - (n - 1)): 22. One more is in transmission each time.
+    #[test]
+    fn the_threshold_is_alpha_times_what_is_free() {
+        for (alpha, first, second) in [(0.5, 33, 22), (2.0, 67, 22)] {
+            for capacity in [Amount::Packets(100), Amount::Bytes(100 * 1500)] {
+                let (mut pool, mut ports) = pool(capacity, alpha, 2);
+                let filled = [0, 1].map(|index| fill(&mut pool, &mut ports, index, Time::ZERO) - 1);
+                assert_eq!(filled, [first, second], "{alpha} of {capacity}");
+            }
+        }
+    }
+
+    /// 50 wait at port 0 until its first transmission ends after 12 us; then 49.
+    #[test]
+    fn room_that_another_port_frees_counts_from_that_instant_on() {
+        for (at, taken) in [(12_000_000 - 1, 25), (12_000_000, 26)] {
+            let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
+            fill(&mut pool, &mut ports, 0, Time::ZERO);
+            assert_eq!(fill(&mut pool, &mut ports, 1, Time(at)), taken + 1, "{at} ps");
+            pool.settle(Time(at), &mut ports);
+            let waiting = ports.iter().map(Port::waiting).sum::<u64>();
+            assert_eq!((pool.packets, pool.bytes), (waiting, 1500 * waiting));
+        }
+    }
+
+    #[test]
+    fn a_protected_packet_is_taken_and_counted_where_there_is_no_room() {
+        let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 1);
+        // Two wait where four were free: a third would be more than the two that are left.
+        assert_eq!(fill(&mut pool, &mut ports, 0, Time::ZERO), 3);
+        let packet = Packet::data(0, 0, 40, Time::ZERO, Flags::NONE);
+        assert_eq!(pool.admit(Time::ZERO, &packet, 0, &mut ports), Fate::Queued);
+        assert_eq!((pool.packets, pool.bytes), (3, 3040));
+        // The first that waits begins after 12 us, the second after 24, the small one after 36.
+        for (at, left) in [(12_000_000, (2, 1540)), (23_999_999, (2, 1540)), (24_000_000, (1, 40))] {
+            pool.settle(Time(at), &mut ports);
+            assert_eq!((pool.packets, pool.bytes), left, "{at} ps");
+        }
+        pool.settle(Time(36_000_000), &mut ports);
+        assert_eq!((pool.packets, pool.bytes), (0, 0));
+    }
+
     #[test]
     fn no_alpha_makes_the_buffer_larger_than_it_is() {
         let (mut pool, mut ports) = pool(Amount::Bytes(15_000), 100.0, 1);

@@ -130,15 +130,24 @@ impl Port {
         }
     }
 
-    /// Takes a packet from the host itself, which begins it `pause` later than it could: a NIC's queue
-    /// has no limit and no marking. Gives the time of its arrival at the other end if it is first in
-    /// line, to be scheduled.
+    /// Takes a packet from the host itself: a NIC's queue has no limit and no marking. Gives the time of its
+    /// arrival at the other end if it is first in line, to be scheduled. It arrives `late`, which is told how
+    /// long its transmission takes, but keeps its place among the host's packets.
     #[inline(always)]
-    pub fn launch(&mut self, now: Time, pause: Time, packet: Packet) -> Option<Time> {
-        let at = self.depart(self.busy_until.max(now).saturating_add(pause), u64::from(packet.size));
+    pub fn launch(&mut self, now: Time, late: impl FnOnce(Time) -> Time, packet: Packet) -> Option<Time> {
+        let start = self.busy_until.max(now);
+        let size = u64::from(packet.size);
+        self.packets += 1;
+        self.bytes += size;
+        let transmission = self.transmission.of(size);
+        // A NIC's queue may take longer than `Time` holds: then it does not end.
+        self.busy_until = start.saturating_add(transmission);
+        let mut at = self.busy_until.saturating_add(self.delay + late(transmission));
         let first = self.ring.is_empty();
         if first {
             self.ring.rewind();
+        } else {
+            at = at.max(self.ring.at(self.ring.tail() - 1).at);
         }
         *self.ring.push() = Slot { at, packet };
         first.then_some(at)
@@ -221,7 +230,6 @@ impl Port {
     fn depart(&mut self, start: Time, size: u64) -> Time {
         self.packets += 1;
         self.bytes += size;
-        // A NIC's queue may take longer than `Time` holds: then it does not end.
         self.busy_until = start.saturating_add(self.transmission.of(size));
         self.busy_until.saturating_add(self.delay)
     }
@@ -320,6 +328,23 @@ impl Port {
     /// Wire bytes that wait (as of the last [`settle`](Port::settle)).
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
+    }
+    /// Wire bytes that wait, also at a host's own port, which keeps no count of them: packets that wait there stand
+    /// one behind the other up to the end of the last transmission.
+    pub fn backlog(&self, now: Time) -> u64 {
+        if self.watch.is_some() {
+            return self.waiting_bytes;
+        }
+        let (mut start, mut bytes) = (self.busy_until, 0);
+        for position in (self.ring.head()..self.ring.tail()).rev() {
+            let size = u64::from(self.ring.at(position).packet.size);
+            start = start.saturating_sub(self.transmission.of(size));
+            if start <= now {
+                break;
+            }
+            bytes += size;
+        }
+        bytes
     }
     /// So many wire bytes wait elsewhere.
     pub fn set_waiting_bytes(&mut self, bytes: u64) {
@@ -430,6 +455,102 @@ mod tests {
         assert_eq!(port.waiting(), 3);
     }
 
+    /// Packets of 1500 B and thresholds in bytes: as many bytes as the threshold says are not more than it.
+    #[test]
+    fn limits_and_thresholds_in_bytes_count_wire_bytes() {
+        let bytes = |value| Level { value, in_bytes: true };
+        for (limit, mark, taken, marked) in [(4500, 3000, 4, 1), (4499, 2999, 3, 1), (4501, 4500, 4, 0)] {
+            let mut port =
+                Port::new(Rate::from_gbps(1), Time(20 * MICRO), true).limited(bytes(limit), bytes(mark), false);
+            let fates = (0..6).filter(|_| offer(&mut port, 0, Flags::ECT) != Fate::Dropped).count();
+            // One in transmission, then those that wait.
+            assert_eq!((fates, port.watch_mut().marks), (taken, marked), "{limit} B and {mark} B");
+            assert_eq!(port.waiting_bytes(), 1500 * (taken as u64 - 1));
+            assert_eq!(port.watch_mut().drops, 6 - taken as u64);
+        }
+    }
+
+    /// Room for one beside the packet in transmission, which takes 12 us.
+    #[test]
+    fn room_comes_free_at_the_very_instant_at_which_a_transmission_begins() {
+        for (at, fate) in [(12 * MICRO - 1, Fate::Dropped), (12 * MICRO, Fate::Queued)] {
+            let mut port = port(1, 100);
+            offer(&mut port, 0, Flags::NONE);
+            offer(&mut port, 0, Flags::NONE);
+            assert_eq!(port.offer(Time(at), &packet(Flags::NONE)), fate, "{at} ps");
+        }
+        // Without any room a port takes what it can begin at once, and that is from 12 us on.
+        for (at, taken) in [(12 * MICRO - 1, false), (12 * MICRO, true)] {
+            let mut port = port(0, 100);
+            offer(&mut port, 0, Flags::NONE);
+            assert_eq!(port.is_idle(Time(at)), taken);
+            assert_eq!(port.offer(Time(at), &packet(Flags::NONE)) != Fate::Dropped, taken, "{at} ps");
+        }
+    }
+
+    /// 1500, 500 and 1500 B take 12, 4 and 12 us.
+    #[test]
+    fn packets_of_different_sizes_leave_one_after_the_other() {
+        let mut port = port(100, 100);
+        for payload in [1460, 460, 1460, 460] {
+            port.offer(Time::ZERO, &Packet::data(0, payload, 40, Time::ZERO, Flags::NONE));
+        }
+        for (at, waiting, bytes) in
+            [(0, 3, 2500), (11, 3, 2500), (12, 2, 2000), (15, 2, 2000), (16, 1, 500), (28, 0, 0)]
+        {
+            port.settle(Time(at * MICRO));
+            assert_eq!((port.waiting(), port.waiting_bytes()), (waiting, bytes), "{at} us");
+        }
+        let arrivals: Vec<Option<Time>> = (0..4).map(|_| port.take().1).collect();
+        assert_eq!(arrivals, [Some(Time(36 * MICRO)), Some(Time(48 * MICRO)), Some(Time(52 * MICRO)), None]);
+        // Of the 32 us of work it has done 10 after 10 us.
+        assert_eq!(port.sent_for(Time(10 * MICRO)), Time(10 * MICRO));
+        assert_eq!(port.sent_for(Time(100 * MICRO)), Time(32 * MICRO));
+    }
+
+    /// A host's NIC keeps no count of what waits; it follows from what is in its ring.
+    #[test]
+    fn the_backlog_of_a_nic_is_what_has_not_begun() {
+        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), false);
+        assert_eq!(nic.backlog(Time::ZERO), 0);
+        for payload in [1460, 460, 1460] {
+            nic.launch(Time::ZERO, |_| Time::ZERO, Packet::data(0, payload, 40, Time::ZERO, Flags::NONE));
+        }
+        for (at, bytes) in [(0, 2000), (12 * MICRO - 1, 2000), (12 * MICRO, 1500), (16 * MICRO, 0), (28 * MICRO, 0)] {
+            assert_eq!(nic.backlog(Time(at)), bytes, "{at} ps");
+        }
+        nic.take();
+        assert_eq!(nic.backlog(Time(12 * MICRO)), 1500);
+        let mut switch = port(100, 100);
+        (0..3).for_each(|_| _ = offer(&mut switch, 0, Flags::NONE));
+        assert_eq!(switch.backlog(Time::ZERO), 3000);
+    }
+
+    /// 12 us each, the first 9 us late, the others not at all: they wait behind it, and the wire is not idle.
+    #[test]
+    fn a_late_packet_costs_its_nic_nothing_and_is_not_overtaken() {
+        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), false);
+        let launch = |nic: &mut Port, payload, late: u64| {
+            nic.launch(Time::ZERO, |_| Time(late * MICRO), Packet::data(0, payload, 40, Time::ZERO, Flags::NONE))
+        };
+        assert_eq!(launch(&mut nic, 1460, 9), Some(Time(41 * MICRO)));
+        // 40 B take 0.32 us: it could be there at 32.32 us.
+        assert_eq!(launch(&mut nic, 0, 0), None);
+        assert_eq!(launch(&mut nic, 1460, 0), None);
+        assert_eq!(nic.idle_at(), Time(24_320_000));
+        assert_eq!([nic.take().1, nic.take().1], [Some(Time(41 * MICRO)), Some(Time(44_320_000))]);
+        let mut told = Time::ZERO;
+        nic.launch(
+            Time(100 * MICRO),
+            |transmission| {
+                told = transmission;
+                Time::ZERO
+            },
+            packet(Flags::NONE),
+        );
+        assert_eq!(told, Time(12 * MICRO));
+    }
+
     #[test]
     fn unmarkable_packets_are_dropped_above_the_threshold_if_asked() {
         let mut port = port(100, 1);
@@ -451,5 +572,13 @@ mod tests {
         // Two waited for 12 us, then one for 12 us.
         assert_eq!(port.watch_mut().levels[..2], [12 * MICRO, 12 * MICRO]);
         assert_eq!(port.watch_mut().most_waiting, 2);
+        // What comes after the warm-up is counted by itself.
+        port.warmed_up(0);
+        assert_eq!((port.watch_mut().most_waiting, port.watch_mut().levels[0]), (0, 0));
+        offer(&mut port, 200, Flags::NONE);
+        offer(&mut port, 205, Flags::NONE);
+        port.settle(Time(300 * MICRO));
+        // From 205 to 212 us.
+        assert_eq!((port.watch_mut().most_waiting, port.watch_mut().levels[0]), (1, 7 * MICRO));
     }
 }

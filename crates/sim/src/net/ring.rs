@@ -116,4 +116,29 @@ mod tests {
         }
         assert!(ring.iter().map(|slot| slot.packet.seq).eq(expected..1000));
     }
+
+    #[test]
+    fn both_ends_give_what_stands_there() {
+        let mut ring = Ring::default();
+        let slot = |n| Slot { at: Time(10 + n), packet: Packet::data(n, 0, 40, Time(n), Flags::NONE) };
+        // Not from the start of its memory on, and growing where head and tail have wrapped.
+        for n in 0..6 {
+            *ring.push() = slot(n);
+            ring.pop();
+        }
+        for n in 0..9 {
+            *ring.push() = slot(n);
+        }
+        assert_eq!((ring.head(), ring.tail(), ring.is_empty()), (6, 15, false));
+        let first = ring.pop_slot();
+        assert_eq!((first.at, first.packet.seq, ring.pop_last().seq), (Time(10), 0, 8));
+        assert!(ring.iter().map(|slot| slot.packet.seq).eq(1..8));
+        assert_eq!(ring.at(ring.head()).at, Time(11));
+        (0..7).for_each(|_| _ = ring.pop());
+        assert!(ring.is_empty());
+        ring.rewind();
+        assert_eq!((ring.head(), ring.tail()), (0, 0));
+        *ring.push() = slot(77);
+        assert_eq!(ring.pop().seq, 77);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::rng::mix64;
+use crate::flow::Flow;
 use crate::topology::Graph;
 
 /// Finds paths and keeps each different one once.
@@ -12,6 +12,8 @@ pub struct Router {
     /// For each node, the nodes with a link to it.
     into: Vec<Vec<u32>>,
     hosts: u32,
+    /// Drawn from the seed: which way flows go differs from seed to seed.
+    salt: u64,
     /// For each destination host that was asked for, the distance of every node to it.
     distances: BTreeMap<u32, Vec<u32>>,
     /// Where each different path is kept.
@@ -24,7 +26,7 @@ pub struct Router {
 
 impl Router {
     /// For a graph whose links are numbered as they stand.
-    pub fn new(graph: &Graph) -> Router {
+    pub fn new(graph: &Graph, salt: u64) -> Router {
         let nodes = graph.nodes() as usize;
         let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
         for (link, spec) in graph.links.iter().enumerate() {
@@ -35,6 +37,7 @@ impl Router {
             out,
             into,
             hosts: graph.hosts,
+            salt,
             distances: BTreeMap::new(),
             known: BTreeMap::new(),
             only: BTreeMap::new(),
@@ -44,7 +47,7 @@ impl Router {
 
     /// The position in [`links`](Router::link) of the path that a flow takes. At each node the
     /// flow's hash chooses among the links on shortest paths.
-    pub fn path(&mut self, from: u32, to: u32, flow: u64) -> u32 {
+    pub fn path(&mut self, from: u32, to: u32, flow: Flow) -> u32 {
         if let Some(&position) = self.only.get(&(from, to)) {
             return position;
         }
@@ -60,7 +63,7 @@ impl Router {
             assert!(here != u32::MAX, "no path from node {node} to host {to}");
             let nearer = |link: &&(u32, u32)| distances[link.1 as usize] == here - 1;
             let choices = self.out[node as usize].iter().filter(nearer).count() as u64;
-            let choice = if choices == 1 { 0 } else { mix64(flow ^ mix64(u64::from(node))) % choices };
+            let choice = if choices == 1 { 0 } else { flow.choice(self.salt, node, choices) };
             only &= choices == 1;
             let &(link, next) = self.out[node as usize].iter().filter(nearer).nth(choice as usize).expect("counted");
             path.push(link);
@@ -80,6 +83,11 @@ impl Router {
     #[inline]
     pub fn link(&self, position: u32) -> u32 {
         self.links[position as usize]
+    }
+
+    /// Gives the links of all paths away; no path can be found afterwards.
+    pub fn take_links(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.links)
     }
 
     /// Hops from every node to a host; hosts do not forward.
@@ -129,23 +137,42 @@ mod tests {
     #[test]
     fn flows_spread_over_the_spines_and_each_keeps_its_path() {
         let graph = leaf_spine();
-        let mut router = Router::new(&graph);
+        let mut router = Router::new(&graph, 1);
         let mut used = [0; 3];
-        for flow in 0..300 {
+        for flow in (0..300).map(|ordinal| Flow::of_message("a", ordinal)) {
             let path = router.path(0, 3, flow);
             assert_eq!(path, router.path(0, 3, flow));
             let spine = graph.links[router.link(path + 1) as usize].to - 6;
             used[spine as usize] += 1;
         }
-        assert!(used.iter().all(|&flows| flows > 60), "{used:?}");
+        // 100 each, with a standard deviation of sqrt(300 x 1/3 x 2/3) = 8.2.
+        assert!(used.iter().all(|&flows| i32::abs_diff(flows, 100) <= 33), "{used:?}");
         assert_eq!(router.links.len(), 3 * 4, "each path is kept once");
+    }
+
+    #[test]
+    fn another_salt_sends_about_as_many_elsewhere_as_there_are_other_ways() {
+        let graph = leaf_spine();
+        let (mut one, mut other) = (Router::new(&graph, 1), Router::new(&graph, 2));
+        let flows: Vec<Flow> = (0..300).map(|ordinal| Flow::of_message("a", ordinal)).collect();
+        let ways = |router: &mut Router| -> Vec<u32> {
+            let path = |&flow| {
+                let path = router.path(0, 3, flow);
+                router.link(path + 1)
+            };
+            flows.iter().map(path).collect()
+        };
+        let (one, other) = (ways(&mut one), ways(&mut other));
+        let same = one.iter().zip(&other).filter(|(one, other)| one == other).count();
+        // A third of them, with a standard deviation of 8.2.
+        assert!(same.abs_diff(100) <= 33, "{same}");
     }
 
     #[test]
     fn neighbours_stay_below_their_leaf() {
         let graph = leaf_spine();
-        let mut router = Router::new(&graph);
-        let path = router.path(2, 3, 1);
+        let mut router = Router::new(&graph, 1);
+        let path = router.path(2, 3, Flow::of_pair(2, 3));
         assert_eq!(graph.links[router.link(path) as usize].to, graph.links[router.link(path + 1) as usize].from);
         assert_eq!(graph.links[router.link(path + 1) as usize].to, 3);
     }

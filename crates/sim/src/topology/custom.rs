@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use units::{Default, Key, Kind, Nodes, Range, Values};
+use units::{Default, Key, Kind, Nodes, Problem, Range, Values};
 
 use super::{Descriptor, Graph, LinkSpec};
-use crate::Problem;
 
 /// Switches and links as they are listed.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "custom",
     help: "switches and links as they are listed; flows take shortest paths, spread by ECMP",
+    aliases: &[("nodes", "hosts"), ("servers", "hosts")],
     keys: KEYS,
     build,
 };

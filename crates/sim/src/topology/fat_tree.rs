@@ -1,14 +1,14 @@
 //! `fat-tree`: the three-tier fat-tree of k-port switches.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Problem, Range, Values};
 
 use super::{Descriptor, Graph, OVERSUBSCRIPTION};
-use crate::Problem;
 
 /// The three-tier fat-tree of k-port switches.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "fat-tree",
     help: "three tiers of k-port switches, k^3/4 hosts; flows are spread by ECMP",
+    aliases: &[("clos", "fat-tree")],
     keys: KEYS,
     build,
 };

@@ -1,14 +1,14 @@
 //! `leaf-spine`: every leaf switch has a link to every spine switch.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Problem, Range, Values};
 
 use super::{Descriptor, Graph, OVERSUBSCRIPTION};
-use crate::Problem;
 
 /// Two tiers of switches, fully meshed.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "leaf-spine",
     help: "every leaf switch has a link to every spine switch; flows are spread by ECMP",
+    aliases: &[("clos", "leaf-spine"), ("spine-leaf", "leaf-spine")],
     keys: KEYS,
     build,
 };

@@ -8,9 +8,7 @@ mod star;
 
 pub use custom::LINK_KEYS;
 
-use units::{Amount, Default, Key, Kind, Range, Rate, Time, Values};
-
-use crate::Problem;
+use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Rate, Time, Values};
 
 /// One topology: its name, what it is, its keys beside those of every network.
 pub struct Descriptor {
@@ -18,6 +16,8 @@ pub struct Descriptor {
     pub name: &'static str,
     /// One sentence.
     pub help: &'static str,
+    /// Words that people write for its name or for one of its keys.
+    pub aliases: &'static [Alias],
     /// Its keys beside [`network::KEYS`](crate::network::KEYS).
     pub keys: &'static [Key],
     /// From the checked values of `[network]` to a graph.

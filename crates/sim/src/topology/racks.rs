@@ -1,14 +1,14 @@
 //! `racks`: racks of hosts, each ToR with one uplink to one fabric switch.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Problem, Range, Values};
 
 use super::{Descriptor, Graph, OVERSUBSCRIPTION};
-use crate::Problem;
 
 /// Racks behind one fabric switch.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "racks",
     help: "racks of hosts, each ToR with one uplink to one fabric switch with unlimited buffers (D2TCP fig. 8)",
+    aliases: &[("tor", "racks")],
     keys: KEYS,
     build,
 };

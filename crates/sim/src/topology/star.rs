@@ -1,12 +1,17 @@
 //! `star`: all hosts at one switch.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Problem, Range, Values};
 
 use super::{Descriptor, Graph, LinkSpec};
-use crate::Problem;
 
 /// All hosts at one switch.
-pub const DESCRIPTOR: Descriptor = Descriptor { name: "star", help: "all hosts at one switch", keys: KEYS, build };
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "star",
+    help: "all hosts at one switch",
+    aliases: &[("dumbbell", "star"), ("nodes", "hosts"), ("servers", "hosts")],
+    keys: KEYS,
+    build,
+};
 
 const KEYS: &[Key] = &[
     Key {

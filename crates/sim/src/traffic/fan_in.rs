@@ -1,17 +1,25 @@
 //! `fan-in`: parents ask, leaves answer at nearly the same time.
 
-use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
+use units::{Deadline, Default, Distribution, Key, Kind, Problem, Range, Stream, Time, Values};
 
 use super::tree::{Inner, Shape, Trees};
-use super::{Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START};
-use crate::Problem;
-use crate::rng::Stream;
+use super::{
+    Above, Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START,
+};
 use crate::topology::Graph;
 
 /// Parents ask, leaves answer.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "fan-in",
     help: "each parent asks its leaves every so often, and all of them answer (partition-aggregate)",
+    aliases: &[
+        ("burst", "fan-in"),
+        ("fan_in", "leaves"),
+        ("fanin", "fan-in"),
+        ("fanin", "leaves"),
+        ("incast", "fan-in"),
+        ("workers", "leaves"),
+    ],
     keys: KEYS,
     build,
 };
@@ -135,6 +143,7 @@ const KEYS: &[Key] = &[
 ];
 
 fn build(values: &Values, context: &Context) -> Built {
+    check_parents(values, context.above)?;
     let (parents, leaves) = (values.count("parents") as u32, values.count("leaves") as u32);
     let shape = shape(values)?;
     let name = values.text("name");
@@ -179,6 +188,27 @@ fn build(values: &Values, context: &Context) -> Built {
         queries: 0,
         levels,
     }))
+}
+
+/// `parents_of` names a fan-in class above that has as many parents and stands on the same hosts.
+fn check_parents(values: &Values, above: &[Above]) -> Result<(), Problem> {
+    let Some(wanted) = values.text_if_set("parents_of") else { return Ok(()) };
+    let trees: Vec<&Values> =
+        above.iter().filter(|class| class.pattern == DESCRIPTOR.name).map(|class| &class.values).collect();
+    let names: Vec<String> = trees.iter().map(|values| values.text("name")).collect();
+    let Some(place) = names.iter().position(|name| *name == wanted) else {
+        let problem = Problem::new("parents_of", format!("no fan-in class above is called `{wanted}`"));
+        return Err(problem.meant(&wanted, &names).hint("name one that stands before this class"));
+    };
+    let (has, asks) = (trees[place].count("parents"), values.count("parents"));
+    if has != asks {
+        return Err(Problem::new("parents_of", format!("`{wanted}` has {has} parents and this class {asks}")));
+    }
+    if ["parts", "part"].into_iter().any(|key| trees[place].count_if_set(key) != values.count_if_set(key)) {
+        let message = format!("`{wanted}` stands on other hosts: `parts` and `part` must be alike");
+        return Err(Problem::new("parents_of", message));
+    }
+    Ok(())
 }
 
 /// What hosts are drawn from: the leaves from the same stream unless they have one of their own.
@@ -423,6 +453,15 @@ impl Generator for FanIn {
         let gap = super::draw_time(&self.every, stream).max(Time(1));
         parent.next = (parent.asked < self.count).then(|| at.saturating_add(gap));
         Some(batch)
+    }
+
+    fn expected(&self, until: Time) -> (f64, &'static str) {
+        let of_each = (until.0 as f64 / self.every.mean().max(1.0)).min(self.count as f64);
+        let answers = |parent: &Parent| match &self.levels {
+            Some(levels) => f64::from(levels.trees.shape().all_leaves()),
+            None => parent.leaves.len() as f64,
+        };
+        (of_each * self.parents.iter().map(answers).sum::<f64>(), "every")
     }
 
     fn deadlines(&self) -> Option<(Time, Time)> {

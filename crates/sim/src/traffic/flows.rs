@@ -1,14 +1,17 @@
 //! `flows`: messages that are written down one by one.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Default, Key, Kind, Problem, Range, Stream, Values};
 
 use super::{Built, Context, DEADLINE, Descriptor, FROM, Listed, Request, SIZE, START, TO};
-use crate::Problem;
-use crate::rng::Stream;
 
 /// Messages that are written down one by one.
-pub const DESCRIPTOR: Descriptor =
-    Descriptor { name: "flows", help: "messages that are written down one by one", keys: KEYS, build };
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "flows",
+    help: "messages that are written down one by one",
+    aliases: &[("flow", "flows")],
+    keys: KEYS,
+    build,
+};
 
 const KEYS: &[Key] = &[Key {
     name: "flows",

@@ -5,8 +5,13 @@ use units::{Key, Values};
 use super::{Built, Context, Descriptor, FROM, Listed, Request, START, TO};
 
 /// Flows without end.
-pub const DESCRIPTOR: Descriptor =
-    Descriptor { name: "long", help: "flows that send as much as they can until the run ends", keys: KEYS, build };
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "long",
+    help: "flows that send as much as they can until the run ends",
+    aliases: &[],
+    keys: KEYS,
+    build,
+};
 
 const KEYS: &[Key] = &[FROM, TO, START];
 

@@ -10,10 +10,8 @@ mod tree;
 
 pub use flows::ENTRY_KEYS;
 
-use units::{Deadline, Default, Formula, Key, Kind, Range, Time, Values, Vary};
+use units::{Alias, Deadline, Default, Formula, Key, Kind, Problem, Range, Stream, Time, Values, Vary};
 
-use crate::Problem;
-use crate::rng::Stream;
 use crate::topology::Graph;
 
 /// One traffic pattern: its name, what it is, its keys beside those of every class.
@@ -22,6 +20,8 @@ pub struct Descriptor {
     pub name: &'static str,
     /// One sentence.
     pub help: &'static str,
+    /// Words that people write for its name or for one of its own keys.
+    pub aliases: &'static [Alias],
     /// Its keys beside [`KEYS`].
     pub keys: &'static [Key],
     /// From the checked values of one `[[traffic]]` table to a generator.
@@ -91,6 +91,27 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
+/// Words that people write for keys that several patterns have.
+pub const ALIASES: &[Alias] = &[
+    ("amount", "size"),
+    ("arrivals", "every"),
+    ("bytes", "size"),
+    ("dest", "to"),
+    ("destination", "to"),
+    ("dst", "to"),
+    ("due", "deadline"),
+    ("interval", "every"),
+    ("length", "size"),
+    ("messages", "count"),
+    ("period", "every"),
+    ("receiver", "to"),
+    ("receivers", "to"),
+    ("sender", "from"),
+    ("senders", "from"),
+    ("source", "from"),
+    ("src", "from"),
+];
+
 /// The last of the priorities that a class may ask for.
 const LAST_PRIORITY: f64 = 31.0;
 
@@ -102,12 +123,24 @@ pub struct Context<'a> {
     pub seed: u64,
     /// When the run ends.
     pub duration: Time,
+    /// The classes that stand before this one.
+    pub above: &'a [Above],
+}
+
+/// A class that stands before another one.
+pub struct Above {
+    /// The name of its pattern.
+    pub pattern: &'static str,
+    /// Its checked values.
+    pub values: Values,
 }
 
 /// A source of messages.
 pub trait Generator: Send {
     /// The next batch of messages, none when there are no more. Batches come in order of `at`.
     fn next(&mut self) -> Option<Batch>;
+    /// About how many messages it will make until then, and the key that decides it.
+    fn expected(&self, until: Time) -> (f64, &'static str);
     /// The shortest and the longest deadline that its messages can have; a distribution without an end
     /// ends at its 90th percentile. None: no message has a deadline.
     fn deadlines(&self) -> Option<(Time, Time)>;
@@ -337,6 +370,9 @@ impl Listed {
 impl Generator for Listed {
     fn next(&mut self) -> Option<Batch> {
         self.0.next().map(|request| Batch { at: request.start, messages: vec![request], query: None })
+    }
+    fn expected(&self, _: Time) -> (f64, &'static str) {
+        (self.0.len() as f64, "pattern")
     }
     fn deadlines(&self) -> Option<(Time, Time)> {
         let deadlines = || self.0.as_slice().iter().filter_map(|request| request.deadline);

@@ -1,15 +1,14 @@
 //! `periodic`: each pair of hosts gets a message every so often.
 
-use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
+use units::{Deadline, Default, Distribution, Key, Kind, Problem, Range, Stream, Time, Values};
 
 use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, FROM, Generator, Request, SIZE, START, TO};
-use crate::Problem;
-use crate::rng::Stream;
 
 /// A message per pair every so often.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "periodic",
     help: "each sender gets a message at `start` and then one every `every`",
+    aliases: &[],
     keys: KEYS,
     build,
 };
@@ -80,6 +79,11 @@ impl Generator for Periodic {
         let gap = super::draw_time(&self.every, &mut pair.stream).max(Time(1));
         pair.next = (pair.sent < self.count).then(|| at.saturating_add(gap));
         Some(Batch { at, messages: vec![request], query: None })
+    }
+
+    fn expected(&self, until: Time) -> (f64, &'static str) {
+        let of_each = (until.0 as f64 / self.every.mean().max(1.0)).min(self.count as f64);
+        (of_each * self.pairs.len() as f64, "every")
     }
 
     fn deadlines(&self) -> Option<(Time, Time)> {

@@ -1,15 +1,14 @@
 //! `poisson`: open-loop arrivals between random pairs of hosts.
 
-use units::{Deadline, Default, Distribution, Key, Kind, Range, Time, Values};
+use units::{Deadline, Default, Distribution, Key, Kind, Problem, Range, Stream, Time, Values};
 
 use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE};
-use crate::Problem;
-use crate::rng::Stream;
 
 /// Open-loop arrivals between random pairs.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "poisson",
     help: "open-loop Poisson arrivals between random pairs of hosts at a given load",
+    aliases: &[],
     keys: KEYS,
     build,
 };
@@ -117,6 +116,11 @@ impl Generator for Poisson {
             place: None,
         };
         Some(Batch { at: self.now, messages: vec![request], query: None })
+    }
+
+    fn expected(&self, until: Time) -> (f64, &'static str) {
+        let messages = until.saturating_sub(self.now).0 as f64 / self.gap.mean();
+        (messages.min(self.left as f64), "load")
     }
 
     fn deadlines(&self) -> Option<(Time, Time)> {

@@ -8,6 +8,7 @@ use super::{Built, Context, Descriptor, flows};
 pub const DESCRIPTOR: Descriptor = Descriptor {
     name: "trace",
     help: "messages from a file: CSV (start, from, to, bytes, deadline) or the flow file of the HPCC simulator",
+    aliases: &[],
     keys: KEYS,
     build,
 };

@@ -1,6 +1,6 @@
 //! The parameters that every window transport has.
 
-use units::{Amount, Default, Key, Kind, Range, Time, Values};
+use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Time, Values};
 
 /// Parameters of segments, windows, acknowledgements, timers and loss recovery.
 pub const KEYS: &[Key] = &[
@@ -105,8 +105,26 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Time,
         default: Default::Is("20 ms"),
         range: Range::POSITIVE,
-        help: "lower limit of the retransmission timeout",
+        help: "lower limit of the retransmission timeout as a whole",
         source: "D2TCP 4.1.1 (RFC 6298: 1 s; xDCTCP's study: 200 ms)",
+    },
+    Key {
+        name: "rto_granularity",
+        kind: Kind::Time,
+        default: Default::Is("1 ms"),
+        range: Range::POSITIVE,
+        help: "G, the least that the RTT's variation counts for: RTO = SRTT + max(G, 4 RTTVAR), and at least rto_min; set \
+               to rto_min it makes that the floor of the variation, as in Linux, and the RTO SRTT + rto_min at least",
+        source: "RFC 6298 2.3: the granularity of the clock, here a tick at 1000 Hz, the finest of Linux's; Linux: rto_min",
+    },
+    Key {
+        name: "rto_restart",
+        kind: Kind::Choice(&["retransmission", "ack"]),
+        default: Default::Is("retransmission"),
+        range: Range::ANY,
+        help: "what restarts the retransmission timer: ACKs of new data, and what fast recovery sends again too, or ACKs \
+               alone; with NewReno only the first ACK and the first retransmission of a recovery",
+        source: "RFC 6675 6 and Linux (retransmission); RFC 6298 5.3 (ack); NewReno: RFC 6582 3.2, step 3",
     },
     Key {
         name: "rto_initial",
@@ -150,6 +168,15 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
+/// Words that people write for these parameters.
+pub const ALIASES: &[Alias] = &[
+    ("init_cwnd", "initial_window"),
+    ("initcwnd", "initial_window"),
+    ("min_rto", "rto_min"),
+    ("mtu", "mss"),
+    ("packet_size", "mss"),
+];
+
 /// Parameters of segments, windows, acknowledgements, timers and loss recovery.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -179,6 +206,10 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Lower limit of the RTO.
     pub rto_min: Time,
+    /// G of RFC 6298: the least that the variation counts for.
+    pub rto_granularity: Time,
+    /// What fast recovery sends again restarts the retransmission timer.
+    pub restart_on_retransmission: bool,
     /// The RTO before the first sample.
     pub rto_initial: Time,
     /// Upper limit of the RTO.
@@ -193,11 +224,21 @@ pub struct Config {
 
 impl Config {
     /// From checked values.
-    pub fn from_values(values: &Values) -> Config {
+    ///
+    /// # Errors
+    /// The RTO's limits exclude each other.
+    pub fn from_values(values: &Values) -> Result<Config, Problem> {
+        let (least_rto, most_rto) = (values.time("rto_min"), values.time("rto_max"));
+        if least_rto > most_rto {
+            return Err(match values.is_given("rto_max") {
+                true => Problem::new("rto_max", format!("{most_rto} is below `rto_min` ({least_rto})")),
+                false => Problem::new("rto_min", format!("{least_rto} is above `rto_max` ({most_rto})")),
+            });
+        }
         let mss = values.size("mss") as u32;
         let cwnd_floor = values.number("cwnd_floor");
         let least = if values.choice("floor_holds") == "always" { cwnd_floor } else { 1.0 };
-        Config {
+        Ok(Config {
             mss,
             header: values.size("header") as u32,
             initial_window: values.number("initial_window").max(least),
@@ -214,13 +255,15 @@ impl Config {
             sack: values.choice("recovery") == "sack",
             dup_ack_threshold: values.count("dup_ack_threshold") as u32,
             limited_transmit: values.bool("limited_transmit"),
-            rto_min: values.time("rto_min"),
+            rto_min: least_rto,
+            rto_granularity: values.time("rto_granularity"),
+            restart_on_retransmission: values.choice("rto_restart") == "retransmission",
             rto_initial: values.time("rto_initial"),
-            rto_max: values.time("rto_max"),
+            rto_max: most_rto,
             backoff_reset_on_ack: values.choice("backoff_reset") == "ack",
             ack_every: values.count("ack_every") as u32,
             ack_delay: values.time("ack_delay"),
-        }
+        })
     }
 }
 
@@ -244,6 +287,8 @@ pub(crate) mod tests {
             dup_ack_threshold: 3,
             limited_transmit: true,
             rto_min: Time::from_millis(20),
+            rto_granularity: Time::from_millis(1),
+            restart_on_retransmission: true,
             rto_initial: Time::from_millis(20),
             rto_max: Time::from_secs_f64(60.0),
             backoff_reset_on_ack: false,

@@ -1,16 +1,11 @@
-//! What all TCP-like transports share: sequence space, loss recovery, timers, the receiver.
+//! What all window transports share: parameters, the window's sending end, the receiver.
 
-mod config;
-mod ranges;
+pub(crate) mod config;
 mod receiver;
-mod rto;
-mod scoreboard;
 mod sender;
 
-pub use config::{Config, KEYS};
+pub use config::{ALIASES, Config, KEYS};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-pub(crate) use rto::RtoEstimator;
-pub(crate) use scoreboard::Scoreboard;
-pub(crate) use sender::{ENDLESS, rules};
+pub(crate) use sender::ENDLESS;

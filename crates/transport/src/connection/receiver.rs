@@ -3,8 +3,8 @@
 use units::Time;
 
 use super::Config;
-use super::ranges::Ranges;
 use crate::laws::Ecn;
+use crate::recovery::Ranges;
 use crate::{Blocks, Extension, Flags, Output, Packet};
 
 /// The receiving end of a connection.
@@ -144,6 +144,6 @@ impl Receiver {
         for range in self.beyond.latest().filter(|range| Some(*range) != latest).take(3) {
             blocks.push(range);
         }
-        out.send_extended(ack, Extension::Sack(blocks));
+        out.send_extended(ack, Extension::of_blocks(blocks));
     }
 }

@@ -1,13 +1,12 @@
-//! The sending end: sequence space, windows, loss recovery.
+//! The sending end: a window law decides how much is in flight.
 
 use std::collections::VecDeque;
 
 use units::Time;
 
 use super::Config;
-use super::rto::RtoEstimator;
-use super::scoreboard::{Rules, Scoreboard};
 use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window};
+use crate::recovery::{Advance, Duplicate, Phase, Recovery};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
 /// Flows without end stop here; far enough for every run, and sums with it do not overflow.
@@ -16,61 +15,28 @@ pub(crate) const ENDLESS: u64 = 1 << 62;
 /// The sending end of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    /// Everything before this is acknowledged (SND.UNA).
-    una: u64,
-    /// The next position to send (SND.NXT); falls back to `una` after a timeout.
-    next: u64,
-    /// The highest position that was sent.
-    highest: u64,
+    recovery: Recovery,
     /// The end of what the application has handed over.
     end: u64,
     window: Cwnd,
     /// Segments that NewReno's duplicate ACKs have added to the window.
     inflation: f64,
     law: Law,
-    rto: RtoEstimator,
-    /// When the retransmission timer expires.
-    rto_at: Time,
-    phase: Phase,
-    dup_acks: u32,
-    /// The recovery ends when this is acknowledged.
-    recover: u64,
-    /// The retransmission timer was restarted in this recovery (RFC 6582 3.2, step 3).
-    partial_seen: bool,
+    /// Waiting for the answer to a SYN.
+    opening: bool,
     /// Tell the receiver that its echo has been heeded (classic ECN).
     tell_reduced: bool,
     last_sent: Time,
     current: Current,
-    rare: Box<Rare>,
-}
-
-/// What few acknowledgements touch, kept apart so that the rest of a sender takes fewer cache lines.
-#[derive(Clone, Debug, Default)]
-struct Rare {
     /// Messages after the current one.
     queue: VecDeque<Current>,
-    board: Scoreboard,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
-    /// Waiting for the answer to a SYN.
-    Opening,
-    /// No loss is being repaired.
-    Open,
-    /// Fast recovery.
-    Recovery,
-    /// After a timeout, until everything sent before it is acknowledged.
-    Loss,
 }
 
 impl Sender {
     /// Nothing to send yet.
     pub fn new(config: &Config, law: &Law) -> Sender {
         Sender {
-            una: 0,
-            next: 0,
-            highest: 0,
+            recovery: Recovery::new(config),
             end: 0,
             window: Cwnd {
                 cwnd: config.initial_window,
@@ -80,23 +46,18 @@ impl Sender {
             },
             inflation: 0.0,
             law: law.clone(),
-            rto: RtoEstimator::new(config),
-            rto_at: Time::MAX,
-            phase: if config.handshake { Phase::Opening } else { Phase::Open },
-            dup_acks: 0,
-            recover: 0,
-            partial_seen: false,
+            opening: config.handshake,
             tell_reduced: false,
             last_sent: Time::ZERO,
             current: Current { end: 0, message: Message::of(0) },
-            rare: Box::default(),
+            queue: VecDeque::new(),
         }
     }
 
     /// Takes a message; it follows those handed over before.
     pub fn hand_over(&mut self, config: &Config, now: Time, message: Message, out: &mut impl Output) {
-        let idle = self.una == self.end;
-        if idle && config.idle_restart && now.saturating_sub(self.last_sent) > self.rto.timeout(config) {
+        let idle = self.recovery.una == self.end;
+        if idle && config.idle_restart && now.saturating_sub(self.last_sent) > self.recovery.rto.timeout(config) {
             // RFC 5681 4.1
             self.window.cwnd = self.window.cwnd.min(config.initial_window);
         }
@@ -108,11 +69,11 @@ impl Sender {
         if idle {
             self.current = handed_over;
         } else {
-            self.rare.queue.push_back(handed_over);
+            self.queue.push_back(handed_over);
         }
-        if self.phase != Phase::Opening {
+        if !self.opening {
             self.transmit(config, now, out);
-        } else if self.rto_at == Time::MAX {
+        } else if self.recovery.rto_at == Time::MAX {
             self.open(config, now, out);
         }
     }
@@ -120,7 +81,7 @@ impl Sender {
     /// Whether everything handed over is acknowledged.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.una == self.end
+        self.recovery.una == self.end
     }
 
     /// Takes an acknowledgement.
@@ -133,53 +94,54 @@ impl Sender {
         extension: Option<&Extension>,
         out: &mut impl Output,
     ) {
-        if self.phase == Phase::Opening {
+        if self.opening {
             self.opened(config, now, packet);
             self.transmit(config, now, out);
             return;
         }
         let news = match extension {
-            Some(Extension::Sack(blocks)) => self.note_blocks(config, now, blocks.as_slice()),
-            Some(Extension::Rates(_)) | None => false,
+            Some(extension) => self.note_blocks(config, now, extension.sack.as_slice()),
+            None => 0,
         };
-        if packet.seq > self.una {
-            self.on_new_ack(config, now, packet, out);
-        } else if packet.seq == self.una
-            && self.highest > self.una
-            && (news || !config.sack)
+        if packet.seq > self.recovery.una {
+            self.on_new_ack(config, now, packet, news, out);
+        } else if packet.seq == self.recovery.una
+            && self.recovery.highest > self.recovery.una
+            && (news > 0 || !config.sack)
             && !packet.flags.has(Flags::SYN)
         {
+            let beyond = self.recovery.count_beyond(config, news);
+            self.law.on_beyond(beyond, packet.flags.has(Flags::ECE));
             self.on_dup_ack(config, now, out);
         }
     }
 
     /// The time for which the timer was armed has come.
     pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        if self.rto_at > now {
-            if self.rto_at != Time::MAX {
-                out.arm(self.rto_at);
+        if self.recovery.rto_at > now {
+            if self.recovery.rto_at != Time::MAX {
+                out.arm(self.recovery.rto_at);
             }
             return;
         }
         out.timed_out();
-        if self.phase == Phase::Opening {
-            self.rto.back_off();
+        if self.opening {
+            // RFC 5681 3.1: the first window after a lost SYN, or a lost answer to it, is one segment. The RTO stays
+            // doubled until there is a sample, for RFC 6298's 3 s (5.7) in a datacenter's measure.
+            self.window.cwnd = config.loss_window;
+            self.recovery.rto.back_off();
             self.open(config, now, out);
             return;
         }
         self.abandon_expired(now, out);
         // RFC 5681 3.1: ssthresh is set at the first timeout of a segment, not at its repetitions.
-        if self.phase != Phase::Loss || self.una >= self.recover {
+        if self.recovery.phase != Phase::Loss || self.recovery.una >= self.recovery.recover {
             self.lost(config, now, true);
         }
-        self.phase = Phase::Loss;
-        self.recover = self.highest;
+        self.recovery.on_timeout();
+        self.recovery.go_back();
         self.window.cwnd = config.loss_window;
         self.inflation = 0.0;
-        self.dup_acks = 0;
-        self.next = self.una;
-        self.rto.back_off();
-        self.rto_at = Time::MAX;
         self.transmit(config, now, out);
     }
 
@@ -188,57 +150,49 @@ impl Sender {
         let mut observation = Observation {
             cwnd: Some(self.window.cwnd),
             ssthresh: Some(self.window.ssthresh),
-            srtt: self.rto.srtt(),
+            srtt: self.recovery.rto.srtt(),
             ..Observation::default()
         };
         self.law.observe(&self.window, &self.acked(config, now, 0, false), &mut observation);
         observation
     }
 
-    fn on_new_ack(&mut self, config: &Config, now: Time, packet: &Packet, out: &mut impl Output) {
-        let bytes = packet.seq - self.una;
-        let limited = self.next - self.una + u64::from(config.mss) > self.window.cwnd as u64 * u64::from(config.mss);
-        let ahead = self.next - self.una;
-        self.una = packet.seq;
-        self.next = self.next.max(self.una);
-        self.dup_acks = 0;
-        if packet.stamp != Time::MAX {
-            self.rto.sample(now - packet.stamp, config);
-        } else if config.backoff_reset_on_ack {
-            self.rto.end_back_off();
-        }
-        if !self.rare.board.is_empty() {
-            self.rare.board.advance(self.una);
-        }
-        let (was_recovering, timed_out) = (self.phase == Phase::Recovery, self.phase == Phase::Loss);
-        if self.phase != Phase::Open {
-            self.progress(config, bytes, now, out);
+    /// An acknowledgement of new data, with `news` bytes that it says have arrived beyond a gap.
+    fn on_new_ack(&mut self, config: &Config, now: Time, packet: &Packet, news: u64, out: &mut impl Output) {
+        let ahead = self.recovery.next - self.recovery.una;
+        let limited = ahead + u64::from(config.mss) > self.window.cwnd as u64 * u64::from(config.mss);
+        let advance = self.recovery.advance(config, now, packet.seq, packet.stamp);
+        let was_recovering = advance.was == Phase::Recovery;
+        if was_recovering {
+            self.repair(config, now, &advance, out);
         }
         // What the law decides is about the message that is still being sent.
-        while self.una >= self.current.end {
-            match self.rare.queue.pop_front() {
+        while self.recovery.una >= self.current.end {
+            match self.queue.pop_front() {
                 Some(next) => self.current = next,
                 None => break,
             }
         }
         let may_grow = !was_recovering && (limited || !config.cwnd_validation);
-        let mut ack = self.acked(config, now, bytes, packet.flags.has(Flags::ECE));
-        (ack.may_grow, ack.may_cut) = (may_grow, !was_recovering);
-        if timed_out {
+        let mut ack = self.acked(config, now, advance.bytes, packet.flags.has(Flags::ECE));
+        ack.bytes = advance.bytes + news - advance.counted;
+        let may_cut = self.recovery.phase == Phase::Open && self.recovery.una > self.recovery.recover;
+        (ack.may_grow, ack.may_cut) = (may_grow, may_cut);
+        if advance.was == Phase::Loss {
             // RFC 3465 2.3: what it covers beyond the segment that was sent again left the network long ago.
             ack.segments = ack.segments.min(1.0);
-            if self.phase == Phase::Open && !config.sack && ahead > u64::from(config.mss) {
+            if self.recovery.phase == Phase::Open && !config.sack && ahead > u64::from(config.mss) {
                 // RFC 6582 3.2, step 2: more than was needed may have been sent again. NewReno cannot tell
                 // the duplicates that this brings from a loss until something new is acknowledged.
-                self.recover = self.una + 1;
+                self.recovery.recover = self.recovery.una + 1;
             }
         }
         let reduced = self.law.on_ack(&mut self.window, &ack);
         self.tell_reduced |= reduced;
         self.abandon_expired(now, out);
-        if self.una == self.highest {
-            self.rto_at = Time::MAX;
-        } else if config.sack || !(was_recovering && self.phase == Phase::Recovery) {
+        if self.recovery.una == self.recovery.highest {
+            self.recovery.rto_at = Time::MAX;
+        } else if config.sack || !(was_recovering && self.recovery.phase == Phase::Recovery) {
             self.restart_timer(config, now, out);
         }
         self.transmit(config, now, out);
@@ -248,153 +202,128 @@ impl Sender {
     /// by the first sample or at the end of a back-off, needs an earlier one.
     #[inline]
     fn restart_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        let at = now + self.rto.timeout(config);
-        if at < self.rto_at {
+        let at = now + self.recovery.rto.timeout(config);
+        if at < self.recovery.rto_at {
             out.arm(at);
         }
-        self.rto_at = at;
+        self.recovery.rto_at = at;
     }
 
-    /// An acknowledgement of new data while a loss is being repaired.
+    /// An acknowledgement of new data during a fast recovery.
     #[cold]
-    fn progress(&mut self, config: &Config, bytes: u64, now: Time, out: &mut impl Output) {
-        if self.una >= self.recover {
-            if self.phase == Phase::Recovery {
-                self.window.cwnd = self.window.ssthresh;
-                self.inflation = 0.0;
-            }
-            self.phase = Phase::Open;
-            return;
-        }
-        if self.phase == Phase::Recovery && !config.sack {
+    fn repair(&mut self, config: &Config, now: Time, advance: &Advance, out: &mut impl Output) {
+        if self.recovery.phase == Phase::Open {
+            self.window.cwnd = self.window.ssthresh;
+            self.inflation = 0.0;
+        } else if advance.partial {
             // RFC 6582 3.2, step 3: the timer is restarted at the first partial ACK only.
-            if !self.partial_seen {
-                self.partial_seen = true;
+            if advance.first_partial {
                 self.restart_timer(config, now, out);
             }
-            let segments = bytes as f64 / f64::from(config.mss);
+            let segments = advance.bytes as f64 / f64::from(config.mss);
             self.inflation = (self.inflation - segments).max(0.0) + 1.0;
-            self.resend(config, now, self.una, u64::MAX, out);
+            self.resend(config, now, (self.recovery.una, u64::MAX), out);
         }
     }
 
     #[cold]
     fn on_dup_ack(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        self.dup_acks += 1;
-        let threshold = u64::from(config.dup_ack_threshold);
-        match self.phase {
-            Phase::Opening | Phase::Loss => {}
-            Phase::Recovery => self.inflation += 1.0,
-            Phase::Open => {
-                let lost = config.sack && self.rare.board.lost_below(rules(config)) > self.una;
-                // RFC 6582 3.2, step 2: NewReno cannot tell a loss from the duplicates that a timeout caused
-                // until more than `recover` is acknowledged. SACK can.
-                let ours = self.una > self.recover || self.una == self.recover && (config.sack || self.recover == 0);
-                if (lost || u64::from(self.dup_acks) >= threshold) && ours {
-                    self.enter_recovery(config, now, out);
-                }
-            }
+        match self.recovery.on_duplicate(config) {
+            Duplicate::Loss => self.enter_recovery(config, now, out),
+            Duplicate::Departure => self.inflation += 1.0,
+            Duplicate::Nothing => {}
         }
         self.transmit(config, now, out);
     }
 
     fn enter_recovery(&mut self, config: &Config, now: Time, out: &mut impl Output) {
         self.reduce(config, now);
-        self.phase = Phase::Recovery;
-        self.partial_seen = false;
         // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe says so.
         self.inflation = if config.sack { 0.0 } else { f64::from(config.dup_ack_threshold) };
-        self.rare.board.begin(self.una);
-        let limit = self.rare.board.next_sacked(self.una);
-        self.resend(config, now, self.una, limit, out);
+        let first = self.recovery.enter();
+        self.resend(config, now, first, out);
+        self.resent(config, now, out);
     }
 
-    fn note_blocks(&mut self, config: &Config, now: Time, blocks: &[(u64, u64)]) -> bool {
-        let mut news = false;
-        for &block in blocks {
-            news |= self.rare.board.add(block, self.una);
+    /// RFC 6675 6: the timer may be restarted with each retransmission of a recovery, or one that takes longer than
+    /// the RTO, as every recovery does whose round trip takes longer, would end in a timeout.
+    fn resent(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+        if config.restart_on_retransmission {
+            self.restart_timer(config, now, out);
         }
-        if news
-            && self.phase == Phase::Recovery
-            && let Some(sent_at) = self.rare.board.find_lost_again(rules(config))
-            && sent_at >= self.recover
-        {
-            // RFC 5681 4.3: the loss of a retransmission is a second sign of congestion. What was sent
-            // again before the last cut is no new one.
+    }
+
+    /// Gives the bytes that are SACKed for the first time.
+    fn note_blocks(&mut self, config: &Config, now: Time, blocks: &[(u64, u64)]) -> u64 {
+        let news = self.recovery.note_blocks(config, blocks);
+        if news.lost_again {
             self.reduce(config, now);
         }
-        news
+        news.bytes
     }
 
     /// Loss: the law sets ssthresh, cwnd follows, and what is sent from here on belongs to a new window.
     fn reduce(&mut self, config: &Config, now: Time) {
         self.lost(config, now, false);
         self.window.cwnd = self.window.ssthresh;
-        self.recover = self.highest;
+        self.recovery.recover = self.recovery.highest;
     }
 
     fn lost(&mut self, config: &Config, now: Time, timeout: bool) {
-        let (flight, next) = (self.flight(config), self.highest);
-        self.law.on_loss(&mut self.window, &Lost { now, flight, next, timeout });
+        let flight = self.flight(config);
+        self.law.on_loss(&mut self.window, &Lost { now, flight, timeout });
         self.tell_reduced = self.law.ecn() == Ecn::Classic;
     }
 
     fn transmit(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        if self.phase == Phase::Recovery && config.sack {
+        if self.recovery.phase == Phase::Recovery && config.sack {
             self.transmit_by_pipe(config, now, out);
             return;
         }
         let mss = u64::from(config.mss);
-        let extra = match self.phase {
-            Phase::Open if self.dup_acks > 0 && config.limited_transmit && !config.sack => {
-                f64::from(self.dup_acks.min(config.dup_ack_threshold - 1))
+        let recovery = &mut self.recovery;
+        let extra = match recovery.phase {
+            Phase::Open if recovery.dup_acks > 0 && config.limited_transmit && !config.sack => {
+                f64::from(recovery.dup_acks.min(config.dup_ack_threshold - 1))
             }
             _ => self.inflation,
         };
         let window = (((self.window.cwnd + extra) as u64) * mss).min(config.window_limit);
-        let buffer_end = self.una.saturating_add(config.window_limit);
-        let mut flight = self.next - self.una;
-        if !self.rare.board.is_empty() && (self.phase == Phase::Loss || config.limited_transmit) {
-            flight -= self.rare.board.bytes_below(self.next);
+        let buffer_end = recovery.una.saturating_add(config.window_limit);
+        let mut flight = recovery.next - recovery.una;
+        if !recovery.none_sacked() && (recovery.phase == Phase::Loss || config.limited_transmit) {
+            flight -= recovery.sacked_below(recovery.next);
         }
-        while self.next < self.end {
-            let mut len = mss.min(self.end - self.next);
-            if self.next < self.highest {
-                // Going back after a timeout: what was SACKed is not sent again.
-                let start = self.rare.board.skip(self.next);
-                if start > self.next {
-                    self.next = start;
-                    continue;
-                }
-                len = len.min(self.rare.board.next_sacked(self.next) - self.next);
-            }
-            if flight + len > window && flight > 0 || self.next + len > buffer_end && self.next > self.una {
+        while let Some((start, limit)) = self.recovery.upcoming(self.end) {
+            let len = mss.min(limit - start);
+            if flight + len > window && flight > 0 || start + len > buffer_end && start > self.recovery.una {
                 break;
             }
-            self.emit(config, now, self.next, len as u32, out);
-            self.next += len;
-            self.highest = self.highest.max(self.next);
+            self.emit(config, now, start, len as u32, out);
+            self.recovery.sent(start + len);
             flight += len;
         }
     }
 
     /// RFC 6675 5, step C.
     fn transmit_by_pipe(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        let rules = rules(config);
-        let window = ((self.window.cwnd as u64) * rules.mss).min(config.window_limit);
-        let buffer_end = self.una.saturating_add(config.window_limit);
-        let mut pipe = self.rare.board.pipe(self.una, self.highest, rules);
-        while pipe + rules.mss <= window {
-            pipe += if let Some((start, limit)) = self.rare.board.next_lost(self.una, rules) {
-                self.resend(config, now, start, limit, out)
-            } else if self.next < self.end && self.next + rules.mss.min(self.end - self.next) <= buffer_end {
-                let len = rules.mss.min(self.end - self.next);
-                self.emit(config, now, self.next, len as u32, out);
-                self.next += len;
-                self.highest = self.next;
+        let mss = u64::from(config.mss);
+        let window = ((self.window.cwnd as u64) * mss).min(config.window_limit);
+        let buffer_end = self.recovery.una.saturating_add(config.window_limit);
+        let mut pipe = self.recovery.pipe(config);
+        while pipe + mss <= window {
+            let next = self.recovery.next;
+            let len = mss.min(self.end - next);
+            pipe += if let Some(lost) = self.recovery.next_lost(config) {
+                self.resent(config, now, out);
+                self.resend(config, now, lost, out)
+            } else if len > 0 && next + len <= buffer_end {
+                self.emit(config, now, next, len as u32, out);
+                self.recovery.sent(next + len);
                 len
-            } else if let Some((start, limit)) = self.rare.board.next_doubtful(self.una) {
-                self.resend(config, now, start, limit, out)
+            } else if let Some(doubtful) = self.recovery.next_doubtful() {
+                self.resent(config, now, out);
+                self.resend(config, now, doubtful, out)
             } else {
                 break;
             };
@@ -402,18 +331,16 @@ impl Sender {
     }
 
     /// Sends the segment at `start` again, not beyond `limit`; gives its length.
-    fn resend(&mut self, config: &Config, now: Time, start: u64, limit: u64, out: &mut impl Output) -> u64 {
-        let end = (start + u64::from(config.mss)).min(self.highest).min(limit);
+    fn resend(&mut self, config: &Config, now: Time, (start, limit): (u64, u64), out: &mut impl Output) -> u64 {
+        let end = (start + u64::from(config.mss)).min(self.recovery.highest).min(limit);
         self.emit(config, now, start, (end - start) as u32, out);
-        if config.sack {
-            self.rare.board.sent_again(start, end, self.highest);
-        }
+        self.recovery.sent_again(config, start, end);
         end - start
     }
 
     #[inline]
     fn emit(&mut self, config: &Config, now: Time, seq: u64, len: u32, out: &mut impl Output) {
-        let again = seq < self.highest;
+        let again = seq < self.recovery.highest;
         let mut flags = match self.law.ecn() {
             Ecn::Off => Flags::NONE,
             // RFC 3168 6.1.5: retransmissions are not ECN-capable.
@@ -425,9 +352,9 @@ impl Sender {
         flags = flags.with_if(again, Flags::AGAIN).with_if(self.tell_reduced && !again, Flags::CWR);
         self.tell_reduced &= again;
         self.last_sent = now;
-        if self.rto_at == Time::MAX {
-            self.rto_at = now + self.rto.timeout(config);
-            out.arm(self.rto_at);
+        if self.recovery.rto_at == Time::MAX {
+            self.recovery.rto_at = now + self.recovery.rto.timeout(config);
+            out.arm(self.recovery.rto_at);
         }
         let mut packet = Packet::data(seq, len, config.header, stamp, flags);
         packet.priority = self.priority_at(seq);
@@ -440,16 +367,16 @@ impl Sender {
         if seq < self.current.end {
             return self.current.message.priority;
         }
-        self.rare.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| later.message.priority)
+        self.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| later.message.priority)
     }
 
     /// RFC 9293 3.5: the SYN, also when it is sent again.
     fn open(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        let again = self.rto_at != Time::MAX;
+        let again = self.recovery.rto_at != Time::MAX;
         let stamp = if again { Time::MAX } else { now };
         let flags = Flags::SYN.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT).with_if(again, Flags::AGAIN);
-        self.rto_at = now + self.rto.timeout(config);
-        out.arm(self.rto_at);
+        self.recovery.rto_at = now + self.recovery.rto.timeout(config);
+        out.arm(self.recovery.rto_at);
         let mut packet = Packet::data(0, 0, config.header, stamp, flags);
         packet.priority = self.current.message.priority;
         out.send(packet);
@@ -457,10 +384,10 @@ impl Sender {
 
     #[cold]
     fn opened(&mut self, config: &Config, now: Time, packet: &Packet) {
-        self.phase = Phase::Open;
-        self.rto_at = Time::MAX;
+        self.opening = false;
+        self.recovery.rto_at = Time::MAX;
         if packet.stamp != Time::MAX {
-            self.rto.sample(now - packet.stamp, config);
+            self.recovery.rto.sample(now - packet.stamp, config);
         }
     }
 
@@ -471,18 +398,18 @@ impl Sender {
             return;
         }
         let end = self.current.end;
-        let unsent = end.saturating_sub(self.highest.max(self.una));
+        let unsent = end.saturating_sub(self.recovery.highest.max(self.recovery.una));
         self.current.message.deadline = None;
         self.end -= unsent;
         self.current.end -= unsent;
-        self.rare.queue.iter_mut().for_each(|message| message.end -= unsent);
+        self.queue.iter_mut().for_each(|message| message.end -= unsent);
         out.abandon(end, unsent);
     }
 
     /// What counts as in flight at a loss, in segments: what is not acknowledged, but no more than
     /// the window (SACKed data behind a hole is not in flight).
     fn flight(&self, config: &Config) -> f64 {
-        ((self.highest - self.una) as f64 / f64::from(config.mss)).min(self.window.cwnd)
+        ((self.recovery.highest - self.recovery.una) as f64 / f64::from(config.mss)).min(self.window.cwnd)
     }
 
     #[inline]
@@ -495,16 +422,12 @@ impl Sender {
             marked,
             may_grow: false,
             may_cut: false,
-            una: self.una,
-            next: self.next,
+            una: self.recovery.una,
+            next: self.recovery.next,
             mss,
-            srtt: self.rto.srtt(),
-            min_rtt: self.rto.smallest(),
+            srtt: self.recovery.rto.srtt(),
+            min_rtt: self.recovery.rto.smallest(),
             message: self.current,
         }
     }
-}
-
-pub(crate) fn rules(config: &Config) -> Rules {
-    Rules { mss: u64::from(config.mss), threshold: u64::from(config.dup_ack_threshold) }
 }

@@ -3,18 +3,17 @@
 use units::{Default, Key, Kind, Range, Time, Values};
 
 use super::echo::Echoes;
-use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
-use crate::Observation;
-use crate::connection;
-use crate::list::{Config, Control, Descriptor};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
+use crate::{Descriptor, Observation};
 
 /// CUBIC.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub const DESCRIPTOR: Descriptor<Cubic> = Descriptor {
     name: "cubic",
     help: "CUBIC: cubic growth around the window of the last loss; what Linux runs by default",
     source: "RFC 9438",
-    groups: &[connection::KEYS, KEYS],
-    build,
+    aliases: &[],
+    groups: &[KEYS],
+    build: |values, _| Ok(build(values)),
 };
 
 /// Parameters of its own.
@@ -61,18 +60,15 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-fn build(values: &Values) -> Config {
-    Config {
-        connection: connection::Config::from_values(values),
-        control: Control::Window(Law::Cubic(Cubic {
-            echoes: Echoes::new(values.bool("ecn")),
-            c: values.number("c"),
-            beta: values.number("beta"),
-            fast_convergence: values.bool("fast_convergence"),
-            reno_friendly: values.bool("reno_friendly"),
-            w_max: 0.0,
-            epoch: None,
-        })),
+fn build(values: &Values) -> Cubic {
+    Cubic {
+        echoes: Echoes::new(values.bool("ecn")),
+        c: values.number("c"),
+        beta: values.number("beta"),
+        fast_convergence: values.bool("fast_convergence"),
+        reno_friendly: values.bool("reno_friendly"),
+        w_max: 0.0,
+        epoch: None,
     }
 }
 
@@ -157,7 +153,6 @@ impl Window for Cubic {
         false
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        self.echoes.lost(loss);
         self.reduce(window.cwnd);
         if loss.timeout {
             // RFC 9438 4.8: the next cubic starts at its own plateau.
@@ -194,7 +189,7 @@ mod tests {
     #[test]
     fn the_window_is_back_at_its_maximum_after_k() {
         let (mut law, mut window) = (law(), cwnd(100.0));
-        law.on_loss(&mut window, &Lost { now: Time::ZERO, flight: 100.0, next: 0, timeout: false });
+        law.on_loss(&mut window, &Lost { now: Time::ZERO, flight: 100.0, timeout: false });
         window.cwnd = window.ssthresh;
         assert_eq!(window.cwnd, 70.0);
         // K = cbrt(30 / 0.4) = 4.217 s; one ACK per window of data, a window per 10 ms.

@@ -3,18 +3,17 @@
 use units::{Default, Key, Kind, Range, Time, Values};
 
 use super::dctcp::{self, Marking};
-use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
-use crate::connection;
-use crate::list::{Config, Control, Descriptor};
-use crate::{Message, Observation};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
+use crate::{Descriptor, Message, Observation};
 
 /// D2TCP.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
     name: "d2tcp",
     help: "D2TCP: cuts the window by alpha^d/2, d how imminent the deadline is",
     source: "Vamanan, Hasan, Vijaykumar, SIGCOMM 2012",
-    groups: &[connection::KEYS, dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
-    build,
+    aliases: &[("alpha", "initial_alpha"), ("cap", "d_cap"), ("gain", "g")],
+    groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
+    build: |values, _| Ok(build(values)),
 };
 
 /// Parameters of its own, beside DCTCP's.
@@ -61,24 +60,21 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-fn build(values: &Values) -> Config {
-    Config {
-        connection: connection::Config::from_values(values),
-        control: Control::Window(Law::D2tcp(D2tcp {
-            marking: Marking::from_values(values),
-            urgency: Urgency {
-                d_cap: values.number("d_cap"),
-                precise: values.choice("t_c") == "precise",
-                minimum_rtt: values.choice("rtt") == "minimum",
-                expired: match values.choice("expired") {
-                    "cap" => Expired::Cap,
-                    "yield" => Expired::Yield,
-                    "abort" => Expired::Abort,
-                    _ => Expired::Neutral,
-                },
-                margin: values.time("margin"),
+fn build(values: &Values) -> D2tcp {
+    D2tcp {
+        marking: Marking::from_values(values),
+        urgency: Urgency {
+            d_cap: values.number("d_cap"),
+            precise: values.choice("t_c") == "precise",
+            minimum_rtt: values.choice("rtt") == "minimum",
+            expired: match values.choice("expired") {
+                "cap" => Expired::Cap,
+                "yield" => Expired::Yield,
+                "abort" => Expired::Abort,
+                _ => Expired::Neutral,
             },
-        })),
+            margin: values.time("margin"),
+        },
     }
 }
 
@@ -155,7 +151,11 @@ impl Window for D2tcp {
         let D2tcp { marking, urgency } = self;
         marking.on_ack(window, ack, |window, alpha| penalty(alpha, urgency.imminence(window.cwnd, ack)) / 2.0)
     }
+    fn on_beyond(&mut self, bytes: u64, marked: bool) {
+        self.marking.count(bytes, marked);
+    }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.marking.on_loss();
         window.halve(loss);
     }
     fn observe(&self, window: &Cwnd, ack: &Acked, observation: &mut Observation) {

@@ -2,10 +2,8 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
-use crate::Observation;
-use crate::connection;
-use crate::list::{Config, Control, Descriptor};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
+use crate::{Descriptor, Observation};
 
 /// Why DCTCP and D2TCP grow as they do.
 pub(super) const AS_RFC: Growth = Growth {
@@ -49,12 +47,13 @@ impl Growth {
 }
 
 /// DCTCP.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
     name: "dctcp",
     help: "DCTCP: cuts the window by alpha/2, alpha the moving share of marked bytes",
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
-    groups: &[connection::KEYS, KEYS, &AS_RFC.keys()],
-    build,
+    aliases: &[("alpha", "initial_alpha"), ("gain", "g")],
+    groups: &[KEYS, &AS_RFC.keys()],
+    build: |values, _| Ok(Dctcp { marking: Marking::from_values(values) }),
 };
 
 /// Parameters of the mark estimator, shared by all of DCTCP's family.
@@ -85,13 +84,6 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-fn build(values: &Values) -> Config {
-    Config {
-        connection: connection::Config::from_values(values),
-        control: Control::Window(Law::Dctcp(Dctcp { marking: Marking::from_values(values) })),
-    }
-}
-
 /// Cuts by half of alpha.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dctcp {
@@ -106,7 +98,11 @@ impl Window for Dctcp {
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0)
     }
+    fn on_beyond(&mut self, bytes: u64, marked: bool) {
+        self.marking.count(bytes, marked);
+    }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.marking.on_loss();
         window.halve(loss);
     }
     fn observe(&self, _: &Cwnd, _: &Acked, observation: &mut Observation) {
@@ -128,14 +124,16 @@ pub struct Marking {
     grow_per_window: bool,
     /// Segments acknowledged since the window was last changed, when it grows once per window.
     credit: f64,
-    /// Bytes acknowledged in this observation window.
+    /// Bytes that have arrived in this observation window.
     acked: u64,
     /// Of these, bytes whose ACK carried an echo.
     marked: u64,
     /// The observation window ends when this position is passed.
     window_end: u64,
-    /// No second cut before this position is passed.
+    /// Marks below this position have been answered by a cut.
     cut_end: u64,
+    /// A mark of this observation window asks for a cut at its end.
+    asked: bool,
 }
 
 impl Marking {
@@ -153,6 +151,7 @@ impl Marking {
             marked: 0,
             window_end: 0,
             cut_end: 0,
+            asked: false,
         }
     }
 
@@ -160,16 +159,14 @@ impl Marking {
     /// window carried a mark, and otherwise grows as TCP does. Gives true when it has cut.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked, penalty: impl FnOnce(&Cwnd, f64) -> f64) -> bool {
-        self.acked += ack.bytes;
-        if ack.marked {
-            self.marked += ack.bytes;
-        }
-        let mut due = ack.marked && !self.cut_at_window_end && ack.una > self.cut_end;
+        self.count(ack.bytes, ack.marked);
+        let asks = ack.marked && ack.may_cut;
+        let mut due = asks && !self.cut_at_window_end && ack.una > self.cut_end;
+        self.asked |= asks;
         if ack.una > self.window_end {
             due |= self.close_window(ack.next);
         }
         let in_burst = std::mem::replace(&mut self.in_burst, ack.marked);
-        due &= ack.may_cut;
         if due {
             self.cut_end = ack.next;
             window.cut(1.0 - penalty(window, self.alpha));
@@ -180,6 +177,19 @@ impl Marking {
             self.grow(window, ack.segments);
         }
         due
+    }
+
+    /// So many bytes have arrived, with an echo or without. What has arrived beyond a gap counts for alpha; it does not
+    /// cut, since the loss that it tells of will.
+    #[inline]
+    pub fn count(&mut self, bytes: u64, marked: bool) {
+        self.acked += bytes;
+        self.marked += if marked { bytes } else { 0 };
+    }
+
+    /// A loss has cut the window: the marks of this observation window count for alpha and ask for nothing.
+    pub fn on_loss(&mut self) {
+        self.asked = false;
     }
 
     #[inline]
@@ -199,9 +209,10 @@ impl Marking {
     fn close_window(&mut self, next: u64) -> bool {
         let share = self.marked as f64 / self.acked as f64;
         self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
-        let due = self.cut_at_window_end && self.marked > 0;
+        let due = self.cut_at_window_end && self.asked;
         self.acked = 0;
         self.marked = 0;
+        self.asked = false;
         self.window_end = next;
         due
     }
@@ -225,6 +236,7 @@ pub(crate) mod tests {
             marked: 0,
             window_end: 0,
             cut_end: 0,
+            asked: false,
         }
     }
 

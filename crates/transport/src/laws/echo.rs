@@ -1,6 +1,6 @@
-//! Classic ECN (RFC 3168) at the sender: at most one cut per window, whatever caused it.
+//! Classic ECN (RFC 3168) at the sender: at most one cut per window.
 
-use super::{Acked, Ecn, Lost};
+use super::{Acked, Ecn};
 
 /// Which echoes ask for a cut.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,9 +26,5 @@ impl Echoes {
             self.cut_end = ack.next;
         }
         due
-    }
-    /// A loss cuts for its whole window, so that the echoes of that window ask for nothing.
-    pub fn lost(&mut self, loss: &Lost) {
-        self.cut_end = loss.next;
     }
 }

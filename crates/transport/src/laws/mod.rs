@@ -12,8 +12,7 @@ pub use tcppr::Priorities;
 
 use units::Time;
 
-use crate::list::Descriptor;
-use crate::{Message, Observation};
+use crate::{Descriptor, Message, Observation};
 
 /// A window law.
 pub trait Window {
@@ -21,6 +20,8 @@ pub trait Window {
     fn ecn(&self) -> Ecn;
     /// New data was acknowledged. Gives true when it has cut the window because of a mark.
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool;
+    /// So many bytes have arrived beyond a gap; the ACK that says so carries an echo, or does not.
+    fn on_beyond(&mut self, _bytes: u64, _marked: bool) {}
     /// Data was lost: sets `ssthresh`; the connection sets cwnd.
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
     /// There was nothing to send for this long.
@@ -40,7 +41,14 @@ pub trait Window {
 macro_rules! laws {
     ($($module:ident::$law:ident),* $(,)?) => {
         /// THE list of window transports, in the order of `duetime transports`.
-        pub(crate) const DESCRIPTORS: &[Descriptor] = &[$($module::DESCRIPTOR),*];
+        pub(crate) const DESCRIPTORS: &[Descriptor<Law>] = &[$(Descriptor {
+            name: $module::DESCRIPTOR.name,
+            help: $module::DESCRIPTOR.help,
+            source: $module::DESCRIPTOR.source,
+            aliases: $module::DESCRIPTOR.aliases,
+            groups: $module::DESCRIPTOR.groups,
+            build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Law::$law),
+        }),*];
 
         /// Any window law: matched, not called through a pointer, so that it is inlined per packet.
         #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +63,9 @@ macro_rules! laws {
             #[inline]
             fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
                 match self { $(Law::$law(law) => law.on_ack(window, ack)),* }
+            }
+            fn on_beyond(&mut self, bytes: u64, marked: bool) {
+                match self { $(Law::$law(law) => law.on_beyond(bytes, marked)),* }
             }
             fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
                 match self { $(Law::$law(law) => law.on_loss(window, loss)),* }
@@ -142,15 +153,18 @@ impl Cwnd {
 pub struct Acked {
     /// The time.
     pub now: Time,
-    /// Bytes that it acknowledges newly.
+    /// Bytes that have arrived, as it says first: those that it acknowledges, but for those counted when they arrived
+    /// beyond a gap, and those that it SACKs. (Linux counts `delivered` and `delivered_ce` so; RFC 8257 3.3 would count
+    /// what lies beyond a gap, marked or not, only when the gap is filled, with the echo of what filled it.)
     pub bytes: u64,
-    /// The same in segments.
+    /// What it acknowledges newly, in segments.
     pub segments: f64,
     /// It carries an ECN echo.
     pub marked: bool,
     /// The window may grow: no loss is being repaired and the window is what limits the sender.
     pub may_grow: bool,
-    /// A mark may cut the window: no loss is being repaired, for which it has been cut.
+    /// A mark may cut the window: no loss is being repaired, and what was sent before the last one was found,
+    /// for which the window has been cut, is acknowledged and more.
     pub may_cut: bool,
     /// Everything before this position is acknowledged.
     pub una: u64,
@@ -182,8 +196,6 @@ pub struct Lost {
     pub now: Time,
     /// What was sent and not acknowledged, in segments.
     pub flight: f64,
-    /// The position after everything that was sent so far.
-    pub next: u64,
     /// The retransmission timer found it.
     pub timeout: bool,
 }

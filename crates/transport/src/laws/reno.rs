@@ -3,18 +3,17 @@
 use units::{Default, Key, Kind, Range, Values};
 
 use super::echo::Echoes;
-use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
-use crate::Observation;
-use crate::connection;
-use crate::list::{Config, Control, Descriptor};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
+use crate::{Descriptor, Observation};
 
 /// TCP as the papers' baseline.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub const DESCRIPTOR: Descriptor<Reno> = Descriptor {
     name: "tcp",
     help: "TCP: additive increase, halving on loss; classic ECN as an option",
     source: "RFC 5681, RFC 6582, RFC 3168",
-    groups: &[connection::KEYS, KEYS],
-    build,
+    aliases: &[("aimd", "tcp"), ("newreno", "tcp"), ("reno", "tcp")],
+    groups: &[KEYS],
+    build: |values, _| Ok(Reno::from_values(values)),
 };
 
 /// Parameters of its own.
@@ -26,13 +25,6 @@ pub const KEYS: &[Key] = &[Key {
     help: "negotiate ECN and halve the window once per window on an echoed mark",
     source: "RFC 3168; off in the papers",
 }];
-
-fn build(values: &Values) -> Config {
-    Config {
-        connection: connection::Config::from_values(values),
-        control: Control::Window(Law::Reno(Reno::from_values(values))),
-    }
-}
 
 /// Additive increase, halving on loss.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +58,6 @@ impl Window for Reno {
         false
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
-        self.echoes.lost(loss);
         window.halve(loss);
     }
     fn observe(&self, _: &Cwnd, _: &Acked, _: &mut Observation) {}

@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use units::{Default, Key, Kind, Range, Time, Values};
+use units::{Default, Key, Kind, Problem, Range, Time, Value, Values};
 
 use super::reno::{self, Reno};
-use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
-use crate::Observation;
-use crate::connection;
-use crate::list::{Config, Control, Descriptor};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
+use crate::{Descriptor, Observation};
 
 /// TCP with switch priorities.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
     name: "tcppr",
     help: "TCPpr: tcp over switches with strict priorities, classes by deadline; messages without one come last",
     source: "D2TCP 4.2.1: two priority classes",
-    groups: &[connection::KEYS, reno::KEYS, KEYS],
-    build,
+    aliases: &[],
+    groups: &[reno::KEYS, KEYS],
+    build: |values, _| build(values),
 };
 
 /// Most classes with a deadline.
@@ -44,18 +43,19 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-fn build(values: &Values) -> Config {
+fn build(values: &mut Values) -> Result<Tcppr, Problem> {
     let limits: Option<Arc<[Time]>> = values.times_if_set("limits").map(Arc::from);
-    Config {
-        connection: connection::Config::from_values(values),
-        control: Control::Window(Law::Tcppr(Tcppr {
-            reno: Reno::from_values(values),
-            priorities: Priorities {
-                classes: limits.as_ref().map_or(values.count("classes") as u8, |limits| limits.len() as u8 + 1),
-                limits,
-            },
-        })),
+    if let Some(limits) = &limits {
+        let (parted, asked) = (limits.len() as u64 + 1, values.count("classes"));
+        if values.is_given("classes") && asked != parted {
+            let problem =
+                Problem::new("classes", format!("{} limits part {parted} classes, not {asked}", limits.len()));
+            return Err(problem.hint("leave it out: it follows from `limits`"));
+        }
+        values.set_default("classes", Value::Count(parted));
     }
+    let priorities = Priorities { classes: values.count("classes") as u8, limits };
+    Ok(Tcppr { reno: Reno::from_values(values), priorities })
 }
 
 /// How messages are divided into priorities.

@@ -3,18 +3,17 @@
 use units::{Default, Key, Kind, Range, Values};
 
 use super::dctcp::{self, Marking};
-use super::{Acked, Cwnd, Ecn, Law, Lost, Window};
-use crate::Observation;
-use crate::connection;
-use crate::list::{Config, Control, Descriptor};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
+use crate::{Descriptor, Observation};
 
 /// xDCTCP.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
     name: "xdctcp",
     help: "xDCTCP: cuts the window by ns alpha in short flows and by nl alpha in long ones",
     source: "xDCTCP: Extended DCTCP, checkpoint 2 report",
-    groups: &[connection::KEYS, dctcp::KEYS, &AS_STUDY.keys(), KEYS],
-    build,
+    aliases: &[("alpha", "initial_alpha"), ("beta", "nl"), ("gain", "g")],
+    groups: &[dctcp::KEYS, &AS_STUDY.keys(), KEYS],
+    build: |values, _| Ok(build(values)),
 };
 
 /// xDCTCP is defined by the code and the script of its study.
@@ -53,15 +52,12 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-fn build(values: &Values) -> Config {
-    Config {
-        connection: connection::Config::from_values(values),
-        control: Control::Window(Law::Xdctcp(Xdctcp {
-            marking: Marking::from_values(values),
-            ns: values.number("ns"),
-            nl: values.number("nl"),
-            short_limit: values.size("short_limit"),
-        })),
+fn build(values: &Values) -> Xdctcp {
+    Xdctcp {
+        marking: Marking::from_values(values),
+        ns: values.number("ns"),
+        nl: values.number("nl"),
+        short_limit: values.size("short_limit"),
     }
 }
 
@@ -85,7 +81,11 @@ impl Window for Xdctcp {
         let factor = if message.short.unwrap_or(small) { self.ns } else { self.nl };
         self.marking.on_ack(window, ack, |_, alpha| factor * alpha)
     }
+    fn on_beyond(&mut self, bytes: u64, marked: bool) {
+        self.marking.count(bytes, marked);
+    }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.marking.on_loss();
         window.halve(loss);
     }
     fn observe(&self, _: &Cwnd, _: &Acked, observation: &mut Observation) {

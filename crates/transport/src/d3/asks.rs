@@ -2,18 +2,18 @@
 
 use units::{Default, Key, Kind, Range, Time, Values};
 
-use super::router;
-use crate::connection;
-use crate::list::{self, Control, Descriptor};
+use super::agent::{self, Agents};
+use crate::{Descriptor, connection};
 
 /// D3.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "d3",
     help: "D3: each RTT asks the routers for bytes left over time left, and paces at the smallest grant; of the \
            shared parameters those of windows and handshake mean nothing to it",
     source: "Wilson et al., SIGCOMM 2011; D2TCP 2.4.1, 4.2.1",
-    groups: &[connection::KEYS, router::KEYS, KEYS],
-    build,
+    aliases: &[],
+    groups: &[agent::KEYS, KEYS],
+    build: |values, connection| Ok(build(values, connection)),
 };
 
 /// Parameters of its own.
@@ -37,11 +37,9 @@ const KEYS: &[Key] = &[
     },
 ];
 
-fn build(values: &Values) -> list::Config {
-    let connection = connection::Config::from_values(values);
-    let router = router::Config::from_values(values, &connection);
-    let own = Config { request: Some(values.number("lag")), quench: values.bool("quench"), router };
-    list::Config { connection, control: Control::Explicit(own) }
+fn build(values: &Values, connection: &connection::Config) -> Config {
+    let router = Agents::from_values(values, connection);
+    Config { request: Some(values.number("lag")), quench: values.bool("quench"), router }
 }
 
 /// Parameters of a connection's ends and of the routers that they ask.
@@ -52,7 +50,14 @@ pub struct Config {
     /// Give messages up that cannot be in time.
     pub quench: bool,
     /// What the routers do, the same for all connections of a run.
-    pub router: router::Config,
+    pub router: Agents,
+}
+
+impl Config {
+    /// What stands at every port.
+    pub fn agents(&self) -> Agents {
+        self.router
+    }
 }
 
 /// What a header's fields can express.

@@ -65,6 +65,10 @@ impl Scoreboard {
     pub fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
+    /// Bytes SACKed.
+    pub fn bytes(&self) -> u64 {
+        self.sacked.bytes()
+    }
     /// Bytes SACKed below `limit`.
     pub fn bytes_below(&self, limit: u64) -> u64 {
         self.sacked.bytes_below(limit)
@@ -107,6 +111,13 @@ impl Scoreboard {
         }
         let start = self.skip(self.swept.max(una));
         (start < self.lost_below(rules)).then(|| (start, self.next_sacked(start)))
+    }
+    /// Of the bytes from `from` up to `to`, those that are lost and not on their way again.
+    pub fn to_repair(&self, from: u64, to: u64, rules: Rules) -> u64 {
+        let to = to.min(self.lost_below(rules)).max(from);
+        let sacked = self.sacked.bytes_below(to) - self.sacked.bytes_below(from);
+        let resent: u64 = self.resent.range(from..to).map(|(start, segment)| segment.end - start).sum();
+        (to - from - sacked).saturating_sub(resent)
     }
     /// NextSeg, rule 3: as [`next_lost`](Scoreboard::next_lost), for what lies below the highest
     /// SACKed byte and may be lost.

@@ -2,10 +2,10 @@
 
 use units::Time;
 
-use super::{Ask, Rates};
+use super::{Ask, Config as Own};
 use crate::connection::{self, Config};
 use crate::laws::Ecn;
-use crate::{Extension, Flags, Output, Packet};
+use crate::{Extension, Flags, Header, Output, Packet};
 
 /// The receiving end of a connection whose rate the network grants.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// Nothing received yet.
-    pub fn new() -> Receiver {
+    pub fn new(_: &Own) -> Receiver {
         Receiver { data: connection::Receiver::new(Ecn::Off) }
     }
 
@@ -33,18 +33,19 @@ impl Receiver {
         extension: Option<&mut Extension>,
         out: &mut impl Output,
     ) {
-        let Some(rates) = extension.and_then(Extension::take_rates) else {
+        let Some(header) = extension.and_then(|extension| extension.header.take()) else {
             self.data.on_packet(config, now, packet, out);
             return;
         };
+        let Header::D3(request) = &header;
         if packet.payload > 0 {
             // A request is answered at once, whatever else is held back.
-            let mut out = Returning { out, rates: Some(rates) };
+            let mut out = Returning { out, header: Some(header) };
             self.data.on_packet(config, now, packet, &mut out);
             self.data.flush(config, &mut out);
-        } else if rates.ask != Ask::Close {
+        } else if request.ask != Ask::Close {
             let ack = Packet::ack(self.data.next(), config.header, Time::MAX, Flags::SYN);
-            out.send_extended(ack, Extension::Rates(rates));
+            out.send_extended(ack, Extension::of_header(header));
         }
     }
 
@@ -54,33 +55,22 @@ impl Receiver {
     }
 }
 
-impl Default for Receiver {
-    fn default() -> Receiver {
-        Receiver::new()
-    }
-}
-
 /// Adds what the routers granted to the next acknowledgement.
 struct Returning<'a, O> {
     out: &'a mut O,
-    rates: Option<Box<Rates>>,
+    header: Option<Header>,
 }
 
 impl<O: Output> Output for Returning<'_, O> {
     fn send(&mut self, packet: Packet) {
-        match self.rates.take() {
-            Some(rates) => self.out.send_extended(packet, Extension::Rates(rates)),
+        match self.header.take() {
+            Some(header) => self.out.send_extended(packet, Extension::of_header(header)),
             None => self.out.send(packet),
         }
     }
-    fn send_extended(&mut self, packet: Packet, extension: Extension) {
-        match (self.rates.take(), extension) {
-            (Some(mut rates), Extension::Sack(blocks)) => {
-                rates.blocks = blocks;
-                self.out.send_extended(packet, Extension::Rates(rates));
-            }
-            (_, extension) => self.out.send_extended(packet, extension),
-        }
+    fn send_extended(&mut self, packet: Packet, mut extension: Extension) {
+        extension.header = self.header.take();
+        self.out.send_extended(packet, extension);
     }
     fn arm(&mut self, at: Time) {
         self.out.arm(at);

@@ -1,6 +1,6 @@
 //! Signals over time.
 
-use transport::list::Config;
+use transport::registry::Config;
 use units::Time;
 
 use crate::connections::Connections;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use units::Distribution;
+use crate::Distribution;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -17,11 +17,7 @@ impl Stream {
     /// The stream of one component. `name` and `number` tell the components of a run apart, so
     /// that adding one does not change what the others draw.
     pub fn new(seed: u64, name: &str, number: u64) -> Stream {
-        // FNV-1a over the name, then mixed with seed and number.
-        let hash = name
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325, |h: u64, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-        let mut mix = mix64(seed) ^ mix64(hash.wrapping_add(mix64(number)));
+        let mut mix = mix64(seed) ^ mix64(hash_of(name).wrapping_add(mix64(number)));
         let state = std::array::from_fn(|_| {
             mix = mix.wrapping_add(0x9e37_79b9_7f4a_7c15);
             mix64(mix)
@@ -86,6 +82,11 @@ impl Stream {
     }
 }
 
+/// FNV-1a over a name.
+pub fn hash_of(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
 /// SplitMix64's finaliser: every input bit changes about half of the output's.
 pub fn mix64(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -96,7 +97,7 @@ pub fn mix64(x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Cdf;
+    use crate::Cdf;
 
     fn mean(distribution: &Distribution) -> f64 {
         let mut stream = Stream::new(1, "test", 0);

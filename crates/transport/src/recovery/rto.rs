@@ -2,7 +2,7 @@
 
 use units::Time;
 
-use super::Config;
+use crate::connection::Config;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +40,8 @@ impl RtoEstimator {
             self.variation = Time(self.variation.0 - (self.variation.0 >> 2) + (error >> 2));
             self.srtt = Time(self.srtt.0 - (self.srtt.0 >> 3) + (rtt.0 >> 3)).max(Time(1));
         }
-        let timeout = Time(self.srtt.0 + 4 * self.variation.0);
+        // RFC 6298 2.3 and 2.4: SRTT + max(G, 4 RTTVAR), and not below the minimum.
+        let timeout = self.srtt + Time(4 * self.variation.0).max(config.rto_granularity);
         self.timeout = timeout.max(config.rto_min).min(config.rto_max);
     }
     /// RFC 6298 5.5: the timer expired.
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_first_sample_sets_and_later_ones_move() {
-        let config = Config { rto_min: Time(1), ..config() };
+        let config = Config { rto_min: Time(1), rto_granularity: Time(1), ..config() };
         let mut rto = RtoEstimator::new(&config);
         assert_eq!(rto.timeout(&config), config.rto_initial);
         rto.sample(Time::from_micros(100), &config);
@@ -84,6 +85,18 @@ mod tests {
         rto.sample(Time::from_micros(180), &config);
         assert_eq!(rto.srtt(), Some(Time::from_micros(110)));
         assert_eq!(rto.timeout(&config), Time::from_micros(110) + Time(4 * 57_500_000));
+    }
+
+    #[test]
+    fn the_variation_counts_for_a_granule_at_least() {
+        let config = Config { rto_min: Time::from_millis(20), rto_granularity: Time::from_millis(4), ..config() };
+        let mut rto = RtoEstimator::new(&config);
+        (0..200).for_each(|_| rto.sample(Time::from_millis(100), &config));
+        assert_eq!(rto.timeout(&config), Time::from_millis(104));
+        // The minimum holds for the sum.
+        let mut rto = RtoEstimator::new(&config);
+        (0..200).for_each(|_| rto.sample(Time::from_millis(1), &config));
+        assert_eq!(rto.timeout(&config), Time::from_millis(20));
     }
 
     #[test]

@@ -1,14 +1,13 @@
 //! A router's side: one port's counters and what it grants.
-//!
-//! Pure: it is shown requests in the order in which its port accepts them.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use units::{Default, Key, Kind, Range, Time, Values};
+use units::{Default, Key, Kind, Range, Rate, Time, Values};
 
-use super::d3::rate_of;
-use super::{Ask, Noted, Rates, Rounding};
-use crate::connection;
+use super::asks::rate_of;
+use super::{Ask, Header, Rounding};
+use crate::agent::{Agent, Allocation, Decision, Flow, PortState, Verdict};
+use crate::{Flags, Packet, connection};
 
 /// Parameters of the routers; one set for all transports of a run.
 pub const KEYS: &[Key] = &[
@@ -106,9 +105,9 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// Parameters of the routers.
+/// The parameters of a run's routers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
+pub struct Agents {
     /// The network's round-trip time without queues.
     pub base_rtt: Time,
     /// A full segment with its header, in bytes.
@@ -137,12 +136,19 @@ pub struct Adaptation {
     floor: f64,
 }
 
-impl Config {
+impl Agents {
+    /// The router of one port. Rates count headers but not the overhead of frames, so that so much of the link
+    /// is not given away.
+    pub fn at(&self, rate: Rate, frame_overhead: u64) -> Box<dyn Agent> {
+        let net = u128::from(rate.0) * u128::from(self.segment) / u128::from(self.segment + frame_overhead);
+        Box::new(Router::new(*self, net as u64))
+    }
+
     /// From checked values.
-    pub fn from_values(values: &Values, connection: &connection::Config) -> Config {
+    pub fn from_values(values: &Values, connection: &connection::Config) -> Agents {
         let base_rtt = values.time("base_rtt");
         let segment = u64::from(connection.mss + connection.header);
-        Config {
+        Agents {
             base_rtt,
             segment,
             base: rate_of(segment, values.time_if_set("base_every").unwrap_or(base_rtt)),
@@ -164,13 +170,10 @@ impl Config {
     }
 }
 
-/// Which flow asks: a connection's number and generation.
-pub type Flow = (u32, u16);
-
 /// One egress port. Rates are in bit/s.
 #[derive(Clone, Debug)]
 pub struct Router {
-    config: Config,
+    config: Agents,
     /// The link's rate.
     rate: u64,
     /// C: what may be given away.
@@ -181,12 +184,10 @@ pub struct Router {
     requested: u64,
     /// N: how many ask.
     flows: u64,
-    /// What is remembered of each flow. With `counters` only the count of inversions reads it.
+    /// What is remembered of each flow.
     known: BTreeMap<Flow, Known>,
     /// The flows in the order of their last requests, those that have asked again since included.
     heard: VecDeque<(Time, Flow)>,
-    /// Flows that have come so far.
-    came: u64,
     measured: Measured,
 }
 
@@ -195,12 +196,7 @@ pub struct Router {
 struct Known {
     request: u64,
     grant: u64,
-    /// What it asked for was left, so that its grant is none of the base rate's doing.
-    covered: bool,
     heard: Time,
-    deadline: Option<Time>,
-    /// How many flows came before it.
-    place: u64,
 }
 
 /// When the capacity was last adapted, and for how long the link had sent then.
@@ -212,7 +208,7 @@ struct Measured {
 
 impl Router {
     /// A port with a link of `rate` bit/s, and no flows.
-    pub fn new(config: Config, rate: u64) -> Router {
+    pub fn new(config: Agents, rate: u64) -> Router {
         Router {
             config,
             rate,
@@ -222,45 +218,45 @@ impl Router {
             flows: 0,
             known: BTreeMap::new(),
             heard: VecDeque::new(),
-            came: 0,
             measured: Measured::default(),
         }
     }
 
-    /// Answers a request in place (D3, section 4), and says what was noted of it here.
-    pub fn answer(&mut self, now: Time, flow: Flow, rates: &mut Rates) -> Noted {
+    /// Answers a request in place (D3, section 4), and says what it decided.
+    pub fn answer(&mut self, now: Time, flow: Flow, request: &mut Header) -> Verdict {
         self.settle(now);
-        let hop = rates.grants.len();
+        let hop = request.grants.len();
         if hop == 0 {
-            rates.uplink = self.rate;
+            request.uplink = self.rate;
         }
         let known = self.known.remove(&flow);
-        let place = known.map_or(self.came, |known| known.place);
-        self.came += u64::from(known.is_none());
         // What the flow had asked for and been granted; none: it is new.
         let before = if self.config.soft {
             known.map(|known| (known.request, known.grant))
         } else {
-            let granted = rates.previous.get(hop).copied().unwrap_or(0);
-            (rates.ask != Ask::Open).then_some((rates.previous_request, granted))
+            let granted = request.previous.get(hop).copied().unwrap_or(0);
+            (request.ask != Ask::Open).then_some((request.previous_request, granted))
         };
         if let Some((request, grant)) = before {
             self.forget(request, grant);
         }
-        if rates.ask == Ask::Close {
-            rates.grants.push(0);
-            return Noted::default();
+        if request.ask == Ask::Close {
+            request.grants.push(0);
+            return Verdict::Ended;
         }
+        let asked = request.request;
         self.flows += 1;
-        self.requested = self.requested.saturating_add(rates.request);
-        let (grant, covered) = self.grant(rates.request);
-        self.allocated = self.allocated.saturating_add(self.counted(grant));
-        rates.grants.push(grant);
-        let known = Known { request: rates.request, grant, covered, heard: now, deadline: rates.deadline, place };
-        let noted = self.note(known);
-        self.known.insert(flow, known);
-        self.heard.push_back((now, flow));
-        noted
+        self.requested = self.requested.saturating_add(asked);
+        let left = self.capacity.saturating_sub(self.allocated);
+        let granted = self.grant(asked, left);
+        self.allocated = self.allocated.saturating_add(self.counted(granted));
+        request.grants.push(granted);
+        if self.config.soft {
+            self.known.insert(flow, Known { request: asked, grant: granted, heard: now });
+            self.heard.push_back((now, flow));
+        }
+        let until = now.saturating_add(self.config.expiry);
+        Verdict::Granted { number: request.number, asked, granted, left, until }
     }
 
     /// Forgets the flows of which nothing has been heard for too long.
@@ -269,13 +265,9 @@ impl Router {
             && at.saturating_add(self.config.expiry) <= now
         {
             self.heard.pop_front();
-            if let Some(known) = self.known.get(&flow).copied()
-                && known.heard == at
-            {
+            if let Some(known) = self.known.get(&flow).copied().filter(|known| known.heard == at) {
                 self.known.remove(&flow);
-                if self.config.soft {
-                    self.forget(known.request, known.grant);
-                }
+                self.forget(known.request, known.grant);
             }
         }
     }
@@ -297,17 +289,10 @@ impl Router {
         self.measured = Measured { at: now, sent_for };
     }
 
-    /// What is given away, asked for, and by how many: A, R and N.
-    pub fn counters(&self) -> Counters {
-        Counters { allocated: self.allocated, requested: self.requested, flows: self.flows }
-    }
-
-    /// The grant, and whether what is left covers the request.
-    fn grant(&self, request: u64) -> (u64, bool) {
-        let left = self.capacity.saturating_sub(self.allocated);
+    fn grant(&self, request: u64, left: u64) -> u64 {
         let share = self.capacity.saturating_sub(self.requested) / self.flows;
         let grant = if left > request { request.saturating_add(share) } else { left };
-        (self.config.rounding.of(grant.max(self.config.base)), left >= request)
+        self.config.rounding.of(grant.max(self.config.base))
     }
 
     /// What a grant adds to A.
@@ -321,52 +306,44 @@ impl Router {
         self.requested = self.requested.saturating_sub(request);
         self.allocated = self.allocated.saturating_sub(self.counted(grant));
     }
-
-    /// Looks at the grants of the others here at this instant.
-    fn note(&self, own: Known) -> Noted {
-        let Some(deadline) = own.deadline.filter(|_| own.request > 0) else { return Noted::default() };
-        let mut noted = Noted { asked: true, refused: !own.covered, ..Noted::default() };
-        noted.denied = own.grant < own.request;
-        if own.covered {
-            return noted;
-        }
-        let later = |other: &&Known| other.deadline.is_none_or(|theirs| theirs > deadline);
-        let mut held = 0u64;
-        for other in self.known.values().filter(later) {
-            held = held.saturating_add(other.grant);
-            let asks = other.deadline.is_some() && other.request > 0;
-            let inverted = noted.denied && asks && other.grant >= other.request;
-            noted.inverted |= inverted;
-            noted.overtaken |= inverted && other.place < own.place;
-            noted.passed_over |= asks && other.covered;
-        }
-        noted.displaceable = noted.denied && held >= own.request - own.grant;
-        noted
-    }
 }
 
-/// A router's counters; rates in bit/s.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// A: what is given away.
-    pub allocated: u64,
-    /// R: what is asked for.
-    pub requested: u64,
-    /// N: how many ask.
-    pub flows: u64,
+impl Agent for Router {
+    fn on_packet(&mut self, port: &PortState, packet: &Packet, header: &mut crate::Header) -> Option<Decision> {
+        let crate::Header::D3(request) = header;
+        if packet.flags.has(Flags::ACK) {
+            // What comes back was answered on its way there.
+            return None;
+        }
+        self.adapt(port.now, port.sent_for, port.waiting_bytes);
+        let flow = (packet.connection, packet.generation, u64::from(request.message));
+        let verdict = self.answer(port.now, flow, request);
+        Some(Decision { flow, verdict })
+    }
+
+    fn passes_full_buffers(&self, packet: &Packet, _: &crate::Header) -> bool {
+        self.config.protected && packet.payload == 0
+    }
+
+    fn settle(&mut self, now: Time) {
+        Router::settle(self, now);
+    }
+
+    fn allocation(&self) -> Option<Allocation> {
+        Some(Allocation { allocated: self.allocated, requested: self.requested, flows: self.flows })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Blocks;
 
     const MBPS: u64 = 1_000_000;
     const US: u64 = 1_000_000;
 
     /// A base of 60 Mbit/s: 1500 B per 200 us.
-    fn config() -> Config {
-        Config {
+    fn config() -> Agents {
+        Agents {
             base_rtt: Time::from_micros(200),
             segment: 1500,
             base: rate_of(1500, Time::from_micros(200)),
@@ -379,8 +356,8 @@ mod tests {
         }
     }
 
-    fn counters(allocated: u64, requested: u64, flows: u64) -> Counters {
-        Counters { allocated: allocated * MBPS, requested: requested * MBPS, flows }
+    fn counters(allocated: u64, requested: u64, flows: u64) -> Allocation {
+        Allocation { allocated: allocated * MBPS, requested: requested * MBPS, flows }
     }
 
     /// One port of 1 Gbit/s, and what each flow remembers of its last answer.
@@ -388,25 +365,18 @@ mod tests {
         router: Router,
         now: Time,
         answers: BTreeMap<u32, (u64, u64)>,
-        deadlines: BTreeMap<u32, Time>,
-        noted: Noted,
     }
 
     impl Bench {
-        fn new(config: Config) -> Bench {
+        fn new(config: Agents) -> Bench {
             let router = Router::new(config, 1000 * MBPS);
-            Bench {
-                router,
-                now: Time::ZERO,
-                answers: BTreeMap::new(),
-                deadlines: BTreeMap::new(),
-                noted: Noted::default(),
-            }
+            Bench { router, now: Time::ZERO, answers: BTreeMap::new() }
         }
         fn send(&mut self, flow: u32, ask: Ask, request: u64) -> u64 {
             let before = self.answers.get(&flow).copied();
-            let mut rates = Rates {
+            let mut header = Header {
                 ask,
+                message: 0,
                 number: 0,
                 sent: self.now,
                 request,
@@ -414,13 +384,10 @@ mod tests {
                 previous: before.iter().map(|before| before.1).collect(),
                 grants: Vec::new(),
                 uplink: 0,
-                deadline: self.deadlines.get(&flow).copied(),
-                noted: Noted::default(),
-                blocks: Blocks::default(),
             };
-            self.noted = self.router.answer(self.now, (flow, 0), &mut rates);
-            assert_eq!(rates.grants.len(), 1, "each hop adds its grant");
-            rates.grants[0]
+            self.router.answer(self.now, (flow, 0, 0), &mut header);
+            assert_eq!(header.grants.len(), 1, "each hop adds its grant");
+            header.grants[0]
         }
         /// Asks for so many Mbit/s and gives the grant in Mbit/s, which reaches the sender.
         fn ask(&mut self, flow: u32, mbps: u64) -> u64 {
@@ -433,15 +400,15 @@ mod tests {
             self.send(flow, Ask::Close, 0);
             self.answers.remove(&flow);
         }
-        fn counters(&self) -> Counters {
-            self.router.counters()
+        fn counters(&self) -> Allocation {
+            self.router.allocation().expect("it gives rates away")
         }
     }
 
     #[test]
     fn the_algorithm_by_hand() {
         for soft in [true, false] {
-            let mut port = Bench::new(Config { soft, ..config() });
+            let mut port = Bench::new(Agents { soft, ..config() });
             // Alone: r + (C - R) / N = 300 + 700.
             assert_eq!(port.ask(1, 300), 1000);
             assert_eq!(port.counters(), counters(1000, 300, 1));
@@ -488,7 +455,7 @@ mod tests {
     fn the_base_is_there_for_everybody_and_fills_the_port_only_if_it_counts() {
         // D2TCP's base of one segment per 200 us: the 17th such flow finds 1 Gbps full.
         for (base_counts, allocated) in [(true, 1000 + 39 * 60), (false, 1000)] {
-            let mut port = Bench::new(Config { base_counts, ..config() });
+            let mut port = Bench::new(Agents { base_counts, ..config() });
             assert_eq!(port.ask(0, 0), 1000);
             for flow in 1..40 {
                 assert_eq!(port.ask(flow, 10), 60);
@@ -504,7 +471,7 @@ mod tests {
     #[test]
     fn rounded_up_more_is_given_away_than_there_is() {
         let grants = |rounding| {
-            let mut port = Bench::new(Config { rounding, base: 0, ..config() });
+            let mut port = Bench::new(Agents { rounding, base: 0, ..config() });
             (0..80).for_each(|flow| {
                 port.ask(flow % 40, 0);
             });
@@ -546,7 +513,7 @@ mod tests {
 
     #[test]
     fn counters_alone_keep_what_was_lost() {
-        let mut port = Bench::new(Config { soft: false, ..config() });
+        let mut port = Bench::new(Agents { soft: false, ..config() });
         port.ask(1, 300);
         port.send(1, Ask::Renew, 200 * MBPS); // its answer is lost
         port.send(1, Ask::Close, 0); // tells of 300 and 1000
@@ -579,7 +546,7 @@ mod tests {
             }
             let known = &port.router.known;
             let sum = |what: fn(&Known) -> u64| known.values().map(what).sum::<u64>();
-            let expected = Counters {
+            let expected = Allocation {
                 allocated: sum(|flow| flow.grant),
                 requested: sum(|flow| flow.request),
                 flows: known.len() as u64,
@@ -595,7 +562,7 @@ mod tests {
     #[test]
     fn the_capacity_follows_the_link() {
         let adaptation = Some(Adaptation { alpha: 0.1, beta: 1.0, floor: 0.1 });
-        let mut port = Bench::new(Config { adaptation, ..config() });
+        let mut port = Bench::new(Agents { adaptation, ..config() });
         let capacity = |port: &Bench| port.router.capacity / MBPS;
         port.router.adapt(Time(200 * US), Time(200 * US), 0);
         assert_eq!(capacity(&port), 1000, "fully used, no queue");
@@ -611,59 +578,5 @@ mod tests {
         assert_eq!(capacity(&port), 100, "not below the floor");
         port.router.adapt(Time(80_000 * US), Time(700 * US), 0);
         assert_eq!(capacity(&port), 1000, "not above the link");
-    }
-
-    #[test]
-    fn inversions_by_hand() {
-        let mut port = Bench::new(config());
-        let due = |port: &mut Bench, flow, ms| port.deadlines.insert(flow, Time::from_millis(ms));
-        due(&mut port, 1, 50);
-        due(&mut port, 2, 20);
-        due(&mut port, 4, 40);
-        // The flow with the latest deadline comes first and gets it all.
-        port.ask(1, 500);
-        assert_eq!(port.noted, Noted { asked: true, ..Noted::default() });
-        let all = Noted {
-            asked: true,
-            denied: true,
-            inverted: true,
-            overtaken: true,
-            displaceable: true,
-            refused: true,
-            passed_over: true,
-        };
-        port.ask(2, 600);
-        assert_eq!(port.noted, all);
-        // The first gives way, the second gets what is left, in part.
-        assert_eq!(port.ask(1, 500), 500);
-        assert_eq!(port.ask(2, 600), 500);
-        assert_eq!(port.noted, all);
-        // A request above what flow 1 holds beyond it could not have been met either.
-        assert_eq!(port.ask(2, 1100), 500);
-        assert_eq!(port.noted, Noted { displaceable: false, ..all });
-        // Denied behind flows with earlier deadlines only: no inversion.
-        port.close(1);
-        port.ask(2, 600);
-        port.ask(4, 700);
-        assert_eq!(port.noted, Noted { asked: true, denied: true, refused: true, ..Noted::default() });
-        // Who came first need not be who is granted first.
-        port.ask(2, 100);
-        port.ask(4, 700);
-        port.ask(2, 400);
-        assert_eq!(port.noted, Noted { overtaken: false, ..all }, "flow 2 was there before flow 4");
-        // A flow without a deadline holds nothing in full, but could give way.
-        let mut port = Bench::new(config());
-        port.deadlines.insert(2, Time::from_millis(20));
-        port.ask(1, 0);
-        port.ask(2, 600);
-        assert_eq!(port.noted, Noted { inverted: false, overtaken: false, passed_over: false, ..all });
-        // Where nothing is left the base rate may be enough: refused, but not denied.
-        port.ask(2, 50);
-        assert_eq!(port.noted, Noted { asked: true, refused: true, ..Noted::default() });
-        // No deadline, or nothing asked for: not counted.
-        port.ask(1, 0);
-        assert_eq!(port.noted, Noted::default());
-        port.ask(2, 0);
-        assert_eq!(port.noted, Noted::default());
     }
 }

@@ -1,0 +1,55 @@
+//! Who a flow is: what its path and the order of its timers follow from.
+
+use units::{hash_of, mix64};
+
+/// A flow's identity: 64 well-mixed bits that depend neither on when its connection was opened, nor on what
+/// others were open then, nor on the transport. So two transports of one comparison send every message the same
+/// way, and a class that is added somewhere changes nothing for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow(u64);
+
+impl Flow {
+    /// The flow of one message with a connection of its own: its class, by name, and its ordinal there.
+    pub fn of_message(class: &str, ordinal: u64) -> Flow {
+        Flow(mix64(hash_of(class).wrapping_add(mix64(ordinal))))
+    }
+
+    /// The flow of the connections that stay open between two hosts. Classes share these, and whether two classes
+    /// have the same transport can change from one run of a comparison to the next; so all take the same path.
+    pub fn of_pair(from: u32, to: u32) -> Flow {
+        Flow(mix64(hash_of("pair of hosts") ^ mix64(u64::from(from) << 32 | u64::from(to))))
+    }
+
+    /// Its choice among `choices` ways at a node, where `salt` is drawn from the seed.
+    pub fn choice(self, salt: u64, node: u32, choices: u64) -> u64 {
+        mix64(self.0 ^ mix64(salt ^ u64::from(node))) % choices
+    }
+
+    /// Its place among the timers of the same instant: 60 bits. The transport, by number, tells apart what stays
+    /// open between the same hosts.
+    pub fn order(self, transport: u32) -> u64 {
+        (self.0 << 8 | u64::from(transport & 0xff)) & ((1 << 60) - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_differ_by_class_ordinal_and_hosts() {
+        let flows = [
+            Flow::of_message("a", 0),
+            Flow::of_message("a", 1),
+            Flow::of_message("b", 0),
+            Flow::of_message("b", 1),
+            Flow::of_pair(0, 1),
+            Flow::of_pair(1, 0),
+            Flow::of_pair(0, 2),
+        ];
+        for (i, flow) in flows.iter().enumerate() {
+            assert!(flows[..i].iter().all(|other| other != flow && other.order(0) != flow.order(0)), "{i}");
+        }
+        assert!(flows[4].order(0) < flows[4].order(1) && flows[4].order(1) < 1 << 60);
+    }
+}

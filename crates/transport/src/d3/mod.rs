@@ -1,0 +1,23 @@
+//! D3's family: the network grants rates on request.
+//!
+//! The sending end asks once per round trip; the [`Router`] of every port on the path answers by adding a grant
+//! to the request's [`Header`]; the receiving end returns it; the sending end paces at the smallest grant. A
+//! transport of this family is one file here and one line in [`DESCRIPTORS`].
+
+mod agent;
+mod asks;
+mod header;
+mod rcpdc;
+mod receiver;
+mod sender;
+
+pub use agent::{Agents, Router};
+pub use asks::{Config, Rounding};
+pub use header::{Ask, Header};
+pub use receiver::Receiver;
+pub use sender::Sender;
+
+use crate::Descriptor;
+
+/// The family's transports, in the order of `duetime transports`.
+pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];

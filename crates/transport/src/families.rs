@@ -1,0 +1,219 @@
+//! The families of transports, and the two ends of a connection whatever its family: matched, not called
+//! through a pointer, so that they are inlined per packet.
+
+use units::{Problem, Rate, Time, Values};
+
+use crate::agent::Agent;
+use crate::descriptor::{Build, Descriptor};
+use crate::laws::{self, Law, Window};
+use crate::registry::{Config, Entry};
+use crate::{Extension, Message, Observation, Output, Packet, connection, d3};
+
+macro_rules! families {
+    ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
+        /// How many transports there are.
+        pub(crate) const COUNT: usize = laws::DESCRIPTORS.len() $(+ $module::DESCRIPTORS.len())*;
+
+        /// The transports of all families.
+        pub(crate) const fn entries() -> [Entry; COUNT] {
+            let mut all = [Entry::of(&laws::DESCRIPTORS[0], Builder::Window(laws::DESCRIPTORS[0].build)); COUNT];
+            let mut at = laws::DESCRIPTORS.len();
+            let mut i = 0;
+            while i < at {
+                all[i] = Entry::of(&laws::DESCRIPTORS[i], Builder::Window(laws::DESCRIPTORS[i].build));
+                i += 1;
+            }
+            $(
+                let own: &[Descriptor<$module::Config>] = $module::DESCRIPTORS;
+                let mut i = 0;
+                while i < own.len() {
+                    all[at + i] = Entry::of(&own[i], Builder::$Family(own[i].build));
+                    i += 1;
+                }
+                at += own.len();
+            )*
+            assert!(at == COUNT);
+            all
+        }
+
+        /// What builds a transport, by its family.
+        #[derive(Clone, Copy)]
+        pub(crate) enum Builder {
+            Window(Build<Law>),
+            $($Family(Build<$module::Config>)),*
+        }
+
+        impl Builder {
+            pub(crate) fn build(self, values: &mut Values, shared: &connection::Config) -> Result<Control, Problem> {
+                match self {
+                    Builder::Window(build) => build(values, shared).map(Control::Window),
+                    $(Builder::$Family(build) => build(values, shared).map(Control::$Family)),*
+                }
+            }
+        }
+
+        /// What decides how fast a connection sends.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Control {
+            /// A window law in its first state, with its parameters.
+            Window(Law),
+            $($(#[$doc])* $Family($module::Config)),*
+        }
+
+        /// What a family adds to a packet for the agents at its ports; opaque to everybody else.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Header { $($(#[$doc])* $Family(Box<$module::Header>)),* }
+
+        /// What a family's agents are built from; one set for all connections of a run.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Agents { $($(#[$doc])* $Family($module::Agents)),* }
+
+        impl Control {
+            /// What this family keeps at ports, if anything.
+            pub fn agents(&self) -> Option<Agents> {
+                match self {
+                    Control::Window(_) => None,
+                    $(Control::$Family(own) => Some(Agents::$Family(own.agents()))),*
+                }
+            }
+        }
+
+        impl Agents {
+            /// Whether these are of the same family, which has one set of parameters in a run.
+            pub fn same_family(&self, other: &Agents) -> bool {
+                std::mem::discriminant(self) == std::mem::discriminant(other)
+            }
+            /// The agent at a port with a link of this rate, each of whose frames costs `frame_overhead` bytes
+            /// beside its packet.
+            pub fn at(&self, rate: Rate, frame_overhead: u64) -> Box<dyn Agent> {
+                match self { $(Agents::$Family(own) => own.at(rate, frame_overhead)),* }
+            }
+        }
+
+        /// The sending end of a connection.
+        #[derive(Clone, Debug)]
+        #[allow(clippy::large_enum_variant, reason = "the large one is the common one")]
+        pub enum Sender {
+            /// A window decides how much it sends.
+            Window(connection::Sender),
+            $($(#[$doc])* $Family(Box<$module::Sender>)),*
+        }
+
+        /// The receiving end of a connection.
+        #[derive(Clone, Debug)]
+        pub enum Receiver {
+            /// It acknowledges.
+            Window(connection::Receiver),
+            $($(#[$doc])* $Family($module::Receiver)),*
+        }
+
+        impl Sender {
+            /// Nothing to send yet.
+            pub fn new(config: &Config) -> Sender {
+                match &config.control {
+                    Control::Window(law) => Sender::Window(connection::Sender::new(&config.connection, law)),
+                    $(Control::$Family(own) => {
+                        Sender::$Family(Box::new($module::Sender::new(&config.connection, own)))
+                    })*
+                }
+            }
+            /// Takes a message; it follows those handed over before.
+            pub fn hand_over(&mut self, config: &Config, now: Time, message: Message, out: &mut impl Output) {
+                match self {
+                    Sender::Window(sender) => sender.hand_over(&config.connection, now, message, out),
+                    $(Sender::$Family(sender) => sender.hand_over(&config.connection, now, message, out)),*
+                }
+            }
+            /// Whether everything handed over is acknowledged.
+            #[inline]
+            pub fn is_idle(&self) -> bool {
+                match self {
+                    Sender::Window(sender) => sender.is_idle(),
+                    $(Sender::$Family(sender) => sender.is_idle()),*
+                }
+            }
+            /// Takes an acknowledgement with what it carries beside its fields, which it may take out.
+            #[inline]
+            pub fn on_packet(
+                &mut self,
+                config: &Config,
+                now: Time,
+                packet: &Packet,
+                extension: Option<&mut Extension>,
+                out: &mut impl Output,
+            ) {
+                match self {
+                    Sender::Window(sender) => {
+                        sender.on_packet(&config.connection, now, packet, extension.as_deref(), out);
+                    }
+                    $(Sender::$Family(sender) => {
+                        sender.on_packet(&config.connection, now, packet, extension, out);
+                    })*
+                }
+            }
+            /// The time for which the timer was armed has come.
+            pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+                match self {
+                    Sender::Window(sender) => sender.on_timer(&config.connection, now, out),
+                    $(Sender::$Family(sender) => sender.on_timer(&config.connection, now, out)),*
+                }
+            }
+            /// What can be observed now.
+            pub fn observe(&self, config: &Config, now: Time) -> Observation {
+                match self {
+                    Sender::Window(sender) => sender.observe(&config.connection, now),
+                    $(Sender::$Family(sender) => sender.observe(&config.connection, now)),*
+                }
+            }
+        }
+
+        impl Receiver {
+            /// Nothing received yet.
+            pub fn new(config: &Config) -> Receiver {
+                match &config.control {
+                    Control::Window(law) => Receiver::Window(connection::Receiver::new(law.ecn())),
+                    $(Control::$Family(own) => Receiver::$Family($module::Receiver::new(own))),*
+                }
+            }
+            /// Everything before this position has arrived.
+            #[inline]
+            pub fn next(&self) -> u64 {
+                match self {
+                    Receiver::Window(receiver) => receiver.next(),
+                    $(Receiver::$Family(receiver) => receiver.next()),*
+                }
+            }
+            /// Takes a packet from the sender with what it carries beside its fields, which it may take out.
+            #[inline]
+            pub fn on_packet(
+                &mut self,
+                config: &Config,
+                now: Time,
+                packet: &Packet,
+                extension: Option<&mut Extension>,
+                out: &mut impl Output,
+            ) {
+                match self {
+                    Receiver::Window(receiver) => receiver.on_packet(&config.connection, now, packet, out),
+                    $(Receiver::$Family(receiver) => {
+                        receiver.on_packet(&config.connection, now, packet, extension, out);
+                    })*
+                }
+            }
+            /// The time for which the timer was armed has come.
+            pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+                match self {
+                    Receiver::Window(receiver) => receiver.on_timer(&config.connection, now, out),
+                    $(Receiver::$Family(receiver) => receiver.on_timer(&config.connection, now, out)),*
+                }
+            }
+        }
+    };
+}
+
+// THE list of families that talk to switches, beside that of the window laws. A family is a folder with its
+// `Config`, `Header`, `Agents`, `Sender`, `Receiver` and the `DESCRIPTORS` of its transports.
+families! {
+    /// The network grants rates on request (D3).
+    D3(d3),
+}

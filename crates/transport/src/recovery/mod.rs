@@ -1,0 +1,296 @@
+//! Sequence space and loss recovery, once for all senders: what was sent, acknowledged and lost, and when the
+//! retransmission timer expires. Whether a window or a rate decides how much is sent makes no difference here.
+
+mod ranges;
+mod rto;
+mod scoreboard;
+
+pub use ranges::Ranges;
+pub use rto::RtoEstimator;
+pub use scoreboard::{Rules, Scoreboard};
+
+use units::Time;
+
+use crate::connection::Config;
+
+/// The sequence space of a sending end, and what becomes of its losses (RFC 5681, 6298, 6582, 6675).
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    /// Everything before this is acknowledged (SND.UNA).
+    pub una: u64,
+    /// The next position to send (SND.NXT); falls back to `una` after a timeout.
+    pub next: u64,
+    /// The highest position that was sent.
+    pub highest: u64,
+    /// What is being repaired.
+    pub phase: Phase,
+    /// Duplicate ACKs in a row.
+    pub dup_acks: u32,
+    /// The recovery ends when this is acknowledged.
+    pub recover: u64,
+    /// The round-trip time, and the timeout that follows.
+    pub rto: RtoEstimator,
+    /// When the retransmission timer expires.
+    pub rto_at: Time,
+    /// The retransmission timer was restarted in this recovery (RFC 6582 3.2, step 3).
+    partial_seen: bool,
+    rare: Box<Rare>,
+}
+
+/// What few acknowledgements touch, kept apart so that the rest takes fewer cache lines.
+#[derive(Clone, Debug, Default)]
+struct Rare {
+    board: Scoreboard,
+    /// Without SACK: bytes that duplicate ACKs say have arrived beyond the gap.
+    beyond: u64,
+}
+
+/// What is being repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing.
+    Open,
+    /// A loss that duplicate ACKs have shown: fast recovery.
+    Recovery,
+    /// Everything sent before a timeout, until it is acknowledged.
+    Loss,
+}
+
+/// What an acknowledgement of new data has brought about.
+#[derive(Clone, Copy, Debug)]
+pub struct Advance {
+    /// How far `una` has moved.
+    pub bytes: u64,
+    /// Of these, bytes that had been counted when they arrived beyond a gap.
+    pub counted: u64,
+    /// What was being repaired when it came.
+    pub was: Phase,
+    /// NewReno: the next hole shows, to be repaired at once (a partial ACK, RFC 6582 3.2, step 3).
+    pub partial: bool,
+    /// Of these it is the first in this recovery.
+    pub first_partial: bool,
+}
+
+/// What a duplicate ACK means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicate {
+    /// A loss: [`Recovery::enter`] begins its repair.
+    Loss,
+    /// Another segment has left the network during a repair.
+    Departure,
+    /// Nothing yet.
+    Nothing,
+}
+
+/// What blocks of SACKs have brought.
+#[derive(Clone, Copy, Debug)]
+pub struct News {
+    /// Bytes that are SACKed for the first time.
+    pub bytes: u64,
+    /// Something that was sent again is lost again, and was sent again after the last cut.
+    pub lost_again: bool,
+}
+
+impl Recovery {
+    /// Nothing sent yet.
+    pub fn new(config: &Config) -> Recovery {
+        Recovery {
+            una: 0,
+            next: 0,
+            highest: 0,
+            phase: Phase::Open,
+            dup_acks: 0,
+            recover: 0,
+            rto: RtoEstimator::new(config),
+            rto_at: Time::MAX,
+            partial_seen: false,
+            rare: Box::default(),
+        }
+    }
+
+    /// Takes the blocks of an acknowledgement.
+    #[inline]
+    pub fn note_blocks(&mut self, config: &Config, blocks: &[(u64, u64)]) -> News {
+        let board = &mut self.rare.board;
+        let before = board.bytes();
+        for &block in blocks {
+            board.add(block, self.una);
+        }
+        let bytes = board.bytes() - before;
+        let mut lost_again = false;
+        if bytes > 0 && self.phase == Phase::Recovery {
+            // RFC 5681 4.3: the loss of a retransmission is a second sign of congestion. What was sent
+            // again before the last cut is no new one.
+            lost_again = board.find_lost_again(rules(config)).is_some_and(|sent_at| sent_at >= self.recover);
+        }
+        News { bytes, lost_again }
+    }
+
+    /// Everything before `seq` is acknowledged, which is news. `stamp` is the time when the data was sent that is
+    /// answered, or [`Time::MAX`] if that gives no sample (Karn's rule).
+    #[inline]
+    pub fn advance(&mut self, config: &Config, now: Time, seq: u64, stamp: Time) -> Advance {
+        let bytes = seq - self.una;
+        self.una = seq;
+        self.next = self.next.max(seq);
+        self.dup_acks = 0;
+        if stamp != Time::MAX {
+            self.rto.sample(now - stamp, config);
+        } else if config.backoff_reset_on_ack {
+            self.rto.end_back_off();
+        }
+        let counted = self.counted_before(config, bytes);
+        let was = self.phase;
+        let (mut partial, mut first_partial) = (false, false);
+        if was != Phase::Open {
+            if seq >= self.recover {
+                self.phase = Phase::Open;
+            } else if was == Phase::Recovery && !config.sack {
+                partial = true;
+                first_partial = !std::mem::replace(&mut self.partial_seen, true);
+            }
+        }
+        Advance { bytes, counted, was, partial, first_partial }
+    }
+
+    /// Of the `bytes` up to the new `una`, how many had been counted when they arrived beyond a gap.
+    #[inline]
+    fn counted_before(&mut self, config: &Config, bytes: u64) -> u64 {
+        let rare = &mut *self.rare;
+        let mut counted = 0;
+        if !rare.board.is_empty() {
+            counted = rare.board.bytes();
+            rare.board.advance(self.una);
+            counted -= rare.board.bytes();
+        } else if rare.beyond > 0 {
+            // One segment filled the gap, the rest had sent duplicates.
+            counted = rare.beyond.min(bytes.saturating_sub(u64::from(config.mss)));
+            rare.beyond -= counted;
+        }
+        counted
+    }
+
+    /// How many bytes a duplicate ACK says have arrived beyond a gap: those SACKed newly, or a segment without SACK.
+    pub fn count_beyond(&mut self, config: &Config, news: u64) -> u64 {
+        if config.sack {
+            return news;
+        }
+        let mss = u64::from(config.mss);
+        let bytes = mss.min((self.highest - self.una).saturating_sub(self.rare.beyond + mss));
+        self.rare.beyond += bytes;
+        bytes
+    }
+
+    /// Takes a duplicate ACK.
+    pub fn on_duplicate(&mut self, config: &Config) -> Duplicate {
+        self.dup_acks += 1;
+        match self.phase {
+            Phase::Loss => Duplicate::Nothing,
+            Phase::Recovery => Duplicate::Departure,
+            Phase::Open => {
+                let lost = config.sack && self.rare.board.lost_below(rules(config)) > self.una;
+                // RFC 6582 3.2, step 2: NewReno cannot tell a loss from the duplicates that a timeout caused
+                // until more than `recover` is acknowledged. SACK can.
+                let ours = self.una > self.recover || self.una == self.recover && (config.sack || self.recover == 0);
+                let found = (lost || self.dup_acks >= config.dup_ack_threshold) && ours;
+                if found { Duplicate::Loss } else { Duplicate::Nothing }
+            }
+        }
+    }
+
+    /// The repair of a loss begins. Gives what is to be sent again at once: where it starts, and a position that it
+    /// must not pass.
+    pub fn enter(&mut self) -> (u64, u64) {
+        self.phase = Phase::Recovery;
+        self.recover = self.highest;
+        self.partial_seen = false;
+        self.rare.board.begin(self.una);
+        (self.una, self.rare.board.next_sacked(self.una))
+    }
+
+    /// The retransmission timer has expired (RFC 6298 5.5).
+    pub fn on_timeout(&mut self) {
+        self.rto.back_off();
+        self.rto_at = Time::MAX;
+    }
+
+    /// After a timeout: everything that is not acknowledged counts as lost (RFC 5681 3.1).
+    pub fn go_back(&mut self) {
+        self.phase = Phase::Loss;
+        self.recover = self.highest;
+        self.dup_acks = 0;
+        self.rare.beyond = 0;
+        self.next = self.una;
+    }
+
+    /// The next part of what is lost and not on its way again: where it starts, and a position that it must not pass.
+    pub fn next_lost(&mut self, config: &Config) -> Option<(u64, u64)> {
+        self.rare.board.next_lost(self.una, rules(config))
+    }
+
+    /// The same, for what may be lost (RFC 6675 4, NextSeg, rule 3).
+    pub fn next_doubtful(&self) -> Option<(u64, u64)> {
+        self.rare.board.next_doubtful(self.una)
+    }
+
+    /// The first position from `position` on that is not SACKed.
+    pub fn skip(&self, position: u64) -> u64 {
+        self.rare.board.skip(position)
+    }
+
+    /// Where the next SACKed range after `position` begins.
+    pub fn next_sacked(&self, position: u64) -> u64 {
+        self.rare.board.next_sacked(position)
+    }
+
+    /// Whether nothing is SACKed.
+    #[inline]
+    pub fn none_sacked(&self) -> bool {
+        self.rare.board.is_empty()
+    }
+
+    /// Bytes SACKed below `limit`.
+    pub fn sacked_below(&self, limit: u64) -> u64 {
+        self.rare.board.bytes_below(limit)
+    }
+
+    /// RFC 6675 4, SetPipe: bytes that are estimated to be in the network.
+    pub fn pipe(&self, config: &Config) -> u64 {
+        self.rare.board.pipe(self.una, self.highest, rules(config))
+    }
+
+    /// Of the bytes from `from` up to `to`, those that are lost and not on their way again.
+    pub fn to_repair(&self, config: &Config, from: u64, to: u64) -> u64 {
+        self.rare.board.to_repair(from, to, rules(config))
+    }
+
+    /// What follows of a stream that ends at `end`: where it starts, and a position that it must not pass. After a
+    /// timeout that is all that was sent, but for what was SACKed.
+    #[inline]
+    pub fn upcoming(&mut self, end: u64) -> Option<(u64, u64)> {
+        let mut limit = end;
+        if self.next < self.highest {
+            self.next = self.skip(self.next);
+            limit = limit.min(self.next_sacked(self.next));
+        }
+        (self.next < end).then_some((self.next, limit))
+    }
+
+    /// The bytes from `next` to `end` were sent.
+    #[inline]
+    pub fn sent(&mut self, end: u64) {
+        self.next = end;
+        self.highest = self.highest.max(end);
+    }
+
+    /// The bytes from `start` to `end`, which are lost, were sent again.
+    pub fn sent_again(&mut self, config: &Config, start: u64, end: u64) {
+        if config.sack {
+            self.rare.board.sent_again(start, end, self.highest);
+        }
+    }
+}
+
+fn rules(config: &Config) -> Rules {
+    Rules { mss: u64::from(config.mss), threshold: u64::from(config.dup_ack_threshold) }
+}

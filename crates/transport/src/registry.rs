@@ -1,0 +1,131 @@
+//! The registry of transports: dispatch, command-line help, the scenario schema and the documentation
+//! follow from it.
+
+use units::{Alias, Key, Problem, Values};
+
+use crate::connection;
+use crate::descriptor::Descriptor;
+pub use crate::families::Control;
+use crate::families::{self, Builder};
+use crate::laws::{Priorities, Window};
+
+/// Every transport, family by family.
+pub const TRANSPORTS: &[Entry] = &families::entries();
+
+/// The transport of that name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    TRANSPORTS.iter().find(|transport| transport.name == name)
+}
+
+/// One transport: its name, what it is, its parameters and how they become a configuration.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// As written in scenario files and on the command line.
+    pub name: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Words that people write for its name or for one of its own parameters.
+    pub aliases: &'static [Alias],
+    groups: &'static [&'static [Key]],
+    builder: Builder,
+}
+
+impl Entry {
+    /// Every parameter, shared ones first.
+    pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
+        connection::KEYS.iter().chain(self.groups.iter().flat_map(|group| group.iter()))
+    }
+
+    /// From checked values of [`Entry::keys`] to a configuration. Values that follow from others are settled.
+    ///
+    /// # Errors
+    /// Values that do not fit one another. Panics when a declared key is missing: our bug.
+    pub fn build(&self, values: &mut Values) -> Result<Config, Problem> {
+        let connection = connection::Config::from_values(values)?;
+        let control = self.builder.build(values, &connection)?;
+        Ok(Config { connection, control })
+    }
+
+    /// A configuration with these settings, each written as in a scenario file without quotes, and the defaults
+    /// of the other parameters.
+    ///
+    /// # Errors
+    /// A parameter that this transport does not have, a value that it does not take, and what
+    /// [`Entry::build`] finds.
+    pub fn with(&self, settings: &[(&str, &str)]) -> Result<Config, Problem> {
+        self.build(&mut Values::read(self.keys(), settings)?)
+    }
+
+    pub(crate) const fn of<T>(own: &Descriptor<T>, builder: Builder) -> Entry {
+        let &Descriptor { name, help, source, aliases, groups, .. } = own;
+        Entry { name, help, source, aliases, groups, builder }
+    }
+}
+
+/// What a connection is built from; shared by all connections of one traffic class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Segments, timers, loss recovery.
+    pub connection: connection::Config,
+    /// What decides how fast it sends.
+    pub control: Control,
+}
+
+impl Config {
+    /// How messages are divided into switch priorities, if they are.
+    pub fn priorities(&self) -> Option<&Priorities> {
+        match &self.control {
+            Control::Window(law) => law.priorities(),
+            _ => None,
+        }
+    }
+
+    /// Whether one network can serve connections of both: a run has one set of agents of each family.
+    pub fn shares_network_with(&self, other: &Config) -> bool {
+        match (self.control.agents(), other.control.agents()) {
+            (Some(own), Some(others)) => own == others || !own.same_family(&others),
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_transport_builds_from_its_defaults() {
+        for transport in TRANSPORTS {
+            transport.with(&[]).unwrap_or_else(|problem| panic!("{}: {problem}", transport.name));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_a_problem_at_its_key() {
+        let problem = |name, settings: &[(&str, &str)]| find(name).unwrap().with(settings).unwrap_err().key;
+        assert_eq!(problem("tcp", &[("rto_max", "1 ms")]), "rto_max");
+        assert_eq!(problem("d3", &[("rto_min", "100 s")]), "rto_min");
+        assert_eq!(problem("tcp", &[("d_cap", "2")]), "d_cap");
+        assert_eq!(problem("tcppr", &[("limits", "1 ms, 2 ms"), ("classes", "2")]), "classes");
+    }
+
+    #[test]
+    fn limits_settle_the_number_of_classes() {
+        let tcppr = find("tcppr").unwrap();
+        let mut values = Values::read(tcppr.keys(), &[("limits", "1 ms, 2 ms")]).unwrap();
+        let config = tcppr.build(&mut values).unwrap();
+        assert_eq!((values.count("classes"), config.priorities().unwrap().classes), (3, 3));
+    }
+
+    #[test]
+    fn every_alias_stands_for_a_name_or_a_key() {
+        for transport in TRANSPORTS {
+            for (word, meant) in transport.aliases {
+                let known = *meant == transport.name || transport.keys().any(|key| key.name == *meant);
+                assert!(known, "{}: {word} -> {meant}", transport.name);
+            }
+        }
+    }
+}

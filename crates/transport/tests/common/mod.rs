@@ -1,0 +1,288 @@
+//! What the tests of this folder share: a configuration as a scenario gives it, one end of a connection fed by
+//! hand, and timelines as tables.
+#![allow(dead_code, reason = "each test file uses its part of this")]
+
+use transport::registry::{self, Config};
+use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
+use units::Time;
+
+/// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
+pub fn config(name: &str, keys: &str) -> Config {
+    let pairs = keys.lines().filter_map(|line| line.split_once('='));
+    let plain = |text: &'static str| move |c: char| c.is_whitespace() || text.contains(c);
+    let given: Vec<(&str, &str)> = pairs.map(|(key, value)| (key.trim(), value.trim_matches(plain("'\"[]")))).collect();
+    let transport = registry::find(name).unwrap_or_else(|| panic!("there is no transport `{name}`"));
+    transport.with(&given).unwrap_or_else(|problem| panic!("{name}: {problem}"))
+}
+
+/// Bytes of a segment here, so that positions read as segments.
+pub const MSS: u64 = 1000;
+
+/// Takes down what an end asks for; of the timers only the earliest that is pending.
+#[derive(Debug)]
+pub struct Notes {
+    pub sent: Vec<(Packet, Option<Extension>)>,
+    pub timer: Time,
+    pub timeouts: u64,
+    pub given_up: Vec<(u64, u64)>,
+}
+
+impl Default for Notes {
+    fn default() -> Notes {
+        Notes { sent: Vec::new(), timer: Time::MAX, timeouts: 0, given_up: Vec::new() }
+    }
+}
+
+impl Output for Notes {
+    fn send(&mut self, packet: Packet) {
+        self.sent.push((packet, None));
+    }
+    fn send_extended(&mut self, packet: Packet, extension: Extension) {
+        self.sent.push((packet, Some(extension)));
+    }
+    fn arm(&mut self, at: Time) {
+        self.timer = self.timer.min(at);
+    }
+    fn timed_out(&mut self) {
+        self.timeouts += 1;
+    }
+    fn abandon(&mut self, end: u64, unsent: u64) {
+        self.given_up.push((end, unsent));
+    }
+}
+
+/// A sender whose time and acknowledgements are given by hand.
+pub struct Bench {
+    pub config: Config,
+    pub sender: Sender,
+    pub notes: Notes,
+    pub now: Time,
+}
+
+impl Bench {
+    /// Segments have [`MSS`] bytes.
+    pub fn new(name: &str, keys: &str) -> Bench {
+        let config = config(name, &format!("mss = '{MSS} B'\n{keys}"));
+        Bench { sender: Sender::new(&config), config, notes: Notes::default(), now: Time::ZERO }
+    }
+    pub fn message(&mut self, bytes: u64, deadline: Option<Time>) {
+        self.hand_over(Message { deadline, ..Message::of(bytes) });
+    }
+    pub fn hand_over(&mut self, message: Message) {
+        self.sender.hand_over(&self.config, self.now, message, &mut self.notes);
+    }
+    /// An ACK of everything before `segment`, with a stamp (an RTT sample) if one is given, and with the ranges of
+    /// segments that have arrived beyond a gap.
+    pub fn ack(&mut self, segment: u64, stamp: Option<Time>, flags: Flags, sacked: &[(u64, u64)]) {
+        let packet = Packet::ack(segment * MSS, 40, stamp.unwrap_or(Time::MAX), flags);
+        let mut blocks = Blocks::default();
+        sacked.iter().for_each(|(start, end)| blocks.push((start * MSS, end * MSS)));
+        let mut extension = (!sacked.is_empty()).then_some(Extension::of_blocks(blocks));
+        self.sender.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.notes);
+    }
+    /// Goes to the pending timer.
+    pub fn timer(&mut self) {
+        self.now = std::mem::replace(&mut self.notes.timer, Time::MAX);
+        assert_ne!(self.now, Time::MAX, "no timer is pending");
+        self.sender.on_timer(&self.config, self.now, &mut self.notes);
+    }
+    pub fn wait(&mut self, time: Time) {
+        self.now += time;
+    }
+    /// The segments sent since this was last called, as their numbers.
+    pub fn sent(&mut self) -> Vec<u64> {
+        self.notes.sent.drain(..).map(|(packet, _)| packet.seq / MSS).collect()
+    }
+    pub fn observe(&self) -> Observation {
+        self.sender.observe(&self.config, self.now)
+    }
+    pub fn cwnd(&self) -> f64 {
+        self.observe().cwnd.unwrap()
+    }
+    pub fn ssthresh(&self) -> f64 {
+        self.observe().ssthresh.unwrap()
+    }
+}
+
+/// Plays a table against a sender: a line for each moment, `time | what comes in | what must follow`. Segments are
+/// numbered from 0.
+///
+/// - In comes `message 20` (segments), `ack 5` (segments 0 to 4 have arrived), `timer` (the retransmission timer
+///   expires now, and not before), or `wait` (it has not expired until now). An ACK may carry `of 100us` (the time
+///   when the data was sent that it answers, for an RTT sample), `sack 7-9`, `ece` and `syn`.
+/// - What follows is all that is sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`; and what can be
+///   observed then: `cwnd=`, `ssthresh=`, `alpha=`, `srtt=`.
+///
+/// Until the time of the next line the timer must not expire.
+pub fn timeline(name: &str, keys: &str, table: &str) {
+    let mut bench = Bench::new(name, keys);
+    for line in lines(table) {
+        let [time, event, expected] = columns(line);
+        let (at, timer) = (parse_time(time), event == "timer" || event == "wait");
+        assert!(at >= bench.now, "{line}: time runs back");
+        let (before, mut last) = (bench.notes.timeouts, Time::ZERO);
+        while bench.notes.timer < at || timer && bench.notes.timer == at {
+            let so_far = bench.notes.timeouts;
+            bench.timer();
+            last = if bench.notes.timeouts > so_far { bench.now } else { last };
+        }
+        bench.now = at;
+        let expired = bench.notes.timeouts - before;
+        assert_eq!(expired, u64::from(event == "timer"), "{line}: the timer expired, last at {last}");
+        assert!(expired == 0 || last == at, "{line}: the timer expired at {last}");
+        let mut words = event.split_whitespace();
+        match words.next() {
+            Some("message") => bench.message(words.next().unwrap().parse::<u64>().unwrap() * MSS, None),
+            Some("ack") => {
+                let segment = words.next().unwrap().parse().unwrap();
+                let (mut stamp, mut flags, mut sacked) = (None, Flags::NONE, Vec::new());
+                while let Some(word) = words.next() {
+                    match word {
+                        "of" => stamp = Some(parse_time(words.next().unwrap())),
+                        "ece" => flags = flags.with(Flags::ECE),
+                        "syn" => flags = flags.with(Flags::SYN),
+                        "sack" => sacked.extend(words.by_ref().map(range)),
+                        _ => panic!("{line}: {word}"),
+                    }
+                }
+                bench.ack(segment, stamp, flags, &sacked);
+            }
+            Some("timer" | "wait") => {}
+            _ => panic!("{line}: what comes in?"),
+        }
+        let (values, packets): (Vec<&str>, Vec<&str>) =
+            expected.split_whitespace().partition(|word| word.contains('='));
+        let packets: Vec<String> = packets.into_iter().flat_map(spread).collect();
+        let sent: Vec<String> = bench.notes.sent.drain(..).map(|(packet, _)| describe(&packet)).collect();
+        assert_eq!(sent, packets, "{line}: what is sent (left) is not what must follow");
+        for value in values {
+            check(&bench, value, line);
+        }
+    }
+}
+
+/// Plays a table against a receiver, as [`timeline`] does for senders: `time | data | ACKs that must follow`.
+///
+/// In comes `data 3` with `ce`, `cwr`, `priority 2`, or `wait`. Data carries the time of the line as its stamp. What
+/// follows is `ack 4` with `of 100us` (the stamp that it returns), `ece`, `priority 2` and `sack 6-7`; several are
+/// separated by commas. What the table does not say of an ACK is not checked, but for the echo and the blocks.
+pub fn answers(name: &str, keys: &str, table: &str) {
+    let config = config(name, &format!("mss = '{MSS} B'\n{keys}"));
+    let (mut receiver, mut notes) = (Receiver::new(&config), Notes::default());
+    for line in lines(table) {
+        let [time, event, expected] = columns(line);
+        let at = parse_time(time);
+        while notes.timer < at || event == "wait" && notes.timer == at {
+            let now = std::mem::replace(&mut notes.timer, Time::MAX);
+            receiver.on_timer(&config, now, &mut notes);
+            assert!(notes.sent.is_empty() || now == at, "{line}: it answered at {now}");
+        }
+        if let Some(data) = event.strip_prefix("data ") {
+            let mut words = data.split_whitespace();
+            let segment: u64 = words.next().unwrap().parse().unwrap();
+            let mut packet = Packet::data(segment * MSS, MSS as u32, 40, at, Flags::ECT);
+            while let Some(word) = words.next() {
+                match word {
+                    "ce" => packet.flags = packet.flags.with(Flags::CE),
+                    "cwr" => packet.flags = packet.flags.with(Flags::CWR),
+                    "priority" => packet.priority = words.next().unwrap().parse().unwrap(),
+                    _ => panic!("{line}: {word}"),
+                }
+            }
+            receiver.on_packet(&config, at, &packet, None, &mut notes);
+        }
+        let acks: Vec<_> = notes.sent.drain(..).collect();
+        let expected: Vec<&str> = expected.split(',').map(str::trim).filter(|ack| !ack.is_empty()).collect();
+        assert_eq!(acks.len(), expected.len(), "{line}: {acks:?}");
+        for ((ack, extension), expected) in acks.iter().zip(expected) {
+            let (mut echo, mut sacked) = (false, Vec::new());
+            let mut words = expected.split_whitespace();
+            while let Some(word) = words.next() {
+                match word {
+                    "ack" => assert_eq!(ack.seq, words.next().unwrap().parse::<u64>().unwrap() * MSS, "{line}"),
+                    "of" => assert_eq!(ack.stamp, parse_time(words.next().unwrap()), "{line}"),
+                    "priority" => assert_eq!(ack.priority, words.next().unwrap().parse::<u8>().unwrap(), "{line}"),
+                    "ece" => echo = true,
+                    "sack" => sacked.extend(words.by_ref().map(range).map(|(start, end)| (start * MSS, end * MSS))),
+                    _ => panic!("{line}: {word}"),
+                }
+            }
+            assert_eq!(ack.flags.has(Flags::ECE), echo, "{line}: the echo");
+            let blocks = match extension {
+                Some(extension) => extension.sack.as_slice(),
+                _ => &[],
+            };
+            assert_eq!(blocks, sacked, "{line}: the blocks");
+        }
+    }
+}
+
+fn lines(table: &str) -> impl Iterator<Item = &str> {
+    table.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
+fn columns(line: &str) -> [&str; 3] {
+    let mut columns = line.split('|').map(str::trim);
+    [columns.next().unwrap(), columns.next().unwrap_or(""), columns.next().unwrap_or("")]
+}
+
+fn parse_time(text: &str) -> Time {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let value: f64 = digits.parse().unwrap_or_else(|_| panic!("{text} is no time"));
+    let ps = match &text[digits.len()..] {
+        "us" => 1e6,
+        "ms" => 1e9,
+        "s" => 1e12,
+        unit => panic!("{text}: {unit}"),
+    };
+    Time((value * ps).round() as u64)
+}
+
+/// `7-9` as the segments from 7 up to, but without, 10.
+fn range(text: &str) -> (u64, u64) {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    (first.parse().unwrap(), last.parse::<u64>().unwrap() + 1)
+}
+
+/// `5-7` as 5, 6, 7; `5-7r` as 5r, 6r, 7r.
+fn spread(word: &str) -> Vec<String> {
+    let numbers = word.trim_end_matches('r');
+    match numbers.split_once('-') {
+        Some(_) => {
+            let (start, end) = range(numbers);
+            (start..end).map(|number| format!("{number}{}", &word[numbers.len()..])).collect()
+        }
+        None => vec![word.to_string()],
+    }
+}
+
+fn describe(packet: &Packet) -> String {
+    let again = packet.flags.has(Flags::AGAIN);
+    // Karn's rule: what is sent again carries no stamp that could become a sample.
+    assert_eq!(again, packet.stamp == Time::MAX, "{packet:?}");
+    if packet.flags.has(Flags::SYN) {
+        return "syn".to_string();
+    }
+    let cwr = if packet.flags.has(Flags::CWR) { "+cwr" } else { "" };
+    format!("{}{}{cwr}", packet.seq / MSS, if again { "r" } else { "" })
+}
+
+/// `cwnd=5.25`: to half a unit of the last digit.
+fn check(bench: &Bench, expected: &str, line: &str) {
+    let (name, value) = expected.split_once('=').unwrap();
+    let seen = bench.observe();
+    if name == "srtt" {
+        assert_eq!(seen.srtt, Some(parse_time(value)), "{line}");
+        return;
+    }
+    let got = match name {
+        "cwnd" => seen.cwnd,
+        "ssthresh" => seen.ssthresh,
+        "alpha" => seen.alpha,
+        _ => panic!("{line}: {name}"),
+    };
+    let digits = value.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let (got, value): (f64, f64) = (got.unwrap(), value.parse().unwrap());
+    let near = got == value || (got - value).abs() <= 0.500_001 * 10f64.powi(-(digits as i32));
+    assert!(near, "{line}: {name} is {got}");
+}

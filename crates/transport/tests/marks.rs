@@ -1,0 +1,63 @@
+//! When the echo of a mark cuts the window: every window transport by the table that the kernel's law is held to as
+//! well (`linux/law/marks.csv`).
+
+mod common;
+
+use common::Bench;
+use transport::Flags;
+use transport::laws::{Ecn, Window};
+use transport::registry::{Control, TRANSPORTS};
+
+const TABLE: &str = include_str!("../../../linux/law/marks.csv");
+
+#[test]
+fn a_mark_cuts_when_the_table_says_so() {
+    let mut laws = 0;
+    for transport in TRANSPORTS {
+        let with_ecn = if transport.keys().any(|key| key.name == "ecn") { "ecn = true\n" } else { "" };
+        for recovery in ["sack", "newreno"] {
+            let keys = format!("{with_ecn}recovery = '{recovery}'\ninitial_window = 20\ndup_ack_threshold = 3\n");
+            let Control::Window(law) = common::config(transport.name, &keys).control else { continue };
+            assert_ne!(law.ecn(), Ecn::Off, "{}", transport.name);
+            laws += 1;
+            play(transport.name, &keys);
+        }
+    }
+    assert!(laws >= 12);
+}
+
+fn play(name: &str, keys: &str) {
+    let mut bench = Bench::new(name, keys);
+    let mut case = "";
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')).skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        if fields[0] != case {
+            case = fields[0];
+            bench = Bench::new(name, keys);
+            bench.message(1_000_000, None);
+            assert_eq!(bench.sent().len(), 20);
+        }
+        let until: u64 = fields[2].parse().unwrap();
+        let before = bench.ssthresh();
+        match fields[1] {
+            "ack" => {
+                let flags = Flags::NONE.with_if(fields[3] == "1", Flags::ECE);
+                bench.ack(until, None, flags, &[]);
+                // A cut sets the threshold, also where the window was below it.
+                assert_eq!(bench.ssthresh() < before, fields[4] == "1", "{name} with {keys}{line}");
+            }
+            "loss" => {
+                (1..=3).for_each(|end| bench.ack(until, None, Flags::NONE, &[(until + 1, until + 1 + end)]));
+                assert!(bench.ssthresh() < before && bench.sent().contains(&until), "{line}: it is repaired");
+            }
+            "timeout" => {
+                let timeouts = bench.notes.timeouts;
+                while bench.notes.timeouts == timeouts {
+                    bench.timer();
+                }
+                assert_eq!(bench.cwnd(), 1.0);
+            }
+            _ => panic!("{line}"),
+        }
+    }
+}

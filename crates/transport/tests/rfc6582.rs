@@ -1,0 +1,98 @@
+//! RFC 6582: NewReno.
+
+mod common;
+
+use common::timeline;
+
+#[test]
+fn s3_2_partial_acks_repair_one_segment_each_and_the_full_one_deflates() {
+    // 0 and 2 of 10 are lost: eight duplicates, and the window is 5 + 3 + 5 after them. The partial ACK of two segments
+    // takes 2 - 1 off, so that it is 12 with 11 in flight. Four more duplicates let one out each, until everything up
+    // to 13 is acknowledged, beyond `recover`, and the window is 5 again.
+    timeline(
+        "tcp",
+        "recovery = 'newreno'",
+        "0us   | message 60 | 0-9
+         100us | ack 0      |
+         101us | ack 0      |
+         102us | ack 0      | 0r ssthresh=5
+         103us | ack 0      |
+         104us | ack 0      |
+         105us | ack 0      | 10
+         106us | ack 0      | 11
+         107us | ack 0      | 12
+         200us | ack 2      | 2r 13
+         205us | ack 2      | 14
+         206us | ack 2      | 15
+         207us | ack 2      | 16
+         300us | ack 13     | 17 cwnd=5 ssthresh=5",
+    );
+}
+
+#[test]
+fn s3_2_the_timer_is_restarted_by_the_fast_retransmit_and_by_the_first_partial_ack() {
+    for (restart, expected) in [("retransmission", "25ms"), ("ack", "25ms")] {
+        timeline(
+            "tcp",
+            &format!("recovery = 'newreno'\ninitial_window = 20\nrto_restart = '{restart}'"),
+            &format!(
+                "0ms  | message 20 | 0-19
+                 1ms  | ack 0      |
+                 1ms  | ack 0      |
+                 1ms  | ack 0      | 0r
+                 5ms  | ack 1      | 1r
+                 10ms | ack 2      | 2r
+                 15ms | ack 3      | 3r
+                 {expected} | timer | 3r"
+            ),
+        );
+    }
+    // RFC 6298 5.3 alone: 20 ms after it was started; restarted with what was sent again: 20 ms after that.
+    for (restart, expected) in [("retransmission", "35ms"), ("ack", "20ms")] {
+        timeline(
+            "tcp",
+            &format!("recovery = 'newreno'\nrto_restart = '{restart}'"),
+            &format!(
+                "0ms  | message 10 | 0-9
+                 15ms | ack 0      |
+                 15ms | ack 0      |
+                 15ms | ack 0      | 0r
+                 {expected} | timer | 0r"
+            ),
+        );
+    }
+}
+
+#[test]
+fn s3_2_step_2_duplicates_below_recover_begin_no_second_recovery() {
+    // After the timeout all eight are sent again; the duplicates that this causes tell of no loss. Those of what
+    // was sent later do: four are in flight, so that the window is 2 and 3 for the duplicates.
+    timeline(
+        "tcp",
+        "recovery = 'newreno'\ninitial_window = 8",
+        "0ms  | message 90 | 0-7
+         20ms | timer      | 0r ssthresh=4
+         21ms | ack 1      | 1-2r
+         21ms | ack 8      | 8-10 cwnd=3
+         22ms | ack 8      |
+         22ms | ack 8      |
+         22ms | ack 8      | ssthresh=4
+         23ms | ack 9      | 11-12 cwnd=4
+         24ms | ack 10     | 13
+         25ms | ack 10     |
+         25ms | ack 10     |
+         25ms | ack 10     | 10r 14 ssthresh=2",
+    );
+}
+
+#[test]
+fn rfc3042_the_first_two_duplicates_let_new_data_out_if_asked() {
+    timeline(
+        "tcp",
+        "recovery = 'newreno'\nlimited_transmit = true",
+        "0us   | message 30 | 0-9
+         100us | ack 0      | 10
+         101us | ack 0      | 11
+         102us | ack 0      | 0r ssthresh=5",
+    );
+}

@@ -1,0 +1,115 @@
+//! RFC 9438: CUBIC. The timer stays out of these: its first value is an hour.
+
+mod common;
+
+use common::timeline;
+
+fn cubic(keys: &str, table: &str) {
+    timeline("cubic", &format!("rto_initial = '3600 s'\nrto_max = '3600 s'\n{keys}"), table);
+}
+
+/// Ten are in flight and the first is lost: W_max is 10, the window 7.
+const LOSS: &str = "0us   | message 9000   | 0-9
+                    100us | ack 0 sack 1-3 | 0r cwnd=7 ssthresh=7
+                    110us | ack 0 sack 1-9 | 10-15\n";
+
+#[test]
+fn s4_6_the_window_falls_to_beta() {
+    cubic("", LOSS);
+    cubic("beta = 0.5", "0us | message 90 | 0-9\n 100us | ack 0 sack 1-3 | 0r cwnd=5 ssthresh=5");
+}
+
+#[test]
+fn s4_2_growth_is_concave_towards_w_max_and_convex_beyond_it() {
+    // K = cbrt(3 / 0.4) = 1.957 s from the first ACK after the recovery. One second later the curve is at
+    // 10 + 0.4 x (1 - 1.957)^3 = 9.649: the ACK adds (9.649 - 7)/7. At 1.957 s it is at 10, at 3.957 s at 13.2.
+    cubic(
+        "reno_friendly = false",
+        &format!(
+            "{LOSS}
+             200us  | ack 10 | 16    cwnd=7
+             300us  | ack 11 | 17    cwnd=7.00
+             1.0003s | ack 12 | 18   cwnd=7.38
+             1.9573s | ack 13 | 19   cwnd=7.73
+             3.9573s | ack 14 | 20-21 cwnd=8.23"
+        ),
+    );
+}
+
+#[test]
+fn s4_2_the_target_is_at_most_one_and_a_half_windows() {
+    // A thousand seconds later the curve is far away; an ACK adds half a segment: (1.5 x 7 - 7)/7.
+    cubic(
+        "reno_friendly = false",
+        &format!(
+            "{LOSS}
+             200us | ack 10 | 16 cwnd=7
+             300us | ack 11 | 17 cwnd=7.00
+             1000s | ack 12 | 18 cwnd=7.50
+             1000s | ack 13 | 19-20 cwnd=8.00"
+        ),
+    );
+}
+
+#[test]
+fn s4_3_in_the_reno_friendly_region_growth_is_renos() {
+    // alpha = 3 x 0.3/1.7 = 0.5294 per window: W_est = 7 + 0.5294/7 = 7.0756, then 0.5294/7.0756 more, where the
+    // cubic has not moved within microseconds.
+    cubic(
+        "",
+        &format!(
+            "{LOSS}
+             200us | ack 10 | 16 cwnd=7
+             201us | ack 11 | 17 cwnd=7.0756
+             202us | ack 12 | 18 cwnd=7.1505
+             203us | ack 13 | 19 cwnd=7.2245"
+        ),
+    );
+    cubic(
+        "reno_friendly = false",
+        &format!(
+            "{LOSS}
+             200us | ack 10 | 16 cwnd=7
+             201us | ack 11 | 17 cwnd=7.0000
+             202us | ack 12 | 18 cwnd=7.0000"
+        ),
+    );
+}
+
+#[test]
+fn s4_7_a_falling_maximum_is_lowered_further() {
+    // The second loss at 7 < 10: W_max = 7 x 1.7/2 = 5.95; the window falls to 4.9 and K = cbrt(1.05/0.4) = 1.380 s. At
+    // 1 s the curve is at 5.95 + 0.4 x (1 - 1.380)^3 = 5.928; without fast convergence it is at 7 - 0.4 x 0.738^3 = 6.839.
+    for (fast_convergence, cwnd) in [("true", "5.11"), ("false", "5.30")] {
+        cubic(
+            &format!("reno_friendly = false\nfast_convergence = {fast_convergence}"),
+            &format!(
+                "{LOSS}
+                 200us   | ack 10            | 16
+                 210us   | ack 10 sack 11-13 | 10r cwnd=4.9
+                 220us   | ack 17            | 17-20
+                 230us   | ack 18            | 21  cwnd=4.90
+                 1.0002s | ack 19            | 22-23 cwnd={cwnd}"
+            ),
+        );
+    }
+}
+
+#[test]
+fn s4_8_after_a_timeout_the_next_plateau_is_where_slow_start_ended() {
+    timeline(
+        "cubic",
+        "initial_window = 10\nreno_friendly = false",
+        "0ms  | message 900 | 0-9
+         20ms | timer       | 0r cwnd=1 ssthresh=7
+         21ms | ack 10      | 10-11 cwnd=2
+         22ms | ack 11      | 12-13
+         22ms | ack 12      | 14-15
+         23ms | ack 13      | 16-17
+         23ms | ack 14      | 18-19
+         23ms | ack 15      | 20-21 cwnd=7
+         24ms | ack 16      | 22    cwnd=7.00
+         34ms | ack 17      | 23    cwnd=7.00
+         44ms | ack 18      | 24    cwnd=7.00",
+    );
+}

@@ -1,0 +1,302 @@
+"""What runs give, as a small table: `goldens.txt` holds a line for each, `test_goldens.py` recomputes it.
+
+    python tests/goldens.py     write the table anew (`make goldens`)
+
+A line has two hashes: of a run's JSON without its wall-clock time, and of its tables (each message with its
+times, each link, each sample of the trace). When only the JSON contract changes, the first alone does. The
+figures beside them say what became of the packets, so that a person can judge a change in a diff.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duetime
+from duetime import _core, files, scenario
+from duetime.experiments import experiment as reading
+from duetime.experiments import places
+from duetime.experiments.reproduce import prepare
+from duetime.work import WALL_CLOCK
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = Path(__file__).with_name("goldens.txt")
+FIGURES = ("delivered", "drops", "marks", "timeouts", "missed")
+
+#: How long the scenarios of `scenarios/` run here: long enough for drops or marks where they have any.
+DURATIONS = {
+    "custom": "100 ms",
+    "four-flows": "100 ms",
+    "incast": "200 ms",
+    "large-messages": "1 s",
+    "mixed": "12 ms",
+    "oldi": "280 ms",
+    "oldi-background": "280 ms",
+    "tree": "200 ms",
+    "w1": "200 ms",
+    "w2": "50 ms",
+    "w3": "60 ms",
+    "xdctcp": "120 ms",
+}
+#: The same for experiments; those that are not named run for `EXPERIMENT`.
+EXPERIMENT = "60 ms"
+EXPERIMENTS = {
+    "d2tcp/collapse-guard": "400 ms",
+    "d2tcp/fig06": "60 ms",
+    "d2tcp/fig07": "400 ms",
+    "d2tcp/large-messages": "600 ms",
+    "d2tcp/tc-forms": "600 ms",
+    "d3/fig11": "600 ms",
+    "d3/fig12": "300 ms",
+    "d3/fig13": "300 ms",
+    "d3/table1": "600 ms",
+}
+
+#: Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts and misses.
+BASE = """
+title = "Base"
+
+[run]
+duration = "60 ms"
+seed = 9
+trace = { every = "1 ms", what = ["queue", "cwnd", "alpha", "d", "throughput", "rate", "request"] }
+
+[network]
+topology = "star"
+hosts = 16
+rate = "1 Gbps"
+delay = "20 us"
+buffer = "40 KB"
+sharing = "per-port"
+mark = "12 packets"
+
+[transport]
+name = "d2tcp"
+rto_min = "5 ms"
+
+[[traffic]]
+name = "answers"
+pattern = "fan-in"
+leaves = 10
+parents = 2
+every = "8 ms"
+size = "uniform(4 KB, 30 KB)"
+jitter = "uniform(0 us, 50 us)"
+deadline = { base = "4 ms", vary = "uniform(0, 50%)" }
+
+[[traffic]]
+name = "pages"
+pattern = "poisson"
+load = "10%"
+size = "cdf(websearch)"
+
+[[traffic]]
+name = "copy"
+pattern = "long"
+from = 3
+to = 4
+
+[[traffic]]
+name = "records"
+pattern = "trace"
+file = "messages.csv"
+"""
+
+#: What turns `BASE` into connections that stay open over ports of six packets: so D3 loses some too.
+OPEN = (
+    "network.buffer=9 KB",
+    "network.mark=4 packets",
+    "traffic.answers.connections=persistent",
+    "traffic.pages.connections=persistent",
+)
+#: Each topology, as changes of `BASE`.
+TOPOLOGIES = {
+    "star": ["hosts=16", "bottleneck=500 Mbps"],
+    "racks": ["racks=4", "hosts_per_rack=4", "uplink=2 Gbps"],
+    "leaf-spine": ["leaves=4", "hosts_per_leaf=4", "spines=2", "uplink=2 Gbps"],
+    "fat-tree": ["k=4"],
+    "custom": [
+        'switches=["left", "right"]',
+        "hosts=16",
+        'links=[{ from = "0..8", to = "left" }, { from = "8..16", to = "right" },'
+        ' { from = "left", to = "right", rate = "4 Gbps" }]',
+    ],
+}
+#: Everything of `[network]` and of the classes that is chosen by a word; a transport's words are found.
+CHOICES = {
+    "sharing static": ["network.sharing=static", "network.buffer=400 KB"],
+    "sharing dynamic": ["network.sharing=dynamic", "network.buffer=400 KB"],
+    "non-ECT dropped": ["network.non_ect=drop", "traffic.copy.transport=tcp"],
+    "priority": ["network.discipline=priority", "traffic.answers.priority=0", "traffic.copy.priority=2"],
+    "priority, pushing out": [
+        "network.discipline=priority",
+        "network.when_full=push-out",
+        "network.buffer=20 KB",
+        "traffic.answers.priority=0",
+        "traffic.pages.priority=1",
+        "traffic.copy.priority=2",
+    ],
+    "priority, untagged first": [
+        "network.discipline=priority",
+        "network.untagged=highest",
+        "traffic.answers.priority=1",
+    ],
+    "placement at random": ["traffic.answers.placement=random"],
+    "placement in order": ["traffic.answers.placement=in-order"],
+}
+#: A file for the pattern `trace`.
+MESSAGES = "start,from,to,bytes,deadline\n" + "".join(
+    f"{at * 1e-3},{at % 16},{(at * 7 + 3) % 16},{1000 * (1 + at % 5)},{2e-3 if at % 2 else ''}\n"
+    for at in range(20)
+    if at % 16 != (at * 7 + 3) % 16
+)
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A line of the table: one run, or several whose figures are added up."""
+
+    name: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run."""
+
+    path: Path
+    changes: tuple[str, ...] = field(default=())
+    transport: str | None = None
+    seed: int | None = None
+
+
+def main() -> None:
+    """Write the table anew."""
+    files.write(TABLE, table().encode())
+
+
+def table() -> str:
+    """Make every run; give the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        goldens = list(every(Path(folder)))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            lines = list(pool.map(line, goldens))
+    width = max(len(golden.name) for golden in goldens)
+    head = f"{'run':{width}}  {'json':8}  {'tables':8}  " + "  ".join(f"{name:>9}" for name in FIGURES)
+    return "".join(
+        f"{row}\n"
+        for row in [
+            head,
+            *(f"{golden.name:{width}}  {rest}" for golden, rest in zip(goldens, lines, strict=True)),
+        ]
+    )
+
+
+def line(golden: Golden) -> str:
+    """Make the runs of a line."""
+    contracts, tables = hashlib.sha256(), hashlib.sha256()
+    sums = dict.fromkeys(FIGURES, 0)
+    for run in golden.runs:
+        read = scenario.read_file(run.path)
+        done = _core.run(
+            read.text, read.name, read.folder, set=run.changes, seed=run.seed, transport=run.transport
+        )
+        result = json.loads(done.json)
+        contracts.update(json.dumps({key: result[key] for key in result if key not in WALL_CLOCK}).encode())
+        for part in (done.flows(), done.queries(), done.links(), done.trace()):
+            for name, (kind, values, valid, words) in part.items():
+                for piece in (f"{name} {kind} {words}".encode(), values, valid or b""):
+                    tables.update(piece)
+        for name, value in figures(result).items():
+            sums[name] += value
+    shown = "  ".join(f"{sums[name]:>9}" for name in FIGURES)
+    return f"{contracts.hexdigest()[:8]}  {tables.hexdigest()[:8]}  {shown}"
+
+
+def figures(result: Mapping[str, Any]) -> dict[str, int]:
+    """The figures that a person looks at first."""
+    return {
+        "delivered": result["packets_delivered"],
+        "drops": result["drops"],
+        "marks": result["marks"],
+        "timeouts": result["timeouts"],
+        "missed": result["summary"]["missed"] or 0,
+    }
+
+
+def every(folder: Path) -> Iterator[Golden]:
+    """Every line; what must be a file is written into `folder`."""
+    yield from of_scenarios()
+    yield from of_words(folder)
+    yield from of_experiments(folder)
+
+
+def of_scenarios() -> Iterator[Golden]:
+    """Each file of `scenarios/` under each transport."""
+    for path in sorted((ROOT / "scenarios").glob("*.toml")):
+        for transport in names("transports"):
+            changes = (f"run.duration={DURATIONS[path.stem]}", "run.warm_up=0 s")
+            yield Golden(f"{path.stem}, {transport}", (Run(path, changes, transport),))
+
+
+def of_words(folder: Path) -> Iterator[Golden]:
+    """Everything that is chosen by a word, one at a time."""
+    base = folder / "base.toml"
+    base.write_text(BASE, encoding="utf-8")
+    (folder / "messages.csv").write_text(MESSAGES, encoding="utf-8")
+    for transport in duetime.catalog()["transports"]:
+        name = transport["name"]
+        yield Golden(f"base, {name}", (Run(base, (), name),))
+        yield Golden(f"open connections, {name}", (Run(base, OPEN, name),))
+        for key in transport["keys"]:
+            words = {"true or false": ["true", "false"], "word": key["choices"]}.get(key["kind"], [])
+            for word in words:
+                if word != key["default"]:
+                    change = f"transport.{key['name']}={word}"
+                    runs = Run(base, (change,), name), Run(base, (*OPEN, change), name)
+                    yield Golden(f"{name}, {key['name']} = {word}", runs)
+    network = tomllib.loads(BASE)["network"]
+    for topology in names("topologies"):
+        shared = {key: each for key, each in network.items() if key not in ("topology", "hosts")}
+        path = folder / f"{topology}.toml"
+        section = "".join(f"{key} = {json.dumps(each)}\n" for key, each in shared.items())
+        before, _, after = BASE.partition("[network]")
+        rest = after[after.index("[transport]") :]
+        path.write_text(f'{before}[network]\ntopology = "{topology}"\n{section}\n{rest}', encoding="utf-8")
+        changes = tuple(f"network.{change}" for change in TOPOLOGIES[topology])
+        yield Golden(f"base on {topology}", (Run(path, changes),))
+    for name, chosen in CHOICES.items():
+        yield Golden(name, (Run(base, tuple(chosen)),))
+
+
+def of_experiments(folder: Path) -> Iterator[Golden]:
+    """Each experiment under each of its transports: all cells of the quick scale, their first seed."""
+    root = places.folder()
+    for name in places.names(root):
+        experiment = reading.read(root / f"{name}.toml")
+        study, _ = prepare(experiment, scale="quick", seeds=1, jobs=1, out=folder)
+        duration = f"run.duration={EXPERIMENTS.get(name, EXPERIMENT)}"
+        for transport in study.transports:
+            points = [study.point(cell, transport, study.seeds[0]) for cell in study.cells()]
+            runs = [
+                Run(point.scenario, (*point.overrides, duration), point.transport, point.seed)
+                for point in dict.fromkeys(points)
+            ]
+            yield Golden(f"{name}, {transport}", tuple(runs))
+
+
+def names(family: str) -> list[str]:
+    """The names of all transports, topologies or patterns."""
+    return [each["name"] for each in duetime.catalog()[family]]
+
+
+if __name__ == "__main__":
+    main()
