@@ -283,11 +283,12 @@ def of_experiments(folder: Path) -> Iterator[Golden]:
     for name in places.names(root):
         experiment = reading.read(root / f"{name}.toml")
         study, _ = prepare(experiment, scale="quick", seeds=1, jobs=1, out=folder)
-        duration = f"run.duration={EXPERIMENTS.get(name, EXPERIMENT)}"
+        # So short a run counts from its beginning.
+        short = (f"run.duration={EXPERIMENTS.get(name, EXPERIMENT)}", "run.warm_up=0 s")
         for transport in study.transports:
             points = [study.point(cell, transport, study.seeds[0]) for cell in study.cells()]
             runs = [
-                Run(point.scenario, (*point.overrides, duration), point.transport, point.seed)
+                Run(point.scenario, (*point.overrides, *short), point.transport, point.seed)
                 for point in dict.fromkeys(points)
             ]
             yield Golden(f"{name}, {transport}", tuple(runs))
