@@ -54,6 +54,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
 	$(BIN)/mypy docs/conf.py
 	$(BIN)/mypy linux/bench.py
+	MYPYPATH=linux/clients/python:linux/clients/trial $(BIN)/mypy linux/clients/python/d2tcp linux/clients/trial/*.py
 
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python
@@ -130,12 +131,15 @@ test-linux: ## Test the Linux tool: all of it as root where BPF works, the rest 
 	else echo "SKIPPED: tests of the Linux tool: $$why"; fi
 
 .PHONY: test-clients
-test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it is installed
+test-clients: ## Test the libraries that tell deadlines: Rust, and Go where it is installed; the rest is among the Python tests
 	@if [[ $$(uname -s) == Linux ]]; then set -x; \
 	cargo clippy --all-targets --locked $(CLIENT) -- -D warnings; cargo test --quiet --locked $(CLIENT); \
 	else echo "SKIPPED: the Rust client: it is for Linux"; fi
 	@if command -v go > /dev/null; then cd linux/clients/go && go vet ./... && go test ./...; \
 	else echo "SKIPPED: the Go client: there is no go"; fi
+	@if ! command -v go > /dev/null; then echo "SKIPPED: deadlines of gRPC in Go: there is no go"; \
+	elif ! (cd linux/clients/go/d2tcpgrpc && go mod download); then echo "SKIPPED: deadlines of gRPC in Go: no modules"; \
+	else cd linux/clients/go/d2tcpgrpc && go vet ./... && go test ./...; fi
 
 .PHONY: test-testbed
 test-testbed: ## Test the testbed's processes; the rest of it is among the Python tests
@@ -147,6 +151,19 @@ test-testbed: ## Test the testbed's processes; the rest of it is among the Pytho
 .PHONY: kernel-matrix
 kernel-matrix: $(BUILT) linux ## Boot Debian's cloud kernels under emulation and try D2TCP on each (minutes)
 	$(BIN)/python linux/matrix/run.py
+
+.PHONY: packages
+packages: ## Build the static tool, the deb and the rpm into target/package/out
+	linux/prepare
+	linux/packages/build
+
+.PHONY: test-packages
+test-packages: packages $(TOOLS) ## Install the packages into folders of their own, look at them, take them out (minutes)
+	PATH=$(CURDIR)/$(BIN):$$PATH linux/packages/test target/package/out
+
+.PHONY: linux-deadlines
+linux-deadlines: $(BUILT) linux ## Measure what deadlines do for unchanged programs beside plain flows; needs root (minutes)
+	$(BIN)/python linux/clients/trial/measure.py
 
 .PHONY: linux-bench
 linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pairs; needs root
@@ -184,6 +201,9 @@ lock: $(TOOLS) ## Write requirements/*.txt anew from pyproject.toml
 	    $$([ $$set = dev ] && echo --extra dev || echo --constraint requirements/dev.txt) \
 	    --output-file requirements/$$set.txt; \
 	done
+	$(BIN)/uv pip compile linux/clients/python/pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" --extra grpc \
+	  --output-file linux/clients/python/requirements-test.txt
 
 .PHONY: clean
 clean: ## Remove everything that was built

@@ -50,21 +50,23 @@ such a folder for each transport (and seed) and `compare.json`. In Python they a
 
 `duetime run --json` prints this; `run.json` holds it too, beside `version`, `notes` and the `scenario` with
 every default. With `compare --seeds` every number becomes `{"mean", "ci95": [low, high], "values": [...]}`. A
-value that does not exist (the median of nothing) is null.
+value that does not exist (the median of nothing) is null. `compare` adds `against`, `differences` (what each
+other transport has more or less, in the form of `runs`) and `verdicts`, with a `sentence` for each; see
+[comparing](comparing.md). `--fail-if` adds `limits`: the value, interval and threshold of each condition.
 
 How to read the figures:
 
-- **missed** is the share of deadlines missed among messages whose outcome is known. A message that has not
-  finished when its deadline passes is a miss; one whose deadline lies beyond the end of the run is undecided
-  and counts for neither.
+- **missed** is the share of deadlines missed among the messages that started in the measured time. One that
+  has not finished when its deadline passes is a miss. The run goes on until all are decided, as far as
+  [`cool_down`](language.md#run) allows; what is undecided even then counts for neither.
 - **bound** is the share that any schedule of the same messages must miss, even one that knows them all in
   advance and loses nothing; see [how far from the best](bound.md).
 - **FCT** runs from the moment a message is handed to the transport until its last byte arrives. **slowdown**
   is FCT over the time that the message takes on an empty network.
 - **answers in time** is what the user of a service sees: of one query's answers, the share that came in time.
-- Messages that start during `warm_up` are not counted. A flow without end (`long`) is an unfinished message;
-  what it delivers counts in the goodput.
-- One seed is one sample. Compare with `--seeds`, and look at whether the intervals overlap.
+- Messages that start during `warm_up` or after the duration are not counted. A flow without end (`long`) is
+  an unfinished message; what it delivers counts in the goodput.
+- One seed is one sample. Compare with `--seeds`, and look at the differences and their intervals.
 """
 
 
@@ -183,6 +185,7 @@ def filled(text: str, folder: Path) -> str:
     """
     known = {experiment.id: experiment for experiment in reproduced.read(folder)}
     makers = {"claims": claims, "values": values_of, "how": how, "finding": finding}
+    text = numbers(text, known_rows(folder))
 
     def fill(match: re.Match[str]) -> str:
         what, name = match[1], match[2]
@@ -202,6 +205,12 @@ def filled(text: str, folder: Path) -> str:
         return f"<!-- table: {name}: {query} -->\n{content}<!-- /table -->"
 
     text = re.sub(
+        r"<!-- tally -->\n.*?<!-- /tally -->",
+        lambda _: f"<!-- tally -->\n{tally(list(known.values()))}<!-- /tally -->",
+        text,
+        flags=re.DOTALL,
+    )
+    text = re.sub(
         r"<!-- (claims|values|how|finding): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL
     )
     return re.sub(r"<!-- table: (\S+): (.*?) -->\n.*?<!-- /table -->", ask_for, text, flags=re.DOTALL)
@@ -211,7 +220,7 @@ def queried(path: Path, query: str) -> str:
     """What a query over the rows of a record gives."""
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     names, found = ask(rows, query, str(path))
-    lines = [names, ["---"] * len(names), *([page.value(cell) for cell in row] for row in found)]
+    lines = [names, ["---"] * len(names), *([shown(cell) for cell in row] for row in found)]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
@@ -220,17 +229,118 @@ def finding(experiment: Any) -> str:
     return (experiment.finding or "*Nothing was found.*") + "\n"
 
 
+def known_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every recorded experiment."""
+    found = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("result.json")))
+    return {each["id"]: each["rows"] for each in found}
+
+
+def numbers(text: str, rows: dict[str, list[dict[str, Any]]]) -> str:
+    """Fill every ``<!-- n: experiment; column = value, ...; column -->`` in a sentence."""
+
+    def fill(match: re.Match[str]) -> str:
+        name, where, column = (part.strip() for part in match[1].split(";"))
+        wanted = dict(part.split(" = ") for part in where.split(", "))
+        found = {
+            row[column]
+            for row in rows.get(name, ())
+            if all(str(row.get(key)) == value for key, value in wanted.items())
+            and row.get(column) is not None
+        }
+        if rows and len(found) != 1:
+            raise ValueError(f"{match[1]}: {len(found)} values")
+        return f"<!-- n:{match[1]}-->{shown(found.pop()) if found else '?'}<!-- /n -->"
+
+    return re.sub(r"<!-- n:([^>]*?)-->.*?<!-- /n -->", fill, text)
+
+
+def shown(value: Any, places: int = 3) -> str:
+    """A number with three digits that matter: no reader uses a fourth."""
+    if not isinstance(value, float):
+        return page.value(value)
+    return f"{value:.0f}" if abs(value) >= 10 ** (places - 1) else f"{value:.{places}g}"
+
+
+def interval(low: float | None, high: float | None, *, shares: bool = False) -> str:
+    """Both ends; shares lie between 0 and 100 %, and an interval without width says nothing."""
+    if low is None or high is None or low == high:
+        return ""
+    if shares:
+        low, high = max(low, 0.0), min(high, 100.0)
+    return f" ({shown(low)} to {shown(high)})"
+
+
+def tally(experiments: list[Any]) -> str:
+    """How many facts that papers claim hold in each experiment, of those that were measured."""
+    rows = ["| experiment | asks | facts that hold |", "|---|---|---|"]
+    for each in experiments:
+        counts = page.counts(each.claims)
+        some = [f"{counts['holds']} of {sum(counts.values()) - counts['open']}"]
+        some += [
+            f"{counts[word]} {STATUSES[word].removeprefix('holds').strip(', ')}"
+            for word in ("late", "calibrated", "uncalibrated")
+            if counts[word]
+        ]
+        rows.append(f"| `{each.id}` | {each.title} | {'; '.join(some)} |")
+    return "\n".join(rows) + "\n"
+
+
+#: So many claims in a row that differ in a number only are told as one.
+MANY = 4
+
+
 def claims(experiment: Any) -> str:
-    """What the paper says beside what was measured; of the set-up only where it differs."""
+    """What the paper says beside what was measured; many claims of one kind in one row.
+
+    Of the set-up only what differs is told.
+    """
     word = {**STATUSES, "holds": "yes", "fails": "**no**"}
     rows = ["| claim | published | measured | holds |", "|---|---|---|---|"]
-    for claim in experiment.claims:
+    kinds: dict[Any, list[Any]] = {}
+    for number, claim in enumerate(experiment.claims):
         if claim.kind == "setup" and claim.status != "fails":
             continue
-        told = "**differs**" if claim.kind == "setup" else word[claim.status]
-        cells = (claim.claim, page.published(claim), page.measured(claim), told)
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        # What is expanded from one claim has its rule; claims in words stand alone.
+        numeric = isinstance(claim.measured, int | float) and isinstance(claim.published, int | float)
+        alone = claim.kind == "setup" or not (numeric and claim.rule)
+        kinds.setdefault(number if alone else (claim.rule, claim.unit, claim.status), []).append(claim)
+    for alike in kinds.values():
+        for some in [alike] if len(alike) >= MANY else [[claim] for claim in alike]:
+            told = "**differs**" if some[0].kind == "setup" else word[some[0].status]
+            cells = (*_said(some), told + (f" ({len(some)})" if len(some) > 1 else ""))
+            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
+
+
+def _said(some: list[Any]) -> tuple[str, str, str]:
+    """Claim, published and measured of one claim, or the ranges of several."""
+    first, last, unit = some[0], some[-1], some[0].unit
+    beside = [claim.beside for claim in some if claim.beside.get("measured") is not None]
+    if len(some) == 1:
+        parts = [_measured(first.measured, first.low, first.high, unit)]
+        parts += [
+            f"{each['regime']}: {_measured(each['measured'], each.get('low'), each.get('high'), unit)}"
+            for each in beside
+        ]
+        return first.claim, page.published(first), "; ".join(parts)
+    published, measured = (
+        _span([float(getattr(claim, name)) for claim in some], unit) for name in ("published", "measured")
+    )
+    if beside:
+        other = _span([float(each["measured"]) for each in beside], unit)
+        measured = f"{measured}; {beside[0]['regime']}: {other}"
+    return f'{len(some)} claims, from "{first.claim}" to "{last.claim}"', published, measured
+
+
+def _measured(value: Any, low: float | None, high: float | None, unit: str) -> str:
+    if value is None:
+        return page.value(None)
+    return shown(value) + (f" {unit}" if unit else "") + interval(low, high)
+
+
+def _span(values: list[float], unit: str) -> str:
+    low, high = shown(min(values)), shown(max(values))
+    return (low if low == high else f"{low} to {high}") + (f" {unit}" if unit else "")
 
 
 def values_of(experiment: Any, number: int = 1) -> str:
@@ -239,9 +349,25 @@ def values_of(experiment: Any, number: int = 1) -> str:
     rows = [
         f"| {chart.x.text} | " + " | ".join(one.name for one in chart.series) + " |",
         "|---" * (len(chart.series) + 1) + "|",
-        *(f"| {place} | " + " | ".join(cells) + " |" for place, cells in page.rows(chart)),
+        *(f"| {page.value(place)} | " + " | ".join(_cells(chart, place)) + " |" for place in chart.places),
     ]
     return f"{chart.y.text}:\n\n" + "\n".join(rows) + "\n"
+
+
+def _cells(chart: Any, place: Any) -> list[str]:
+    """A row of a chart: for each series the value, its interval, and what was published."""
+    # As of figures of runs: what is in percent and never outside 0 to 100 is a share, not a difference.
+    shares = chart.y.unit == "%" and all(0 <= point.y <= 100 for one in chart.series for point in one.points)
+    cells = []
+    for one in chart.series:
+        parts = [
+            shown(point.y) + interval(point.low, point.high, shares=shares)
+            for point in one.points
+            if point.x == place
+        ]
+        parts += [f"published {point.label or shown(point.y)}" for point in one.published if point.x == place]
+        cells.append("; ".join(parts) or "\N{EN DASH}")
+    return cells
 
 
 def how(experiment: Any) -> str:
@@ -275,6 +401,10 @@ def reference(catalog: dict[str, Any]) -> str:
         *(section("pattern", entry, entry["keys"]) for entry in catalog["patterns"]),
         "### An entry of `flows`\n",
         table(catalog["flows"]),
+        "## Notes\n",
+        "What a valid scenario is told all the same by `check`, `run`, `compare` and `sweep`; each note ends "
+        "with its name. `duetime check --explain` shows the figures behind them.\n",
+        "\n".join(f"- `{known['name']}`: {known['help']}" for known in catalog["notes"]) + "\n",
         "## Distributions that come with the language\n",
         "\n".join(f"- `cdf({known['name']})`: {known['help']}" for known in catalog["distributions"]) + "\n",
     ]

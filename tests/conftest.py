@@ -27,6 +27,7 @@ mark = "20 packets"
 
 [transport]
 name = "d2tcp"
+rto_min = "1 ms"
 
 [[traffic]]
 name = "queries"
@@ -44,13 +45,24 @@ load = "10%"
 size = "uniform(1 KB, 30 KB)"
 """
 
-#: One flow that never ends, for so long that nobody waits for it.
+#: Two flows that never end, for so long that nobody waits for them.
 ENDLESS = """
 title = "Endless"
 run = { duration = "100000 s" }
-network = { topology = "star", hosts = 2, rate = "10 Gbps", delay = "5 us" }
-transport = { name = "tcp" }
-traffic = [{ name = "one", pattern = "long", from = 0, to = 1 }]
+[network]
+topology = "star"
+hosts = 3
+rate = "10 Gbps"
+delay = "5 us"
+mark = "65 packets"
+host_jitter = "1 us"
+[transport]
+name = "tcp"
+[[traffic]]
+name = "one"
+pattern = "long"
+from = [0, 1]
+to = 2
 """
 
 

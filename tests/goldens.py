@@ -283,8 +283,9 @@ def of_experiments(folder: Path) -> Iterator[Golden]:
     for name in places.names(root):
         experiment = reading.read(root / f"{name}.toml")
         study, _ = prepare(experiment, scale="quick", seeds=1, jobs=1, out=folder)
-        # So short a run counts from its beginning.
-        short = (f"run.duration={EXPERIMENTS.get(name, EXPERIMENT)}", "run.warm_up=0 s")
+        # So short a run counts from its beginning to its end.
+        duration = f"run.duration={EXPERIMENTS.get(name, EXPERIMENT)}"
+        short = (duration, "run.warm_up=0 s", "run.cool_down=0 s")
         for transport in study.transports:
             points = [study.point(cell, transport, study.seeds[0]) for cell in study.cells()]
             runs = [

@@ -36,6 +36,7 @@ def run(
     traced: int = 0,
     seed: int = 1,
     title: str = "Large answers, fan-in 20",
+    sizes: Sequence[int] = (300_000,),
 ) -> Path:
     """One run: fan-in classes of 20 answers per query; a trace of `traced` connections."""
     folder.mkdir(parents=True)
@@ -48,7 +49,17 @@ def run(
                 fct = draw.lognormal(np.log(40e3 / (number + 1)), 0.12) * SLOWER.get(transport, 1.2)
                 start = 300e3 * query + draw.uniform(0, 40)
                 rows.append(
-                    (name, leaf, 20, query, 300_000, start, fct, allowed if deadlines else None, query > 0)
+                    (
+                        name,
+                        leaf,
+                        20,
+                        query,
+                        sizes[leaf % len(sizes)],
+                        start,
+                        fct,
+                        allowed if deadlines else None,
+                        query > 0,
+                    )
                 )
     columns = ("class", "from", "to", "query", "bytes", "start_us", "fct_us", "deadline_us", "counted")
     took, limit = pl.col("fct_us"), pl.col("deadline_us")

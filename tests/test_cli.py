@@ -33,7 +33,7 @@ def test_run_prints_a_table(duetime: Command, small: Path) -> None:
 
 
 def test_bound_says_what_no_run_can_beat(duetime: Command, small: Path) -> None:
-    tight = ("--set", "traffic.queries.deadline=200 us", "--seed", 9)
+    tight = ("--set", "traffic.queries.deadline=200 us", "--set", "transport.rto_min=100 us", "--seed", 9)
     said = json.loads(duetime("bound", small, "--json", *tight).stdout)
     assert (said["title"], said["seed"]) == ("Small", 9)
     run = json.loads(duetime("run", small, "--json", *tight).stdout)
@@ -306,3 +306,29 @@ def test_both_lists_of_experiments_can_be_json(duetime: Command) -> None:
         assert all({"id", "title"} <= each.keys() for each in listed)
         assert listed
     assert duetime("reproduce", "--list", "d2tcp/fig06").returncode == 2
+
+
+def test_check_explains_what_will_happen(duetime: Command, small: Path) -> None:
+    done = duetime("check", small, "--explain")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "queries (d2tcp, fan-in): 4 hosts to 1 host" in done.stdout
+    assert "4 at once" in done.stdout
+    assert "deadlines 1" in done.stdout
+    # A pool of 500 KB leaves a single port half of it; K is 20 packets; the path holds 20 us and two packets.
+    row = next(line for line in done.stdout.splitlines() if "switch to host 5" in line)
+    assert re.search(r"250 KB +30 KB +5.5 KB +12 KB", row)
+    assert "random: starts, sizes, deadlines of class `queries`" in done.stdout
+    data = json.loads(duetime("check", small, "--explain", "--json").stdout)
+    asked = data["classes"][0]
+    flows = dt.run(small).flows
+    sent = flows.filter(flows["class"] == "queries")
+    assert asked["messages"] == len(sent)
+    assert asked["bytes"]["max"] == sent["bytes"].max()
+
+
+def test_a_note_is_told_with_its_place(duetime: Command, small: Path) -> None:
+    for command in (("check", small), ("run", small), ("compare", small, "--transports", "tcp,dctcp")):
+        done = duetime(*command, "--set", "network.mark=2 MB")
+        (note,) = done.stderr.splitlines()
+        assert note.startswith("note: dctcp: K" if command[0] == "compare" else "note: K"), note
+        assert note.endswith("(--set:1:9) [mark-beyond-port]"), note

@@ -2,15 +2,16 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import duetime as dt
-from conftest import SMALL, Command
+from conftest import SCENARIOS, SMALL, Command
 from duetime.compare import _least
-from duetime.statistics import estimate, over_seeds, t_quantile
+from duetime.statistics import estimate, over_seeds
 
 
 def test_each_transport_has_its_object(duetime: Command, small: Path) -> None:
@@ -28,8 +29,17 @@ def test_the_table_shows_transports_side_by_side(duetime: Command, small: Path) 
     done = duetime("compare", small, "--transports", "tcp,d2tcp", "--seeds", 2)
     assert done.returncode == 0
     header = next(line for line in done.stdout.splitlines() if "class" in line)
-    assert header.split() == ["class", "tcp", "d2tcp", "bound"]
-    for word in ("mean ± 95 % interval over 2 seeds", "missed %", "queries", "web", "all", "drops"):
+    assert header.split() == ["class", "tcp", "d2tcp", *["d2tcp", "-", "tcp"], "bound"]
+    words = (
+        "mean ± 95 % interval over 2 seeds",
+        "missed %",
+        "queries",
+        "web",
+        "all",
+        "drops",
+        "2 seeds are few",
+    )
+    for word in words:
         assert word in done.stdout
 
 
@@ -116,7 +126,8 @@ def test_the_number_of_jobs_changes_nothing(small: Path) -> None:
 
 def test_out_has_a_folder_for_each_run(duetime: Command, small: Path, tmp_path: Path) -> None:
     done = duetime("compare", small, "--transports", "tcp,d2tcp", "--out", "plain", "--json")
-    assert sorted(path.name for path in (tmp_path / "plain").iterdir()) == ["compare.json", "d2tcp", "tcp"]
+    parts = sorted(path.name for path in (tmp_path / "plain").iterdir())
+    assert parts == ["compare.json", "d2tcp", "runs", "tcp"]
     assert dt.load(tmp_path / "plain/tcp").transport == "tcp"
     record = json.loads((tmp_path / "plain/compare.json").read_text())
     assert record["runs"] == json.loads(done.stdout)["runs"]
@@ -165,13 +176,6 @@ def test_a_mistake_shows_before_the_first_run(small: Path) -> None:
         dt.compare(small, transports=["tcp"], seeds=0)
 
 
-def test_students_t() -> None:
-    # Two-sided 95 %, from the usual tables.
-    table = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 9: 2.262, 10: 2.228, 30: 2.042, 120: 1.980}
-    for degrees, quantile in table.items():
-        assert t_quantile(degrees) == pytest.approx(quantile, abs=6e-4)
-
-
 def test_an_interval_by_hand() -> None:
     # Mean 2, standard deviation 1, standard error 1/sqrt(3), t = 4.303.
     found = estimate([1, 2, 3])
@@ -203,3 +207,85 @@ def test_a_comparison_can_be_drawn_and_written_again(duetime: Command, small: Pa
     assert all((tmp_path / picture).stat().st_size > 0 for picture in pictures)
     assert duetime(*again).returncode == 0
     assert not (tmp_path / "result/plots").exists()
+
+
+def test_differences_are_taken_seed_by_seed(small: Path) -> None:
+    compared = dt.compare(small, transports=["tcp", "dctcp", "d2tcp"], seeds=3, against="dctcp")
+    data = compared.data
+    assert (data["against"], list(data["differences"])) == ("dctcp", ["tcp", "d2tcp"])
+    p99 = {name: run["classes"]["web"]["fct_us"]["p99"]["values"] for name, run in data["runs"].items()}
+    found = data["differences"]["tcp"]["classes"]["web"]["fct_us"]["p99"]
+    assert found["values"] == [a - b for a, b in zip(p99["tcp"], p99["dctcp"], strict=True)]
+    table = compared.differences()
+    row = table.filter(transport="tcp", **{"class": "web"}, figure="fct_p99_us").to_dicts()[0]
+    assert row["against"] == "dctcp"
+    assert (row["difference"], row["low"], row["high"]) == (found["mean"], *found["ci95"])
+    turned = compared.differences("tcp").filter(transport="dctcp", **{"class": "web"}, figure="fct_p99_us")
+    assert turned["difference"][0] == pytest.approx(-row["difference"])
+    assert [each["transport"] for each in data["verdicts"]] == ["tcp", "d2tcp"]
+
+
+def test_one_run_each_has_plain_differences(duetime: Command, small: Path) -> None:
+    done = duetime("compare", small, "--transports", "tcp,d2tcp", "--json")
+    data = json.loads(done.stdout)
+    runs = data["runs"]
+    expected = runs["d2tcp"]["summary"]["fct_us"]["p99"] - runs["tcp"]["summary"]["fct_us"]["p99"]
+    assert data["differences"]["d2tcp"]["summary"]["fct_us"]["p99"] == expected
+    assert data["verdicts"][0]["sentence"] == "d2tcp and tcp do not differ in missed deadlines."
+
+
+def test_against_must_be_compared(duetime: Command, small: Path) -> None:
+    done = duetime("compare", small, "--transports", "tcp,dctcp", "--against", "dtcp")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean dctcp?" in done.stderr
+
+
+def test_a_comparison_makes_each_run_once(duetime: Command, small: Path, tmp_path: Path) -> None:
+    words = ("compare", small, "--transports", "tcp,d2tcp", "--out", "out")
+    first = duetime(*words, "--seeds", 2, "--json")
+    assert first.returncode == 0
+    runs = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/runs/*/*.json")}
+    assert len(runs) == 4
+    assert duetime(*words, "--seeds", 2, "--json").stdout == first.stdout
+    assert duetime(*words, "--seeds", 3).returncode == 0
+    again = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/runs/*/*.json")}
+    assert len(again) == 6
+    assert {path: again[path] for path in runs} == runs, "nothing was run again"
+    assert dt.load(tmp_path / "out/tcp/seed-5").flows.equals(dt.run(small, transport="tcp").flows)
+
+
+def test_the_store_changes_no_figure(small: Path, tmp_path: Path) -> None:
+    plain = dt.compare(small, transports=["tcp", "d2tcp"], seeds=2)
+    stored = dt.compare(small, transports=["tcp", "d2tcp"], seeds=2, store=tmp_path / "store")
+    for one, other in zip(plain.runs["d2tcp"], stored.runs["d2tcp"], strict=True):
+        assert {**one.data, "wall_s": None} == other.data
+        assert one.flows.equals(other.flows)
+        assert one.queries.equals(other.queries)
+
+
+def test_seeds_that_change_nothing_are_said(duetime: Command) -> None:
+    done = duetime(
+        "compare",
+        SCENARIOS / "four-flows.toml",
+        "--transports",
+        "tcp",
+        "--seeds",
+        2,
+        "--set",
+        "run.duration=20 ms",
+        "--set",
+        "run.cool_down=0 s",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the 2 seeds change nothing" in done.stdout
+    assert "±" not in done.stdout.split("\n", 2)[2]
+
+
+def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
+    (tmp_path / "scenarios").symlink_to(SCENARIOS)
+    page = (SCENARIOS.parent / "docs/comparing.md").read_text()
+    commands = [block.strip() for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)]
+    assert [command.split()[1] for command in commands] == ["compare", "run"]
+    for command in commands:
+        done = duetime(*shlex.split(command)[1:])
+        assert done.returncode == 0, done.stderr

@@ -32,9 +32,8 @@ def modelled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., d
         def answered(point: Point) -> Kept:
             factor = float(point.overrides[-1].removeprefix("run.deadline_factor="))
             missed = model(point.transport, factor, point.seed)
-            return Kept(
-                point, "key", {"summary": {"missed_percent": missed}, "bound": {"missed_percent": 1.0}}
-            )
+            summary = {"missed_percent": missed, "with_deadline": 100_000, "undecided": 0}
+            return Kept(point, "key", {"summary": summary, "bound": {"missed_percent": 1.0}})
 
         monkeypatch.setattr(decide, "run_points", run_points)
         runs = decide.Runs(MESSAGES, (), ("dctcp", "d2tcp"), tuple(seeds), tmp_path)
@@ -50,31 +49,40 @@ def by_transport(data: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_the_hardest_level_that_holds_is_found(modelled: Callable[..., dict[str, Any]]) -> None:
     """The first miss beyond the target is at 23.5 % for one, at -31.5 % (looser) for the other."""
 
-    def model(transport: str | None, factor: float, _: int) -> float:
+    def model(transport: str | None, factor: float, seed: int) -> float:
         limit = 0.765 if transport == "d2tcp" else 1.315
-        return 4.0 if factor >= limit else 40.0
+        return (4.0 if factor >= limit else 40.0) + seed / 1000
 
     found = by_transport(modelled(model, target=5.0))
     assert found["d2tcp"]["tighter_percent"] == 23
     assert found["d2tcp"]["ci95"] == [23, 23]
     assert found["dctcp"]["tighter_percent"] == -32
-    assert found["d2tcp"]["missed_percent"]["mean"] == 4.0
+    assert found["d2tcp"]["missed_percent"]["mean"] == pytest.approx(4.002)
     assert found["d2tcp"]["bound_percent"]["mean"] == 1.0
     assert len(found["d2tcp"]["tried"]) < 15
     finer = by_transport(modelled(model, target=5.0, step=0.25))
     assert finer["d2tcp"]["tighter_percent"] == 23.5
 
 
-def test_the_interval_is_what_students_t_says(modelled: Callable[..., dict[str, Any]]) -> None:
+def test_the_interval_is_what_the_seeds_say(modelled: Callable[..., dict[str, Any]]) -> None:
     """Misses rise by 1 % per percent; seeds differ by -2..2, so 10 % more or less is 1.96 points of noise."""
 
     def model(_: str | None, factor: float, seed: int) -> float:
-        return max(0.0, (1 - factor) * 100 - 10.5 + 5 + (seed - 2))
+        return (1 - factor) * 100 + 19.5 + (seed - 2)
 
-    answer = by_transport(modelled(model, target=5.0))["d2tcp"]
-    half = 2.776 * math.sqrt(2.5 / 5)
+    answer = by_transport(modelled(model, target=30.0))["d2tcp"]
     assert answer["tighter_percent"] == 10
-    assert answer["ci95"] == [math.floor(10.5 - half), math.floor(10.5 + half)]
+
+    def reaches(percent: int, end: int) -> bool:
+        """Whether that end of the interval of the share, on the scale of logits, is within the target."""
+        mean = (percent + 19.5) / 100
+        reach = 2.7764 * math.sqrt(2.5 / 5) / 100 / (mean * (1 - mean))
+        return 1 / (1 + math.exp(-(math.log(mean / (1 - mean)) + end * reach))) <= 0.3
+
+    sure = max(percent for percent in range(6, 15) if reaches(percent, 1))
+    perhaps = max(percent for percent in range(6, 15) if reaches(percent, -1))
+    assert answer["ci95"] == [sure, perhaps]
+    assert sure < 10 < perhaps
 
 
 def test_one_seed_has_no_interval(modelled: Callable[..., dict[str, Any]]) -> None:
@@ -244,3 +252,77 @@ def test_mistakes_end_with_two(
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("tighten", MESSAGES, "--target", "0.05"), "'0.05' has no unit: write 5% or 0.05%"),
+        (("capacity", MESSAGES, "--target", "5"), "'5' has no unit: write 5%"),
+        (
+            ("capacity", MESSAGES, "--target", "5%", "--over", "network.rate"),
+            "`duetime need` finds the smallest",
+        ),
+        (
+            ("need", MESSAGES, "--target", "5%", "--over", "traffic.answers.leaves"),
+            "`duetime capacity` finds the largest",
+        ),
+    ],
+)
+def test_questions_that_are_not_clear_are_refused(
+    duetime: Command, words: tuple[object, ...], said: str
+) -> None:
+    done = duetime(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_need_answers_what_runs_confirm(duetime: Command) -> None:
+    words = ("--transports", "dctcp", "--seeds", 2, "--set", QUICK[0], "--step", "0.1 Gbps", "--json")
+    done = duetime("need", MESSAGES, "--target", "5%", "--over", "network.rate", *words)
+    assert done.returncode == 0, done.stderr
+    (answer,) = json.loads(done.stdout)["answers"]
+
+    def missed(gbps: float) -> float:
+        set = [*QUICK, f"network.rate={gbps:.9g} Gbps"]
+        return sum(
+            dt.run(MESSAGES, seed=seed, set=set, transport="dctcp").summary["missed_percent"]
+            for seed in (1, 2)
+        )
+
+    smallest = float(answer["smallest"].removesuffix(" Gbps"))
+    assert missed(smallest) <= 2 * 5 < missed(smallest - 0.1)
+    assert answer["turned"] is False
+
+
+def test_a_question_asked_the_wrong_way_round_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of a parameter nothing is known beforehand: here more of it makes everything easier."""
+
+    def run_points(points: Sequence[Point], **_: object) -> list[Kept]:
+        def answered(point: Point) -> Kept:
+            k = float(point.overrides[-1].removeprefix("k="))
+            summary = {
+                "missed_percent": max(0.0, 60 - k) + point.seed / 100,
+                "with_deadline": 10,
+                "undecided": 0,
+            }
+            return Kept(point, "key", {"summary": summary})
+
+        return [answered(point) for point in points]
+
+    monkeypatch.setattr(decide, "run_points", run_points)
+    text = tmp_path / "k.toml"
+    text.write_text(
+        MESSAGES.read_text()
+        .replace("[run]", "[parameters]\nk = 20\n\n[run]", 1)
+        .replace('mark = "65 packets"', 'mark = "$k * 1500 B"')
+    )
+    runs = decide.Runs(text, (), ("dctcp",), (1, 2), tmp_path)
+    capacity = decide.capacity(runs, target=5.0, over="k").data
+    assert capacity["answers"][0]["turned"] is True
+    assert "`duetime need` asks for the smallest" in decide.sentence(capacity, capacity["answers"][0])
+    need = decide.need(runs, target=5.0, over="k").data
+    assert (need["answers"][0]["smallest"], need["answers"][0]["turned"]) == (56, False)
+    assert "dctcp misses at most 5 % from k = 56 on" in decide.sentence(need, need["answers"][0])

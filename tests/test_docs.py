@@ -24,6 +24,7 @@ HOW_TOS = [page for page in WRITTEN if page.startswith("docs/howto/")]
 GUIDES = ["README.md", "docs/tutorial.md", "docs/python.md", *HOW_TOS]
 # A code block, and the comment before it that says how it is to be treated:
 #   <!-- file: NAME -->       the reader saves it under this name
+#   <!-- output -->           what the commands above it print; BLESS=1 writes it anew
 #   <!-- fails: CODE -->      its command ends with this exit code
 #   <!-- not run: REASON -->
 BLOCK = re.compile(r"^(?:<!-- (.+?) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -97,15 +98,37 @@ def test_scenarios_pass(text: str) -> None:
 
 @pytest.mark.parametrize("page", GUIDES)
 def test_a_guide_can_be_followed(page: str, tmp_path: Path) -> None:
+    printed = ""
     for block in blocks(page):
         kind = block.mark.partition(": ")[0]
-        assert kind in ("", "file", "fails", "not run"), f"{block.where}: {block.mark}"
-        if block.file is not None:
+        assert kind in ("", "file", "output", "fails", "not run"), f"{block.where}: {block.mark}"
+        if kind == "output":
+            if os.environ.get("BLESS"):
+                bless(page, block, printed)
+            else:
+                assert block.text == printed, f"{block.where}: BLESS=1 writes what is printed"
+        elif block.file is not None:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
         elif kind != "not run" and block.language in ("sh", "python"):
             expected = int(block.mark.removeprefix("fails: ")) if kind == "fails" else 0
             answer = follow(block, tmp_path)
             assert answer.returncode == expected, f"{block.where}: {answer.stdout}{answer.stderr}"
+            printed = as_shown(answer.stdout)
+
+
+def as_shown(output: str) -> str:
+    """Output as a page shows it: without spaces at the ends, blank lines around it, and wall-clock times."""
+    lines = "\n".join(line.rstrip() for line in output.splitlines()).strip("\n") + "\n"
+    return re.sub(r" in [\d.]+ s \([\d.]+ M packets/s\)", "", lines)
+
+
+def bless(page: str, block: Block, printed: str) -> None:
+    """Put what was printed in the place of what the page shows."""
+    path = ROOT / page
+    text = path.read_text(encoding="utf-8")
+    shown = f"<!-- output -->\n```text\n{block.text}```"
+    assert text.count(shown) == 1, f"{block.where}: another block shows the same"
+    path.write_text(text.replace(shown, f"<!-- output -->\n```text\n{printed}```"), encoding="utf-8")
 
 
 def follow(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -183,7 +206,7 @@ def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
     assert "former" not in filled
     assert "figure 10; scale: quick; regime: paper; seeds: 1, 2, 3; runs: 96." in filled
     assert "missed deadlines (%):\n\n| fan-in | tcp | dctcp | d3 | d2tcp | bound |\n" in filled
-    assert "| 40 | 62 (57.04 to 66.96) | 24.5 (22.54 to 26.46); published around 25 % |" in filled
+    assert "| 40 | 62 (57 to 67) | 24.5 (22.5 to 26.5); published around 25 % |" in filled
     assert "| D2TCP misses less than 7 % at fan-in 40 | 7 % | 23.8 % (22.1 to 25.5) | **no** |" in filled
     assert "*No result of `x/y` is recorded yet.*" in filled
     assert generate["filled"](filled, tmp_path / "record") == filled

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -347,6 +348,57 @@ def test_a_result_keeps_its_contract(tiny: Path) -> None:
         assert chart["published"] == [{"series": "dctcp", "x": 4, "y": -1.0, "label": "there"}]
 
 
+def with_a_ratio(root: Path) -> Path:
+    """The tiny study with a claim of a ratio, over seeds that differ."""
+    ratio = (
+        "select 100.0 * a.fct_p99_us / b.fct_p99_us from rows a, rows b "
+        "where a.leaves = 4 and b.leaves = 2 and a.transport = 'dctcp' and b.transport = 'dctcp'"
+    )
+    path = edited(root, "select missed_percent from rows where transport = 'tcp'", ratio)
+    path.write_text(path.read_text().replace('every = "1 ms"', 'every = "exponential(300 us)"'))
+    return path
+
+
+def test_a_value_without_an_interval_gets_that_of_the_seeds(tiny: Path) -> None:
+    with_a_ratio(tiny)
+    run(tiny, "paper/fig1", "--seeds", 3)
+    folder = tiny.parent / "out" / "reproduce" / "paper" / "fig1"
+    result = json.loads((folder / "result.json").read_text())
+    claim = result["claims"][2]
+    assert claim["low"] < claim["measured"] < claim["high"]
+    assert result["runs"] == 12, "nothing was run for it"
+
+
+def test_in_each_regime_the_interval_is_that_of_its_own_runs(tiny: Path) -> None:
+    path = with_a_ratio(tiny)
+    alone = json.loads(run(tiny, "paper/fig1", "--seeds", 3, "--json").stdout)["claims"][2]
+    (tiny / "regimes.toml").write_text(
+        '[regimes.plain]\nhelp = "as it is"\nset = []\n'
+        '[regimes.far]\nhelp = "longer links"\nset = ["network.delay=20 us"]\n'
+    )
+    path.write_text(path.read_text().replace('regime = "plain"', 'regime = "plain"\nbeside = "far"'))
+    claim = json.loads(run(tiny, "paper/fig1", "--seeds", 3, "--json").stdout)["claims"][2]
+    ends = ("measured", "low", "high")
+    assert [claim[end] for end in ends] == [alone[end] for end in ends]
+    path.write_text(path.read_text().replace('regime = "plain"\nbeside = "far"', 'regime = "far"'))
+    far = json.loads(run(tiny, "paper/fig1", "--seeds", 3, "--json").stdout)["claims"][2]
+    assert [claim["beside"][end] for end in ends] == [far[end] for end in ends]
+    assert far["low"] < far["measured"] < far["high"]
+
+
+def test_a_changed_study_makes_runs_of_its_own(tiny: Path) -> None:
+    experiment = reading.read(tiny / "paper" / "fig1.toml")
+    study, _ = prepare(experiment, scale="quick", seeds=2, jobs=1, out=tiny.parent)
+    assert {run.seed for run in study.runs()} == {3, 4}
+    assert {run.seed for run in study.without(3).runs()} == {4}
+    other = replace(study, seeds=[4, 9], given=("traffic.a.size=40 KB",))
+    assert {run.seed for run in other.runs()} == {4, 9}
+    there = [
+        [run.result["packets_delivered"] for run in each.runs() if run.seed == 4] for each in (study, other)
+    ]
+    assert all(more > less for less, more in zip(*there, strict=True))
+
+
 def test_what_was_run_is_not_run_again(tiny: Path) -> None:
     run(tiny, "paper/fig1")
     points = tiny.parent / "out" / "reproduce" / "points"
@@ -510,3 +562,35 @@ times = { times = ["summary.messages", "summary.messages"] }
 repeats = { leaves = { "2" = 2 } }
 
 """
+
+
+def test_what_was_run_is_printed_as_a_scenario_that_gives_the_same(tiny: Path) -> None:
+    result = json.loads(run(tiny, "paper/fig1", "--json").stdout)
+    text = run(tiny, "paper/fig1", "--scenario").stdout
+    assert text.startswith("# paper/fig1: ")
+    resolved = tomllib.loads(text)
+    again = duetime.run(text)
+    last = [row for row in result["rows"] if row["transport"] == resolved["transport"]["name"]][-1]
+    assert last["missed_percent"] == pytest.approx(again.summary["missed_percent"])
+    other = run(tiny, "paper/fig1", "--scenario", "--transport", result["rows"][0]["transport"]).stdout
+    assert tomllib.loads(other)["transport"]["name"] == result["rows"][0]["transport"]
+    assert "has no transport" in run(tiny, "paper/fig1", "--scenario", "--transport", "d4tcp", code=2).stderr
+
+
+def test_a_reader_may_change_what_is_run(tiny: Path) -> None:
+    written = json.loads(run(tiny, "paper/fig1", "--json").stdout)
+    # Less than 20 KB take on an empty network: everybody misses.
+    changed = json.loads(run(tiny, "paper/fig1", "--json", "--set", "traffic.a.deadline=100 us").stdout)
+    assert max(row["missed_percent"] for row in written["rows"]) < 100
+    assert [row["missed_percent"] for row in changed["rows"]] == [100.0] * len(changed["rows"])
+    assert changed["notes"][-1] == "changed, so that claims are of another run: traffic.a.deadline=100 us"
+    text = run(tiny, "paper/fig1", "--scenario", "--set", "network.buffer=77 KB").stdout
+    assert tomllib.loads(text)["network"]["buffer"] in ("77 KB", "77000 B")
+
+
+def test_claims_are_judged_in_variants(tiny: Path) -> None:
+    found = json.loads(run(tiny, "paper/fig1", "--json", "--robust", "3").stdout)["robust"]
+    assert len(found["variants"]) == 3
+    for claim in found["claims"]:
+        assert claim["held"] == len(claim["where"])
+        assert claim["of"] == len(claim["where"]) + len(claim["where_not"]) <= 3

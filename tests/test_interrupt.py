@@ -43,7 +43,10 @@ def test_a_comparison_keeps_what_was_finished(tmp_path: Path) -> None:
     runs = json.loads(out)["runs"]
     finished = sum(len(run["seeds"]) for run in runs.values())
     assert 1 <= finished < 400
-    last = f"Interrupted: {finished} of 400 runs were finished and are printed above and saved in result."
+    last = (
+        f"Interrupted: {finished} of 400 runs were finished and are printed above and saved in result; "
+        "the same command goes on from there."
+    )
     assert error.splitlines()[-1] == last
     record = json.loads((tmp_path / "result/compare.json").read_text())
     assert record["interrupted"] is True

@@ -57,7 +57,9 @@ def without_deadlines(name: str, duration: str) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("transport", ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp", "d3", "rcpdc"])
 def test_packets_are_conserved(name: str, duration: str, transport: str) -> None:
-    run = dt.run(SCENARIOS / f"{name}.toml", transport=transport, set={"run.duration": duration})
+    run = dt.run(
+        SCENARIOS / f"{name}.toml", transport=transport, set={"run.duration": duration, "run.warm_up": "0 s"}
+    )
     packets = run.data["packets"]
     assert packets["sent"] == packets["received"] + run.data["drops"] + packets["in_flight"]
     assert 0 < run.data["packets_delivered"] <= packets["received"]
@@ -83,8 +85,8 @@ def test_what_is_lost_is_sent_again_and_arrives() -> None:
         },
     )
     packets = run.data["packets"]
-    # The first windows of a query, whole answers, leave their hosts within 100 us of jitter and the time of ten
-    # packets, and are up to one more late. What the port neither sends in that time nor holds is lost.
+    # The first windows of a query, whole answers, leave their hosts within 100 us of jitter and the time of
+    # ten packets, and are up to one more late. What the port neither sends in that time nor holds is lost.
     arriving_us = 100 + (packets_each + 1) * 12
     lost = answers * packets_each - buffer - math.ceil(arriving_us / 12) - 1
     assert run.data["drops"] >= queries * lost
@@ -102,8 +104,8 @@ def test_windows_on_the_floor_fill_the_queue_that_arithmetic_says(flows: int, fl
     # Every window sits on the floor, so flows x floor packets are in the network. What does not wait in the
     # queue is under way: the bandwidth-delay product. A round trip without waiting takes
     #   4 x 20 us (links) + 2 x 12 us (1500 B at 1 Gbps, NIC and switch) + 2 x 0.32 us (ACK) = 104.64 us
-    # and on average half a packet of jitter, 6 us; and the port sends a packet every 12 us: 9.22 packets are under
-    # way, the rest waits.
+    # and on average half a packet of jitter, 6 us; and the port sends a packet every 12 us: 9.22 packets are
+    # under way, the rest waits.
     per_packet = WIRE * 8 / 1e9
     round_trip = 4 * 20e-6 + 2 * per_packet + 2 * ACK * 8 / 1e9 + per_packet / 2
     expected = flows * floor - round_trip / per_packet
@@ -120,8 +122,8 @@ def test_windows_on_the_floor_fill_the_queue_that_arithmetic_says(flows: int, fl
     )
     assert run.data["drops"] == 0
     assert run.data["busiest_queue"]["to"] == f"host {flows}"
-    # The floor is the only state. A packet that leaves while the next arrives is counted in one place or the other:
-    # a tenth of a packet in the mean.
+    # The floor is the only state. A packet that leaves while the next arrives is counted in one place or the
+    # other: a tenth of a packet in the mean.
     assert run.data["busiest_queue"]["mean"] == pytest.approx(expected, abs=0.1)
     # The port is never idle: to a packet at either end of 0.8 s.
     assert run.summary["goodput_mbps"] == pytest.approx(1000 * MSS / WIRE, abs=2 * MSS * 8 / 0.8e6)

@@ -13,8 +13,9 @@ from matplotlib import image
 from matplotlib.figure import Figure
 
 import synthetic
-from duetime.plots import PICTURES, NoResults, fct, measures, misses, plot_dir, style, trace
+from duetime.plots import PICTURES, NoResults, fct, measures, misses, plot_dir, plot_trace, style, trace
 from duetime.plots.data import load
+from duetime.plots.live import recorded
 
 ALWAYS = {"misses", "fct", "deadlines", "ports"}
 DEADLINES = {"misses", "deadlines"}
@@ -28,11 +29,15 @@ FOLDERS: dict[str, tuple[Callable[[Path], Path], set[str]]] = {
     "a comparison": (lambda at: synthetic.compare(at, traced=3), ALWAYS | {"overview", "trace"}),
     "several seeds": (
         lambda at: synthetic.compare(at, ("cubic", "dctcp", "d2tcp"), seeds=3, classes=("a", "b")),
-        ALWAYS | {"overview"},
+        ALWAYS | {"overview", "differences"},
     ),
     "a comparison without deadlines": (
         lambda at: synthetic.compare(at, deadlines=False),
         ALWAYS - DEADLINES | {"overview"},
+    ),
+    "several sizes": (
+        lambda at: synthetic.compare(at, seeds=3, sizes=(2_000, 20_000, 300_000, 5_000_000)),
+        ALWAYS | {"overview", "slowdown"},
     ),
     "an unknown transport": (lambda at: synthetic.compare(at, ("d2tcp", "mine")), ALWAYS | {"overview"}),
     "nothing happened": (synthetic.empty, ALWAYS - DEADLINES | {"trace"}),
@@ -49,6 +54,9 @@ def test_every_picture_is_drawn(name: str, tmp_path: Path) -> None:
     for path in written:
         if path.suffix == ".svg":
             assert ElementTree.parse(path).getroot().tag.endswith("svg")
+            continue
+        if path.suffix == ".csv":
+            assert path.read_text().startswith("transport,bytes,up_to,messages,p50,p99\n")
             continue
         pixels = image.imread(path)[:, :, :3]
         height, width, _ = pixels.shape
@@ -75,6 +83,54 @@ def test_what_is_not_a_result_is_said(missing: str, tmp_path: Path) -> None:
     (folder / "tcp" / missing).unlink()
     with pytest.raises(NoResults, match=missing):
         plot_dir(folder)
+
+
+def real_trace(path: Path, connections: int) -> Path:
+    """What `d2tcp trace` writes of so many connections of one server."""
+    rows = [
+        {
+            "time_s": 0.01 * step,
+            "what": what,
+            "class": "d2tcp",
+            "from": 0,
+            "to": 1 + peer,
+            "message": peer,
+            "link": None,
+            "value": value,
+            "from_address": "10.0.0.1:80",
+            "to_address": f"10.0.1.{peer}:{4000 + peer}",
+        }
+        for peer in range(connections)
+        for step in range(20)
+        for what, value in [("cwnd", 10.0 + peer + step), ("alpha", 0.5), ("d", 1.0), ("srtt", 90.0)]
+    ]
+    schema = {"time_s": pl.Float64, "from": pl.UInt32, "to": pl.UInt32, "link": pl.String}
+    pl.DataFrame(rows, schema_overrides=schema).write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("connections", [1, 3, 40])
+def test_a_trace_of_real_connections_is_drawn_with_their_ends(connections: int, tmp_path: Path) -> None:
+    path = real_trace(tmp_path / "web.parquet", connections)
+    pictures = plot_trace(path)
+    assert [picture.name for picture in pictures] == ["web.png", "web.svg"]
+    text = (tmp_path / "web.svg").read_text(encoding="utf-8")
+    assert text.startswith("<?xml")
+    results = recorded(path)
+    assert results.arms[0].runs[0].between(0, 1) == "10.0.0.1:80 to 10.0.1.0:4000"
+
+
+def test_what_is_no_trace_is_said(tmp_path: Path) -> None:
+    other = tmp_path / "other.parquet"
+    pl.DataFrame({"time_s": [1.0], "value": [2.0]}).write_parquet(other)
+    with pytest.raises(NoResults, match=r"no trace of d2tcp: its columns .*from_address"):
+        plot_trace(other)
+    with pytest.raises(NoResults, match="cannot be read"):
+        plot_trace(tmp_path / "missing.parquet")
+    empty = real_trace(tmp_path / "empty.parquet", 1)
+    pl.read_parquet(empty).clear().write_parquet(empty)
+    with pytest.raises(NoResults, match="no samples"):
+        plot_trace(empty)
 
 
 def test_a_folder_without_results_is_said(tmp_path: Path) -> None:
@@ -151,7 +207,7 @@ def test_small_percentages_have_ticks_that_differ() -> None:
         assert len(labels) == len(set(labels)), labels
 
 
-def test_a_window_of_5_is_not_flattened_by_one_of_500() -> None:
+def test_panels_side_by_side_share_their_axis() -> None:
     def panels(*values: float) -> list[float]:
         row = list(Figure().subplots(1, len(values), squeeze=False)[0])
         frames = [pl.DataFrame({"what": ["cwnd"] * 2, "value": [0.0, value]}) for value in values]
@@ -160,7 +216,7 @@ def test_a_window_of_5_is_not_flattened_by_one_of_500() -> None:
         trace.finish_row(row, "cwnd", frames, crowded=False)
         return [round(axes.get_ylim()[1] / value, 2) for axes, value in zip(row, values, strict=True)]
 
-    assert panels(500, 5) == [1.05, 1.05]
+    assert panels(500, 5) == [1.05, 105.0]
     assert panels(500, 250) == [1.05, 2.1]
 
 

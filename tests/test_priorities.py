@@ -144,10 +144,14 @@ def test_a_class_may_have_a_priority_with_any_transport() -> None:
 
 
 def test_the_classes_of_deadlines_are_told() -> None:
-    run = dt.run(SCENARIOS / "oldi.toml", transport="tcppr", set={"run.duration": "230 ms"})
+    run = dt.run(
+        SCENARIOS / "oldi.toml", transport="tcppr", set={"run.duration": "30 ms", "run.warm_up": "0 s"}
+    )
     # 20 ms to 45 ms + 50 %, so they part at 43.75 ms.
     assert "tcppr: the classes of deadlines part at 43.75 ms" in run.notes
-    again = dt.run(SCENARIOS / "oldi.toml", transport="tcppr", set={"run.duration": "230 ms"})
+    again = dt.run(
+        SCENARIOS / "oldi.toml", transport="tcppr", set={"run.duration": "30 ms", "run.warm_up": "0 s"}
+    )
     one, other = json.loads(run.json()), json.loads(again.json())
     del one["wall_s"], other["wall_s"]
     assert one == other
@@ -170,7 +174,12 @@ def test_one_class_is_fifo_for_every_kind_of_transport(transport: str) -> None:
         dt.run(
             SCENARIOS / "oldi.toml",
             transport=transport,
-            set={"run.duration": "240 ms", "network.buffer": "20 KB", "network.discipline": name},
+            set={
+                "run.duration": "40 ms",
+                "run.warm_up": "0 s",
+                "network.buffer": "20 KB",
+                "network.discipline": name,
+            },
         )
         for name in ("fifo", "priority")
     ]

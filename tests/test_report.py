@@ -342,6 +342,8 @@ def test_a_comparison(browser: Browser, tmp_path: Path, small: Path, duetime: Co
         "Completion times of queries",
         "Completion times of web",
         "Time taken, of the time allowed",
+        "Slowdown by size, median",
+        "Slowdown by size, 99th percentile",
         "Goodput",
     ]
     record = json.loads((tmp_path / "out" / "compare.json").read_text())["runs"]["d2tcp"]["classes"][

@@ -90,7 +90,7 @@ def test_transports_of_sets_and_of_the_rest_change_by_options(five: Path, duetim
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     text = json.dumps(data)
-    assert text.count('"sets"') == 2
+    assert text.count('"sets"') == 3, "of both runs, and of their difference"
 
 
 def test_every_transport_runs_beside_every_other(five: Path) -> None:

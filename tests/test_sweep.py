@@ -28,7 +28,7 @@ traffic.queries.leaves = [2, 4]
 network.rate = ["1 Gbps", "2 Gbps"]
 network.buffer = ["500 KB", "1 MB"]
 """
-TABLES = ("sweep.parquet", "classes.parquet", "sweep.json")
+TABLES = ("sweep.parquet", "classes.parquet", "differences.parquet", "sweep.json")
 
 
 @pytest.fixture
@@ -67,6 +67,25 @@ def test_each_run_has_a_row(file: Path, tmp_path: Path) -> None:
     record = json.loads((tmp_path / "out/sweep.json").read_text())
     assert (record["runs"], record["failures"], record["seeds"]) == (16, [], [5, 6])
     assert "wall_s" not in runs.columns
+
+
+def test_transports_are_compared_seed_by_seed(duetime: Command, file: Path, tmp_path: Path) -> None:
+    swept = sweep(file, out=tmp_path / "out", against="d2tcp")
+    runs, differences = swept.runs(), pl.read_parquet(tmp_path / "out/differences.parquet")
+    assert differences["transport"].unique().to_list() == ["dctcp"]
+    assert differences["against"].unique().to_list() == ["d2tcp"]
+    assert differences.height == runs["point"].n_unique()
+    for row in differences.to_dicts():
+        of_point = runs.filter(point=row["point"]).sort("seed")
+        one, other = (of_point.filter(transport=name)["fct_p99_us"].to_list() for name in ("dctcp", "d2tcp"))
+        assert row["seeds"] == len(one)
+        pairs = [a - b for a, b in zip(one, other, strict=True)]
+        assert row["fct_p99_us"] == pytest.approx(sum(pairs) / len(pairs), abs=1e-9)
+        assert row["fct_p99_us_low"] is None or row["fct_p99_us_low"] <= row["fct_p99_us"]
+    done = duetime("sweep", file, "--out", tmp_path / "out")
+    assert "missed % - dctcp" in done.stdout, "the first of the transports, unless another is named"
+    wrong = duetime("sweep", file, "--out", tmp_path / "out", "--against", "tcp")
+    assert (wrong.returncode, "is not among" in wrong.stderr) == (2, True)
 
 
 def test_a_killed_sweep_goes_on_and_gives_the_same_bytes(file: Path, tmp_path: Path) -> None:
@@ -183,7 +202,7 @@ def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
     (tmp_path / "scenarios").symlink_to(SCENARIOS)
     page = (SCENARIOS.parent / "docs/sweeps.md").read_text()
     commands = [block.strip() for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)]
-    assert [command.split()[1] for command in commands] == ["sweep", "tighten", "capacity"]
+    assert [command.split()[1] for command in commands] == ["sweep", "tighten", "capacity", "need"]
     for command in commands:
         shorter = [] if " sweep " in command else ["--seeds", 2, "--set", "run.duration=2 s"]
         done = duetime(*shlex.split(command)[1:], *shorter)

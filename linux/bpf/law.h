@@ -315,36 +315,36 @@ LAW void law_close_window(struct law_state *state, law_u32 g, law_u64 next)
 	state->window_end = next;
 }
 
-/* Counts marks; cuts at the first echo of a window, at most once per window, and grows as TCP does otherwise.
- * Gives LAW_CUT and LAW_WINDOW, where a window ended. */
-LAW law_u32 law_on_ack(struct law_state *state, const struct law_parameters *how, const struct law_message *message,
-		       const struct law_ack *ack)
+/* Counts marks. Gives LAW_CUT where the window is to be cut, at the first echo of a window and at most once per
+ * window, and LAW_WINDOW, where a window ended: then d and p are due, from the window as it is. */
+LAW law_u32 law_count(struct law_state *state, const struct law_parameters *how, const struct law_ack *ack)
 {
-	law_u32 what = 0, due;
+	law_u32 what = 0;
 
 	state->acked += ack->acked;
 	state->marked += ack->marked;
-	due = ack->marked && ack->may_cut && ack->una > state->cut_end && ack->una > state->loss_end;
+	if (ack->marked && ack->may_cut && ack->una > state->cut_end && ack->una > state->loss_end)
+		what |= LAW_CUT;
 	if (ack->una > state->window_end) {
 		law_close_window(state, how->g, ack->next);
 		what |= LAW_WINDOW;
 	}
-	if (due || what) {
-		state->d = law_imminence(how, message, state->cwnd, ack);
-		state->p = law_penalty(state->alpha, state->d);
-	}
-	if (due) {
-		state->cut_end = ack->next;
-		law_cut(state, state->p);
-		what |= LAW_CUT;
-	} else if (ack->may_grow && !ack->marked) {
-		law_grow(state, ack->segments);
-	}
 	return what;
 }
 
+/* Cuts where law_count said so, and grows as TCP does otherwise. */
+LAW void law_answer(struct law_state *state, const struct law_ack *ack, law_u32 what)
+{
+	if (what & LAW_CUT) {
+		state->cut_end = ack->next;
+		law_cut(state, state->p);
+	} else if (ack->may_grow && !ack->marked) {
+		law_grow(state, ack->segments);
+	}
+}
+
 /* RFC 5681 eq. 4, by the window as Linux does it; alpha stays. At most once for each window of data, whose marks ask
- * for nothing more (law_on_ack). Gives whether it has halved. */
+ * for nothing more (law_count). Gives whether it has halved. */
 LAW law_u32 law_on_loss(struct law_state *state, law_u64 una, law_u64 next)
 {
 	if (state->loss_end && una <= state->loss_end)
@@ -368,14 +368,74 @@ LAW void law_undo(struct law_state *state)
 }
 
 /* Bytes per second at which a window is sent, as the kernel does for its own controls: twice the window per
- * round trip in slow start, 1.2 times afterwards. 0 before the first RTT sample. */
-LAW law_u64 law_pacing_rate(law_u64 cwnd, law_u64 ssthresh, law_u32 in_flight, law_u32 mss, law_u64 srtt_ns)
+ * round trip in slow start, 1.2 times afterwards, if the namespace has not set other ratios (percent). 0 before the
+ * first RTT sample. */
+LAW law_u64 law_pacing_rate(law_u64 cwnd, law_u64 ssthresh, law_u32 in_flight, law_u32 mss, law_u64 srtt_ns,
+			    law_u64 ratios)
 {
-	law_u64 window = law_max(cwnd >> 20, in_flight), percent = cwnd < ssthresh / 2 ? 200 : 120;
+	law_u64 window = law_max(cwnd >> 20, in_flight);
+	law_u64 percent = cwnd < ssthresh / 2 ? ratios >> 32 : ratios & 0xffffffff;
 
 	if (!srtt_ns)
 		return 0;
 	return law_scale(window * mss, percent * 10000000, srtt_ns, 0);
+}
+
+/* After an idle time of so many retransmission timeouts the window is halved for each, down to `initial` segments,
+ * and what it was is remembered as a threshold (RFC 2861 3.2; Linux's tcp_cwnd_restart). */
+LAW void law_idle(struct law_state *state, law_u64 timeouts, law_u32 initial)
+{
+	law_u64 least = law_min((law_u64)initial << 20, state->cwnd);
+
+	if (!timeouts)
+		return;
+	if (state->ssthresh < LAW_MAX_WINDOW)
+		state->ssthresh = law_max(state->ssthresh, state->cwnd / 4 * 3);
+	state->cwnd = law_max(timeouts > 40 ? 0 : state->cwnd >> timeouts, least);
+}
+
+/* Segments have become larger, since a probe of the path's MTU came through: the window stays what it was in
+ * bytes (Linux's tcp_mtup_probe_success). When they become smaller, the number of segments stays. */
+LAW void law_resize(struct law_state *state, law_u32 before, law_u32 mss)
+{
+	law_u64 cwnd;
+
+	if (!before || mss <= before)
+		return;
+	cwnd = law_scale(state->cwnd, before, mss, 0);
+	state->cwnd = law_max(cwnd, LAW_UNIT);
+	if (state->ssthresh < LAW_MAX_WINDOW)
+		state->ssthresh = law_max(law_scale(state->ssthresh, before, mss, 0), LAW_FLOOR);
+}
+
+/* What may be sent while the window is reduced: proportional rate reduction (RFC 6937 3). */
+struct law_reduction {
+	law_u32 prior;		/* window before, in segments */
+	law_u32 target;		/* window after */
+	law_u32 flight;		/* segments in flight */
+	law_u32 delivered;	/* by this acknowledgement */
+	law_u32 delivered_all;	/* since the reduction began */
+	law_u32 out;		/* sent since then */
+	law_u32 first;		/* of a repair: one must leave */
+};
+
+/* The window for now, in segments. */
+LAW law_u32 law_reduced(const struct law_reduction *now)
+{
+	law_u32 prior = now->prior ? now->prior : 1, send;
+
+	if (now->flight > now->target) {
+		law_u64 allowed = ((law_u64)now->target * now->delivered_all + prior - 1) / prior;
+
+		send = allowed > now->out ? allowed - now->out : 0;
+	} else {
+		send = now->delivered_all > now->out ? now->delivered_all - now->out : 0;
+		send = law_max(send, now->delivered);
+		send = law_min(send, now->target - now->flight);
+	}
+	if (now->first && !now->out && !send)
+		send = 1;
+	return now->flight + send;
 }
 
 #endif

@@ -20,8 +20,10 @@ typedef _Bool bool;
 
 /* What the kernel's programs and maps are called by number. */
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
@@ -35,11 +37,12 @@ enum {
 	BPF_SOCK_OPS_TCP_LISTEN_CB = 11,
 };
 
-enum { TCP_ESTABLISHED = 1, TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_CLOSE_WAIT = 8 };
+enum { TCP_ESTABLISHED = 1, TCP_SYN_SENT = 2, TCP_SYN_RECV = 3, TCP_CLOSE_WAIT = 8, TCP_LISTEN = 10,
+       TCP_NEW_SYN_RECV = 12 };
 
 enum { AF_INET = 2, AF_INET6 = 10, SOCK_STREAM = 1, IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
 
-enum { EINVAL = 22, ENOMEM = 12, EOPNOTSUPP = 95, ENOBUFS = 105, ENOTCONN = 107 };
+enum { EPERM = 1, ENOMEM = 12, EINVAL = 22, EOPNOTSUPP = 95, ENOBUFS = 105, ENOTCONN = 107 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -60,13 +63,47 @@ struct in6_addr {
 	} in6_u;
 };
 
+struct netns_ipv4 {
+	__u8 sysctl_tcp_slow_start_after_idle;
+	__s32 sysctl_tcp_pacing_ss_ratio;
+	__s32 sysctl_tcp_pacing_ca_ratio;
+};
+
 struct net {
 	__u64 net_cookie;
+	struct netns_ipv4 ipv4;
+};
+
+struct kernfs_node {
+	const char *name;
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	__s32 level;
+	struct cgroup *ancestors[];
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
+struct socket;
+
+struct inode {
+	unsigned long i_ino;
+};
+
+struct socket_alloc {
+	struct inode vfs_inode;
 };
 
 typedef struct {
 	struct net *net;
 } possible_net_t;
+
+struct sock;
 
 struct sock_common {
 	__be32 skc_daddr;
@@ -78,12 +115,15 @@ struct sock_common {
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	struct sock *skc_listener;
 };
 
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
+	struct sock_cgroup_data sk_cgrp_data;
+	struct socket *sk_socket;
 };
 
 struct inet_sock {
@@ -96,6 +136,7 @@ struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	const struct tcp_congestion_ops *icsk_ca_ops;
 	__u8 icsk_ca_state : 5;
+	__u32 icsk_rto;
 	struct {
 		__u8 pending;
 	} icsk_ack;
@@ -114,6 +155,7 @@ struct minmax {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	__u32 mss_cache;
+	__u32 lsndtime;
 	__u32 snd_cwnd;
 	__u32 snd_cwnd_clamp;
 	__u32 snd_ssthresh;
@@ -150,6 +192,10 @@ struct tcp_congestion_ops {
 	__u32 flags;
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
+};
+
+struct bpf_sock_ops_kern {
+	struct sock *sk;
 };
 
 struct seq_file;

@@ -7,8 +7,13 @@
  *     d2tcp_send_deadline(fd, 65536, 20 * 1000 * 1000);   // 64 KiB, 20 ms from now
  *     write(fd, reply, 65536);
  *
- * The call needs no privilege and changes nothing but the congestion window's reaction to marks. A program
- * can ignore every error of it and go on: the message is then sent like any other.
+ * or, if it learns the length only by writing (TLS, compression, HTTP/2), it writes first and then says so:
+ *
+ *     SSL_write(tls, reply, 65536);
+ *     d2tcp_send_deadline(fd, 0, 20 * 1000 * 1000);       // all that has been written so far
+ *
+ * The calls need no privilege and change nothing but the congestion window's reaction to marks. A program
+ * can ignore every error of them and go on: the message is then sent like any other.
  *
  * This file is all there is to the interface. Numbers, sizes and offsets never change; new fields of
  * struct d2tcp_state go to its end.
@@ -27,17 +32,20 @@
 /* Name of the congestion control, for TCP_CONGESTION. */
 #define D2TCP_NAME "d2tcp"
 
-/* The level of both options; no protocol of the kernel has it. */
+/* The level of all options; no protocol of the kernel has it. */
 #define D2TCP_LEVEL 0xd27c
 
-/* setsockopt, struct d2tcp_message: the next message and its deadline.
+/* setsockopt, struct d2tcp_message or struct d2tcp_announcement: the next message and its deadline. The kernel side
+ * tells the two by their length (16 and 32 bytes). One that is older than struct d2tcp_announcement answers EINVAL
+ * to it, and to bytes = 0.
  *
- *   EINVAL       bytes or deadline_ns is zero, negative or beyond its limit, or the length is not
- *                sizeof(struct d2tcp_message)
+ *   EINVAL       bytes is negative or beyond its limit, deadline_ns is not positive or beyond its limit, a flag is
+ *                unknown, reserved is not 0, or the length is neither of the two
  *   ENOTCONN     the socket is not connected (nor connecting)
  *   EOPNOTSUPP   the connection is under another congestion control, or is not TCP, or D2TCP was detached and
  *                attached again since it began
- *   ENOBUFS      D2TCP_QUEUE messages wait already
+ *   ENOBUFS      D2TCP_QUEUE messages wait already, and none of them is overdue without having been written
+ *   EPERM        the operator's policy takes no deadlines from this program
  *   ENOMEM       the kernel has no memory for the connection's state
  *   ENOPROTOOPT  D2TCP is not attached where the program runs
  */
@@ -53,21 +61,68 @@
  */
 #define D2TCP_STATE 2
 
-/* Limits of struct d2tcp_message, both included. */
+/* setsockopt, __u64: forgets the messages with this tag whose last byte has not been acknowledged; all of them for 0.
+ * What they have not written is taken as never to come: messages that were announced behind them move up. It is no
+ * error if there is none.
+ *
+ *   EINVAL       the length is not 8
+ *   ENOTCONN, EOPNOTSUPP, ENOMEM, ENOPROTOOPT  as at D2TCP_MESSAGE
+ */
+#define D2TCP_CANCEL 3
+
+/* getsockopt, struct d2tcp_outcome[]: what became of the messages that ended last, the youngest first; as many as
+ * there is room for, and D2TCP_OUTCOMES_KEPT at most. getsockopt gives the length that was filled; if none has ended,
+ * that is one with result 0.
+ *
+ *   EINVAL       less room than for one
+ *   others       as at D2TCP_STATE
+ */
+#define D2TCP_OUTCOMES 4
+#define D2TCP_OUTCOMES_KEPT 8
+
+/* Limits of bytes and deadline_ns, both included. */
 #define D2TCP_MAX_BYTES (1LL << 40)
 #define D2TCP_MAX_DEADLINE_NS (86400LL * 1000 * 1000 * 1000)
 
 /* Messages that may wait on one connection. */
 #define D2TCP_QUEUE 32
 
-/* One message. */
+/* One message, in short. */
 struct d2tcp_message {
 	/* Its length. It begins where the message before it ends, or after the last byte that was written,
-	 * whichever comes later: so messages may be announced ahead of their bytes, in order. */
+	 * whichever comes later: so messages may be announced ahead of their bytes, in order.
+	 *
+	 * 0: all that has been written so far. It begins where the message before it ends. Whatever was announced
+	 * beyond what has been written is void, as with D2TCP_ENDS_PREVIOUS. If nothing has been written since the
+	 * last announcement, that message gets this deadline (and tag) instead of its own. */
 	__s64 bytes;
 	/* Time from this call until its last byte should have been acknowledged, in ns. */
 	__s64 deadline_ns;
 };
+
+/* One message, in full. */
+struct d2tcp_announcement {
+	__s64 bytes;		/* as above */
+	__s64 deadline_ns;
+	__u64 tag;		/* the program's own name for it: for D2TCP_CANCEL and D2TCP_OUTCOMES; need not be unique */
+	__u32 flags;		/* D2TCP_ENDS_PREVIOUS or 0 */
+	__u32 reserved;		/* 0 */
+};
+
+/* Bit of d2tcp_announcement.flags: messages announced before end with what has been written so far, whatever
+ * length they were announced with; of those, what has no byte written is cancelled. For replies that were broken off,
+ * and for lengths that turned out shorter than announced. */
+#define D2TCP_ENDS_PREVIOUS 1u
+
+/* What became of a message. */
+struct d2tcp_outcome {
+	__u64 tag;		/* 0 if it had none */
+	__s64 left_ns;		/* time left when its last byte was acknowledged, or it was cancelled; negative: late */
+	__u32 result;		/* D2TCP_MET, ... */
+	__u32 number;		/* how many of the connection's messages had ended with it: what is new can be told */
+};
+
+enum { D2TCP_MET = 1, D2TCP_MISSED = 2, D2TCP_CANCELLED = 3 };
 
 /* Bits of d2tcp_state.flags. */
 #define D2TCP_ECN 1u		/* both ends agreed on ECN; without it the connection behaves as Reno */
@@ -107,12 +162,16 @@ struct d2tcp_state {
 	__u64 cuts;		/* windows cut because of marks */
 	__u64 losses;		/* windows cut because of loss, timeouts included */
 	__u64 timeouts;
+	__u64 cancelled;	/* messages: by D2TCP_CANCEL, or ended by a later one before a byte was written */
+	__u64 tag;		/* of the first message that waits; 0 without one */
+	__u32 rule;		/* of the operator's policy, from 1, that governs the connection; 0: none does */
+	__u32 reserved;
 };
 
 #ifndef D2TCP_KERNEL_SIDE
 
-/* Says that the next `bytes` bytes written to `fd` should be acknowledged within `deadline_ns`. Gives 0, or -1
- * with errno set as listed at D2TCP_MESSAGE. */
+/* Says that the next `bytes` bytes written to `fd`, or with 0 all that have been written, should be acknowledged
+ * within `deadline_ns`. Gives 0, or -1 with errno set as listed at D2TCP_MESSAGE. */
 static inline int d2tcp_send_deadline(int fd, int64_t bytes, int64_t deadline_ns)
 {
 	struct d2tcp_message message;
@@ -120,6 +179,38 @@ static inline int d2tcp_send_deadline(int fd, int64_t bytes, int64_t deadline_ns
 	message.bytes = bytes;
 	message.deadline_ns = deadline_ns;
 	return setsockopt(fd, D2TCP_LEVEL, D2TCP_MESSAGE, &message, sizeof(message));
+}
+
+/* The same with a tag and flags. */
+static inline int d2tcp_announce(int fd, int64_t bytes, int64_t deadline_ns, uint64_t tag, uint32_t flags)
+{
+	struct d2tcp_announcement announcement;
+
+	announcement.bytes = bytes;
+	announcement.deadline_ns = deadline_ns;
+	announcement.tag = tag;
+	announcement.flags = flags;
+	announcement.reserved = 0;
+	return setsockopt(fd, D2TCP_LEVEL, D2TCP_MESSAGE, &announcement, sizeof(announcement));
+}
+
+/* Forgets the messages with this tag; all for 0. Gives 0, or -1 with errno set as listed at D2TCP_CANCEL. */
+static inline int d2tcp_cancel(int fd, uint64_t tag)
+{
+	__u64 wanted = tag;
+
+	return setsockopt(fd, D2TCP_LEVEL, D2TCP_CANCEL, &wanted, sizeof(wanted));
+}
+
+/* Reads what became of the last messages, the youngest first, into room for `most`. Gives how many, or -1 with errno
+ * set as listed at D2TCP_OUTCOMES. */
+static inline int d2tcp_get_outcomes(int fd, struct d2tcp_outcome *outcomes, int most)
+{
+	socklen_t length = (socklen_t)(sizeof(*outcomes) * (unsigned int)most);
+
+	if (getsockopt(fd, D2TCP_LEVEL, D2TCP_OUTCOMES, outcomes, &length))
+		return -1;
+	return outcomes->result ? (int)(length / sizeof(*outcomes)) : 0;
 }
 
 /* Reads the connection's state. Fields that the kernel side does not know are 0. Gives 0, or -1 with errno set as

@@ -1,7 +1,7 @@
 //! Compiles the law for the host.
 
 fn main() {
-    for header in ["../bpf/law.h", "../bpf/law_tables.h", "../include/d2tcp.h", "src/law.c"] {
+    for header in ["../bpf/law.h", "../bpf/queue.h", "../bpf/law_tables.h", "../include/d2tcp.h", "src/law.c"] {
         println!("cargo:rerun-if-changed={header}");
     }
     cc::Build::new()

@@ -1,8 +1,13 @@
 """Boot other kernels under emulation and see what D2TCP does on each: ``make kernel-matrix``.
 
-Takes Debian's cloud kernels as apt has them, the oldest and the newest series. Each boots with qemu without
-hardware virtualisation, from a file system in memory with the programs of ``make linux``, Python and busybox.
-Writes ``linux/record/kernels.json``. Needs Debian's qemu-system-x86, busybox-static, cpio, kmod and xz-utils.
+Takes the kernels for virtual machines of Debian and Ubuntu as `apt` has them from the suites in `SOURCES`:
+of each series from 6.1 on the newest, or with ``--all`` every one. Each boots with qemu without hardware
+virtualisation, from a file system in memory with the programs of ``make linux`` and busybox, and is
+checked, attached to and detached from. On those named with ``--measure`` D2TCP is measured as well, beside
+the kernel's own DCTCP, which needs Python there and takes ten minutes or more.
+
+Writes ``linux/record/kernels.json``, in which kernels that were not tried this time stay. Needs Debian's
+qemu-system-x86, busybox-static, cpio, kmod, xz-utils and zstd.
 """
 
 from __future__ import annotations
@@ -15,13 +20,49 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "linux" / "record" / "kernels.json"
-NEEDED = ("apt-get", "apt-cache", "dpkg-deb", "depmod", "cpio", "ldd", "busybox", "qemu-system-x86_64")
+NEEDED = (
+    "apt-get",
+    "apt-cache",
+    "dpkg-deb",
+    "depmod",
+    "cpio",
+    "ldd",
+    "busybox",
+    "xz",
+    "zstd",
+    "qemu-system-x86_64",
+)
+#: Where apt keeps its lists of these suites; the machine's own are left alone.
+STATE = ROOT / "target" / "matrix"
+#: When they are fetched anew.
+STALE_S = 86400
+#: Distribution -> where it is, and its suites.
+SOURCES = {
+    "debian": [
+        ("http://deb.debian.org/debian", "bookworm bookworm-updates bookworm-backports"),
+        ("http://deb.debian.org/debian", "trixie trixie-updates trixie-backports sid"),
+        ("http://deb.debian.org/debian-security", "bookworm-security trixie-security"),
+    ],
+    "ubuntu": [
+        ("http://archive.ubuntu.com/ubuntu", "jammy-updates noble noble-updates plucky questing"),
+    ],
+}
+#: Distribution -> its images' names, with the version as the first group.
+IMAGES = {
+    "debian": r"linux-image-([0-9].*)-cloud-amd64",
+    "ubuntu": r"linux-image-(?:unsigned-)?([0-9].*)-generic",
+}
+#: Older kernels lack what congestion controls in BPF need.
+OLDEST = (6, 1)
 TOOLS = ("ip", "tc", "nsenter", "setpriv", "sh")
 MODULES = ("veth", "sch_htb", "sch_ingress", "cls_bpf", "tcp_dctcp", "act_api")
 PACKAGES = ("duetime", "polars", "_polars_runtime_32", "numpy", "numpy.libs", "tomli_w", "click", "rich")
@@ -35,7 +76,12 @@ MEMORY_MB = 3072
 def main() -> None:
     """Boot each kernel and write down what came."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kernels", nargs="*", help="packages; default: the oldest and newest cloud kernels")
+    parser.add_argument("--kernels", nargs="*", help="packages; default: the newest of each series")
+    parser.add_argument("--all", action="store_true", help="every kernel that apt has, hundreds of them")
+    parser.add_argument(
+        "--measure", nargs="*", default=[], help="packages on which D2TCP is measured as well"
+    )
+    parser.add_argument("--list", action="store_true", help="say what would be tried, and leave")
     parser.add_argument("--timeout", type=int, default=1500, help="seconds for each kernel")
     options = parser.parse_args()
     missing = [tool for tool in NEEDED if shutil.which(tool) is None]
@@ -44,43 +90,159 @@ def main() -> None:
     ]
     if missing:
         sys.exit(f"the kernel matrix needs {', '.join(missing)}")
-    results = []
-    for package in options.kernels or offered():
-        print(f"{package}: unpacking", flush=True)
-        with tempfile.TemporaryDirectory(prefix="duetime-matrix-") as folder:
-            said = boot(*prepare(package, Path(folder)), options.timeout)
-        results.append({"package": package, **read(said)})
-        print(json.dumps(results[-1], indent=2), flush=True)
+    kernels = [kernel for apt in apts() for kernel in offered(apt)]
+    if options.kernels or options.measure:
+        wanted = {*(options.kernels or []), *options.measure}
+        missing = wanted - {kernel.package for kernel in kernels}
+        if missing:
+            sys.exit(f"apt has no {', '.join(sorted(missing))}")
+        kernels = [kernel for kernel in kernels if kernel.package in wanted]
+    elif not options.all:
+        kernels = newest(kernels)
+    if options.list:
+        print(*(f"{kernel.apt.distribution} {kernel.package}" for kernel in kernels), sep="\n")
+        return
     RECORD.parent.mkdir(exist_ok=True)
-    RECORD.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    for kernel in kernels:
+        begun = time.monotonic()
+        measured = kernel.package in options.measure
+        with tempfile.TemporaryDirectory(prefix="duetime-matrix-") as folder:
+            said = boot(*prepare(kernel, Path(folder), measured), options.timeout, measured)
+        got = {"package": kernel.package, "distribution": kernel.apt.distribution, **read(said)}
+        print(
+            f"{kernel.package}: {got.get('attach', 'did not come up')} in {time.monotonic() - begun:.0f} s",
+            flush=True,
+        )
+        keep(got)
 
 
-def offered() -> list[str]:
-    """The first and the last of the cloud kernels that apt knows; of a series the newest."""
-    names = subprocess.run(
-        ["apt-cache", "search", "--names-only", r"^linux-image-[0-9].*-cloud-amd64$"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split("\n")
-    series: dict[tuple[int, int], list[str]] = {}
-    for name in (line.split(" ")[0] for line in names):
-        found = re.fullmatch(r"linux-image-(\d+)\.(\d+)(\..+)-cloud-amd64", name)
-        if found:
-            series.setdefault((int(found[1]), int(found[2])), []).append(name)
-    newest = {key: max(each, key=_numbers) for key, each in series.items()}
-    return [newest[key] for key in sorted({min(newest), max(newest)})]
+def keep(got: dict[str, Any]) -> None:
+    """Put a kernel's result into the record, in the order of versions, in place of its former one."""
+    kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else []
+    kept = [each for each in kept if each["package"] != got["package"]] + [got]
+    kept.sort(key=lambda each: _numbers(each["package"]))
+    aside = RECORD.with_suffix(".part")
+    aside.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    aside.replace(RECORD)
+
+
+@dataclass(frozen=True)
+class Apt:
+    """Apt for one distribution, with lists of its own."""
+
+    distribution: str
+    folder: Path
+
+    def __call__(self, tool: str, *arguments: str, cwd: Path | None = None) -> str:
+        """Run apt-get or apt-cache."""
+        sources = self.folder / "sources.list"
+        options = {
+            "Dir::Etc::SourceList": sources,
+            "Dir::Etc::SourceParts": "-",
+            "Dir::State::Lists": self.folder / "lists",
+            "Dir::Cache": self.folder / "cache",
+            "APT::Sandbox::User": "root",
+        }
+        command = [tool, *(part for key, value in options.items() for part in ("-o", f"{key}={value}"))]
+        done = subprocess.run([*command, *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise OSError(f"{tool} {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A package with a kernel's image."""
+
+    apt: Apt
+    package: str
+    release: str
+
+
+@cache
+def apts() -> list[Apt]:
+    """Apt for each distribution that can be reached, with fresh lists."""
+    ready = []
+    for distribution, sources in SOURCES.items():
+        apt = Apt(distribution, STATE / distribution)
+        for name in ("lists/partial", "cache/archives/partial"):
+            (apt.folder / name).mkdir(parents=True, exist_ok=True)
+        try:
+            keyring = _keyring(distribution)
+            lines = [
+                f"deb [arch=amd64 signed-by={keyring}] {where} {suite} main\n"
+                for where, suites in sources
+                for suite in suites.split()
+            ]
+            (apt.folder / "sources.list").write_text("".join(lines), encoding="utf-8")
+            stamp = apt.folder / "updated"
+            if not stamp.exists() or time.time() - stamp.stat().st_mtime > STALE_S:
+                apt("apt-get", "update", "-q")
+                stamp.touch()
+        except OSError as error:
+            print(f"SKIPPED: kernels of {distribution}: {error}", file=sys.stderr)
+            continue
+        ready.append(apt)
+    return ready
+
+
+def _keyring(distribution: str) -> Path:
+    """The keys of a distribution: those that are installed, or from Debian's package of them."""
+    name = f"{distribution}-archive-keyring"
+    installed = Path("/usr/share/keyrings") / f"{name}.gpg"
+    unpacked = STATE / "keys" / "usr" / "share" / "keyrings" / f"{name}.gpg"
+    if installed.exists() or unpacked.exists():
+        return installed if installed.exists() else unpacked
+    debian = Apt("debian", STATE / "debian")
+    with tempfile.TemporaryDirectory() as folder:
+        debian("apt-get", "download", f"{distribution}-keyring", cwd=Path(folder))
+        subprocess.run(["dpkg-deb", "-x", next(Path(folder).glob("*.deb")), STATE / "keys"], check=True)
+    return unpacked
+
+
+def offered(apt: Apt) -> list[Kernel]:
+    """The kernels that apt has of a distribution, the oldest first."""
+    names = apt("apt-cache", "pkgnames", "linux-").split()
+    found = {
+        match[1]: Kernel(apt, name, match[1])
+        # A signed image is as good as an unsigned one, and is often in another suite.
+        for name in sorted(names, reverse=True)
+        if (match := re.fullmatch(IMAGES[apt.distribution], name))
+        and _series(match[1]) >= OLDEST
+        # Of kernels that were superseded the archive keeps some parts.
+        and (_part(name, "binary") not in names or _part(name, "modules") in names)
+    }
+    return sorted(found.values(), key=lambda kernel: _numbers(kernel.release))
+
+
+def _part(image: str, part: str) -> str:
+    """The package with a part of a kernel, where it has several."""
+    return f"linux-{part}-" + image.removeprefix("linux-image-").removeprefix("unsigned-")
+
+
+def newest(kernels: Iterable[Kernel]) -> list[Kernel]:
+    """Of each distribution's series the newest."""
+    return list({(each.apt.distribution, _series(each.release)): each for each in kernels}.values())
+
+
+def _series(release: str) -> tuple[int, ...]:
+    return tuple(_numbers(release)[:2])
 
 
 def _numbers(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", name)]
 
 
-def prepare(package: str, folder: Path) -> tuple[Path, Path]:
+def prepare(package: Kernel, folder: Path, measured: bool) -> tuple[Path, Path]:
     """Fetch a kernel and lay out the machine's file system; gives the kernel and the packed file system."""
-    subprocess.run(["apt-get", "download", package], cwd=folder, check=True, capture_output=True)
     kernel = folder / "kernel"
-    subprocess.run(["dpkg-deb", "-x", next(folder.glob("*.deb")), kernel], check=True)
+    # Ubuntu's modules are a package of their own; of Debian's kernels since 7.0 every part is.
+    known = package.apt("apt-cache", "pkgnames", "linux-").split()
+    others = [_part(package.package, part) for part in ("modules", "binary", "base")]
+    for part in (package.package, *(name for name in others if name in known)):
+        package.apt("apt-get", "download", part, cwd=folder)
+    for deb in folder.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "-x", deb, kernel], check=True)
     root = folder / "root"
     for name in ("proc", "sys", "dev", "tmp", "run", "bin", "etc", "root", "programs", "matrix", "usr/bin"):
         (root / name).mkdir(parents=True)
@@ -95,7 +257,8 @@ def prepare(package: str, folder: Path) -> tuple[Path, Path]:
         ours = binary.is_relative_to(ROOT)
         place = root / "programs" / binary.name if ours else root / "bin" / binary.name
         shutil.copy(binary.resolve(), place)
-    binaries += _python(root)
+    if measured:
+        binaries += _python(root)
     _libraries(binaries, root)
     image = folder / "root.cpio"
     packed = subprocess.run(["find", ".", "-print0"], cwd=root, capture_output=True, check=True).stdout
@@ -108,8 +271,10 @@ def prepare(package: str, folder: Path) -> tuple[Path, Path]:
 
 def _modules(kernel: Path, root: Path) -> None:
     """The modules that are needed, with those that they need, uncompressed."""
-    (folder,) = (kernel / "lib/modules").iterdir()
-    subprocess.run(["depmod", "-b", kernel, folder.name], check=True)
+    (folder,) = next(
+        each for each in (kernel / "usr/lib/modules", kernel / "lib/modules") if each.exists()
+    ).iterdir()
+    subprocess.run(["depmod", "-b", folder.parents[2], folder.name], check=True)
     needs = {}
     for line in (folder / "modules.dep").read_text().splitlines():
         module, others = line.split(":")
@@ -120,8 +285,10 @@ def _modules(kernel: Path, root: Path) -> None:
     for path in wanted:
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(folder / path, target / path)
-        if path.endswith(".xz"):
-            subprocess.run(["xz", "-d", target / path], check=True)
+        for end, tool in ((".xz", "xz"), (".zst", "zstd")):
+            if path.endswith(end):
+                subprocess.run([tool, "-d", "-q", target / path], check=True)
+                (target / path).unlink(missing_ok=True)
     for name in ("modules.builtin", "modules.order"):
         shutil.copy(folder / name, target)
     subprocess.run(["depmod", "-b", root, folder.name], check=True)
@@ -160,7 +327,7 @@ def _libraries(binaries: Iterable[Path], root: Path) -> None:
                 shutil.copy(source.resolve(), place)
 
 
-def boot(kernel: Path, image: Path, timeout: int) -> str:
+def boot(kernel: Path, image: Path, timeout: int, measured: bool) -> str:
     """Run the machine until it goes, and give what it said on its console.
 
     One thread emulates both processors: with one for each, qemu 7.2 now and then corrupts a processor's
@@ -169,7 +336,8 @@ def boot(kernel: Path, image: Path, timeout: int) -> str:
     command = [
         "qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MB),
         "-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio",
-        "-kernel", kernel, "-initrd", image, "-append", "console=ttyS0 quiet panic=-1 mitigations=off",
+        "-kernel", kernel, "-initrd", image, "-append",
+        f"console=ttyS0 quiet panic=-1 mitigations=off{' measured' if measured else ''}",
     ]  # fmt: skip
     try:
         done = subprocess.run(

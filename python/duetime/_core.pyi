@@ -12,6 +12,7 @@ __all__ = [
     "bound",
     "catalog",
     "check",
+    "explain",
     "measured",
     "run",
     "schema",
@@ -68,6 +69,13 @@ def check(
     transport: str | None = None,
     files: Mapping[str, str] = ...,
 ) -> tuple[str, list[str], list[str]]: ...
+def explain(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+) -> str: ...
 def sweep(text: str, name: str, folder: str | PathLike[str] | None = None) -> str: ...
 def bound(
     text: str,

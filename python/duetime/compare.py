@@ -1,4 +1,9 @@
-"""The same scenario under several transports, over several seeds, several runs at a time."""
+"""The same scenario under several transports, over several seeds, several runs at a time.
+
+With a store each run is made once: a comparison that was stopped goes on where it was, and one with more
+seeds or transports makes what is new. Transports see the same traffic with the same seed, and so they are
+compared.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +12,43 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from duetime import files, scenario
 from duetime._core import version
 from duetime.parallel import in_threads
+from duetime.points import Kept, Point, finished, run_points
 from duetime.results import Result
 from duetime.run import Progress, resolve, simulate
-from duetime.statistics import over_seeds
+from duetime.statistics import over_seeds, paired, seeds_differ
+from duetime.verdict import verdicts
+from duetime.work import TABLES
 
 if TYPE_CHECKING:
     import polars as pl
 
 R = TypeVar("R", Result, list[Result])
 
+#: How all classes together are called.
+ALL = "all"
+#: Where a comparison's folder keeps finished runs.
+RUNS = "runs"
+#: The parts of a run's JSON that are compared figure by figure.
+COMPARED = ("drops", "marks", "timeouts", "retransmits", "summary", "classes", "sets")
+
 
 class Comparison(Generic[R]):
     """One scenario under several transports."""
 
-    def __init__(self, by_seed: Mapping[str, list[Result]], seeds: int | None, interrupted: bool) -> None:
+    def __init__(
+        self,
+        by_seed: Mapping[str, list[Result]],
+        seeds: int | None,
+        interrupted: bool,
+        against: str | None = None,
+    ) -> None:
         """Made by `compare`."""
         #: Every result: transport -> one for each seed, in their order.
         self.by_seed = dict(by_seed)
@@ -34,6 +56,10 @@ class Comparison(Generic[R]):
         self.seeds = seeds
         #: Whether it was stopped before all runs were done; the rest is missing here.
         self.interrupted = interrupted
+        #: What became of conditions under which the comparison fails, where some were given.
+        self.limits: list[dict[str, Any]] = []
+        #: What the others are compared with.
+        self.against = against if against in self.by_seed else next(iter(self.by_seed), "")
 
     @property
     def runs(self) -> dict[str, R]:
@@ -48,7 +74,68 @@ class Comparison(Generic[R]):
         return {
             "runs": {transport: self._object(results) for transport, results in self.by_seed.items()},
             "bound": self.bound,
+            "against": self.against,
+            "differences": self._differences,
+            "verdicts": self.verdicts,
+            **({"limits": self.limits} if self.limits else {}),
         }
+
+    @property
+    def verdicts(self) -> list[dict[str, Any]]:
+        """Who does better than `against`, by how much, or that seeds cannot tell: a ``sentence`` each."""
+        summaries = {
+            transport: [result.data["summary"] for result in results]
+            for transport, results in self.by_seed.items()
+        }
+        differ = any(seeds_differ([result.data for result in results]) for results in self.by_seed.values())
+        return verdicts(self.against, summaries, self._differences, seeds_differ=differ)
+
+    def differences(self, against: str | None = None) -> pl.DataFrame:
+        """What each transport has more or less than `against`: one row per transport, class and figure.
+
+        Differences are taken seed by seed, so that what seeds share falls out. ``low`` and ``high`` are
+        the ends of the 95 % confidence interval of ``difference``; null with fewer than two seeds.
+        """
+        import polars as pl
+
+        rows: list[dict[str, Any]] = []
+        against = against or self.against
+        for transport, parts in self._against(against).items():
+            named: dict[str, Any] = {"all": parts["summary"]}
+            named |= {
+                f"class {ALL}" if name == ALL else name: part for name, part in parts["classes"].items()
+            }
+            for of_class, part in named.items():
+                rows += [
+                    {"transport": transport, "against": against, "class": of_class, **figure}
+                    for figure in _figures(part)
+                ]
+        words: list[tuple[str, Any]] = [
+            (name, pl.String) for name in ("transport", "against", "class", "figure")
+        ]
+        numbers: list[tuple[str, Any]] = [(name, pl.Float64) for name in ("difference", "low", "high")]
+        return pl.DataFrame(rows, schema=[*words, *numbers])
+
+    @cached_property
+    def _differences(self) -> dict[str, Any]:
+        return self._against(self.against)
+
+    def _against(self, against: str) -> dict[str, Any]:
+        if not self.by_seed:
+            return {}
+        if against not in self.by_seed:
+            raise KeyError(f"{against} was not compared; there are {', '.join(self.by_seed)}")
+        others = {result.seed: result.data for result in self.by_seed[against]}
+        found = {}
+        for transport, results in self.by_seed.items():
+            pairs = [(result.data, others[result.seed]) for result in results if result.seed in others]
+            if transport == against or not pairs:
+                continue
+            ours = [{key: one.get(key) for key in COMPARED} for one, _ in pairs]
+            theirs = [{key: other.get(key) for key in COMPARED} for _, other in pairs]
+            merged = paired(ours, theirs)
+            found[transport] = _only_values(merged) if self.seeds is None else merged
+        return found
 
     @property
     def bound(self) -> dict[str, Any] | None:
@@ -94,9 +181,10 @@ class Comparison(Generic[R]):
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write a folder for each transport (and in it one for each seed) and ``compare.json``.
 
-        All of it appears at once or not at all, as with `Result.save`.
+        All of it appears at once or not at all, as with `Result.save`. Finished runs that are kept in it, in
+        ``runs``, stay there.
         """
-        with files.replacing(Path(folder)) as aside:
+        with files.replacing(Path(folder), keep=RUNS) as aside:
             for transport, results in self.by_seed.items():
                 for result in results:
                     part = aside / transport
@@ -121,6 +209,8 @@ def compare(
     jobs: int | None = None,
     seed: int | None = None,
     set: scenario.Changes | None = None,
+    against: str | None = None,
+    store: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> Comparison[Result]: ...
 @overload
@@ -132,6 +222,8 @@ def compare(
     jobs: int | None = None,
     seed: int | None = None,
     set: scenario.Changes | None = None,
+    against: str | None = None,
+    store: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> Comparison[list[Result]]: ...
 def compare(
@@ -142,16 +234,20 @@ def compare(
     jobs: int | None = None,
     seed: int | None = None,
     set: scenario.Changes | None = None,
+    against: str | None = None,
+    store: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> Comparison[Any]:
     """Simulate a scenario under each of `transports`, `jobs` runs at a time (default: one for each core).
 
     With `seeds` every transport runs with that many seeds, counted up from `seed` or else the scenario's,
-    and every figure gets a mean and a 95 % confidence interval. `source`, `seed`, `set` are those of `run`,
-    and so are the errors.
+    and every figure gets a mean and a 95 % confidence interval. The others are compared with `against`, by
+    default the first. Finished runs are kept in the folder `store`, if one is named, and not made again.
+    `source`, `seed`, `set` are those of `run`, and so are the errors.
     """
-    plan = prepare(scenario.read(source), transports, seeds=seeds, seed=seed, set=set)
-    comparison: Comparison[Any] = plan.carry_out(jobs, progress)
+    plan = prepare(scenario.read(source), transports, seeds=seeds, seed=seed, set=set, against=against)
+    kept = None if store is None else Path(store)
+    comparison: Comparison[Any] = plan.carry_out(jobs, progress, store=kept)
     if comparison.interrupted:
         raise KeyboardInterrupt
     return comparison
@@ -162,15 +258,26 @@ class Plan:
     """A comparison of which every run was checked and none was made."""
 
     read: scenario.Scenario
-    tasks: list[tuple[str, int | None]]
+    #: Transport and seed of each run.
+    tasks: list[tuple[str, int]]
     transports: list[str]
     seeds: int | None
     changes: scenario.Changes | None
     #: Transport -> what the reader should know of the scenario under it.
     notes: dict[str, list[str]]
 
-    def carry_out(self, jobs: int | None, progress: bool) -> Comparison[Any]:
-        """Run everything; Ctrl-C stops it, and what was finished by then is kept."""
+    #: What the others are compared with.
+    against: str
+
+    def carry_out(
+        self, jobs: int | None, progress: bool, *, store: Path | None = None, cluster: str | None = None
+    ) -> Comparison[Any]:
+        """Run everything; Ctrl-C stops it, and what was finished by then is kept.
+
+        With a store, the same call goes on from there.
+        """
+        if store is not None:
+            return self._from(store, jobs, progress, cluster)
         from duetime.progress import Bar, bar
 
         def one(number: int, progress: Progress) -> Result:
@@ -182,7 +289,23 @@ class Plan:
             interrupted = in_threads(
                 len(self.tasks), one, jobs=jobs, follow=shown.follow, finished=results.__setitem__
             )
-        return Comparison(self._in_order(results), self.seeds, interrupted)
+        return Comparison(self._in_order(results), self.seeds, interrupted, self.against)
+
+    def _from(self, store: Path, jobs: int | None, progress: bool, cluster: str | None) -> Comparison[Any]:
+        changes = tuple(scenario.changes(self.changes))
+        points = [Point(self.read, changes, transport, seed) for transport, seed in self.tasks]
+        try:
+            made = run_points(
+                points, store=store, jobs=jobs, cluster=cluster, tables=TABLES, progress=progress
+            )
+            kept, interrupted = dict(enumerate(made)), False
+        except KeyboardInterrupt:
+            kept, interrupted = finished(points, store=store, tables=TABLES), True
+        failed = next((each.error for each in kept.values() if each.error is not None), None)
+        if failed is not None:
+            raise scenario.Unreadable(failed.removeprefix("error: "))
+        results = {number: _result(each) for number, each in kept.items()}
+        return Comparison(self._in_order(results), self.seeds, interrupted, self.against)
 
     def _in_order(self, results: Mapping[int, Result]) -> dict[str, list[Result]]:
         by_seed: dict[str, list[Result]] = {}
@@ -198,6 +321,7 @@ def prepare(
     seeds: int | None,
     seed: int | None,
     set: scenario.Changes | None,
+    against: str | None = None,
 ) -> Plan:
     """Check every run of a comparison, so that a mistake shows before the first one starts."""
     if isinstance(transports, str):
@@ -207,6 +331,14 @@ def prepare(
     for transport in transports:
         if transports.count(transport) > 1:
             raise scenario.Unreadable(f"the transport {transport} is named twice")
+    if against is not None and against not in transports:
+        from difflib import get_close_matches
+
+        near = get_close_matches(against, transports, 1)
+        meant = f"; did you mean {near[0]}?" if near else f": {', '.join(transports)}"
+        raise scenario.Unreadable(
+            f"--against {against}: is not among the transports that are compared{meant}"
+        )
     if seeds is not None and seeds < 1:
         raise scenario.Unreadable(f"{seeds} seeds: at least one is needed")
     resolved, notes = {}, {}
@@ -216,9 +348,56 @@ def prepare(
     if seeds is not None and first + seeds - 1 > scenario.LAST_SEED:
         raise scenario.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
     # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
-    each_seed = [seed] if seeds is None else range(first, first + seeds)
+    each_seed = range(first, first + (seeds or 1))
     tasks = [(transport, each) for each in each_seed for transport in transports]
-    return Plan(read, tasks, list(transports), seeds, set, notes)
+    return Plan(read, tasks, list(transports), seeds, set, notes, against or transports[0])
+
+
+def _result(kept: Kept) -> Result:
+    """A run from the store, in the form of one that was just made."""
+    contract = json.dumps({**kept.result, "wall_s": None}, separators=(",", ":"), ensure_ascii=False)
+    return Result(contract, json.dumps(kept.scenario), list(kept.notes), _Stored(kept))
+
+
+class _Stored:
+    """The tables of a run in a store."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.kept = kept
+
+    def flows(self) -> pl.DataFrame:
+        return self.kept.table("flows")
+
+    def queries(self) -> pl.DataFrame:
+        return self.kept.table("queries")
+
+    def links(self) -> pl.DataFrame:
+        return self.kept.table("links")
+
+    def trace(self) -> pl.DataFrame:
+        return self.kept.table("trace")
+
+
+def _only_values(part: Any) -> Any:
+    """Differences of one seed as plain numbers, as the figures of one run are."""
+    if isinstance(part, dict) and "ci95" in part:
+        return part["mean"]
+    return {key: _only_values(value) for key, value in part.items()} if isinstance(part, dict) else part
+
+
+def _figures(part: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
+    """Each difference of a part with its interval, under the name of its column."""
+    rows: list[dict[str, Any]] = []
+    for key, value in part.items():
+        name = _joined(prefix, key)
+        if isinstance(value, dict) and "ci95" not in value:
+            rows += _figures(value, name)
+        elif isinstance(value, dict):
+            low, high = value["ci95"]
+            rows.append({"figure": name, "difference": value["mean"], "low": low, "high": high})
+        elif value is not None:
+            rows.append({"figure": name, "difference": value, "low": None, "high": None})
+    return rows
 
 
 def _least(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -1,9 +1,9 @@
 """How far a scenario can be pushed before too many deadlines are missed.
 
-Two questions of one kind: how much tighter deadlines can be, and how much fan-in or load a network carries.
-Both look for the hardest level at which no more than a given share of the deadlines is missed, by bisection
-over whole steps. Every level runs with the same seeds under every transport (common random numbers), and what
-is said of a level is said with 95 % confidence (Student's t over the seeds).
+Three questions of one kind: how much tighter deadlines can be, how much fan-in or load a network carries, and
+how little rate or buffer it needs. All look for the hardest level at which no more than a given share of the
+deadlines is missed, by bisection over whole steps. Every level runs with the same seeds under every transport
+(common random numbers), and what is said of a level is said with 95 % confidence (`statistics.share`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,18 @@ from typing import Any
 from duetime import _core, scenario
 from duetime.points import Kept, Point, run_points
 from duetime.run import resolve
-from duetime.statistics import estimate
+from duetime.statistics import estimate, over_seeds, share
 
 #: Seeds of each level, unless asked otherwise: enough for an interval, few enough to wait for.
 SEEDS = 5
 #: Deadlines are made tighter or looser by up to so many percent.
 TIGHTEST, LOOSEST = 99, 300
+
+
+#: The last words of keys of which more makes deadlines easier to meet, and of which less does; what is in
+#: neither, as a marking threshold, may do both.
+MORE_IS_EASIER = {"rate", "uplink", "bottleneck", "buffer", "every", "spines", "deadline", "deadline_factor"}
+LESS_IS_EASIER = {"leaves", "parents", "load", "size", "fan_in", "delay", "oversubscription", "host_jitter"}
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,11 @@ class Answer:
         """Whether a harder level than the answer holds although an easier one does not."""
         _, bad = self._bracket("mean")
         return bad is not None and any(level > bad and self._holds(level, "mean") for level in self.levels)
+
+    def turned(self) -> bool:
+        """Whether misses, as far as was tried, fall towards the levels that were held for harder."""
+        means = [each.missed["mean"] for _, each in sorted(self.levels.items()) if each is not None]
+        return len(means) > 1 and means[-1] < means[0]
 
     def ends_with(self) -> str | None:
         """Say why there is no harder or no easier answer, if the search did not end between two levels."""
@@ -177,7 +188,7 @@ def tighten(
         "step_percent": step,
     }
     if isinstance(allowed, list):
-        asked["against_missed_percent"] = estimate(allowed)
+        asked["against_missed_percent"] = share(allowed)
     return _decision(runs, resolved, asked, answers, "tighter_percent")
 
 
@@ -199,10 +210,37 @@ def capacity(
     """
     resolved, _ = _resolved(runs)
     key = (over or _obvious(resolved)).removeprefix("$")
+    _check_direction(key, MORE_IS_EASIER, "more", "duetime need", "smallest")
     ladder = _values(key, _written(resolved, key), start, end, step)
     answers = _search(runs, ladder, target)
     asked = {"question": "capacity", "target_percent": target, "over": key}
     return _decision(runs, resolved, asked, answers, "largest")
+
+
+def need(
+    runs: Runs,
+    *,
+    target: float,
+    over: str,
+    start: str | None = None,
+    end: str | None = None,
+    step: str | None = None,
+) -> Decision:
+    """Find the smallest value of the key `over` at which at most `target` percent of deadlines are missed.
+
+    Its other arguments, and what it raises, are those of `capacity`.
+    """
+    resolved, _ = _resolved(runs)
+    key = over.removeprefix("$")
+    _check_direction(key, LESS_IS_EASIER, "less", "duetime capacity", "largest")
+    ladder = _values(key, _written(resolved, key), start, end, step, smallest=True)
+    answers = _search(runs, ladder, target)
+    asked = {"question": "need", "target_percent": target, "over": key}
+    return _decision(runs, resolved, asked, answers, "smallest")
+
+
+#: The key of each question's answer.
+ANSWERS = {"tighten": "tighter_percent", "capacity": "largest", "need": "smallest"}
 
 
 def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
@@ -211,12 +249,16 @@ def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     against = data.get("against")
     goal = f"misses no more than {against} does with the deadlines as written"
     goal = goal if against else f"misses at most {data['target_percent']:g} %"
-    value = answer["tighter_percent" if tighter else "largest"]
+    value = answer[ANSWERS[data["question"]]]
     if value is None:
-        hardest = "deadlines four times as long" if tighter else f"the smallest {data['over']}"
-        return f"{answer['transport']}: not even {hardest} would do: it never {goal}."
+        most = "smallest" if data["question"] == "capacity" else "largest"
+        hardest = "deadlines four times as long" if tighter else f"the {most} {data['over']} that was tried"
+        text = f"{answer['transport']}: not even {hardest} would do: it never {goal}"
+        return f"{text}{_turned(data, answer)}."
     if not tighter:
-        text = f"{answer['transport']} {goal} up to {data['over']} = {value}"
+        so_far = "up to" if data["question"] == "capacity" else "from"
+        text = f"{answer['transport']} {goal} {so_far} {data['over']} = {value}"
+        text += "" if data["question"] == "capacity" else " on"
     elif value >= 0:
         text = f"{answer['transport']} {goal} with deadlines {value:g} % tighter"
     else:
@@ -226,13 +268,23 @@ def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
         text += f" (with 95 % confidence {_between(low, high, tighter)})"
     elif high is not None:
         text += f" (with 95 % confidence no more than {level(high, tighter)}, and perhaps never)"
+    more = "less" if data["question"] == "need" else "more"
     if answer["ends_with"] == "scenario":
-        text += "; the scenario allows no more"
+        text += f"; the scenario allows no {more}"
     elif answer["ends_with"] == "range":
-        text += "; more was not tried"
+        text += f"; {more} was not tried"
     if answer["uneven"]:
         text += "; misses do not rise evenly, beyond that they fall again in places"
-    return f"{text}."
+    return f"{text}{_turned(data, answer)}."
+
+
+def _turned(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    """Say so where the question was asked the wrong way round."""
+    if not answer.get("turned"):
+        return ""
+    if data["question"] == "capacity":
+        return f"; misses fall as {data['over']} grows: `duetime need` asks for the smallest"
+    return f"; misses fall as {data['over']} shrinks: `duetime capacity` asks for the largest"
 
 
 def level(value: Any, tighter: bool) -> str:
@@ -252,6 +304,7 @@ def seeds_from(
 
 
 def _between(low: Any, high: Any, tighter: bool) -> str:
+    """Write an interval; that of the smallest value has its sure end first, which is the larger."""
     if not tighter:
         return f"{low} to {high}"
     if high < 0:
@@ -305,13 +358,17 @@ def _measured(group: list[Kept], allowed: float | list[float]) -> Measured | Non
     if any(kept.error is not None for kept in group):
         return None
     missed = _missed(group)
-    most = allowed if isinstance(allowed, list) else [allowed] * len(missed)
-    excess = estimate([value - limit for value, limit in zip(missed, most, strict=True)])
-    found = estimate(missed)
-    assert found is not None
+    summaries = [kept.result["summary"] for kept in group]
+    found = over_seeds(summaries)["missed_percent"]
+    if isinstance(allowed, list):
+        excess = estimate([value - limit for value, limit in zip(missed, allowed, strict=True)])
+    else:
+        ends = [None if end is None else end - allowed for end in found["ci95"]]
+        values = [value - allowed for value in missed]
+        excess = {"mean": found["mean"] - allowed, "ci95": ends, "values": values}
     assert excess is not None
     bounds = [(kept.result.get("bound") or {}).get("missed_percent") for kept in group]
-    return Measured(found, excess, estimate(bounds))
+    return Measured(found, excess, share(bounds))
 
 
 def _missed(group: list[Kept]) -> list[float]:
@@ -354,6 +411,7 @@ def _answered(answer: Answer, resolved: Mapping[str, Any], name: str) -> dict[st
         "as_written_missed_percent": written.missed,
         "ends_with": answer.ends_with(),
         "uneven": answer.uneven(),
+        **({} if name == "tighter_percent" else {"turned": answer.turned()}),
         "tried": [
             {"value": value(level), "missed_percent": None if each is None else each.missed}
             for level, each in sorted(answer.levels.items())
@@ -384,7 +442,26 @@ class Quantity:
         return Quantity(number / 100) if unit == "%" else Quantity(number, unit)
 
 
-def _values(key: str, written: object, start: str | None, end: str | None, step: str | None) -> Ladder:
+def _check_direction(key: str, wrong: set[str], amount: str, other: str, extreme: str) -> None:
+    """Refuse a question whose answer is known to have no end."""
+    word = key.split(".")[-1]
+    if word in wrong:
+        raise scenario.Unreadable(
+            f"--over {key}: {amount} of it makes deadlines easier to meet; "
+            f"`{other}` finds the {extreme} that does"
+        )
+
+
+def _values(
+    key: str,
+    written: object,
+    start: str | None,
+    end: str | None,
+    step: str | None,
+    *,
+    smallest: bool = False,
+) -> Ladder:
+    """Levels from the smallest value up or, where the smallest is asked for, from the largest down."""
     now = Quantity.of(written, f"{key} (as the scenario has it)")
     first = None if start is None else _same_unit(Quantity.of(start, "--from"), now, "--from")
     last = None if end is None else _same_unit(Quantity.of(end, "--to"), now, "--to")
@@ -400,9 +477,15 @@ def _values(key: str, written: object, start: str | None, end: str | None, step:
         raise scenario.Unreadable("--from must not be above --to")
     count = int((highest - lowest) / width + 1e-9)
     at = min(count, round((now.number - lowest) / width))
+    coarse = _doubling(at, count)
+    # Of a key without a known direction a second value tells which it is.
+    scan = {at} if key.split(".")[-1] in MORE_IS_EASIER | LESS_IS_EASIER else {at, min(count, 2 * at + 1)}
+    if smallest:
+        at, scan = count - at, {count - level for level in scan}
+        coarse = tuple(sorted(count - level for level in coarse))
 
     def value(level: int) -> int | float | str:
-        found = Quantity(lowest + level * width, now.unit)
+        found = Quantity(lowest + (count - level if smallest else level) * width, now.unit)
         whole = found.number == int(found.number)
         return str(found) if found.unit else int(found.number) if whole else float(str(found))
 
@@ -410,7 +493,7 @@ def _values(key: str, written: object, start: str | None, end: str | None, step:
         found = value(level)
         return (f'{key}="{found}"' if isinstance(found, str) else f"{key}={found}",)
 
-    return Ladder(0, count, at, (at,), _doubling(at, count), changes, value)
+    return Ladder(0, count, at, tuple(sorted(scan)), coarse, changes, value)
 
 
 def _same_unit(quantity: Quantity, other: Quantity, what: str) -> float:

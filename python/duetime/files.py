@@ -20,29 +20,31 @@ class Refused(OSError):
     """A place where no result can be written; the message says why."""
 
 
-def check(folder: Path) -> None:
+def check(folder: Path, keep: str | None = None) -> None:
     """See that a result can be written at `folder`, so that this is known before hours of simulation."""
     with _reasons(folder):
-        target = _target(folder)
+        target = _target(folder, keep)
         ancestor = next(parent for parent in target.parents if parent.exists())
         _aside(ancestor / target.name).rmdir()
 
 
 @contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
+def replacing(folder: Path, keep: str | None = None) -> Iterator[Path]:
     """Give an empty folder beside `folder` to write into; rename it into place when all went well.
+
+    A folder in it with the name `keep` stays there.
 
     What is left of a process that was killed in between has a name that starts with a dot and ends in
     ``.partial``. A former result is moved aside first and removed last.
     """
     with _reasons(folder):
-        target = _target(folder)
+        target = _target(folder, keep)
         target.parent.mkdir(parents=True, exist_ok=True)
         aside = _aside(target)
     try:
         yield aside
         with _reasons(folder):
-            _put_in_place(aside, target)
+            _put_in_place(aside, target, keep)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -77,16 +79,16 @@ def is_result(folder: Path) -> bool:
     return any(_has_version(folder / marker) for marker in MARKERS)
 
 
-def _target(folder: Path) -> Path:
+def _target(folder: Path, keep: str | None = None) -> Path:
     target = Path(os.path.realpath(folder))
     if target == Path.cwd() or target in Path.cwd().parents:
         raise Refused(f"{folder}: is the current folder or contains it; name a folder of its own")
     if target.exists() and not target.is_dir():
         raise Refused(f"{folder}: exists and is no folder")
-    if target.is_dir() and any(target.iterdir()):
+    if target.is_dir() and any(path.name != keep for path in target.iterdir()):
         if not is_result(target):
             raise Refused(f"{folder}: is not empty and holds no former result; name another folder")
-        foreign = next(_foreign(target), None)
+        foreign = next(_foreign(target, keep), None)
         if foreign is not None:
             raise Refused(f"{folder}: holds a former result, but also {foreign.name}; name another folder")
     return target
@@ -98,11 +100,13 @@ def _aside(target: Path) -> Path:
     return aside
 
 
-def _put_in_place(aside: Path, target: Path) -> None:
+def _put_in_place(aside: Path, target: Path, keep: str | None) -> None:
     _flush(aside)
     if not target.exists():
         aside.rename(target)
         return
+    if keep is not None and (target / keep).exists():
+        (target / keep).rename(aside / keep)
     former = aside.with_suffix(".former")
     target.rename(former)
     try:
@@ -124,8 +128,9 @@ def _flush(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _foreign(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if not path.is_dir() and path.suffix not in SUFFIXES)
+def _foreign(folder: Path, keep: str | None) -> Iterator[Path]:
+    inside = (path for path in folder.rglob("*") if keep is None or folder / keep not in path.parents)
+    return (path for path in inside if not path.is_dir() and path.suffix not in SUFFIXES)
 
 
 def _has_version(record: Path) -> bool:

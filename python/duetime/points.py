@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Point:
     """One run."""
 
-    #: Its file.
-    scenario: Path
+    #: Its file, or a scenario that was read.
+    scenario: Path | scenario.Scenario
     #: Changes as ``--set`` takes them, applied in turn.
     overrides: tuple[str, ...] = ()
     #: Stands for the name in ``[transport]``; keys that only other transports know are dropped.
@@ -53,7 +53,7 @@ class Kept:
     store: Store | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """Give the table ``flows``, ``links`` or ``trace``; `FileNotFoundError` if it was not asked for."""
+        """Give one of `work.TABLES`; `FileNotFoundError` if it was not asked for."""
         if self.store is None or self.error is not None:
             raise FileNotFoundError(f"the run failed and has no table `{name}`")
         return self.store.table(self.key, name)
@@ -100,6 +100,17 @@ def run_points(
         except KeyboardInterrupt:
             raise KeyboardInterrupt(batch.said()) from None
     return batch.answers(points)
+
+
+def finished(points: Sequence[Point], *, store: Path, tables: Sequence[str] = ()) -> dict[int, Kept]:
+    """Give what the store has of these points, by their place in the list; nothing is run."""
+    batch = _Batch(points, Store(store), tuple(tables))
+    missing = {each.key for each in batch.missing}
+    return {
+        number: batch.answer(point)
+        for number, point in enumerate(points)
+        if point in batch.by_point and batch.by_point[point].key not in missing
+    }
 
 
 @dataclass(frozen=True)
@@ -153,14 +164,15 @@ class _Batch:
 
     def answers(self, points: Sequence[Point]) -> list[Kept]:
         """Give what came of each point."""
-        return [self._answer(point) for point in points]
+        return [self.answer(point) for point in points]
 
     def said(self) -> str:
         """Say what is kept after Ctrl-C."""
         finished = sum(self.store.record(key, self.tables) is not None for key in self.prepared)
         return f"{finished} of {len(self.prepared)} runs are finished and kept in {self.store.folder}"
 
-    def _answer(self, point: Point) -> Kept:
+    def answer(self, point: Point) -> Kept:
+        """Give what came of one."""
         if point in self.unreadable:
             return Kept(point, "", {}, self.unreadable[point])
         prepared = self.by_point[point]
@@ -182,14 +194,15 @@ class _Reader:
     """Reads scenarios and the files that they name, each once."""
 
     def __init__(self) -> None:
-        self.scenarios: dict[Path, scenario.Scenario] = {}
+        self.scenarios: dict[Path | scenario.Scenario, scenario.Scenario] = {}
         self.files: dict[Path, tuple[str, str]] = {}
-        self.bundles: dict[tuple[Path, tuple[str, ...]], Bundle] = {}
+        self.bundles: dict[tuple[scenario.Scenario, tuple[str, ...]], Bundle] = {}
 
     def prepared(self, point: Point) -> _Prepared:
         """Check a point; raises what is wrong with it."""
         if point.scenario not in self.scenarios:
-            self.scenarios[point.scenario] = scenario.read_file(point.scenario)
+            given = point.scenario
+            self.scenarios[given] = scenario.read_file(given) if isinstance(given, Path) else given
         read = self.scenarios[point.scenario]
         if not 0 <= point.seed <= scenario.LAST_SEED:
             raise scenario.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {point.seed}")
@@ -205,7 +218,7 @@ class _Reader:
         hashes = {path: hashed for path, (_, hashed) in contents.items()}
         decisive = json.dumps([resolved, hashes, build().engine])
         hashed = hashlib.sha256(decisive.encode()).hexdigest()
-        bundle = self._bundle(point.scenario, read, {path: text for path, (text, _) in contents.items()})
+        bundle = self._bundle(read, {path: text for path, (text, _) in contents.items()})
         return _Prepared(hashed, bundle, tuple(notes), point)
 
     def _file(self, folder: str | None, path: str) -> tuple[str, str]:
@@ -218,7 +231,7 @@ class _Reader:
             self.files[full] = content.decode(), hashlib.sha256(content).hexdigest()
         return self.files[full]
 
-    def _bundle(self, path: Path, read: scenario.Scenario, files: Mapping[str, str]) -> Bundle:
+    def _bundle(self, read: scenario.Scenario, files: Mapping[str, str]) -> Bundle:
         """Give the same object for the same texts, so that they are sent to a cluster once."""
-        name = (path, tuple(files))
+        name = (read, tuple(files))
         return self.bundles.setdefault(name, Bundle(read.text, read.name, dict(files)))

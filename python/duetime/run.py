@@ -110,6 +110,12 @@ def resolve(
     return _object(resolved), notes
 
 
+def explanation(read: scenario.Scenario, seed: int | None, set: scenario.Changes | None) -> dict[str, Any]:
+    """Describe a scenario that was read, before it is run: what ``duetime check --explain --json`` prints."""
+    _check_seed(seed)
+    return _object(_core.explain(read.text, read.name, read.folder, set=scenario.changes(set), seed=seed))
+
+
 def foresee(
     read: scenario.Scenario, seed: int | None, set: scenario.Changes | None, transport: str | None
 ) -> tuple[dict[str, Any], list[str]]:

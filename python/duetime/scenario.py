@@ -75,6 +75,21 @@ def changes(given: Changes | None) -> list[str]:
     return list(given)
 
 
+def to_toml(resolved: Mapping[str, Any]) -> str:
+    """Write a scenario as a file; keys without a value, which TOML cannot say, are left out."""
+    import tomli_w
+
+    return tomli_w.dumps(_without_nothing(resolved))
+
+
+def _without_nothing(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nothing(each) for key, each in value.items() if each is not None}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_without_nothing(each) for each in value if each is not None]
+    return value
+
+
 def _text(file: BinaryIO, name: str) -> str:
     data = file.read(LARGEST + 1)
     if len(data) > LARGEST:

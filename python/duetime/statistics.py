@@ -1,41 +1,80 @@
-"""From the results of several seeds to means with their 95 % confidence intervals."""
+"""From the results of several seeds to means and paired differences with their 95 % confidence intervals.
+
+Seeds are independent runs, messages of one run are not: what is drawn again is a seed, so every interval
+rests on one value for each seed (Student's t, with one degree of freedom less than there are seeds).
+
+- A share in percent is bounded: its interval is made on the scale of log(p / (1 - p)) and turned back, so
+  that it stays within 0 and 100 and leans to the side where there is room (Dean and Pagano, "Evaluating
+  confidence interval methods for binomial proportions in clustered surveys", J. Survey Statistics and
+  Methodology 3, 2015).
+- Where nothing was seen in N trials, the share is below 1 - 0.05^(1/N), about 3/N, with 95 % confidence, if
+  trials are independent of each other ("rule of three": Hanley and Lippman-Hand, JAMA 249, 1983).
+- Two transports see the same traffic with the same seed, so their difference is taken seed by seed.
+- What is computed from the means of several transports has the interval of the jackknife over the seeds.
+- One value has no interval, and neither have several that are all the same.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 #: Keys that name a run or its parts and are no measurements.
 NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "kernel"}
+#: With fewer seeds an interval is wide and leans on the assumption that seeds differ normally.
+FEW_SEEDS = 5
+#: Figures that two equal runs do not share.
+WALL_CLOCK = ("wall_s",)
+#: Of how many a share is one, as far as that is counted: keys beside it, those with a minus taken off.
+TRIALS = {
+    "missed_percent": ("with_deadline", "-undecided"),
+    "complete_queries_percent": ("queries",),
+    "inverted_flows_percent": ("flows",),
+    **{
+        f"{name}_percent": ("requests",)
+        for name in ("denied", "inverted", "overtaken", "displaceable", "refused", "passed_over")
+    },
+}
 
 
-def over_seeds(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def over_seeds(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Put objects of the JSON contract, one for each seed, into one.
 
     Each number becomes ``{"mean", "ci95": [low, high], "values": [one for each seed]}``; null where no seed
-    has one. ``seeds`` lists the seeds, ``seed`` is the first of them.
+    has one. ``seeds`` lists the seeds, ``seed`` is the first of them; ``seeds_differ`` is false where all of
+    several seeds gave the same, which leaves nothing to be said by an interval.
     """
     merged: dict[str, Any] = {}
+    differ = seeds_differ(objects)
     for key, value in objects[0].items():
         if key == "seed":
             merged["seed"] = value
             merged["seeds"] = [each["seed"] for each in objects]
+            merged["seeds_differ"] = differ
         else:
-            merged[key] = _merge(key, value, [each.get(key) for each in objects])
+            merged[key] = _merge(key, [each.get(key) for each in objects], list(objects), differ=differ)
     return merged
 
 
-def _merge(key: str, first: Any, values: list[Any]) -> Any:
-    parts = [value for value in values if isinstance(value, dict)]
-    if parts:
-        # Where a seed has no such part (no queue, say), it has no values in it either.
-        keys = list(parts[0])
-        columns = {k: [v.get(k) if isinstance(v, dict) else None for v in values] for k in keys}
-        return {k: _merge(k, parts[0][k], columns[k]) for k in keys}
-    if key in NAMES:
-        return first if all(value == first for value in values) else values
-    return estimate(values)
+def seeds_differ(objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the results of several seeds differ in anything; true of one."""
+    apart = {"seed", *WALL_CLOCK}
+    told = [{key: value for key, value in each.items() if key not in apart} for each in objects]
+    return len(told) < 2 or any(each != told[0] for each in told)
+
+
+def paired(objects: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Take each number of `others` from that of `objects`, seed by seed, and put the seeds into one.
+
+    Both have one object for each seed, in the same order; the numbers become what `over_seeds` makes of them.
+    """
+    return {
+        key: _paired([each.get(key) for each in objects], [each.get(key) for each in others])
+        for key, value in objects[0].items()
+        if key not in NAMES and isinstance(value, Mapping | int | float | None)
+    }
 
 
 def estimate(values: Sequence[float | None]) -> dict[str, Any] | None:
@@ -43,26 +82,129 @@ def estimate(values: Sequence[float | None]) -> dict[str, Any] | None:
     present = [value for value in values if value is not None]
     if not present:
         return None
-    n = len(present)
-    mean = math.fsum(present) / n
-    interval: list[float | None] = [None, None]
-    if n > 1:
-        variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
-        half = t_quantile(n - 1) * math.sqrt(variance / n)
-        interval = [mean - half, mean + half]
-    return {"mean": mean, "ci95": interval, "values": list(values)}
+    mean = math.fsum(present) / len(present)
+    half = half_width(present)
+    return {
+        "mean": mean,
+        "ci95": [None, None] if half is None else [mean - half, mean + half],
+        "values": list(values),
+    }
 
 
-def t_quantile(degrees: int) -> float:
-    """The 97.5th percentile of Student's t: 95 % of the values lie within plus and minus this."""
-    low, high = 1.0, 13.0
-    for _ in range(60):
+def of_figure(
+    name: str, values: Sequence[float | None], trials: Sequence[float] = ()
+) -> dict[str, Any] | None:
+    """What `share` says of figures that are shares, by their name, and `estimate` of others."""
+    present = [value for value in values if value is not None]
+    if name.endswith("_percent") and all(0 <= value <= 100 for value in present):
+        return share(values, trials)
+    return estimate(values)
+
+
+def share(percents: Sequence[float | None], trials: Sequence[float] = ()) -> dict[str, Any] | None:
+    """Mean and 95 % confidence interval of a share in percent, which lies between 0 and 100.
+
+    `trials`, of how many each is the share, say how far one of 0 or 100 is from being certain.
+    """
+    found = estimate(percents)
+    if found is None:
+        return None
+    mean = found["mean"] / 100
+    if not 0 < mean < 1:
+        many = sum(value is not None for value in percents) > 1 and sum(trials) > 0
+        rest = 100 * most_unseen(sum(trials)) if many else None
+        ends = [0.0, rest] if mean <= 0 else [None if rest is None else 100 - rest, 100.0]
+        return {**found, "ci95": [None, None] if rest is None else ends}
+    half = half_width([value for value in percents if value is not None])
+    if half is not None:
+        middle = math.log(mean / (1 - mean))
+        reach = half / 100 / (mean * (1 - mean))
+        found["ci95"] = [100 * _logistic(middle - reach), 100 * _logistic(middle + reach)]
+    return found
+
+
+def jackknife(whole: float, without: Sequence[float]) -> list[float] | None:
+    """Give the 95 % interval of a figure of all seeds, from what it is without each of them in turn.
+
+    It serves any smooth function of means over seeds, as a ratio of two, and sees what the seeds share (Efron
+    and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 11). None where no seed matters.
+    """
+    n = len(without)
+    half = half_width([n * whole - (n - 1) * each for each in without])
+    return None if half is None else [whole - half, whole + half]
+
+
+def most_unseen(trials: float) -> float:
+    """The share below which, with 95 % confidence, something lies that was not seen in so many trials."""
+    return float(-math.expm1(math.log(0.05) / trials))
+
+
+def half_width(values: Sequence[float], confidence: float = 0.95) -> float | None:
+    """Half of the interval of the mean; none of one value, or of several that are all the same."""
+    n = len(values)
+    if n < 2 or all(value == values[0] for value in values):
+        return None
+    mean = math.fsum(values) / n
+    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    return t_quantile(n - 1, confidence) * math.sqrt(variance / n)
+
+
+@cache
+def t_quantile(degrees: int, confidence: float = 0.95) -> float:
+    """Give the value between plus and minus which Student's t lies with this probability."""
+    low, high = 0.0, 1e4
+    for _ in range(80):
         middle = (low + high) / 2
-        if _within(middle, degrees) < 0.95:
+        if _within(middle, degrees) < confidence:
             low = middle
         else:
             high = middle
     return high
+
+
+def _merge(key: str, values: list[Any], beside: Sequence[Any], *, differ: bool) -> Any:
+    first = values[0]
+    parts = [value for value in values if isinstance(value, dict)]
+    if parts:
+        # Where a seed has no such part (no queue, say), it has no values in it either.
+        columns = {k: [v.get(k) if isinstance(v, dict) else None for v in values] for k in parts[0]}
+        of_shares = key.endswith("_percent")
+        return {
+            k: _merge(f"{k}_percent" if of_shares else k, column, parts, differ=differ)
+            for k, column in columns.items()
+        }
+    if key in NAMES:
+        return first if all(value == first for value in values) else values
+    found = of_figure(key, values, _trials(key, beside))
+    return found if differ or found is None else {**found, "ci95": [None, None]}
+
+
+def _trials(key: str, beside: Sequence[Any]) -> list[float]:
+    """Of how many each seed's share is one."""
+    parts = [part for part in beside if isinstance(part, Mapping)]
+    signs = [(-1 if name.startswith("-") else 1, name.removeprefix("-")) for name in TRIALS.get(key, ())]
+    return [sum(sign * part.get(name, 0) for sign, name in signs) for part in parts]
+
+
+def _paired(values: list[Any], others: list[Any]) -> Any:
+    parts = [value for value in (*values, *others) if isinstance(value, Mapping)]
+    if parts:
+
+        def column(of: list[Any], key: str) -> list[Any]:
+            return [each.get(key) if isinstance(each, Mapping) else None for each in of]
+
+        return {k: _paired(column(values, k), column(others, k)) for k in parts[0] if k not in NAMES}
+    numbers = int | float
+    return estimate(
+        [
+            a - b if isinstance(a, numbers) and isinstance(b, numbers) else None
+            for a, b in zip(values, others, strict=True)
+        ]
+    )
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
 
 
 def _within(t: float, degrees: int) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from duetime import _core, files, scenario
 from duetime.compare import flat
 from duetime.points import Kept, Point, run_points
+from duetime.statistics import paired
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,6 +36,8 @@ class Sweep:
     axes: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
     changes: tuple[tuple[str, ...], ...]
+    #: What the other transports are compared with; None: the first.
+    against: str | None = None
 
     @property
     def points(self) -> list[Point]:
@@ -81,6 +84,37 @@ class Swept:
                 rows.append({**where, "class": name, **flat(figures), **_bound(kept.result, name)})
         return _frame(rows)
 
+    @property
+    def against(self) -> str | None:
+        """What the other transports are compared with; none where there is only one."""
+        transports = self.sweep.transports
+        return self.sweep.against or transports[0] if len(transports) > 1 else None
+
+    def differences(self) -> pl.DataFrame:
+        """One row per point and transport other than `against`: what it has more or less, seed by seed.
+
+        Each figure of the run as a whole has a column, with the ends of its 95 % interval in ``_low`` and
+        ``_high``; ``seeds`` says over how many pairs.
+        """
+        against, rows = self.against, []
+        by_run = {
+            (where["point"], where["transport"], where["seed"]): (where, _figures(kept.result))
+            for where, kept in self._rows()
+            if kept.error is None
+        }
+        for point in range(len(self.sweep.values)):
+            for transport in self.sweep.transports:
+                runs = [
+                    (by_run.get((point, transport, seed)), by_run.get((point, against, seed)))
+                    for seed in self.sweep.seeds
+                ]
+                pairs = [(one, other[1]) for one, other in runs if one is not None and other is not None]
+                if transport != against and pairs:
+                    where = {key: value for key, value in pairs[0][0][0].items() if key != "seed"}
+                    found = paired([one for (_, one), _ in pairs], [other for _, other in pairs])
+                    rows.append({**where, "against": against, "seeds": len(pairs), **flat(found)})
+        return _frame(rows)
+
     def record(self) -> dict[str, Any]:
         """Give the object of ``sweep.json``: where the figures come from, and what failed."""
         sweep = self.sweep
@@ -91,6 +125,7 @@ class Swept:
             "shared": list(sweep.shared),
             "axes": list(self.columns),
             "transports": [each for each in sweep.transports if each is not None],
+            "against": self.against,
             "seeds": list(sweep.seeds),
             "runs": len(self.kept),
             "failures": self.failures,
@@ -98,8 +133,14 @@ class Swept:
         }
 
     def write(self, folder: Path) -> None:
-        """Write ``sweep.parquet``, ``classes.parquet`` and ``sweep.json`` into a folder that exists."""
-        for name, table in (("sweep.parquet", self.runs()), ("classes.parquet", self.classes())):
+        """Write ``sweep.json`` and the tables, each as Parquet, into a folder that exists.
+
+        ``differences.parquet`` is there with two transports or more.
+        """
+        tables = {"sweep.parquet": self.runs(), "classes.parquet": self.classes()}
+        if self.against is not None:
+            tables["differences.parquet"] = self.differences()
+        for name, table in tables.items():
             content = io.BytesIO()
             table.write_parquet(content)
             files.write(folder / name, content.getvalue())
@@ -125,13 +166,16 @@ APART = {"title", "transport", "seed", "summary", "classes", "bound"}
 TELLING = {"point", "transport", "seed", "class", "error"}
 
 
-def read(file: Path) -> Sweep:
-    """Read a sweep's file.
+def read(file: Path, against: str | None = None) -> Sweep:
+    """Read a sweep's file; its other transports are compared with `against`, by default the first.
 
     Raises `ScenarioError` with the place of a mistake, and `scenario.Unreadable`.
     """
     text = scenario.read_file(file)
     found = json.loads(_core.sweep(text.text, text.name, text.folder))
+    if against is not None and against not in (found["transports"] or []):
+        named = ", ".join(found["transports"] or []) or "none"
+        raise scenario.Unreadable(f"--against {against}: is not among the sweep's transports ({named})")
     return Sweep(
         found["title"],
         file.parent / found["scenario"],
@@ -141,6 +185,7 @@ def read(file: Path) -> Sweep:
         tuple(found["axes"]),
         tuple(tuple(values) for values in found["points"]),
         tuple(tuple(changes) for changes in found["changes"]),
+        against,
     )
 
 
@@ -148,6 +193,7 @@ def sweep(
     file: str | os.PathLike[str],
     *,
     out: str | os.PathLike[str],
+    against: str | None = None,
     jobs: int | None = None,
     cluster: str | None = None,
     progress: bool = False,
@@ -158,7 +204,7 @@ def sweep(
     was, and one that was changed runs what is new. `jobs` and `cluster` are those of `points.run_points`, and
     so are the errors; besides, those of `read` and `files.Refused`.
     """
-    return carry_out(read(Path(file)), Path(out), jobs=jobs, cluster=cluster, progress=progress)
+    return carry_out(read(Path(file), against), Path(out), jobs=jobs, cluster=cluster, progress=progress)
 
 
 def carry_out(sweep: Sweep, out: Path, *, jobs: int | None, cluster: str | None, progress: bool) -> Swept:
@@ -172,7 +218,7 @@ def carry_out(sweep: Sweep, out: Path, *, jobs: int | None, cluster: str | None,
 
 RUNS = "runs"
 #: What a folder of ours holds.
-PARTS = {RUNS, "sweep.json", "sweep.parquet", "classes.parquet", "report.html"}
+PARTS = {RUNS, "sweep.json", "sweep.parquet", "classes.parquet", "differences.parquet", "report.html"}
 
 
 def _figures(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,11 +14,10 @@ from typing import NamedTuple
 from duetime import _core
 from duetime.results import Result
 from duetime.run import Progress
+from duetime.statistics import WALL_CLOCK
 
 #: The tables of a run that can be kept beside its figures.
-TABLES = ("flows", "links", "trace")
-#: Figures that two equal runs do not share; they are not kept.
-WALL_CLOCK = ("wall_s",)
+TABLES = ("flows", "queries", "links", "trace")
 
 
 class Build(NamedTuple):

@@ -9,9 +9,9 @@
 //!
 //! Why no run of the simulator misses fewer, whatever its transport:
 //!
-//! - **Which messages.** Those that count (they start after the warm-up) and have a deadline that ends with the
-//!   run or before: only they can be missed for not being complete. The others occupy no link here, which only
-//!   makes room. A message that is given up (`expired = "abort"`, a request that cannot be granted) counts as
+//! - **Which messages.** Those that count (they start in the measured time) and have a deadline not beyond the
+//!   last moment that the run may go on to: they are decided, whatever happens. The others occupy no link here,
+//!   which only makes room. A message that is given up (`expired = "abort"`, a request that cannot be granted) counts as
 //!   missed in a run, and here nobody gives up.
 //! - **Arrivals.** All traffic patterns are open loop: a message starts when it starts, whatever became of those
 //!   before it. So the bound is one of the traffic, not of the transport.
@@ -39,7 +39,6 @@ pub mod machine;
 
 use sim::Scenario;
 use sim::outcome::{Framing, Message, Outcome};
-use sim::run::Run;
 use sim::topology::Graph;
 use sim::traffic::Request;
 use units::Time;
@@ -103,7 +102,7 @@ pub struct Bounds {
 /// depends on how the run went, and another schedule could have them start earlier.
 pub fn of_outcome(outcome: &Outcome) -> Bounds {
     let framings: Vec<Framing> = outcome.classes.iter().map(|class| class.framing).collect();
-    let counted = || outcome.messages.iter().filter(|message| message.start >= outcome.warm_up);
+    let counted = || outcome.messages.iter().filter(|message| outcome.counts(message.start));
     let mut leaves = vec![0; framings.len()];
     for (class, place) in counted().filter_map(|message| Some((message.class as usize, message.place?))) {
         leaves[class] = place.level.max(leaves[class]);
@@ -113,25 +112,25 @@ pub fn of_outcome(outcome: &Outcome) -> Bounds {
             let known = place.is_none_or(|place| place.level == leaves[class as usize]);
             arrival(class, known, &Request { start, from, to, bytes, deadline, query, place })
         });
-    Traffic { graph: &outcome.graph, framings: &framings, until: outcome.simulated }.bounds(messages)
+    Traffic { graph: &outcome.graph, framings: &framings, until: outcome.decided_until }.bounds(messages)
 }
 
 /// Of the traffic of a scenario, without running it: what [`of_outcome`] gives for its run.
 pub fn of_scenario(scenario: Scenario) -> Bounds {
-    let Scenario { run: Run { duration, warm_up, .. }, network, transports, mut classes, .. } = scenario;
+    let Scenario { run, network, transports, mut classes, .. } = scenario;
     let framing = |class: &sim::Class| class.framing(&transports[class.transport], network.frame_overhead);
     let framings: Vec<Framing> = classes.iter().map(framing).collect();
     let messages = classes.iter_mut().enumerate().flat_map(|(class, source)| {
-        let batches = std::iter::from_fn(|| source.generator.next()).take_while(|batch| batch.at <= duration);
+        let batches = std::iter::from_fn(|| source.generator.next()).take_while(|batch| batch.at < run.duration);
         let requests = batches.flat_map(|batch| batch.messages);
-        let counted = requests.filter(|request| (warm_up..=duration).contains(&request.start));
+        let counted = requests.filter(|request| run.counts(request.start));
         counted.filter_map(move |request| {
             // Answers of parents are announced with no answers that they stand for yet.
             let known = request.place.is_none_or(|place| place.answers > 0);
             arrival(class as u32, known, &request)
         })
     });
-    Traffic { graph: &network.graph, framings: &framings, until: duration }.bounds(messages)
+    Traffic { graph: &network.graph, framings: &framings, until: run.latest() }.bounds(messages)
 }
 
 /// A message with a deadline, and whether its start is the same under every schedule.

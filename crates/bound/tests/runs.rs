@@ -21,10 +21,10 @@ fn run(text: &str, transport: &str) -> Outcome {
 fn missed(outcome: &Outcome, message: &Message) -> bool {
     let Some(deadline) = message.deadline else { return false };
     let due = message.start + deadline;
-    message.start >= outcome.warm_up
+    outcome.counts(message.start)
         && match message.end {
             Some(end) => end > due,
-            None => message.aborted || due <= outcome.simulated,
+            None => message.aborted || due <= outcome.ended,
         }
 }
 
@@ -109,7 +109,7 @@ fn any_scenario(seed: u64) -> String {
     format!(
         "[run]\nduration = '20 ms'\nseed = {seed}\n{}\n[network]\n{topology}\n{}\n[transport]\nname = 'd2tcp'\n{}\n\
          [[traffic]]\nname = 'a'\n{first}\n[[traffic]]\nname = 'b'\n{second}\n",
-        dice.one(&["", "warm_up = '4 ms'"]),
+        dice.one(&["", "warm_up = '4 ms'", "cool_down = '0 s'", "warm_up = '4 ms'\ncool_down = '600 us'"]),
         network.join("\n"),
         transport.join("\n"),
     )
@@ -197,7 +197,10 @@ fn what_is_not_decided_or_not_counted_is_not_missed() {
     };
     assert_eq!(of("duration = '10 ms'"), Some((2, 2)));
     assert_eq!(of("duration = '10 ms'\nwarm_up = '5 ms'"), Some((1, 1)));
-    assert_eq!(of("duration = '5.5 ms'"), Some((2, 1)));
+    assert_eq!(of("duration = '5.5 ms'"), Some((2, 2)));
+    assert_eq!(of("duration = '5.5 ms'\ncool_down = '0.4 ms'"), Some((2, 1)));
+    assert_eq!(of("duration = '5.5 ms'\ncool_down = '0 s'"), Some((2, 1)));
+    assert_eq!(of("duration = '5 ms'"), Some((1, 1)));
     assert_eq!(of("duration = '4 ms'"), Some((1, 1)));
     assert_eq!(of("duration = '10 ms'\nwarm_up = '6 ms'"), None);
 }

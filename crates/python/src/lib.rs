@@ -23,7 +23,7 @@ mod _core {
     #[pymodule_export]
     use super::run::{Run, run};
     #[pymodule_export]
-    use super::{_panic, bound, catalog, check, schema, sweep, version};
+    use super::{_panic, bound, catalog, check, explain, schema, sweep, version};
 
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
@@ -49,6 +49,23 @@ fn check(
     let source = scenario::Source { name, text, folder: folder.as_deref() };
     let read = read(py, &source, &scenario::Options { set, seed, transport, files })?;
     Ok((read.resolved.to_string(), read.notes, read.files))
+}
+
+/// Describes a scenario before it is run, as JSON: its traffic, what each port will face, what is random.
+#[pyfunction]
+#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None))]
+fn explain(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    folder: Option<PathBuf>,
+    set: Vec<String>,
+    seed: Option<u64>,
+) -> PyResult<String> {
+    let source = scenario::Source { name, text, folder: folder.as_deref() };
+    let options = scenario::Options { set, seed, ..scenario::Options::default() };
+    let explained = errors::guarded(py, || scenario::explain(&source, &options))?;
+    Ok(explained.map_err(|error| errors::scenario_error(py, &error))?.to_string())
 }
 
 /// How few deadlines any schedule of a scenario's messages can miss, as JSON (null without deadlines), and notes.

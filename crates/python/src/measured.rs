@@ -140,6 +140,8 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
     let messages = outcome.messages.len();
     outcome.trace = measured.samples.into_iter().map(|sample| sample.of(messages, links)).collect::<Result<_, _>>()?;
     outcome.simulated = Time(measured.simulated);
+    outcome.ended = outcome.simulated;
+    outcome.decided_until = outcome.simulated;
     let MeasuredCounters { packets_sent, packets_received, packets_delivered, packet_hops, drops, marks } =
         measured.counters;
     outcome.counters = Counters {

@@ -8,11 +8,12 @@ use sim::outcome::Message;
 use units::Time;
 
 use crate::statistics::{FctUs, mean, percentile};
-use crate::verdict::{Verdict, counted, verdict};
+use crate::verdict::{Verdict, verdict};
 
 /// Queries of `fan-in` classes.
 ///
-/// A query enters when all of its answers to the parent that asks have started, are counted and are decided.
+/// A query enters when it was asked in the measured time, and all of its answers to the parent that asks have
+/// started and are decided.
 /// In trees of several levels the answers of the leaves are what counts: those that the answers stand for
 /// that reach the root in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -77,7 +78,8 @@ impl Query {
     /// The queries of some classes, in the order of their start.
     pub(crate) fn all(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Vec<Query> {
         let rows = outcome.queries.iter().enumerate().filter(|(_, query)| class(query.class as usize));
-        let mut queries: Vec<Query> = rows.map(|(row, query)| Query::new(row, query.answers)).collect();
+        let mut queries: Vec<Query> =
+            rows.map(|(row, query)| Query::new(row, query.answers, outcome.counts(query.start))).collect();
         let of = |query: &Query| (outcome.queries[query.row].class, outcome.queries[query.row].number);
         let places: BTreeMap<(u32, u64), usize> = queries.iter().map(of).zip(0..).collect();
         for message in outcome.messages.iter().filter(|message| class(message.class as usize)) {
@@ -92,16 +94,15 @@ impl Query {
         queries
     }
 
-    fn new(row: usize, answers: u32) -> Query {
-        Query { row, started: 0, arrived: 0, in_time: 0, answers, end: Time::ZERO, enters: true }
+    fn new(row: usize, answers: u32, enters: bool) -> Query {
+        Query { row, started: 0, arrived: 0, in_time: 0, answers, end: Time::ZERO, enters }
     }
 
     fn add(&mut self, message: &Message, outcome: &Outcome) {
-        self.enters &= counted(message, outcome);
         if message.place.is_some_and(|place| place.level > 0) {
             return;
         }
-        let verdict = verdict(message, outcome.simulated);
+        let verdict = verdict(message, outcome.ended);
         self.started += 1;
         self.enters &= verdict != Verdict::Undecided;
         if let Some(end) = message.end {

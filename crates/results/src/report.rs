@@ -16,8 +16,10 @@ pub struct Report {
     pub seed: u64,
     /// The name of `[transport]`.
     pub transport: String,
-    /// Simulated time, in seconds.
+    /// Measured time, warm-up included, in seconds.
     pub simulated_s: f64,
+    /// How much longer the run went on until what counts was decided, in seconds.
+    pub cool_down_s: f64,
     /// What the event loop took on the wall clock, in seconds: the only figure that two equal runs do not share.
     pub wall_s: f64,
     /// Data packets that reached receivers.
@@ -130,6 +132,8 @@ pub struct ClassReport {
     pub bottleneck_delay_us: Option<f64>,
     /// Wire bytes of its data packets at the receivers' ports over the simulated time.
     pub bottleneck_mbps: Option<f64>,
+    /// Messages of its list that start after the measured time and are not counted.
+    pub too_late: u64,
 }
 
 impl Report {
@@ -171,6 +175,7 @@ impl Report {
             seed: outcome.seed,
             transport: outcome.transport.clone(),
             simulated_s: outcome.simulated.as_secs_f64(),
+            cool_down_s: outcome.ended.saturating_sub(outcome.simulated).as_secs_f64(),
             wall_s,
             packets_delivered,
             packet_hops,
@@ -237,6 +242,7 @@ impl ClassReport {
             summary: Summary::of_class(outcome, class),
             bottleneck_delay_us: measured.bottleneck_delay_us,
             bottleneck_mbps: mbps(measured.bottleneck_bytes, outcome.simulated),
+            too_late: measured.too_late,
         }
     }
 }
@@ -320,6 +326,7 @@ mod tests {
             "seed",
             "transport",
             "simulated_s",
+            "cool_down_s",
             "wall_s",
             "packets_delivered",
             "packet_hops",
@@ -337,7 +344,7 @@ mod tests {
         ]);
         assert_eq!(keys(&report.to_json()), expected);
         assert_eq!(keys(&serde_json::to_string(&report.summary).unwrap()), sorted(&SUMMARY));
-        let class = [&SUMMARY[..], &["bottleneck_delay_us", "bottleneck_mbps"]].concat();
+        let class = [&SUMMARY[..], &["bottleneck_delay_us", "bottleneck_mbps", "too_late"]].concat();
         assert_eq!(keys(&serde_json::to_string(&report.classes[0].1).unwrap()), sorted(&class));
     }
 
@@ -369,7 +376,7 @@ mod tests {
         run.counters.packets_sent = 9;
         let text = Report::new(&run, 0.25).to_json();
         assert!(text.starts_with(
-            r#"{"title":"by hand","seed":7,"transport":"dctcp","simulated_s":0.1,"wall_s":0.25,"packets_delivered":0,"#
+            r#"{"title":"by hand","seed":7,"transport":"dctcp","simulated_s":0.1,"cool_down_s":0.0,"wall_s":0.25,"packets_delivered":0,"#
         ));
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["packets"], serde_json::json!({"sent": 9, "received": 0, "in_flight": 0}));

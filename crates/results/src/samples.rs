@@ -19,6 +19,8 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         seed: 7,
         transport: "dctcp".into(),
         simulated: ms(100),
+        ended: ms(100),
+        decided_until: ms(100),
         warm_up: ms(10),
         counters: Counters::default(),
         classes: patterns.iter().enumerate().map(|(i, pattern)| class(i, pattern)).collect(),
@@ -59,6 +61,7 @@ fn class(number: usize, pattern: &'static str) -> ClassOutcome {
         bottleneck_delay_us: None,
         bottleneck_bytes: 0,
         framing: Framing { mss: 1460, overhead: 40, shared: false },
+        too_late: 0,
     }
 }
 

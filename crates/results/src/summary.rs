@@ -9,8 +9,10 @@ use crate::queries::FanIn;
 use crate::statistics::{DeadlineRatio, FctUs, Slowdown};
 use crate::verdict::{Verdict, completion_time, counted, verdict};
 
-/// Messages that started before the warm-up ended are not counted here, but what they deliver after
-/// it is part of the goodput. A flow without end is an unfinished message.
+/// Counted are the messages that started in the measured time, after the warm-up; whether they met their
+/// deadline, and how long they took, is known up to the end of the run, which may go on for that. Goodput is of
+/// the measured time, whatever started when. A flow without end is an unfinished message. Figures of completed
+/// messages leave out those that were unfinished when the run ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Counted messages: completed + unfinished.
@@ -63,7 +65,7 @@ impl Summary {
             .messages
             .iter()
             .filter(|message| class(message.class as usize) && counted(message, outcome))
-            .map(|message| (message, verdict(message, outcome.simulated)))
+            .map(|message| (message, verdict(message, outcome.ended)))
             .collect();
         let count = |which: &dyn Fn(&Message, Verdict) -> bool| {
             messages.iter().filter(|(message, verdict)| which(message, *verdict)).count() as u64

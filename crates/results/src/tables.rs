@@ -171,7 +171,7 @@ fn slowdown(message: &Message) -> Option<f64> {
 }
 
 fn missed(message: &Message, outcome: &Outcome) -> Option<bool> {
-    match verdict(message, outcome.simulated) {
+    match verdict(message, outcome.ended) {
         Verdict::Met => Some(false),
         Verdict::Missed => Some(true),
         Verdict::NoDeadline | Verdict::Undecided => None,

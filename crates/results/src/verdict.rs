@@ -12,14 +12,14 @@ pub enum Verdict {
     Met,
     /// It was completed too late, given up, or unfinished when its deadline passed.
     Missed,
-    /// It is unfinished and its deadline lies beyond the end of the run.
+    /// It is unfinished and its deadline lies beyond the end of the run, which went on no longer.
     Undecided,
 }
 
-/// Whether a message enters the summaries: it started after the warm-up. A flow without end is an
-/// unfinished message.
+/// Whether a message enters the summaries: it started in the measured time, after the warm-up. A flow without
+/// end is an unfinished message.
 pub fn counted(message: &Message, outcome: &Outcome) -> bool {
-    message.start >= outcome.warm_up
+    outcome.counts(message.start)
 }
 
 /// How `message` stands when the run ends at `end`.

@@ -6,12 +6,14 @@ use units::{Default, Key, Kind, Range};
 
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS};
+use crate::lints::LINTS;
 
 /// Transports, topologies, patterns and the keys of all sections, from their declarations.
 ///
 /// An object with `transports`, `topologies` and `patterns`, each a list of `{name, help, source,
 /// keys}`; `root`, `run`, `trace`, `network`, `links`, `traffic` and `flows`, each a list of keys that do not depend
-/// on those; and `distributions`, those that come with the language. A key is `{name, kind, unit,
+/// on those; `notes`, what a valid scenario is told all the same; and `distributions`, those that come with the
+/// language. A key is `{name, kind, unit,
 /// default, required, range, choices, help, source}`; null where there is nothing to say.
 pub fn catalog() -> Json {
     json!({
@@ -25,6 +27,7 @@ pub fn catalog() -> Json {
         "traffic": keys(traffic::KEYS.iter()),
         "links": keys(topology::LINK_KEYS.iter()),
         "flows": keys(traffic::ENTRY_KEYS.iter()),
+        "notes": LINTS.iter().map(|lint| json!({ "name": lint.name, "help": lint.reason })).collect::<Vec<_>>(),
         "distributions": BUILT_IN.iter().map(|known| json!({ "name": known.name, "help": known.help })).collect::<Vec<_>>(),
     })
 }

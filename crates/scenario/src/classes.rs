@@ -7,14 +7,15 @@ use sim::run::Run;
 use sim::traffic::{self, Above};
 use units::Values;
 
+use crate::context::Context;
 use crate::document::{Data, Entry, Table};
-use crate::error::{Checked, Fault};
+use crate::error::{Checked, Fault, clip};
 use crate::language::{self, Family, Variant};
 use crate::overrides;
 use crate::suggest;
-use crate::table::{only, read_table};
+use crate::table::only;
 use crate::transports::{Transports, read_transport};
-use crate::values::{Context, clip};
+use crate::values::read_table;
 use crate::variants::{place, select, unknown_key, with_selector};
 
 /// What a run remembers of so many messages fits into a large machine's memory.
@@ -35,7 +36,7 @@ pub(crate) struct Classes<'a> {
 }
 
 impl Classes<'_> {
-    pub(crate) fn read(&self, root: &Table, transports: &mut Transports) -> Checked<(Vec<Class>, Json)> {
+    pub(crate) fn read(&self, root: &Table, transports: &mut Transports) -> Checked<(Vec<Class>, Vec<Above>, Json)> {
         const MOST_CLASSES: usize = 4096;
         let family = language::patterns();
         let defaults = class_defaults(root, &family)?;
@@ -62,7 +63,7 @@ impl Classes<'_> {
             classes.push(class);
             written.push(text);
         }
-        Ok((classes, Json::Array(written)))
+        Ok((classes, above, Json::Array(written)))
     }
 
     fn class(

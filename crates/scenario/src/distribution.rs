@@ -5,26 +5,13 @@ use std::sync::Arc;
 use units::measure::{Dimension, Measure, Term};
 use units::{Cdf, Distribution};
 
+use crate::context::Context;
 use crate::document::{Data, Node};
 use crate::error::{Checked, Fault};
 use crate::evaluate;
 use crate::expression::{self, Expr, Kind};
-use crate::values::Context;
-use crate::{files, suggest};
-
-/// Every function that makes a distribution.
-pub(crate) const NAMES: &[&str] = &["uniform", "exponential", "lognormal", "pareto", "cdf"];
-
-/// How a function is written.
-pub(crate) fn usage(name: &str) -> &'static str {
-    match name {
-        "uniform" => "write it as uniform(least, most)",
-        "exponential" => "write it as exponential(mean)",
-        "lognormal" => "write it as lognormal(median, sigma)",
-        "pareto" => "write it as pareto(least, shape)",
-        _ => "write it as cdf(websearch), cdf(datamining) or cdf(path of a file)",
-    }
-}
+use crate::functions::{NAMES, usage};
+use crate::{messages, suggest};
 
 /// A distribution that comes with the language.
 pub(crate) struct BuiltIn {
@@ -201,7 +188,7 @@ fn cdf(
     }
     let near = suggest::nearest(name, BUILT_IN.iter().map(|known| known.name));
     let file = context.files.read(name, node.part(range.clone()), near)?;
-    let cdf = files::cdf(name, &file, measure)?;
+    let cdf = messages::cdf(name, &file, measure)?;
     Ok(Found { distribution: Distribution::Empirical(Arc::new(cdf)), measure, text })
 }
 

@@ -165,6 +165,12 @@ enum Place {
     Excerpt(Box<Excerpt>),
 }
 
+/// A text that may be long, for a message.
+pub(crate) fn clip(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
+    if text.chars().count() > 60 { format!("{plain}…") } else { plain }
+}
+
 /// What reading a part gives.
 pub(crate) type Checked<T> = Result<T, Fault>;
 
@@ -214,6 +220,12 @@ impl Sources {
     pub(crate) fn add(&mut self, name: &str, text: &str) -> u32 {
         self.0.push((name.to_owned(), text.to_owned()));
         self.0.len() as u32 - 1
+    }
+    /// A place for a note: "a.toml:3:8".
+    pub(crate) fn place(&self, at: At) -> String {
+        let (name, text) = &self.0[at.source as usize];
+        let Excerpt { file, line, column, .. } = Excerpt::of(name, text, at.start as usize..at.end as usize);
+        format!("{file}:{line}:{column}")
     }
     /// The error for callers.
     pub(crate) fn error(&self, fault: Fault) -> Error {

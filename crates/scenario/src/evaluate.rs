@@ -9,7 +9,7 @@ use units::measure::{Dimension, Measure, Term, UNITS, find_unit};
 use crate::document::{Data, Node};
 use crate::error::{At, Checked, Fault};
 use crate::expression::{self, Expr, Kind, Operator};
-use crate::suggest;
+use crate::{functions, suggest};
 
 /// The values of `[parameters]`.
 pub(crate) struct Parameters {
@@ -145,11 +145,11 @@ pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places
         Kind::Word(name) => Err(unknown_word(name, places, fault)),
         Kind::Call { name, name_range, .. } => {
             let fault = |message: String| Fault::new(node.part(name_range.clone()), message);
-            if crate::distribution::NAMES.contains(&name.as_str()) {
+            if functions::NAMES.contains(&name.as_str()) {
                 let hint = "where a distribution may stand it stands alone; calculate inside its parentheses";
                 return Err(fault(format!("`{name}` cannot be calculated with")).hint(hint));
             }
-            let names = crate::distribution::NAMES.iter().copied();
+            let names = functions::NAMES.iter().copied();
             let unknown = fault(format!("there is no function `{name}`"));
             Err(unknown.did_you_mean(suggest::nearest(name, names.clone()), || {
                 format!("the functions are {}", suggest::list(names))
@@ -195,11 +195,10 @@ fn unknown_word(name: &str, places: bool, fault: impl Fn(String) -> Fault) -> Fa
     if name == "index" || name == "parent" {
         return fault(format!("`{name}` cannot be used here")).hint("`index` and `parent` may stand in `start`");
     }
-    if crate::distribution::NAMES.contains(&name) {
-        return fault(format!("`{name}` needs its parentheses")).hint(crate::distribution::usage(name));
+    if functions::NAMES.contains(&name) {
+        return fault(format!("`{name}` needs its parentheses")).hint(functions::usage(name));
     }
-    let words =
-        crate::distribution::NAMES.iter().copied().chain(places.then_some(["index", "parent"]).into_iter().flatten());
+    let words = functions::NAMES.iter().copied().chain(places.then_some(["index", "parent"]).into_iter().flatten());
     fault(format!("`{name}` means nothing here")).did_you_mean(suggest::nearest(name, words), || {
         "a number, perhaps with a unit, is expected; a parameter is written `$name`".into()
     })

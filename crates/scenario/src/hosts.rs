@@ -3,10 +3,10 @@
 use serde_json::{Value as Json, json};
 use units::measure;
 
+use crate::context::Context;
 use crate::document::{Data, Node};
 use crate::error::Checked;
 use crate::evaluate;
-use crate::values::Context;
 
 /// The most hosts in a list.
 pub(crate) const MOST: usize = 65_536;

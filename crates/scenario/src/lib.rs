@@ -8,18 +8,24 @@
 
 mod catalog;
 mod classes;
+mod context;
 mod distribution;
 mod document;
 mod error;
 mod evaluate;
+mod explain;
 mod expression;
 mod files;
+mod functions;
 mod hosts;
 mod language;
+mod lints;
+mod messages;
 mod overrides;
 mod read;
 mod schema;
 mod suggest;
+mod survey;
 mod sweep;
 mod table;
 mod toml_text;
@@ -29,7 +35,7 @@ mod variants;
 
 pub use catalog::catalog;
 pub use error::Error;
-pub use read::{Options, Read, Source, read};
+pub use read::{Options, Read, Source, explain, read};
 pub use schema::schema;
 pub use sweep::{Sweep, read_sweep};
 pub use toml_text::to_toml;

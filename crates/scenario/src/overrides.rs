@@ -1,10 +1,9 @@
 //! Options that change a scenario before it is read: `--set`, `--seed`.
 
 use crate::document::{self, Data, Entry, Node, Table};
-use crate::error::{At, Checked, Fault, Sources};
+use crate::error::{At, Checked, Fault, Sources, clip};
 use crate::language::SECTIONS;
 use crate::suggest;
-use crate::values::clip;
 
 /// Applies one `--set path=value`.
 pub(crate) fn set(root: &mut Table, option: &str, sources: &mut Sources) -> Checked<()> {

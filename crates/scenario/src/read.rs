@@ -7,20 +7,25 @@ use serde_json::{Map, Value as Json, json};
 use sim::network::Network;
 use sim::priorities::Priorities;
 use sim::run::{self, Run};
+use sim::traffic::Above;
+use sim::traffic::Listing;
 use sim::{Class, Scenario, Transport, topology};
-use units::Key;
+use units::{Key, Time};
 
 use crate::classes::Classes;
+use crate::context::Context;
 use crate::document::{self, Data, Entry, Node, Table};
-use crate::error::{At, Checked, Error, Fault, Sources};
+use crate::error::{At, Checked, Error, Fault, Sources, clip};
 use crate::evaluate::Parameters;
+use crate::explain::{MOST_MESSAGES, describe};
 use crate::files::Files;
 use crate::language::{self, ROOT_KEYS, SECTIONS};
+use crate::lints;
 use crate::overrides;
 use crate::suggest;
-use crate::table::read_table;
+use crate::survey::Survey;
 use crate::transports::{Replacement, Transports, common_transport};
-use crate::values::{Context, clip};
+use crate::values::read_table;
 use crate::variants::{home_of, place, select, unknown_key, with_selector};
 
 /// The text of a scenario, and where it comes from.
@@ -69,24 +74,84 @@ pub fn read(source: &Source, options: &Options) -> Result<Read, Error> {
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
     let source = &Source { text, ..*source };
     let mut sources = Sources::new(source.name, text);
-    scenario(source, options, &mut sources).map_err(|fault| sources.error(fault))
+    match scenario(source, options, &mut sources) {
+        Ok(parts) => Ok(parts.with_notes(&sources)),
+        Err(fault) => Err(sources.error(fault)),
+    }
 }
 
-fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checked<Read> {
+/// Describes a scenario before it is run: who sends to whom, what each port will face, and what is random.
+///
+/// # Errors
+/// As [`read`].
+pub fn explain(source: &Source, options: &Options) -> Result<Json, Error> {
+    let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+    let mut sources = Sources::new(source.name, text);
+    match scenario(&Source { text, ..*source }, options, &mut sources) {
+        Ok(Parts { read, drawn_from, .. }) => Ok(describe(&Survey::new(&read.scenario, &drawn_from, MOST_MESSAGES))),
+        Err(fault) => Err(sources.error(fault)),
+    }
+}
+
+fn scenario(source: &Source, options: &Options, sources: &mut Sources) -> Checked<Parts> {
     let mut root = document::parse(source.text, 0)?;
     for option in &options.set {
         overrides::set(&mut root, option, sources)?;
     }
-    of_document(root, source.folder, options, sources)
+    parts(root, source.folder, options, sources)
+}
+
+/// A scenario with what its notes are made from.
+struct Parts {
+    read: Read,
+    root: Table,
+    drawn_from: Vec<Above>,
+}
+
+impl Parts {
+    /// Enough to see what a class does; a sweep pays for them at each of its points.
+    const MESSAGES: usize = 4000;
+
+    fn with_notes(self, sources: &Sources) -> Read {
+        let Parts { mut read, root, drawn_from } = self;
+        let survey = Survey::new(&read.scenario, &drawn_from, Parts::MESSAGES);
+        let found = lints::notes(&survey, |section, class, key| Some(sources.place(find(&root, section, class, key)?)));
+        read.notes.extend(found);
+        read
+    }
+}
+
+/// Where a key is written, if it is: of a class, or in the defaults of all.
+fn find(root: &Table, section: &str, class: Option<&str>, key: &str) -> Option<At> {
+    let table = |node: &'_ Data, key: &str| match node {
+        Data::Table(table) => table.find(key).map(|entry| entry.key_at),
+        _ => None,
+    };
+    let found = &root.find(section)?.node.data;
+    let Some(class) = class else { return table(found, key) };
+    let Data::Array(items) = found else { return None };
+    let named = |item: &&Node| match &item.data {
+        Data::Table(table) => table.find("name").and_then(|entry| entry.node.text()) == Some(class),
+        _ => false,
+    };
+    let own = items.iter().find(named).and_then(|item| table(&item.data, key));
+    own.or_else(|| match &root.find("defaults")?.node.data {
+        Data::Table(defaults) => table(&defaults.find("traffic")?.node.data, key),
+        _ => None,
+    })
 }
 
 /// Reads a scenario whose text was parsed and changed; of the options `set` is left aside.
 pub(crate) fn of_document(
-    mut root: Table,
+    root: Table,
     folder: Option<&Path>,
     options: &Options,
     sources: &mut Sources,
 ) -> Checked<Read> {
+    Ok(parts(root, folder, options, sources)?.read)
+}
+
+fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mut Sources) -> Checked<Parts> {
     if let Some(seed) = options.seed {
         overrides::seed(&mut root, seed, sources)?;
     }
@@ -124,10 +189,11 @@ pub(crate) fn of_document(
     };
     let common = common.map(|(index, _)| index);
     let reader = Classes { context: &context, network: &network, run: &run, common, shared };
-    let (classes, written) = reader.read(&root, &mut transports)?;
+    let (classes, drawn_from, written) = reader.read(&root, &mut transports)?;
     resolved.insert("traffic".into(), written);
 
     notes.extend(priority_notes(&transports.list, &classes));
+    notes.extend(classes.iter().filter_map(|class| too_late_note(class, run.duration)));
     parameters.check_unused()?;
     for name in parameters.unused() {
         notes.push(format!("parameter `{name}` is not used by any value"));
@@ -137,7 +203,8 @@ pub(crate) fn of_document(
         None => transports.names(),
     };
     let scenario = Scenario { title, run, network, transport, transports: transports.list, classes };
-    Ok(Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() })
+    let read = Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() };
+    Ok(Parts { read, root, drawn_from })
 }
 
 /// Where the classes of switch priorities part, for transports that leave it to the traffic.
@@ -150,6 +217,14 @@ fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
         Some(format!("{}: the classes of deadlines part at {}", transport.name, limits.join(", ")))
     });
     notes.collect()
+}
+
+/// Messages of a list that start when nothing is counted any more.
+fn too_late_note(class: &Class, end: Time) -> Option<String> {
+    let Listing { messages, too_late } = class.generator.listed(end);
+    let name = &class.name;
+    (too_late > 0)
+        .then(|| format!("{name}: {too_late} of {messages} messages start at {end} or later and are not counted"))
 }
 
 /// Refuses sections that do not exist or are written in the wrong way.

@@ -10,7 +10,6 @@ use crate::catalog::kind_name;
 use crate::classes::INHERIT;
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS, Variant};
-use crate::values::example;
 
 /// The JSON Schema (draft 2020-12) of a scenario file.
 ///
@@ -198,7 +197,7 @@ fn property(key: &Key) -> Json {
         };
     }
     let plain = matches!(key.kind, Kind::Bool | Kind::Choice(_) | Kind::Choices(_) | Kind::Count | Kind::Number);
-    match serde_json::from_str::<Json>(&example(&key.kind)) {
+    match serde_json::from_str::<Json>(&key.kind.example()) {
         Ok(example) if !plain => schema["examples"] = json!([example]),
         _ => {}
     }

@@ -21,11 +21,10 @@ use serde_json::{Map, Value as Json, json};
 use units::Stream;
 
 use crate::document::{self, Data, Entry, Node, Table};
-use crate::error::{At, Checked, Error, Fault, Sources};
+use crate::error::{At, Checked, Error, Fault, Sources, clip};
 use crate::files::Files;
 use crate::read::{self, Options, Source};
 use crate::table::only;
-use crate::values::clip;
 use crate::{language, overrides, suggest, toml_text};
 
 /// A sweep that has been read, of which at least one point is a valid scenario.

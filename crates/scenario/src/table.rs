@@ -6,7 +6,6 @@ use units::{Default, Key, Kind, Value, Values};
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
 use crate::suggest;
-use crate::values::{Context, example, value};
 
 /// Checked values, and the same as they are written.
 #[derive(Default)]
@@ -15,14 +14,14 @@ pub(crate) struct Read {
     pub(crate) written: Map<String, Json>,
 }
 
-/// Reads a table. `title` is how messages call it ("[network]"); the entries of `apart` are read
-/// elsewhere; `unknown` makes the message for a key that is not declared.
-pub(crate) fn read_table(
+/// Reads a table, each value with `value`. `title` is how messages call it ("[network]"); the entries of `apart`
+/// are read elsewhere; `unknown` makes the message for a key that is not declared.
+pub(crate) fn read(
     table: &Table,
     title: &str,
     keys: &[&'static Key],
     apart: &[&str],
-    context: &Context,
+    value: impl Fn(&Key, &Node) -> Checked<(Value, Json)>,
     unknown: impl Fn(&Entry) -> Fault,
 ) -> Checked<Read> {
     let entries = || table.entries.iter().filter(|entry| !apart.contains(&entry.key.as_str()));
@@ -33,7 +32,7 @@ pub(crate) fn read_table(
     let mut found = Vec::new();
     for entry in entries() {
         let key = keys.iter().find(|key| key.name == entry.key).expect("unknown keys were refused");
-        found.push((key.name, value(key, &entry.node, context)?));
+        found.push((key.name, value(key, &entry.node)?));
     }
     let mut read = Read::default();
     for key in keys {
@@ -42,7 +41,7 @@ pub(crate) fn read_table(
             Some(i) => found.swap_remove(i).1,
             None => match key.default {
                 Default::Absent => continue,
-                Default::Is(text) => default(key, text, table.at, context)?,
+                Default::Is(text) => value(key, &default(key, text, table.at))?,
                 Default::Required => return Err(missing(key, table, title)),
             },
         };
@@ -56,12 +55,12 @@ pub(crate) fn read_table(
 }
 
 /// A key's default, which is written as in a file.
-fn default(key: &Key, text: &str, at: At, context: &Context) -> Checked<(Value, Json)> {
+fn default(key: &Key, text: &str, at: At) -> Node {
     let data = match text.parse::<bool>() {
         Ok(truth) if key.kind == Kind::Bool => Data::Bool(truth),
         _ => Data::Text(text.to_owned()),
     };
-    value(key, &Node::new(data, at), context)
+    Node::new(data, at)
 }
 
 fn missing(key: &Key, table: &Table, title: &str) -> Fault {
@@ -70,7 +69,7 @@ fn missing(key: &Key, table: &Table, title: &str) -> Fault {
         true => format!("{title} has a deadline without a size: `{}` is missing", key.name),
         false => format!("{title} lacks `{}`: {}", key.name, key.help),
     };
-    Fault::new(table.at, message).hint(format!("write for example {} = {}", key.name, example(&key.kind)))
+    Fault::new(table.at, message).hint(format!("write for example {} = {}", key.name, key.kind.example()))
 }
 
 /// Refuses keys that are not among `words`.

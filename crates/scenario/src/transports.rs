@@ -3,11 +3,11 @@
 use serde_json::Value as Json;
 use sim::Transport;
 
+use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
 use crate::language;
-use crate::table::read_table;
-use crate::values::{self, Context};
+use crate::values::{self, read_table};
 use crate::variants::{place, select, unknown_key, with_selector};
 
 /// The transports in use, each once.

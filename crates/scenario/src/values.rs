@@ -6,64 +6,25 @@ use sim::traffic::ENTRY_KEYS;
 use units::measure::{self, Dimension, Measure, Scale, Term};
 use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Nodes, Range, Rate, Time, Value, Vary};
 
-use crate::document::{Data, Entry, Node};
+use crate::context::Context;
+use crate::document::{Data, Entry, Node, Table};
+use crate::error::clip;
 use crate::error::{At, Checked, Fault};
-use crate::evaluate::{self, Parameters};
-use crate::files::Files;
-use crate::table::{only, read_table};
-use crate::{distribution, files, hosts, suggest};
+use crate::evaluate;
+use crate::table::{self, Read, only};
+use crate::{distribution, hosts, messages, suggest};
 
-/// What values may refer to.
-#[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
-    pub(crate) parameters: &'a Parameters,
-    /// What paths lead to.
-    pub(crate) files: &'a Files<'a>,
-    /// The number of hosts, once the network is known.
-    pub(crate) hosts: Option<u32>,
-    /// Multiplies every deadline.
-    pub(crate) deadline_factor: f64,
-}
-
-impl Context<'_> {
-    /// Whether that host exists.
-    pub(crate) fn check_host(&self, host: u64) -> Result<u32, String> {
-        match self.hosts {
-            Some(hosts) if host >= u64::from(hosts) => {
-                Err(format!("host {host} does not exist; the network has hosts 0 to {}", hosts.saturating_sub(1)))
-            }
-            _ => u32::try_from(host).map_err(|_| format!("host {host} does not exist")),
-        }
-    }
-}
-
-/// A value of that kind as it is written in a file.
-pub(crate) fn example(kind: &Kind) -> String {
-    match kind {
-        Kind::Bool => "true".into(),
-        Kind::Count => "10".into(),
-        Kind::Number => "0.5".into(),
-        Kind::Share => "\"30%\"".into(),
-        Kind::Shares => "[\"40%\", \"60%\"]".into(),
-        Kind::Time => "\"20 ms\"".into(),
-        Kind::Times => "[\"20 ms\", \"40 ms\"]".into(),
-        Kind::Size => "\"14 KB\"".into(),
-        Kind::Rate => "\"10 Gbps\"".into(),
-        Kind::Amount | Kind::Marks => "\"65 packets\"".into(),
-        Kind::Choice(words) => format!("\"{}\"", words[0]),
-        Kind::Choices(words) => format!("[\"{}\"]", words[0]),
-        Kind::Text => "\"some-name\"".into(),
-        Kind::TimeFormula => "\"5 ms + index * 1 ms\"".into(),
-        Kind::TimeDistribution => "\"exponential(5 ms)\"".into(),
-        Kind::SizeDistribution => "\"uniform(2 KB, 50 KB)\"".into(),
-        Kind::Deadline => "{ base = \"20 ms\", vary = \"uniform(0, 50%)\" }".into(),
-        Kind::Hosts => "\"0..4\"".into(),
-        Kind::Flows => "[{ from = 0, to = 1, size = \"1 MB\" }]".into(),
-        Kind::Names => "[\"left\", \"right\"]".into(),
-        Kind::Nodes => "\"left\"".into(),
-        Kind::Links => "[{ from = \"0..4\", to = \"left\" }]".into(),
-        Kind::FlowFile => "\"messages.csv\"".into(),
-    }
+/// Reads a table by its declared keys. `title` is how messages call it ("[network]"); the entries of `apart` are
+/// read elsewhere; `unknown` makes the message for a key that is not declared.
+pub(crate) fn read_table(
+    table: &Table,
+    title: &str,
+    keys: &[&'static Key],
+    apart: &[&str],
+    context: &Context,
+    unknown: impl Fn(&Entry) -> Fault,
+) -> Checked<Read> {
+    table::read(table, title, keys, apart, |key, node| value(key, node, context), unknown)
 }
 
 /// Reads one value.
@@ -155,7 +116,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         Kind::FlowFile => {
             let path = text(key, node)?;
             let content = context.files.read(path, node.at, None)?;
-            (Value::Flows(files::flows(path, &content, context)?), json!(path))
+            (Value::Flows(messages::flows(path, &content, context)?), json!(path))
         }
     })
 }
@@ -164,7 +125,7 @@ fn wrong(key: &Key, node: &Node, wanted: &str) -> Fault {
     node.fault(format!("`{}` must be {wanted}, not {}", key.name, node.what())).hint(format!(
         "write for example {} = {}",
         key.name,
-        example(&key.kind)
+        key.kind.example()
     ))
 }
 
@@ -299,12 +260,6 @@ pub(crate) fn written(value: &Value) -> Json {
     }
 }
 
-/// A text that may be long, for a message.
-pub(crate) fn clip(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
-    if text.chars().count() > 60 { format!("{plain}…") } else { plain }
-}
-
 fn choices(key: &Key, node: &Node, words: &'static [&'static str], context: &Context) -> Checked<Vec<&'static str>> {
     let items = match &node.data {
         Data::Array(items) => items.as_slice(),
@@ -388,7 +343,7 @@ fn deadline(key: &Key, node: &Node, context: &Context) -> Checked<(Deadline, Jso
     only(table, "`deadline`", &["base", "vary"])?;
     let Some(entry) = table.find("base") else {
         let fault = Fault::new(table.at, "the deadline lacks its `base`");
-        return Err(fault.hint(format!("write for example {} = {}", key.name, example(&key.kind))));
+        return Err(fault.hint(format!("write for example {} = {}", key.name, key.kind.example())));
     };
     let base_key = Key { name: "base", ..*key };
     let base = distribution_of(&base_key, context.parameters.resolve(&entry.node)?, &[Measure::Time], context)?;

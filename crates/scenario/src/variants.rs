@@ -3,11 +3,11 @@
 use serde_json::{Map, Value as Json, json};
 use units::Problem;
 
+use crate::context::Context;
 use crate::document::{Data, Entry, Table};
-use crate::error::{Checked, Fault};
+use crate::error::{Checked, Fault, clip};
 use crate::language::{self, Family, Variant};
 use crate::suggest;
-use crate::values::{Context, clip};
 
 /// The place of a problem among the keys of a table.
 pub(crate) fn place(table: &Table, problem: Problem) -> Fault {

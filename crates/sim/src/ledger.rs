@@ -49,8 +49,10 @@ impl Ledger {
     }
 
     /// A message was given up.
-    pub fn abandon(&mut self, row: u32) {
-        self.messages[row as usize].aborted = true;
+    pub fn abandon(&mut self, row: u32) -> &Message {
+        let message = &mut self.messages[row as usize];
+        message.aborted = true;
+        message
     }
 
     /// Payload of a message was delivered in order.
@@ -105,6 +107,7 @@ impl Ledger {
             bottleneck_delay_us: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64 * MICROS),
             bottleneck_bytes: flows().map(|flow| flow.bytes).sum(),
             framing,
+            too_late: 0,
         }
     }
 }

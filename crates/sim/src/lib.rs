@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod connections;
+mod cool_down;
 pub mod discipline;
 mod event;
 mod flow;

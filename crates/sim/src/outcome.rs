@@ -15,11 +15,15 @@ pub struct Outcome {
     pub seed: u64,
     /// The name of `[transport]`.
     pub transport: String,
-    /// The simulated time reached: the duration, unless the run was stopped.
+    /// The end of what is measured: the duration, unless the run was stopped before.
     pub simulated: Time,
+    /// When the run ended: later than `simulated` where counted messages were not decided by then.
+    pub ended: Time,
+    /// Every counted message whose deadline is not later than this has been decided.
+    pub decided_until: Time,
     /// Messages that started before this are not counted.
     pub warm_up: Time,
-    /// Totals over the whole run.
+    /// Totals up to the end of what is measured.
     pub counters: Counters,
     /// Requests for rates, when a transport makes them.
     pub requests: Option<Requests>,
@@ -40,6 +44,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether what started at this time enters the summaries.
+    pub fn counts(&self, start: Time) -> bool {
+        (self.warm_up..self.simulated).contains(&start)
+    }
     /// The links that the data of the message in this row took, as indices into `links`.
     pub fn path(&self, row: usize) -> &[u32] {
         let links = &self.paths.links[self.paths.of_messages[row] as usize..];
@@ -57,7 +65,7 @@ pub struct Paths {
     pub links: Vec<u32>,
 }
 
-/// Totals over the whole run.
+/// Totals up to the end of what is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets that hosts put into their NIC queues, ACKs included.
@@ -102,6 +110,8 @@ pub struct ClassOutcome {
     pub bottleneck_bytes: u64,
     /// How its messages become packets.
     pub framing: Framing,
+    /// Messages of its list (`trace`, `flows`) that start when nothing is counted any more.
+    pub too_late: u64,
 }
 
 /// How the messages of a class become packets.

@@ -13,7 +13,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Time,
         default: Default::Required,
         range: Range::POSITIVE,
-        help: "simulated time; the run ends then, finished or not",
+        help: "simulated time that is measured; see `cool_down` for what happens after it",
         source: "",
     },
     Key {
@@ -22,6 +22,16 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("0 s"),
         range: Range::at_least(0.0),
         help: "messages that start before this are not counted",
+        source: "",
+    },
+    Key {
+        name: "cool_down",
+        kind: Kind::Time,
+        default: Default::Absent,
+        range: Range::at_least(0.0),
+        help: "how long the run may go on after `duration`, its traffic too, until every counted message has \
+               arrived or missed its deadline; left out: only for messages with deadlines, and no longer than \
+               the duration or 1 s, whichever is more; 0 s: the run ends with the duration",
         source: "",
     },
     Key {
@@ -65,10 +75,12 @@ pub const TRACE_KEYS: &[Key] = &[
 /// How long, from which seed, and what to watch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Simulated time.
+    /// The measured time, warm-up included: what starts later is not counted.
     pub duration: Time,
     /// Messages that start before this are not counted.
     pub warm_up: Time,
+    /// How long the run may go on until every counted message is decided; none: see [`Run::latest`].
+    pub cool_down: Option<Time>,
     /// Everything random is drawn from this.
     pub seed: u64,
     /// What every deadline was multiplied by; those of the classes have it in them.
@@ -92,6 +104,7 @@ impl Run {
         Run {
             duration: run.time("duration"),
             warm_up: run.time("warm_up"),
+            cool_down: run.time_if_set("cool_down"),
             seed: run.count("seed"),
             deadline_factor: run.number("deadline_factor"),
             trace: trace.map(|values| Trace {
@@ -99,6 +112,17 @@ impl Run {
                 what: values.choices("what").into_iter().filter_map(Signal::named).collect(),
             }),
         }
+    }
+
+    /// Whether what starts at this time is counted.
+    pub fn counts(&self, start: Time) -> bool {
+        (self.warm_up..self.duration).contains(&start)
+    }
+
+    /// When the run ends at the latest, decided or not.
+    pub fn latest(&self) -> Time {
+        const AT_LEAST: Time = Time::from_millis(1000);
+        self.duration.saturating_add(self.cool_down.unwrap_or(self.duration.max(AT_LEAST)))
     }
 }
 

@@ -8,12 +8,15 @@ use transport::registry::Config;
 use units::Time;
 
 use crate::connections::{Connections, Expected, Progress};
+use crate::cool_down::CoolDown;
 use crate::event::Event;
 use crate::flow::Flow;
 use crate::ledger::Ledger;
 use crate::net::{Net, Port, Watch};
 use crate::observe::{RateWatch, Sampler};
-use crate::outcome::{Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Sample};
+use crate::outcome::{
+    ClassOutcome, Counters, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests, Sample,
+};
 use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::scenario::{Class, Scenario, Transport};
@@ -36,7 +39,20 @@ pub struct World {
     sampler: Option<Sampler>,
     /// Watches requests for rates, when a transport makes them.
     rates: Option<RateWatch>,
-    over: bool,
+    /// When the run ends, as things are.
+    until: Time,
+    /// What was measured, once the window has closed, and what the run goes on for.
+    measured: Option<Box<(Measured, CoolDown)>>,
+}
+
+/// What is measured from the warm-up to the end of the duration.
+struct Measured {
+    at: Time,
+    counters: Counters,
+    classes: Vec<ClassOutcome>,
+    requests: Option<Requests>,
+    links: Vec<Link>,
+    trace: Vec<Sample>,
 }
 
 /// A traffic class with what it has in store.
@@ -48,6 +64,8 @@ struct TrafficSource {
     /// Messages of earlier batches that wait for their start.
     waiting: BinaryHeap<Waiting>,
     numbered: u64,
+    /// Messages of its list that start too late to be counted.
+    too_late: u64,
 }
 
 /// A message that waits for its start; ordered by start and ordinal, the earliest greatest, as
@@ -106,7 +124,8 @@ impl World {
             .into_iter()
             .map(|class| {
                 let framing = class.framing(&transports[class.transport], frame_overhead);
-                TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), numbered: 0 }
+                let too_late = class.generator.listed(run.duration).too_late;
+                TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), numbered: 0, too_late }
             })
             .collect::<Vec<_>>();
         let mut world = World {
@@ -122,8 +141,10 @@ impl World {
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             ledger: Ledger::new(sources.len()),
             sources,
-            over: false,
+            until: Time::ZERO,
+            measured: None,
         };
+        world.until = world.run.duration;
         (0..world.sources.len() as u32).for_each(|class| world.next_batch(class));
         world
     }
@@ -131,11 +152,10 @@ impl World {
     /// Processes up to `events` events; false when the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
         for done in 0..events {
-            let Some((at, event)) = self.net.events.pop(self.run.duration) else {
+            let Some((at, event)) = self.net.events.pop(self.until) else {
                 self.net.counters.events += done;
-                self.net.now = self.run.duration;
-                self.over = true;
-                return false;
+                self.net.now = self.until;
+                return self.goes_on();
             };
             debug_assert!(at >= self.net.now, "time runs back");
             self.net.now = at;
@@ -165,19 +185,37 @@ impl World {
         true
     }
 
+    /// Nothing more happens until `until`: closes the window if that was its end. False when the run is over.
+    #[cold]
+    fn goes_on(&mut self) -> bool {
+        if self.measured.is_some() {
+            return false;
+        }
+        let measured = self.take_stock();
+        let waiting = self
+            .sources
+            .iter()
+            .zip(0..)
+            .flat_map(|(source, class)| source.waiting.iter().map(move |waiting| (class, &waiting.request)));
+        let cool_down = CoolDown::new(&self.run, self.sources.len(), &self.ledger, waiting);
+        self.until = cool_down.until(self.net.now);
+        self.measured = Some(Box::new((measured, cool_down)));
+        self.until > self.net.now
+    }
+
     /// The simulated time reached.
     pub fn now(&self) -> Time {
         self.net.now
     }
 
-    /// When the run ends.
+    /// When what is measured ends; the run may go on until that is decided.
     pub fn duration(&self) -> Time {
         self.run.duration
     }
 
-    /// Data packets that have reached receivers so far.
+    /// Data packets that have reached receivers so far, of those that count.
     pub fn packets_delivered(&self) -> u64 {
-        self.net.counters.packets_delivered
+        self.measured.as_deref().map_or(&self.net.counters, |(measured, _)| &measured.counters).packets_delivered
     }
 
     /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
@@ -203,6 +241,10 @@ impl World {
 
     /// A message is to start at its time.
     fn announce(&mut self, class: u32, request: Request) {
+        if let Some((_, cool_down)) = self.measured.as_deref_mut() {
+            cool_down.expect(class, &request);
+            self.until = cool_down.until(self.net.now);
+        }
         let source = &mut self.sources[class as usize];
         let ordinal = match (request.query, request.place) {
             (Some(query), Some(place)) => query << 32 | u64::from(place.node),
@@ -224,6 +266,10 @@ impl World {
     /// A message is handed to its connection.
     fn start(&mut self, class: u32, Waiting { mut request, ordinal }: Waiting) {
         if request.place.is_some() && !self.sources[class as usize].class.generator.departs(&mut request) {
+            if let Some((_, cool_down)) = self.measured.as_deref_mut() {
+                cool_down.forget(class, &request);
+                self.until = cool_down.until(self.net.now);
+            }
             return;
         }
         let Request { start, from, to, bytes, deadline, query, place } = request;
@@ -290,6 +336,9 @@ impl World {
                 self.close(number);
             }
         }
+        if let Some((_, cool_down)) = self.measured.as_deref() {
+            self.until = cool_down.until(self.net.now);
+        }
     }
 
     /// One message or more has arrived completely.
@@ -305,10 +354,14 @@ impl World {
             receiving.last_row = row;
             self.ledger.deliver(row, end - receiving.counted);
             receiving.counted = end;
-            if !abandoned
-                && let &Message { class, query: Some(query), place: Some(place), .. } =
-                    self.ledger.complete(row, self.net.now)
-            {
+            if abandoned {
+                continue;
+            }
+            let message = self.ledger.complete(row, self.net.now);
+            if let Some((_, cool_down)) = self.measured.as_deref_mut() {
+                cool_down.decided(message);
+            }
+            if let &Message { class, query: Some(query), place: Some(place), .. } = message {
                 answers.push((class, Arrival { query, place, at: self.net.now }));
             }
         }
@@ -330,7 +383,10 @@ impl World {
         for expected in receiving.expected.iter_mut().filter(|expected| expected.end >= end) {
             if expected.end == end && !expected.abandoned {
                 expected.abandoned = true;
-                self.ledger.abandon(expected.row);
+                let message = self.ledger.abandon(expected.row);
+                if let Some((_, cool_down)) = self.measured.as_deref_mut() {
+                    cool_down.decided(message);
+                }
             }
             expected.end -= unsent;
         }
@@ -387,8 +443,8 @@ impl World {
         }
     }
 
-    /// Ends the run here and takes stock.
-    pub fn finish(mut self) -> Outcome {
+    /// What was measured up to now.
+    fn take_stock(&mut self) -> Measured {
         for number in self.connections.open_ones() {
             self.book(number);
             self.count_partial(number);
@@ -401,24 +457,51 @@ impl World {
         counters.marks = self.net.ports().iter().filter_map(Port::watch).map(|watch| watch.marks).sum();
         counters.timeouts = self.ledger.messages.iter().map(|message| u64::from(message.timeouts)).sum();
         counters.retransmits = self.ledger.messages.iter().map(|message| u64::from(message.retransmits)).sum();
-        let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, .. })| {
-            self.ledger.class(i as u32, class, self.names[class.transport], *framing)
+        let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, too_late, .. })| {
+            let outcome = self.ledger.class(i as u32, class, self.names[class.transport], *framing);
+            ClassOutcome { too_late: *too_late, ..outcome }
         });
-        Outcome {
+        Measured {
+            at: self.net.now,
+            counters,
             classes: classes.collect(),
+            requests: self.rates.as_ref().map(RateWatch::total),
+            links: links(&self.net, self.rates.as_ref(), self.run.warm_up),
+            trace: self.sampler.take().map_or_else(Vec::<Sample>::new, Sampler::into_samples),
+        }
+    }
+
+    /// Ends the run here.
+    pub fn finish(mut self) -> Outcome {
+        let (measured, decided_until) = match self.measured.take().map(|both| both.0) {
+            Some(measured) => {
+                for number in self.connections.open_ones() {
+                    self.book(number);
+                }
+                // A run that ends before has decided all that it waits for.
+                let over = self.net.now >= self.until;
+                (measured, if over { self.run.latest() } else { self.net.now })
+            }
+            None => (self.take_stock(), self.net.now),
+        };
+        let Measured { at, counters, classes, requests, links, trace } = measured;
+        Outcome {
             title: self.title,
             seed: self.run.seed,
             transport: self.transport,
-            simulated: self.net.now,
+            simulated: at,
+            ended: self.net.now,
+            decided_until,
             warm_up: self.run.warm_up,
             counters,
-            requests: self.rates.as_ref().map(RateWatch::total),
-            links: links(&self.net, self.rates.as_ref(), self.run.warm_up),
+            requests,
             paths: Paths { of_messages: self.ledger.paths, links: self.net.take_paths() },
-            graph: self.net.graph,
+            classes,
             messages: self.ledger.messages,
             queries: self.ledger.queries,
-            trace: self.sampler.map_or_else(Vec::<Sample>::new, Sampler::into_samples),
+            links,
+            graph: self.net.graph,
+            trace,
         }
     }
 

@@ -26,13 +26,15 @@ fn check(outcome: &Outcome, text: &str) {
     for message in &outcome.messages {
         if let (Some(end), Some(ideal)) = (message.end, message.ideal) {
             assert!(end - message.start >= ideal, "{message:?} is faster than the wire\n{text}");
-            assert!(end <= outcome.simulated && !message.aborted, "{message:?}\n{text}");
+            assert!(end <= outcome.ended && !message.aborted, "{message:?}\n{text}");
         }
     }
     if outcome.warm_up == Time::ZERO {
         for (class, sums) in outcome.classes.iter().enumerate() {
-            let messages = || outcome.messages.iter().filter(|message| message.class as usize == class);
-            let whole: u64 = messages().filter(|m| m.end.is_some()).filter_map(|m| m.bytes).sum();
+            let of_class = outcome.messages.iter().filter(|message| message.class as usize == class);
+            let messages = || of_class.clone().filter(|message| message.start <= outcome.simulated);
+            let by_then = |end: Option<Time>| end.is_some_and(|end| end <= outcome.simulated);
+            let whole: u64 = messages().filter(|m| by_then(m.end)).filter_map(|m| m.bytes).sum();
             let most = messages().map(|m| m.bytes.unwrap_or(1 << 50)).fold(0, u64::saturating_add);
             assert!((whole..=most).contains(&sums.delivered_bytes), "{}: {}\n{text}", sums.name, sums.delivered_bytes);
         }
@@ -137,8 +139,8 @@ fn any_scenario(seed: u64) -> String {
     };
     let run = dice.one(&[
         "",
-        "warm_up = '4 ms'",
-        "warm_up = '7.999 ms'\ntrace = { every = '1 ms', what = ['throughput', 'cwnd', 'd', 'queue'] }",
+        "warm_up = '4 ms'\ncool_down = '1 ms'",
+        "warm_up = '7.999 ms'\ncool_down = '0 s'\ntrace = { every = '1 ms', what = ['throughput', 'cwnd', 'd', 'queue'] }",
     ]);
     format!(
         "[run]\nduration = '8 ms'\nseed = {seed}\n{run}\n[network]\n{topology}\n{}\n[transport]\n{}\n\

@@ -85,6 +85,37 @@ pub enum Kind {
     FlowFile,
 }
 
+impl Kind {
+    /// A value of that kind as it is written in a scenario file.
+    pub fn example(&self) -> String {
+        match self {
+            Kind::Bool => "true".into(),
+            Kind::Count => "10".into(),
+            Kind::Number => "0.5".into(),
+            Kind::Share => "\"30%\"".into(),
+            Kind::Shares => "[\"40%\", \"60%\"]".into(),
+            Kind::Time => "\"20 ms\"".into(),
+            Kind::Times => "[\"20 ms\", \"40 ms\"]".into(),
+            Kind::Size => "\"14 KB\"".into(),
+            Kind::Rate => "\"10 Gbps\"".into(),
+            Kind::Amount | Kind::Marks => "\"65 packets\"".into(),
+            Kind::Choice(words) => format!("\"{}\"", words[0]),
+            Kind::Choices(words) => format!("[\"{}\"]", words[0]),
+            Kind::Text => "\"some-name\"".into(),
+            Kind::TimeFormula => "\"5 ms + index * 1 ms\"".into(),
+            Kind::TimeDistribution => "\"exponential(5 ms)\"".into(),
+            Kind::SizeDistribution => "\"uniform(2 KB, 50 KB)\"".into(),
+            Kind::Deadline => "{ base = \"20 ms\", vary = \"uniform(0, 50%)\" }".into(),
+            Kind::Hosts => "\"0..4\"".into(),
+            Kind::Flows => "[{ from = 0, to = 1, size = \"1 MB\" }]".into(),
+            Kind::Names => "[\"left\", \"right\"]".into(),
+            Kind::Nodes => "\"left\"".into(),
+            Kind::Links => "[{ from = \"0..4\", to = \"left\" }]".into(),
+            Kind::FlowFile => "\"messages.csv\"".into(),
+        }
+    }
+}
+
 /// A closed, half-open or open interval in base units; infinite where nothing is said.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {

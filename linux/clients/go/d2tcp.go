@@ -27,14 +27,36 @@ var (
 	ErrWrongControl = errors.New("the connection is not under D2TCP")
 )
 
+// Margin is what TimeToSend takes off a caller's time left. The caller counts until it has decoded the last byte, the
+// kernel until it knows that the last byte has arrived, and D2TCP arrives at a deadline rather than before it.
+const Margin = 80 * time.Millisecond
+
+// MarginParts bounds the margin to one part in so many of the time left, so that short deadlines keep most of
+// themselves.
+const MarginParts = 4
+
 const (
 	level        = 0xd27c
 	message      = 1
 	state        = 2
+	cancel       = 3
+	endsPrevious = 1
 	one          = 1 << 20
-	sizeOfState  = 136
-	tcpCongested = 13 // TCP_CONGESTION
+	sizeOfState  = 160
+	tcpCongested = 13     // TCP_CONGESTION
+	siocoutq     = 0x5411 // SIOCOUTQ
 )
+
+// Message is what is to be sent, and by when.
+type Message struct {
+	// Size is its length in bytes; 0 means all that has been written so far.
+	Size   int64
+	Within time.Duration
+	// Tag is the program's own name for it, for Cancel.
+	Tag uint64
+	// EndsPrevious ends messages announced before with what has been written.
+	EndsPrevious bool
+}
 
 // State is what a connection does. Counts begin with the connection.
 type State struct {
@@ -60,6 +82,9 @@ type State struct {
 	Windows      uint64
 	Cuts, Losses uint64
 	Timeouts     uint64
+	Cancelled    uint64 // messages
+	Tag          uint64 // of the first message that waits; 0 without one
+	Rule         uint32 // of the operator's policy, from 1; 0 if none governs the connection
 }
 
 // Control puts a socket under D2TCP before it connects or listens; it is a net.Dialer's or net.ListenConfig's
@@ -83,16 +108,56 @@ func Use(conn syscall.Conn) error {
 
 // SendDeadline says that the next size bytes written to conn should be acknowledged within the time.
 func SendDeadline(conn syscall.Conn, size int64, within time.Duration) error {
+	return Announce(conn, Message{Size: size, Within: within})
+}
+
+// Announce says of a message when its last byte should have been acknowledged.
+func Announce(conn syscall.Conn, m Message) error {
+	var value [32]byte
+	binary.NativeEndian.PutUint64(value[:8], uint64(m.Size))
+	binary.NativeEndian.PutUint64(value[8:], uint64(m.Within.Nanoseconds()))
+	binary.NativeEndian.PutUint64(value[16:], m.Tag)
+	if m.EndsPrevious {
+		binary.NativeEndian.PutUint32(value[24:], endsPrevious)
+	}
+	return set(conn, message, value[:])
+}
+
+// Cancel forgets the messages with this tag, all for 0: what they have not written will never come.
+func Cancel(conn syscall.Conn, tag uint64) error {
+	var value [8]byte
+	binary.NativeEndian.PutUint64(value[:], tag)
+	return set(conn, cancel, value[:])
+}
+
+// Settle cancels the first message that waits if its deadline has passed and it reaches beyond what has been written:
+// a reply that was broken off.
+func Settle(conn syscall.Conn) error {
+	now, err := GetState(conn)
+	if err != nil || now.Queued == 0 || now.TimeLeft >= 0 {
+		return err
+	}
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}
-	var value [16]byte
-	binary.NativeEndian.PutUint64(value[:8], uint64(size))
-	binary.NativeEndian.PutUint64(value[8:], uint64(within.Nanoseconds()))
-	return with(raw, func(fd int) error {
-		return named(syscall.SetsockoptString(fd, level, message, string(value[:])))
+	var unacknowledged int32
+	err = with(raw, func(fd int) error {
+		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), siocoutq, uintptr(unsafe.Pointer(&unacknowledged)))
+		if errno != 0 {
+			return errno
+		}
+		return nil
 	})
+	if err != nil || now.BytesLeft <= uint64(unacknowledged) {
+		return err
+	}
+	return Cancel(conn, now.Tag)
+}
+
+// TimeToSend gives what the kernel is told of a caller's time left: less Margin, or less one part in MarginParts.
+func TimeToSend(left time.Duration) time.Duration {
+	return left - min(Margin, left/MarginParts)
 }
 
 // GetState reads the connection's state. What the kernel side does not know is 0.
@@ -147,7 +212,20 @@ func decode(value []byte) State {
 		Cuts:        long(8),
 		Losses:      long(9),
 		Timeouts:    long(10),
+		Cancelled:   long(11),
+		Tag:         long(12),
+		Rule:        word(38),
 	}
+}
+
+func set(conn syscall.Conn, option int, value []byte) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return with(raw, func(fd int) error {
+		return named(syscall.SetsockoptString(fd, level, option, string(value)))
+	})
 }
 
 func use(raw syscall.RawConn) error {

@@ -76,9 +76,23 @@ func TestAStateIsReadFromItsBytes(t *testing.T) {
 	binary.NativeEndian.PutUint32(value[36:], 2*one)
 	binary.NativeEndian.PutUint64(value[72:], uint64(1<<64-5))
 	binary.NativeEndian.PutUint64(value[128:], 7)
+	binary.NativeEndian.PutUint64(value[144:], 9)
+	binary.NativeEndian.PutUint32(value[152:], 3)
 	state := decode(value)
 	if !state.ECN || !state.Deadline || state.Expired || state.Cwnd != 12.5 || state.D != 2 ||
-		state.TimeLeft != -5 || state.Timeouts != 7 {
+		state.TimeLeft != -5 || state.Timeouts != 7 || state.Tag != 9 || state.Rule != 3 {
 		t.Errorf("%+v", state)
+	}
+}
+
+func TestAMarginIsNeverMoreThanItsShare(t *testing.T) {
+	for left, want := range map[time.Duration]time.Duration{
+		600 * time.Millisecond: 520 * time.Millisecond,
+		320 * time.Millisecond: 240 * time.Millisecond,
+		20 * time.Millisecond:  15 * time.Millisecond,
+	} {
+		if got := TimeToSend(left); got != want {
+			t.Errorf("of %v: %v", left, got)
+		}
 	}
 }

@@ -14,27 +14,28 @@ use caps::Capability;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::failure::{Context, Failure, Kind, Result};
-use crate::kernel::{self, About, CONTROLS, LAYOUT, Law, Plain};
+use crate::hooks::{self, CONTROL_LINKS};
+use crate::kernel::{self, ABOUT_HEAD, About, CONTROLS, Control, LAYOUT, Law, Plain};
 use crate::options::{DEFAULTS, Parameters};
 use crate::place::{self, Namespace, Pins};
 use crate::privileges;
+use crate::rules::{self, Peers, Rule};
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/d2tcp.bpf.o"));
 
 /// Maps, as they are called in the programs and in our folder.
-pub const MAPS: [(&str, &str); 6] = [
+pub const MAPS: [(&str, &str); 10] = [
     ("d2tcp_sockets", "sockets"),
     ("d2tcp_law", "law"),
     ("d2tcp_about", "about"),
     ("d2tcp_counts", "counts"),
     ("d2tcp_words", "words"),
     ("d2tcp_events", "events"),
+    ("d2tcp_rules", "rules"),
+    ("d2tcp_paths", "paths"),
+    ("d2tcp_budgets", "budgets"),
+    ("d2tcp_cgroups", "cgroups"),
 ];
-/// Controls: their map in the programs and their link in our folder.
-const CONTROL_LINKS: [(&str, &str); 2] = [("d2tcp_reno", "control-reno"), ("d2tcp", "control")];
-/// Programs for each cgroup, and the beginning of their links' names.
-const HOOKS: [(&str, &str); 3] =
-    [("d2tcp_setsockopt", "setsockopt"), ("d2tcp_getsockopt", "getsockopt"), ("d2tcp_select", "select")];
 /// The iterator over connections.
 pub const FLOWS: &str = "flows";
 
@@ -52,10 +53,12 @@ pub enum Select {
 /// What `attach` was asked for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Where the hooks go; empty: the root.
+    /// Whose connections, as given; empty: all.
     pub cgroups: Vec<PathBuf>,
-    /// Which connections.
+    /// Which of them.
     pub select: Select,
+    /// Only those with peers in private ranges.
+    pub private: bool,
     /// The namespace whose default it shall be, as given; empty: the one the tool runs in.
     pub namespace: Option<String>,
     /// Parameters: over the defaults, or over those in force if programs are exchanged.
@@ -70,6 +73,8 @@ pub struct Wanted {
 pub enum Found {
     /// Attached, and what is known of it.
     Attached(Box<About>),
+    /// Attached by a tool of this version, whose structures are others.
+    Skewed(String),
     /// Not attached, but something was left by a crash.
     Remains,
     /// Nothing.
@@ -82,10 +87,13 @@ pub enum Found {
 pub fn look(pins: &Pins) -> Found {
     let registered = place::is_registered(CONTROLS[0]);
     let names = pins.names();
-    let about = about(pins).ok().filter(|about| about.layout != 0);
-    let held = names.iter().any(|name| name == "control")
-        || about.as_ref().is_some_and(|about| about.pid != 0 && Path::new(&format!("/proc/{}", about.pid)).exists());
-    match about {
+    let head = map(pins, "about").and_then(|about| value(&about, 0)).unwrap_or_default();
+    let layout = head.get(..4).map_or(0, |bytes| u32::from_ne_bytes(bytes.try_into().expect("4 bytes")));
+    let held = names.iter().any(|name| name == "control") || pins.is_held();
+    if registered && held && layout != 0 && layout != LAYOUT {
+        return Found::Skewed(kernel::text(head.get(24..ABOUT_HEAD).unwrap_or_default()).to_owned());
+    }
+    match About::read(&head).filter(|about| about.layout == LAYOUT) {
         Some(about) if registered && held => Found::Attached(Box::new(about)),
         _ if !names.is_empty() => Found::Remains,
         _ if registered => Found::Foreign,
@@ -93,15 +101,17 @@ pub fn look(pins: &Pins) -> Found {
     }
 }
 
+/// What a crash left says of itself, if it is of this layout.
+fn left(pins: &Pins) -> Option<About> {
+    let bytes = map(pins, "about").and_then(|about| value(&about, 0)).ok()?;
+    About::read(&bytes).filter(|about| about.layout == LAYOUT)
+}
+
 /// Fails if there is anything in the folder that is not ours: what a crash left is removed, and nothing else.
 fn only_ours(pins: &Pins) -> Result<()> {
-    let hook = |name: &str| {
-        name.rsplit_once('-').is_some_and(|(kind, number)| {
-            HOOKS.iter().any(|(_, pin)| *pin == kind) && number.bytes().all(|digit| digit.is_ascii_digit())
-        })
+    let ours = |name: &str| {
+        name == FLOWS || hooks::is_hook(name) || MAPS.iter().chain(&CONTROL_LINKS).any(|(_, pin)| *pin == name)
     };
-    let ours =
-        |name: &str| name == FLOWS || hook(name) || MAPS.iter().chain(&CONTROL_LINKS).any(|(_, pin)| *pin == name);
     pins.names().iter().find(|name| !ours(name)).map_or(Ok(()), |name| {
         Err(Failure::new(Kind::Usage, format!("--pins {}: {name} in it is not of d2tcp", pins.folder.display())))
     })
@@ -115,6 +125,7 @@ pub fn require(pins: &Pins) -> Result<About> {
     }
     match look(pins) {
         Found::Attached(about) => Ok(*about),
+        Found::Skewed(version) => Err(skewed(&version)),
         _ if map(pins, "about").is_err_and(|failure| failure.kind == Kind::NotPermitted) => Err(Failure::new(
             Kind::NotPermitted,
             format!("what is in {} may not be read: run it as root", pins.folder.display()),
@@ -128,6 +139,17 @@ pub fn require(pins: &Pins) -> Result<About> {
     }
 }
 
+fn skewed(version: &str) -> Failure {
+    Failure::new(
+        Kind::Attached,
+        format!(
+            "attached by version {version}, which keeps its state in another form than {}: use that version's tool, or \
+             detach and attach again",
+            env!("CARGO_PKG_VERSION")
+        ),
+    )
+}
+
 fn foreign(kind: Kind, pins: &Pins) -> Failure {
     Failure::new(
         kind,
@@ -137,11 +159,6 @@ fn foreign(kind: Kind, pins: &Pins) -> Failure {
             pins.folder.display()
         ),
     )
-}
-
-fn about(pins: &Pins) -> Result<About> {
-    let bytes = value(&map(pins, "about")?, 0)?;
-    About::read(&bytes).ok_or_else(|| Failure::new(Kind::Failed, "what is attached is of another version"))
 }
 
 /// A map in our folder.
@@ -169,7 +186,8 @@ pub fn law(pins: &Pins) -> Result<Law> {
 
 /// Puts parameters into force, for connections that are there, too.
 pub fn set_law(pins: &Pins, law: &Law) -> Result<()> {
-    map(pins, "law")?.update(&0u32.to_ne_bytes(), law.bytes(), MapFlags::ANY).context("change the parameters")
+    map(pins, "law")?.update(&0u32.to_ne_bytes(), law.bytes(), MapFlags::ANY).context("change the parameters")?;
+    rules::set_law(pins, law)
 }
 
 static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
@@ -220,14 +238,20 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
             "the kernel does not describe its types: /sys/kernel/btf/vmlinux is missing (CONFIG_DEBUG_INFO_BTF)",
         ));
     }
-    let paths = if wanted.cgroups.is_empty() { vec![place::cgroup_root()?] } else { wanted.cgroups.clone() };
-    let cgroups: Vec<File> = paths.iter().map(|path| place::open_cgroup(path)).collect::<Result<_>>()?;
+    if let Some(why) = place::accurate_ecn() {
+        return Err(Failure::new(Kind::Unsupported, why));
+    }
+    let root = place::cgroup_root()?;
+    let rules = chosen(wanted, &root)?;
+    let law = wanted.parameters.harmless_over(DEFAULTS)?;
+    pins.parent()?;
     let namespace = wanted.namespace.as_deref().map(Namespace::named).transpose()?;
     privileges::keep(&needed)?;
     let lock = pins.lock()?;
     only_ours(pins)?;
     match (look(pins), wanted.replace) {
         (Found::Attached(before), true) => return replace(pins, wanted, *before, version),
+        (Found::Skewed(version), _) => return Err(skewed(&version)),
         (Found::Attached(about), false) => {
             return Err(Failure::new(
                 Kind::Attached,
@@ -235,6 +259,10 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
             ));
         }
         (Found::Foreign, _) => return Err(foreign(Kind::Attached, pins)),
+        // The pin of a control may be missing as any other one.
+        (Found::Remains, true) if left(pins).is_some_and(|about| about.pid == 0) => {
+            return replace(pins, wanted, left(pins).expect("just seen"), version);
+        }
         (Found::Remains, _) => {
             pins.remove()?;
             wait_until_gone()?;
@@ -242,7 +270,7 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
         (Found::Nothing, _) => {}
     }
     pins.prepare()?;
-    let done = fresh(pins, wanted, &paths, &cgroups, namespace.as_ref(), version);
+    let done = fresh(pins, wanted, &root, &rules, &law, namespace.as_ref(), version);
     let (about, links) = match done {
         Ok(done) => done,
         Err(failure) => {
@@ -251,18 +279,52 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
             return Err(failure);
         }
     };
-    drop(lock);
     if wanted.foreground {
-        stay(pins, links)?;
+        let held = pins.hold()?;
+        drop(lock);
+        stay(pins, links, held)?;
     }
     Ok(about)
+}
+
+/// The rules that options of `attach` stand for. Where only a part of a cgroup's connections is chosen, the others may
+/// still ask.
+fn chosen(wanted: &Wanted, root: &Path) -> Result<Vec<Rule>> {
+    let mut cgroups =
+        wanted.cgroups.iter().map(|path| place::cgroup_path(root, path)).collect::<Result<Vec<PathBuf>>>()?;
+    if cgroups.is_empty() {
+        cgroups.push(PathBuf::new());
+    }
+    let mut rules: Vec<Rule> = Vec::new();
+    let add = |rules: &mut Vec<Rule>, name: String, cgroup: &Path, control| {
+        let again = rules.iter().filter(|rule| rule.name.trim_end_matches('\'') == name).count();
+        rules.push(Rule::of(&format!("{name}{}", "'".repeat(again)), cgroup, control));
+        rules.len() - 1
+    };
+    for cgroup in &cgroups {
+        let name = cgroup.file_name().map_or("all".into(), |name| name.to_string_lossy());
+        let name: String = name.chars().take(20).collect();
+        if wanted.select != Select::None {
+            let at = add(&mut rules, name.clone(), cgroup, Control::Use);
+            let rule = &mut rules[at];
+            rule.peers = if wanted.private { Peers::Private } else { Peers::Any };
+            if let Select::Ports(low, high) = wanted.select {
+                rule.ports = Some((low, high));
+            }
+        }
+        if wanted.private || wanted.select != Select::All {
+            add(&mut rules, format!("{name} asked"), cgroup, Control::Ask);
+        }
+    }
+    Ok(rules)
 }
 
 fn fresh(
     pins: &Pins,
     wanted: &Wanted,
-    paths: &[PathBuf],
-    cgroups: &[File],
+    root: &Path,
+    rules: &[Rule],
+    law: &Law,
     namespace: Option<&Namespace>,
     version: &str,
 ) -> Result<(About, Vec<Link>)> {
@@ -271,13 +333,16 @@ fn fresh(
         let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
         map.pin(pins.of(pin)).context(format!("pin {pin}"))?;
     }
-    set_law(pins, &wanted.parameters.over(DEFAULTS))?;
+    set_law(pins, law)?;
     let prior = namespace.map(|namespace| namespace.default_control(None)).transpose()?;
-    let mut about = describe(wanted, paths, version)?;
+    let mut about = describe(wanted, root, version)?;
     if let Some((namespace, prior)) = namespace.zip(prior) {
         about.namespace = fit(&namespace.path.display().to_string(), "the namespace's path")?;
         about.prior_control = fit(&prior, "a name")?;
     }
+    write_about(pins, &about)?;
+    let rules: Vec<kernel::Rule> = rules.iter().map(|rule| rule.compiled(*law)).collect::<Result<_>>()?;
+    rules::enact(pins, about.key, &rules)?;
     let mut links = Vec::new();
     let mut keep = |mut link: Link, name: String| -> Result<()> {
         if !wanted.foreground {
@@ -286,17 +351,8 @@ fn fresh(
         links.push(link);
         Ok(())
     };
-    let sockets = map(pins, "sockets")?;
-    let flows = program(&object, "d2tcp_flows").attach_iter(sockets.as_fd()).context("attach the iterator")?;
-    let mut flows = flows;
-    flows.pin(pins.of(FLOWS)).context("pin the iterator")?;
-    for (number, (cgroup, path)) in cgroups.iter().zip(paths).enumerate() {
-        for (name, pin) in HOOKS {
-            let link = program(&object, name).attach_cgroup(cgroup.as_raw_fd());
-            keep(link.context(format!("attach to {}", path.display()))?, format!("{pin}-{number}"))?;
-        }
-    }
-    write_about(pins, &about)?;
+    pin_flows(&object, pins)?;
+    hooks::settle(&object, pins, &hooks::places(root, &rules)?, &mut keep)?;
     for (name, pin) in CONTROL_LINKS {
         let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
         keep(map.attach_struct_ops().context("register the control")?, pin.to_owned())?;
@@ -307,7 +363,16 @@ fn fresh(
     Ok((about, links))
 }
 
-fn program<'o>(object: &'o Object, name: &str) -> libbpf_rs::ProgramMut<'o> {
+/// The iterator, in place of the one that may be there.
+fn pin_flows(object: &Object, pins: &Pins) -> Result<()> {
+    let sockets = map(pins, "sockets")?;
+    let mut flows = program(object, "d2tcp_flows").attach_iter(sockets.as_fd()).context("attach the iterator")?;
+    let _ = std::fs::remove_file(pins.of(FLOWS));
+    flows.pin(pins.of(FLOWS)).context("pin the iterator")
+}
+
+/// One of the programs.
+pub fn program<'o>(object: &'o Object, name: &str) -> libbpf_rs::ProgramMut<'o> {
     object.progs_mut().find(|program| program.name() == name).expect("in the programs")
 }
 
@@ -315,24 +380,24 @@ fn write_about(pins: &Pins, about: &About) -> Result<()> {
     map(pins, "about")?.update(&0u32.to_ne_bytes(), about.bytes(), MapFlags::ANY).context("write a map")
 }
 
-fn describe(wanted: &Wanted, paths: &[PathBuf], version: &str) -> Result<About> {
-    let (select, port_low, port_high) = match wanted.select {
-        Select::None => (0, 0, 0),
-        Select::All => (1, 0, 0),
-        Select::Ports(low, high) => (2, low, high),
-    };
-    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+fn describe(wanted: &Wanted, root: &Path, version: &str) -> Result<About> {
+    let mut key = [0u64; 2];
+    // SAFETY: room for as many bytes.
+    let got = unsafe { libc::getrandom(key.as_mut_ptr().cast(), size_of_val(&key), 0) };
+    if got != size_of_val(&key) as isize {
+        return Err(std::io::Error::last_os_error()).context("draw a key");
+    }
     Ok(About {
         layout: LAYOUT,
-        select,
-        port_low,
-        port_high,
+        reserved: [0; 2],
         pid: if wanted.foreground { std::process::id() } else { 0 },
         since_ns: clock(libc::CLOCK_BOOTTIME),
         version: fit(version, "the version")?,
+        pid_namespace: place::pid_namespace(),
+        root: place::cgroup_id(root)?,
+        key,
         prior_control: [0; 16],
         namespace: [0; 64],
-        cgroups: fit(&paths.join("\n"), "all paths of cgroups together")?,
     })
 }
 
@@ -357,13 +422,7 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
     if before.pid != 0 {
         return Err(Failure::new(
             Kind::Attached,
-            format!("process {} holds it in the foreground: end that one first", before.pid),
-        ));
-    }
-    if before.layout != LAYOUT {
-        return Err(Failure::new(
-            Kind::Attached,
-            "what is attached keeps its state in another form: detach and attach again",
+            format!("{} holds it in the foreground: end that one first", holder(&before)),
         ));
     }
     let mut open = programs()?;
@@ -372,19 +431,18 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
         map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
     }
     let mut object = loaded(open)?;
-    set_law(pins, &wanted.parameters.over(law(pins)?))?;
-    for name in pins.names() {
-        let Some((hook, _)) = HOOKS.iter().find(|(_, pin)| name.rsplit_once('-').is_some_and(|(kind, _)| kind == *pin))
-        else {
-            continue;
-        };
-        let mut link = Link::open(pins.of(&name)).context(format!("open {name}"))?;
-        let program = object.progs().find(|program| program.name() == *hook).expect("in the programs");
-        link.update_prog(&program).context(format!("exchange {name}"))?;
-    }
+    set_law(pins, &wanted.parameters.harmless_over(law(pins)?)?)?;
+    let keep = |mut link: Link, name: String| link.pin(pins.of(&name)).context(format!("pin {name}"));
+    let rules: Vec<kernel::Rule> = rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
+    hooks::settle(&object, pins, &hooks::places(&place::cgroup_root()?, &rules)?, keep)?;
     for (name, pin) in CONTROL_LINKS {
-        let link = Link::open(pins.of(pin)).context(format!("open {pin}"))?;
         let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
+        if !pins.of(pin).exists() {
+            let mut link = map.attach_struct_ops().context("register the control")?;
+            link.pin(pins.of(pin)).context(format!("pin {pin}"))?;
+            continue;
+        }
+        let link = Link::open(pins.of(pin)).context(format!("open {pin}"))?;
         // libbpf fills the map only on the way to a new link, which cannot be while the name is taken; what is
         // wanted is the filled map, for the link that is there.
         if let Ok(second) = map.attach_struct_ops() {
@@ -398,17 +456,23 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
             return Err(std::io::Error::from_raw_os_error(-failed)).context("exchange the control");
         }
     }
-    let sockets = map(pins, "sockets")?;
-    let mut flows = program(&object, "d2tcp_flows").attach_iter(sockets.as_fd()).context("attach the iterator")?;
-    std::fs::remove_file(pins.of(FLOWS)).context("remove the iterator before")?;
-    flows.pin(pins.of(FLOWS)).context("pin the iterator")?;
+    pin_flows(&object, pins)?;
     let about = About { version: fit(version, "the version")?, ..before };
     write_about(pins, &about)?;
     Ok(about)
 }
 
-/// Holds the links until a signal comes, without any capability.
-fn stay(pins: &Pins, links: Vec<Link>) -> Result<()> {
+/// Who holds what is attached in the foreground. A number is good only in the namespace that it is of.
+pub fn holder(about: &About) -> String {
+    if about.pid_namespace == place::pid_namespace() {
+        format!("process {}", about.pid)
+    } else {
+        "a process in another PID namespace".to_owned()
+    }
+}
+
+/// Holds the links until a signal comes, without any capability. `held` says to others that it does.
+fn stay(pins: &Pins, links: Vec<Link>, held: File) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]).context("wait for signals")?;
@@ -417,6 +481,7 @@ fn stay(pins: &Pins, links: Vec<Link>) -> Result<()> {
     signals.forever().next();
     drop(links);
     pins.remove()?;
+    drop(held);
     wait_until_gone()
 }
 
@@ -426,7 +491,7 @@ pub fn detach(pins: &Pins) -> Result<()> {
     let _lock = pins.lock()?;
     only_ours(pins)?;
     let found = look(pins);
-    let about = about(pins).ok();
+    let mut restored = Ok(());
     match found {
         Found::Nothing => {
             // An attach that was killed before it pinned anything leaves the folder.
@@ -437,12 +502,13 @@ pub fn detach(pins: &Pins) -> Result<()> {
         Found::Attached(about) if about.pid != 0 => {
             return Err(Failure::new(
                 Kind::Attached,
-                format!("process {} holds it in the foreground: end that one (kill {0})", about.pid),
+                format!("{} holds it in the foreground: end that one", holder(&about)),
             ));
         }
-        _ => {}
+        Found::Attached(about) => restored = restore(&about),
+        Found::Remains => restored = left(pins).map_or(Ok(()), |about| restore(&about)),
+        Found::Skewed(_) => {}
     }
-    let restored = about.map_or(Ok(()), |about| restore(&about));
     for name in pins.names().iter().filter(|name| !MAPS.iter().any(|(_, map)| map == name)) {
         // At once, where the kernel can; removing the pin does it a little later.
         let _ = Link::open(pins.of(name)).map(|link| link.detach());

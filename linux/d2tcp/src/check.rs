@@ -83,15 +83,22 @@ fn findings(pins: &Pins) -> Vec<Finding> {
         );
         add(
             "kernel structures in socket hooks",
-            types.has("bpf_rdonly_cast"),
-            "bpf_rdonly_cast is there",
-            "bpf_rdonly_cast is missing: 6.2 or later is needed, and 6.12 or later to use it in cgroup programs",
+            types.has("bpf_rdonly_cast") && types.has("bpf_cast_to_kern_ctx"),
+            "bpf_rdonly_cast and bpf_cast_to_kern_ctx are there",
+            "bpf_rdonly_cast or bpf_cast_to_kern_ctx is missing: 6.2 or later is needed",
         );
     }
     match place::cgroup_root() {
         Ok(path) => add("cgroup2", true, &format!("mounted at {}", path.display()), ""),
         Err(failure) => add("cgroup2", false, "", &failure.message),
     };
+    let accurate = place::accurate_ecn();
+    add(
+        "ECN",
+        accurate.is_none(),
+        "connections of this namespace negotiate it as RFC 3168 has it",
+        accurate.as_deref().unwrap_or(""),
+    );
     let bpffs = place::has_bpffs(pins);
     let known = fs::read_to_string("/proc/filesystems").is_ok_and(|kinds| kinds.contains("\tbpf\n"));
     let parent = pins.folder.parent().unwrap_or(Path::new("/")).display().to_string();

@@ -17,6 +17,8 @@ pub enum Kind {
     Unsupported = 5,
     /// A capability is missing.
     NotPermitted = 6,
+    /// Attached, but a part of it is dead.
+    Dead = 7,
 }
 
 /// A failed command.

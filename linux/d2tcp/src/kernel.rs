@@ -1,13 +1,17 @@
 //! The structures that the programs in the kernel and this tool share: `linux/bpf/shared.h`, field by field.
 
 /// `D2TCP_LAYOUT`.
-pub const LAYOUT: u32 = 2;
+pub const LAYOUT: u32 = 3;
 /// 1 as alpha, p, g.
 pub const ONE: u32 = 1 << 30;
 /// 1 as a window in segments and as d.
 pub const UNIT: u64 = 1 << 20;
 /// No threshold: `LAW_MAX_WINDOW`.
 pub const MAX_WINDOW: u64 = UNIT << 20;
+/// `D2TCP_RULES`.
+pub const RULES: usize = 64;
+/// Index of the number of the policy in force.
+pub const EPOCH: u32 = 2;
 /// Index of the time until which somebody reads the events.
 pub const TRACED_UNTIL: u32 = 0;
 /// Upper bounds of d's buckets but the last.
@@ -47,15 +51,73 @@ pub struct Law {
 #[allow(missing_docs)]
 pub struct About {
     pub layout: u32,
-    pub select: u32,
-    pub port_low: u16,
-    pub port_high: u16,
+    pub reserved: [u32; 2],
     pub pid: u32,
     pub since_ns: u64,
     pub version: [u8; 16],
+    pub pid_namespace: u64,
+    pub root: u64,
+    pub key: [u64; 2],
     pub prior_control: [u8; 16],
     pub namespace: [u8; 64],
-    pub cgroups: [u8; 512],
+}
+
+/// Bytes of [`About`] that every layout has.
+pub const ABOUT_HEAD: usize = 40;
+
+/// `D2TCP_CONTROL_...`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Control {
+    /// The control if the program asks.
+    Ask,
+    /// The control.
+    Use,
+    /// Nothing of ours.
+    Leave,
+}
+
+/// Bits of [`Rule::flags`].
+pub const RULE_USED: u32 = 1;
+/// Only peers in private ranges.
+pub const RULE_PRIVATE: u32 = 2;
+/// Only peers with the prefix.
+pub const RULE_PREFIX: u32 = 4;
+/// Programs may not tell deadlines.
+pub const RULE_SILENT: u32 = 8;
+
+/// `struct d2tcp_rule`; `own` says which parameters are its own and not those in force for all, by [`Law`]'s order.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Rule {
+    pub law: Law,
+    pub flags: u32,
+    pub control: u32,
+    pub share: u32,
+    pub prefix: u32,
+    pub address: [u8; 16],
+    pub port_low: u16,
+    pub port_high: u16,
+    pub own: u32,
+    pub deadline_ns: u64,
+    pub bytes: u64,
+    pub least_deadline_ns: u64,
+    pub most_bytes: u64,
+    pub most_rate: u64,
+    pub budget_rate: u64,
+    pub budget_bytes: u64,
+    pub name: [u8; 32],
+    pub cgroup: [u8; 256],
+}
+
+/// `struct d2tcp_path`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Path {
+    pub hash: u64,
+    pub bank: u64,
 }
 
 /// `struct d2tcp_counters`.
@@ -83,22 +145,29 @@ pub struct Counters {
     pub messages: u64,
     pub met: u64,
     pub missed: u64,
+    pub cancelled: u64,
     pub unfinished: u64,
+    pub implied: u64,
     pub refused: u64,
     pub queue_full: u64,
     pub no_memory: u64,
+    pub lengthened: u64,
+    pub denied: u64,
+    pub left_alone: u64,
     pub events_lost: u64,
     pub alpha_sum: u64,
     pub d_sum: u64,
     pub alpha: [u64; 16],
     pub d: [u64; 14],
+    pub cost: [u64; 12],
 }
 
 impl Counters {
-    /// Sums over the CPUs.
-    pub fn sum(per_cpu: &[Vec<u8>]) -> Counters {
+    /// Sums over the CPUs, or over rules.
+    pub fn sum<B: AsRef<[u8]>>(parts: impl IntoIterator<Item = B>) -> Counters {
         let mut sum = [0u64; size_of::<Counters>() / 8];
-        for one in per_cpu {
+        for one in parts {
+            let one = one.as_ref();
             for (total, bytes) in sum.iter_mut().zip(one.chunks_exact(8)) {
                 *total += u64::from_ne_bytes(bytes.try_into().expect("chunks of 8"));
             }
@@ -169,6 +238,10 @@ pub struct Flow {
     pub losses: u64,
     pub queued: u32,
     pub mss: u32,
+    pub cgroup: u64,
+    pub inode: u64,
+    pub rule: u32,
+    pub without_memory: u32,
 }
 
 /// `struct d2tcp_event`.
@@ -192,9 +265,10 @@ pub struct Event {
 }
 
 const _: () = assert!(size_of::<Law>() == 32);
-const _: () = assert!(size_of::<About>() == 632);
-const _: () = assert!(size_of::<Counters>() == 456);
-const _: () = assert!(size_of::<Flow>() == 168);
+const _: () = assert!(size_of::<About>() == 152);
+const _: () = assert!(size_of::<Rule>() == 416);
+const _: () = assert!(size_of::<Counters>() == 592);
+const _: () = assert!(size_of::<Flow>() == 192);
 const _: () = assert!(size_of::<Event>() == 120);
 
 /// Structures of plain numbers, without padding, of which any bytes are a value.
@@ -219,6 +293,12 @@ pub unsafe trait Plain: Copy {
 unsafe impl Plain for Law {}
 // SAFETY: as above.
 unsafe impl Plain for About {}
+// SAFETY: as above.
+unsafe impl Plain for Rule {}
+// SAFETY: as above.
+unsafe impl Plain for Path {}
+// SAFETY: as above.
+unsafe impl Plain for Counters {}
 // SAFETY: as above.
 unsafe impl Plain for Flow {}
 // SAFETY: as above.
@@ -245,9 +325,9 @@ mod tests {
 
     #[test]
     fn counters_are_summed_over_cpus_in_their_order() {
-        let one: Vec<u8> = (0..57u64).flat_map(u64::to_ne_bytes).collect();
-        let sum = Counters::sum(&[one.clone(), one]);
-        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 52, 54, 112));
+        let one: Vec<u8> = (0..74u64).flat_map(u64::to_ne_bytes).collect();
+        let sum = Counters::sum([one.clone(), one]);
+        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 62, 64, 122));
     }
 
     #[test]

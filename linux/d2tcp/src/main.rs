@@ -3,11 +3,17 @@
 mod attach;
 mod check;
 mod failure;
+mod hooks;
 mod kernel;
 mod metrics;
 mod options;
+mod owners;
+#[cfg(feature = "package")]
+mod pages;
 mod place;
 mod privileges;
+mod rules;
+mod screen;
 mod status;
 mod testbed;
 mod top;
@@ -31,7 +37,7 @@ fn main() -> ExitCode {
             let foreground = wanted.foreground;
             let about = attach::attach(&pins, &wanted, env!("CARGO_PKG_VERSION"))?;
             if !foreground {
-                println!("{}", status::in_one_line(&about));
+                println!("{}", status::in_brief(&pins, &about)?);
             }
             Ok(())
         }),
@@ -42,10 +48,14 @@ fn main() -> ExitCode {
             Ok(())
         }),
         Command::Status { json } => status::run(&pins, json),
-        Command::Top { once, json } => top::run(&pins, once, json),
+        Command::Top { once, json, sort, reverse, filter } => {
+            top::run(&pins, top::View { sort, reverse, filter }, once, json)
+        }
         Command::Trace { out, seconds } => trace::run(&pins, out.as_deref(), seconds),
         Command::Metrics { listen } => metrics::run(&pins, listen.as_deref()),
         Command::Testbed { arguments } => testbed::run(&arguments),
+        #[cfg(feature = "package")]
+        Command::Pages { folder } => pages::write(&folder),
         Command::Detach => attach::detach(&pins).map(|()| println!("detached")),
     };
     match done {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::attach;
 use crate::failure::{Context, Result};
-use crate::kernel::{Counters, D_BOUNDS, ONE, UNIT};
+use crate::kernel::{self, Counters, D_BOUNDS, ONE, UNIT};
 use crate::place::Pins;
 use crate::privileges;
 use crate::status;
@@ -24,13 +24,27 @@ const REQUEST: usize = 8192;
 pub fn run(pins: &Pins, listen: Option<&str>) -> Result<()> {
     let Some(address) = listen else {
         attach::require(pins)?;
-        print!("{}", text(Some(&status::counters(pins)?)));
+        print!("{}", page(pins, Format::Prometheus));
         return Ok(());
     };
     let listener = TcpListener::bind(address).context(format!("listen on {address} (ADDRESS:PORT)"))?;
     privileges::keep(&[])?;
     println!("http://{}/metrics", listener.local_addr().context("listen")?);
     serve(&listener, pins, PATIENCE)
+}
+
+/// What the kernel knows now. Detached is an answer, too: the server outlives an upgrade.
+fn page(pins: &Pins, format: Format) -> String {
+    let read = || -> Result<Known> {
+        let about = attach::require(pins)?;
+        Ok(Known {
+            version: kernel::text(&about.version).to_owned(),
+            all: status::counters(pins)?,
+            rules: status::counters_by_rule(pins)?,
+            dead: status::parts(pins, &about)?.1.len(),
+        })
+    };
+    text(read().ok().as_ref(), format)
 }
 
 /// One page, to anybody who asks. The general servers keep a thread for every client that is slow, or believe what
@@ -61,12 +75,14 @@ fn answer(mut client: TcpStream, pins: &Pins, patience: Duration) -> std::io::Re
     }
     let line = request.split(|byte| *byte == b'\r').next().and_then(|line| std::str::from_utf8(line).ok());
     let words: Vec<&str> = line.unwrap_or("").split(' ').collect();
+    let mut format = Format::Prometheus;
     let (status, page) = match words[..] {
         ["GET", target, version] if version.starts_with("HTTP/1.") => match target.split('?').next() {
             Some("/metrics") => {
-                // Detached is an answer, too: the server outlives an upgrade.
-                let counters = attach::require(pins).ok().and_then(|_| status::counters(pins).ok());
-                ("200 OK", text(counters.as_ref()))
+                let asked = String::from_utf8_lossy(&request).to_ascii_lowercase();
+                let accepts = asked.lines().find_map(|line| line.strip_prefix("accept:")).unwrap_or("");
+                format = if accepts.contains("application/openmetrics-text") { Format::Open } else { format };
+                ("200 OK", page(pins, format))
             }
             _ => ("404 Not Found", "see /metrics\n".to_owned()),
         },
@@ -76,7 +92,8 @@ fn answer(mut client: TcpStream, pins: &Pins, patience: Duration) -> std::io::Re
     client.set_write_timeout(Some(patience))?;
     write!(
         client,
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
+        "HTTP/1.1 {status}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
+        format.name(),
         page.len()
     )?;
     client.shutdown(Shutdown::Write)?;
@@ -99,90 +116,192 @@ fn receive(client: &mut TcpStream, to: &mut Vec<u8>, end: Instant) -> std::io::R
     Ok(got)
 }
 
-fn text(counters: Option<&Counters>) -> String {
-    let mut text = String::new();
-    one(&mut text, "d2tcp_attached", "gauge", "Whether D2TCP is attached.", u64::from(counters.is_some()));
-    let Some(c) = counters else { return text };
-    one(&mut text, "d2tcp_connections", "gauge", "Connections under D2TCP.", c.opened.saturating_sub(c.closed));
-    for (name, help, value) in [
-        ("connections_total", "Connections that came under D2TCP.", c.opened),
-        ("connections_without_ecn_total", "Connections whose peer refused ECN: Reno.", c.without_ecn),
-        ("windows_total", "Windows over which alpha was updated.", c.windows),
-        ("cuts_total", "Windows cut because of marks.", c.cuts),
-        ("losses_total", "Windows halved because of loss.", c.losses),
-        ("timeouts_total", "Retransmission timeouts.", c.timeouts),
-        ("undone_total", "Halvings undone because nothing was lost.", c.undone),
-        ("segments_total", "Segments delivered.", c.delivered),
-        ("segments_marked_total", "Segments delivered with an echo.", c.delivered_ce),
-        ("messages_total", "Messages with a deadline that were accepted.", c.messages),
-        ("refused_total", "Calls with impossible values.", c.refused),
-        ("queue_full_total", "Calls with too many messages waiting.", c.queue_full),
-        ("out_of_memory_total", "Calls without room for a connection's state.", c.no_memory),
-        ("events_lost_total", "Events that a tracer was too slow for.", c.events_lost),
-        ("calls_total", "Calls for acknowledgements.", c.calls),
-        ("receiver_calls_total", "Calls for arriving data.", c.receiver_calls),
-    ] {
-        one(&mut text, &format!("d2tcp_{name}"), "counter", help, value);
+/// Which of the two text formats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Format {
+    Prometheus,
+    Open,
+}
+
+impl Format {
+    fn name(self) -> &'static str {
+        match self {
+            Format::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Format::Open => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
     }
-    head(&mut text, "d2tcp_deadlines_total", "counter", "Messages by outcome.");
-    for (outcome, value) in [("met", c.met), ("missed", c.missed), ("unfinished", c.unfinished)] {
-        line(&mut text, format_args!("d2tcp_deadlines_total{{outcome=\"{outcome}\"}} {value}"));
+}
+
+/// What a page is made of.
+struct Known {
+    version: String,
+    all: Counters,
+    rules: Vec<(kernel::Rule, Counters)>,
+    dead: usize,
+}
+
+/// A counter: its name without `_total`, its unit in it, what it counts, and where that is.
+type Counter = (&'static str, &'static str, fn(&Counters) -> u64);
+
+/// Counted once for all.
+const FOR_ALL: [Counter; 6] = [
+    ("d2tcp_refused", "Calls with impossible values.", |c| c.refused),
+    ("d2tcp_out_of_memory", "Calls without room for a connection's state: DCTCP without deadlines.", |c| c.no_memory),
+    ("d2tcp_events_lost", "Events that a tracer was too slow for.", |c| c.events_lost),
+    ("d2tcp_calls", "Calls for acknowledgements.", |c| c.calls),
+    ("d2tcp_receiver_calls", "Calls for arriving data.", |c| c.receiver_calls),
+    ("d2tcp_connections_ungoverned", "Connections under D2TCP that no rule governs.", |c| c.opened),
+];
+/// Counted per rule; there are 64 of them at most.
+const BY_RULE: [Counter; 16] = [
+    ("d2tcp_connections", "Connections that came under D2TCP.", |c| c.opened),
+    ("d2tcp_connections_without_ecn", "Connections whose peer refused ECN: Reno.", |c| c.without_ecn),
+    ("d2tcp_connections_left_alone", "Connections of a canary's control group.", |c| c.left_alone),
+    ("d2tcp_windows", "Windows over which alpha was updated.", |c| c.windows),
+    ("d2tcp_windows_with_deadline", "Windows with a deadline.", |c| c.windows_deadline),
+    ("d2tcp_cuts", "Windows cut because of marks.", |c| c.cuts),
+    ("d2tcp_losses", "Windows halved because of loss.", |c| c.losses),
+    ("d2tcp_timeouts", "Retransmission timeouts.", |c| c.timeouts),
+    ("d2tcp_undone", "Halvings undone because nothing was lost.", |c| c.undone),
+    ("d2tcp_segments", "Segments delivered.", |c| c.delivered),
+    ("d2tcp_segments_marked", "Segments delivered with an echo.", |c| c.delivered_ce),
+    ("d2tcp_messages", "Messages with a deadline.", |c| c.messages),
+    ("d2tcp_messages_implied", "Messages whose deadline is the policy's.", |c| c.implied),
+    ("d2tcp_deadlines_lengthened", "Deadlines that the policy lengthened.", |c| c.lengthened),
+    ("d2tcp_announcements_denied", "Announcements that the policy refused.", |c| c.denied),
+    ("d2tcp_queue_full", "Announcements with too many messages waiting.", |c| c.queue_full),
+];
+
+fn text(known: Option<&Known>, format: Format) -> String {
+    let mut page = Page { text: String::new(), format };
+    page.head("d2tcp_attached", "gauge", "Whether D2TCP is attached.");
+    page.line(format_args!("d2tcp_attached {}", u8::from(known.is_some())));
+    page.head("d2tcp_tool_info", "gauge", "This tool.");
+    page.line(format_args!("d2tcp_tool_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION")));
+    if let Some(known) = known {
+        page.known(known);
     }
-    head(&mut text, "d2tcp_call_seconds", "summary", "Time of a call for an acknowledgement, sampled.");
-    line(&mut text, format_args!("d2tcp_call_seconds_sum {}", c.sampled_ns as f64 / 1e9));
-    line(&mut text, format_args!("d2tcp_call_seconds_count {}", c.sampled));
-    let bounds: Vec<f64> = (1..16).map(|bucket| f64::from(bucket) / 16.0).collect();
-    let sum = c.alpha_sum as f64 / f64::from(ONE);
-    histogram(&mut text, "d2tcp_alpha", "Extent of marking, per window.", &bounds, &c.alpha, sum);
-    let sum = c.d_sum as f64 / UNIT as f64;
-    histogram(&mut text, "d2tcp_d", "Imminence of the deadline, per window with one.", &D_BOUNDS, &c.d, sum);
-    text
-}
-
-fn head(text: &mut String, name: &str, kind: &str, help: &str) {
-    line(text, format_args!("# HELP {name} {help}"));
-    line(text, format_args!("# TYPE {name} {kind}"));
-}
-
-fn one(text: &mut String, name: &str, kind: &str, help: &str, value: u64) {
-    head(text, name, kind, help);
-    line(text, format_args!("{name} {value}"));
-}
-
-/// `counts` has one more than `bounds`: what lies above the last.
-fn histogram(text: &mut String, name: &str, help: &str, bounds: &[f64], counts: &[u64], sum: f64) {
-    head(text, name, "histogram", help);
-    let mut below = 0;
-    for (bound, count) in bounds.iter().zip(counts) {
-        below += count;
-        line(text, format_args!("{name}_bucket{{le=\"{bound}\"}} {below}"));
+    if format == Format::Open {
+        page.line(format_args!("# EOF"));
     }
-    let all: u64 = counts.iter().sum();
-    line(text, format_args!("{name}_bucket{{le=\"+Inf\"}} {all}"));
-    line(text, format_args!("{name}_sum {sum}"));
-    line(text, format_args!("{name}_count {all}"));
+    page.text
 }
 
-fn line(text: &mut String, what: std::fmt::Arguments) {
-    writeln!(text, "{what}").expect("writing to a string");
+struct Page {
+    text: String,
+    format: Format,
+}
+
+impl Page {
+    fn known(&mut self, known: &Known) {
+        self.head("d2tcp_build_info", "gauge", "What is attached.");
+        let (version, layout) = (escaped(&known.version), kernel::LAYOUT);
+        self.line(format_args!("d2tcp_build_info{{version=\"{version}\",layout=\"{layout}\"}} 1"));
+        self.head("d2tcp_dead_parts", "gauge", "Hooks and controls that should be in force and are not.");
+        self.line(format_args!("d2tcp_dead_parts {}", known.dead));
+        let rules: Vec<(String, &Counters)> =
+            known.rules.iter().map(|(rule, counters)| (escaped(kernel::text(&rule.name)), counters)).collect();
+        self.head("d2tcp_connections_open", "gauge", "Connections under D2TCP.");
+        for (rule, c) in &rules {
+            let open = c.opened.saturating_sub(c.closed);
+            self.line(format_args!("d2tcp_connections_open{{rule=\"{rule}\"}} {open}"));
+        }
+        for (name, help, value) in FOR_ALL {
+            let of = known.rules.iter().map(|(_, c)| value(c)).sum::<u64>();
+            let value = if name.ends_with("ungoverned") { value(&known.all) - of } else { value(&known.all) };
+            self.total(name, help);
+            self.line(format_args!("{name}_total {value}"));
+        }
+        for (name, help, value) in BY_RULE {
+            self.total(name, help);
+            for (rule, c) in &rules {
+                self.line(format_args!("{name}_total{{rule=\"{rule}\"}} {}", value(c)));
+            }
+        }
+        self.total("d2tcp_deadlines", "Messages by outcome.");
+        for (rule, c) in &rules {
+            for (outcome, value) in
+                [("met", c.met), ("missed", c.missed), ("cancelled", c.cancelled), ("unfinished", c.unfinished)]
+            {
+                let labels = format_args!("rule=\"{rule}\",outcome=\"{outcome}\"");
+                self.line(format_args!("d2tcp_deadlines_total{{{labels}}} {value}"));
+            }
+        }
+        self.histograms(&known.all);
+    }
+    fn histograms(&mut self, c: &Counters) {
+        let bounds: Vec<f64> = (0..11).map(|bucket| f64::from(32 << bucket) / 1e9).collect();
+        let help = "Time of a call for an acknowledgement, of one in 64.";
+        self.histogram("d2tcp_call_seconds", help, &bounds, &c.cost, c.sampled_ns as f64 / 1e9);
+        let bounds: Vec<f64> = (1..16).map(|bucket| f64::from(bucket) / 16.0).collect();
+        let sum = c.alpha_sum as f64 / f64::from(ONE);
+        self.histogram("d2tcp_alpha", "Extent of marking, per window.", &bounds, &c.alpha, sum);
+        let sum = c.d_sum as f64 / UNIT as f64;
+        self.histogram("d2tcp_imminence", "Imminence of the deadline, per window with one.", &D_BOUNDS, &c.d, sum);
+    }
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP {name} {help}"));
+        self.line(format_args!("# TYPE {name} {kind}"));
+    }
+    /// A counter's head: OpenMetrics names the family, Prometheus the sample.
+    fn total(&mut self, name: &str, help: &str) {
+        let end = if self.format == Format::Open { "" } else { "_total" };
+        self.head(&format!("{name}{end}"), "counter", help);
+    }
+    fn line(&mut self, what: std::fmt::Arguments) {
+        writeln!(self.text, "{what}").expect("writing to a string");
+    }
+    /// `counts` has one more than `bounds`: what lies above the last.
+    fn histogram(&mut self, name: &str, help: &str, bounds: &[f64], counts: &[u64], sum: f64) {
+        self.head(name, "histogram", help);
+        let mut below = 0;
+        for (bound, count) in bounds.iter().zip(counts) {
+            below += count;
+            self.line(format_args!("{name}_bucket{{le=\"{bound:?}\"}} {below}"));
+        }
+        let all: u64 = counts.iter().sum();
+        self.line(format_args!("{name}_bucket{{le=\"+Inf\"}} {all}"));
+        self.line(format_args!("{name}_sum {sum}"));
+        self.line(format_args!("{name}_count {all}"));
+    }
+}
+
+/// A label's value.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Control;
+    use crate::options::DEFAULTS;
+    use crate::rules::Rule;
+
+    fn known(counters: Counters) -> Known {
+        let rule = Rule::of("a \"b\"", std::path::Path::new("x"), Control::Use).compiled(DEFAULTS).unwrap();
+        Known { version: "1.2".to_owned(), all: counters, rules: vec![(rule, counters)], dead: 0 }
+    }
 
     #[test]
     fn histograms_are_cumulative_and_end_with_all() {
-        let mut counters = Counters { d_sum: 3 * UNIT, windows_deadline: 3, met: 2, ..Counters::default() };
+        let mut counters =
+            Counters { d_sum: 3 * UNIT, windows_deadline: 3, met: 2, sampled_ns: 500, ..Counters::default() };
         (counters.d[1], counters.d[6], counters.d[13]) = (1, 1, 1);
-        let text = text(Some(&counters));
+        (counters.cost[0], counters.cost[2], counters.cost[11]) = (1, 2, 3);
+        let text = text(Some(&known(counters)), Format::Prometheus);
         let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
-        assert_eq!(value("d2tcp_d_bucket{le=\"0.25\"}"), "0");
-        assert_eq!(value("d2tcp_d_bucket{le=\"0.5\"}"), "1");
-        assert_eq!(value("d2tcp_d_bucket{le=\"4\"}"), "2");
-        assert_eq!(value("d2tcp_d_bucket{le=\"+Inf\"}"), "3");
-        assert_eq!((value("d2tcp_d_sum"), value("d2tcp_d_count")), ("3", "3"));
-        assert_eq!(value("d2tcp_deadlines_total{outcome=\"met\"}"), "2");
+        assert_eq!(value("d2tcp_imminence_bucket{le=\"0.25\"}"), "0");
+        assert_eq!(value("d2tcp_imminence_bucket{le=\"0.5\"}"), "1");
+        assert_eq!(value("d2tcp_imminence_bucket{le=\"4.0\"}"), "2");
+        assert_eq!(value("d2tcp_imminence_bucket{le=\"+Inf\"}"), "3");
+        assert_eq!((value("d2tcp_imminence_sum"), value("d2tcp_imminence_count")), ("3", "3"));
+        assert_eq!(value("d2tcp_deadlines_total{rule=\"a \\\"b\\\"\",outcome=\"met\"}"), "2");
+        // 32, 64, 128 ns, ... 32.8 us.
+        assert_eq!(value("d2tcp_call_seconds_bucket{le=\"3.2e-8\"}"), "1");
+        assert_eq!(value("d2tcp_call_seconds_bucket{le=\"1.28e-7\"}"), "3");
+        assert_eq!(value("d2tcp_call_seconds_bucket{le=\"3.2768e-5\"}"), "3");
+        assert_eq!(value("d2tcp_call_seconds_count"), "6");
     }
 
     #[test]
@@ -212,10 +331,12 @@ mod tests {
             let answer = ask(request);
             assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
         }
+        let open = ask(b"GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text;version=1.0.0\r\n\r\n");
+        assert!(open.contains("Content-Type: application/openmetrics-text") && open.ends_with("# EOF\n"), "{open}");
         // Many who say nothing cost a few threads for a while; then everybody is served again.
         let silent: Vec<_> = (0..2 * CLIENTS).map(|_| TcpStream::connect(address).unwrap()).collect();
         let begun = Instant::now();
-        while !ask(b"GET /metrics HTTP/1.1\r\n\r\n").ends_with("d2tcp_attached 0\n") {
+        while !ask(b"GET /metrics HTTP/1.1\r\n\r\n").contains("d2tcp_attached 0\n") {
             assert!(begun.elapsed() < Duration::from_secs(10));
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -223,8 +344,24 @@ mod tests {
     }
 
     #[test]
+    fn alerts_and_the_dashboard_ask_for_metrics_that_there_are() {
+        let page = text(Some(&known(Counters::default())), Format::Prometheus);
+        for file in [include_str!("../../monitoring/alerts.yml"), include_str!("../../monitoring/dashboard.json")] {
+            let names = file.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| {
+                name.starts_with("d2tcp_") && name.len() > 6
+            });
+            let mut seen = 0;
+            for name in names {
+                assert!(page.lines().any(|line| line.starts_with(name)), "{name}");
+                seen += 1;
+            }
+            assert!(seen > 10);
+        }
+    }
+
+    #[test]
     fn every_metric_is_explained_and_typed_once() {
-        let text = text(Some(&Counters::default()));
+        let text = text(Some(&known(Counters::default())), Format::Prometheus);
         let mut names = std::collections::BTreeSet::new();
         for line in text.lines().filter(|line| line.starts_with("# TYPE")) {
             let name = line.split(' ').nth(2).unwrap();

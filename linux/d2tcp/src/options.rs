@@ -7,11 +7,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::attach::{Select, Wanted};
 use crate::failure::{Failure, Kind, Result};
 use crate::kernel::{Law, ONE, UNIT};
+use crate::top::Sort;
 
 /// D2TCP on this machine: deadlines for TCP messages, told by setsockopt.
 ///
 /// Exit codes: 0 done, 1 something failed on the way, 2 wrong usage, 3 attached already, 4 not attached, 5 the
-/// kernel lacks something, 6 not permitted.
+/// kernel lacks something, 6 not permitted, 7 attached, but a part of it is dead.
 #[derive(Debug, Parser)]
 #[command(name = "d2tcp", version)]
 pub struct Options {
@@ -50,6 +51,16 @@ pub enum Command {
         /// Once, as JSON, one connection per line.
         #[arg(long)]
         json: bool,
+        /// The order; the key s changes it.
+        #[arg(long, default_value = "deadline")]
+        sort: Sort,
+        /// The other way round; the key r does the same.
+        #[arg(long)]
+        reverse: bool,
+        /// Only connections with this text in an address, a process, a cgroup or a rule, or of this PID; the key /
+        /// asks for it.
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        filter: String,
     },
     /// Record cwnd, alpha, d, p, srtt and throughput of every connection, once per window.
     Trace {
@@ -69,6 +80,13 @@ pub enum Command {
     },
     /// Take everything out again.
     Detach,
+    /// Write manual pages and completion for shells into a folder.
+    #[cfg(feature = "package")]
+    #[command(hide = true)]
+    Pages {
+        /// Where to.
+        folder: PathBuf,
+    },
     /// Run an experiment in network namespaces of this machine: the same as `duetime testbed`.
     #[command(disable_help_flag = true)]
     Testbed {
@@ -81,8 +99,9 @@ pub enum Command {
 /// Options of `attach`.
 #[derive(Args, Debug)]
 pub struct Attach {
-    /// cgroup2 folder whose programs may tell deadlines, and whose connections get the control; may be given more
-    /// than once. The root if not given.
+    /// cgroup2 folder, from the root of cgroup2 or in full: sockets made in it or below (accepted ones: whose
+    /// listener was) may be told deadlines, and their connections get the control. By its path: it may be made
+    /// later, and anew. May be given more than once. Everything if not given.
     #[arg(long, value_name = "DIR")]
     cgroup: Vec<PathBuf>,
     /// Only connections with a local or remote port in this range.
@@ -96,6 +115,9 @@ pub struct Attach {
     /// Choose no connection: programs ask for it by TCP_CONGESTION.
     #[arg(long)]
     opt_in: bool,
+    /// Which peers: all, or those in private address ranges [default: private without --cgroup and --ports, else any]
+    #[arg(long, conflicts_with_all = ["opt_in", "namespace", "replace"])]
+    peers: Option<PeersWanted>,
     /// Stay, and detach when ended in any way, instead of leaving it attached.
     #[arg(long, conflicts_with = "replace")]
     foreground: bool,
@@ -109,29 +131,42 @@ pub struct Attach {
 }
 
 /// Parameters of the law, as in the simulator.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Parameters {
     /// Weight of the last window's share of marks in alpha [default: 1/16]
     #[arg(long, value_parser = share)]
-    g: Option<f64>,
+    pub g: Option<f64>,
     /// n: d is clamped to [1/n, n], 1 to 16 [default: 2]
     #[arg(long, value_parser = cap)]
-    cap: Option<f64>,
+    pub cap: Option<f64>,
     /// Once the deadline has passed: d = 1, n, or 1/n [default: neutral]
     #[arg(long)]
-    expired: Option<Expired>,
+    pub expired: Option<Expired>,
     /// Taken off the time left, as in 500us [default: 0us]
     #[arg(long, value_parser = seconds)]
-    margin: Option<f64>,
+    pub margin: Option<f64>,
     /// How the time that the rest needs is computed: B/(3W/4), or from the sawtooth's sum [default: approximate]
     #[arg(long)]
-    t_c: Option<TimeToComplete>,
+    pub t_c: Option<TimeToComplete>,
     /// Which RTT turns it into a time [default: smoothed]
     #[arg(long)]
-    rtt: Option<Rtt>,
+    pub rtt: Option<Rtt>,
     /// alpha of a new connection [default: 1]
     #[arg(long, value_parser = share)]
-    initial_alpha: Option<f64>,
+    pub initial_alpha: Option<f64>,
+    /// Says in words that parameters are meant which make connections take no notice of marks; the error that asks
+    /// for it says which words.
+    #[arg(long, value_name = "WORDS")]
+    pub confirm: Option<String>,
+}
+
+/// Which peers.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum PeersWanted {
+    /// All.
+    Any,
+    /// Those in private address ranges.
+    Private,
 }
 
 /// What is done about a deadline that has passed.
@@ -168,21 +203,51 @@ pub const DEFAULTS: Law =
     Law { g: ONE / 16, initial_alpha: ONE, cap: 2 * UNIT as u32, expired: 0, precise: 0, minimum_rtt: 0, margin_ns: 0 };
 
 impl Parameters {
-    fn is_empty(&self) -> bool {
-        self.g.is_none()
-            && self.cap.is_none()
-            && self.expired.is_none()
-            && self.margin.is_none()
-            && self.t_c.is_none()
-            && self.rtt.is_none()
-            && self.initial_alpha.is_none()
+    /// Which are given: bits, in the order of [`Law`].
+    pub fn given(&self) -> u32 {
+        [
+            self.g.is_some(),
+            self.initial_alpha.is_some(),
+            self.cap.is_some(),
+            self.expired.is_some(),
+            self.t_c.is_some(),
+            self.rtt.is_some(),
+            self.margin.is_some(),
+        ]
+        .into_iter()
+        .enumerate()
+        .fold(0, |bits, (bit, given)| bits | u32::from(given) << bit)
+    }
+    /// Of `own` those whose bit is set, of `others` the rest.
+    pub fn merged(own: &Law, given: u32, others: &Law) -> Law {
+        let is = |bit: u32| given >> bit & 1 != 0;
+        Law {
+            g: if is(0) { own.g } else { others.g },
+            initial_alpha: if is(1) { own.initial_alpha } else { others.initial_alpha },
+            cap: if is(2) { own.cap } else { others.cap },
+            expired: if is(3) { own.expired } else { others.expired },
+            precise: if is(4) { own.precise } else { others.precise },
+            minimum_rtt: if is(5) { own.minimum_rtt } else { others.minimum_rtt },
+            margin_ns: if is(6) { own.margin_ns } else { others.margin_ns },
+        }
     }
     /// Those given, over others; fails if there are none.
     pub fn some_over(&self, law: Law) -> Result<Law> {
-        if self.is_empty() {
+        if self.given() == 0 {
             return Err(Failure::new(Kind::Usage, "set: which parameter? d2tcp set --help lists them"));
         }
-        Ok(self.over(law))
+        self.harmless_over(law)
+    }
+    /// Those given, over others; fails if connections would starve the rest of the network, and the operator does not
+    /// say in words that this is meant.
+    pub fn harmless_over(&self, law: Law) -> Result<Law> {
+        let law = self.over(law);
+        match danger(&law) {
+            Some((what, words)) if self.confirm.as_deref() != Some(words) => {
+                Err(Failure::new(Kind::Usage, format!("{what}; if that is meant, add --confirm \"{words}\"")))
+            }
+            _ => Ok(law),
+        }
     }
     /// Those given, over others.
     pub fn over(&self, mut law: Law) -> Law {
@@ -212,6 +277,30 @@ impl Parameters {
     }
 }
 
+/// What connections under these parameters would do to others, and the words that confirm it.
+fn danger(law: &Law) -> Option<(String, &'static str)> {
+    let cap = f64::from(law.cap) / UNIT as f64;
+    if law.g == 0 && law.initial_alpha < ONE / 2 {
+        let alpha = f64::from(law.initial_alpha) / f64::from(ONE);
+        return Some((
+            format!("--g 0 --initial-alpha {alpha}: alpha stays {alpha}, whatever the marks say"),
+            "ignore marks",
+        ));
+    }
+    (cap > MOST_CAP).then(|| {
+        (
+            format!(
+                "--cap {cap}: near a deadline a connection hardly heeds marks and starves the others (alpha^{cap})"
+            ),
+            "starve others",
+        )
+    })
+}
+
+/// The largest n that needs no confirmation: twice the paper's, at which a connection that is marked half of the time
+/// still cuts its window by 3 %.
+const MOST_CAP: f64 = 4.0;
+
 impl Attach {
     /// In the terms of [`crate::attach`].
     pub fn wanted(self) -> Result<Wanted> {
@@ -220,9 +309,15 @@ impl Attach {
             None if self.opt_in || self.namespace.is_some() => Select::None,
             None => Select::All,
         };
+        let selected = !self.cgroup.is_empty() || self.ports.is_some();
+        let private = match self.peers {
+            Some(peers) => peers == PeersWanted::Private,
+            None => !selected && select == Select::All,
+        };
         Ok(Wanted {
             cgroups: self.cgroup,
             select,
+            private,
             namespace: self.namespace,
             parameters: self.parameters,
             replace: self.replace,
@@ -293,8 +388,40 @@ mod tests {
         let given = Options::parse_from(["d2tcp", "set", "--g", "1/8", "--expired", "yield"]);
         let Command::Set(parameters) = given.command else { panic!("set") };
         assert_eq!(parameters.some_over(before).unwrap(), Law { g: ONE / 8, expired: 2, ..before });
+        assert_eq!(Parameters::merged(&Law { g: 1, margin_ns: 1, ..before }, 1 << 6, &before).margin_ns, 1);
         let Command::Set(nothing) = Options::parse_from(["d2tcp", "set"]).command else { panic!("set") };
         assert_eq!(nothing.some_over(before).unwrap_err().kind, Kind::Usage);
+    }
+
+    #[test]
+    fn parameters_that_starve_others_are_confirmed_in_words() {
+        let law = |arguments: &[&str]| {
+            let Command::Set(given) = Options::parse_from(["d2tcp", "set"].iter().chain(arguments)).command else {
+                panic!("set")
+            };
+            given.some_over(DEFAULTS)
+        };
+        for (dangerous, words) in
+            [(&["--g", "0", "--initial-alpha", "0"][..], "ignore marks"), (&["--cap", "16"], "starve others")]
+        {
+            let refused = law(dangerous).unwrap_err();
+            assert!(refused.kind == Kind::Usage && refused.message.contains(words), "{refused}");
+            assert!(law(&[dangerous, &["--confirm", "yes"]].concat()).is_err());
+            assert!(law(&[dangerous, &["--confirm", words]].concat()).is_ok());
+        }
+        assert!(law(&["--g", "0"]).is_ok(), "alpha stays 1: more careful than ever");
+        assert!(law(&["--initial-alpha", "0"]).is_ok() && law(&["--cap", "4"]).is_ok());
+    }
+
+    #[test]
+    fn without_a_selection_the_internet_is_left_alone() {
+        let private = |arguments: &[&str]| {
+            let all = ["d2tcp", "attach"].iter().chain(arguments);
+            let Command::Attach(attach) = Options::parse_from(all).command else { panic!("attach") };
+            attach.wanted().unwrap().private
+        };
+        assert!(private(&[]) && private(&["--ports", "80-90", "--peers", "private"]));
+        assert!(!private(&["--peers", "any"]) && !private(&["--ports", "80-90"]) && !private(&["--cgroup", "a"]));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Context, Failure, Kind, Result};
 
+/// Where bpffs belongs.
+const BPF_FS: &str = "/sys/fs/bpf";
 const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
 const CGROUP2_MAGIC: i64 = 0x6367_7270;
 /// An attach takes a second or two.
@@ -34,18 +36,18 @@ impl Pins {
         names.sort();
         names
     }
-    /// Mounts bpffs if it is not there, and makes the folder.
+    /// Makes the folder. Mounts bpffs if it is not there, but only at its own place: anywhere else that would hide what
+    /// is there.
     pub fn prepare(&self) -> Result<()> {
-        let mount = self.folder.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("/"));
-        if file_system(mount) != Some(BPF_FS_MAGIC) {
-            fs::create_dir_all(mount).context(format!("create {}", mount.display()))?;
-            let (kind, at, mode) = (c"bpf", c_string(mount)?, c"mode=0700");
+        let parent = self.parent()?;
+        if file_system(parent) != Some(BPF_FS_MAGIC) {
+            let (kind, at, mode) = (c"bpf", c_string(parent)?, c"mode=0700");
             // SAFETY: all of them are strings that end with a zero.
             if unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, mode.as_ptr().cast()) } != 0 {
                 let error = io::Error::last_os_error();
                 return Err(Failure::new(
                     Kind::Unsupported,
-                    format!("no bpffs at {}, and it could not be mounted there: {error}", mount.display()),
+                    format!("no bpffs at {}, and it could not be mounted there: {error}", parent.display()),
                 ));
             }
         }
@@ -53,6 +55,21 @@ impl Pins {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.trusted(),
             made => made.context(format!("create {}", self.folder.display())),
         }
+    }
+    /// Where the folder is, which must be in bpffs, or where bpffs is mounted.
+    pub fn parent(&self) -> Result<&Path> {
+        let parent = self.folder.parent().filter(|_| self.folder.is_absolute());
+        parent.filter(|parent| *parent == Path::new(BPF_FS) || file_system(parent) == Some(BPF_FS_MAGIC)).ok_or_else(
+            || {
+                Failure::new(
+                    Kind::Usage,
+                    format!(
+                        "--pins {}: this is not in bpffs; expected a folder like {BPF_FS}/d2tcp",
+                        self.folder.display()
+                    ),
+                )
+            },
+        )
     }
     /// Fails if the folder is there, but not in bpffs, or if someone else owns it: bpffs may be open to all, and who
     /// owns the folder can take out what is in it, or put something else there.
@@ -104,6 +121,19 @@ impl Pins {
         }
         Ok(Some(file))
     }
+    /// Says for as long as the file is open that a process holds what is attached.
+    pub fn hold(&self) -> Result<File> {
+        let file = File::open(&self.folder).context(format!("open {}", self.folder.display()))?;
+        // SAFETY: an open file.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            return Err(io::Error::last_os_error()).context(format!("hold {}", self.folder.display()));
+        }
+        Ok(file)
+    }
+    /// Whether a process does, in whatever namespace it is.
+    pub fn is_held(&self) -> bool {
+        self.folder.exists() && self.hold().is_err()
+    }
     /// Whether this user may not look into the folder, if there is one.
     pub fn is_hidden(&self) -> bool {
         fs::read_dir(&self.folder).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
@@ -127,14 +157,29 @@ fn mount_of(mountinfo: &str, kind: &str) -> Option<PathBuf> {
     })
 }
 
-/// A cgroup's folder.
-pub fn open_cgroup(path: &Path) -> Result<File> {
-    let file =
-        File::open(path).map_err(|error| Failure::new(Kind::Usage, format!("--cgroup {}: {error}", path.display())))?;
-    if file_system(path) != Some(CGROUP2_MAGIC) {
-        return Err(Failure::new(Kind::Usage, format!("--cgroup {}: this is not in cgroup2", path.display())));
+/// The path of a cgroup from the root of cgroup2, be it there or not.
+pub fn cgroup_path(root: &Path, given: &Path) -> Result<PathBuf> {
+    let wrong = |why: &str| Err(Failure::new(Kind::Usage, format!("--cgroup {}: {why}", given.display())));
+    let inside = if given.is_absolute() { given.strip_prefix(root).ok() } else { Some(given) };
+    let Some(path) = inside else { return wrong(&format!("this is not in cgroup2, which is at {}", root.display())) };
+    if path.components().any(|part| !matches!(part, std::path::Component::Normal(_))) {
+        return wrong("expected a path without . and ..");
     }
-    Ok(file)
+    let full = root.join(path);
+    if full.exists() && file_system(&full) != Some(CGROUP2_MAGIC) {
+        return wrong("this is not a folder of cgroup2");
+    }
+    Ok(path.components().collect())
+}
+
+/// The number by which the kernel knows a cgroup.
+pub fn cgroup_id(path: &Path) -> Result<u64> {
+    fs::metadata(path).map(|found| found.ino()).context(format!("look at {}", path.display()))
+}
+
+/// The PID namespace of this process.
+pub fn pid_namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino())
 }
 
 fn file_system(path: &Path) -> Option<i64> {
@@ -206,6 +251,21 @@ fn own_namespace() -> Result<PathBuf> {
         })
 }
 
+/// Why connections of this network namespace cannot be under D2TCP as they negotiate ECN now; nothing if they can.
+pub fn accurate_ecn() -> Option<String> {
+    accurate(&fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").unwrap_or_default())
+}
+
+fn accurate(setting: &str) -> Option<String> {
+    // 3 to 5 in the kernels that can negotiate it.
+    setting.trim().parse::<u32>().ok().filter(|setting| *setting > 2).map(|setting| {
+        format!(
+            "net.ipv4.tcp_ecn is {setting}: connections negotiate accurate ECN, with which D2TCP has not been tried; set \
+             it to 1 or 2"
+        )
+    })
+}
+
 /// Whether the kernel has a congestion control of that name now.
 pub fn is_registered(control: &str) -> bool {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -215,6 +275,34 @@ pub fn is_registered(control: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cgroups_are_named_from_the_root_or_in_full() {
+        let root = Path::new("/nowhere/cgroup");
+        for given in ["system.slice/a.service", "/nowhere/cgroup/system.slice/a.service/"] {
+            assert_eq!(cgroup_path(root, Path::new(given)).unwrap(), Path::new("system.slice/a.service"));
+        }
+        assert_eq!(cgroup_path(root, root).unwrap(), Path::new(""));
+        for (given, told) in [("/etc", "not in cgroup2"), ("a/../b", "without . and ..")] {
+            let failure = cgroup_path(root, Path::new(given)).unwrap_err();
+            assert!(failure.kind == Kind::Usage && failure.message.contains(told), "{failure}");
+        }
+    }
+
+    #[test]
+    fn accurate_ecn_is_refused_in_words() {
+        assert!(["0\n", "1\n", "2\n", ""].iter().all(|setting| accurate(setting).is_none()));
+        assert!(["3\n", "5"].iter().all(|setting| accurate(setting).unwrap().contains("set it to 1 or 2")));
+    }
+
+    #[test]
+    fn pins_are_in_bpffs_or_refused() {
+        for wrong in ["/etc/d2tcp", "pins", "d2tcp/pins", "/proc/x/y", "/"] {
+            let failure = Pins { folder: wrong.into() }.parent().unwrap_err();
+            assert!(failure.kind == Kind::Usage && failure.message.contains("not in bpffs"), "{failure}");
+        }
+        assert_eq!(Pins { folder: "/sys/fs/bpf/x".into() }.parent().unwrap(), Path::new("/sys/fs/bpf"));
+    }
 
     #[test]
     fn mounts_are_found_by_their_kind() {

@@ -1,12 +1,14 @@
 //! What is attached, in words or as JSON.
 
-use libbpf_rs::{MapCore, MapFlags};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
 
 use crate::attach;
 use crate::failure::{Context, Failure, Kind, Result};
-use crate::kernel::{self, About, Counters, Law, ONE, UNIT};
-use crate::place::Pins;
+use crate::hooks::{self, Place};
+use crate::kernel::{self, About, Control, Counters, Law, ONE, Plain, RULES, UNIT};
+use crate::place::{self, Pins};
+use crate::rules;
 
 /// What `status --json` prints.
 #[derive(Serialize)]
@@ -14,9 +16,10 @@ struct Status {
     attached: bool,
     version: String,
     seconds: f64,
-    held_by: Option<u32>,
-    cgroups: Vec<String>,
-    select: String,
+    held_by: Option<String>,
+    hooks: Vec<String>,
+    dead: Vec<String>,
+    rules: Vec<RuleStatus>,
     namespace: Option<String>,
     pins: String,
     parameters: Parameters,
@@ -48,6 +51,14 @@ struct Parameters {
 }
 
 #[derive(Serialize)]
+struct RuleStatus {
+    name: String,
+    governs: String,
+    connections: Connections,
+    messages: Messages,
+}
+
+#[derive(Serialize)]
 struct Connections {
     open: u64,
     total: u64,
@@ -59,7 +70,11 @@ struct Messages {
     accepted: u64,
     met: u64,
     missed: u64,
+    cancelled: u64,
     unfinished: u64,
+    implied: u64,
+    lengthened: u64,
+    denied: u64,
     refused: u64,
     queue_full: u64,
 }
@@ -73,60 +88,99 @@ pub fn run(pins: &Pins, json: bool) -> Result<()> {
     } else {
         print(&status, &attach::law(pins)?);
     }
-    Ok(())
+    if status.dead.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Kind::Dead,
+        format!("attached, but a part of it is dead; d2tcp attach --replace mends it: {}", status.dead.join("; ")),
+    ))
 }
 
 fn status(pins: &Pins, about: &About) -> Result<Status> {
-    let counters = counters(pins)?;
+    let (all, by_rule) = (counters(pins)?, counters_by_rule(pins)?);
     let law = attach::law(pins)?;
     let namespace = kernel::text(&about.namespace);
+    let (places, dead) = parts(pins, about)?;
     Ok(Status {
         attached: true,
         version: kernel::text(&about.version).to_owned(),
         seconds: attach::clock(libc::CLOCK_BOOTTIME).saturating_sub(about.since_ns) as f64 / 1e9,
-        held_by: (about.pid != 0).then_some(about.pid),
-        cgroups: kernel::text(&about.cgroups).lines().map(str::to_owned).collect(),
-        select: select_in_words(about),
+        held_by: (about.pid != 0).then(|| attach::holder(about)),
+        hooks: places.iter().map(|place| place.path.display().to_string()).collect(),
+        dead,
+        rules: by_rule
+            .iter()
+            .map(|(rule, counters)| RuleStatus {
+                name: kernel::text(&rule.name).to_owned(),
+                governs: rules::in_words(rule),
+                connections: connections(counters),
+                messages: messages(counters),
+            })
+            .collect(),
         namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
         pins: pins.folder.display().to_string(),
         parameters: parameters(&law),
-        connections: Connections {
-            open: counters.opened.saturating_sub(counters.closed),
-            total: counters.opened,
-            without_ecn: counters.without_ecn,
-        },
-        windows: counters.windows,
-        cuts: counters.cuts,
-        losses: counters.losses,
-        timeouts: counters.timeouts,
-        segments: counters.delivered,
-        segments_marked: counters.delivered_ce,
-        messages: Messages {
-            accepted: counters.messages,
-            met: counters.met,
-            missed: counters.missed,
-            unfinished: counters.unfinished,
-            refused: counters.refused,
-            queue_full: counters.queue_full,
-        },
-        ns_per_call: counters.ns_per_call(),
-        ns_per_receiver_call: counters.ns_per_receiver_call(),
-        calls: counters.calls,
-        receiver_calls: counters.receiver_calls,
-        out_of_memory: counters.no_memory,
-        events_lost: counters.events_lost,
+        connections: connections(&all),
+        windows: all.windows,
+        cuts: all.cuts,
+        losses: all.losses,
+        timeouts: all.timeouts,
+        segments: all.delivered,
+        segments_marked: all.delivered_ce,
+        messages: messages(&all),
+        ns_per_call: all.ns_per_call(),
+        ns_per_receiver_call: all.ns_per_receiver_call(),
+        calls: all.calls,
+        receiver_calls: all.receiver_calls,
+        out_of_memory: all.no_memory,
+        events_lost: all.events_lost,
     })
+}
+
+/// Where hooks are to be, and what of it all is dead.
+pub fn parts(pins: &Pins, about: &About) -> Result<(Vec<Place>, Vec<String>)> {
+    let rules: Vec<kernel::Rule> = rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
+    let places = hooks::places(&place::cgroup_root()?, &rules)?;
+    let dead = hooks::dead(pins, about.pid != 0, &places);
+    Ok((places, dead))
+}
+
+fn connections(counters: &Counters) -> Connections {
+    Connections {
+        open: counters.opened.saturating_sub(counters.closed),
+        total: counters.opened,
+        without_ecn: counters.without_ecn,
+    }
+}
+
+fn messages(counters: &Counters) -> Messages {
+    Messages {
+        accepted: counters.messages,
+        met: counters.met,
+        missed: counters.missed,
+        cancelled: counters.cancelled,
+        unfinished: counters.unfinished,
+        implied: counters.implied,
+        lengthened: counters.lengthened,
+        denied: counters.denied,
+        refused: counters.refused,
+        queue_full: counters.queue_full,
+    }
 }
 
 fn print(status: &Status, law: &Law) {
     let ns = |value: Option<f64>| value.map_or("not measured yet".to_owned(), |value| format!("{value:.0} ns"));
     println!("attached     version {}, for {:.0} s", status.version, status.seconds);
-    if let Some(pid) = status.held_by {
-        println!("held by      process {pid}");
+    if let Some(holder) = &status.held_by {
+        println!("held by      {holder}");
     }
-    println!("selects      {}", status.select);
-    for cgroup in &status.cgroups {
-        println!("hooks in     {cgroup}");
+    for rule in &status.rules {
+        println!("rule         {}: {}; {} open", rule.name, rule.governs, rule.connections.open);
+    }
+    println!("hooks in     {}", status.hooks.join(", "));
+    for dead in &status.dead {
+        println!("DEAD         {dead}");
     }
     if let Some(namespace) = &status.namespace {
         println!("default of   {namespace}");
@@ -139,9 +193,14 @@ fn print(status: &Status, law: &Law) {
         status.windows, status.cuts, status.losses, status.timeouts
     );
     println!("segments     {}, {} with an echo", status.segments, status.segments_marked);
-    let Messages { accepted, met, missed, unfinished, refused, queue_full } = status.messages;
+    let Messages { accepted, met, missed, cancelled, unfinished, implied, lengthened, denied, refused, queue_full } =
+        status.messages;
     println!(
-        "messages     {accepted}: {met} met, {missed} missed, {unfinished} unfinished; {refused} refused, \
+        "messages     {accepted}, {implied} of them by policy: {met} met, {missed} missed, {cancelled} cancelled, \
+         {unfinished} unfinished"
+    );
+    println!(
+        "announcing   {lengthened} deadlines lengthened and {denied} refused by policy, {refused} impossible, \
          {queue_full} too many at once"
     );
     println!(
@@ -150,22 +209,34 @@ fn print(status: &Status, law: &Law) {
         ns(status.ns_per_receiver_call)
     );
     if status.out_of_memory + status.events_lost > 0 {
-        println!("trouble      {} calls without memory, {} events lost", status.out_of_memory, status.events_lost);
+        println!(
+            "trouble      {} calls without memory (DCTCP without deadlines), {} events lost",
+            status.out_of_memory, status.events_lost
+        );
     }
 }
 
-fn select_in_words(about: &About) -> String {
-    match about.select {
-        1 => "all connections of its cgroups".to_owned(),
-        2 => format!("ports {}-{}", about.port_low, about.port_high),
-        _ if kernel::text(&about.namespace).is_empty() => "those that ask by TCP_CONGESTION".to_owned(),
-        _ => "all connections of the namespace".to_owned(),
+/// What `attach` says when it is done.
+pub fn in_brief(pins: &Pins, about: &About) -> Result<String> {
+    let rules = rules::in_force(pins)?;
+    let governed: Vec<String> = rules.iter().map(|(_, rule)| rules::in_words(rule)).collect();
+    let mut text = if kernel::text(&about.namespace).is_empty() {
+        format!("attached: {}", governed.join("; "))
+    } else {
+        format!("attached: all connections of {}; {}", kernel::text(&about.namespace), governed.join("; "))
+    };
+    let root = place::cgroup_root()?;
+    for (_, rule) in &rules {
+        let path = kernel::text(&rule.cgroup);
+        if !root.join(path).is_dir() {
+            text += &format!("\nnote: there is no cgroup {path} yet; its connections get the control when there is");
+        }
     }
-}
-
-/// One line for `attach`.
-pub fn in_one_line(about: &About) -> String {
-    format!("attached: {}, hooks in {}", select_in_words(about), kernel::text(&about.cgroups).replace('\n', ", "))
+    if rules.iter().any(|(_, rule)| rule.control == Control::Use as u32) {
+        text += "\nnote: beside CUBIC or Reno in one switch queue D2TCP gets next to nothing: give it a queue of its own, \
+                 with ECN, or use it for all of the traffic";
+    }
+    Ok(text)
 }
 
 fn parameters(law: &Law) -> Parameters {
@@ -188,9 +259,20 @@ pub fn parameters_in_words(law: &Law) -> String {
     )
 }
 
-/// The counters, summed over the CPUs.
+/// The counters of all, summed over CPUs and rules.
 pub fn counters(pins: &Pins) -> Result<Counters> {
     let map = attach::map(pins, "counts")?;
-    let found = map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).context("read the counters")?;
-    found.map(|per_cpu| Counters::sum(&per_cpu)).ok_or_else(|| Failure::new(Kind::Failed, "no counters"))
+    let all = (0..=RULES as u32).map(|number| one(&map, number)).collect::<Result<Vec<_>>>()?;
+    Ok(Counters::sum(all.iter().map(Plain::bytes)))
+}
+
+/// The rules in force and their counters.
+pub fn counters_by_rule(pins: &Pins) -> Result<Vec<(kernel::Rule, Counters)>> {
+    let map = attach::map(pins, "counts")?;
+    rules::in_force(pins)?.into_iter().map(|(slot, rule)| Ok((rule, one(&map, slot as u32 + 1)?))).collect()
+}
+
+fn one(map: &MapHandle, number: u32) -> Result<Counters> {
+    let found = map.lookup_percpu(&number.to_ne_bytes(), MapFlags::ANY).context("read the counters")?;
+    found.map(Counters::sum).ok_or_else(|| Failure::new(Kind::Failed, "no counters"))
 }

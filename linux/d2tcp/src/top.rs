@@ -1,18 +1,66 @@
 //! The connections, live.
 
+use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write as _};
 use std::time::Duration;
+
+use caps::Capability;
+use clap::ValueEnum;
 
 use serde::Serialize;
 
 use crate::attach::{self, FLOWS};
 use crate::failure::{Context, Result};
 use crate::kernel::{self, Flow, MAX_WINDOW, ONE, Plain, UNIT};
-use crate::place::Pins;
+use crate::owners::{Owners, Process};
+use crate::place::{self, Pins};
 use crate::privileges;
+use crate::rules;
+use crate::screen::{self, Screen};
 use crate::status;
+
+/// By what connections are put in order, from the top.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum Sort {
+    /// The nearest deadline first.
+    Deadline,
+    /// The largest window first.
+    Cwnd,
+    /// The most marked first.
+    Alpha,
+    /// The most urgent first.
+    D,
+    /// The most missed deadlines first.
+    Missed,
+    /// By the local end.
+    Local,
+    /// By the other end.
+    Remote,
+    /// By process.
+    Process,
+    /// By cgroup.
+    Cgroup,
+}
+
+/// What is shown, and how.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The order.
+    pub sort: Sort,
+    /// Turned around.
+    pub reverse: bool,
+    /// Only those with this text in an address, a process, a cgroup or a rule.
+    pub filter: String,
+}
+
+/// What numbers stand for.
+struct Names {
+    owners: Owners,
+    rules: HashMap<u32, String>,
+}
 
 /// A connection, as `top --json` prints it.
 #[derive(Debug, Serialize)]
@@ -40,10 +88,13 @@ struct Row {
     queued: u32,
     cuts: u64,
     losses: u64,
+    rule: Option<String>,
+    process: Option<Process>,
+    cgroup: Option<String>,
 }
 
 impl Row {
-    fn new(flow: &Flow) -> Row {
+    fn new(flow: &Flow, names: &Names) -> Row {
         let [local, remote] = flow.address.ends().map(|end| end.to_string());
         let waits = flow.flags & kernel::FLAG_DEADLINE != 0;
         let has = |flag| flow.flags & flag != 0;
@@ -71,62 +122,132 @@ impl Row {
             queued: flow.queued,
             cuts: flow.cuts,
             losses: flow.losses,
+            rule: names.rules.get(&flow.rule).cloned(),
+            process: names.owners.process(flow.inode).cloned(),
+            cgroup: names.owners.cgroup(flow.cgroup).map(str::to_owned),
         }
     }
 }
 
 /// `d2tcp top`.
-pub fn run(pins: &Pins, once: bool, json: bool) -> Result<()> {
+pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
     attach::require(pins)?;
-    privileges::keep(&[])?;
+    // Without these other users' processes cannot be named; nothing else is done with them.
+    privileges::keep(&[Capability::CAP_SYS_PTRACE, Capability::CAP_DAC_READ_SEARCH])?;
+    let mut names = Names { owners: Owners::below(place::cgroup_root().ok()), rules: HashMap::new() };
     if json {
-        for row in rows(pins)? {
+        for row in rows(pins, &mut names, &view)? {
             println!("{}", serde_json::to_string(&row).context("write JSON")?);
         }
         return Ok(());
     }
     if once || !std::io::stdout().is_terminal() {
-        print!("{}", table(&rows(pins)?, usize::MAX));
+        print!("{}", table(&rows(pins, &mut names, &view)?, usize::MAX, usize::MAX));
         return Ok(());
     }
-    loop {
+    let screen = Screen::open();
+    let ended = crate::trace::signals()?;
+    let mut typing = None;
+    while !ended.load(std::sync::atomic::Ordering::Relaxed) {
         let counters = status::counters(pins)?;
         let open = counters.opened.saturating_sub(counters.closed);
-        let head = format!("{open} connections, {} messages met, {} missed", counters.met, counters.missed);
+        let (height, width) = screen::size();
+        let sort = view.sort.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+        let head = match &typing {
+            Some(text) => format!("show only: {text}_  (Enter)"),
+            None => format!(
+                "{open} connections, {} messages met, {} missed   q quit, s sort ({sort}), r reverse, / filter{}",
+                counters.met,
+                counters.missed,
+                if view.filter.is_empty() { String::new() } else { format!(" ({})", view.filter) }
+            ),
+        };
         // Home, the table, and whatever was below it cleared.
-        let table = table(&rows(pins)?, height().saturating_sub(2)).replace('\n', "\x1b[K\n");
-        print!("\x1b[H{head}  (Ctrl-C ends)\x1b[K\n{table}\x1b[J");
+        let table = table(&rows(pins, &mut names, &view)?, height.saturating_sub(3), width);
+        let text = format!("{}\n{table}", cut(&head, width)).replace('\n', "\x1b[K\n");
+        print!("\x1b[H{text}\x1b[J");
         std::io::stdout().flush().context("write")?;
-        std::thread::sleep(Duration::from_secs(1));
+        if let Some(key) = screen.key(Duration::from_secs(1)) {
+            if typing.is_none() && key == b'q' {
+                break;
+            }
+            view.key(key, &mut typing);
+        }
         attach::require(pins)?;
+    }
+    Ok(())
+}
+
+impl View {
+    /// What a key does; `typing` is the text of a filter while it is being typed.
+    fn key(&mut self, key: u8, typing: &mut Option<String>) {
+        match (typing.as_mut(), key) {
+            (Some(text), b'\r' | b'\n') => {
+                self.filter = std::mem::take(text);
+                *typing = None;
+            }
+            (Some(_), 0x1b) => *typing = None,
+            (Some(text), 0x7f | 0x08) => _ = text.pop(),
+            (Some(text), b' '..=b'~') => text.push(key.into()),
+            (None, b'/') => *typing = Some(String::new()),
+            (None, b'r') => self.reverse = !self.reverse,
+            (None, b's') => {
+                let all = Sort::value_variants();
+                let at = all.iter().position(|sort| *sort == self.sort).unwrap_or(0);
+                self.sort = all[(at + 1) % all.len()];
+            }
+            _ => {}
+        }
+    }
+    fn shows(&self, row: &Row) -> bool {
+        let texts = [Some(&row.local), Some(&row.remote), row.rule.as_ref(), row.cgroup.as_ref()];
+        self.filter.is_empty()
+            || texts.into_iter().flatten().any(|text| text.contains(&self.filter))
+            || row.process.as_ref().is_some_and(|process| {
+                process.name.contains(&self.filter) || process.pid.to_string() == self.filter
+            })
+    }
+    fn order(&self, a: &Row, b: &Row) -> Ordering {
+        let rising = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or(Ordering::Equal);
+        let left = |row: &Row| row.time_left_us.unwrap_or(f64::INFINITY);
+        let name = |row: &Row| row.process.as_ref().map(|process| (process.name.clone(), process.pid));
+        let order = match self.sort {
+            Sort::Deadline => rising(left(a), left(b)),
+            Sort::Cwnd => rising(b.cwnd, a.cwnd),
+            Sort::Alpha => rising(b.alpha, a.alpha),
+            Sort::D => rising(b.d, a.d),
+            Sort::Missed => b.missed.cmp(&a.missed),
+            Sort::Local => a.local.cmp(&b.local),
+            Sort::Remote => a.remote.cmp(&b.remote),
+            Sort::Process => name(a).cmp(&name(b)),
+            Sort::Cgroup => a.cgroup.cmp(&b.cgroup),
+        };
+        let order = order.then(a.id.cmp(&b.id));
+        if self.reverse { order.reverse() } else { order }
     }
 }
 
-fn height() -> usize {
-    // SAFETY: zeros are a value of this structure of numbers.
-    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-    // SAFETY: room for the answer.
-    let failed = unsafe { libc::ioctl(1, libc::TIOCGWINSZ, &mut size) };
-    if failed == 0 && size.ws_row > 3 { size.ws_row.into() } else { 24 }
-}
-
-/// Those whose deadline is nearest first.
-fn rows(pins: &Pins) -> Result<Vec<Row>> {
+fn rows(pins: &Pins, names: &mut Names, view: &View) -> Result<Vec<Row>> {
     let mut bytes = Vec::new();
     let read = File::open(pins.of(FLOWS)).and_then(|mut file| file.read_to_end(&mut bytes));
     read.context("read the connections")?;
-    let mut rows: Vec<Row> =
-        bytes.chunks_exact(size_of::<Flow>()).filter_map(Flow::read).map(|flow| Row::new(&flow)).collect();
-    let key = |row: &Row| (row.time_left_us.unwrap_or(f64::INFINITY), row.id);
-    rows.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal));
+    let flows: Vec<Flow> = bytes.chunks_exact(size_of::<Flow>()).filter_map(Flow::read).collect();
+    names.owners.find(flows.iter().map(|flow| flow.inode), flows.iter().map(|flow| flow.cgroup));
+    names.rules = rules::in_force(pins)?
+        .iter()
+        .map(|(slot, rule)| (*slot as u32 + 1, kernel::text(&rule.name).to_owned()))
+        .collect();
+    let mut rows: Vec<Row> = flows.iter().map(|flow| Row::new(flow, names)).filter(|row| view.shows(row)).collect();
+    rows.sort_by(|a, b| view.order(a, b));
     Ok(rows)
 }
 
-fn table(rows: &[Row], most: usize) -> String {
-    let mut text = format!(
-        "{:<24} {:<24} {:>8} {:>6} {:>5} {:>9} {:>9} {:>6} {:>6} {:>7} {}\n",
-        "local", "remote", "cwnd", "alpha", "d", "left ms", "left KB", "met", "missed", "srtt us", ""
+fn table(rows: &[Row], most: usize, width: usize) -> String {
+    let head = format!(
+        "{:<24} {:<24} {:>8} {:>6} {:>5} {:>9} {:>9} {:>6} {:>6} {:>7} {:<14} {:<18} {}",
+        "local", "remote", "cwnd", "alpha", "d", "left ms", "left KB", "met", "missed", "srtt us", "", "process", "cgroup"
     );
+    let mut text = cut(&head, width) + "\n";
     for row in rows.iter().take(most) {
         let left = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
         let notes = match row {
@@ -136,9 +257,9 @@ fn table(rows: &[Row], most: usize) -> String {
             Row { slow_start: true, .. } => "slow start",
             _ => "",
         };
-        writeln!(
-            text,
-            "{:<24} {:<24} {:>8.1} {:>6.3} {:>5.2} {:>9} {:>9} {:>6} {:>6} {:>7} {notes}",
+        let process = row.process.as_ref().map_or("-".to_owned(), |process| format!("{} {}", process.pid, process.name));
+        let line = format!(
+            "{:<24} {:<24} {:>8.1} {:>6.3} {:>5.2} {:>9} {:>9} {:>6} {:>6} {:>7} {notes:<14} {process:<18} {}",
             row.local,
             row.remote,
             row.cwnd,
@@ -149,11 +270,88 @@ fn table(rows: &[Row], most: usize) -> String {
             row.met,
             row.missed,
             row.srtt_us,
-        )
-        .expect("writing to a string");
+            row.cgroup.as_deref().unwrap_or("-"),
+        );
+        writeln!(text, "{}", cut(line.trim_end(), width)).expect("writing to a string");
     }
     if rows.len() > most {
         writeln!(text, "and {} more", rows.len() - most).expect("writing to a string");
     }
     text
+}
+
+/// As much as fits into a line.
+fn cut(line: &str, width: usize) -> String {
+    line.chars().take(width).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: u64, local: &str, time_left_us: Option<f64>, cwnd: f64, name: &str) -> Row {
+        Row {
+            id,
+            netns: 1,
+            local: local.to_owned(),
+            remote: "10.0.0.9:80".to_owned(),
+            cwnd,
+            ssthresh: None,
+            alpha: 0.0,
+            d: 1.0,
+            p: 0.0,
+            srtt_us: 1,
+            ecn: true,
+            slow_start: false,
+            recovery: false,
+            expired: false,
+            bytes_acked: 0,
+            bytes_left: None,
+            time_left_us,
+            messages: 0,
+            met: 0,
+            missed: 0,
+            queued: 0,
+            cuts: 0,
+            losses: 0,
+            rule: None,
+            process: Some(Process { pid: 10 + id as u32, name: name.to_owned() }),
+            cgroup: Some("/svc".to_owned()),
+        }
+    }
+
+    #[test]
+    fn keys_sort_turn_around_and_filter() {
+        let rows =
+            [row(1, "a:1", None, 5.0, "nginx"), row(2, "b:1", Some(9.0), 7.0, "redis"), row(3, "c:1", Some(-1.0), 6.0, "x")];
+        let shown = |view: &View| {
+            let mut shown: Vec<&Row> = rows.iter().filter(|row| view.shows(row)).collect();
+            shown.sort_by(|a, b| view.order(a, b));
+            shown.iter().map(|row| row.id).collect::<Vec<_>>()
+        };
+        let mut view = View { sort: Sort::Deadline, reverse: false, filter: String::new() };
+        let mut typing = None;
+        assert_eq!(shown(&view), [3, 2, 1], "without a deadline comes last");
+        view.key(b's', &mut typing);
+        assert_eq!(shown(&view), [2, 3, 1], "by window");
+        view.key(b'r', &mut typing);
+        assert_eq!(shown(&view), [1, 3, 2]);
+        b"/redx\x7fis\r".iter().for_each(|key| view.key(*key, &mut typing));
+        assert_eq!((shown(&view), &*view.filter, &typing), (vec![2], "redis", &None));
+        b"/13\n".iter().for_each(|key| view.key(*key, &mut typing));
+        assert_eq!(shown(&view), [3], "by pid");
+        b"/zzz\x1bq".iter().for_each(|key| view.key(*key, &mut typing));
+        assert_eq!(view.filter, "13", "Escape leaves it");
+        view.filter = "/svc".to_owned();
+        assert_eq!(shown(&view).len(), 3);
+    }
+
+    #[test]
+    fn a_table_fits_the_screen() {
+        let rows = [row(1, "a:1", None, 5.0, "n"), row(2, "b:1", None, 7.0, "n"), row(3, "c:1", None, 6.0, "n")];
+        let text = table(&rows, 2, 40);
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.lines().all(|line| line.chars().count() <= 40) && text.ends_with("and 1 more\n"));
+        assert!(table(&rows, 9, usize::MAX).contains("11 n"));
+    }
 }

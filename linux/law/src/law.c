@@ -2,14 +2,15 @@
 /* Gives the inline functions of the law an address each, and tells how the compiler lays out what programs see. */
 #include <stddef.h>
 
-#include "law.h"
-
 /* The interface without its client side, which needs Linux. */
 #define D2TCP_KERNEL_SIDE
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
 typedef long long __s64;
 #include "d2tcp.h"
+
+#include "law.h"
+#include "queue.h"
 
 law_u64 host_scale(law_u64 a, law_u64 b, law_u64 c, law_u32 shift)
 {
@@ -37,9 +38,48 @@ law_u32 host_imminence(const struct law_parameters *how, const struct law_messag
 	return law_imminence(how, message, cwnd, ack);
 }
 
-law_u64 host_pacing_rate(law_u64 cwnd, law_u64 ssthresh, law_u32 in_flight, law_u32 mss, law_u64 srtt_ns)
+law_u32 host_queue_imminence(const struct law_parameters *how, const struct law_queue *queue, law_u64 cwnd,
+			     const struct law_ack *ack)
 {
-	return law_pacing_rate(cwnd, ssthresh, in_flight, mss, srtt_ns);
+	return law_queue_imminence(how, queue, cwnd, ack);
+}
+
+law_u32 host_announce(struct law_queue *queue, const struct law_announcement *wanted)
+{
+	return law_announce(queue, wanted);
+}
+
+void host_complete(struct law_queue *queue, law_u64 una, law_u64 now_ns)
+{
+	law_complete(queue, una, now_ns);
+}
+
+void host_cancel(struct law_queue *queue, law_u64 written, law_u64 tag, law_u64 now_ns)
+{
+	struct law_sieve by = { .written = written, .tag = tag, .now_ns = now_ns };
+
+	law_take_out(queue, &by);
+}
+
+law_u64 host_pacing_rate(law_u64 cwnd, law_u64 ssthresh, law_u32 in_flight, law_u32 mss, law_u64 srtt_ns,
+			 law_u64 ratios)
+{
+	return law_pacing_rate(cwnd, ssthresh, in_flight, mss, srtt_ns, ratios);
+}
+
+void host_idle(struct law_state *state, law_u64 timeouts, law_u32 initial)
+{
+	law_idle(state, timeouts, initial);
+}
+
+void host_resize(struct law_state *state, law_u32 before, law_u32 mss)
+{
+	law_resize(state, before, mss);
+}
+
+law_u32 host_reduced(const struct law_reduction *now)
+{
+	return law_reduced(now);
 }
 
 void host_start(struct law_state *state, const struct law_parameters *how, law_u64 cwnd, law_u64 ssthresh)
@@ -47,10 +87,10 @@ void host_start(struct law_state *state, const struct law_parameters *how, law_u
 	law_start(state, how, cwnd, ssthresh);
 }
 
-law_u32 host_on_ack(struct law_state *state, const struct law_parameters *how, const struct law_message *message,
+law_u32 host_on_ack(struct law_state *state, const struct law_parameters *how, const struct law_queue *queue,
 		    const struct law_ack *ack)
 {
-	return law_on_ack(state, how, message, ack);
+	return law_on_ack(state, how, queue, ack);
 }
 
 law_u32 host_on_loss(struct law_state *state, law_u64 una, law_u64 next)
@@ -77,6 +117,12 @@ law_u32 host_size(law_u32 which)
 		return sizeof(struct law_state);
 	case 2:
 		return sizeof(struct law_message);
+	case 3:
+		return sizeof(struct law_queue);
+	case 4:
+		return sizeof(struct law_announcement);
+	case 5:
+		return sizeof(struct law_reduction);
 	default:
 		return sizeof(struct law_ack);
 	}
@@ -102,7 +148,19 @@ law_u32 host_layout(law_u32 which)
 	case 7:
 		return D2TCP_LEVEL;
 	case 8:
-		return D2TCP_MESSAGE << 8 | D2TCP_STATE;
+		return D2TCP_MESSAGE << 24 | D2TCP_STATE << 16 | D2TCP_CANCEL << 8 | D2TCP_OUTCOMES;
+	case 9:
+		return sizeof(struct d2tcp_announcement);
+	case 10:
+		return offsetof(struct d2tcp_announcement, tag) << 8 | offsetof(struct d2tcp_announcement, flags);
+	case 11:
+		return sizeof(struct d2tcp_outcome);
+	case 12:
+		return offsetof(struct d2tcp_outcome, left_ns) << 8 | offsetof(struct d2tcp_outcome, number);
+	case 13:
+		return offsetof(struct d2tcp_state, cancelled) << 8 | offsetof(struct d2tcp_state, rule);
+	case 14:
+		return D2TCP_ENDS_PREVIOUS | D2TCP_MET << 4 | D2TCP_MISSED << 8 | D2TCP_CANCELLED << 12;
 	default:
 		return D2TCP_ECN | D2TCP_SLOW_START << 4 | D2TCP_DEADLINE << 8 | D2TCP_EXPIRED << 12 | D2TCP_RECOVERY << 16;
 	}

@@ -94,6 +94,167 @@ pub struct Message {
     pub deadline_ns: u64,
 }
 
+/// Messages that may wait.
+pub const QUEUE: usize = 32;
+/// Outcomes that are kept.
+pub const OUTCOMES: usize = 8;
+
+/// `struct law_waiting`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Waiting {
+    pub message: Message,
+    pub begin: u64,
+    pub tag: u64,
+}
+
+/// `struct d2tcp_outcome`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Outcome {
+    pub tag: u64,
+    pub left_ns: i64,
+    pub result: u32,
+    pub number: u32,
+}
+
+/// Acknowledged in time.
+pub const MET: u32 = 1;
+/// Acknowledged late.
+pub const MISSED: u32 = 2;
+/// Given up.
+pub const CANCELLED: u32 = 3;
+
+/// `struct law_queue`: the messages that wait on a connection, in turn.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Queue {
+    pub first: u32,
+    pub count: u32,
+    pub last_end: u64,
+    pub met: u64,
+    pub missed: u64,
+    pub cancelled: u64,
+    gap: u64,
+    kept: u32,
+    reserved: u32,
+    waiting: [Waiting; QUEUE],
+    outcomes: [Outcome; OUTCOMES],
+}
+
+/// What an announcement led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announced {
+    /// Nothing: there was nothing to announce.
+    Nothing,
+    /// A message more.
+    Announced,
+    /// Another deadline for the last one.
+    Corrected,
+    /// There is no room.
+    Full,
+}
+
+/// `struct law_announcement`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Announcement {
+    /// 0: all that has been written.
+    pub bytes: u64,
+    /// A point in time.
+    pub deadline_ns: u64,
+    /// The program's name for it.
+    pub tag: u64,
+    /// Everything before this position has been written.
+    pub written: u64,
+    /// The time.
+    pub now_ns: u64,
+    /// [`ENDS_PREVIOUS`] or 0.
+    pub flags: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// Messages announced before end with what has been written.
+pub const ENDS_PREVIOUS: u32 = 1;
+
+impl Queue {
+    /// Announces a message.
+    pub fn announce(&mut self, wanted: &Announcement) -> Announced {
+        // SAFETY: structures of the layout of queue.h, which a test compares.
+        match unsafe { c::host_announce(self, wanted) } {
+            0 => Announced::Nothing,
+            1 => Announced::Announced,
+            2 => Announced::Corrected,
+            _ => Announced::Full,
+        }
+    }
+    /// Takes out what has been acknowledged.
+    pub fn complete(&mut self, una: u64, now_ns: u64) {
+        // SAFETY: as above.
+        unsafe { c::host_complete(self, una, now_ns) }
+    }
+    /// Forgets the messages with a tag, all for 0.
+    pub fn cancel(&mut self, written: u64, tag: u64, now_ns: u64) {
+        // SAFETY: as above.
+        unsafe { c::host_cancel(self, written, tag, now_ns) }
+    }
+    /// d, of [`UNIT`].
+    pub fn imminence(&self, how: &Parameters, cwnd: u64, ack: &Ack) -> u32 {
+        // SAFETY: as above.
+        unsafe { c::host_queue_imminence(how, self, cwnd, ack) }
+    }
+    /// Those that wait, in turn.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        (0..self.count).map(|number| self.waiting[(self.first + number) as usize % QUEUE]).collect()
+    }
+    /// What became of the last ones, the youngest first.
+    pub fn outcomes(&self) -> Vec<Outcome> {
+        let all = (self.met + self.missed + self.cancelled) as usize;
+        (0..all.min(OUTCOMES)).map(|back| self.outcomes[(all - 1 - back) % OUTCOMES]).collect()
+    }
+    /// Puts a message behind the others, by its end.
+    pub fn push(&mut self, message: Message) {
+        assert!(message.end > self.last_end && (self.count as usize) < QUEUE);
+        self.waiting[(self.first + self.count) as usize % QUEUE] = Waiting { message, begin: self.last_end, tag: 0 };
+        self.last_end = message.end;
+        self.count += 1;
+    }
+    /// With one message; with none if it has no end.
+    pub fn of(message: Message) -> Queue {
+        let mut queue = Queue::default();
+        if message.end > 0 {
+            queue.push(message);
+        }
+        queue
+    }
+}
+
+/// `struct law_reduction`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Reduction {
+    pub prior: u32,
+    pub target: u32,
+    pub flight: u32,
+    pub delivered: u32,
+    pub delivered_all: u32,
+    pub out: u32,
+    pub first: u32,
+}
+
+impl Reduction {
+    /// The window for now, in segments.
+    pub fn window(&self) -> u32 {
+        // SAFETY: as above.
+        unsafe { c::host_reduced(self) }
+    }
+}
+
 /// `struct law_ack`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -120,9 +281,19 @@ impl State {
         state
     }
     /// New data was acknowledged. Gives [`CUT`] and [`WINDOW`].
-    pub fn on_ack(&mut self, how: &Parameters, message: &Message, ack: &Ack) -> u32 {
+    pub fn on_ack(&mut self, how: &Parameters, queue: &Queue, ack: &Ack) -> u32 {
         // SAFETY: as above.
-        unsafe { c::host_on_ack(self, how, message, ack) }
+        unsafe { c::host_on_ack(self, how, queue, ack) }
+    }
+    /// Nothing was sent for so many retransmission timeouts.
+    pub fn idle(&mut self, timeouts: u64, initial: u32) {
+        // SAFETY: as above.
+        unsafe { c::host_idle(self, timeouts, initial) }
+    }
+    /// Segments have another size.
+    pub fn resize(&mut self, before: u32, mss: u32) {
+        // SAFETY: as above.
+        unsafe { c::host_resize(self, before, mss) }
     }
     /// Data was lost. Gives whether the window was halved.
     pub fn on_loss(&mut self, una: u64, next: u64) -> bool {
@@ -166,10 +337,11 @@ pub fn imminence(how: &Parameters, message: &Message, cwnd: u64, ack: &Ack) -> u
     unsafe { c::host_imminence(how, message, cwnd, ack) }
 }
 
-/// Bytes per second.
-pub fn pacing_rate(cwnd: u64, ssthresh: u64, in_flight: u32, mss: u32, srtt_ns: u64) -> u64 {
+/// Bytes per second, with the ratios of slow start and afterwards in percent.
+pub fn pacing_rate(cwnd: u64, ssthresh: u64, in_flight: u32, mss: u32, srtt_ns: u64, ratios: (u32, u32)) -> u64 {
+    let ratios = u64::from(ratios.0) << 32 | u64::from(ratios.1);
     // SAFETY: numbers only.
-    unsafe { c::host_pacing_rate(cwnd, ssthresh, in_flight, mss, srtt_ns) }
+    unsafe { c::host_pacing_rate(cwnd, ssthresh, in_flight, mss, srtt_ns, ratios) }
 }
 
 /// log2(1 + step/256) x 2^30.
@@ -187,7 +359,7 @@ pub fn exp2_table(step: u32) -> u32 {
 }
 
 mod c {
-    use super::{Ack, Message, Parameters, State};
+    use super::{Ack, Announcement, Message, Parameters, Queue, Reduction, State};
 
     unsafe extern "C" {
         pub fn host_scale(a: u64, b: u64, c: u64, shift: u32) -> u64;
@@ -195,9 +367,16 @@ mod c {
         pub fn host_penalty(alpha: u32, d: u32) -> u32;
         pub fn host_rounds(left: u64, mss: u32, cwnd: u64, precise: u32) -> u64;
         pub fn host_imminence(how: *const Parameters, message: *const Message, cwnd: u64, ack: *const Ack) -> u32;
-        pub fn host_pacing_rate(cwnd: u64, ssthresh: u64, in_flight: u32, mss: u32, srtt_ns: u64) -> u64;
+        pub fn host_queue_imminence(how: *const Parameters, queue: *const Queue, cwnd: u64, ack: *const Ack) -> u32;
+        pub fn host_announce(queue: *mut Queue, wanted: *const Announcement) -> u32;
+        pub fn host_complete(queue: *mut Queue, una: u64, now_ns: u64);
+        pub fn host_cancel(queue: *mut Queue, written: u64, tag: u64, now_ns: u64);
+        pub fn host_pacing_rate(cwnd: u64, ssthresh: u64, in_flight: u32, mss: u32, srtt_ns: u64, ratios: u64) -> u64;
+        pub fn host_idle(state: *mut State, timeouts: u64, initial: u32);
+        pub fn host_resize(state: *mut State, before: u32, mss: u32);
+        pub fn host_reduced(now: *const Reduction) -> u32;
         pub fn host_start(state: *mut State, how: *const Parameters, cwnd: u64, ssthresh: u64);
-        pub fn host_on_ack(state: *mut State, how: *const Parameters, message: *const Message, ack: *const Ack) -> u32;
+        pub fn host_on_ack(state: *mut State, how: *const Parameters, queue: *const Queue, ack: *const Ack) -> u32;
         pub fn host_on_loss(state: *mut State, una: u64, next: u64) -> u32;
         pub fn host_undo(state: *mut State);
         pub fn host_table(which: u32, step: u32) -> u32;
@@ -214,7 +393,15 @@ mod tests {
 
     #[test]
     fn structures_have_the_size_that_c_gives_them() {
-        let sizes = [size_of::<Parameters>(), size_of::<State>(), size_of::<Message>(), size_of::<Ack>()];
+        let sizes = [
+            size_of::<Parameters>(),
+            size_of::<State>(),
+            size_of::<Message>(),
+            size_of::<Queue>(),
+            size_of::<Announcement>(),
+            size_of::<Reduction>(),
+            size_of::<Ack>(),
+        ];
         for (which, size) in sizes.into_iter().enumerate() {
             // SAFETY: numbers only.
             assert_eq!(unsafe { c::host_size(which as u32) } as usize, size, "structure {which}");
@@ -224,7 +411,9 @@ mod tests {
     #[test]
     fn the_interface_of_programs_never_changes() {
         // SAFETY: numbers only.
-        let layout: Vec<u32> = (0..10).map(|which| unsafe { c::host_layout(which) }).collect();
-        assert_eq!(layout, [16, 8, 136, 32, 48, 72, 128, 0xd27c, 0x0102, 0x108421]);
+        let layout: Vec<u32> = (0..16).map(|which| unsafe { c::host_layout(which) }).collect();
+        let (old, new) = layout.split_at(8);
+        assert_eq!(old, [16, 8, 160, 32, 48, 72, 128, 0xd27c]);
+        assert_eq!(new, [0x0102_0304, 32, 0x1018, 24, 0x0814, 0x8898, 0x3211, 0x108421]);
     }
 }

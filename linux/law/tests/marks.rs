@@ -34,7 +34,7 @@ fn a_mark_cuts_when_the_table_says_so() {
                     next,
                     ..Ack::default()
                 };
-                let what = state.on_ack(&how, &Message::default(), &ack);
+                let what = state.on_ack(&how, &Queue::default(), &ack);
                 assert_eq!(what & CUT != 0, fields[4] == "1", "{line}");
             }
             "loss" | "timeout" => {
@@ -58,7 +58,7 @@ fn what_was_no_loss_takes_no_right_to_cut() {
     assert!(state.on_loss(MSS, 20 * MSS));
     let ack =
         Ack { acked: MSS, marked: MSS, may_cut: 1, mss: MSS as u32, una: 2 * MSS, next: 20 * MSS, ..Ack::default() };
-    assert_eq!(state.on_ack(&how, &Message::default(), &ack) & CUT, 0);
+    assert_eq!(state.on_ack(&how, &Queue::default(), &ack) & CUT, 0);
     state.undo();
-    assert_ne!(state.on_ack(&how, &Message::default(), &ack) & CUT, 0);
+    assert_ne!(state.on_ack(&how, &Queue::default(), &ack) & CUT, 0);
 }

@@ -176,7 +176,7 @@ fn any_sequence_keeps_the_window_within_its_limits() {
                 rtt_ns: draw.magnitude(34),
             };
             let message = Message { end: una + draw.magnitude(30), deadline_ns: draw.magnitude(50) };
-            let (before, what) = (state, state.on_ack(&how, &message, &ack));
+            let (before, what) = (state, state.on_ack(&how, &Queue::of(message), &ack));
             assert!(state.cwnd <= MAX_WINDOW && state.alpha <= ONE && state.p <= ONE);
             if what & CUT != 0 {
                 assert!(state.cwnd >= FLOOR && state.cwnd <= before.cwnd.max(FLOOR) && state.cwnd == state.ssthresh);
@@ -205,7 +205,7 @@ fn small_penalties_are_not_lost_at_small_windows() {
     for step in 1..=10 {
         let una = step * 1_000_000;
         let ack = Ack { acked: 1, marked: 1, may_cut: 1, mss: 1448, una, next: una + 10, ..Ack::default() };
-        assert_ne!(state.on_ack(&how, &Message::default(), &ack) & CUT, 0);
+        assert_ne!(state.on_ack(&how, &Queue::default(), &ack) & CUT, 0);
     }
     let exact = 10.0 * 0.99f64.powi(10);
     assert!((state.cwnd as f64 / UNIT as f64 - exact).abs() < 1e-4);
@@ -213,9 +213,63 @@ fn small_penalties_are_not_lost_at_small_windows() {
 
 #[test]
 fn the_pacing_rate_is_the_kernels_own() {
+    let usual = (200, 120);
     // 10 segments of 1448 B per ms: 14.48 MB/s, times 2 in slow start, times 1.2 afterwards.
-    assert_eq!(pacing_rate(10 * UNIT, MAX_WINDOW, 3, 1448, 1_000_000) / 1000, 28_960);
-    assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 3, 1448, 1_000_000) / 1000, 17_376);
-    assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 20, 1448, 1_000_000) / 1000, 34_752);
-    assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 20, 1448, 0), 0);
+    assert_eq!(pacing_rate(10 * UNIT, MAX_WINDOW, 3, 1448, 1_000_000, usual) / 1000, 28_960);
+    assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 3, 1448, 1_000_000, usual) / 1000, 17_376);
+    assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 20, 1448, 1_000_000, usual) / 1000, 34_752);
+    assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 20, 1448, 0, usual), 0);
+    // As net.ipv4.tcp_pacing_ss_ratio and tcp_pacing_ca_ratio have it.
+    assert_eq!(pacing_rate(10 * UNIT, MAX_WINDOW, 3, 1448, 1_000_000, (300, 100)) / 1000, 43_440);
+    assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 3, 1448, 1_000_000, (300, 100)) / 1000, 14_480);
+}
+
+#[test]
+fn an_idle_window_halves_per_timeout_down_to_the_initial_one() {
+    let after = |cwnd: u64, ssthresh: u64, timeouts| {
+        let mut state = State::start(&Parameters::default(), cwnd * UNIT, ssthresh * UNIT);
+        state.idle(timeouts, 10);
+        (state.cwnd / UNIT, state.ssthresh / UNIT)
+    };
+    assert_eq!(after(59, 20, 0), (59, 20), "no timeout has passed");
+    assert_eq!(after(80, 20, 1), (40, 60), "three quarters are remembered");
+    assert_eq!(after(80, 70, 2), (20, 70));
+    assert_eq!(after(80, 20, 3), (10, 60));
+    assert_eq!(after(80, 20, 10_000), (10, 60));
+    assert_eq!(after(4, 20, 3), (4, 20), "a window below the initial one stays");
+    assert_eq!(after(80, 1 << 30, 1), (40, MAX_WINDOW / UNIT), "no threshold, none to remember");
+}
+
+#[test]
+fn larger_segments_leave_the_window_in_bytes_and_smaller_ones_in_segments() {
+    let mut state = State::start(&Parameters::default(), 60 * UNIT, 30 * UNIT);
+    state.resize(1000, 3000);
+    assert_eq!((state.cwnd, state.ssthresh), (20 * UNIT, 10 * UNIT));
+    state.resize(3000, 1000);
+    state.resize(0, 9000);
+    assert_eq!((state.cwnd, state.ssthresh), (20 * UNIT, 10 * UNIT));
+    state.resize(1, 1 << 20);
+    assert_eq!((state.cwnd, state.ssthresh), (UNIT, FLOOR), "never to nothing");
+}
+
+#[test]
+fn a_reduction_sends_in_proportion_and_ends_at_its_target() {
+    // RFC 6937 3: 20 segments in flight, down to 15. Each ACK delivers one: three segments leave for four.
+    let (mut flight, mut out, mut sent) = (20, 0, Vec::new());
+    for delivered in 1..=20 {
+        flight -= 1;
+        let now = Reduction { prior: 20, target: 15, flight, delivered: 1, delivered_all: delivered, out, first: 0 };
+        let leaves = now.window() - flight;
+        (flight, out) = (flight + leaves, out + leaves);
+        sent.push(leaves);
+    }
+    assert_eq!((flight, out), (15, 15));
+    assert!(sent.chunks(4).all(|four| four.iter().sum::<u32>() == 3), "{sent:?}");
+    // Below the target: what was delivered, no more.
+    let low = Reduction { prior: 20, target: 15, flight: 5, delivered: 2, delivered_all: 12, out: 12, first: 0 };
+    assert_eq!(low.window(), 7);
+    assert_eq!(Reduction { flight: 14, ..low }.window(), 15);
+    // A repair sends at least one at first.
+    let first = Reduction { prior: 20, target: 10, flight: 19, delivered: 0, delivered_all: 0, out: 0, first: 1 };
+    assert_eq!((first.window(), Reduction { first: 0, ..first }.window()), (20, 19));
 }

@@ -6,8 +6,9 @@ use linux_law::*;
 
 const TEXT: &str = include_str!("../vectors.csv");
 
-/// Worst relative error of alpha, d, p and cwnd over all vectors; measured 2.7e-6, of p.
-const WORST: f64 = 4e-6;
+/// Worst relative error of alpha, d, p and cwnd over all vectors; measured 6.1e-6, of p at d = 4: the error of log2(alpha)
+/// is multiplied by d.
+const WORST: f64 = 1e-5;
 
 struct Case {
     how: Parameters,
@@ -49,7 +50,7 @@ fn the_kernels_law_follows_the_simulators() {
     let mut cases: BTreeMap<&str, Case> = TEXT.lines().filter_map(case).collect();
     let rows: Vec<Vec<&str>> =
         TEXT.lines().filter(|line| !line.starts_with('#')).skip(1).map(|line| line.split(',').collect()).collect();
-    assert_eq!((cases.len(), rows.len()), (10, 1500));
+    assert_eq!((cases.len(), rows.len()), (12, 1800));
     let mut worst = [("alpha", 0.0f64), ("d", 0.0), ("p", 0.0), ("cwnd", 0.0)];
     for (number, row) in rows.iter().enumerate() {
         let whole = |column: usize| row[column].parse::<u64>().unwrap();
@@ -67,12 +68,16 @@ fn the_kernels_law_follows_the_simulators() {
             next: whole(8),
             rtt_ns: whole(9),
         };
-        let message = row[10].split_once(':').map_or(Message::default(), |(end, deadline)| Message {
-            end: end.parse().unwrap(),
-            deadline_ns: deadline.parse().unwrap(),
-        });
+        // The one that is sent, and those behind it.
+        let mut queue = Queue::default();
+        for one in row[10].split(' ').filter(|one| !one.is_empty()) {
+            let (end, deadline) = one.split_once(':').unwrap();
+            queue.push(Message { end: end.parse().unwrap(), deadline_ns: deadline.parse().unwrap() });
+        }
+        // As d2tcp.bpf.c does before it asks the law.
+        queue.complete(ack.una, ack.now_ns);
         if row[1] == "ack" {
-            let what = state.on_ack(how, &message, &ack);
+            let what = state.on_ack(how, &queue, &ack);
             assert_eq!(what & CUT != 0, row[11] == "1", "row {number}: cut");
         } else {
             assert!(state.on_loss(ack.una, ack.next), "row {number}: a loss");
@@ -81,7 +86,7 @@ fn the_kernels_law_follows_the_simulators() {
                 state.cwnd = UNIT;
             }
         }
-        let d = imminence(how, &message, state.cwnd, &ack);
+        let d = queue.imminence(how, state.cwnd, &ack);
         let p = penalty(state.alpha, d);
         let got = [
             f64::from(state.alpha) / f64::from(ONE),

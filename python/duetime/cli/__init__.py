@@ -20,6 +20,7 @@ from duetime.cli import (
     plot,
     report,
     reproduce,
+    robust,
     run,
     scenario,
     sweep,
@@ -48,6 +49,8 @@ commands.add_command(compare.compare)
 commands.add_command(sweep.sweep)
 commands.add_command(decide.tighten)
 commands.add_command(decide.capacity)
+commands.add_command(decide.need)
+commands.add_command(robust.robust)
 commands.add_command(bound.bound)
 commands.add_command(reproduce.reproduce)
 commands.add_command(scenario.check)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import click
 
 from duetime import files
 from duetime.cli import options
-from duetime.compare import Comparison, prepare
+from duetime.compare import RUNS, Comparison, prepare
+from duetime.run import resolve
 
 
 @click.command(short_help="Simulate a scenario under several transports.")
@@ -23,12 +25,20 @@ from duetime.compare import Comparison, prepare
     "classes with a transport of their own keep it.",
 )
 @click.option(
+    "--against",
+    metavar="NAME",
+    help="What the others are compared with, seed by seed (default: the first of the transports).",
+)
+@click.option(
     "--seeds",
     type=click.IntRange(min=1),
     metavar="N",
     help="Run each with N seeds; every figure becomes a mean with its 95 % confidence interval.",
 )
+@options.FAIL_IF
+@options.FAIL_IF_CERTAIN
 @options.JOBS
+@options.CLUSTER
 def compare(
     file: str,
     seed: int | None,
@@ -36,20 +46,37 @@ def compare(
     out: Path | None,
     as_json: bool,
     transports: str,
+    against: str | None,
     seeds: int | None,
+    fail_if: tuple[str, ...],
+    fail_if_certain: tuple[str, ...],
     jobs: int | None,
-) -> None:
-    """Simulate the scenario in FILE (- for standard input) under several transports."""
+    cluster: str | None,
+) -> int:
+    """Simulate the scenario in FILE (- for standard input) under several transports.
+
+    With --out finished runs are kept in its folder `runs`: one that was stopped goes on where it was.
+    """
+    if cluster is not None and out is None:
+        raise options.Mistake("--cluster needs --out: the folder in which finished runs are kept")
     names = [name.strip() for name in transports.split(",") if name.strip()]
-    plan = prepare(options.read(file), names, seeds=seeds, seed=seed, set=changes)
+    read = options.read(file)
+    plan = prepare(read, names, seeds=seeds, seed=seed, set=changes, against=against)
+    resolved, _ = resolve(read, seed, changes, None)
+    conditions = options.conditions_of(fail_if, fail_if_certain, resolved, names)
     if out is not None:
-        files.check(out)
+        files.check(out, keep=RUNS)
     options.tell_notes_of(plan.notes)
-    comparison = plan.carry_out(jobs, progress=True)
+    store = None if out is None else out / RUNS
+    comparison = plan.carry_out(jobs, progress=True, store=store, cluster=cluster)
+    comparison.limits = options.judge(conditions, comparison.data["runs"])
     if comparison.by_seed:
         _deliver(comparison, out, as_json)
+    elif out is not None:
+        _remove_empty(out)
     if comparison.interrupted:
         raise KeyboardInterrupt(_kept(comparison, len(plan.tasks), out))
+    return options.tell_failed(comparison.limits)
 
 
 def _deliver(comparison: Comparison[Any], out: Path | None, as_json: bool) -> None:
@@ -65,9 +92,17 @@ def _deliver(comparison: Comparison[Any], out: Path | None, as_json: bool) -> No
         print(f"Saved in {out}", file=sys.stderr)
 
 
+def _remove_empty(out: Path) -> None:
+    """Leave no folder where nothing was kept."""
+    with suppress(OSError):
+        (out / RUNS).rmdir()
+        out.rmdir()
+
+
 def _kept(comparison: Comparison[Any], runs: int, out: Path | None) -> str:
     finished = sum(len(results) for results in comparison.by_seed.values())
     if finished == 0:
         return "no run was finished, nothing was kept"
     where = "printed above" if out is None else f"printed above and saved in {out}"
-    return f"{finished} of {runs} runs were finished and are {where}"
+    again = "" if out is None else "; the same command goes on from there"
+    return f"{finished} of {runs} runs were finished and are {where}{again}"

@@ -1,4 +1,4 @@
-"""`duetime tighten` and `duetime capacity`."""
+"""`duetime tighten`, `duetime capacity` and `duetime need`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Percent(click.ParamType[float]):
-    """A percentage, with or without its sign."""
+    """A percentage, with its sign: without it 0.05 would be 0.05 % here and 5 % in a scenario."""
 
     name = "percent"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read it."""
+        text = str(value).strip()
         try:
-            number = float(str(value).strip().removesuffix("%"))
+            number = float(text.removesuffix("%"))
         except ValueError:
             self.fail(f"{value!r} is no percentage like 5%", param, ctx)
+        if not text.endswith("%"):
+            other = f"{100 * number:g}% or " if 0 < number <= 1 else ""
+            self.fail(f"{value!r} has no unit: write {other}{number:g}%", param, ctx)
         if not 0 <= number <= 100:
             self.fail(f"{value!r} is not between 0% and 100%", param, ctx)
         return number
@@ -129,6 +133,45 @@ def capacity(
     """
     with _runs(out, "capacity", **shared) as runs:
         decision = decide.capacity(runs, target=target, over=over, start=start, end=end, step=step)
+        _deliver(decision, out, as_json)
+
+
+@click.command(short_help="Find the smallest rate or buffer that does.")
+@_shared
+@click.option(
+    "--target",
+    type=Percent(),
+    required=True,
+    metavar="P",
+    help="So many deadlines may be missed, in percent.",
+)
+@click.option(
+    "--over",
+    required=True,
+    metavar="KEY",
+    help="What to lower: a parameter (k) or a key as for --set (network.rate, network.buffer).",
+)
+@click.option("--from", "start", metavar="VALUE", help="The smallest value to try.")
+@click.option("--to", "end", metavar="VALUE", help="The largest value to try.")
+@click.option("--step", metavar="VALUE", help="How exact the answer is.")
+@_out("need")
+def need(
+    target: float,
+    over: str,
+    start: str | None,
+    end: str | None,
+    step: str | None,
+    out: Path | None,
+    as_json: bool,
+    **shared: Any,
+) -> None:
+    """Find the smallest rate, buffer or the like with which the scenario in FILE keeps its deadlines.
+
+    That is the smallest value of a key at which no more than the target is missed, found by bisection, for
+    each transport, with a 95 % confidence interval.
+    """
+    with _runs(out, "need", **shared) as runs:
+        decision = decide.need(runs, target=target, over=over, start=start, end=end, step=step)
         _deliver(decision, out, as_json)
 
 

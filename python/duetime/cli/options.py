@@ -9,7 +9,7 @@ from typing import IO, Any, TypeVar
 
 import click
 
-from duetime import scenario
+from duetime import conditions, scenario
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +38,22 @@ OUT = click.option(
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 
 
+FAIL_IF = click.option(
+    "--fail-if",
+    "fail_if",
+    multiple=True,
+    metavar="CONDITION",
+    help="Exit with 3 if this may be so: 'answers.missed_percent > 1' (class and figure as in --json, or a "
+    "figure of all). Over several seeds the end of the 95 % interval decides that is nearer to failing. "
+    "May be given several times.",
+)
+FAIL_IF_CERTAIN = click.option(
+    "--fail-if-certain",
+    "fail_if_certain",
+    multiple=True,
+    metavar="CONDITION",
+    help="The same, but only if the whole 95 % interval says so.",
+)
 JOBS = click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="So many runs at a time (default: one per core)."
 )
@@ -63,6 +79,46 @@ def simulation(command: F) -> F:
     for option in (JSON, OUT, SET, SEED, FILE):
         command = option(command)
     return command
+
+
+#: The exit code where a condition of --fail-if holds.
+FAILED = 3
+
+
+def conditions_of(
+    fail_if: Iterable[str],
+    fail_if_certain: Iterable[str],
+    resolved: Mapping[str, Any],
+    transports: Iterable[str],
+) -> list[conditions.Condition]:
+    """Read conditions before anything is run."""
+    transports = list(transports)
+    try:
+        return [conditions.read(text, resolved, transports) for text in fail_if] + [
+            conditions.read(text, resolved, transports, certain=True) for text in fail_if_certain
+        ]
+    except conditions.Mistaken as mistake:
+        raise Mistake(str(mistake)) from None
+
+
+def judge(
+    given: Iterable[conditions.Condition], runs: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Hold the objects of `runs`, by transport, against conditions."""
+    return [
+        condition.hold_against(transport, run)
+        for condition in given
+        for transport, run in runs.items()
+        if condition.transport in (None, transport)
+    ]
+
+
+def tell_failed(limits: Iterable[Mapping[str, Any]]) -> int:
+    """Name the conditions that hold on standard error; give the exit code."""
+    failed = [each for each in limits if each["failed"]]
+    for each in failed:
+        print(f"failed: {conditions.sentence(each)}", file=sys.stderr)
+    return FAILED if failed else 0
 
 
 def read(file: str) -> scenario.Scenario:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,6 +49,23 @@ FAILED = 1
     metavar="DIR",
     help="The folder of experiments (default: that of the checkout).",
 )
+@options.SET
+@click.option(
+    "--scenario",
+    "as_scenario",
+    is_flag=True,
+    help="Print what is run as a scenario of its own, for `duetime run`, and run nothing.",
+)
+@click.option(
+    "--transport", metavar="NAME", help="With --scenario: under which transport (default: the last one)."
+)
+@click.option(
+    "--robust",
+    "variants",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Judge the claims also in N variants of what the scenario leaves open, with one seed each.",
+)
 @options.JSON
 def reproduce(
     name: str | None,
@@ -58,12 +75,17 @@ def reproduce(
     jobs: int | None,
     out: Path,
     root: Path | None,
+    changes: tuple[str, ...],
+    as_scenario: bool,
+    transport: str | None,
+    variants: int | None,
     as_json: bool,
 ) -> int:
     """Run the experiment ID (d2tcp/fig10, say), or all of them."""
     # Only this command needs them, and they need data frames.
     from duetime.experiments.experiment import read
     from duetime.experiments.places import folder, names, path_of
+    from duetime.experiments.reproduce import prepare, scenario_of
     from duetime.experiments.reproduce import reproduce as repeat
 
     root = folder(root)
@@ -73,16 +95,29 @@ def reproduce(
         return _list([read(path_of(root, each)) for each in names(root)], as_json)
     if name is None:
         raise options.Mistake("name an experiment, or `all`; --list shows them")
+    if as_scenario:
+        if name == "all":
+            raise options.Mistake("--scenario prints one experiment: name it")
+        chosen_one = read(path_of(root, name))
+        study, _ = prepare(chosen_one, scale=scale, seeds=seeds, jobs=jobs, out=out, set=changes)
+        sys.stdout.write(scenario_of(study, transport))
+        return 0
+    if transport is not None:
+        raise options.Mistake("--transport is for --scenario")
     chosen = names(root) if name == "all" else [name]
     done = []
     for each in [read(path_of(root, one)) for one in chosen]:
         print(f"{each.name}: {each.title}", file=sys.stderr)
-        result = repeat(each, scale=scale, seeds=seeds, jobs=jobs, out=out)
+        result = repeat(
+            each, scale=scale, seeds=seeds, jobs=jobs, out=out, set=changes, variants=variants or 0
+        )
         done.append(result)
         if not as_json:
             from duetime.cli import show
 
             show.claims(result.data)
+            if "robust" in result.data:
+                _show_robust(result.data["robust"])
             print(f"Saved in {out / each.name}", file=sys.stderr)
     if as_json:
         found = [result.data for result in done]
@@ -92,6 +127,29 @@ def reproduce(
 
         show.tally([result.data for result in done])
     return FAILED if any(result.failed for result in done) else 0
+
+
+def _show_robust(found: dict[str, Any]) -> None:
+    """Print in how many variants each claim holds, and the fewer of those where it does and does not."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from duetime.cli import show
+
+    table = Table(box=box.SIMPLE_HEAD, title=f"The claims in {len(found['variants'])} variants")
+    table.title_justify, table.title_style = "left", "bold"
+    table.add_column("claim", ratio=4)
+    table.add_column("as written", no_wrap=True)
+    table.add_column("held in", no_wrap=True)
+    table.add_column("where", ratio=6)
+    for each in found["claims"]:
+        few = each["where"] if len(each["where"]) <= len(each["where_not"]) else each["where_not"]
+        word = "only " if few is each["where"] else "not "
+        verdict = {True: "yes", False: "no", None: "-"}[each["as_written"]]
+        where = word + "; ".join(few) if few else ""
+        table.add_row(Text(each["claim"]), verdict, f"{each['held']} of {each['of']}", Text(where))
+    show._console().print(table)
 
 
 def _list(known: Sequence[Experiment], as_json: bool) -> int:

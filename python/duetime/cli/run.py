@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -15,9 +16,24 @@ from duetime.run import resolve, simulate
 
 @click.command(short_help="Simulate a scenario.")
 @options.simulation
-def run(file: str, seed: int | None, changes: tuple[str, ...], out: Path | None, as_json: bool) -> None:
+@options.FAIL_IF
+@options.FAIL_IF_CERTAIN
+def run(
+    file: str,
+    seed: int | None,
+    changes: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+    fail_if: tuple[str, ...],
+    fail_if_certain: tuple[str, ...],
+) -> int:
     """Simulate the scenario in FILE (- for standard input)."""
     read = options.read(file)
+    conditions = []
+    if fail_if or fail_if_certain:
+        resolved, _ = resolve(read, seed, changes, None)
+        named = [str(resolved["transport"]["name"])] if "transport" in resolved else []
+        conditions = options.conditions_of(fail_if, fail_if_certain, resolved, named)
     if out is not None:
         resolve(read, seed, changes, None)
         files.check(out)
@@ -31,11 +47,15 @@ def run(file: str, seed: int | None, changes: tuple[str, ...], out: Path | None,
     options.tell_notes(result.notes)
     if out is not None:
         result.save(out)
+    limits = options.judge(conditions, {result.transport: result.data})
     if as_json:
-        sys.stdout.write(result.json() + "\n")
+        with_limits = {**result.data, "limits": limits}
+        text = json.dumps(with_limits, separators=(",", ":"), ensure_ascii=False) if limits else result.json()
+        sys.stdout.write(text + "\n")
     else:
         from duetime.cli import show
 
         show.result(result)
     if out is not None:
         print(f"Saved in {out}", file=sys.stderr)
+    return options.tell_failed(limits)

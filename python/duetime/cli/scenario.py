@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from duetime.cli import options
-from duetime.run import resolve
+from duetime.run import explanation, resolve
 from duetime.run import schema as language
 
 
@@ -18,13 +18,34 @@ from duetime.run import schema as language
 @options.FILE
 @options.SEED
 @options.SET
-@click.option("--json", "as_json", is_flag=True, help="Print the scenario with every default filled in.")
-def check(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) -> None:
-    """See whether the scenario in FILE (- for standard input) is valid."""
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Say what will happen: who sends to whom, what each port will face, what is random.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the scenario with every default filled in, or with --explain what that says.",
+)
+def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, as_json: bool) -> None:
+    """See whether the scenario in FILE (- for standard input) is valid.
+
+    Notes name what is valid and probably not meant; `duetime check --explain` shows the figures behind them.
+    """
     read = options.read(file)
     resolved, notes = resolve(read, seed, changes, None)
     options.tell_notes(notes)
-    if as_json:
+    if explain:
+        explained = explanation(read, seed, changes)
+        if as_json:
+            sys.stdout.write(json.dumps(explained, indent=2, ensure_ascii=False) + "\n")
+        else:
+            from duetime.cli import explain as shown
+
+            shown.explained(explained)
+    elif as_json:
         sys.stdout.write(json.dumps(resolved, indent=2, ensure_ascii=False) + "\n")
     else:
         print(f"{read.name}: valid")

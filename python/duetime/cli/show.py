@@ -15,7 +15,7 @@ from duetime import decide
 from duetime.compare import Comparison
 from duetime.experiments import verdicts
 from duetime.results import Result
-from duetime.statistics import over_seeds
+from duetime.statistics import FEW_SEEDS, estimate, most_unseen, over_seeds
 from duetime.sweep import Swept
 
 #: Title, where the figure is in a summary, and how it is written.
@@ -25,6 +25,8 @@ Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
 Place = tuple[str, str]
 
 MISSED = "missed %"
+#: Units of time, the largest first: what a time in them has at least, in us.
+TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
 ALL = "all"
 
 
@@ -50,6 +52,8 @@ def result(run: Result) -> None:
     console.print(table)
     if least:
         console.print(least.sentence(), highlight=False)
+    for line in (*_nothing_missed(data["summary"]), *_undecided([data])):
+        console.print(line, highlight=False)
     console.print(_totals(data), highlight=False)
 
 
@@ -67,6 +71,10 @@ def comparison(compared: Comparison[Any]) -> None:
     table.add_column("")
     for transport in runs:
         table.add_column(transport, justify="right")
+    # Many columns do not fit a screen; the sentences below say what matters, and --json all of it.
+    differences = compared.data["differences"] if compared.seeds is not None and len(runs) <= 4 else {}
+    for transport in differences:
+        table.add_column(f"{transport} - {compared.against}", justify="right")
     if least:
         table.add_column("bound", justify="right")
     for parts in zip(*(_parts(run) for run in runs.values()), strict=True):
@@ -75,15 +83,20 @@ def comparison(compared: Comparison[Any]) -> None:
             cells = [find(part) for *_, part in parts]
             if any(cell is not None for cell in cells):
                 label = Text(name if number == 0 else "")
-                beside = [least.at(place)] if least and what == MISSED else []
+                beside = [_signed(find(_part(each, place)), write) for each in differences.values()]
+                beside += [least.at(place)] if least and what == MISSED else []
                 table.add_row(label, what, *(_written(cell, write) for cell in cells), *beside)
         table.add_section()
     for what in ("drops", "marks", "timeouts", "retransmits"):
-        table.add_row("", what, *(_written(run[what], _count) for run in runs.values()))
+        beside = [_signed(each[what], _count) for each in differences.values()]
+        table.add_row("", what, *(_written(run[what], _count) for run in runs.values()), *beside)
     console = _console()
     console.print(table)
-    if least:
-        console.print(least.sentence(), highlight=False)
+    lines = [least.sentence()] if least else []
+    lines += [*_of_seeds(compared), *_undecided(list(runs.values()))]
+    lines += [f"  {each['sentence']}" for each in compared.verdicts]
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def foresight(data: dict[str, Any]) -> None:
@@ -158,6 +171,9 @@ def sweep(swept: Swept) -> None:
     figures = [figure for figure in figures if figure[0] in ("missed %", "FCT p99", "goodput Mbps")]
     for title, _, _ in figures:
         table.add_column(title, justify="right", no_wrap=True)
+    against = swept.against
+    if against is not None and figures:
+        table.add_column(f"{figures[0][0]} - {against}", justify="right", no_wrap=True)
     for number, (group, run) in enumerate(zip(groups[:most], merged[:most], strict=True)):
         values = plan.values[number // len(plan.transports)]
         name = group[0].point.transport or (run["transport"] if run else "")
@@ -166,6 +182,10 @@ def sweep(swept: Swept) -> None:
             if run is None
             else [_written(find(run["summary"]), write) for _, find, write in figures]
         )
+        if against is not None and figures:
+            first = number - number % len(plan.transports)
+            other = merged[first + plan.transports.index(against)]
+            cells.append(_compared(figures[0], run, other) if name != against else "")
         table.add_row(*(Text(str(value)) for value in (*values, name)), *cells)
     console = _console()
     console.print(table)
@@ -176,9 +196,9 @@ def sweep(swept: Swept) -> None:
 
 
 def decision(data: dict[str, Any]) -> None:
-    """Print what `tighten` or `capacity` found, a row and a sentence for each transport."""
+    """Print what `tighten`, `capacity` or `need` found, a row and a sentence for each transport."""
     tighter = data["question"] == "tighten"
-    name = "tighter_percent" if tighter else "largest"
+    name = decide.ANSWERS[data["question"]]
     table = Table(box=box.SIMPLE_HEAD, title=escape(data["title"]), title_justify="left", title_style="bold")
     table.add_column("transport")
     titles = [
@@ -327,7 +347,7 @@ def _console() -> Console:
 
 def _title(data: dict[str, Any]) -> str:
     text = f"{data['title']}: {data['transport']}, seed {data['seed']}, {data['simulated_s']:.6g} s simulated"
-    if data["wall_s"] > 0:
+    if data["wall_s"]:
         rate = data["packets_delivered"] / data["wall_s"] / 1e6
         text += f" in {data['wall_s']:.2f} s ({rate:.2f} M packets/s)"
     return escape(text)
@@ -366,14 +386,82 @@ def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
 
 
 def _written(value: Any, write: Callable[[float], str]) -> str:
+    """Write a figure; over seeds with its interval: ± where that is even, else its ends."""
     if value is None:
         return "-"
     if not isinstance(value, dict):
         return write(value)
     low, high = value["ci95"]
+    mean = value["mean"]
     if low is None:
-        return write(value["mean"])
-    return f"{write(value['mean'])} ± {write((high - low) / 2)}"
+        return write(mean)
+    if write is _time:
+        scale, unit = next((each for each in TIMES if abs(mean) >= each[0]), TIMES[-1])
+        return f"{mean / scale:.2f} ± {(high - low) / 2 / scale:.2f} {unit}"
+    if max(high - mean, mean - low) > 1.2 * min(high - mean, mean - low):
+        return f"{write(mean)} ({write(low)} to {write(high)})"
+    return f"{write(mean)} ± {write((high - low) / 2)}"
+
+
+def _signed(value: Any, write: Callable[[float], str]) -> str:
+    """Write a difference, with its sign."""
+    text = _written(value, write)
+    mean = value["mean"] if isinstance(value, dict) else value
+    return f"+{text}" if mean is not None and mean > 0 and not text.startswith("0.00") else text
+
+
+def _compared(figure: Figure, run: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
+    """Write the difference of a figure of two merged runs, seed by seed."""
+    _, find, write = figure
+    parts: list[Any] = [run and find(run["summary"]), other and find(other["summary"])]
+    if run is None or other is None or None in parts or run["seeds"] != other["seeds"]:
+        return "-"
+    ours, theirs = (part["values"] for part in parts)
+    pairs = zip(ours, theirs, strict=True)
+    return _signed(estimate([None if None in pair else pair[0] - pair[1] for pair in pairs]), write)
+
+
+def _part(differences: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Find the differences of one of `_parts`."""
+    kind, name = place
+    found: dict[str, Any] = differences["summary"] if kind == "summary" else differences[kind][name]
+    return found
+
+
+def _of_seeds(compared: Comparison[Any]) -> list[str]:
+    """Say what the intervals rest on, where that is less than a reader may think."""
+    if compared.seeds is None:
+        return []
+    runs = list(compared.data["runs"].values())
+    count = len(runs[0]["seeds"])
+    if count > 1 and not any(run["seeds_differ"] for run in runs):
+        return [f"  the {count} seeds change nothing: every run is the same, and there is no interval"]
+    if 1 < count < FEW_SEEDS:
+        return [f"  {count} seeds are few: intervals over fewer than {FEW_SEEDS} are wide, and rough"]
+    return ["  one seed has no interval"] if count == 1 else []
+
+
+def _undecided(runs: list[dict[str, Any]]) -> list[str]:
+    """Say what the end of the run has left open."""
+    open_ones = sum(
+        value if not isinstance(value, dict) else sum(value["values"])
+        for value in (run["summary"]["undecided"] for run in runs)
+    )
+    if not open_ones:
+        return []
+    return [f"  undecided when the run ended, and left out: {_count(open_ones)} messages (see `cool_down`)"]
+
+
+def _nothing_missed(summary: dict[str, Any]) -> list[str]:
+    """Say what none of so many missed deadlines shows."""
+    decided = summary["with_deadline"] - summary["undecided"]
+    if summary["missed"] or not decided:
+        return []
+    most = 100 * most_unseen(decided)
+    return [
+        f"  none of {_count(decided)} deadlines was missed: with 95 % confidence less than {most:.2g} % "
+        "would be, if one miss did not bring others"
+    ]
 
 
 def _count(value: float) -> str:
@@ -381,7 +469,8 @@ def _count(value: float) -> str:
 
 
 def _plain(value: float) -> str:
-    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+    text = f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+    return "0.00" if text == "-0.00" else text
 
 
 def _time(us: float) -> str:

@@ -15,23 +15,30 @@ from duetime.sweep import Swept, carry_out, read
 
 @click.command(short_help="Simulate a scenario at many points.")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--against",
+    metavar="NAME",
+    help="What the other transports are compared with, seed by seed (default: the first).",
+)
 @options.JOBS
 @options.CLUSTER
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write sweep.parquet, classes.parquet and sweep.json here, and keep finished runs below "
+    help="Write its tables (Parquet) and sweep.json here, and keep finished runs below "
     "(default: the name of FILE without its ending).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print sweep.json instead of a table.")
-def sweep(file: Path, jobs: int | None, cluster: str | None, out: Path | None, as_json: bool) -> int:
+def sweep(
+    file: Path, against: str | None, jobs: int | None, cluster: str | None, out: Path | None, as_json: bool
+) -> int:
     """Simulate the points that the sweep in FILE describes.
 
     Finished runs are kept: a sweep that was stopped goes on where it was, and one that was changed runs only
     what is new. A run that fails is reported and does not stop the rest; the exit code is then 1.
     """
-    plan = read(file)
+    plan = read(file, against)
     folder = out or Path(file.stem)
     swept = carry_out(plan, folder, jobs=jobs, cluster=cluster, progress=True)
     _tell_notes(swept)
@@ -46,11 +53,13 @@ def sweep(file: Path, jobs: int | None, cluster: str | None, out: Path | None, a
 
 
 def _tell_notes(swept: Swept) -> None:
-    by_transport: dict[str, list[str]] = {}
+    """Tell the first note of each kind: figures in it differ from point to point."""
+    by_transport: dict[str, dict[str, str]] = {}
     for kept in swept.kept:
-        known = by_transport.setdefault(kept.point.transport or "", [])
-        known.extend(note for note in kept.notes if note not in known)
-    options.tell_notes_of(by_transport)
+        known = by_transport.setdefault(kept.point.transport or "", {})
+        for note in kept.notes:
+            known.setdefault(note.rpartition("[")[2] if note.endswith("]") else note, note)
+    options.tell_notes_of({name: list(known.values()) for name, known in by_transport.items()})
 
 
 def _tell_failures(swept: Swept) -> int:

@@ -9,21 +9,33 @@ from typing import Any
 
 from duetime.experiments.experiment import Claim, Experiment, Mistaken, at, expanded, facts, regimes
 from duetime.experiments.study import Row
+from duetime.statistics import jackknife
 
 NOT_MEASURED = "not measured"
 
 
 def judge(
-    experiment: Experiment, rows: Sequence[Row], scenario: Mapping[str, Any], numbers: Mapping[str, Any]
+    experiment: Experiment,
+    rows: Sequence[Row],
+    scenario: Mapping[str, Any],
+    numbers: Mapping[str, Any],
+    without_seeds: Sequence[Sequence[Row]] = (),
 ) -> list[dict[str, Any]]:
     """Every claim of the experiment with what was measured, whether it holds, and what that is worth.
 
     A query sees the rows of a regime as the table ``rows``, and the resolved scenario as
-    ``scenario(path, value)``. With a regime beside the experiment's own, each claim is judged in both.
+    ``scenario(path, value)``. With a regime beside the experiment's own, each claim is judged in both. A
+    query that gives a value without an interval gets that of the jackknife, from the rows without each seed.
     """
     claims = [claim for written in experiment.claims for claim in expanded(written, numbers)]
     judged, *others = [
-        _in_regime(experiment, claims, of_regime(rows, regime), scenario, numbers)
+        _in_regime(
+            experiment,
+            claims,
+            _tables(of_regime(rows, regime), scenario),
+            [_tables(of_regime(each, regime), scenario) for each in without_seeds],
+            numbers,
+        )
         for regime in experiment.regimes
     ]
     known = facts(experiment.root)
@@ -93,17 +105,22 @@ def _status(claim: Mapping[str, Any], *, calibrated: bool) -> str:
 def _in_regime(
     experiment: Experiment,
     claims: Sequence[Claim],
-    rows: Sequence[Row],
-    scenario: Mapping[str, Any],
+    tables: sqlite3.Connection,
+    without: Sequence[sqlite3.Connection],
     numbers: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    tables = sqlite3.connect(":memory:")
     try:
-        _fill(tables, "rows", rows)
-        _fill(tables, "scenario", [{"path": path, "value": value} for path, value in _flat(scenario)])
-        return [_judged(claim, tables, numbers, experiment) for claim in claims]
+        return [_judged(claim, tables, numbers, experiment, without) for claim in claims]
     finally:
-        tables.close()
+        for each in (tables, *without):
+            each.close()
+
+
+def _tables(rows: Sequence[Row], scenario: Mapping[str, Any]) -> sqlite3.Connection:
+    tables = sqlite3.connect(":memory:")
+    _fill(tables, "rows", rows)
+    _fill(tables, "scenario", [{"path": path, "value": value} for path, value in _flat(scenario)])
+    return tables
 
 
 def paths(claim: Claim) -> list[str]:
@@ -121,12 +138,21 @@ def number_at(path: str, numbers: Mapping[str, Any], experiment: Experiment) -> 
 
 
 def _judged(
-    claim: Claim, tables: sqlite3.Connection, numbers: Mapping[str, Any], experiment: Experiment
+    claim: Claim,
+    tables: sqlite3.Connection,
+    numbers: Mapping[str, Any],
+    experiment: Experiment,
+    without: Sequence[sqlite3.Connection],
 ) -> dict[str, Any]:
     where = f"{experiment.path}: claim {claim.claim!r}"
     found = [number_at(path, numbers, experiment) for path in paths(claim)]
     published: Any = claim.published if not found else found[0] if len(found) == 1 else found
     measured, low, high = _measured(claim, tables, where)
+    if low is None and high is None and isinstance(measured, float):
+        others = [_measured(claim, each, where)[0] for each in without]
+        numeric = [each for each in others if isinstance(each, int | float)]
+        interval = jackknife(measured, numeric) if len(numeric) == len(others) else None
+        low, high = interval or (None, None)
     holds: bool | None = None
     if measured is not None:
         values = {"published": _sql(published), "measured": measured, "low": low, "high": high}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from duetime.experiments.experiment import Chart, Coordinate
 from duetime.experiments.study import Row
@@ -23,6 +25,8 @@ LONG_NAME, MANY_NAMES = 12, 12
 HATCHES = ("", "///", "...")
 #: Lines with more points than this are drawn without markers.
 MOST_MARKERS = 15
+#: Points between two published values that would hide each other.
+APART = 9.0
 PUBLISHED: Mapping[str, Any] = {
     "marker": "D",
     "markersize": 8,
@@ -48,7 +52,8 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     bars = max((len(_values(some, chart.x)) for chart, some in zip(charts, chosen, strict=True)), default=0)
     height = 1.4 + (0.27 * bars if lying else 3.4 if len(charts) == 1 else 3.1) * lines
     figure = style.figure(title, subtitle, width, height)
-    panels = figure.subplots(lines, columns, squeeze=False).flatten()
+    sharex, sharey = _shared(charts, lying)
+    panels = figure.subplots(lines, columns, squeeze=False, sharex=sharex, sharey=sharey).flatten()
     for axes in panels[len(charts) :]:
         axes.set_axis_off()
     for axes, chart, some in zip(panels, charts, chosen, strict=False):
@@ -62,6 +67,14 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
             _lines(axes, chart, some, looks)
     _legend(figure, charts, series, looks)
     return figure
+
+
+def _shared(charts: Sequence[Chart], lying: bool) -> tuple[bool, bool]:
+    """Whether panels have their axes in common: where they show the same."""
+    if lying or len({chart.kind for chart in charts}) > 1:
+        return False, False
+    x, y = (len({getattr(chart, key) for chart in charts}) == 1 for key in ("x", "y"))
+    return x and charts[0].kind != "bar", y
 
 
 def _rows_of(chart: Chart, rows: Sequence[Row]) -> list[Row]:
@@ -99,9 +112,9 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
                 axes.fill_between(x, low, high, color=look.colour, alpha=0.16, linewidth=0)
             else:
                 axes.errorbar(x, y, _errors(y, low, high), color=look.colour, linestyle="none", capsize=3)
-    for point in chart.published:
+    for point, aside in _apart(chart.published):
         edge = looks[point["series"]].colour if point.get("series") in looks else style.INK
-        axes.plot(point["x"], point["y"], markeredgecolor=edge, **PUBLISHED)
+        _published(axes, (point["x"], point["y"]), edge, point.get("bound"), aside)
     if all(isinstance(value, str) for value in _values(rows, chart.x)):
         axes.tick_params(axis="x", rotation=30 if len(_values(rows, chart.x)) > 4 else 0)
     _scale(axes, chart.x, "x")
@@ -144,7 +157,7 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
         if point["x"] in groups and point["series"] in present:
             at = groups.index(point["x"]) - 0.41 + (present.index(point["series"]) + 0.5) * width
             where = (point["y"], at) if lying else (at, point["y"])
-            axes.plot(*where, markeredgecolor=style.INK, **PUBLISHED)
+            _published(axes, where, style.INK, point.get("bound"), 0.0)
     words = [f"{group:g}" if isinstance(group, int | float) else str(group) for group in groups]
     if lying:
         axes.set_yticks(range(len(groups)), words)
@@ -155,6 +168,27 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
         axes.grid(axis="x", visible=False)
         axes.set_xlabel(_label(chart.x))
         axes.set_ylabel(_label(chart.y))
+
+
+def _apart(published: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], float]]:
+    """Each published point with how far aside it is drawn, so that equal ones do not hide each other."""
+    for point in published:
+        same = [each for each in published if (each["x"], each["y"]) == (point["x"], point["y"])]
+        yield point, APART * (same.index(point) - (len(same) - 1) / 2)
+
+
+def _published(axes: Axes, where: tuple[float, float], edge: str, bound: str | None, aside: float) -> None:
+    """A hollow diamond; for a bound a line across with an arrow to where the value may be."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None, "the axes stand in a figure"
+    shifted = axes.transData + ScaledTranslation(aside / 72, 0, figure.dpi_scale_trans)
+    if bound is None:
+        axes.plot(*where, markeredgecolor=edge, transform=shifted, **PUBLISHED)
+        return
+    lines: Mapping[str, Any] = {"linestyle": "none", "zorder": 5, "clip_on": False, "transform": shifted}
+    axes.plot(*where, marker="_", markersize=13, markeredgewidth=2.2, color=edge, **lines)
+    arrow = CARETDOWNBASE if bound == "upper" else CARETUPBASE
+    axes.plot(*where, marker=arrow, markersize=8, color=edge, **lines)
 
 
 def _hatches(looks: Mapping[Any, style.Look]) -> dict[Any, str]:
@@ -225,8 +259,13 @@ def _legend(
             handles.append(Line2D([], [], color=look.colour, linestyle="none", marker="o", label=label))
         else:
             handles.append(Line2D([], [], color=look.colour, linestyle=look.dash, label=label))
-    if any(chart.published for chart in charts):
+    bounds = {point.get("bound") for chart in charts for point in chart.published}
+    if None in bounds:
         handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))
+    for bound, marker, word in (("upper", CARETDOWNBASE, "most"), ("lower", CARETUPBASE, "least")):
+        if bound in bounds:
+            arrow: Any = {"color": style.INK, "linestyle": "none", "marker": marker, "markersize": 8}
+            handles.append(Line2D([], [], label=f"published: at {word} this", **arrow))
     if len(handles) > 1:
         longest = max(len(str(handle.get_label())) for handle in handles)
         room = int(figure.get_figwidth() / (0.75 + 0.085 * longest))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as version_of
@@ -14,13 +13,12 @@ from typing import Any
 import tomli_w
 
 import duetime
-from duetime import files
+from duetime import files, robust, scenario
 from duetime.experiments import experiment as reading
 from duetime.experiments.claims import finding, judge
 from duetime.experiments.experiment import Chart, Experiment, at, panels
-from duetime.experiments.measures import MEASURES
+from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS
 from duetime.experiments.study import BOUND, Row, Study
-from duetime.points import Point
 
 #: What a result of a given library depends on beside our own version.
 LIBRARIES = ("numpy", "polars", "matplotlib")
@@ -35,25 +33,34 @@ class Reproduction:
 
 
 def reproduce(
-    experiment: Experiment, *, scale: str, seeds: int | None = None, jobs: int | None = None, out: Path
+    experiment: Experiment,
+    *,
+    scale: str,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: Path,
+    set: Sequence[str] = (),
+    variants: int = 0,
 ) -> Reproduction:
-    """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice."""
+    """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice.
+
+    `set` changes every run, after all that the experiment sets. With `variants` its claims are judged anew,
+    with one seed, in so many variants of what its scenario leaves open (`duetime.robust`).
+    """
     folder = out / experiment.name
     files.check(folder)
     numbers = reading.published(experiment.root)
     prepared = [
-        prepare(experiment, regime=regime, scale=scale, seeds=seeds, jobs=jobs, out=out)
+        prepare(experiment, regime=regime, scale=scale, seeds=seeds, jobs=jobs, out=out, set=set)
         for regime in experiment.regimes
     ]
     study, resolved = prepared[0]
-    rows = [
-        {"regime": regime, **row} if experiment.beside else row
-        for regime, (each, _) in zip(experiment.regimes, prepared, strict=True)
-        for measure in _measures(experiment)
-        for row in measure(each)
-    ]
-    failed = list(dict.fromkeys(what for each, _ in prepared for what in each.failed))
+    studies = [each for each, _ in prepared]
+    rows = _rows(experiment, studies)
+    failed = list(dict.fromkeys(what for each in studies for what in each.failed))
     notes = [*experiment.notes, *(f"failed: {each}" for each in failed)]
+    if set:
+        notes.append(f"changed, so that claims are of another run: {', '.join(set)}")
     real = _real(experiment, folder)
     if real is not None:
         rows = [{"network": "simulated", **row} for row in rows]
@@ -76,15 +83,17 @@ def reproduce(
         "parameters": _parameters(study, resolved),
         "versions": {"duetime": duetime.__version__, "python": platform.python_version()}
         | {name: version_of(name) for name in LIBRARIES},
-        "runs": len(set[Point]().union(*(each.made for each, _ in prepared)))
+        "runs": len({point for each in studies for point in each.made})
         + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
         "charts": [_written(chart) for chart in charts],
         "rows": rows,
         "published": {section: at(numbers, section) for section in experiment.published},
         "finding": finding(experiment, rows),
-        "claims": judge(experiment, rows, resolved, numbers),
+        "claims": judge(experiment, rows, resolved, numbers, _without_seeds(experiment, studies)),
         "notes": notes,
     }
+    if variants:
+        data["robust"] = _robust(experiment, study, resolved, data["claims"], variants)
     _save(folder, data, charts, rows)
     return Reproduction(data, failed)
 
@@ -97,17 +106,107 @@ def prepare(
     jobs: int | None,
     out: Path,
     regime: str | None = None,
+    set: Sequence[str] = (),
 ) -> tuple[Study, dict[str, Any]]:
     """Check every run before the first is made; give the first scenario with all defaults.
 
     In the experiment's own regime unless another one is named.
     """
+    study = _study(experiment, regime or experiment.regime, scale, seeds, jobs, out)
+    study.given = tuple(set)
+    return study, _check(study)
+
+
+def scenario_of(study: Study, transport: str | None = None) -> str:
+    """Write a run of a study as a scenario of its own, every default filled in.
+
+    It is that of the last cell, under `transport` (default: the last one) and the first seed. The header says
+    which others there are.
+    """
+    names = study.transports
+    if transport is not None and transport not in names:
+        raise reading.Mistaken(
+            f"{study.experiment.name} has no transport {transport}; it has {', '.join(names)}"
+        )
+    name, cells = transport or names[-1], study.cells()
+    point = study.point(cells[-1], name, study.seeds[0])
+    resolved, _ = duetime.check(
+        study.scenario, set=list(point.overrides), transport=point.transport, seed=point.seed
+    )
+    lines = [
+        f"{study.experiment.name}: {study.experiment.title}",
+        f"Regime {study.experiment.regime}; transport {name} of {', '.join(names)}; seed {point.seed} of "
+        f"{study.seeds[0]} to {study.seeds[-1]}.",
+    ]
+    if cells[-1].labels:
+        here = ", ".join(f"{column} = {value}" for column, value in cells[-1].labels.items())
+        lines.append(f"One of {len(cells)} cells: {here}.")
+    if point.overrides:
+        lines.append(f"{study.scenario.name} with: {', '.join(point.overrides)}")
+    header = "".join(f"# {line}\n" for line in lines)
+    return header + scenario.to_toml(resolved)
+
+
+def _robust(
+    experiment: Experiment,
+    study: Study,
+    resolved: Mapping[str, Any],
+    claims: Sequence[Mapping[str, Any]],
+    many: int,
+) -> dict[str, Any]:
+    """Judge the claims in variants of what the scenario leaves open, each with one seed."""
+    first = study.point(study.cells()[0], study.transports[0], study.seeds[0])
+
+    def accepted(changes: Sequence[str]) -> bool:
+        try:
+            found, _ = duetime.check(
+                study.scenario, set=[*first.overrides, *changes], transport=first.transport
+            )
+        except duetime.ScenarioError:
+            return False
+        return found != resolved
+
+    # A regime beside the experiment's own would be a variant of variants.
+    alone = replace(experiment, beside="")
+    numbers = reading.published(experiment.root)
+    chosen = robust.variants(resolved, accepted, many + 1)[1:]
+    held: list[list[bool | None]] = []
+    for variant in chosen:
+        varied = replace(
+            study,
+            seeds=[variant.seed(study.seeds[0])],
+            given=(*study.given, *variant.changes),
+            made=set(),
+            failed=[],
+        )
+        rows = [_with_columns(row, experiment.columns) for row in _rows(alone, [varied])]
+        held.append([each["holds"] for each in judge(alone, rows, resolved, numbers)])
+    return {
+        "variants": [variant.words for variant in chosen],
+        "claims": [
+            {
+                "claim": claim["claim"],
+                "as_written": claim["holds"],
+                "held": [each[i] for each in held].count(True),
+                "of": sum(each[i] is not None for each in held),
+                "where": [v.words for v, each in zip(chosen, held, strict=True) if each[i]],
+                "where_not": [v.words for v, each in zip(chosen, held, strict=True) if each[i] is False],
+            }
+            for i, claim in enumerate(claims)
+        ],
+    }
+
+
+def _study(
+    experiment: Experiment, regime: str, scale: str, seeds: int | None, jobs: int | None, out: Path
+) -> Study:
     size = experiment.scales[scale]
     path = scenario_path(experiment, out / "scenarios")
-    changes = (*_regime(experiment, regime or experiment.regime)["set"], *experiment.set, *size.set)
+    changes = (*_regime(experiment, regime)["set"], *experiment.set, *size.set)
     first = int(duetime.check(path, set=list(changes))[0]["run"]["seed"])
     many = seeds or size.seeds
-    study = Study(
+
+    return Study(
         experiment,
         size,
         seeds=list(range(first, first + many)),
@@ -117,7 +216,6 @@ def prepare(
         store=out / "points",
         jobs=jobs,
     )
-    return study, _check(study)
 
 
 def _regime(experiment: Experiment, name: str) -> dict[str, Any]:
@@ -151,7 +249,7 @@ def _check(study: Study) -> dict[str, Any]:
     for cell in study.cells():
         for transport in study.transports:
             point = study.point(cell, transport, study.seeds[0])
-            resolved, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
+            resolved, _ = duetime.check(study.scenario, set=list(point.overrides), transport=point.transport)
             found.append(resolved)
     return found[0]
 
@@ -162,7 +260,7 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
     transports = {}
     for transport in study.transports:
         point = study.point(cell, transport, study.seeds[0])
-        checked, _ = duetime.check(point.scenario, set=list(point.overrides), transport=point.transport)
+        checked, _ = duetime.check(study.scenario, set=list(point.overrides), transport=point.transport)
         transports[transport] = checked["transport"]
     return {
         "run": resolved["run"],
@@ -171,6 +269,25 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
         "transports": transports,
         "changes": list(study.changes),
     }
+
+
+def _without_seeds(experiment: Experiment, studies: Sequence[Study]) -> list[list[Row]]:
+    """Give the rows without each of the seeds in turn, where that takes no further runs."""
+    seeds = studies[0].seeds
+    if len(seeds) < 2 or experiment.real or not set(experiment.measures) <= WITHOUT_SEEDS:
+        return []
+    rows = [_rows(experiment, [study.without(seed) for study in studies]) for seed in seeds]
+    return [[_with_columns(row, experiment.columns) for row in each] for each in rows]
+
+
+def _rows(experiment: Experiment, studies: Sequence[Study]) -> list[Row]:
+    """What the experiment measures in each of its regimes; a lone one is not named."""
+    return [
+        {"regime": regime, **row} if experiment.beside else row
+        for regime, study in zip(experiment.regimes, studies, strict=True)
+        for measure in _measures(experiment)
+        for row in measure(study)
+    ]
 
 
 def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
@@ -185,14 +302,8 @@ def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
 
 
 def _with_columns(row: Row, columns: Mapping[str, str]) -> Row:
-    """The row with the columns that are put together from others, where it has those."""
     bound = row["transport"] == BOUND
-    made = {name: pattern for name, pattern in columns.items() if bound or _fields(pattern) <= row.keys()}
-    return row | {name: BOUND if bound else pattern.format(**row) for name, pattern in made.items()}
-
-
-def _fields(pattern: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(pattern) if name}
+    return row | {name: BOUND if bound else pattern.format(**row) for name, pattern in columns.items()}
 
 
 def _resolved(chart: Chart, numbers: Mapping[str, Any]) -> Chart:
@@ -222,7 +333,9 @@ def _written(chart: Chart) -> dict[str, Any]:
         "series": {"column": chart.series},
         "where": chart.where,
         "published": [
-            {key: point.get(key) for key in ("series", "x", "y", "label")} for point in chart.published
+            {key: point.get(key) for key in ("series", "x", "y", "label")}
+            | ({"bound": point["bound"]} if "bound" in point else {})
+            for point in chart.published
         ],
     }
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from duetime import decide
 from duetime.experiments.experiment import Axis, Experiment, Labels, Mistaken, Size, Variant, at, regimes
 from duetime.points import Kept, Point, run_points
-from duetime.statistics import estimate
+from duetime.statistics import of_figure
 
 #: A row of a result: labels, and metrics with their 95 % intervals in ``_low`` and ``_high``.
 Row: TypeAlias = dict[str, Any]
@@ -60,6 +60,16 @@ class Study:
     #: How many different runs the rows rest on, and what went wrong with others.
     made: set[Point] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
+    #: What the reader changes; it comes last, so that it holds in every cell and for every transport.
+    given: tuple[str, ...] = ()
+    #: Runs of the whole grid, by the tables that were asked for.
+    known: dict[tuple[str, ...], list[Run]] = field(default_factory=dict, init=False)
+
+    def without(self, seed: int) -> Study:
+        """The same study as if it had not had one of its seeds; what is known of its runs is shared."""
+        study = replace(self, seeds=[each for each in self.seeds if each != seed])
+        study.known = self.known
+        return study
 
     def cells(self) -> list[Cell]:
         """The whole grid, the last axis fastest."""
@@ -75,14 +85,15 @@ class Study:
     def point(self, cell: Cell, transport: str, seed: int) -> Point:
         """One run."""
         variant = self.variant(transport)
-        return Point(self.scenario, (*self.changes, *variant.set, *cell.set), variant.transport, seed)
+        changes = (*self.changes, *variant.set, *cell.set, *self.given)
+        return Point(self.scenario, changes, variant.transport, seed)
 
     def deciding(self, cell: Cell, transports: Sequence[str]) -> decide.Runs:
         """What a search for the limit of a cell needs."""
         variants = [self.variant(transport) for transport in transports]
         if len(variants) > 1 and any(variant.set for variant in variants):
             raise Mistaken("transports with settings of their own are searched one by one")
-        changes = (*self.changes, *variants[0].set, *cell.set)
+        changes = (*self.changes, *variants[0].set, *cell.set, *self.given)
         names = tuple(variant.transport for variant in variants)
         return decide.Runs(self.scenario, changes, names, tuple(self.seeds), self.store, self.jobs)
 
@@ -92,6 +103,11 @@ class Study:
 
     def runs(self, tables: tuple[str, ...] = ()) -> list[Run]:
         """Every cell under every transport with every seed."""
+        if tables not in self.known:
+            self.known[tables] = self._runs(tables)
+        return [run for run in self.known[tables] if run.seed in self.seeds]
+
+    def _runs(self, tables: tuple[str, ...]) -> list[Run]:
         grid = [
             (number, cell, transport, seed)
             for number, cell in enumerate(self.cells())
@@ -173,7 +189,12 @@ def _check_bound(point: Point, result: Mapping[str, Any]) -> None:
 def _row(labels: Labels, samples: Sequence[Metrics]) -> Row:
     row: Row = {**labels, "runs": len(samples)}
     for name in dict.fromkeys(name for sample in samples for name in sample):
-        found = estimate([sample.get(name) for sample in samples])
+        values = [sample.get(name) for sample in samples]
+        found = of_figure(name, values)
         row[name] = None if found is None else found["mean"]
-        row[f"{name}_low"], row[f"{name}_high"] = (None, None) if found is None else found["ci95"]
+        low, high = (None, None) if found is None else found["ci95"]
+        if found is not None and len(values) > 1 and len(set(values)) == 1:
+            # Claims are judged by these: where all seeds agree there is nothing between them.
+            low, high = found["mean"], found["mean"]
+        row[f"{name}_low"], row[f"{name}_high"] = low, high
     return row

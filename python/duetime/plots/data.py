@@ -8,7 +8,19 @@ from typing import Any
 
 import polars as pl
 
-MESSAGES = ["class", "from", "to", "query", "bytes", "start_us", "fct_us", "deadline_us", "missed", "counted"]
+MESSAGES = [
+    "class",
+    "from",
+    "to",
+    "query",
+    "bytes",
+    "start_us",
+    "fct_us",
+    "deadline_us",
+    "slowdown",
+    "missed",
+    "counted",
+]
 
 
 class NoResults(ValueError):
@@ -43,6 +55,10 @@ class Run:
         path = self.directory / "trace.parquet"
         return read(path) if path.exists() else None
 
+    def between(self, source: int, target: int) -> str:
+        """The two ends of a connection, as they are called in legends."""
+        return f"host {source} to {target}"
+
 
 @dataclass(frozen=True)
 class Arm:
@@ -63,6 +79,8 @@ class Results:
 
     title: str
     arms: tuple[Arm, ...]
+    #: The transport that the others are compared with; none: the first.
+    against: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -113,14 +131,15 @@ def load(directory: Path) -> Results:
     if not (directory / "compare.json").exists():
         raise NoResults(f"{directory} holds no results: neither run.json nor compare.json is there")
     arms = []
-    for name in read_json(directory / "compare.json").get("runs", {}):
+    record = read_json(directory / "compare.json")
+    for name in record.get("runs", {}):
         folder = directory / name
         seeds = sorted(folder.glob("seed-*/run.json"), key=lambda path: int(path.parent.name[5:]))
         folders = [path.parent for path in seeds] or [folder]
         arms.append(Arm(name, tuple(load_run(folder) for folder in folders)))
     if not arms:
         raise NoResults(f"{directory / 'compare.json'} names no runs")
-    return Results(str(arms[0].runs[0].about.get("title", "")), tuple(arms))
+    return Results(str(arms[0].runs[0].about.get("title", "")), tuple(arms), record.get("against"))
 
 
 def load_run(directory: Path) -> Run:

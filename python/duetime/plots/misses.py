@@ -1,5 +1,6 @@
 """Deadlines missed, by class and transport."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -41,7 +42,7 @@ def bars_by_class(axes: Axes, results: Results) -> None:
         values = groups[classes[0]]
         for x, (name, value) in enumerate(zip(results.names, values, strict=True)):
             bar(axes, x, 0.62, looks[name].colour, value, font)
-        axes.set_xticks(range(len(results.names)), results.names)
+        words(axes, results.names)
         axes.set_xlim(-0.6, len(results.names) - 0.4)
         bound(axes, (-0.6, len(results.names) - 0.4), least_missed_percent(results.arms, classes[0]), font)
     else:
@@ -57,12 +58,21 @@ def bars_by_class(axes: Axes, results: Results) -> None:
                     font,
                 )
             bound(axes, (x - 0.44, x + 0.44), least_missed_percent(results.arms, name), font)
-        axes.set_xticks(range(len(classes)), classes)
+        words(axes, classes)
         axes.set_xlim(-0.6, len(classes) - 0.4)
     top = max(value.mean + (value.half or 0) for values in groups.values() for value in values if value)
     style.percent(axes, "deadlines missed", 0, min(103, top * 1.15) or 1)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
+
+
+def words(axes: Axes, names: Sequence[str]) -> None:
+    """Name the groups; slanted where they would touch."""
+    axes.set_xticks(range(len(names)), list(names))
+    if sum(len(name) + 1 for name in names) > 38:
+        axes.tick_params(axis="x", labelsize=8.5, labelrotation=30)
+        for label in axes.get_xticklabels():
+            label.set(horizontalalignment="right", rotation_mode="anchor")
 
 
 def bound(axes: Axes, across: tuple[float, float], value: Estimate | None, font: float | None) -> None:

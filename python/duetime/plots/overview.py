@@ -19,11 +19,11 @@ def draw(results: Results) -> Figure | None:
             panels["Answers in time, per query"] = answers
         else:
             panels["How close to the deadline"] = deadline_ratios
-    width = 8.2 if len(panels) == 1 else 15.0
-    figure = style.figure(results.title or "Comparison", headline(results) + results.conditions, width, 4.9)
     # The first panel grows with the number of its bars.
     bars = len(misses.with_deadlines(results)) * len(results.arms)
-    ratios = [1 + 0.06 * max(0, bars - 6), *[1.25] * (len(panels) - 1)] if len(panels) > 1 else [1]
+    width = 8.2 if len(panels) == 1 else 15.0 + 0.12 * max(0, min(bars, 48) - 12)
+    figure = style.figure(results.title or "Comparison", headline(results) + results.conditions, width, 4.9)
+    ratios = [min(2.0, 1 + 0.06 * max(0, bars - 6)), *[1.25] * (len(panels) - 1)] if len(panels) > 1 else [1]
     all_axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=ratios)[0]
     for axes, (title, panel) in zip(all_axes, panels.items(), strict=True):
         axes.set_title(title)
@@ -67,11 +67,14 @@ def answers(axes: Axes, results: Results) -> None:
     """Answers in time in the mean and in a bad query, and complete queries."""
     looks = style.looks(results.names)
     width = 0.8 / len(results.arms)
+    # Numbers of more bars than these would run into each other.
+    font = 9 if len(results.arms) <= 4 else None
     for i, arm in enumerate(results.arms):
         for x, path in enumerate(ANSWERS.values()):
             value = reported(arm, "summary", *path)
-            misses.bar(axes, x - 0.4 + (i + 0.5) * width, width * 0.88, looks[arm.name].colour, value)
-    axes.set_xticks(range(len(ANSWERS)), list(ANSWERS))
+            colour = looks[arm.name].colour
+            misses.bar(axes, x - 0.4 + (i + 0.5) * width, width * 0.88, colour, value, font)
+    axes.set_xticks(range(len(ANSWERS)), list(ANSWERS), fontsize=9)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
     style.percent(axes, "share of answers or queries", 0, 109)

@@ -4,7 +4,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from duetime.plots import grid, style
+from duetime.plots import grid, settings, style
 from duetime.plots.data import Arm, Results
 
 MOST_PORTS = 8
@@ -31,6 +31,7 @@ def draw(results: Results) -> Figure:
                 left.plot(row["queue_p50"], at, "o", color="white", markeredgecolor=colour, markersize=7)
                 left.plot(row["queue_max"], at, "|", color=colour, markersize=9, markeredgewidth=2)
                 right.barh(at, 100 * row["utilisation"], 0.55 / len(arms), color=colour)
+    settings.lines(left, results.arms[0].runs[0].about, rows, across="y")
     left.set_title("Queue: 5 to 99 % of the time, median (circle), largest (tick)")
     left.set_xlabel("packets waiting")
     left.set_xlim(left=0)

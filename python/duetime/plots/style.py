@@ -53,6 +53,7 @@ class Look:
 
     colour: str
     dash: Dash = "-"
+    marker: str = "o"
 
     def line(self) -> dict[str, Any]:
         """Arguments for a line. A solid one lies below the others, so that two equal curves both show."""
@@ -64,6 +65,8 @@ class Look:
 # The colours of Okabe and Ito, which colour-blind readers can tell apart, and a grey.
 BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE, GREY, BLACK = "#56B4E9", "#CC79A7", "#757575", "#000000"
+#: Not theirs, and as dark as the grey; its dashes and marker tell it too.
+BROWN = "#7A4B2A"
 SOLID: Dash = "-"
 DOTS: Dash = (0, (1, 1.3))
 DASHES: Dash = (0, (5, 1.6))
@@ -75,14 +78,14 @@ LONG: Dash = (0, (9, 2))
 
 # A transport looks the same in every picture.
 TRANSPORTS = {
-    "tcp": Look(GREY, DOTS),
-    "cubic": Look(PURPLE, DASH_DOT),
-    "dctcp": Look(VERMILLION, DASHES),
+    "tcp": Look(GREY, DOTS, "s"),
+    "cubic": Look(PURPLE, DASH_DOT, "^"),
+    "dctcp": Look(VERMILLION, DASHES, "D"),
     "d2tcp": Look(BLUE),
-    "xdctcp": Look(GREEN, DASH_DOT_DOT),
-    "d3": Look(ORANGE, LONG),
-    "tcppr": Look(PURPLE, LONG),
-    "rcpdc": Look(SKY, DASH_DOT),
+    "xdctcp": Look(GREEN, DASH_DOT_DOT, "v"),
+    "d3": Look(ORANGE, LONG, "P"),
+    "tcppr": Look(BROWN, LONG, "X"),
+    "rcpdc": Look(SKY, DASH_DOT, "h"),
     "bound": Look(BLACK, DOTS),
 }
 # For names that the table above does not know, and for things without a name of their own (flows, classes).

@@ -1,6 +1,5 @@
 """What was sampled over time: a row of panels per signal, a column per transport."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from duetime.plots import style
+from duetime.plots import settings, style
 from duetime.plots.data import Results, Run
 
 # Signals in the order of their rows, with the labels of their axes.
@@ -28,8 +27,8 @@ MOST_NAMED = 8
 MOST_FADED = 60
 MOST_LINKS = 3
 MOST_POINTS = 1200
-# Columns have a vertical axis in common unless the largest is so many times the smallest.
-MOST_APART = 4
+# Of a query at least so many samples are shown, before and after it too.
+FEWEST_SAMPLES = 12
 
 Line = tuple[str, int, int]  # class, from, to
 
@@ -40,11 +39,16 @@ def draw(results: Results) -> Figure | None:
     traced = [(name, run) for name, run in traced if run.trace is not None]
     if not traced:
         return None
-    frames = [thinned(run.trace) for _, run in traced if run.trace is not None]
+    frames = [run.trace for _, run in traced if run.trace is not None]
+    what = "Samples over time" + (" of the first seed" if results.seeds > 1 else "")
+    query = None if len(connections(frames)) <= MOST_NAMED else one_query(traced[0][1], frames[0])
+    if query is not None:
+        frames = [frame.filter(pl.col("time_s").is_between(*query)) for frame in frames]
+        what = "One query" + (" of the first seed" if results.seeds > 1 else "")
+    frames = [thinned(frame) for frame in frames]
     signals = [signal for signal in SIGNALS if any(signal in frame["what"] for frame in frames)]
     rows, columns = max(1, len(signals)), len(traced)
     width = min(16.0, 1.6 + (7.2 if columns == 1 else 4.2 * columns))
-    what = "Samples over time" + (" of the first seed" if results.seeds > 1 else "")
     figure = style.figure(results.title or what, f"{what}; {results.conditions}", width, 1.4 + 1.75 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=False)
     if not signals:
@@ -56,7 +60,7 @@ def draw(results: Results) -> Figure | None:
             axes: Axes = panels[row][column]
             samples = frame.filter(pl.col("what") == signal)
             if signal == "queue":
-                queues(axes, samples, threshold(run))
+                queues(axes, samples, run)
             elif len(named) <= MOST_NAMED:
                 one_by_one(axes, samples, named, run)
             else:
@@ -81,15 +85,31 @@ def draw(results: Results) -> Figure | None:
     return figure
 
 
+def one_query(run: Run, frame: pl.DataFrame) -> tuple[float, float] | None:
+    """When a query is answered that takes as long as most: many senders over all the time are a tangle."""
+    answers = run.messages.filter(
+        pl.col("query").is_not_null(), pl.col("fct_us").is_not_null(), pl.col("counted")
+    )
+    if not len(answers) or not len(frame):
+        return None
+    ends = pl.col("start_us") + pl.col("fct_us")
+    queries = answers.group_by("class", "query").agg(start=pl.col("start_us").min(), end=ends.max())
+    queries = queries.with_columns(took=pl.col("end") - pl.col("start")).sort("took", "start")
+    start, end = queries.select("start", "end").row(len(queries) // 2)
+    times = frame["time_s"].unique().sort()
+    step = float(times.diff().median() or 0)  # type: ignore[arg-type]
+    room = max(0.15 * (end - start) / 1e6, (FEWEST_SAMPLES * step - (end - start) / 1e6) / 2)
+    return start / 1e6 - room, end / 1e6 + room
+
+
 def finish_row(row: Sequence[Axes], signal: str, frames: Sequence[pl.DataFrame], *, crowded: bool) -> None:
-    """The vertical axes of a row of panels: one for all, unless it would flatten some of them."""
+    """The vertical axis of a row of panels: one for all, so that they can be compared."""
     tops = [top(axes, frame, signal, crowded=crowded) for axes, frame in zip(row, frames, strict=True)]
     drawn = [each for each in tops if each is not None]
     shared = max(drawn, default=1.0)
-    apart = shared > MOST_APART * min(drawn, default=1.0)
-    for axes, own in zip(row, tops, strict=True):
-        axes.set_ylim(0, own if apart and own is not None else shared)
-        axes.tick_params(labelleft=axes is row[0] or (apart and own is not None))
+    for axes in row:
+        axes.set_ylim(0, shared)
+        axes.tick_params(labelleft=axes is row[0])
     if signal == "throughput":
         unit = "Mbit/s"
         if shared > 2000:
@@ -158,7 +178,8 @@ def crowd(axes: Axes, samples: pl.DataFrame, classes: Sequence[str], *, mean: bo
     for name, look in zip(classes, style.CYCLE, strict=False):
         of_class = samples.filter(pl.col("class") == name)
         keys = of_class.select("class", "from", "to").unique().sort("from", "to").rows()
-        for key in keys[:: -(-len(keys) // MOST_FADED) or 1]:
+        # One packet of one connection at a time is no throughput: the mean says it.
+        for key in [] if mean else keys[:: -(-len(keys) // MOST_FADED) or 1]:
             x, y = series(of_class, (key[0], key[1], key[2]))
             axes.plot(x, y, color=look.colour, linewidth=0.5, alpha=max(0.06, min(0.4, 4 / len(keys))))
         value = pl.col("value")
@@ -166,7 +187,7 @@ def crowd(axes: Axes, samples: pl.DataFrame, classes: Sequence[str], *, mean: bo
         axes.plot(x, y, color=look.colour, linestyle=look.dash, linewidth=1.8)
 
 
-def queues(axes: Axes, samples: pl.DataFrame, mark: int | None) -> None:
+def queues(axes: Axes, samples: pl.DataFrame, run: Run) -> None:
     """The ports that are fullest in the mean by name, the others faded."""
     mean = (
         samples.group_by("link").agg(pl.col("value").mean()).sort("value", "link", descending=[True, False])
@@ -180,10 +201,7 @@ def queues(axes: Axes, samples: pl.DataFrame, mark: int | None) -> None:
             axes.plot(x, y, color=colour, linewidth=1.2, label=label, zorder=3 - 0.1 * rank)
         else:
             axes.plot(x, y, color=style.FAINT, linewidth=0.5, alpha=0.4)
-    if mark is not None:
-        axes.axhline(
-            mark, color=style.VERMILLION, linewidth=1.2, linestyle=style.DASHES, label=f"K = {mark}", zorder=4
-        )
+    settings.lines(axes, run.about, [str(port) for port in ports[:MOST_LINKS]], across="x")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper right", fontsize=8.5, ncols=2, handlelength=1.6, borderaxespad=0.1)
 
@@ -214,14 +232,6 @@ def deadlines(run: Run, key: Line) -> list[float]:
     return ends if len(own) == 1 else []
 
 
-def threshold(run: Run) -> int | None:
-    """K in packets, where the scenario gives one for all ports."""
-    scenario = run.about.get("scenario")
-    mark = scenario.get("network", {}).get("mark") if isinstance(scenario, dict) else None
-    found = re.fullmatch(r"(\d+) packets?", mark) if isinstance(mark, str) else None
-    return int(found[1]) if found else None
-
-
 def handles(named: Sequence[Line], run: Run) -> list[Line2D]:
     """The legend of all panels that show connections."""
     if len(named) > MOST_NAMED:
@@ -236,7 +246,7 @@ def handles(named: Sequence[Line], run: Run) -> list[Line2D]:
         ends = deadlines(run, key)
         label = (
             (f"{key[0]}, " if several else "")
-            + f"host {key[1]} to {key[2]}"
+            + run.between(key[1], key[2])
             + (f", due at {style.span(ends[0] * 1e6)}" if ends else "")
         )
         entries.append(Line2D([], [], color=look.colour, linestyle=look.dash, label=label))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from duetime.files import Refused
-from duetime.report import compared, decided, page, reproduced, swept
+from duetime.report import compared, decided, page, reproduced, swept, varied
 from duetime.report.model import Experiment, NoReport
 
 __all__ = ["NoReport", "report"]
@@ -21,6 +21,7 @@ READERS: tuple[Callable[[Path], list[Experiment]], ...] = (
     reproduced.read,
     swept.read,
     decided.read,
+    varied.read,
     compared.read,
 )
 
@@ -28,9 +29,9 @@ READERS: tuple[Callable[[Path], list[Experiment]], ...] = (
 def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write the report of `folder` to `out` (default: ``report.html`` in the folder); give its path.
 
-    `folder` is what ``duetime reproduce``, ``sweep``, ``tighten``, ``capacity``, ``compare`` or ``run`` wrote
-    with ``--out``. The same folder gives the same bytes. Raises `NoReport` when there is nothing to report,
-    `files.Refused` (an `OSError`) when the page cannot be written.
+    `folder` is what ``duetime reproduce``, ``sweep``, ``tighten``, ``capacity``, ``robust``, ``compare`` or
+    ``run`` wrote with ``--out``. The same folder gives the same bytes. Raises `NoReport` when there is
+    nothing to report, `files.Refused` (an `OSError`) when the page cannot be written.
     """
     source = Path(folder)
     target = Path(out) if out is not None else source / "report.html"
@@ -56,5 +57,5 @@ def experiments(folder: Path) -> list[Experiment]:
             return found
     raise NoReport(
         f"{folder}: holds nothing to report; expected what `duetime reproduce`, `sweep`, `tighten`, "
-        "`capacity`, `compare` or `run` wrote with --out"
+        "`capacity`, `robust`, `compare` or `run` wrote with --out"
     )

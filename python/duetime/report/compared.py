@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import tomli_w
 
+from duetime import scenario, slowdown
 from duetime.plots.data import Arm, NoResults, Results, load, read_json
-from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point, Series, Table
+from duetime.report.model import Axis, Chart, Experiment, Mark, NoReport, Place, Point, Series, Table
 
-#: A distribution is drawn at so many places.
-STEPS = 80
+#: A distribution is drawn with at most so many steps of each transport.
+STEPS = 150
 
 #: Finds a part's figures in what came of a transport.
 Find = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -68,6 +68,7 @@ def _experiment(
         _in_time(objects),
         *_times(objects),
         _distribution(results),
+        *_slowdowns(results),
         _goodput(objects),
     )
     return Experiment(
@@ -86,7 +87,7 @@ def _experiment(
                 sorted({str(run.about["version"]) for run in runs if "version" in run.about})
             )
         },
-        scenario=tomli_w.dumps(_without_nothing(runs[0].about.get("scenario") or {})),
+        scenario=scenario.to_toml(runs[0].about.get("scenario") or {}),
     )
 
 
@@ -145,6 +146,20 @@ def _times(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
         )
 
 
+def _slowdowns(results: Results) -> Iterator[Chart]:
+    """By size of message: the picture of the field."""
+    tables = {arm.name: slowdown.by_size(arm.counted) for arm in results.arms}
+    for column, title in slowdown.SHOWN.items():
+        series = (
+            Series(
+                name, tuple(Point(row["bytes"] / 1000, row[column]) for row in table.iter_rows(named=True))
+            )
+            for name, table in tables.items()
+        )
+        y = Axis("completion time over the least possible")
+        yield Chart(f"Slowdown by size, {title}", "line", Axis("message size", "KB"), y, _some(series))
+
+
 def _goodput(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
     names = {"goodput_mbps": "all", "goodput_in_time_mbps": "in time"}
     series = (
@@ -155,28 +170,35 @@ def _goodput(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
 
 
 def _distribution(results: Results) -> Chart:
+    """Exact steps: at every place that is shown the share is that of the messages, not of a grid."""
     used = {arm.name: _used(arm) for arm in results.arms}
-    ends = [float(times[end]) for times, _ in used.values() if len(times) > 1 for end in (0, -1)]
-    grid = (
-        np.linspace(min(ends), max(ends), STEPS).round(2) if ends and min(ends) < max(ends) else np.array([])
-    )
+    places = sorted({float(place) for times, _ in used.values() for place in _steps(times)})
     series = (
         Series(
             name,
             tuple(
-                Point(float(place), 100 * float(np.searchsorted(times, place, side="right")) / decided)
-                for place in (grid if decided else ())
+                Point(place, 100 * float(np.searchsorted(times, place, side="right")) / decided)
+                for place in (places if decided else ())
             ),
         )
         for name, (times, decided) in used.items()
     )
     return Chart(
         "Time taken, of the time allowed",
-        "line",
+        "step",
         Axis("completion time over deadline", "%"),
         Axis("messages that took at most this", "%"),
         _some(series),
+        (Mark("x", 100, "deadline"),),
     )
+
+
+def _steps(times: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Where a distribution steps; of many steps some, evenly, and both ends. It begins at 0."""
+    if len(times) == 0:
+        return times
+    kept = times[np.unique(np.linspace(0, len(times) - 1, STEPS).astype(int))]
+    return np.concatenate([np.nextafter(kept[:1], 0), kept])
 
 
 def _used(arm: Arm) -> tuple[np.ndarray[Any, np.dtype[np.float64]], int]:
@@ -235,12 +257,3 @@ def _value(value: Any) -> Any:
 
 def _some(series: Iterator[Series]) -> tuple[Series, ...]:
     return tuple(one for one in series if one.points)
-
-
-def _without_nothing(value: Any) -> Any:
-    """TOML has no null: keys without a value are left out."""
-    if isinstance(value, dict):
-        return {key: _without_nothing(each) for key, each in value.items() if each is not None}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_without_nothing(each) for each in value if each is not None]
-    return value

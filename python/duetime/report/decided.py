@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from duetime import decide
-from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series, Table
+from duetime.report.model import Axis, Chart, Experiment, Mark, NoReport, Point, Series, Table
 
 #: The record of each search -> the key of its answers, and how that is called.
-ANSWERS = {"tighten": ("tighter_percent", "tighter deadlines"), "capacity": ("largest", "largest value")}
+ANSWERS = {
+    "tighten": ("tighter_percent", "tighter deadlines"),
+    "capacity": ("largest", "largest value"),
+    "need": ("smallest", "smallest value"),
+}
 
 
 def read(folder: Path) -> list[Experiment]:
@@ -65,8 +69,10 @@ def _tried(record: Mapping[str, Any]) -> Chart:
     tighter = record["question"] == "tighten"
     x = Axis("deadlines tighter by", "%") if tighter else Axis(record["over"], *units[:1])
     series = (Series(answer["transport"], tuple(_misses(answer))) for answer in record["answers"])
+    target = record.get("target_percent")
+    marks = () if target is None or record.get("against") else (Mark("y", target, "target"),)
     return Chart(
-        "Deadlines missed at what was tried", "line", x, Axis("deadlines missed", "%"), tuple(series)
+        "Deadlines missed at what was tried", "line", x, Axis("deadlines missed", "%"), tuple(series), marks
     )
 
 

@@ -24,6 +24,8 @@ class Point:
     high: float | None = None
     #: How the source puts it, where it gives no exact number.
     label: str = ""
+    #: ``upper`` or ``lower``: the source states a bound and no value.
+    bound: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,25 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A line across a chart: a deadline, a target."""
+
+    axis: Literal["x", "y"]
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
 class Chart:
     """Series over the same axes."""
 
     title: str
-    kind: Literal["line", "bar", "points"]
+    #: `step`: a series keeps its value up to its next place.
+    kind: Literal["line", "step", "bar", "points"]
     x: Axis
     y: Axis
     series: tuple[Series, ...]
+    marks: tuple[Mark, ...] = ()
 
     @property
     def places(self) -> list[Place]:

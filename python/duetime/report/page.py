@@ -30,6 +30,7 @@ COLOURS = {
     style.ORANGE: "#f0b73f",
     style.SKY: "#8fd0f5",
     style.PURPLE: "#e0a3c6",
+    style.BROWN: "#c99a76",
     style.GREY: "#a9a9a9",
     style.BLACK: "#eeeeee",
 }
@@ -60,7 +61,7 @@ def render(experiments: Sequence[Experiment]) -> str:
         css=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),
         scripts=[Markup(script) for script in scripts],
         hashes=" ".join(f"'sha256-{_digest(script)}'" for script in scripts),
-        data=_data([chart for experiment in experiments for chart in experiment.charts]),
+        data=_data([drawn for experiment in experiments for drawn in _all_drawn(experiment.charts)]),
     )
 
 
@@ -155,12 +156,33 @@ def _cell(point: Point | None, stated: Point | None) -> str:
     return "; ".join(parts) or "\N{EN DASH}"
 
 
-def _data(charts: Sequence[Chart]) -> Markup:
+def _data(charts: Sequence[dict[str, Any]]) -> Markup:
     """What the script draws, as JSON that cannot end its element."""
-    text = json.dumps(
-        [_drawn(chart) for chart in charts], ensure_ascii=True, allow_nan=False, separators=(",", ":")
-    )
+    text = json.dumps(charts, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _all_drawn(charts: Sequence[Chart]) -> list[dict[str, Any]]:
+    """The charts of one experiment; those that show the same over the same have one vertical axis."""
+    reach: dict[tuple[str, str, str], list[float]] = {}
+    for chart in charts:
+        values = [
+            end
+            for one in chart.series
+            for point in (*one.points, *one.published)
+            for end in (point.y, point.high)
+            if end is not None
+        ]
+        reach.setdefault(_kin(chart), []).extend(values)
+    alike = [_kin(chart) for chart in charts]
+    return [
+        _drawn(chart) | {"top": max(reach[kin], default=None) if alike.count(kin) > 1 else None}
+        for chart, kin in zip(charts, alike, strict=True)
+    ]
+
+
+def _kin(chart: Chart) -> tuple[str, str, str]:
+    return chart.kind, chart.x.text, chart.y.text
 
 
 def _drawn(chart: Chart) -> dict[str, Any]:
@@ -173,6 +195,7 @@ def _drawn(chart: Chart) -> dict[str, Any]:
         "y": chart.y.text,
         "unit": chart.y.unit,
         "places": chart.places,
+        "marks": [{"axis": mark.axis, "at": mark.at, "label": mark.label} for mark in chart.marks],
         "words": any(isinstance(place, str) for place in chart.places),
         "series": [
             {
@@ -181,7 +204,9 @@ def _drawn(chart: Chart) -> dict[str, Any]:
                 "dash": _dash(looks[one.name].dash),
                 "symbol": SYMBOLS[number % len(SYMBOLS)],
                 "points": _points(one),
-                "published": [[point.x, _short(point.y), point.label] for point in one.published],
+                "published": [
+                    [point.x, _short(point.y), point.label, point.bound] for point in one.published
+                ],
             }
             for number, one in enumerate(chart.series)
         ],

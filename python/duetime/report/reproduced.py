@@ -78,7 +78,12 @@ def chart(drawn: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Chart:
     published: dict[str, list[Point]] = {}
     for point in drawn.get("published") or ():
         published.setdefault(str(point["series"]), []).append(
-            Point(_place(point["x"]), float(point["y"]), label=str(point.get("label") or ""))
+            Point(
+                _place(point["x"]),
+                float(point["y"]),
+                label=str(point.get("label") or ""),
+                bound=str(point.get("bound") or ""),
+            )
         )
     names = list(dict.fromkeys([*measured, *published]))
     words = any(

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import polars as pl
 
+from duetime import decide
 from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point, Series
+from duetime.scenario import Unreadable
 from duetime.statistics import estimate
 
 #: Column of the table -> what it is, and the factor to the unit it is shown in.
@@ -17,6 +19,15 @@ METRICS = {
     "missed_percent": (Axis("deadlines missed", "%"), 1.0),
     "fct_p99_us": (Axis("completion time, 99th percentile", "ms"), 1e-3),
     "goodput_mbps": (Axis("goodput", "Mbit/s"), 1.0),
+}
+#: Unit -> what it measures, and how much of it.
+SCALES = {
+    **{unit: ("size", 1000.0**power) for power, unit in enumerate(("B", "KB", "MB", "GB"))},
+    **{unit: ("size", 1024.0**power) for power, unit in enumerate(("KiB", "MiB", "GiB"), 1)},
+    **{unit: ("time", 1000.0**-power) for power, unit in enumerate(("s", "ms", "us", "ns"))},
+    **{unit: ("rate", 1000.0**power) for power, unit in enumerate(("bps", "Kbps", "Mbps", "Gbps", "Tbps"))},
+    "packets": ("packets", 1.0),
+    "packet": ("packets", 1.0),
 }
 #: Up to so many settings of the other axes have a chart each; beyond, all points share one.
 PANELS = 12
@@ -98,6 +109,7 @@ def _chart(
 ) -> Chart:
     """One series per transport; of equal places (and equal `apart`) the mean over the seeds."""
     series = []
+    unit, runs = _in_numbers(axis, runs)
     for (transport,), part in runs.group_by("transport", maintain_order=True):
         series.append(Series(str(transport), _points(part, axis, metric, apart)))
     least = f"bound_{metric}"
@@ -106,7 +118,24 @@ def _chart(
         known = runs.filter(pl.col(least).is_not_null())
         lowest = known.group_by(axis, *apart, "seed", maintain_order=True).agg(pl.col(least).min())
         series.append(Series("bound", _points(lowest, axis, least, apart)))
-    return Chart(title, kind, Axis(axis), y, tuple(series))
+    return Chart(title, kind, Axis(axis, unit), y, tuple(series))
+
+
+def _in_numbers(axis: str, runs: pl.DataFrame) -> tuple[str, pl.DataFrame]:
+    """Quantities ("50 KB", "1.5 ms") are numbers along an axis, in the unit that most of them have."""
+    values = runs[axis].to_list()
+    try:
+        found = [decide.Quantity.of(value, axis) for value in values]
+    except Unreadable:
+        return "", runs
+    units = [each.unit for each in found]
+    if not any(units):
+        return "", runs
+    unit = max(dict.fromkeys(units), key=units.count)
+    if any(each not in SCALES or SCALES[each][0] != SCALES.get(unit, ("",))[0] for each in units):
+        return "", runs
+    numbers = [each.number * SCALES[each.unit][1] / SCALES[unit][1] for each in found]
+    return unit, runs.with_columns(pl.Series(axis, numbers, dtype=pl.Float64))
 
 
 def _points(runs: pl.DataFrame, axis: str, metric: str, apart: Sequence[str]) -> tuple[Point, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -25,56 +25,82 @@ _LEAD_NS = 200_000_000
 _PATIENCE_S = 30.0
 
 
+class Bed:
+    """A plan's switch and hosts, connected and ready, each in a network namespace of its own."""
+
+    def __init__(self, plan: Plan, group: Path | None, stack: ExitStack) -> None:
+        """Set them up; `stack` takes them away, with D2TCP's control group `group`."""
+        self.plan, self.group = plan, group
+        program = need.find("duetime-testbed")
+        assert program is not None
+
+        def process(role: str, name: str) -> Process:
+            started = Process(program, role, name)
+            stack.callback(started.stop)
+            return started
+
+        self._switch = process("switch", "the switch")
+        self._hosts = [process("host", f"host {number}") for number in range(plan.hosts)]
+        self._switch_pid = int(self._switch.hear(_PATIENCE_S)["pid"])
+        #: Of the hosts: whoever enters their network namespaces is on the testbed.
+        self.pids = [int(host.hear(_PATIENCE_S)["pid"]) for host in self._hosts]
+        network.connect(plan, self._switch_pid, self.pids)
+        self._switch.tell(_switch_setup(plan))
+        for number, host in enumerate(self._hosts):
+            host.tell(_host_setup(plan, number, group))
+        # Hosts first: with a host that fails its port goes too, and the switch would only miss that.
+        for each in (*self._hosts, self._switch):
+            each.hear(_PATIENCE_S)
+        self._start_ns = 0
+        self._before: list[dict[str, int]] = []
+
+    def start(self) -> None:
+        """Begin with the plan's messages."""
+        plan = self.plan
+        self._before = network.counters(self._switch_pid, plan.hosts)
+        self._start_ns = time.monotonic_ns() + _LEAD_NS
+        go = {"start_ns": self._start_ns, "duration_ns": plan.duration_ns, "warm_up_ns": plan.warm_up_ns}
+        self._switch.tell({**go, "sample_ns": plan.sample_ns if "queue" in plan.signals else None})
+        for host in self._hosts:
+            host.tell(go)
+
+    def finish(self) -> Reports:
+        """Wait for the end of the plan, and give what everybody reports."""
+        plan = self.plan
+        patience = plan.duration_ns / 1e9 + _PATIENCE_S
+        reports = [host.hear(patience) for host in self._hosts]
+        switch_report = self._switch.hear(patience)
+        after = network.counters(self._switch_pid, plan.hosts)
+        return Reports(
+            start_ns=self._start_ns,
+            hosts=reports,
+            switch=switch_report,
+            counters=[{key: b[key] - a[key] for key in a} for a, b in zip(self._before, after, strict=True)],
+            wall_s=plan.duration_ns / 1e9,
+        )
+
+
 def carry_out(plan: Plan) -> Reports:
     """Set the testbed up, run the plan, take it away again; also when something fails or Ctrl-C comes."""
+    with ready(plan) as bed:
+        bed.start()
+        return bed.finish()
+
+
+@contextmanager
+def ready(plan: Plan, *, opt_in: bool = True, options: Sequence[str] = ()) -> Iterator[Bed]:
+    """Give the plan's bed, and take it away again whatever happens.
+
+    D2TCP is attached with more `options`; without `opt_in` it also gets connections that do not ask for it.
+    """
     need.check(control=plan.control is not None)
     with _terminable(), ExitStack() as stack:
         stack.enter_context(control.alone())
         group = None
         if plan.control is not None:
             group = stack.enter_context(control.control_group())
-            stack.enter_context(control.attached(group, plan.control))
-        return _run(plan, group, stack)
-
-
-def _run(plan: Plan, group: Path | None, stack: ExitStack) -> Reports:
-    program = need.find("duetime-testbed")
-    assert program is not None
-
-    def process(role: str, name: str) -> Process:
-        started = Process(program, role, name)
-        stack.callback(started.stop)
-        return started
-
-    switch = process("switch", "the switch")
-    hosts = [process("host", f"host {number}") for number in range(plan.hosts)]
-    switch_pid = int(switch.hear(_PATIENCE_S)["pid"])
-    network.connect(plan, switch_pid, [int(host.hear(_PATIENCE_S)["pid"]) for host in hosts])
-
-    switch.tell(_switch_setup(plan))
-    for number, host in enumerate(hosts):
-        host.tell(_host_setup(plan, number, group))
-    # Hosts first: with a host that fails its port goes too, and the switch would only miss that.
-    for each in (*hosts, switch):
-        each.hear(_PATIENCE_S)
-
-    before = network.counters(switch_pid, plan.hosts)
-    start_ns = time.monotonic_ns() + _LEAD_NS
-    go = {"start_ns": start_ns, "duration_ns": plan.duration_ns, "warm_up_ns": plan.warm_up_ns}
-    switch.tell({**go, "sample_ns": plan.sample_ns if "queue" in plan.signals else None})
-    for host in hosts:
-        host.tell(go)
-    patience = plan.duration_ns / 1e9 + _PATIENCE_S
-    reports = [host.hear(patience) for host in hosts]
-    switch_report = switch.hear(patience)
-    after = network.counters(switch_pid, plan.hosts)
-    return Reports(
-        start_ns=start_ns,
-        hosts=reports,
-        switch=switch_report,
-        counters=[{key: b[key] - a[key] for key in a} for a, b in zip(before, after, strict=True)],
-        wall_s=plan.duration_ns / 1e9,
-    )
+            stack.enter_context(control.attached(group, plan.control, opt_in=opt_in, options=options))
+        yield Bed(plan, group, stack)
 
 
 def _switch_setup(plan: Plan) -> dict[str, Any]:

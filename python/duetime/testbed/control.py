@@ -8,7 +8,7 @@ import re
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -62,18 +62,26 @@ def control_group() -> Iterator[Path]:
 
 
 @contextmanager
-def attached(group: Path, parameters: dict[str, Any]) -> Iterator[None]:
-    """Have D2TCP attached to `group`; connections ask for it by name."""
+def attached(
+    group: Path, parameters: dict[str, Any], *, opt_in: bool = True, options: Sequence[str] = ()
+) -> Iterator[None]:
+    """Have D2TCP attached to `group`, with more `options`.
+
+    Connections ask for it by name, or, without `opt_in`, all of the group's get it.
+    """
     tool = need.find("d2tcp")
     assert tool is not None
-    options = [
+    law = [
         part
         for key, option in _OPTIONS.items()
         if key in parameters
         for part in (option, _text(parameters[key]))
     ]
+    selection = ["--opt-in"] if opt_in else []
+    # What the tool wants to hear before it lets connections starve others: here they are the experiment's.
+    words = "ignore marks" if parameters.get("g") == 0 else "starve others"
     process = subprocess.Popen(
-        [tool, "attach", "--foreground", "--opt-in", "--cgroup", group, *options],
+        [tool, "attach", "--foreground", *selection, "--cgroup", group, "--confirm", words, *law, *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

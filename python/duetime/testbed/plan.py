@@ -120,6 +120,8 @@ def make(simulated: Result, options: Options) -> Plan:
     trace = run.get("trace")
     duration_ns = time_ps(run["duration"]) // 1000
     uplinks, ports = _links(network, simulated.links, hosts)
+    # What starts later is not measured; the testbed ends with the duration.
+    schedule = simulated.flows.filter(simulated.flows["start_us"] * 1e3 < duration_ns)
     return Plan(
         options=options,
         hosts=hosts,
@@ -132,11 +134,11 @@ def make(simulated: Result, options: Options) -> Plan:
         uplinks=uplinks,
         ports=ports,
         flows=flows,
-        messages=_messages(simulated.flows, {flow.name: flow for flow in flows}),
+        messages=_messages(schedule, {flow.name: flow for flow in flows}),
         sysctl=_sysctl(first, transports),
         route=_route(first),
         control=_control(transports, options),
-        schedule=simulated.flows,
+        schedule=schedule,
         links=simulated.links,
         notes=notes,
     )

@@ -121,7 +121,7 @@ pub struct Context<'a> {
     pub graph: &'a Graph,
     /// The seed of the run.
     pub seed: u64,
-    /// When the run ends.
+    /// When the run has been measured.
     pub duration: Time,
     /// The classes that stand before this one.
     pub above: &'a [Above],
@@ -144,6 +144,10 @@ pub trait Generator: Send {
     /// The shortest and the longest deadline that its messages can have; a distribution without an end
     /// ends at its 90th percentile. None: no message has a deadline.
     fn deadlines(&self) -> Option<(Time, Time)>;
+    /// Of how many messages that it lists how many start at `end` or later. Patterns without a list have none.
+    fn listed(&self, _end: Time) -> Listing {
+        Listing::default()
+    }
     /// A message with a place has arrived; gives one that follows from that.
     fn arrived(&mut self, _: Arrival) -> Option<Request> {
         None
@@ -152,6 +156,15 @@ pub trait Generator: Send {
     fn departs(&mut self, _: &mut Request) -> bool {
         true
     }
+}
+
+/// How many messages a pattern lists one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// All of them.
+    pub messages: u64,
+    /// Those that start when nothing is counted any more.
+    pub too_late: u64,
 }
 
 /// Messages that become known at the same moment (the answers to one query).
@@ -377,5 +390,10 @@ impl Generator for Listed {
     fn deadlines(&self) -> Option<(Time, Time)> {
         let deadlines = || self.0.as_slice().iter().filter_map(|request| request.deadline);
         Some((deadlines().min()?, deadlines().max()?))
+    }
+    fn listed(&self, end: Time) -> Listing {
+        let all = self.0.as_slice();
+        let too_late = all.len() - all.partition_point(|request| request.start < end);
+        Listing { messages: all.len() as u64, too_late: too_late as u64 }
     }
 }

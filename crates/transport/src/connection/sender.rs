@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::Time;
 
 use super::Config;
-use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window};
+use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window};
 use crate::recovery::{Advance, Duplicate, Phase, Recovery};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
@@ -153,7 +153,8 @@ impl Sender {
             srtt: self.recovery.rto.srtt(),
             ..Observation::default()
         };
-        self.law.observe(&self.window, &self.acked(config, now, 0, false), &mut observation);
+        let ack = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
+        self.law.observe(&self.window, &ack, &mut observation);
         observation
     }
 
@@ -187,7 +188,7 @@ impl Sender {
                 self.recovery.recover = self.recovery.una + 1;
             }
         }
-        let reduced = self.law.on_ack(&mut self.window, &ack);
+        let reduced = self.law.on_ack(&mut self.window, &Acked { later: &self.queue, ..ack });
         self.tell_reduced |= reduced;
         self.abandon_expired(now, out);
         if self.recovery.una == self.recovery.highest {
@@ -413,7 +414,7 @@ impl Sender {
     }
 
     #[inline]
-    fn acked(&self, config: &Config, now: Time, bytes: u64, marked: bool) -> Acked {
+    fn acked(&self, config: &Config, now: Time, bytes: u64, marked: bool) -> Acked<'static> {
         let mss = f64::from(config.mss);
         Acked {
             now,
@@ -428,6 +429,7 @@ impl Sender {
             srtt: self.recovery.rto.srtt(),
             min_rtt: self.recovery.rto.smallest(),
             message: self.current,
+            later: &NO_MORE,
         }
     }
 }

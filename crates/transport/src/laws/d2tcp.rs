@@ -3,7 +3,7 @@
 use units::{Default, Key, Kind, Range, Time, Values};
 
 use super::dctcp::{self, Marking};
-use super::{Acked, Cwnd, Ecn, Lost, Window};
+use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
 use crate::{Descriptor, Message, Observation};
 
 /// D2TCP.
@@ -104,24 +104,38 @@ enum Expired {
 }
 
 impl Urgency {
-    /// How imminent the deadline is: d = T_c / D within [1/n, n] (D2TCP 3.2.3); 1 without a
-    /// deadline, without a known size, with nothing left, or before the first RTT sample.
+    /// How imminent the deadlines are: TCP sends in order, so that the nearest may be that of a message behind the one
+    /// that is being sent. The largest d of all that wait, each with what is to be sent before it; 1 if none has a
+    /// deadline.
+    #[inline]
     fn imminence(&self, cwnd: f64, ack: &Acked) -> f64 {
-        let Message { bytes: Some(_), deadline: Some(deadline), .. } = ack.message.message else { return 1.0 };
+        let own = self.imminence_of(&ack.message, cwnd, ack);
+        if ack.later.is_empty() {
+            return own.unwrap_or(1.0);
+        }
+        let later = ack.later.iter().filter_map(|later| self.imminence_of(later, cwnd, ack));
+        later.chain(own).reduce(f64::max).unwrap_or(1.0)
+    }
+
+    /// By one message: d = T_c / D within [1/n, n] (D2TCP 3.2.3), of everything up to its end; 1 with nothing left, or
+    /// before the first RTT sample. Nothing without a deadline or without a known size.
+    #[inline]
+    fn imminence_of(&self, current: &Current, cwnd: f64, ack: &Acked) -> Option<f64> {
+        let Message { bytes: Some(_), deadline: Some(deadline), .. } = current.message else { return None };
         let left = deadline.saturating_sub(ack.now).saturating_sub(self.margin);
         if left == Time::ZERO {
-            return match self.expired {
+            return Some(match self.expired {
                 Expired::Neutral | Expired::Abort => 1.0,
                 Expired::Cap => self.d_cap,
                 Expired::Yield => 1.0 / self.d_cap,
-            };
+            });
         }
         let rtt = if self.minimum_rtt { ack.min_rtt } else { ack.srtt };
-        let (Some(rtt), bytes_left @ 1..) = (rtt, ack.message.end.saturating_sub(ack.una)) else { return 1.0 };
+        let (Some(rtt), bytes_left @ 1..) = (rtt, current.end.saturating_sub(ack.una)) else { return Some(1.0) };
         let segments_left = bytes_left as f64 / ack.mss;
         let rounds = if self.precise { precise_rounds(segments_left, cwnd) } else { segments_left / (0.75 * cwnd) };
         let d = rounds * rtt.as_secs_f64() / left.as_secs_f64();
-        d.clamp(1.0 / self.d_cap, self.d_cap)
+        Some(d.clamp(1.0 / self.d_cap, self.d_cap))
     }
 }
 
@@ -181,7 +195,7 @@ mod tests {
     }
 
     /// An ACK at 10 us with an RTT of 100 us, `segments` of 1000 B left and `left` until the deadline.
-    fn with_deadline(segments: u64, left: Time) -> Acked {
+    fn with_deadline(segments: u64, left: Time) -> Acked<'static> {
         let mut ack = acked(1, true);
         ack.message.end = ack.una + segments * 1000;
         ack.message.message.deadline = Some(ack.now + left);
@@ -209,6 +223,32 @@ mod tests {
         assert_eq!(urgency().imminence(20.0, &changed), 1.0);
         assert_eq!(urgency().imminence(20.0, &with_deadline(0, Time::from_micros(10))), 1.0);
         assert_eq!(urgency().imminence(20.0, &Acked { srtt: None, ..ack }), 1.0);
+    }
+
+    #[test]
+    fn the_nearest_deadline_of_all_that_wait_decides() {
+        // The first: T_c = 2 RTTs = 200 us of 800 us. With the 15 segments behind it: 300 us of 200 us.
+        let first = with_deadline(30, Time::from_micros(800));
+        let behind = |segments: u64, left: Option<u64>| Current {
+            end: first.message.end + segments * 1000,
+            message: Message {
+                deadline: left.map(|us| first.now + Time::from_micros(us)),
+                ..Message::of(segments * 1000)
+            },
+        };
+        let d = |own: Option<u64>, later: &[Current]| {
+            let later = later.iter().copied().collect();
+            let mut ack = Acked { later: &later, ..first.clone() };
+            ack.message.message.deadline = own.map(|us| first.now + Time::from_micros(us));
+            Urgency { d_cap: 16.0, ..urgency() }.imminence(20.0, &ack)
+        };
+        assert!((d(Some(800), &[]) - 0.25).abs() < 1e-12);
+        assert!((d(Some(800), &[behind(15, Some(200))]) - 1.5).abs() < 1e-12);
+        assert!((d(Some(800), &[behind(1, None), behind(15, Some(200)), behind(30, Some(9000))]) - 1.5).abs() < 1e-12);
+        // What has no deadline asks for nothing, and keeps nobody from waiting.
+        assert!((d(Some(800), &[behind(15, None)]) - 0.25).abs() < 1e-12);
+        assert!((d(None, &[behind(15, Some(1200))]) - 0.25).abs() < 1e-12);
+        assert_eq!(d(None, &[behind(15, None)]), 1.0);
     }
 
     #[test]

@@ -10,6 +10,8 @@ mod xdctcp;
 
 pub use tcppr::Priorities;
 
+use std::collections::VecDeque;
+
 use units::Time;
 
 use crate::{Descriptor, Message, Observation};
@@ -150,7 +152,7 @@ impl Cwnd {
 
 /// An acknowledgement of new data.
 #[derive(Clone, Debug)]
-pub struct Acked {
+pub struct Acked<'q> {
     /// The time.
     pub now: Time,
     /// Bytes that have arrived, as it says first: those that it acknowledges, but for those counted when they arrived
@@ -178,7 +180,12 @@ pub struct Acked {
     pub min_rtt: Option<Time>,
     /// The message that is being sent.
     pub message: Current,
+    /// Those behind it, in turn.
+    pub later: &'q VecDeque<Current>,
 }
+
+/// Nothing behind the message that is being sent.
+pub static NO_MORE: VecDeque<Current> = VecDeque::new();
 
 /// The message that is being sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -209,7 +216,7 @@ pub(crate) mod tests {
     }
 
     /// An ACK of one segment at `una` (counted in segments) with a window of ten behind it.
-    pub(crate) fn acked(una: u64, marked: bool) -> Acked {
+    pub(crate) fn acked(una: u64, marked: bool) -> Acked<'static> {
         Acked {
             now: Time::from_micros(una * 10),
             bytes: 1000,
@@ -223,6 +230,7 @@ pub(crate) mod tests {
             srtt: Some(Time::from_micros(100)),
             min_rtt: Some(Time::from_micros(80)),
             message: Current { end: 1_000_000, message: Message::of(1_000_000) },
+            later: &NO_MORE,
         }
     }
 

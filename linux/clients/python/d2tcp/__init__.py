@@ -5,20 +5,52 @@
 
 The call needs no privilege. Where D2TCP is not attached it raises `NotAttached`; the connection works as
 ever. Numbers and structures are those of ``linux/include/d2tcp.h``.
+
+`d2tcp.grpc` has interceptors that do this for gRPC servers, `d2tcp.streams` a writer for asyncio.
 """
 
 from __future__ import annotations
 
+import enum
 import errno
+import fcntl
 import socket
 import struct
+import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 
-__all__ = ["NotAttached", "State", "WrongControl", "send_deadline", "state", "use"]
+__all__ = [
+    "MARGIN",
+    "MARGIN_SHARE",
+    "NotAttached",
+    "Outcome",
+    "Result",
+    "State",
+    "WrongControl",
+    "cancel",
+    "outcomes",
+    "send_deadline",
+    "settle",
+    "state",
+    "time_to_send",
+    "use",
+]
 
-_LEVEL, _MESSAGE, _STATE = 0xD27C, 1, 2
-_STRUCT_MESSAGE = struct.Struct("=qq")
-_STRUCT_STATE = struct.Struct("=12I3Qq7Q")
+#: What is taken off a caller's time left before the kernel is told of it, in seconds. The caller counts
+#: until it has decoded the last byte, the kernel until it knows that the last byte has arrived, and D2TCP
+#: arrives *at* a deadline rather than before it.
+MARGIN = 0.080
+#: But never more than this share of the time left, so that short deadlines keep most of themselves.
+MARGIN_SHARE = 0.25
+
+_LEVEL, _MESSAGE, _STATE, _CANCEL, _OUTCOMES = 0xD27C, 1, 2, 3, 4
+_STRUCT_ANNOUNCEMENT = struct.Struct("=qqQII")
+_STRUCT_STATE = struct.Struct("=12I3Qq9QII")
+_STRUCT_OUTCOME = struct.Struct("=QqII")
+_OUTCOMES_KEPT = 8
+_ENDS_PREVIOUS = 1
+_SIOCOUTQ = 0x5411
 _ONE = 1 << 20
 _ECN, _SLOW_START, _DEADLINE, _EXPIRED, _RECOVERY = 1, 2, 4, 8, 16
 _LONGEST = (1 << 63) - 1
@@ -70,6 +102,32 @@ class State:
     cuts: int
     losses: int
     timeouts: int
+    #: Messages that were cancelled.
+    cancelled: int
+    #: Of the first message that waits; 0 without one.
+    tag: int
+    #: Of the operator's policy, from 1, that governs the connection; 0 if none does.
+    rule: int
+
+
+class Result(enum.IntEnum):
+    """What became of a message."""
+
+    MET = 1
+    MISSED = 2
+    CANCELLED = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A message that ended."""
+
+    tag: int
+    #: When its last byte was acknowledged, or it was cancelled, in seconds; negative: late.
+    time_left: float
+    result: Result
+    #: Which announcement of the connection it was, from 1.
+    number: int
 
 
 def use(sock: socket.socket) -> None:
@@ -80,33 +138,72 @@ def use(sock: socket.socket) -> None:
         raise NotAttached(error.errno, "D2TCP is not attached here") from None
 
 
-def send_deadline(sock: socket.socket, size: int, seconds: float) -> None:
+def send_deadline(
+    sock: socket.socket, size: int, seconds: float, *, tag: int = 0, ends_previous: bool = False
+) -> None:
     """Say that the next `size` bytes written to `sock` should be acknowledged within `seconds`.
 
+    A size of 0 means all that has been written so far. `tag` is the program's own name for the message, for
+    `cancel` and `outcomes`; with `ends_previous` messages announced before end with what has been written.
     Raises `NotAttached`, `WrongControl`, or another `OSError`: ``EINVAL`` for impossible values,
     ``ENOTCONN``, ``ENOBUFS`` when too many messages wait. The message can be sent in any case.
     """
     nanoseconds = round(seconds * 1e9)
-    if not (-_LONGEST <= size <= _LONGEST and -_LONGEST <= nanoseconds <= _LONGEST):
-        raise OSError(errno.EINVAL, "size or deadline is beyond what fits")
-    try:
-        sock.setsockopt(_LEVEL, _MESSAGE, _STRUCT_MESSAGE.pack(size, nanoseconds))
-    except OSError as error:
-        raise _named(error) from None
+    if not (-_LONGEST <= size <= _LONGEST and -_LONGEST <= nanoseconds <= _LONGEST and 0 <= tag < 1 << 64):
+        raise OSError(errno.EINVAL, "size, deadline or tag is beyond what fits")
+    flags = _ENDS_PREVIOUS if ends_previous else 0
+    _set(sock, _MESSAGE, _STRUCT_ANNOUNCEMENT.pack(size, nanoseconds, tag, flags, 0))
+
+
+def cancel(sock: socket.socket, tag: int = 0) -> None:
+    """Forget the messages with this tag, all of them for 0: what they have not written will never come.
+
+    Raises as `send_deadline` does.
+    """
+    _set(sock, _CANCEL, tag.to_bytes(8, sys.byteorder))
+
+
+def outcomes(sock: socket.socket) -> list[Outcome]:
+    """Give what became of the messages that ended last, the youngest first; raises as `send_deadline`."""
+    got = _get(sock, _OUTCOMES, _OUTCOMES_KEPT * _STRUCT_OUTCOME.size)
+    return [
+        Outcome(tag, left_ns / 1e9, Result(result), number)
+        for tag, left_ns, result, number in _STRUCT_OUTCOME.iter_unpack(got)
+    ]
+
+
+def time_to_send(time_left: float, *, margin: float = MARGIN, share: float = MARGIN_SHARE) -> float:
+    """Give what the kernel is told of a caller's time left, in seconds: `margin` less, or `share` of it."""
+    return time_left - min(margin, share * time_left)
+
+
+def settle(sock: socket.socket, finished: Collection[int] | None = None) -> None:
+    """Cancel the first message that waits if the rest of it will never be written.
+
+    That is so if its tag is among those of `finished` replies, or, where None are given, if its deadline has
+    passed, and it reaches beyond what has been written. Raises as `send_deadline` does.
+    """
+    now = state(sock)
+    over = now.time_left < 0 if finished is None else now.tag in finished
+    if now.queued and over and now.bytes_left > _unacknowledged(sock):
+        cancel(sock, now.tag)
+
+
+def _unacknowledged(sock: socket.socket) -> int:
+    """Bytes that were written and not yet acknowledged."""
+    return int(struct.unpack("=i", fcntl.ioctl(sock.fileno(), _SIOCOUTQ, bytes(4)))[0])
 
 
 def state(sock: socket.socket) -> State:
     """Read the connection's state; raises as `send_deadline` does."""
-    try:
-        got = sock.getsockopt(_LEVEL, _STATE, _STRUCT_STATE.size)
-    except OSError as error:
-        raise _named(error) from None
+    got = _get(sock, _STATE, _STRUCT_STATE.size)
     # What this kernel side does not know yet is 0.
     values = _STRUCT_STATE.unpack(got.ljust(_STRUCT_STATE.size, b"\0"))
     _, _, flags, mss, cwnd, fraction, ssthresh, srtt_us, alpha, d, p, queued, messages, met, missed, *rest = (
         values
     )
-    time_left_ns, bytes_left, bytes_acked, bytes_marked, windows, cuts, losses, timeouts = rest
+    time_left_ns, bytes_left, bytes_acked, bytes_marked, windows, cuts, losses, timeouts, *rest = rest
+    cancelled, tag, rule, _ = rest
     return State(
         ecn=bool(flags & _ECN),
         slow_start=bool(flags & _SLOW_START),
@@ -132,7 +229,24 @@ def state(sock: socket.socket) -> State:
         cuts=cuts,
         losses=losses,
         timeouts=timeouts,
+        cancelled=cancelled,
+        tag=tag,
+        rule=rule,
     )
+
+
+def _set(sock: socket.socket, option: int, value: bytes) -> None:
+    try:
+        sock.setsockopt(_LEVEL, option, value)
+    except OSError as error:
+        raise _named(error) from None
+
+
+def _get(sock: socket.socket, option: int, room: int) -> bytes:
+    try:
+        return sock.getsockopt(_LEVEL, option, room)
+    except OSError as error:
+        raise _named(error) from None
 
 
 def _named(error: OSError) -> OSError:

@@ -21,6 +21,10 @@ use std::time::Duration;
 const LEVEL: i32 = 0xd27c;
 const MESSAGE: i32 = 1;
 const STATE: i32 = 2;
+const CANCEL: i32 = 3;
+const OUTCOMES: i32 = 4;
+const OUTCOMES_KEPT: usize = 8;
+const ENDS_PREVIOUS: u32 = 1;
 const ONE: f64 = (1u32 << 20) as f64;
 
 /// Why a deadline was not accepted, or a state not given. The connection works as ever.
@@ -36,10 +40,50 @@ pub enum Error {
     NotConnected,
     /// Too many messages wait on the connection.
     QueueFull,
+    /// The operator's policy takes no deadlines from this program.
+    NotAllowed,
     /// The length or the time is zero or beyond its limit.
     Invalid,
     /// Anything else.
     Io(io::Error),
+}
+
+/// A message that is to be sent, and by when.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Announcement {
+    /// Its length; 0 means all that has been written so far.
+    pub bytes: u64,
+    /// From now until its last byte should have been acknowledged.
+    pub deadline: Duration,
+    /// The program's own name for it, for [`cancel`] and [`outcomes`].
+    pub tag: u64,
+    /// Messages announced before end with what has been written.
+    pub ends_previous: bool,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// As announced.
+    pub tag: u64,
+    /// When its last byte was acknowledged, or it was cancelled, in ns; negative: late.
+    pub left_ns: i64,
+    /// How it ended.
+    pub end: End,
+    /// Which announcement of the connection it was, from 1.
+    pub number: u32,
+}
+
+/// How a message ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum End {
+    /// Acknowledged in time.
+    Met,
+    /// Acknowledged late.
+    Missed,
+    /// By [`cancel`], or by a later message before a byte of it was written.
+    Cancelled,
 }
 
 /// What a connection does. Counts begin with the connection.
@@ -94,6 +138,12 @@ pub struct State {
     pub losses: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Messages that were cancelled.
+    pub cancelled: u64,
+    /// Of the first message that waits; 0 without one.
+    pub tag: u64,
+    /// Of the operator's policy, from 1, that governs the connection; 0 if none does.
+    pub rule: u32,
 }
 
 /// Puts a socket under D2TCP: before it connects or listens, or ECN will not be negotiated.
@@ -106,25 +156,48 @@ pub fn use_on(socket: &impl AsFd) -> Result<(), Error> {
 
 /// Says that the next `bytes` bytes written to the socket should be acknowledged within `deadline`.
 pub fn send_deadline(socket: &impl AsFd, bytes: u64, deadline: Duration) -> Result<(), Error> {
-    let bytes = i64::try_from(bytes).map_err(|_| Error::Invalid)?;
-    let deadline_ns = i64::try_from(deadline.as_nanos()).map_err(|_| Error::Invalid)?;
-    let mut message = [0; 16];
-    message[..8].copy_from_slice(&bytes.to_ne_bytes());
-    message[8..].copy_from_slice(&deadline_ns.to_ne_bytes());
-    Ok(set(socket, LEVEL, MESSAGE, &message)?)
+    announce(socket, Announcement { bytes, deadline, ..Announcement::default() })
+}
+
+/// Says of a message when its last byte should have been acknowledged.
+pub fn announce(socket: &impl AsFd, message: Announcement) -> Result<(), Error> {
+    let bytes = i64::try_from(message.bytes).map_err(|_| Error::Invalid)?;
+    let deadline_ns = i64::try_from(message.deadline.as_nanos()).map_err(|_| Error::Invalid)?;
+    let flags = if message.ends_previous { ENDS_PREVIOUS } else { 0 };
+    let mut value = [0; 32];
+    value[..8].copy_from_slice(&bytes.to_ne_bytes());
+    value[8..16].copy_from_slice(&deadline_ns.to_ne_bytes());
+    value[16..24].copy_from_slice(&message.tag.to_ne_bytes());
+    value[24..28].copy_from_slice(&flags.to_ne_bytes());
+    Ok(set(socket, LEVEL, MESSAGE, &value)?)
+}
+
+/// Forgets the messages with this tag, all for 0: what they have not written will never come.
+pub fn cancel(socket: &impl AsFd, tag: u64) -> Result<(), Error> {
+    Ok(set(socket, LEVEL, CANCEL, &tag.to_ne_bytes())?)
+}
+
+/// What became of the messages that ended last, the youngest first.
+pub fn outcomes(socket: &impl AsFd) -> Result<Vec<Outcome>, Error> {
+    let mut bytes = [0u8; 24 * OUTCOMES_KEPT];
+    let filled = get(socket, OUTCOMES, &mut bytes)?;
+    let outcome = |each: &[u8]| Outcome {
+        tag: u64::from_ne_bytes(each[..8].try_into().expect("eight bytes")),
+        left_ns: i64::from_ne_bytes(each[8..16].try_into().expect("eight bytes")),
+        end: match u32::from_ne_bytes(each[16..20].try_into().expect("four bytes")) {
+            1 => End::Met,
+            2 => End::Missed,
+            _ => End::Cancelled,
+        },
+        number: u32::from_ne_bytes(each[20..24].try_into().expect("four bytes")),
+    };
+    Ok(bytes[..filled].chunks_exact(24).map(outcome).collect())
 }
 
 /// Reads the connection's state. What the kernel side does not know is 0.
 pub fn state(socket: &impl AsFd) -> Result<State, Error> {
-    let mut bytes = [0u8; 136];
-    let mut length = bytes.len() as libc::socklen_t;
-    // SAFETY: the array has `length` bytes.
-    let done = unsafe {
-        libc::getsockopt(socket.as_fd().as_raw_fd(), LEVEL, STATE, bytes.as_mut_ptr().cast(), &raw mut length)
-    };
-    if done != 0 {
-        return Err(io::Error::last_os_error().into());
-    }
+    let mut bytes = [0u8; 160];
+    get(socket, STATE, &mut bytes)?;
     let word = |at: usize| u32::from_ne_bytes(bytes[4 * at..4 * at + 4].try_into().expect("four bytes"));
     let long = |at: usize| u64::from_ne_bytes(bytes[48 + 8 * at..56 + 8 * at].try_into().expect("eight bytes"));
     let fraction = |at: usize| f64::from(word(at)) / ONE;
@@ -154,7 +227,21 @@ pub fn state(socket: &impl AsFd) -> Result<State, Error> {
         cuts: long(8),
         losses: long(9),
         timeouts: long(10),
+        cancelled: long(11),
+        tag: long(12),
+        rule: word(38),
     })
+}
+
+/// Fills `value` and gives how much of it.
+fn get(socket: &impl AsFd, option: i32, value: &mut [u8]) -> io::Result<usize> {
+    let mut length = value.len() as libc::socklen_t;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the slice has `length` bytes.
+    match unsafe { libc::getsockopt(fd, LEVEL, option, value.as_mut_ptr().cast(), &raw mut length) } {
+        0 => Ok(length as usize),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn set(socket: &impl AsFd, level: i32, option: i32, value: &[u8]) -> io::Result<()> {
@@ -173,6 +260,7 @@ impl From<io::Error> for Error {
             Some(libc::EOPNOTSUPP) => Error::WrongControl,
             Some(libc::ENOTCONN) => Error::NotConnected,
             Some(libc::ENOBUFS) => Error::QueueFull,
+            Some(libc::EPERM) => Error::NotAllowed,
             Some(libc::EINVAL) => Error::Invalid,
             _ => Error::Io(error),
         }
@@ -186,6 +274,7 @@ impl fmt::Display for Error {
             Error::WrongControl => f.write_str("the connection is not under D2TCP"),
             Error::NotConnected => f.write_str("the socket is not connected"),
             Error::QueueFull => f.write_str("too many messages wait on the connection"),
+            Error::NotAllowed => f.write_str("the operator takes no deadlines from this program"),
             Error::Invalid => f.write_str("the length or the time is zero or too large"),
             Error::Io(error) => error.fmt(f),
         }
@@ -239,6 +328,7 @@ mod tests {
             (libc::EOPNOTSUPP, "the connection is not under D2TCP"),
             (libc::ENOTCONN, "the socket is not connected"),
             (libc::ENOBUFS, "too many messages wait on the connection"),
+            (libc::EPERM, "the operator takes no deadlines from this program"),
             (libc::EINVAL, "the length or the time is zero or too large"),
         ] {
             assert_eq!(Error::from(io::Error::from_raw_os_error(code)).to_string(), text);

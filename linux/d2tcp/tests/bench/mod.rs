@@ -14,6 +14,9 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder};
 pub const LEVEL: i32 = 0xd27c;
 pub const MESSAGE: i32 = 1;
 pub const STATE: i32 = 2;
+pub const CANCEL: i32 = 3;
+pub const OUTCOMES: i32 = 4;
+pub const ENDS_PREVIOUS: u32 = 1;
 pub const FLAG_ECN: u32 = 1;
 pub const FLAG_EXPIRED: u32 = 8;
 pub const ONE: u32 = 1 << 20;
@@ -77,6 +80,8 @@ impl Bench {
         };
         sh("ip link set lo up mtu 1500");
         sh("ethtool -K lo tso off gso off gro off 2>/dev/null || ip link set lo gso_max_segs 1");
+        // A busy machine leaves connections idle for longer than a test means to.
+        sh("sysctl -q -w net.ipv4.tcp_slow_start_after_idle=0");
         bench.enter(&bench.cgroup);
         bench
     }
@@ -202,6 +207,20 @@ pub fn deadline(socket: &impl AsRawFd, bytes: i64, within: Duration) -> Result<(
     set(socket, LEVEL, MESSAGE, &message)
 }
 
+/// The announcement in full.
+pub fn announce(socket: &impl AsRawFd, bytes: i64, within: Duration, tag: u64, flags: u32) -> Result<(), i32> {
+    let mut message = bytes.to_ne_bytes().to_vec();
+    message.extend((within.as_nanos() as i64).to_ne_bytes());
+    message.extend(tag.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
+    message.extend(0u32.to_ne_bytes());
+    set(socket, LEVEL, MESSAGE, &message)
+}
+
+pub fn cancel(socket: &impl AsRawFd, tag: u64) -> Result<(), i32> {
+    set(socket, LEVEL, CANCEL, &tag.to_ne_bytes())
+}
+
 pub fn choose(socket: &impl AsRawFd, control: &str) -> Result<(), i32> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, control.as_bytes())
 }
@@ -234,14 +253,17 @@ pub struct State {
     pub cuts: u64,
     pub losses: u64,
     pub timeouts: u64,
+    pub cancelled: u64,
+    pub tag: u64,
+    pub rule: u32,
 }
 
 pub fn state(socket: &impl AsRawFd) -> State {
-    let bytes = get(socket, LEVEL, STATE, 136).unwrap();
-    assert_eq!(bytes.len(), 136);
+    let bytes = get(socket, LEVEL, STATE, 160).unwrap();
+    assert_eq!(bytes.len(), 160);
     let small = |at: usize| u32::from_ne_bytes(bytes[4 * at..4 * at + 4].try_into().unwrap());
     let large = |at: usize| u64::from_ne_bytes(bytes[48 + 8 * at..56 + 8 * at].try_into().unwrap());
-    assert_eq!((small(0), small(1)), (1, 136));
+    assert_eq!((small(0), small(1)), (1, 160));
     State {
         flags: small(2),
         mss: small(3),
@@ -263,7 +285,23 @@ pub fn state(socket: &impl AsRawFd) -> State {
         cuts: large(8),
         losses: large(9),
         timeouts: large(10),
+        cancelled: large(11),
+        tag: large(12),
+        rule: small(38),
     }
+}
+
+/// Tag, time left and result of the messages that ended last, the youngest first.
+pub fn outcomes(socket: &impl AsRawFd) -> Vec<(u64, i64, u32, u32)> {
+    let bytes = get(socket, LEVEL, OUTCOMES, 24 * 8).unwrap();
+    bytes
+        .chunks_exact(24)
+        .map(|one| {
+            let large = |at: usize| u64::from_ne_bytes(one[at..at + 8].try_into().unwrap());
+            let small = |at: usize| u32::from_ne_bytes(one[at..at + 4].try_into().unwrap());
+            (large(0), large(8) as i64, small(16), small(20))
+        })
+        .collect()
 }
 
 pub fn listen(address: &str) -> TcpListener {

@@ -17,6 +17,8 @@ from duetime.experiments.measures import (
 )
 from duetime.experiments.study import Row, Study
 
+#: Measures whose rows can be made anew from kept runs without one of the seeds, at no cost.
+WITHOUT_SEEDS = {"groups", "summary"}
 #: Name in the file of an experiment -> what makes its rows.
 MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "capacity": capacity.rows,

@@ -1,8 +1,7 @@
 """Percentiles of latency as a share of the allowed time.
 
 A message that has not finished counts with at least the time it has already been under way, so that an
-unfinished one is slow and not absent; those that started so late that their deadline lies beyond the end of
-the run are left out, whether they have finished or not.
+unfinished one is slow and not absent; those that were undecided when the run ended are left out.
 """
 
 from collections.abc import Iterable
@@ -19,7 +18,8 @@ def rows(study: Study) -> list[Row]:
     """A row for each cell and transport."""
 
     def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
-        metrics = percentiles(run.kept.table("flows"), 1e6 * run.result["simulated_s"])
+        end_us = 1e6 * (run.result["simulated_s"] + run.result["cool_down_s"])
+        metrics = percentiles(run.kept.table("flows"), end_us)
         yield {}, metrics | {"bound_percent": figure_of(run.result, "bound.missed_percent")}
 
     return study.rows(sample, tables=("flows",))
@@ -27,11 +27,7 @@ def rows(study: Study) -> list[Row]:
 
 def percentiles(flows: pl.DataFrame, end_us: float) -> dict[str, float | None]:
     """Latency over allowed time in percent, and the share of missed deadlines, of one run's messages."""
-    counted = flows.filter(
-        pl.col("counted"),
-        pl.col("deadline_us").is_not_null(),
-        pl.col("start_us") + pl.col("deadline_us") <= end_us,
-    )
+    counted = flows.filter(pl.col("counted"), pl.col("missed").is_not_null())
     under_way = pl.coalesce("fct_us", end_us - pl.col("start_us"))
     ratio = counted.select(100 * under_way / pl.col("deadline_us")).to_series()
     missed = counted["missed"].mean()

@@ -10,7 +10,7 @@
   const SIZE = { x: "width", y: "height" };
 
   const interval = (point) => point[2] !== null && point[3] !== null && point[2] < point[3];
-  const dotted = (chart) => chart.kind === "points" || chart.places.length <= BARS;
+  const dotted = (chart) => chart.kind === "points" || (chart.kind !== "step" && chart.places.length <= BARS);
   const spread = (places) => places.length > 3 && places[0] > 0 && places.at(-1) / places[0] >= 100;
   const cut = (word, most) => (word.length > most ? `${word.slice(0, most - 1)}…` : word);
   const unit = (chart) => (chart.unit ? ` ${chart.unit}` : "");
@@ -114,6 +114,7 @@
       shown.some((one) => [...one.points, ...one.published].some((point) => point[0] === place)));
     const drawn = bars && crowdedBars(shown, places, width) ? lying(chart, shown, places, width) : standing(chart, shown, places, width);
     const { svg, scale, side, from, to } = drawn;
+    const stepped = chart.kind === "step";
     svg.setAttribute("aria-hidden", "true");
     const cross = document.createElementNS("http://www.w3.org/2000/svg", "line");
     const other = side === "x" ? "y" : "x";
@@ -126,7 +127,7 @@
       px: scale.apply(place) + (bars ? scale.bandwidth / 2 : 0),
       values: shown.map((one) => ({
         one,
-        point: one.points.find((point) => point[0] === place),
+        point: stepped ? one.points.findLast((point) => point[0] <= place) : one.points.find((point) => point[0] === place),
         stated: one.published.find((point) => point[0] === place),
       })).filter((value) => value.point || value.stated),
     }));
@@ -148,8 +149,8 @@
     const svg = Plot.plot({
       width, height, marginTop, marginBottom, marginLeft: 48, marginRight: 14,
       [bars ? "fx" : "x"]: { ...x, label: null },
-      ...(bars ? { x: { axis: null, domain: shown.map((one) => one.name), padding: 0.08 } } : {}),
-      y: { domain: reach(shown), nice: true, label: null },
+      ...(bars ? { x: { axis: null, domain: slots(shown, places), padding: 0.08 } } : {}),
+      y: { domain: reach(shown, chart), nice: chart.kind !== "step", label: null },
       marks: [
         Plot.gridY({ stroke: "var(--grid)", strokeOpacity: 1, ticks: 5 }),
         Plot.ruleY([0], { stroke: "var(--line)" }),
@@ -160,6 +161,7 @@
           ...(words ? { tickFormat: (word) => cut(String(word), tilt ? 18 : longest) } : {}),
         }),
         ...(bars ? barMarks(shown, places) : lineMarks(chart, shown)),
+        ...across(chart),
       ],
     });
     return { svg, scale: svg.scale(bars ? "fx" : "x"), side: "x", from: marginTop - 4, to: height - marginBottom };
@@ -174,8 +176,8 @@
     const svg = Plot.plot({
       width, height, marginLeft, marginTop, marginBottom, marginRight: 14,
       fy: { domain: places, paddingInner: 0.2, paddingOuter: 0.1, label: null },
-      y: { axis: null, domain: shown.map((one) => one.name), padding: 0.08 },
-      x: { domain: reach(shown), nice: true, label: null },
+      y: { axis: null, domain: slots(shown, places), padding: 0.08 },
+      x: { domain: reach(shown, chart), nice: true, label: null },
       marks: [
         Plot.gridX({ stroke: "var(--grid)", strokeOpacity: 1, ticks: 5 }),
         Plot.ruleX([0], { stroke: "var(--line)" }),
@@ -189,11 +191,32 @@
 
   // From zero, or the least value with its interval, to the greatest with its own. The interval of a value above zero
   // may end below and is cut there.
-  function reach(shown) {
+  function reach(shown, chart) {
     const points = shown.flatMap((one) => [...one.points, ...one.published.map(([x, y]) => [x, y, null, null])]);
-    const most = Math.max(0, ...points.map((point) => Math.max(point[1], point[3] ?? point[1])));
+    const lines = chart.marks.filter((mark) => mark.axis === "y").map((mark) => mark.at);
+    const most = chart.kind === "step" ? 100 : Math.max(0, chart.top ?? 0, ...lines, ...points.map((point) => Math.max(point[1], point[3] ?? point[1])));
     const least = Math.min(0, ...points.map((point) => (point[1] < 0 ? Math.min(point[1], point[2] ?? point[1]) : point[1])));
     return [least, most > least ? most : least + 1];
+  }
+
+  // Where no place has two bars, each stands in the middle of its place.
+  function alone(shown, places) {
+    return places.every((place) => shown.filter((one) => [...one.points, ...one.published].some((point) => point[0] === place)).length < 2);
+  }
+
+  function slots(shown, places) {
+    return alone(shown, places) ? [""] : shown.map((one) => one.name);
+  }
+
+  // Deadlines, targets.
+  function across(chart) {
+    return chart.marks.flatMap((mark) => {
+      const look = { stroke: "var(--ink)", strokeWidth: 1.3, strokeDasharray: "5 3" };
+      const word = { text: [mark.label], fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 4 };
+      return mark.axis === "x"
+        ? [Plot.ruleX([mark.at], look), Plot.text([mark.at], { x: mark.at, frameAnchor: "bottom", textAnchor: "end", dx: -5, dy: -6, ...word })]
+        : [Plot.ruleY([mark.at], look), Plot.text([mark.at], { y: mark.at, frameAnchor: "right", textAnchor: "end", dy: -8, ...word })];
+    });
   }
 
   function lineMarks(chart, shown) {
@@ -207,19 +230,20 @@
       } else if (wide.length) {
         marks.push(Plot.ruleX(wide, { x: "0", y1: "2", y2: "3", clip: true, stroke: colour, strokeWidth: 1.5, strokeOpacity: 0.75, marker: "tick", render: named(one.name, "interval") }));
       }
-      if (chart.kind === "line") {
-        marks.push(Plot.lineY(one.points, { ...at, stroke: colour, strokeWidth: 2.2, strokeDasharray: one.dash ?? undefined, render: named(one.name, "line") }));
+      if (chart.kind === "line" || chart.kind === "step") {
+        marks.push(Plot.lineY(one.points, { ...at, curve: chart.kind === "step" ? "step-after" : "linear", stroke: colour, strokeWidth: 2.2, strokeDasharray: one.dash ?? undefined, render: named(one.name, "line") }));
       }
       if (dotted(chart)) {
         marks.push(Plot.dot(one.points, { ...at, fill: colour, symbol: one.symbol, r: 3.6, render: named(one.name, "dot") }));
       }
-      return [...marks, published(one, at)];
+      return [...marks, ...published(one, at, shown)];
     });
   }
 
   function barMarks(shown, places, flat) {
     const at = flat ? { fy: "0", y: "name", x: "1" } : { fx: "0", x: "name", y: "1" };
-    const known = (one, points) => points.filter((point) => places.includes(point[0])).map((point) => ({ ...point, name: one.name }));
+    const single = alone(shown, places);
+    const known = (one, points) => points.filter((point) => places.includes(point[0])).map((point) => ({ ...point, name: single ? "" : one.name }));
     return shown.flatMap((one) => {
       const points = known(one, one.points);
       const look = { fill: `var(${one.colour})`, fillOpacity: 0.9, render: named(one.name, "bar") };
@@ -228,14 +252,19 @@
       return [
         flat ? Plot.barX(points, { ...at, ...look }) : Plot.barY(points, { ...at, ...look }),
         flat ? Plot.ruleY(wide, { fy: "0", y: "name", x1: "2", x2: "3", ...line }) : Plot.ruleX(wide, { fx: "0", x: "name", y1: "2", y2: "3", ...line }),
-        published({ ...one, published: known(one, one.published) }, at, flat ? 3.5 : 5.5),
+        ...published({ ...one, published: known(one, one.published) }, at, [], flat ? 3.5 : 5.5),
       ];
     });
   }
 
-  function published(one, at, r = 5.5) {
-    return Plot.dot(one.published, {
-      ...at, symbol: "diamond", r, fill: "var(--paper)", stroke: `var(${one.colour})`, strokeWidth: 2, render: named(one.name, "published"),
+  // Diamonds for values, triangles that point to where a value may be for bounds; equal ones stand side by side.
+  function published(one, at, shown, r = 5.5) {
+    const shapes = { "": ["diamond", 0, "var(--paper)"], upper: ["triangle", 180, `var(${one.colour})`], lower: ["triangle", 0, `var(${one.colour})`] };
+    return one.published.map((point) => {
+      const same = shown.filter((other) => other.published.some((each) => each[0] === point[0] && each[1] === point[1]));
+      const dx = same.length > 1 ? 12 * (same.indexOf(one) - (same.length - 1) / 2) : 0;
+      const [shape, rotate, fill] = shapes[point[3] ?? ""];
+      return Plot.dot([point], { ...at, dx, symbol: shape, rotate, r, fill, stroke: `var(${one.colour})`, strokeWidth: 2, render: named(one.name, "published") });
     });
   }
 
@@ -279,7 +308,7 @@
     if (chart.kind === "bar") return symbol("square", `var(${one.colour})`, true);
     const svg = symbol(one.symbol, `var(${one.colour})`, true, 28);
     if (!dotted(chart)) svg.replaceChildren();
-    if (chart.kind === "line") {
+    if (chart.kind === "line" || chart.kind === "step") {
       const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
       for (const [name, value] of Object.entries({ x1: 0, x2: 28, y1: 8, y2: 8, stroke: `var(${one.colour})`, "stroke-width": 2.2, ...(one.dash ? { "stroke-dasharray": one.dash } : {}) })) {
         line.setAttribute(name, value);

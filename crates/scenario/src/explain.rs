@@ -1,0 +1,165 @@
+//! A scenario before it is run, as data: who sends to whom, what each port will face, what is random.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+use sim::traffic::Request;
+use units::Time;
+
+use crate::lints::uses_marks;
+use crate::survey::{Survey, in_bytes};
+
+/// So many messages are drawn to describe a scenario.
+pub(crate) const MOST_MESSAGES: usize = 200_000;
+
+/// How many links are described: those with the highest loads.
+const MOST_LINKS: usize = 12;
+
+/// An object with `title`, `seed`, `duration_s`; `classes`, a list; `links`, those with the highest loads first
+/// and how many `links_in_use` there are; and `random`, what another seed changes.
+pub(crate) fn describe(survey: &Survey) -> Json {
+    let scenario = survey.scenario;
+    let links = asked_links(survey);
+    json!({
+        "title": scenario.title,
+        "seed": scenario.run.seed,
+        "duration_s": scenario.run.duration.as_secs_f64(),
+        "classes": classes(survey),
+        "links_in_use": links.len(),
+        "links": links.iter().take(MOST_LINKS).map(|(link, asked)| of_link(survey, *link, asked)).collect::<Vec<_>>(),
+        "random": random(survey),
+    })
+}
+
+fn classes(survey: &Survey) -> Vec<Json> {
+    let of_class = survey.classes().map(|(class, transport, drawn)| {
+        let count = |what: fn(&Request) -> u32| drawn.messages.iter().map(what).collect::<BTreeSet<u32>>().len();
+        let sizes: Vec<f64> = drawn.messages.iter().filter_map(|message| Some(message.bytes? as f64)).collect();
+        let deadlines: Vec<f64> =
+            drawn.messages.iter().filter_map(|message| Some(message.deadline?.as_micros_f64())).collect();
+        let mut together: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+        for message in &drawn.messages {
+            if let Some(query) = message.query {
+                *together.entry((message.to, query)).or_default() += 1;
+            }
+        }
+        json!({
+            "name": class.name,
+            "pattern": class.pattern,
+            "transport": transport.name,
+            "connections": if class.persistent { "persistent" } else { "fresh" },
+            "senders": count(|message| message.from),
+            "receivers": count(|message| message.to),
+            "messages": drawn.messages.len(),
+            "drawn_until_s": drawn.until.as_secs_f64(),
+            "without_end": drawn.messages.len() - sizes.len(),
+            "at_once": together.values().max(),
+            "bytes": spread(&sizes),
+            "deadline_us": spread(&deadlines),
+            "random": drawn.random,
+        })
+    });
+    of_class.collect()
+}
+
+/// Smallest, mean and largest.
+fn spread(values: &[f64]) -> Json {
+    if values.is_empty() {
+        return Json::Null;
+    }
+    let (least, most) = values.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
+    json!({ "min": least, "mean": values.iter().sum::<f64>() / values.len() as f64, "max": most })
+}
+
+/// What is asked of a link.
+#[derive(Default)]
+struct Asked {
+    bits_per_s: f64,
+    without_end: f64,
+    classes: BTreeSet<usize>,
+}
+
+/// Every link that carries data, the highest loads first.
+fn asked_links(survey: &Survey) -> Vec<(usize, Asked)> {
+    let mut asked: BTreeMap<usize, Asked> = BTreeMap::new();
+    for (index, (_, transport, drawn)) in survey.classes().enumerate() {
+        let mut pairs: BTreeMap<(u32, u32), (f64, u64)> = BTreeMap::new();
+        for message in &drawn.messages {
+            let entry = pairs.entry((message.from, message.to)).or_default();
+            match message.bytes {
+                Some(bytes) => entry.0 += survey.on_wire(bytes, transport),
+                None => entry.1 += 1,
+            }
+        }
+        let seconds = drawn.until.as_secs_f64();
+        for ((from, to), (bytes, without_end)) in pairs {
+            for (link, _, share) in survey.routes.shares(from, to) {
+                let entry = asked.entry(link).or_default();
+                entry.bits_per_s += share * bytes * 8.0 / seconds;
+                entry.without_end += share * without_end as f64;
+                entry.classes.insert(index);
+            }
+        }
+    }
+    let rate = |link: usize| survey.routes.graph.links[link].rate.as_bps_f64();
+    let mut order: Vec<(usize, Asked)> = asked.into_iter().collect();
+    order.sort_by(|(a, one), (b, other)| {
+        let by_load = (other.bits_per_s / rate(*b)).total_cmp(&(one.bits_per_s / rate(*a)));
+        // Flows without end fill what they share.
+        (other.without_end > one.without_end).cmp(&(one.without_end > other.without_end)).then(by_load)
+    });
+    order
+}
+
+fn of_link(survey: &Survey, link: usize, asked: &Asked) -> Json {
+    let spec = &survey.routes.graph.links[link];
+    let all: Vec<_> = survey.classes().collect();
+    let here: Vec<_> = asked.classes.iter().map(|&index| &all[index]).collect();
+    let frame = here.first().map_or(1500.0, |(_, transport, _)| survey.frame(transport));
+    let port = survey.port(link);
+    let bursts = here.iter().flat_map(|(class, transport, drawn)| survey.first_windows(class, transport, drawn));
+    let burst = bursts.filter(|burst| burst.link == link).map(|burst| burst.bytes).reduce(f64::max);
+    let floors = here.iter().flat_map(|(_, transport, drawn)| survey.at_floor(transport, drawn));
+    let floor = floors.filter(|floor| floor.link == link).map(|floor| floor.bytes).reduce(f64::max);
+    let path = here.iter().find_map(|(_, transport, drawn)| {
+        let message = drawn.messages.iter().find(|message| message.to == spec.to)?;
+        Some(survey.bandwidth_delay(message.from, message.to, transport))
+    });
+    let marks = here.iter().any(|(_, transport, _)| uses_marks(transport));
+    json!({
+        "link": survey.link_name(link),
+        "rate_mbps": spec.rate.as_bps_f64() / 1e6,
+        "load_percent": 100.0 * asked.bits_per_s / spec.rate.as_bps_f64(),
+        "flows_without_end": asked.without_end,
+        "classes": here.iter().map(|(class, ..)| &class.name).collect::<Vec<_>>(),
+        "limit_bytes": port.and_then(|port| Some(in_bytes(port.limit?, frame))),
+        "mark_bytes": port.filter(|_| marks).and_then(|port| Some(in_bytes(port.mark?, frame))),
+        "bandwidth_delay_bytes": path,
+        "burst_bytes": burst,
+        "floor_bytes": floor,
+    })
+}
+
+/// In words, one for each thing that a seed decides.
+fn random(survey: &Survey) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for (class, _, drawn) in survey.classes().filter(|(_, _, drawn)| !drawn.random.is_empty()) {
+        found.push(format!("{} of class `{}`", drawn.random.join(", "), class.name));
+    }
+    match survey.scenario.network.host_jitter {
+        None => found.push("how late each data packet leaves its host: up to its own transmission time".into()),
+        Some(Time::ZERO) => {}
+        Some(most) => {
+            found.push(format!("how late each data packet leaves its host: up to {} us", most.as_micros_f64()))
+        }
+    }
+    let pairs: BTreeSet<(u32, u32)> = survey
+        .drawn
+        .iter()
+        .flat_map(|drawn| drawn.messages.iter().take(1000).map(|message| (message.from, message.to)))
+        .collect();
+    if pairs.into_iter().any(|(from, to)| survey.routes.choose(from, to)) {
+        found.push("which of several shortest paths a flow takes".into());
+    }
+    found
+}

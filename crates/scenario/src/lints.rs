@@ -1,0 +1,386 @@
+//! What is valid and probably not meant: each lint is a function, and a line in [`LINTS`].
+
+use std::collections::BTreeSet;
+
+use sim::Transport;
+use transport::laws::{Ecn, Window};
+use transport::registry::Control;
+use units::Time;
+
+use crate::survey::{Drawn, Survey, in_bytes};
+
+/// One thing to look for.
+pub(crate) struct Lint {
+    /// Stands behind each note, so that it can be looked up.
+    pub(crate) name: &'static str,
+    /// What it means for a run.
+    pub(crate) reason: &'static str,
+    find: fn(&Survey) -> Vec<Finding>,
+}
+
+/// Every lint, in the order of its notes.
+pub(crate) const LINTS: &[Lint] = &[
+    Lint {
+        name: "no-messages",
+        reason: "A class whose first message would start after the end, or whose last one starts in the warm-up, \
+                 has no figures.",
+        find: no_messages,
+    },
+    Lint {
+        name: "nothing-random",
+        reason: "Every seed gives the same run, so that intervals over seeds say nothing.",
+        find: nothing_random,
+    },
+    Lint {
+        name: "no-bottleneck",
+        reason: "Where no port gets more than it can send, no queue builds: nothing is marked or dropped, and \
+                 transports hardly differ. Classes that share no link do not disturb each other.",
+        find: no_bottleneck,
+    },
+    Lint {
+        name: "no-marks",
+        reason: "A transport that counts marks falls back to losses where no switch marks.",
+        find: no_marks,
+    },
+    Lint {
+        name: "mark-beyond-port",
+        reason: "A queue is cut off by the buffer before it reaches K: no packet is ever marked.",
+        find: mark_beyond_port,
+    },
+    Lint {
+        name: "deadline-too-short",
+        reason: "A deadline below the time on an empty network is missed under every transport.",
+        find: deadline_too_short,
+    },
+    Lint {
+        name: "rto-above-deadline",
+        reason: "A message that waits for a retransmission timeout misses its deadline, whatever follows.",
+        find: rto_above_deadline,
+    },
+    Lint {
+        name: "burst-above-port",
+        reason: "Messages that start together lose packets in their first round trip, before a window law has heard \
+                 anything: what differs then is the recovery, not the law.",
+        find: burst_above_port,
+    },
+    Lint {
+        name: "floor-above-mark",
+        reason: "Windows do not fall below cwnd_floor. Where all of them together exceed what fits on the path and \
+                 below K, marks cannot empty the queue; where they exceed path and buffer, packets are dropped \
+                 however much the senders slow down.",
+        find: floor_above_mark,
+    },
+];
+
+/// One thing that was found.
+struct Finding {
+    /// The key that it speaks of: its section, the name of a class where the section is `traffic`, and the key.
+    key: [&'static str; 2],
+    class: Option<String>,
+    text: String,
+}
+
+impl Finding {
+    fn new(section: &'static str, key: &'static str, text: String) -> Finding {
+        Finding { key: [section, key], class: None, text }
+    }
+    fn of_class(class: &str, key: &'static str, text: String) -> Finding {
+        Finding { key: ["traffic", key], class: Some(class.to_owned()), text }
+    }
+}
+
+/// Notes on everything that was found; `place` gives a place like `a.toml:3:8` for section, class and key.
+pub(crate) fn notes(survey: &Survey, place: impl Fn(&str, Option<&str>, &str) -> Option<String>) -> Vec<String> {
+    let found = LINTS.iter().flat_map(|lint| (lint.find)(survey).into_iter().map(move |finding| (lint, finding)));
+    let note = |(lint, Finding { key: [section, key], class, text }): (&Lint, Finding)| {
+        let name = lint.name;
+        match place(section, class.as_deref(), key) {
+            Some(place) => format!("{text} ({place}) [{name}]"),
+            None => format!("{text} [{name}]"),
+        }
+    };
+    found.map(note).collect()
+}
+
+fn no_messages(survey: &Survey) -> Vec<Finding> {
+    let run = &survey.scenario.run;
+    let found = survey.classes().filter_map(|(class, _, drawn)| {
+        let name = &class.name;
+        let Some(last) = drawn.messages.last() else {
+            let text = format!("class `{name}` sends nothing before the run ends at {}", span(run.duration));
+            return Some(Finding::of_class(name, "name", text));
+        };
+        let counts = drawn.messages.iter().any(|message| message.bytes.is_none() || message.start >= run.warm_up);
+        (drawn.all && !counts).then(|| {
+            let (start, warm_up) = (span(last.start), span(run.warm_up));
+            let text = format!(
+                "no message of class `{name}` counts: the last one starts at {start}, in the warm-up of {warm_up}"
+            );
+            Finding::new("run", "warm_up", text)
+        })
+    });
+    found.collect()
+}
+
+fn nothing_random(survey: &Survey) -> Vec<Finding> {
+    let drawn = |all: &Drawn| !all.random.is_empty();
+    let chosen = |all: &Drawn| {
+        let pairs: BTreeSet<(u32, u32)> = all.messages.iter().map(|message| (message.from, message.to)).collect();
+        pairs.into_iter().any(|(from, to)| survey.routes.choose(from, to))
+    };
+    let random = survey.scenario.network.host_jitter != Some(Time::ZERO)
+        || survey.drawn.iter().any(|all| drawn(all) || !all.all)
+        || survey.drawn.iter().any(chosen);
+    let sends = survey.drawn.iter().any(|all| !all.messages.is_empty());
+    if random || !sends {
+        return Vec::new();
+    }
+    let text = "nothing here is random: another seed gives the same run, so repeating it says nothing of chance";
+    vec![Finding::new("run", "seed", text.into())]
+}
+
+fn no_bottleneck(survey: &Survey) -> Vec<Finding> {
+    let graph = survey.routes.graph;
+    let links: Vec<_> = survey.drawn.iter().map(|drawn| survey.links(drawn)).collect();
+    let rate = |link: usize| graph.links[link].rate;
+    let mut found = Vec::new();
+    // At a switch's port: packets from two links, or from a faster one.
+    let contended = |link: usize| {
+        let from: BTreeSet<usize> = links.iter().filter_map(|of| of.get(&link)).flatten().copied().collect();
+        graph.links[link].from >= graph.hosts
+            && (from.len() > 1 || from.iter().any(|&before| rate(before).0 > rate(link).0))
+    };
+    let used: BTreeSet<usize> = links.iter().flat_map(|of| of.keys().copied()).collect();
+    if !used.is_empty() && !used.iter().any(|&link| contended(link)) {
+        let text = "no queue can build at a switch: no port gets packets from two links, or from a faster one";
+        found.push(Finding::new("network", "topology", text.into()));
+    }
+    let slowest = graph.links.iter().map(|spec| spec.rate.0).min().unwrap_or(0);
+    let differ = graph.links.iter().any(|spec| spec.rate.0 != slowest);
+    let crosses = |is: &dyn Fn(usize) -> bool| used.iter().any(|&link| is(link));
+    let between = |link: usize| graph.links[link].from >= graph.hosts && graph.links[link].to >= graph.hosts;
+    if let Some(link) = (0..graph.links.len()).find(|&link| differ && rate(link).0 == slowest)
+        && !used.is_empty()
+        && !crosses(&|link| rate(link).0 == slowest)
+    {
+        let text = format!("nothing crosses the slowest links ({}, for one)", survey.link_name(link));
+        found.push(Finding::new("network", "topology", text));
+    } else if let Some(link) = (0..graph.links.len()).find(|&link| between(link))
+        && !used.is_empty()
+        && !crosses(&between)
+    {
+        let text = format!("nothing crosses the links between switches ({}, for one)", survey.link_name(link));
+        found.push(Finding::new("network", "topology", text));
+    }
+    for (index, class) in survey.scenario.classes.iter().enumerate().skip(1) {
+        let own = &links[index];
+        let meets = |other: usize| links[other].keys().any(|link| own.contains_key(link));
+        if !own.is_empty() && !(0..links.len()).any(|other| other != index && meets(other)) {
+            let text = format!("class `{}` shares no link with another class: it does not disturb them", class.name);
+            found.push(Finding::of_class(&class.name, "name", text));
+        }
+    }
+    found
+}
+
+fn no_marks(survey: &Survey) -> Vec<Finding> {
+    let marked =
+        (0..survey.routes.graph.links.len()).any(|link| survey.port(link).is_some_and(|port| port.mark.is_some()));
+    let found =
+        survey.scenario.transports.iter().filter(|transport| !marked && uses_marks(transport)).map(|transport| {
+            let text =
+                format!("{}: it listens to ECN marks, and no switch marks; write `mark` in [network]", transport.name);
+            Finding::new("network", "mark", text)
+        });
+    found.collect()
+}
+
+fn mark_beyond_port(survey: &Survey) -> Vec<Finding> {
+    let Some(frame) = survey.scenario.transports.iter().find(|own| uses_marks(own)).map(|own| survey.frame(own)) else {
+        return Vec::new();
+    };
+    let beyond = |link: &usize| {
+        let port = survey.port(*link)?;
+        let (limit, mark) = (port.limit?, port.mark?);
+        (in_bytes(mark, frame) >= in_bytes(limit, frame)).then_some((*link, limit, mark))
+    };
+    let ports: Vec<_> = (0..survey.routes.graph.links.len()).filter_map(|link| beyond(&link)).collect();
+    let Some(&(link, limit, mark)) = ports.first() else { return Vec::new() };
+    let others = match ports.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let text = format!(
+        "K = {mark} is never exceeded at {}{others}: the port holds {} at most, so nothing is marked there",
+        survey.link_name(link),
+        size(in_bytes(limit, frame))
+    );
+    vec![Finding::new("network", "mark", text)]
+}
+
+fn deadline_too_short(survey: &Survey) -> Vec<Finding> {
+    let found = survey.classes().filter_map(|(class, transport, drawn)| {
+        let with = drawn.messages.iter().filter_map(|message| {
+            let deadline = message.deadline?.as_secs_f64();
+            Some((message, deadline, survey.least_time(message, transport)?))
+        });
+        let (mut all, mut short, mut worst) = (0_u64, 0_u64, None::<(f64, String)>);
+        // Paths are searched for each receiver: a thousand messages tell.
+        for (message, deadline, least) in with.take(1000) {
+            all += 1;
+            if deadline < least {
+                short += 1;
+                if worst.as_ref().is_none_or(|(factor, _)| deadline / least < *factor) {
+                    let bytes = size(message.bytes.unwrap_or(0) as f64);
+                    let text = format!(
+                        "{bytes} in {}, and they take {} on an empty network",
+                        span(message.deadline.unwrap_or(Time::ZERO)),
+                        span(Time::from_secs_f64(least)),
+                    );
+                    worst = Some((deadline / least, text));
+                }
+            }
+        }
+        let (_, example) = worst?;
+        let share = 100.0 * short as f64 / all as f64;
+        let text = format!("{share:.2} % of the deadlines of class `{}` cannot be met: {example}", class.name);
+        Some(Finding::of_class(&class.name, "deadline", text))
+    });
+    found.collect()
+}
+
+fn rto_above_deadline(survey: &Survey) -> Vec<Finding> {
+    let mut found: Vec<(&Transport, Vec<&str>, Time, Time)> = Vec::new();
+    for (class, transport, _) in survey.classes() {
+        let Some((_, longest)) = class.generator.deadlines() else { continue };
+        let floor = transport.config.connection.rto_min;
+        if floor < longest {
+            continue;
+        }
+        match found.iter_mut().find(|(own, ..)| std::ptr::eq(*own, transport)) {
+            Some((_, classes, most, _)) => {
+                classes.push(&class.name);
+                *most = (*most).max(longest);
+            }
+            None => found.push((transport, vec![&class.name], longest, floor)),
+        }
+    }
+    let text = |(transport, classes, longest, floor): (&Transport, Vec<&str>, Time, Time)| {
+        let classes = classes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let name = transport.name;
+        let text = format!(
+            "{name}: rto_min = {} is above every deadline of {classes} ({} at most): a timeout is a miss",
+            span(floor),
+            span(longest)
+        );
+        Finding::new("transport", "rto_min", text)
+    };
+    found.into_iter().map(text).collect()
+}
+
+fn burst_above_port(survey: &Survey) -> Vec<Finding> {
+    let found = survey.classes().filter_map(|(class, transport, drawn)| {
+        let holds = |link: usize| Some(in_bytes(survey.port(link)?.limit?, survey.frame(transport)));
+        let bursts = survey.first_windows(class, transport, drawn).into_iter();
+        let above = bursts.filter_map(|burst| Some((burst, holds(burst.link)?)));
+        let above = above.filter(|(burst, limit)| burst.messages > 1 && burst.bytes > *limit);
+        let (burst, limit) = above.reduce(|a, b| if b.0.bytes > a.0.bytes { b } else { a })?;
+        let text = format!(
+            "the first windows of {} messages of class `{}` come together: {} wait at {}, which holds {} at most",
+            burst.messages,
+            class.name,
+            size(burst.bytes),
+            survey.link_name(burst.link),
+            size(limit)
+        );
+        Some((burst.bytes, Finding::new("network", "buffer", text)))
+    });
+    worst_of(found.collect())
+}
+
+fn floor_above_mark(survey: &Survey) -> Vec<Finding> {
+    let found = survey.classes().filter_map(|(class, transport, drawn)| {
+        let frame = survey.frame(transport);
+        let judged = survey.at_floor(transport, drawn).into_iter().filter_map(|floor| {
+            let port = survey.port(floor.link)?;
+            let room = floor.bandwidth_delay + in_bytes(port.limit?, frame);
+            let marks = port.mark.filter(|_| uses_marks(transport));
+            let below_mark = marks.map(|mark| floor.bandwidth_delay + in_bytes(mark, frame));
+            let outcome = match below_mark {
+                _ if floor.bytes > room => {
+                    format!("{} of path and buffer: packets are dropped however much they slow down", size(room))
+                }
+                Some(most) if floor.bytes > most => {
+                    format!("{} of path and K: marks cannot bring the queue below K", size(most))
+                }
+                _ => return None,
+            };
+            Some((floor, outcome))
+        });
+        let (floor, outcome) = judged.reduce(|a, b| if b.0.bytes > a.0.bytes { b } else { a })?;
+        let text = format!(
+            "{}: {} windows of class `{}` at cwnd_floor = {} are {}, more than the {outcome}",
+            transport.name,
+            floor.flows,
+            class.name,
+            transport.config.connection.cwnd_floor,
+            size(floor.bytes),
+        );
+        Some((floor.bytes, Finding::new("transport", "cwnd_floor", text)))
+    });
+    worst_of(found.collect())
+}
+
+/// The largest, which says how many more there are.
+fn worst_of(found: Vec<(f64, Finding)>) -> Vec<Finding> {
+    let others = found.len().saturating_sub(1);
+    let worst = found.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, finding)| finding);
+    let with_others = |finding: Finding| match others {
+        0 => finding,
+        1 => Finding { text: format!("{}; so for one more class", finding.text), ..finding },
+        _ => Finding { text: format!("{}; so for {others} more classes", finding.text), ..finding },
+    };
+    worst.map(with_others).into_iter().collect()
+}
+
+pub(crate) fn uses_marks(transport: &Transport) -> bool {
+    match &transport.config.control {
+        Control::Window(law) => law.ecn() != Ecn::Off,
+        _ => false,
+    }
+}
+
+/// Three digits: "98.2 KB".
+fn size(bytes: f64) -> String {
+    let (value, unit) = match bytes {
+        b if b >= 1e9 => (b / 1e9, "GB"),
+        b if b >= 1e6 => (b / 1e6, "MB"),
+        b if b >= 1e3 => (b / 1e3, "KB"),
+        b => (b, "B"),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+/// Three digits: "1.25 ms".
+fn span(time: Time) -> String {
+    let seconds = time.as_secs_f64();
+    let (value, unit) = match seconds {
+        s if s >= 1.0 => (s, "s"),
+        s if s >= 1e-3 => (s * 1e3, "ms"),
+        s if s >= 1e-6 || s == 0.0 => (s * 1e6, "us"),
+        s => (s * 1e9, "ns"),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+fn digits(value: f64) -> String {
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

@@ -1,0 +1,409 @@
+//! What a scenario's traffic looks like before any of it is simulated: drawn ahead, for the lints and for
+//! `duetime check --explain`.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use sim::network::{Network, Sharing};
+use sim::topology::Graph;
+use sim::traffic::{self, Above, Arrival, Generator, Request};
+use sim::{Class, Scenario, Transport};
+use transport::registry::Control;
+use units::{Amount, Time};
+
+/// A scenario with the beginning of its traffic.
+pub(crate) struct Survey<'a> {
+    pub(crate) scenario: &'a Scenario,
+    /// In the order of the scenario's classes.
+    pub(crate) drawn: Vec<Drawn>,
+    pub(crate) routes: Routes<'a>,
+}
+
+/// The messages of one class, from its first.
+pub(crate) struct Drawn {
+    pub(crate) messages: Vec<Request>,
+    /// Until when the messages are all that start.
+    pub(crate) until: Time,
+    /// Whether they are all of the run.
+    pub(crate) all: bool,
+    /// What another seed would draw differently.
+    pub(crate) random: Vec<&'static str>,
+}
+
+impl<'a> Survey<'a> {
+    /// Draws about `most` messages, evenly over the classes.
+    pub(crate) fn new(scenario: &'a Scenario, classes: &[Above], most: usize) -> Survey<'a> {
+        let each = (most / classes.len().max(1)).max(20);
+        let drawn = (0..classes.len()).map(|index| Drawn::new(scenario, classes, index, each)).collect();
+        Survey { scenario, drawn, routes: Routes::new(&scenario.network.graph) }
+    }
+
+    /// Each class with its transport and its messages.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (&'a Class, &'a Transport, &Drawn)> {
+        let scenario = self.scenario;
+        let with_transport = |class: &'a Class| (class, &scenario.transports[class.transport]);
+        scenario.classes.iter().map(with_transport).zip(&self.drawn).map(|((class, own), drawn)| (class, own, drawn))
+    }
+
+    /// What the switch port that feeds a link holds and when it marks; none for a host's own port.
+    pub(crate) fn port(&self, link: usize) -> Option<Port> {
+        Port::of(&self.scenario.network, link)
+    }
+
+    /// Bytes on the wire of a full packet.
+    pub(crate) fn frame(&self, transport: &Transport) -> f64 {
+        let connection = &transport.config.connection;
+        f64::from(connection.mss + connection.header + self.scenario.network.frame_overhead)
+    }
+
+    /// Bytes on the wire of a message.
+    pub(crate) fn on_wire(&self, bytes: u64, transport: &Transport) -> f64 {
+        let mss = u64::from(transport.config.connection.mss);
+        let overhead = self.frame(transport) - mss as f64;
+        bytes as f64 + bytes.div_ceil(mss) as f64 * overhead
+    }
+
+    /// A time that a message cannot undercut, in seconds: its bytes at the pace of the slowest link, and the
+    /// propagation. The packets' way through the other links comes on top.
+    pub(crate) fn least_time(&self, message: &Request, transport: &Transport) -> Option<f64> {
+        let bytes = self.on_wire(message.bytes?, transport);
+        let path = self.routes.path(message.from, message.to);
+        let links = || path.iter().map(|&link| &self.routes.graph.links[link]);
+        let slowest = links().map(|spec| spec.rate.as_bps_f64()).fold(f64::INFINITY, f64::min);
+        Some(bytes * 8.0 / slowest + links().map(|spec| spec.delay.as_secs_f64()).sum::<f64>())
+    }
+
+    /// Rate of the slowest link times the time there and back of a full packet on an empty path, in bytes.
+    pub(crate) fn bandwidth_delay(&self, from: u32, to: u32, transport: &Transport) -> f64 {
+        let frame = self.frame(transport);
+        let links = || self.routes.path(from, to).into_iter().map(|link| self.routes.graph.links[link]);
+        let round: f64 =
+            links().map(|spec| 2.0 * spec.delay.as_secs_f64() + frame * 8.0 / spec.rate.as_bps_f64()).sum();
+        links().map(|spec| spec.rate.as_bps_f64()).fold(f64::INFINITY, f64::min) / 8.0 * round
+    }
+
+    /// For each receiver the most bytes that wait at the port towards it if each message of a class sends its
+    /// first window at once and nothing more. Nothing for transports without a window.
+    pub(crate) fn first_windows(&self, class: &Class, transport: &Transport, drawn: &Drawn) -> Vec<Burst> {
+        let Control::Window(_) = transport.config.control else { return Vec::new() };
+        let connection = &transport.config.connection;
+        // What an open connection may send at once depends on what it has done: a segment is certain.
+        let window = if class.persistent { 1.0 } else { connection.initial_window } * f64::from(connection.mss);
+        let mut by_receiver: BTreeMap<u32, Vec<(Time, f64)>> = BTreeMap::new();
+        for message in &drawn.messages {
+            let bytes = message.bytes.map_or(window, |bytes| window.min(bytes as f64));
+            by_receiver.entry(message.to).or_default().push((message.start, self.on_wire(bytes as u64, transport)));
+        }
+        let bursts = by_receiver.into_iter().filter_map(|(to, mut starts)| {
+            starts.sort_by_key(|(at, _)| *at);
+            let link = self.routes.last(to)?;
+            let bytes_per_s = self.routes.graph.links[link].rate.as_bps_f64() / 8.0;
+            let (mut waiting, mut messages, mut before) = (0.0_f64, 0, Time::ZERO);
+            let mut worst = Burst { link, bytes: 0.0, messages: 0 };
+            for (at, bytes) in starts {
+                waiting -= at.saturating_sub(before).as_secs_f64() * bytes_per_s;
+                if waiting <= 0.0 {
+                    (waiting, messages) = (0.0, 0);
+                }
+                (waiting, messages, before) = (waiting + bytes, messages + 1, at);
+                if waiting > worst.bytes {
+                    worst = Burst { bytes: waiting, messages, ..worst };
+                }
+            }
+            Some(worst)
+        });
+        bursts.collect()
+    }
+
+    /// For each receiver the most that a class keeps in flight towards it when every window is at its floor.
+    pub(crate) fn at_floor(&self, transport: &Transport, drawn: &Drawn) -> Vec<AtFloor> {
+        let Control::Window(_) = transport.config.control else { return Vec::new() };
+        let connection = &transport.config.connection;
+        let frame = self.frame(transport);
+        // Those that are under way at the same time for certain: answers to one query, and flows without end.
+        let mut together: BTreeMap<(u32, Option<u64>), (u32, f64, u64)> = BTreeMap::new();
+        for message in drawn.messages.iter().filter(|message| message.query.is_some() || message.bytes.is_none()) {
+            let segments = message.bytes.map_or(f64::INFINITY, |bytes| bytes.div_ceil(connection.mss.into()) as f64);
+            let entry = together.entry((message.to, message.query)).or_insert((message.from, 0.0, 0));
+            entry.1 += connection.cwnd_floor.min(segments) * frame;
+            entry.2 += 1;
+        }
+        let mut by_receiver: BTreeMap<u32, (u32, f64, u64)> = BTreeMap::new();
+        for ((to, _), found) in together {
+            let entry = by_receiver.entry(to).or_insert(found);
+            if found.1 > entry.1 {
+                *entry = found;
+            }
+        }
+        let at_floor = by_receiver.into_iter().filter_map(|(to, (from, bytes, flows))| {
+            let bandwidth_delay = self.bandwidth_delay(from, to, transport);
+            Some(AtFloor { link: self.routes.last(to)?, bytes, flows, bandwidth_delay })
+        });
+        at_floor.collect()
+    }
+
+    /// The links that a class's messages take, each with those that they come from (itself, at the sender).
+    pub(crate) fn links(&self, drawn: &Drawn) -> BTreeMap<usize, BTreeSet<usize>> {
+        let mut links: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        let pairs: BTreeSet<(u32, u32)> = drawn.messages.iter().map(|message| (message.from, message.to)).collect();
+        for (from, to) in pairs {
+            for &(link, before, _) in self.routes.shares(from, to).iter() {
+                links.entry(link).or_default().insert(before);
+            }
+        }
+        links
+    }
+
+    /// A link for people: "tor 3 to host 7".
+    pub(crate) fn link_name(&self, link: usize) -> String {
+        let spec = &self.routes.graph.links[link];
+        format!("{} to {}", self.routes.graph.name(spec.from), self.routes.graph.name(spec.to))
+    }
+}
+
+/// See [`Survey::first_windows`].
+#[derive(Clone, Copy)]
+pub(crate) struct Burst {
+    pub(crate) link: usize,
+    pub(crate) bytes: f64,
+    pub(crate) messages: u64,
+}
+
+/// See [`Survey::at_floor`].
+pub(crate) struct AtFloor {
+    pub(crate) link: usize,
+    pub(crate) bytes: f64,
+    pub(crate) flows: u64,
+    pub(crate) bandwidth_delay: f64,
+}
+
+/// A port of a switch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Port {
+    /// What it holds at most, when the other ports of its switch are empty; none: no limit.
+    pub(crate) limit: Option<Amount>,
+    /// K.
+    pub(crate) mark: Option<Amount>,
+}
+
+impl Port {
+    fn of(network: &Network, link: usize) -> Option<Port> {
+        let (graph, switch) = (&network.graph, &network.switch);
+        let spec = &graph.links[link];
+        let node = spec.from.checked_sub(graph.hosts)?;
+        if graph.switches[node as usize].unlimited {
+            return Some(Port { limit: None, mark: None });
+        }
+        let sharers =
+            || graph.links.iter().filter(|other| other.from == spec.from && other.buffer.is_none()).count() as f64;
+        let of_buffer = |share: f64| match switch.buffer {
+            Amount::Packets(packets) => Amount::Packets((packets as f64 * share) as u64),
+            Amount::Bytes(bytes) => Amount::Bytes((bytes as f64 * share) as u64),
+        };
+        let limit = match (spec.buffer, switch.sharing) {
+            (Some(own), _) => own,
+            // It grows until it is alpha times what it leaves free.
+            (None, Sharing::Dynamic(alpha)) => of_buffer(alpha / (1.0 + alpha)),
+            (None, Sharing::Static) => of_buffer(1.0 / sharers()),
+            (None, Sharing::PerPort) => switch.buffer,
+        };
+        let to_host = spec.to < graph.hosts;
+        let mark = spec.mark.or(if to_host { switch.marks.host } else { switch.marks.uplink });
+        Some(Port { limit: Some(limit), mark })
+    }
+}
+
+/// In bytes, where packets are full ones.
+pub(crate) fn in_bytes(amount: Amount, frame: f64) -> f64 {
+    match amount {
+        Amount::Packets(packets) => packets as f64 * frame,
+        Amount::Bytes(bytes) => bytes as f64,
+    }
+}
+
+impl Drawn {
+    fn new(scenario: &Scenario, classes: &[Above], index: usize, most: usize) -> Drawn {
+        let (run, graph) = (&scenario.run, &scenario.network.graph);
+        let with = |seed: u64, most: usize| {
+            let context = traffic::Context { graph, seed, duration: run.duration, above: &classes[..index] };
+            let pattern = traffic::find(classes[index].pattern).expect("the class was read");
+            (pattern.build)(&classes[index].values, &context).ok().map(|mut own| draw(&mut *own, run.duration, most))
+        };
+        let (messages, until) = with(run.seed, most).unwrap_or_default();
+        // As many as tell two streams of random numbers apart.
+        let few = most.min(200);
+        let random = match with(run.seed.wrapping_add(1), few) {
+            None => Vec::new(),
+            Some((other, _)) => differences(&messages, &other, few),
+        };
+        Drawn { messages, until, all: until == run.duration, random }
+    }
+}
+
+/// The first messages of a generator, as they would start if the network took no time, and until when they are
+/// complete.
+fn draw(generator: &mut dyn Generator, duration: Time, most: usize) -> (Vec<Request>, Time) {
+    let (mut messages, mut until) = (Vec::new(), duration);
+    while let Some(batch) = generator.next() {
+        if batch.at >= duration {
+            break;
+        }
+        if messages.len() >= most {
+            until = batch.at;
+            break;
+        }
+        let mut waiting = batch.messages;
+        while let Some(mut request) = waiting.pop() {
+            if request.place.is_some() && !generator.departs(&mut request) {
+                continue;
+            }
+            let follows = request
+                .place
+                .zip(request.query)
+                .and_then(|(place, query)| generator.arrived(Arrival { query, place, at: request.start }));
+            waiting.extend(follows);
+            if request.start < duration {
+                messages.push(request);
+            }
+        }
+    }
+    messages.sort_by_key(|request| (request.start, request.to, request.from));
+    (messages, until)
+}
+
+fn differences(one: &[Request], other: &[Request], most: usize) -> Vec<&'static str> {
+    let (one, other) = (&one[..one.len().min(most)], &other[..other.len().min(most)]);
+    let differ = |what: fn(&Request) -> u64| {
+        let mut values = [one, other].map(|all| all.iter().map(what).collect::<Vec<u64>>());
+        let length = values[0].len().min(values[1].len());
+        values.iter_mut().for_each(|all| all.truncate(length));
+        values[0] != values[1]
+    };
+    let aspects: [(&'static str, fn(&Request) -> u64); 4] = [
+        ("starts", |request| request.start.0),
+        ("sizes", |request| request.bytes.unwrap_or(0)),
+        ("deadlines", |request| request.deadline.map_or(0, |deadline| deadline.0)),
+        ("hosts", |request| u64::from(request.from) << 32 | u64::from(request.to)),
+    ];
+    let mut sorted = aspects.into_iter().filter(|(_, what)| differ(*what)).map(|(name, _)| name).collect::<Vec<_>>();
+    // Messages stand in the order of their starts, so random starts shuffle the hosts of a fixed set too.
+    if sorted.contains(&"starts") {
+        let pairs = |all: &[Request]| all.iter().map(|each| (each.from, each.to)).collect::<BTreeSet<_>>();
+        let (a, b) = (pairs(one), pairs(other));
+        if a.is_subset(&b) || b.is_subset(&a) {
+            sorted.retain(|name| *name != "hosts");
+        }
+    }
+    sorted
+}
+
+/// A link, the one taken before it (or itself, at the sender) and the share of the packets that take it so.
+pub(crate) type Share = (usize, usize, f64);
+
+/// Shortest paths, over which flows spread evenly.
+pub(crate) struct Routes<'a> {
+    pub(crate) graph: &'a Graph,
+    out: Vec<Vec<usize>>,
+    into: Vec<Vec<usize>>,
+    distances: RefCell<BTreeMap<u32, Rc<Vec<u32>>>>,
+}
+
+impl<'a> Routes<'a> {
+    fn new(graph: &'a Graph) -> Routes<'a> {
+        let nodes = graph.nodes() as usize;
+        let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
+        for (link, spec) in graph.links.iter().enumerate() {
+            out[spec.from as usize].push(link);
+            into[spec.to as usize].push(link);
+        }
+        Routes { graph, out, into, distances: RefCell::default() }
+    }
+
+    /// The link that leads to a host; none where several do.
+    pub(crate) fn last(&self, to: u32) -> Option<usize> {
+        match self.into[to as usize][..] {
+            [link] => Some(link),
+            _ => None,
+        }
+    }
+
+    /// One shortest path.
+    pub(crate) fn path(&self, from: u32, to: u32) -> Vec<usize> {
+        let distances = self.distances(to);
+        let (mut path, mut node) = (Vec::new(), from);
+        while node != to {
+            let Some(link) = self.nearer(node, &distances).next() else { return path };
+            path.push(link);
+            node = self.graph.links[link].to;
+        }
+        path
+    }
+
+    /// Whether a flow's hash chooses between paths.
+    pub(crate) fn choose(&self, from: u32, to: u32) -> bool {
+        self.shares(from, to).iter().any(|(_, _, share)| *share < 0.999)
+    }
+
+    /// Every link that a flow may take.
+    pub(crate) fn shares(&self, from: u32, to: u32) -> Vec<Share> {
+        let distances = self.distances(to);
+        let mut found: Vec<Share> = Vec::new();
+        // For each node of one distance: how it was reached.
+        let mut here: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::from([(from, Vec::new())]);
+        while !here.is_empty() && !here.contains_key(&to) {
+            let mut next: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
+            for (node, reached) in here {
+                let links: Vec<usize> = self.nearer(node, &distances).collect();
+                let part = 1.0 / links.len().max(1) as f64;
+                for link in links {
+                    let beyond = next.entry(self.graph.links[link].to).or_default();
+                    if reached.is_empty() {
+                        found.push((link, link, part));
+                        beyond.push((link, part));
+                    }
+                    let total: f64 = reached.iter().map(|(_, share)| share * part).sum();
+                    found.extend(reached.iter().map(|&(before, share)| (link, before, share * part)));
+                    if !reached.is_empty() {
+                        beyond.push((link, total));
+                    }
+                }
+            }
+            here = next;
+        }
+        found
+    }
+
+    fn nearer<'b>(&'b self, node: u32, distances: &'b [u32]) -> impl Iterator<Item = usize> + 'b {
+        let here = distances[node as usize];
+        let links = self.out[node as usize].iter().copied();
+        links.filter(move |&link| {
+            let there = distances[self.graph.links[link].to as usize];
+            there != u32::MAX && here != u32::MAX && there + 1 == here
+        })
+    }
+
+    /// Hops from every node to a host; hosts do not forward.
+    fn distances(&self, to: u32) -> Rc<Vec<u32>> {
+        if let Some(known) = self.distances.borrow().get(&to) {
+            return known.clone();
+        }
+        let mut distances = vec![u32::MAX; self.out.len()];
+        distances[to as usize] = 0;
+        let mut edge = VecDeque::from([to]);
+        while let Some(node) = edge.pop_front() {
+            for &link in &self.into[node as usize] {
+                let before = self.graph.links[link].from;
+                if distances[before as usize] == u32::MAX {
+                    distances[before as usize] = distances[node as usize] + 1;
+                    if before >= self.graph.hosts {
+                        edge.push_back(before);
+                    }
+                }
+            }
+        }
+        let found = Rc::new(distances);
+        self.distances.borrow_mut().insert(to, found.clone());
+        found
+    }
+}

@@ -1,0 +1,199 @@
+//! What a valid scenario is told all the same: each lint speaks where it should, and nowhere else.
+
+mod common;
+
+use common::{folder, read_with};
+use scenario::{Options, Source};
+
+/// Eight hosts answer one, 10 packets each, over a port that holds 100 packets and marks above 20.
+const QUIET: &str = r#"
+[run]
+duration = "100 ms"
+
+[network]
+topology = "star"
+hosts = 9
+rate = "1 Gbps"
+delay = "20 us"
+buffer = "100 packets"
+sharing = "per-port"
+mark = "20 packets"
+
+[transport]
+name = "dctcp"
+rto_min = "5 ms"
+
+[[traffic]]
+name = "answers"
+pattern = "fan-in"
+leaves = 8
+every = "10 ms"
+size = "14600 B"
+deadline = "8 ms"
+jitter = "uniform(0 us, 50 us)"
+"#;
+
+/// The names of the notes on it, and the first note.
+fn notes(changes: &[&str]) -> (Vec<String>, String) {
+    let notes = read_with(QUIET, changes).notes;
+    (names(&notes), notes.first().cloned().unwrap_or_default())
+}
+
+fn names(notes: &[String]) -> Vec<String> {
+    let name = |note: &String| note.rsplit_once('[').expect("a lint's name").1.trim_end_matches(']').to_owned();
+    notes.iter().map(name).collect()
+}
+
+#[track_caller]
+fn says(changes: &[&str], lint: &str, words: &str) {
+    let (names, first) = notes(changes);
+    assert_eq!(names, [lint], "{changes:?}: {first}");
+    assert!(first.contains(words), "{first}");
+}
+
+#[track_caller]
+fn is_silent(changes: &[&str]) {
+    assert_eq!(notes(changes).0, Vec::<String>::new(), "{changes:?}");
+}
+
+#[test]
+fn a_sound_scenario_is_told_nothing() {
+    is_silent(&[]);
+}
+
+#[test]
+fn a_note_says_where_the_key_stands() {
+    let source = Source { name: "a.toml", text: QUIET, folder: Some(&folder()) };
+    let options = Options { set: vec!["network.buffer=15 packets".into()], ..Options::default() };
+    let notes = scenario::read(&source, &options).unwrap().notes;
+    // `mark` is line 12 of the text, `buffer` was given on the command line.
+    assert!(notes[0].contains("(a.toml:12:1) [mark-beyond-port]"), "{notes:?}");
+    assert!(notes[1].contains("(--set:1:") && notes[1].ends_with("[burst-above-port]"), "{notes:?}");
+}
+
+#[test]
+fn k_at_what_a_port_holds_is_never_exceeded() {
+    // 100 packets: with K = 99 the hundredth is marked, with K = 100 there is no hundred and first.
+    is_silent(&["network.mark=99 packets"]);
+    says(&["network.mark=100 packets"], "mark-beyond-port", "switch to host 0 and 8 more");
+    // A shared pool of 200 leaves a single port 100 at alpha = 1, a split one 200 / 9.
+    is_silent(&["network.sharing=dynamic", "network.buffer=200 packets", "network.mark=99 packets"]);
+    says(
+        &["network.sharing=dynamic", "network.buffer=200 packets", "network.mark=100 packets"],
+        "mark-beyond-port",
+        "150 KB",
+    );
+    let (split, _) = notes(&["network.sharing=static", "network.buffer=900 packets", "network.mark=100 packets"]);
+    assert_eq!(split, ["mark-beyond-port"]);
+    // Who cannot be marked does not mind.
+    is_silent(&["network.mark=100 packets", "transport.name=tcp"]);
+}
+
+#[test]
+fn ecn_needs_marks() {
+    let without = QUIET.replace("mark = \"20 packets\"\n", "");
+    let notes = |set: &[&str]| read_with(&without, set).notes;
+    assert!(notes(&[])[0].starts_with("dctcp: it listens to ECN marks"), "{:?}", notes(&[]));
+    assert!(notes(&["transport.name=cubic"]).is_empty());
+    assert_eq!(notes(&["transport.name=cubic", "transport.ecn=true"]).len(), 1);
+}
+
+#[test]
+fn a_timeout_is_too_long_from_the_longest_deadline_on() {
+    is_silent(&["transport.rto_min=7.9 ms"]);
+    says(&["transport.rto_min=8 ms"], "rto-above-deadline", "rto_min = 8 ms");
+    is_silent(&["transport.rto_min=8 ms", "traffic.answers.deadline={ base = \"8 ms\", vary = \"uniform(0, 50%)\" }"]);
+}
+
+#[test]
+fn deadlines_below_the_empty_network_cannot_be_met() {
+    // Ten packets of 1500 B at 1 Gbps take 120 us, two links add 40 us.
+    is_silent(&["traffic.answers.deadline=5001 us"]);
+    let (names, text) = notes(&["traffic.answers.deadline=159 us", "transport.rto_min=100 us"]);
+    assert_eq!(names, ["deadline-too-short"]);
+    assert!(text.contains("100.00 % of the deadlines of class `answers`: ") || text.contains("160 us"), "{text}");
+    is_silent(&["traffic.answers.deadline=161 us", "transport.rto_min=100 us"]);
+}
+
+#[test]
+fn first_windows_that_come_together_overflow_a_small_port() {
+    // 8 x 15 000 B, of which at most 50 us x 125 B/us leave while they come.
+    is_silent(&["network.buffer=80 packets"]);
+    says(&["network.buffer=74 packets"], "burst-above-port", "of 8 messages of class `answers`");
+    // Spread over ten times as long as they take, they do not meet.
+    is_silent(&["network.buffer=74 packets", "traffic.answers.jitter=uniform(0 ms, 9 ms)"]);
+    is_silent(&["network.buffer=74 packets", "transport.initial_window=2"]);
+}
+
+#[test]
+fn floors_that_fill_path_and_k_keep_the_queue() {
+    // The path holds 80 us at 125 B/us and a packet on each link, 13 000 B; K 30 000 B; the buffer 150 000 B.
+    is_silent(&["transport.cwnd_floor=3"]);
+    says(&["transport.cwnd_floor=4"], "floor-above-mark", "43 KB of path and K");
+    is_silent(&["transport.cwnd_floor=4", "transport.name=tcp"]);
+    // A message of ten packets keeps ten in flight at most: 120 000 B in all.
+    says(&["transport.cwnd_floor=20"], "floor-above-mark", "are 120 KB");
+    let lossy =
+        ["transport.cwnd_floor=10", "network.buffer=60 packets", "transport.name=tcp", "transport.initial_window=1"];
+    says(&lossy, "floor-above-mark", "packets are dropped however much they slow down");
+}
+
+#[test]
+fn what_is_never_random_is_said() {
+    says(&["traffic.answers.jitter=0 s"], "nothing-random", "another seed gives the same run");
+    is_silent(&["traffic.answers.jitter=0 s", "network.host_jitter=1 us"]);
+}
+
+#[test]
+fn traffic_that_never_meets_has_no_bottleneck() {
+    let apart = r#"
+[[traffic]]
+name = "aside"
+pattern = "long"
+from = 8
+to = 9
+"#;
+    // The aggregator is host 10, its leaves hosts 0 to 7.
+    let notes = |text: &str| read_with(&format!("{QUIET}{text}"), &["network.hosts=11"]).notes;
+    assert!(notes(apart)[0].contains("`aside` shares no link with another class"), "{:?}", notes(apart));
+    assert_eq!((notes(apart).len(), notes(&apart.replace("to = 9", "to = 10"))), (1, vec![]));
+    let alone = QUIET.split("[[traffic]]").next().unwrap().to_owned() + apart;
+    let notes = read_with(&alone, &["network.hosts=11"]).notes;
+    assert!(notes.iter().any(|note| note.contains("no queue can build")), "{notes:?}");
+}
+
+#[test]
+fn classes_without_messages_that_count_are_named() {
+    says(&["traffic.answers.start=1 s"], "no-messages", "`answers` sends nothing before the run ends at 100 ms");
+    says(&["run.warm_up=95 ms", "traffic.answers.count=3"], "no-messages", "in the warm-up of 95 ms");
+}
+
+/// What each scenario of `scenarios/` is told. All of it is true of them:
+/// the papers' regime lets bursts overflow 50 KB and two segments per answer exceed path and buffer (that is
+/// what it shows), marks at uplinks of the same 50 KB are never reached; W1 to W3 and the incast keep a standing
+/// queue at the default floor of two segments; and a timeout of 20 ms is longer than some deadlines.
+const TOLD: &[(&str, &[&str])] = &[
+    ("custom.toml", &["rto-above-deadline", "burst-above-port", "floor-above-mark"]),
+    ("four-flows.toml", &["nothing-random"]),
+    ("incast.toml", &["floor-above-mark"]),
+    ("large-messages.toml", &[]),
+    ("mixed.toml", &[]),
+    ("oldi-background.toml", &["mark-beyond-port", "burst-above-port", "floor-above-mark"]),
+    ("oldi.toml", &["mark-beyond-port", "burst-above-port", "floor-above-mark"]),
+    ("tree.toml", &["rto-above-deadline", "burst-above-port"]),
+    ("w1.toml", &["nothing-random", "floor-above-mark"]),
+    ("w2.toml", &["nothing-random"]),
+    ("w3.toml", &["floor-above-mark"]),
+    ("xdctcp.toml", &[]),
+];
+
+#[test]
+fn shipped_scenarios_are_told_what_is_true_of_them() {
+    let examples = common::examples();
+    let told: Vec<(&str, Vec<String>)> =
+        examples.iter().map(|(name, text)| (&name[..], names(&common::read(text).notes))).collect();
+    for ((name, found), (known, expected)) in told.iter().zip(TOLD) {
+        assert_eq!((*name, found.iter().map(String::as_str).collect::<Vec<_>>()), (*known, expected.to_vec()));
+    }
+    assert_eq!(told.len(), TOLD.len());
+}

@@ -1,0 +1,108 @@
+//! After the measured window: the run goes on until what counts is decided.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use units::Time;
+
+use crate::ledger::Ledger;
+use crate::outcome::Message;
+use crate::run::Run;
+use crate::traffic::Request;
+
+/// What a run still waits for when its window has closed.
+///
+/// A message is decided when it has arrived, was given up, or its deadline has passed. Waited for are those that
+/// started in the window, and those that answer a query which did.
+pub struct CoolDown {
+    run: Run,
+    /// By class, the queries that started in the window.
+    queries: Vec<Option<RangeInclusive<u64>>>,
+    /// When the awaited messages are decided at the latest, and how many are at each of these times.
+    due: BTreeMap<Time, u32>,
+}
+
+impl CoolDown {
+    /// The window closes now; `waiting` have been announced and have not started.
+    pub fn new<'a>(
+        run: &Run,
+        classes: usize,
+        ledger: &Ledger,
+        waiting: impl Iterator<Item = (u32, &'a Request)>,
+    ) -> CoolDown {
+        let mut queries: Vec<Option<RangeInclusive<u64>>> = vec![None; classes];
+        for query in ledger.queries.iter().filter(|query| run.counts(query.start)) {
+            let range = &mut queries[query.class as usize];
+            let first = range.as_ref().map_or(query.number, |range| *range.start());
+            *range = Some(first..=query.number);
+        }
+        let mut cool_down = CoolDown { run: run.clone(), queries, due: BTreeMap::new() };
+        let unfinished = ledger.messages.iter().filter(|message| message.end.is_none() && !message.aborted);
+        unfinished.for_each(|message| cool_down.expect_message(message));
+        waiting.for_each(|(class, request)| cool_down.expect(class, request));
+        cool_down
+    }
+
+    /// When the run ends, as things are.
+    pub fn until(&self, now: Time) -> Time {
+        let last = self.due.last_key_value().map_or(now, |(due, _)| *due);
+        last.min(self.run.latest()).max(now)
+    }
+
+    /// A message was announced.
+    pub fn expect(&mut self, class: u32, request: &Request) {
+        let &Request { start, bytes, deadline, query, .. } = request;
+        self.add(self.due(class, query, start, bytes, deadline));
+    }
+
+    /// A message that was announced is not sent after all.
+    pub fn forget(&mut self, class: u32, request: &Request) {
+        let &Request { start, bytes, deadline, query, .. } = request;
+        self.remove(self.due(class, query, start, bytes, deadline));
+    }
+
+    /// A message is decided.
+    pub fn decided(&mut self, message: &Message) {
+        let &Message { class, query, start, bytes, deadline, .. } = message;
+        self.remove(self.due(class, query, start, bytes, deadline));
+    }
+
+    fn expect_message(&mut self, message: &Message) {
+        let &Message { class, query, start, bytes, deadline, .. } = message;
+        self.add(self.due(class, query, start, bytes, deadline));
+    }
+
+    fn add(&mut self, due: Option<Time>) {
+        if let Some(due) = due {
+            *self.due.entry(due).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, due: Option<Time>) {
+        let Some(due) = due else { return };
+        if let Some(count) = self.due.get_mut(&due) {
+            *count -= 1;
+            if *count == 0 {
+                self.due.remove(&due);
+            }
+        }
+    }
+
+    /// When a message is decided at the latest; none if it is not waited for.
+    fn due(
+        &self,
+        class: u32,
+        query: Option<u64>,
+        start: Time,
+        bytes: Option<u64>,
+        deadline: Option<Time>,
+    ) -> Option<Time> {
+        let asked = || self.queries[class as usize].as_ref().zip(query);
+        let counts = self.run.counts(start) || asked().is_some_and(|(range, query)| range.contains(&query));
+        match deadline {
+            Some(allowed) => counts.then(|| start.saturating_add(allowed)),
+            // It is decided when it has arrived, which may be never: only an explicit `cool_down` waits for that.
+            None => (counts && bytes.is_some() && self.run.cool_down.is_some()).then_some(Time::MAX),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
+/* What an acknowledgement does to the window. */
+#ifndef D2TCP_CONTROL_H
+#define D2TCP_CONTROL_H
+
+#include "messages.h"
+#include "short.h"
+
+/* The law's answer to an acknowledgement. */
+__noinline __u32 step(struct law_state *law, const struct law_parameters *how, const struct law_queue *queue,
+		      const struct law_ack *ack)
+{
+	if (!law || !how || !queue || !ack)
+		return 0;
+	return law_on_ack(law, how, queue, ack);
+}
+
+static __always_inline void count_opened(struct d2tcp_socket *s)
+{
+	if (s->counted)
+		return;
+	s->counted = 1;
+	COUNT(s->rule, opened, 1);
+}
+
+/* The connection begins, or comes over from another control in the middle of its life. */
+static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock *tp, const struct law_parameters *how)
+{
+	__u64 *last_id = word(D2TCP_LAST_ID);
+
+	law_start(&s->law, how, (__u64)tp->snd_cwnd << 20, (__u64)tp->snd_ssthresh << 20);
+	check_stream(s, tp);
+	/* The SYN is the first delivery: the rest is acknowledged by the packet that we are called for. */
+	s->delivered = s->connecting ? 1 : tp->delivered;
+	s->delivered_ce = s->connecting ? 0 : tp->delivered_ce;
+	s->lost = tp->lost;
+	s->written = tp->snd_cwnd;
+	s->mss = tp->mss_cache;
+	s->reducing = NOT_REDUCING;
+	s->asked = 0;
+	s->timed_out = 0;
+	s->quiet_ns = bpf_ktime_get_ns();
+	if (!s->id && last_id)
+		s->id = __sync_fetch_and_add(last_id, 1) + 1;
+	count_opened(s);
+}
+
+/* What may be sent while the window is reduced, after marks as after a loss: in proportion to what is delivered, as
+ * the kernel does for tcp_dctcp. Its own code is left out with a control of this kind, but for the count of what was
+ * sent. */
+static __always_inline __u32 reduced(struct d2tcp_socket *s, const struct tcp_sock *tp, __u32 delivered, __u32 why)
+{
+	struct law_reduction now = {
+		.prior = why == REDUCING_FOR_LOSS ? s->law.prior_cwnd >> 20 : s->reduced_from,
+		.target = why == REDUCING_FOR_LOSS ? s->law.ssthresh >> 20 : s->law.cwnd >> 20,
+		.flight = in_flight(tp),
+		.delivered = delivered,
+		.first = why == REDUCING_FOR_LOSS,
+	};
+
+	/* It counts from the first echo on, also if a loss comes in the window of a cut; and anew if one repair
+	 * follows another. */
+	if (s->reducing != why) {
+		s->prr_before = s->reducing ? tp->prr_out : 0;
+		if (why == REDUCING_FOR_LOSS && !s->reducing)
+			s->prr_before = tp->prr_out;
+		s->prr_delivered = 0;
+		s->reducing = why;
+	} else if (tp->prr_out < s->prr_out) {
+		s->prr_before = 0;
+		s->prr_delivered = 0;
+	}
+	s->prr_out = tp->prr_out;
+	s->prr_delivered += delivered;
+	now.delivered_all = s->prr_delivered;
+	now.out = tp->prr_out - s->prr_before;
+	return law_reduced(&now);
+}
+
+/* Reno in all but name where ECN was refused: visible in ss, and without ECT in the packets. */
+static __always_inline void change_to_reno(struct sock *sk, struct d2tcp_socket *s)
+{
+	char name[] = RENO_NAME;
+	long failed;
+
+	s->switching = 1;
+	failed = bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
+	s->switching = 0;
+	if (!failed)
+		s->plain = 1;
+}
+
+/* Ratios by which this namespace paces: in slow start above, else below. */
+static __always_inline __u64 pacing_ratios(struct sock *sk)
+{
+	struct net *net = sk->__sk_common.skc_net.net;
+
+	return (__u64)net->ipv4.sysctl_tcp_pacing_ss_ratio << 32 | (__u32)net->ipv4.sysctl_tcp_pacing_ca_ratio;
+}
+
+static __always_inline void control(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+	__u32 what = 0, kind = 0, delivered, marked, state, window, before, threshold;
+	struct law_parameters *how;
+	struct law_ack ack = {};
+	struct d2tcp_socket *s;
+	bool limited;
+	__u64 rate;
+
+	/* The answer to our SYN: the first window is not known yet. */
+	if (sk->__sk_common.skc_state == TCP_SYN_SENT)
+		return;
+	if (!icsk->icsk_ca_priv[OWNER])
+		icsk->icsk_ca_priv[OWNER] = generation();
+	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	how = law_of(s ? govern(s, sk) : NULL);
+	if (!how)
+		return;
+	if (!s) {
+		COUNT(0, no_memory, 1);
+		control_in_short(sk, how);
+		return;
+	}
+	if (!s->law.started)
+		begin(s, tp, how);
+	if (!s->plain && !ecn_agreed(tp))
+		change_to_reno(sk, s);
+
+	delivered = tp->delivered - s->delivered;
+	marked = tp->delivered_ce - s->delivered_ce;
+	if (marked > delivered)
+		marked = delivered;
+	s->delivered = tp->delivered;
+	s->delivered_ce = tp->delivered_ce;
+	state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+
+	ack.now_ns = bpf_ktime_get_ns();
+	ack.mss = tp->mss_cache;
+	ack.una = tp->bytes_acked;
+	ack.next = ack.una + (tp->snd_nxt - tp->snd_una);
+	ack.acked = delivered;
+	ack.marked = marked;
+	ack.segments = delivered;
+	ack.rtt_ns = 1000ull * (how->minimum_rtt ? tp->rtt_min.s[0].v : tp->srtt_us >> 3);
+	if (how->minimum_rtt && tp->rtt_min.s[0].v == ~0u)
+		ack.rtt_ns = 0;
+	law_resize(&s->law, s->mss, ack.mss);
+	s->mss = ack.mss;
+	if (ack.una == ack.next)
+		s->quiet_ns = ack.now_ns;
+
+	/* Lost segments have been counted since the last call, or the kernel repaired a loss with a probe of its
+	 * tail (RFC 8985 7.4): then it asked for ssthresh though there was no echo and nothing is left to do. */
+	if (tp->lost != s->lost || (s->asked && !marked && state <= TCP_CA_Disorder)) {
+		if (law_on_loss(&s->law, ack.una, ack.next)) {
+			s->losses++;
+			COUNT(s->rule, losses, 1);
+			kind |= D2TCP_EVENT_LOSS;
+		}
+		/* On a timeout the kernel begins again with what is in flight and one segment. It tells of it only
+		 * where no loss was being repaired. */
+		if (s->timed_out || tp->snd_cwnd < s->written) {
+			s->law.cwnd = (__u64)(tp->snd_cwnd ? tp->snd_cwnd : 1) << 20;
+			if (!s->timed_out) {
+				s->timeouts++;
+				COUNT(s->rule, timeouts, 1);
+			}
+		}
+		s->lost = tp->lost;
+	}
+	s->asked = 0;
+	s->timed_out = 0;
+
+	limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) ||
+		  (s->law.cwnd < s->law.ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out);
+	/* In the round of a cut the window stays as it was cut, as in tcp_dctcp. */
+	ack.may_grow = limited && state < TCP_CA_CWR;
+	ack.may_cut = state < TCP_CA_Recovery;
+
+	lengthen(s, written(tp));
+	kind |= finish(s, ack.una, ack.now_ns);
+	before = s->law.cwnd >> 20;
+	if (delivered) {
+		what = step(&s->law, how, &s->queue, &ack);
+		s->bytes_marked += (__u64)marked * ack.mss;
+		COUNT(s->rule, delivered, delivered);
+		COUNT(s->rule, delivered_ce, marked);
+	}
+	if (what & LAW_WINDOW) {
+		kind |= D2TCP_EVENT_WINDOW;
+		s->windows++;
+		count_window(&s->law, s->rule, s->queue.count);
+	}
+	if (what & LAW_CUT) {
+		kind |= D2TCP_EVENT_CUT;
+		s->cuts++;
+		COUNT(s->rule, cuts, 1);
+		s->reduced_from = before;
+		s->reducing = NOT_REDUCING;
+	}
+
+	/* A window that may not be used must not grow, or no cut would ever be felt. */
+	s->law.cwnd = law_min(s->law.cwnd, (__u64)tp->snd_cwnd_clamp << 20);
+	window = s->law.cwnd >> 20;
+	if (state == TCP_CA_Recovery)
+		window = reduced(s, tp, delivered, REDUCING_FOR_LOSS);
+	else if (state == TCP_CA_CWR && (what & LAW_CUT || s->reducing == REDUCING_FOR_MARKS))
+		window = reduced(s, tp, delivered, REDUCING_FOR_MARKS);
+	else
+		s->reducing = NOT_REDUCING;
+	if (window > tp->snd_cwnd_clamp)
+		window = tp->snd_cwnd_clamp;
+	if (!window)
+		window = 1;
+	/* A kernel that leaves out a call of ssthresh takes 0 for its answer: here it is set right. */
+	threshold = s->law.ssthresh >= LAW_MAX_WINDOW ? TCP_INFINITE_SSTHRESH : s->law.ssthresh >> 20;
+	tp->snd_cwnd = window;
+	tp->snd_ssthresh = threshold;
+	s->written = window;
+
+	/* With this kind of control the kernel leaves the pacing rate alone, though it sizes its bursts by it. */
+	rate = law_pacing_rate((__u64)window << 20, s->law.ssthresh, tp->packets_out, tp->mss_cache,
+			       125ull * tp->srtt_us, pacing_ratios(sk));
+	if (rate)
+		sk->sk_pacing_rate = law_min(rate, sk->sk_max_pacing_rate);
+	if (kind)
+		tell(sk, tp, s, kind, ack.now_ns, how->margin_ns);
+}
+
+/* Something is sent after nothing was in flight. The kernel leaves alone the window of a control of this kind after an
+ * idle time; here it shrinks as that of the others, unless net.ipv4.tcp_slow_start_after_idle says no. */
+static __always_inline void start_sending(struct sock *sk, struct d2tcp_socket *s)
+{
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	__u32 idle = (__u32)bpf_jiffies64() - tp->lsndtime, rto = icsk->icsk_rto;
+
+	/* After a timeout nothing is in flight either. */
+	if (tp->packets_out)
+		return;
+	check_stream(s, tp);
+	imply(s, tp, govern(s, sk));
+	if (!s->law.started || !tp->lsndtime || !rto || (__s32)idle <= (__s32)rto ||
+	    !sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_slow_start_after_idle)
+		return;
+	law_idle(&s->law, idle / rto, INITIAL_WINDOW);
+	tp->snd_cwnd = law_max(s->law.cwnd >> 20, 1);
+	if (s->law.ssthresh < LAW_MAX_WINDOW)
+		tp->snd_ssthresh = s->law.ssthresh >> 20;
+	s->written = tp->snd_cwnd;
+}
+
+/* The receiver (RFC 8257 3.2): every ACK says whether the data that it acknowledges was marked. When that changes
+ * while an ACK is held back, that one goes first and says what was. Below in the word is what had been received
+ * until then, above it 1 + whether the last data was marked. */
+static __always_inline void receive(struct sock *sk, bool marked)
+{
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	__u32 before = icsk->icsk_ca_priv[RECEIVER] >> 32, now = 1 + marked;
+
+	if (before != now) {
+		if (before && icsk->icsk_ack.pending & ICSK_ACK_TIMER) {
+			if (before == 2)
+				tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
+			else
+				tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
+			bpf_tcp_send_ack(tp, (__u32)icsk->icsk_ca_priv[RECEIVER]);
+		}
+		if (before || marked)
+			icsk->icsk_ack.pending |= ICSK_ACK_NOW;
+	}
+	icsk->icsk_ca_priv[RECEIVER] = (__u64)now << 32 | tp->rcv_nxt;
+	if (marked)
+		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
+	else
+		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
+}
+
+#endif

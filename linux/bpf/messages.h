@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
+/* The messages of a connection: those that its program announces and those that the operator's policy implies. */
+#ifndef D2TCP_MESSAGES_H
+#define D2TCP_MESSAGES_H
+
+#include "watch.h"
+
+/* These are not static: so the verifier looks at each of them once and for itself, instead of at every way through
+ * all of them together. */
+
+__noinline int complete(struct law_queue *queue, __u64 una, __u64 now)
+{
+	if (queue)
+		law_complete(queue, una, now);
+	return 0;
+}
+
+__noinline int take_out(struct law_queue *queue, const struct law_sieve *by)
+{
+	if (queue && by)
+		law_take_out(queue, by);
+	return 0;
+}
+
+__noinline int end_previous(struct law_queue *queue, __u64 until, __u64 now)
+{
+	if (queue)
+		law_end_previous(queue, until, now);
+	return 0;
+}
+
+__noinline __u32 announce(struct law_queue *queue, const struct law_announcement *wanted)
+{
+	return queue && wanted ? law_announce(queue, wanted) : LAW_NOTHING;
+}
+
+/* What is to be counted of a queue after something has changed. */
+struct ended {
+	__u64 met;
+	__u64 missed;
+	__u64 cancelled;
+};
+
+static __always_inline struct ended ended(const struct d2tcp_socket *s)
+{
+	struct ended now = { s->queue.met, s->queue.missed, s->queue.cancelled };
+
+	return now;
+}
+
+/* Gives D2TCP_EVENT_DONE if a message has ended since. */
+static __always_inline __u32 count_ended(const struct d2tcp_socket *s, struct ended before)
+{
+	__u64 met = s->queue.met - before.met, missed = s->queue.missed - before.missed;
+	__u64 cancelled = s->queue.cancelled - before.cancelled;
+
+	if (!met && !missed && !cancelled)
+		return 0;
+	COUNT(s->rule, met, met);
+	COUNT(s->rule, missed, missed);
+	COUNT(s->rule, cancelled, cancelled);
+	return D2TCP_EVENT_DONE;
+}
+
+/* Takes the messages from the queue whose last byte has been acknowledged. */
+static __always_inline __u32 finish(struct d2tcp_socket *s, __u64 una, __u64 now)
+{
+	struct ended before = ended(s);
+
+	if (!s->queue.count)
+		return 0;
+	complete(&s->queue, una, now);
+	return count_ended(s, before);
+}
+
+/* A message with a deadline by policy is as long as what was sent when its peer spoke again, or the connection
+ * ends. */
+static __always_inline void finish_implied(struct d2tcp_socket *s, __u64 una)
+{
+	struct ended before = ended(s);
+
+	s->implied = 0;
+	end_previous(&s->queue, una, s->quiet_ns);
+	complete(&s->queue, una, s->quiet_ns);
+	count_ended(s, before);
+}
+
+/* The connection begins to send after everything before was acknowledged: with data that its peer has asked for
+ * since, or the first, that is a message to the policy. */
+static __always_inline void imply(struct d2tcp_socket *s, const struct tcp_sock *tp, const struct d2tcp_rule *rule)
+{
+	struct law_announcement wanted = {};
+
+	if (s->announced || !rule || !rule->deadline_ns || rule->control == D2TCP_CONTROL_LEAVE ||
+	    (s->heard == tp->rcv_nxt && s->messages))
+		return;
+	if (s->implied)
+		finish_implied(s, tp->bytes_acked);
+	s->heard = tp->rcv_nxt;
+	wanted.now_ns = bpf_ktime_get_ns();
+	wanted.written = tp->bytes_acked;
+	wanted.bytes = law_max(rule->bytes, 1);
+	wanted.deadline_ns = wanted.now_ns + rule->deadline_ns;
+	if (announce(&s->queue, &wanted) != LAW_ANNOUNCED)
+		return;
+	s->implied = 1;
+	s->messages++;
+	COUNT(s->rule, messages, 1);
+	COUNT(s->rule, implied, 1);
+}
+
+/* It turned out longer than it was taken to be. */
+static __always_inline void lengthen(struct d2tcp_socket *s, __u64 until)
+{
+	struct law_message *message = &law_waiting(&s->queue, 0)->message;
+
+	if (s->implied && s->queue.count && message->end < until) {
+		message->end = until;
+		s->queue.last_end = until;
+	}
+}
+
+/* What was announced for a connection that is no more is void. */
+static __always_inline void forget(struct d2tcp_socket *s)
+{
+	s->queue.count = 0;
+	s->queue.last_end = 0;
+	s->implied = 0;
+}
+
+/* A socket that could not connect may try again: what was announced for the connection before is void. */
+static __always_inline void check_stream(struct d2tcp_socket *s, const struct tcp_sock *tp)
+{
+	__u32 stream = tp->snd_una - (__u32)tp->bytes_acked;
+
+	if (s->stream == stream)
+		return;
+	s->stream = stream;
+	COUNT(s->rule, unfinished, s->queue.count);
+	forget(s);
+}
+
+/* The connection leaves: what still waits is late, or was never to be. */
+static __always_inline void close_messages(struct d2tcp_socket *s, const struct tcp_sock *tp)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 late = 0;
+	int i;
+
+	if (s->implied && written(tp) == tp->bytes_acked)
+		finish_implied(s, tp->bytes_acked);
+	for (i = 0; i < D2TCP_QUEUE && i < s->queue.count; i++)
+		if (law_waiting(&s->queue, i)->message.deadline_ns < now)
+			late++;
+	COUNT(s->rule, missed, late);
+	COUNT(s->rule, unfinished, s->queue.count - late);
+}
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
+/* What the programs keep: per connection, per rule, and for all. */
+#ifndef D2TCP_STATE_H
+#define D2TCP_STATE_H
+
+#include "queue.h"
+#include "shared.h"
+
+/* In the room that the socket has for its control, 13 words: the receiver's state, whose connection it is, 0 before
+ * it has begun, and the law in short (short.h). */
+enum { RECEIVER, OWNER, SHORT };
+
+/* Whether the window is being reduced, and for what. */
+enum { NOT_REDUCING, REDUCING_FOR_MARKS, REDUCING_FOR_LOSS };
+
+/* What is kept of a connection: zeros at first. Whoever touches it holds the socket's lock. */
+struct d2tcp_socket {
+	struct law_state law;
+	__u64 id;
+	__u32 delivered;	/* the kernel's counters at the last call */
+	__u32 delivered_ce;
+	__u32 lost;
+	__u32 written;		/* the window that we gave the kernel */
+	__u32 mss;		/* at the last call */
+	__u32 reducing;		/* REDUCING_... */
+	__u32 reduced_from;	/* the window before */
+	__u32 prr_delivered;	/* RFC 6937 */
+	__u32 prr_out;		/* the kernel's at the last call, and when the reduction began */
+	__u32 prr_before;
+	__u32 stream;		/* which connection of the socket this is: its first sequence number */
+	__u32 asked;		/* the kernel wanted a lower ssthresh */
+	__u32 timed_out;
+	__u32 plain;		/* under RENO_NAME */
+	__u32 switching;
+	__u32 counted;		/* as opened */
+	__u32 connecting;	/* came under the control before the peer had answered */
+	__u32 rule;		/* that governs it, from 1, as of the policy of that epoch */
+	__u32 epoch;
+	__u32 announced;	/* its program tells deadlines itself */
+	__u32 implied;		/* the message that waits has its deadline from the policy */
+	__u32 heard;		/* what had been received when it began */
+	__u64 quiet_ns;		/* since when everything that was sent has been acknowledged */
+	__u64 bytes_marked;
+	__u64 messages;
+	__u64 windows;
+	__u64 cuts;
+	__u64 losses;
+	__u64 timeouts;
+	struct law_queue queue;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct d2tcp_socket);
+} d2tcp_sockets SEC(".maps");
+
+/* For connections that no rule governs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct law_parameters);
+} d2tcp_law SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct d2tcp_about);
+} d2tcp_about SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, D2TCP_RULES + 1);
+	__type(key, __u32);
+	__type(value, struct d2tcp_counters);
+} d2tcp_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, D2TCP_WORDS);
+	__type(key, __u32);
+	__type(value, __u64);
+} d2tcp_words SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} d2tcp_events SEC(".maps");
+
+static __always_inline struct d2tcp_counters *counters(__u32 rule)
+{
+	return bpf_map_lookup_elem(&d2tcp_counts, &rule);
+}
+
+/* Counts for a rule; 0 for none. */
+#define COUNT(rule, field, n)                                 \
+	do {                                                  \
+		struct d2tcp_counters *c_ = counters(rule);   \
+		if (c_)                                       \
+			c_->field += (n);                     \
+	} while (0)
+
+/* Takes the time of one of so many calls. */
+static __always_inline __u64 sampled(__u64 *calls)
+{
+	return (*calls)++ & (SAMPLE_EVERY - 1) ? 0 : bpf_ktime_get_ns();
+}
+
+static __always_inline __u64 *word(__u32 which)
+{
+	return bpf_map_lookup_elem(&d2tcp_words, &which);
+}
+
+static __always_inline __u32 epoch(void)
+{
+	__u64 *now = word(D2TCP_EPOCH);
+
+	return now ? *now : 0;
+}
+
+/* What tells this attachment's connections from those of an earlier one, which has taken its maps with it. */
+static __always_inline __u64 generation(void)
+{
+	__u32 zero = 0;
+	struct d2tcp_about *about = bpf_map_lookup_elem(&d2tcp_about, &zero);
+
+	return about ? about->since_ns : 0;
+}
+
+static __always_inline bool ecn_agreed(const struct tcp_sock *tp)
+{
+	return tp->ecn_flags & TCP_ECN_MODES;
+}
+
+static __always_inline __u32 in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+}
+
+/* Everything before this position has been written. */
+static __always_inline __u64 written(const struct tcp_sock *tp)
+{
+	return tp->bytes_acked + (__u32)(tp->write_seq - tp->snd_una);
+}
+
+#endif

@@ -1,0 +1,197 @@
+//go:build linux
+
+package d2tcpgrpc
+
+import (
+	"context"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	d2tcp "example.org/duetime/linux/clients/go"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+type raw struct{}
+
+func (raw) Name() string                      { return "raw" }
+func (raw) Marshal(value any) ([]byte, error) { return *value.(*[]byte), nil }
+func (raw) Unmarshal(data []byte, to any) error {
+	*to.(*[]byte) = append([]byte{}, data...)
+	return nil
+}
+
+type told struct {
+	sync.Mutex
+	announced []d2tcp.Message
+	cancelled []uint64
+	settled   int
+}
+
+const size = 300_000
+
+// A service under a recorded kernel; the client's connection to it.
+func serve(t *testing.T) (*told, *grpc.ClientConn) {
+	seen := &told{}
+	deadlines := New()
+	deadlines.kernel = kernel{
+		func(_ syscall.Conn, m d2tcp.Message) error {
+			seen.Lock()
+			defer seen.Unlock()
+			seen.announced = append(seen.announced, m)
+			return nil
+		},
+		func(_ syscall.Conn, tag uint64) error {
+			seen.Lock()
+			defer seen.Unlock()
+			seen.cancelled = append(seen.cancelled, tag)
+			return nil
+		},
+		func(syscall.Conn) error {
+			seen.Lock()
+			defer seen.Unlock()
+			seen.settled++
+			return nil
+		},
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.StatsHandler(deadlines), grpc.ForceServerCodec(raw{}))
+	server.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "trial.Bytes",
+		HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{{StreamName: "Stream", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
+			var request []byte
+			if err := stream.RecvMsg(&request); err != nil {
+				return err
+			}
+			reply := make([]byte, size)
+			if err := stream.SendMsg(&reply); err != nil {
+				return err
+			}
+			if string(request) == "fail" {
+				return status.Error(codes.DataLoss, "broken off")
+			}
+			return stream.SendMsg(&reply)
+		}}},
+	}, nil)
+	go func() { _ = server.Serve(deadlines.Listener(listener)) }()
+	t.Cleanup(server.Stop)
+	client, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(raw{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return seen, client
+}
+
+func ask(t *testing.T, client *grpc.ClientConn, ctx context.Context, request string) (got int) {
+	stream, err := client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/trial.Bytes/Stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := []byte(request)
+	if err := stream.SendMsg(&asked); err != nil {
+		t.Fatal(err)
+	}
+	_ = stream.CloseSend()
+	for {
+		var part []byte
+		if stream.RecvMsg(&part) != nil {
+			return got
+		}
+		got += len(part)
+	}
+}
+
+func TestResponsesAreAnnouncedWithWhatIsLeft(t *testing.T) {
+	seen, client := serve(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if got := ask(t, client, ctx, "go"); got != 2*size {
+		t.Fatal(got)
+	}
+	seen.Lock()
+	defer seen.Unlock()
+	if len(seen.announced) != 2 || seen.settled != 1 || len(seen.cancelled) != 0 {
+		t.Fatalf("%+v", seen)
+	}
+	first, second := seen.announced[0], seen.announced[1]
+	// A message and its five bytes of header; never more, or it would not end.
+	if first.Size <= 0 || first.Size > size+5 || second.Size > size+5 {
+		t.Errorf("%+v", seen.announced)
+	}
+	if first.Within > 10*time.Second-d2tcp.Margin || first.Within < 5*time.Second || second.Within > first.Within {
+		t.Errorf("%v, %v", first.Within, second.Within)
+	}
+	if first.Tag == 0 || second.Tag != first.Tag {
+		t.Errorf("tags %d, %d", first.Tag, second.Tag)
+	}
+}
+
+func TestACallWithoutDeadlineIsLeftAlone(t *testing.T) {
+	seen, client := serve(t)
+	if got := ask(t, client, context.Background(), "go"); got != 2*size {
+		t.Fatal(got)
+	}
+	seen.Lock()
+	defer seen.Unlock()
+	if len(seen.announced) != 0 {
+		t.Fatalf("%+v", seen)
+	}
+}
+
+func TestAResponseThatIsBrokenOffIsCancelled(t *testing.T) {
+	seen, client := serve(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	ask(t, client, ctx, "fail")
+	for patience := 0; patience < 500; patience++ {
+		seen.Lock()
+		done := len(seen.cancelled) == 1 && seen.cancelled[0] == seen.announced[0].Tag
+		seen.Unlock()
+		if done {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%+v", seen)
+}
+
+func TestConnectionsAreForgottenWhenTheyClose(t *testing.T) {
+	deadlines := New()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := deadlines.Listener(inner)
+	defer listener.Close()
+	client, err := net.Dial("tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	accepted, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func() (n int) {
+		deadlines.connections.Range(func(any, any) bool { n++; return true })
+		return
+	}
+	if count() != 1 {
+		t.Fatal("an open connection is unknown")
+	}
+	accepted.Close()
+	if count() != 0 {
+		t.Fatal("a closed connection is kept")
+	}
+}

@@ -1,0 +1,93 @@
+"""Measure what deadlines do for replies of unchanged programs: ``make linux-deadlines``, as root.
+
+Each way is tried with deadlines and without, in turn, beside three plain flows; see `bottleneck.py`. Writes
+``linux/record/deadlines.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from bottleneck import CLIENT, SERVICE, Trial, hear, trial
+from ways import ROOT, WAYS, Unavailable, Way
+
+RECORD = ROOT / "linux" / "record" / "deadlines.json"
+#: In the middle between what a reply takes of half the link and of a quarter.
+DEADLINE_MS = 600
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a client says of one: how long it took, until it was there or given up."""
+
+    ms: int
+    complete: bool
+
+    @property
+    def in_time(self) -> bool:
+        """It came before its deadline."""
+        return self.complete and self.ms <= DEADLINE_MS
+
+
+def begin(bed: Trial, way: Way, announced: bool) -> int:
+    """Start a way's service; gives its port."""
+    command, environment = way.service(announced)
+    service = bed.start(SERVICE, command, environment, errors=subprocess.DEVNULL)
+    return way.port or int(hear(service).split()[1])
+
+
+def ask(bed: Trial, way: Way, port: int, replies: int, more: Sequence[str] = ()) -> list[Reply]:
+    """Ask for replies one after the other."""
+    client = bed.start(CLIENT, way.client(port, DEADLINE_MS, replies, list(more)), errors=subprocess.PIPE)
+    assert hear(client) == "ready"
+    told = [hear(client).split(" ", 1) for _ in range(replies)]
+    return [Reply(int(ms), how == "complete" or how.isdecimal()) for ms, how in told]
+
+
+def replies(way: Way, announced: bool, count: int) -> list[Reply]:
+    """Try a way once."""
+    with trial(way.options(announced)) as bed:
+        return ask(bed, way, begin(bed, way, announced), count)
+
+
+def main() -> None:
+    """Try each way, and write down what came."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ways", nargs="*", help="some of " + ", ".join(way.name for way in WAYS))
+    parser.add_argument("--replies", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=2)
+    options = parser.parse_args()
+    rows = {row["way"]: row for row in json.loads(RECORD.read_text())} if RECORD.exists() else {}
+    for way in WAYS:
+        if options.ways and way.name not in options.ways:
+            continue
+        try:
+            tried = {announced: _tried(way, announced, options) for announced in (False, True)}
+        except Unavailable as why:
+            print(f"{way.name}: not to be had here: {why}", file=sys.stderr)
+            continue
+        rows[way.name] = {"way": way.name, "deadline_ms": DEADLINE_MS}
+        for announced, got in tried.items():
+            rows[way.name]["with" if announced else "without"] = {
+                "in_time": sum(reply.in_time for reply in got),
+                "of": len(got),
+                "median_ms": statistics.median(reply.ms for reply in got),
+                "replies": [asdict(reply) for reply in got],
+            }
+        print(json.dumps(rows[way.name]), flush=True)
+        text = ",\n ".join(json.dumps(rows[each.name]) for each in WAYS if each.name in rows)
+        RECORD.write_text(f"[{text}]\n", encoding="utf-8")
+
+
+def _tried(way: Way, announced: bool, options: argparse.Namespace) -> list[Reply]:
+    return [reply for _ in range(options.repeats) for reply in replies(way, announced, options.replies)]
+
+
+if __name__ == "__main__":
+    main()

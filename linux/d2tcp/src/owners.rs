@@ -1,0 +1,120 @@
+//! Whose a connection is: the process that has its socket, and the path of its cgroup.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A process, as far as the operator wants to know.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Process {
+    /// In the PID namespace of the tool.
+    pub pid: u32,
+    /// Its command's name.
+    pub name: String,
+}
+
+/// What was found so far: looked for anew when something unknown comes up.
+#[derive(Default)]
+pub struct Owners {
+    sockets: HashMap<u64, Process>,
+    cgroups: HashMap<u64, String>,
+    root: Option<PathBuf>,
+}
+
+impl Owners {
+    /// With the paths of cgroups below this folder.
+    pub fn below(root: Option<PathBuf>) -> Owners {
+        Owners { root, ..Owners::default() }
+    }
+    /// Looks for the sockets and cgroups with these numbers, unless all of them are known.
+    pub fn find(&mut self, sockets: impl Iterator<Item = u64>, mut cgroups: impl Iterator<Item = u64>) {
+        let wanted: Vec<u64> = sockets.filter(|inode| *inode != 0).collect();
+        if wanted.iter().any(|inode| !self.sockets.contains_key(inode)) {
+            self.sockets = sockets_of(Path::new("/proc"));
+        }
+        if cgroups.any(|id| !self.cgroups.contains_key(&id)) {
+            self.cgroups.clear();
+            if let Some(root) = self.root.clone() {
+                paths_below(&root, "/".to_owned(), &mut self.cgroups);
+            }
+        }
+    }
+    /// The process that has the socket; none if it has been closed or may not be seen.
+    pub fn process(&self, inode: u64) -> Option<&Process> {
+        self.sockets.get(&inode)
+    }
+    /// The path of a cgroup; none if it has gone.
+    pub fn cgroup(&self, id: u64) -> Option<&str> {
+        self.cgroups.get(&id).map(String::as_str)
+    }
+}
+
+/// Every socket that an open file of a process is. Of several processes that share it, the oldest.
+fn sockets_of(proc: &Path) -> HashMap<u64, Process> {
+    let mut found = HashMap::new();
+    let mut pids: Vec<u32> = fs::read_dir(proc)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    pids.sort_unstable();
+    for pid in pids {
+        let folder = proc.join(pid.to_string());
+        let mut name = None;
+        for file in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
+            let Ok(target) = fs::read_link(file.path()) else { continue };
+            let Some(inode) = socket(&target.to_string_lossy()) else { continue };
+            let name = name.get_or_insert_with(|| {
+                fs::read_to_string(folder.join("comm")).unwrap_or_default().trim_end().to_owned()
+            });
+            found.entry(inode).or_insert_with(|| Process { pid, name: name.clone() });
+        }
+    }
+    found
+}
+
+/// `socket:[4711]`.
+fn socket(target: &str) -> Option<u64> {
+    target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn paths_below(folder: &Path, path: String, found: &mut HashMap<u64, String>) {
+    let Ok(about) = fs::metadata(folder) else { return };
+    let begin = if path == "/" { String::new() } else { path.clone() };
+    found.insert(about.ino(), path);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            paths_below(&entry.path(), format!("{begin}/{}", entry.file_name().to_string_lossy()), found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_found_by_its_socket() {
+        use std::os::fd::AsRawFd;
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let link = fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();
+        let inode = super::socket(&link.to_string_lossy()).unwrap();
+        let mut owners = Owners::default();
+        owners.find([inode, 0].into_iter(), [].into_iter());
+        assert_eq!(owners.process(inode).unwrap().pid, std::process::id());
+        assert_eq!((owners.process(0), super::socket("pipe:[3]"), super::socket("/x")), (None, None, None));
+    }
+
+    #[test]
+    fn cgroups_are_known_by_their_number() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/b")).unwrap();
+        let id = |path: &str| fs::metadata(root.path().join(path)).unwrap().ino();
+        let mut owners = Owners::below(Some(root.path().to_owned()));
+        owners.find([].into_iter(), [id("a/b")].into_iter());
+        assert_eq!(owners.cgroup(id("a/b")), Some("/a/b"));
+        assert_eq!((owners.cgroup(id("")), owners.cgroup(1)), (Some("/"), None));
+    }
+}

@@ -1,0 +1,97 @@
+"""What `duetime check --explain` prints: a scenario before it is run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from duetime.cli import show
+
+
+def explained(data: dict[str, Any]) -> None:
+    """Print who asks whom, what each port will face, and what is random."""
+    shown = show._console()
+    shown.print(
+        Text(f"{data['title'] or 'The scenario'}: {data['duration_s']:g} s, seed {data['seed']}", "bold")
+    )
+    for each in data["classes"]:
+        shown.print(Text(f"  {sentence(each)}"))
+    most = max((each["load_percent"] for each in data["links"]), default=0)
+    links = [each for each in data["links"] if each["flows_without_end"] or each["load_percent"] > most / 10]
+    shown.print(_links(links))
+    beyond = data["links_in_use"] - len(links)
+    if beyond > 0:
+        shown.print(f"  {beyond} more links carry less")
+    shown.print(
+        "  burst: what the first windows of messages that start together leave waiting; limit: what the\n"
+        "  port holds when the others are empty; BDP: the rate times the time there and back on the empty\n"
+        "  path; floors: what all windows at cwnd_floor keep under way"
+    )
+    words = "; ".join(data["random"])
+    shown.print(Text(f"  random: {words}" if words else "  nothing is random: every seed gives the same run"))
+
+
+def sentence(each: dict[str, Any]) -> str:
+    """Say who sends what to whom, how often and how much at once."""
+    hosts = f"{_counted(each['senders'], 'host')} to {_counted(each['receivers'], 'host')}"
+    parts = [f"{each['name']} ({each['transport']}, {each['pattern']}): {hosts}"]
+    finite = each["messages"] - each["without_end"]
+    if each["without_end"]:
+        parts.append(_counted(each["without_end"], "flow") + " without end")
+    if finite:
+        drawn = f" before {each['drawn_until_s']:.3g} s" if each["drawn_until_s"] else ""
+        parts.append(f"{_counted(finite, 'message')}{drawn} of {_spread(each['bytes'], _size)}")
+    if each["at_once"]:
+        parts.append(f"{each['at_once']} at once")
+    if each["deadline_us"]:
+        parts.append(f"deadlines {_spread(each['deadline_us'], _time)}")
+    return ", ".join(parts) if each["messages"] else f"{parts[0]}: sends nothing"
+
+
+def _links(links: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("link", overflow="fold")
+    for title in ("rate", "load", "burst", "limit", "K", "BDP", "floors"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("classes", overflow="fold")
+    for each in links:
+        rate = (
+            f"{each['rate_mbps'] / 1000:g} Gbps"
+            if each["rate_mbps"] >= 1000
+            else f"{each['rate_mbps']:g} Mbps"
+        )
+        load = f"{each['load_percent']:.3g} %"
+        if each["flows_without_end"]:
+            load = f"{_counted(each['flows_without_end'], 'long flow')}" + (
+                f" + {load}" if each["load_percent"] else ""
+            )
+        names = ("burst_bytes", "limit_bytes", "mark_bytes", "bandwidth_delay_bytes", "floor_bytes")
+        sizes = ("-" if each[name] is None else _size(each[name]) for name in names)
+        table.add_row(Text(each["link"]), rate, load, *sizes, Text(", ".join(each["classes"])))
+    return table
+
+
+def _spread(values: dict[str, float], written: Any) -> str:
+    low, mean, high = (written(values[key]) for key in ("min", "mean", "max"))
+    return str(low) if low == high else f"{low} to {high} (mean {mean})"
+
+
+def _size(count: float) -> str:
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:.3g} B"
+
+
+def _time(us: float) -> str:
+    return f"{us / 1e6:.3g} s" if us >= 1e6 else f"{us / 1000:.3g} ms" if us >= 1000 else f"{us:.3g} us"
+
+
+def _counted(number: float, what: str) -> str:
+    return f"{number:,.0f} {what}" + ("" if number == 1 else "s") if number >= 1 else f"{number:.2g} {what}s"
+
+
+__all__ = ["explained"]

@@ -1,0 +1,121 @@
+"""`duetime robust`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from duetime.cli import options
+from duetime.robust import VARIANTS, Robustness
+from duetime.robust import robust as vary
+
+
+@click.command(short_help="See how far a comparison's conclusion reaches.")
+@click.argument("file", type=click.Path(path_type=Path))
+@options.SEED
+@options.SET
+@click.option(
+    "--transports",
+    required=True,
+    metavar="NAMES",
+    help="Two or more, separated by commas; the first is compared with each of the others.",
+)
+@click.option(
+    "--variants",
+    type=click.IntRange(min=2),
+    default=VARIANTS,
+    show_default=True,
+    metavar="N",
+    help="So many at most: the scenario as written, each other value alone, then pairs drawn at random.",
+)
+@options.JOBS
+@options.CLUSTER
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write robust.json and a picture here, and keep finished runs below (default: NAME-robust).",
+)
+@options.JSON
+def robust(
+    file: Path,
+    seed: int | None,
+    changes: tuple[str, ...],
+    transports: str,
+    variants: int,
+    jobs: int | None,
+    cluster: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Vary what a description of FILE would leave open, and say where the better transport stays so.
+
+    Varied are the spread of answers, phases, the first window and its floor, the floor of the timeout, how a
+    switch shares its buffer, ACKs, the evenness of hosts and the seed: one at a time, then in pairs drawn
+    with the scenario's seed. Finished runs are kept, so that the command goes on where it was stopped.
+    """
+    names = [name.strip() for name in transports.split(",") if name.strip()]
+    folder = out or Path(f"{file.stem}-robust")
+    found = vary(
+        file,
+        names,
+        out=folder,
+        set=list(changes),
+        seed=seed,
+        many=variants,
+        jobs=jobs,
+        cluster=cluster,
+        progress=True,
+    )
+    picture(found, folder)
+    if as_json:
+        sys.stdout.write(json.dumps(found.record(), indent=1, ensure_ascii=False) + "\n")
+    else:
+        _show(found)
+    print(f"Saved in {folder}", file=sys.stderr)
+    failed = {each.error for each in found.outcomes if each.error is not None}
+    for error in sorted(failed):
+        print(f"failed: {error}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def picture(found: Robustness, folder: Path) -> None:
+    """Draw it beside its record."""
+    import matplotlib as mpl
+
+    from duetime.plots import robust as plot
+    from duetime.plots import save, style
+
+    with mpl.rc_context(style.RC):
+        figure = plot.draw(found.record())
+        style.settle(figure)
+        for kind in ("png", "svg"):
+            save(figure, folder / f"robust.{kind}")
+
+
+def _show(found: Robustness) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from duetime.cli import show
+
+    title = f"{found.title}: {found.measure.name} [{found.measure.unit}]"
+    table = Table(box=box.SIMPLE_HEAD, title=Text(title), title_justify="left", title_style="bold")
+    table.add_column("variant", overflow="fold")
+    for name in found.transports:
+        table.add_column(name, justify="right")
+    for each in found.outcomes:
+        values = (each.values[name] for name in found.transports)
+        cells = ["failed" if value is None else f"{value:,.4g}" for value in values]
+        table.add_row(Text(each.variant.words), *cells)
+    console = show._console()
+    console.print(table)
+    for verdict in found.verdicts:
+        console.print(f"  {verdict.sentence}", highlight=False, markup=False, soft_wrap=True)
+
+
+__all__ = ["picture", "robust"]

@@ -1,0 +1,178 @@
+"""Conditions under which a run or a comparison fails, for checks that machines make: ``--fail-if``.
+
+``answers.missed_percent > 1`` speaks of the class ``answers``; without a class, of all messages together;
+``d2tcp: answers.missed_percent > 1`` of one transport only. A number without a unit has that of the figure's
+name.
+
+Over several seeds the end of the 95 % interval decides that lies on the side of the condition: what the seeds
+cannot rule out fails. A condition that is `certain` fails only if the whole interval lies on that side.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+TIMES = ("mean", "p50", "p90", "p99", "max")
+#: What can be asked of a class, or of all together.
+FIGURES = (
+    *("messages", "completed", "unfinished", "with_deadline", "missed", "undecided", "missed_percent"),
+    *("goodput_mbps", "goodput_in_time_mbps", "bottleneck_delay_us", "bottleneck_mbps", "too_late"),
+    *(f"fct_us.{each}" for each in TIMES),
+    *(f"slowdown.{each}" for each in ("p50", "p99")),
+    *(f"deadline_ratio.{each}" for each in ("p50", "p90", "p99")),
+    *("queries", "complete_queries_percent", "answers_in_time_percent.mean", "answers_in_time_percent.p1"),
+    *(f"query_us.{each}" for each in TIMES),
+)
+#: What can be asked of the run as a whole only.
+TOTALS = ("drops", "marks", "timeouts", "retransmits")
+#: Figures of classes that all together do not have.
+OF_CLASSES = ("bottleneck_delay_us", "bottleneck_mbps", "too_late")
+
+COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+#: The unit at the end of a figure's name: what may be written, and how much of it that is.
+UNITS: dict[str, dict[str, float]] = {
+    "us": {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6},
+    "percent": {"%": 1.0},
+    "mbps": {"bps": 1e-6, "Kbps": 1e-3, "Mbps": 1.0, "Gbps": 1e3},
+}
+_PARTS = re.compile(
+    r"\s*(?:(?P<transport>[\w-]+)\s*:)?\s*(?P<figure>[^<>=]*?)\s*(?P<op>>=|<=|>|<|==?|$)"
+    r"\s*(?P<number>[-+]?[\d.]*(?:e[-+]?\d+)?)\s*(?P<unit>\S*)\s*$"
+)
+
+
+class Mistaken(ValueError):
+    """A condition that means nothing; the message shows where."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A figure, and the side of a threshold on which it must not be."""
+
+    text: str
+    #: None: every transport.
+    transport: str | None
+    #: None: all classes together.
+    of_class: str | None
+    figure: str
+    op: str
+    threshold: float
+    certain: bool = False
+
+    def hold_against(self, transport: str, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Judge the object of a run, or of several seeds: what was found, and whether it ``failed``."""
+        found = self._of(result)
+        low, high = found["ci95"] if isinstance(found, Mapping) else (None, None)
+        value = found["mean"] if isinstance(found, Mapping) else found
+        upwards = self.op.startswith(">")
+        end = high if upwards != self.certain else low
+        decisive = value if end is None else end
+        # What was not measured is not known to be right.
+        failed = not self.certain if decisive is None else COMPARE[self.op](decisive, self.threshold)
+        return {
+            "condition": self.text,
+            "transport": transport,
+            "class": self.of_class,
+            "figure": self.figure,
+            "threshold": self.threshold,
+            "value": value,
+            "ci95": [low, high],
+            "failed": failed,
+        }
+
+    def _of(self, result: Mapping[str, Any]) -> Any:
+        if self.figure in TOTALS:
+            return result[self.figure]
+        part: Any = result["summary"]
+        if self.of_class is not None:
+            part = {**result.get("sets", {}), **result["classes"]}[self.of_class]
+        for key in self.figure.split("."):
+            part = part.get(key) if isinstance(part, Mapping) else None
+        return part
+
+
+def read(
+    text: str, scenario: Mapping[str, Any], transports: Iterable[str], *, certain: bool = False
+) -> Condition:
+    """Read a condition on a resolved scenario and transports; `Mistaken` shows what is wrong with it."""
+    parts = _PARTS.match(text)
+    example = "a condition is a figure, a comparison and a number: answers.missed_percent > 1"
+    if parts is None:
+        raise _mistaken(text, 0, len(text), "cannot be read", example)
+    if parts["op"] not in COMPARE:
+        at, end = parts.span("op")
+        raise _mistaken(text, at, max(end, at + 1), "a comparison is missing: >, >=, < or <=", example)
+    of_class, figure = _figure(text, parts, scenario)
+    transport, known = parts["transport"], list(transports)
+    if transport is not None and transport not in known:
+        near = _near(transport, known, "the transports are")
+        raise _mistaken(text, *parts.span("transport"), f"there is no transport `{transport}` here", near)
+    return Condition(
+        text.strip(), transport, of_class, figure, parts["op"], _threshold(text, parts, figure), certain
+    )
+
+
+def sentence(judged: Mapping[str, Any]) -> str:
+    """Say what became of a condition."""
+    where = f"{judged['class']}.{judged['figure']}" if judged["class"] else judged["figure"]
+    low, high = judged["ci95"]
+    value = "not measured" if judged["value"] is None else f"{judged['value']:.6g}"
+    interval = "" if low is None else f" (95 % interval {low:.4g} to {high:.4g})"
+    return f"{judged['condition']}: {judged['transport']} has {where} = {value}{interval}"
+
+
+def _figure(text: str, parts: re.Match[str], scenario: Mapping[str, Any]) -> tuple[str | None, str]:
+    """Give the class, or none, and the figure."""
+    written, (at, end) = parts["figure"], parts.span("figure")
+    classes = [str(each["name"]) for each in scenario["traffic"]]
+    classes += [str(each["set"]) for each in scenario["traffic"] if "set" in each]
+    of_class = max((name for name in classes if written.startswith(f"{name}.")), key=len, default=None)
+    figure = written if of_class is None else written[len(of_class) + 1 :]
+    of_all = [name for name in (*FIGURES, *TOTALS) if name not in OF_CLASSES]
+    known = of_all if of_class is None else FIGURES
+    if figure in known:
+        return of_class, figure
+    head, _, rest = figure.partition(".")
+    if of_class is None and rest in FIGURES:
+        near = _near(head, classes, "the classes are")
+        raise _mistaken(text, at, at + len(head), f"there is no class `{head}`", near)
+    near = _near(figure, known, "the figures are")
+    raise _mistaken(text, end - len(figure), end, f"unknown figure `{figure}`", near)
+
+
+def _threshold(text: str, parts: re.Match[str], figure: str) -> float:
+    at, end = parts.start("number"), max(parts.end("unit"), parts.start("number") + 1)
+    try:
+        number = float(parts["number"])
+    except ValueError:
+        raise _mistaken(text, at, end, "a number is missing", "write it after the comparison") from None
+    if not parts["unit"]:
+        return number
+    name = figure.split(".")[0].rsplit("_", 1)[-1]
+    units = UNITS.get(name, {})
+    if parts["unit"] not in units:
+        hint = f"its units are {', '.join(units)}" if units else "it is a plain number"
+        raise _mistaken(text, *parts.span("unit"), f"`{parts['unit']}` is no unit of {figure}", hint)
+    return number * units[parts["unit"]]
+
+
+def _near(word: str, known: Iterable[str], else_: str) -> str:
+    from difflib import get_close_matches
+
+    known = list(dict.fromkeys(known))
+    near = get_close_matches(word, known, 1)
+    return f"did you mean `{near[0]}`?" if near else f"{else_} {', '.join(known)}"
+
+
+def _mistaken(text: str, at: int, end: int, message: str, hint: str) -> Mistaken:
+    caret = " " * at + "^" * max(1, end - at)
+    return Mistaken(f"--fail-if: {message}\n  {text}\n  {caret}\n  = {hint}")

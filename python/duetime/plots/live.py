@@ -1,0 +1,52 @@
+"""A trace of real connections, as `d2tcp trace --out FILE.parquet` writes it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from duetime.plots.data import MESSAGES, Arm, NoResults, Results, Run, read
+
+_COLUMNS = {"time_s", "what", "class", "from", "to", "value", "from_address", "to_address"}
+
+
+@dataclass(frozen=True)
+class Recorded(Run):
+    """What was recorded of connections; there is no scenario behind it."""
+
+    @cached_property
+    def trace(self) -> pl.DataFrame:
+        """Samples over time."""
+        table = read(self.directory)
+        if not set(table.columns) >= _COLUMNS:
+            missing = ", ".join(sorted(_COLUMNS - set(table.columns)))
+            raise NoResults(f"{self.directory} is no trace of d2tcp: its columns {missing} are missing")
+        return table
+
+    @cached_property
+    def messages(self) -> pl.DataFrame:
+        """None: a trace tells of windows, not of messages."""
+        kinds = {"class": pl.String}
+        return pl.DataFrame(schema={name: kinds.get(name, pl.Int64) for name in MESSAGES})
+
+    @cached_property
+    def ends(self) -> dict[int, str]:
+        """Addresses with their ports, by number."""
+        pairs = [
+            self.trace.select(number=pl.col(column), address=pl.col(f"{column}_address"))
+            for column in ("from", "to")
+        ]
+        return dict(pl.concat(pairs).unique().rows())
+
+    def between(self, source: int, target: int) -> str:
+        """The two ends of a connection."""
+        return f"{self.ends[source]} to {self.ends[target]}"
+
+
+def recorded(path: Path) -> Results:
+    """Read the trace of real connections."""
+    run = Recorded(path, {"title": path.stem, "transport": "d2tcp"})
+    if run.trace.is_empty():
+        raise NoResults(f"{path} holds no samples: no connection was under D2TCP, or none sent anything")
+    return Results(path.stem, (Arm("d2tcp", (run,)),))

@@ -1,0 +1,55 @@
+"""Folders of `duetime robust`: the verdict, and what each transport gave in every variant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series
+
+
+def read(folder: Path) -> list[Experiment]:
+    """The variants in `folder` as one experiment; nothing where there are none."""
+    path = folder / "robust.json"
+    if not path.exists():
+        return []
+    try:
+        return [_experiment(json.loads(path.read_text(encoding="utf-8")))]
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise NoReport(f"{path}: is not what `duetime robust` writes: {error!r}") from error
+
+
+def _experiment(record: Mapping[str, Any]) -> Experiment:
+    measure, variants, names = record["measure"], record["variants"], record["transports"]
+    series = (
+        Series(
+            name,
+            tuple(
+                Point(_words(each), float(each["values"][name]))
+                for each in variants
+                if each["values"][name] is not None
+            ),
+        )
+        for name in names
+    )
+    axis = Axis(measure["name"], measure["unit"])
+    chart = Chart(
+        "What is left open, one at a time and in pairs", "bar", Axis("variant"), axis, tuple(series)
+    )
+    return Experiment(
+        id="robust",
+        title=str(record["title"]),
+        question=". ".join(each["sentence"] for each in record["verdicts"]),
+        facts={
+            "variants": len(variants),
+            "failed": sum(each["error"] is not None for each in variants) or None,
+        },
+        charts=(chart,),
+        versions={"duetime": record["version"]},
+    )
+
+
+def _words(variant: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in variant["choices"].items()) or "as written"

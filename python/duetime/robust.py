@@ -1,0 +1,447 @@
+"""How far a conclusion reaches: a scenario over what its description leaves open.
+
+A paper names its network and its traffic; how answers are spread in time, the first window, its floor, the
+timeout's, how a switch shares its buffer, how ACKs are sent and the order of simultaneous packets are open.
+Each of them is a `Dimension`; a variant takes another value in one of them, or in two drawn at random.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from duetime import _core, files, scenario
+from duetime.points import Kept, Point, run_points
+
+#: A resolved scenario, as `duetime.check` gives it.
+Resolved = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """Something that descriptions leave open."""
+
+    name: str
+    #: Why it is open, and where the values are from.
+    source: str
+    #: The values, in order where they have one.
+    values: tuple[str, ...]
+    #: The changes that a value stands for in a scenario; none where the scenario has no such thing.
+    changes: Callable[[Resolved, str], tuple[str, ...]]
+    #: Whether the values grow.
+    ordered: bool = True
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of a dimension."""
+
+    dimension: str
+    value: str
+    changes: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return f"{self.dimension} {self.value}"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A scenario with other values in one dimension or two; as written with none."""
+
+    choices: tuple[Choice, ...]
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """As ``--set`` takes them."""
+        return tuple(
+            itertools.chain(*(choice.changes for choice in self.choices if choice.dimension != SEED))
+        )
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return ", ".join(choice.words for choice in self.choices) or "as written"
+
+    def seed(self, written: int) -> int:
+        """The seed that it runs with."""
+        found = [int(choice.value) for choice in self.choices if choice.dimension == SEED]
+        return found[0] if found else written
+
+
+SEED = "seed"
+
+
+def _of_fan_ins(key: str) -> Callable[[Resolved, str], tuple[str, ...]]:
+    def changes(resolved: Resolved, value: str) -> tuple[str, ...]:
+        names = [each["name"] for each in resolved["traffic"] if each["pattern"] == "fan-in"]
+        return tuple(f"traffic.{name}.{key}={value}" for name in names)
+
+    return changes
+
+
+def _phase(resolved: Resolved, value: str) -> tuple[str, ...]:
+    """Spread the beginnings of what begins at regular times."""
+    found = []
+    for each in resolved["traffic"]:
+        if "start" not in each or each["pattern"] not in ("fan-in", "long", "periodic"):
+            continue
+        if each["pattern"] == "fan-in" and each["parents"] == 1:
+            continue
+        counter = "parent" if each["pattern"] == "fan-in" else "index"
+        found.append(f"traffic.{each['name']}.start={counter} * {value}")
+    return tuple(found)
+
+
+def _of_transport(key: str) -> Callable[[Resolved, str], tuple[str, ...]]:
+    def changes(resolved: Resolved, value: str) -> tuple[str, ...]:
+        return (f"transport.{key}={value}",) if "transport" in resolved else ()
+
+    return changes
+
+
+def _of_network(key: str) -> Callable[[Resolved, str], tuple[str, ...]]:
+    return lambda _, value: (f"network.{key}={value}",)
+
+
+#: What is varied, in this order.
+DIMENSIONS = (
+    Dimension(
+        "answer jitter",
+        "D2TCP 2.2 wants answers spread without saying how far; applications add up to some milliseconds",
+        ("0 us", "10 us", "50 us", "200 us", "1 ms"),
+        lambda resolved, value: _of_fan_ins("jitter")(
+            resolved, "0 us" if value == "0 us" else f"uniform(0 us, {value})"
+        ),
+    ),
+    Dimension(
+        "phase",
+        "whether what repeats begins together; the papers do not say",
+        ("0 us", "100 us", "1 ms"),
+        _phase,
+    ),
+    Dimension(
+        "initial window",
+        "1 to 3 segments in 2012 (RFC 3390), 10 today (RFC 6928)",
+        ("1", "3", "10"),
+        _of_transport("initial_window"),
+    ),
+    Dimension(
+        "window floor",
+        "1 segment in the papers' simulators, 2 in Linux (RFC 5681 eq. 4)",
+        ("1", "2"),
+        _of_transport("cwnd_floor"),
+    ),
+    Dimension(
+        "RTO floor",
+        "1 ms (Vasudevan 2009), 10 and 20 ms in the papers, 200 ms in Linux",
+        ("1 ms", "10 ms", "20 ms", "200 ms"),
+        _of_transport("rto_min"),
+    ),
+    Dimension(
+        "buffer sharing",
+        "the papers give a size and not how ports share it",
+        ("dynamic", "static", "per-port"),
+        _of_network("sharing"),
+        ordered=False,
+    ),
+    Dimension("ACK every", "1 or 2 segments (RFC 5681 4.2)", ("1", "2"), _of_transport("ack_every")),
+    Dimension(
+        "host jitter",
+        "how evenly hosts send; ns-2's overhead_ and real hosts differ",
+        ("0 us", "1 us", "10 us"),
+        _of_network("host_jitter"),
+    ),
+    Dimension(SEED, "chance", ("+1", "+2", "+3", "+4"), lambda _, __: ("seed",), ordered=False),
+)
+
+#: As many variants as are run unless one says otherwise.
+VARIANTS = 36
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What decides who is better."""
+
+    name: str
+    unit: str
+    path: tuple[str, ...]
+    less_is_better: bool
+    #: Differences below this, or this share of the larger value, count as equal.
+    least: float
+    least_share: float
+
+    def of(self, result: Mapping[str, Any]) -> float | None:
+        """Look it up in a run's result."""
+        found: Any = result
+        for key in self.path:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return None if found is None else float(found)
+
+
+#: The first that all runs have decides.
+MEASURES = (
+    Measure("missed deadlines", "%", ("summary", "missed_percent"), True, 0.1, 0.01),
+    Measure("completion time (p99)", "us", ("summary", "fct_us", "p99"), True, 0.0, 0.01),
+    Measure("goodput", "Mbit/s", ("summary", "goodput_mbps"), False, 0.0, 0.01),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a variant gave under each transport; none where a run failed."""
+
+    variant: Variant
+    values: dict[str, float | None]
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """What came of all variants."""
+
+    title: str
+    transports: tuple[str, ...]
+    measure: Measure
+    #: The first is the scenario as written.
+    outcomes: tuple[Outcome, ...]
+
+    def against(self, other: str) -> Verdict:
+        """Compare the first transport with another."""
+        return verdict(self, self.transports[0], other)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The first transport against each of the others."""
+        return [self.against(other) for other in self.transports[1:]]
+
+    def record(self) -> dict[str, Any]:
+        """Give the object of ``robust.json`` and of ``duetime robust --json``."""
+        return {
+            "version": _core.version(),
+            "title": self.title,
+            "transports": list(self.transports),
+            "measure": {key: value for key, value in asdict(self.measure).items() if key != "path"},
+            "verdicts": [asdict(each) | {"sentence": each.sentence} for each in self.verdicts],
+            "variants": [
+                {
+                    "choices": {choice.dimension: choice.value for choice in each.variant.choices},
+                    "set": list(each.variant.changes),
+                    "values": each.values,
+                    "error": each.error,
+                }
+                for each in self.outcomes
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Who is better where."""
+
+    better: str
+    other: str
+    wins: int
+    equal: int
+    reversed: int
+    failed: int
+    #: Where it is reversed, in words: "answer jitter up to 50 us (3 of 3)".
+    where: tuple[str, ...]
+
+    @property
+    def variants(self) -> int:
+        """How many were decided."""
+        return self.wins + self.equal + self.reversed
+
+    @property
+    def sentence(self) -> str:
+        """One sentence for people."""
+        text = f"{self.better} beats {self.other} in {self.wins} of {self.variants} variants"
+        if self.equal:
+            text += f", as good as equal in {self.equal}"
+        if self.reversed:
+            text += f", reversed in {self.reversed}"
+            text += f": where {'; '.join(self.where)}" if self.where else ""
+        if self.failed:
+            text += f" ({self.failed} failed)"
+        return text
+
+
+def verdict(found: Robustness, one: str, other: str) -> Verdict:
+    """Compare two transports over all variants; named first is who wins as written, or else more often."""
+    signs = [_sign(found.measure, each, one, other) for each in found.outcomes]
+    leads = signs[0] or sum(sign or 0 for sign in signs)
+    if leads < 0:
+        one, other, signs = other, one, [None if sign is None else -sign for sign in signs]
+    decided = [sign for sign in signs if sign is not None]
+    return Verdict(
+        one,
+        other,
+        decided.count(1),
+        decided.count(0),
+        decided.count(-1),
+        signs.count(None),
+        tuple(_where(found.outcomes, signs)),
+    )
+
+
+def _sign(measure: Measure, outcome: Outcome, one: str, other: str) -> int | None:
+    """1: the one is better, -1: the other, 0: as good as equal; none where a run failed."""
+    a, b = outcome.values[one], outcome.values[other]
+    if a is None or b is None:
+        return None
+    if abs(a - b) <= max(measure.least, measure.least_share * max(abs(a), abs(b))):
+        return 0
+    return 1 if (a < b) == measure.less_is_better else -1
+
+
+def _where(outcomes: Sequence[Outcome], signs: Sequence[int | None]) -> Iterator[str]:
+    """Say where the reversals lie: in values that reverse alone, then in pairs that these do not explain."""
+    alone = {
+        each.variant.choices[0]: sign
+        for each, sign in zip(outcomes, signs, strict=True)
+        if len(each.variant.choices) == 1
+    }
+    guilty = {choice for choice, sign in alone.items() if sign == -1}
+    names = {dimension.name: dimension for dimension in DIMENSIONS}
+    for name, group in itertools.groupby(
+        sorted(guilty, key=lambda choice: list(names).index(choice.dimension)),
+        key=lambda choice: choice.dimension,
+    ):
+        values = {choice.value for choice in group}
+        involved = [
+            sign
+            for each, sign in zip(outcomes, signs, strict=True)
+            if any(choice.dimension == name and choice.value in values for choice in each.variant.choices)
+        ]
+        words = _range(names[name], values)
+        yield f"{name} is {words} ({involved.count(-1)} of {len(involved)})"
+    for each, sign in zip(outcomes, signs, strict=True):
+        if sign == -1 and len(each.variant.choices) > 1 and not guilty & set(each.variant.choices):
+            yield " with ".join(choice.words for choice in each.variant.choices)
+
+
+def _range(dimension: Dimension, values: set[str]) -> str:
+    """Write values of a dimension, as a range where they are all from one end of what was tried."""
+    if not dimension.ordered:
+        return " or ".join(sorted(values))
+    inside = [value for value in dimension.values if value in values]
+    if 1 < len(inside) < len(dimension.values):
+        if inside == list(dimension.values[: len(inside)]):
+            return f"{inside[-1]} or less"
+        if inside == list(dimension.values[-len(inside) :]):
+            return f"{inside[0]} or more"
+    return " or ".join(inside)
+
+
+def variants(
+    resolved: Resolved, accepted: Callable[[Sequence[str]], bool], many: int = VARIANTS
+) -> list[Variant]:
+    """Give the scenario as written, each other value alone, and pairs of them drawn with its seed.
+
+    `accepted` says whether changes make a valid scenario that differs from the one as written.
+    """
+    seed = int(resolved["run"]["seed"])
+    choices = []
+    for dimension in DIMENSIONS:
+        for value in dimension.values:
+            written = str(seed + int(value)) if dimension.name == SEED else value
+            changes = dimension.changes(resolved, value)
+            if not changes or (dimension.name != SEED and not accepted(changes)):
+                continue
+            choices.append(Choice(dimension.name, written, changes))
+    found = [Variant(()), *(Variant((choice,)) for choice in choices)]
+    pairs = [Variant((a, b)) for a, b in itertools.combinations(choices, 2) if a.dimension != b.dimension]
+    random.Random(seed).shuffle(pairs)
+    while len(found) < many and pairs:
+        pair = pairs.pop()
+        if accepted(pair.changes) or not pair.changes:
+            found.append(pair)
+    return found[:many]
+
+
+def robust(
+    source: str | os.PathLike[str],
+    transports: Sequence[str],
+    *,
+    out: str | os.PathLike[str],
+    set: scenario.Changes | None = None,
+    seed: int | None = None,
+    many: int = VARIANTS,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    progress: bool = False,
+) -> Robustness:
+    """Run a scenario's variants under two transports or more, and say whose lead holds where.
+
+    Finished runs are kept in ``out/runs``, so that a call that was stopped goes on where it was. `jobs`,
+    `cluster` and the errors are those of `points.run_points` and of `duetime.check`.
+    """
+    if len(transports) < 2 or len({*transports}) < len(transports):
+        raise scenario.Unreadable("name two different transports or more")
+    folder, path, given = Path(out), Path(source), tuple(scenario.changes(set))
+    files.check_growing(folder, PARTS)
+    read = scenario.read_file(path)
+
+    def resolved(changes: Sequence[str], transport: str | None = None) -> Any:
+        return json.loads(
+            _core.check(
+                read.text, read.name, read.folder, set=[*given, *changes], seed=seed, transport=transport
+            )[0]
+        )
+
+    written = {name: resolved((), name) for name in transports}
+
+    def accepted(changes: Sequence[str]) -> bool:
+        try:
+            return any(resolved(changes, name) != written[name] for name in transports)
+        except _core.ScenarioError:
+            return False
+
+    first = written[transports[0]]
+    chosen = variants(first, accepted, many)
+    number = int(first["run"]["seed"])
+    points = [
+        Point(path, (*given, *variant.changes), name, variant.seed(number))
+        for variant in chosen
+        for name in transports
+    ]
+    kept = run_points(points, store=folder / RUNS, jobs=jobs, cluster=cluster, progress=progress)
+    measure = _measure(kept)
+    each = len(transports)
+    outcomes = tuple(
+        _outcome(variant, measure, kept[i * each : (i + 1) * each]) for i, variant in enumerate(chosen)
+    )
+    found = Robustness(str(first["title"]), tuple(transports), measure, outcomes)
+    files.write(
+        folder / "robust.json", (json.dumps(found.record(), indent=1, ensure_ascii=False) + "\n").encode()
+    )
+    return found
+
+
+RUNS = "runs"
+#: What a folder of ours holds.
+PARTS = {RUNS, "robust.json", "robust.png", "robust.svg", "report.html"}
+
+
+def _measure(kept: Sequence[Kept]) -> Measure:
+    results = [each.result for each in kept if each.error is None]
+    for measure in MEASURES:
+        if results and all(measure.of(result) is not None for result in results):
+            return measure
+    return MEASURES[-1]
+
+
+def _outcome(variant: Variant, measure: Measure, kept: Sequence[Kept]) -> Outcome:
+    errors = [f"{each.point.transport}: {each.error}" for each in kept if each.error is not None]
+    values = {
+        str(each.point.transport): measure.of(each.result) if each.error is None else None for each in kept
+    }
+    return Outcome(variant, values, "; ".join(errors) or None)

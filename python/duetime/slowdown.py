@@ -1,0 +1,49 @@
+"""Slowdown by size of message: how the field shows whom a transport serves."""
+
+from __future__ import annotations
+
+import polars as pl
+
+#: Messages are put into so many groups of growing size, as equal in number as their sizes allow.
+GROUPS = 10
+#: Column -> how it is called.
+SHOWN = {"p50": "median", "p99": "99th percentile"}
+
+
+def by_size(messages: pl.DataFrame, groups: int = GROUPS) -> pl.DataFrame:
+    """Give a row for each group of sizes: ``bytes`` (the median), ``up_to``, ``messages``, ``p50``, ``p99``.
+
+    A slowdown is a completion time over the least possible on an empty network. `messages` has the columns
+    ``bytes`` and ``slowdown``; what did not finish is infinitely slow, so that a percentile among it is null.
+    """
+    known = messages.select("bytes", pl.col("slowdown").fill_null(float("inf")))
+    found = (
+        known.with_columns(up_to=_largest(known["bytes"], groups))
+        .group_by("up_to")
+        .agg(
+            pl.col("bytes").median(),
+            pl.len().alias("messages"),
+            p50=pl.col("slowdown").quantile(0.5, "higher"),
+            p99=pl.col("slowdown").quantile(0.99, "higher"),
+        )
+        .sort("up_to")
+    )
+    finite = [pl.when(pl.col(name).is_finite()).then(pl.col(name)) for name in SHOWN]
+    return found.select("bytes", "up_to", "messages", *finite)
+
+
+def _largest(sizes: pl.Series, groups: int) -> pl.Series:
+    """Give for each size the largest of its group."""
+    ordered = sizes.sort()
+    last = len(ordered) - 1
+    ends = {int(ordered[min(last, (i + 1) * len(ordered) // groups)]) for i in range(groups) if last >= 0}
+    edges = pl.Series("up_to", sorted(ends), dtype=pl.Int64)
+    return edges.gather(edges.search_sorted(sizes.cast(pl.Int64), side="left"))
+
+
+def table(by_transport: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """Put the groups of several transports below one another, each row with its transport."""
+    parts = [
+        by_size(messages).with_columns(transport=pl.lit(name)) for name, messages in by_transport.items()
+    ]
+    return pl.concat(parts).select("transport", "bytes", "up_to", "messages", *SHOWN)
