@@ -53,7 +53,6 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/mypy
 	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
 	$(BIN)/mypy docs/conf.py
-	$(BIN)/mypy studies/run.py
 	$(BIN)/mypy linux/bench.py
 	MYPYPATH=linux/clients/python:linux/clients/trial $(BIN)/mypy linux/clients/python/d2tcp linux/clients/trial/*.py
 
@@ -90,10 +89,6 @@ wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run 
 .PHONY: bench
 bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
 	$(BIN)/python bench/run.py
-
-.PHONY: validate
-validate: $(BUILT) ## Repeat the published studies: tables and pictures of docs/studies.md
-	$(BIN)/python studies/run.py
 
 .PHONY: docs
 docs: $(BUILT) ## Write anew what the documentation takes from the code and from docs/record

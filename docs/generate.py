@@ -1,6 +1,6 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py                    reference.md, results.md, the tables of science.md
+    python docs/generate.py                    reference.md, results.md, the tables of science and studies
     python docs/generate.py --record DIR       first keep the results of `duetime reproduce` in DIR
 
 A test compares the files with what this writes, so that the two cannot part.
@@ -14,6 +14,8 @@ from typing import Any
 
 import duetime
 from duetime.columns import COLUMNS
+from duetime.experiments.claims import ask
+from duetime.experiments.verdicts import STATUSES
 from duetime.report import page, reproduced
 
 DOCS = Path(__file__).resolve().parent
@@ -83,11 +85,11 @@ def main() -> None:
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    science = (DOCS / "science.md").read_text(encoding="utf-8")
+    pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in ("science.md", "studies.md")}
     return {
         "reference.md": reference(duetime.catalog()),
         "results.md": results(),
-        "science.md": filled(science, RECORD),
+        **{name: filled(text, RECORD) for name, text in pages.items()},
     }
 
 
@@ -132,16 +134,32 @@ def fields(struct: str, text: str, path: str = "") -> list[tuple[str, str]]:
 
 
 def record(folder: Path) -> None:
-    """Keep of every reproduced experiment what its claims and charts need."""
+    """Keep of every reproduced experiment what its claims and charts need, and the tables of the pages."""
+    pages = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md")))
     for path in sorted(folder.rglob("result.json")):
         whole = json.loads(path.read_text(encoding="utf-8"))
-        shown = {name for chart in whole["charts"] for name in columns_of(chart)}
-        rows = [{name: rounded(row[name]) for name in row if name in shown} for row in whole["rows"]]
+        queries = " ".join(re.findall(rf"<!-- table: {re.escape(whole['id'])}: (.*?) -->", pages, re.DOTALL))
+        shown = {name for chart in whole["charts"] for name in columns_of(chart)} | {
+            *re.findall(r"\w+", queries)
+        }
+        drawn = [row for row in whole["rows"] if any(draws(chart, row) for chart in whole["charts"])]
+        rows = [{name: rounded(row[name]) for name in row if name in shown} for row in drawn or whole["rows"]]
         unique = list({json.dumps(row): row for row in rows}.values())
         kept = whole | {"rows": unique, "claims": [rounded(claim) for claim in whole["claims"]]}
         target = RECORD / kept["id"] / "result.json"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        for picture in sorted(path.parent.glob("figure*.png")):
+            name = f"images/{kept['id'].replace('/', '-')}-{picture.name}"
+            if name in pages:
+                (RECORD.parent / name).parent.mkdir(exist_ok=True)
+                (RECORD.parent / name).write_bytes(picture.read_bytes())
+
+
+def draws(chart: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether a chart shows a row."""
+    there = all(row.get(chart[axis]["column"]) is not None for axis in ("x", "y"))
+    return there and all(row.get(column) == value for column, value in chart.get("where", {}).items())
 
 
 def columns_of(chart: dict[str, Any]) -> set[str]:
@@ -162,10 +180,11 @@ def rounded(value: Any) -> Any:
 def filled(text: str, folder: Path) -> str:
     """The page with every `<!-- what: experiment -->` ... `<!-- /what -->` filled from the record.
 
-    ``experiment#2`` are the values of its second chart.
+    ``experiment#2`` are the values of its second chart. A table is a query over the recorded rows:
+    ``<!-- table: experiment: select ... -->``.
     """
     known = {experiment.id: experiment for experiment in reproduced.read(folder)}
-    makers = {"claims": claims, "values": values_of, "how": how}
+    makers = {"claims": claims, "values": values_of, "how": how, "finding": finding}
     text = numbers(text, known_rows(folder))
 
     def fill(match: re.Match[str]) -> str:
@@ -179,13 +198,35 @@ def filled(text: str, folder: Path) -> str:
             content = makers[what](known[experiment])
         return f"<!-- {what}: {name} -->\n{content}<!-- /{what} -->"
 
+    def ask_for(match: re.Match[str]) -> str:
+        name, query = match[1], match[2]
+        path = folder / name / "result.json"
+        content = queried(path, query) if path.is_file() else f"*No result of `{name}` is recorded yet.*\n"
+        return f"<!-- table: {name}: {query} -->\n{content}<!-- /table -->"
+
     text = re.sub(
         r"<!-- tally -->\n.*?<!-- /tally -->",
         lambda _: f"<!-- tally -->\n{tally(list(known.values()))}<!-- /tally -->",
         text,
         flags=re.DOTALL,
     )
-    return re.sub(r"<!-- (claims|values|how): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL)
+    text = re.sub(
+        r"<!-- (claims|values|how|finding): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL
+    )
+    return re.sub(r"<!-- table: (\S+): (.*?) -->\n.*?<!-- /table -->", ask_for, text, flags=re.DOTALL)
+
+
+def queried(path: Path, query: str) -> str:
+    """What a query over the rows of a record gives."""
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    names, found = ask(rows, query, str(path))
+    lines = [names, ["---"] * len(names), *([shown(cell) for cell in row] for row in found)]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def finding(experiment: Any) -> str:
+    """What was found, in a sentence."""
+    return (experiment.finding or "*Nothing was found.*") + "\n"
 
 
 def known_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -220,23 +261,27 @@ def shown(value: Any, places: int = 3) -> str:
     return f"{value:.0f}" if abs(value) >= 10 ** (places - 1) else f"{value:.{places}g}"
 
 
-def interval(low: float | None, high: float | None, unit: str) -> str:
+def interval(low: float | None, high: float | None, *, shares: bool = False) -> str:
     """Both ends; shares lie between 0 and 100 %, and an interval without width says nothing."""
     if low is None or high is None or low == high:
         return ""
-    if unit == "%" and low <= 100 and high >= 0:
+    if shares:
         low, high = max(low, 0.0), min(high, 100.0)
     return f" ({shown(low)} to {shown(high)})"
 
 
 def tally(experiments: list[Any]) -> str:
-    """How many claims of each experiment hold."""
-    rows = ["| experiment | asks | claims that hold |", "|---|---|---|"]
+    """How many facts that papers claim hold in each experiment, of those that were measured."""
+    rows = ["| experiment | asks | facts that hold |", "|---|---|---|"]
     for each in experiments:
         counts = page.counts(each.claims)
-        rows.append(
-            f"| `{each.id}` | {each.title} | {counts['holds']} of {counts['holds'] + counts['fails']} |"
-        )
+        some = [f"{counts['holds']} of {sum(counts.values()) - counts['open']}"]
+        some += [
+            f"{counts[word]} {STATUSES[word].removeprefix('holds').strip(', ')}"
+            for word in ("late", "calibrated", "uncalibrated")
+            if counts[word]
+        ]
+        rows.append(f"| `{each.id}` | {each.title} | {'; '.join(some)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -245,18 +290,24 @@ MANY = 4
 
 
 def claims(experiment: Any) -> str:
-    """What the paper says beside what was measured; many claims of one kind in one row."""
-    word = {"holds": "yes", "fails": "**no**", "open": "not measured"}
+    """What the paper says beside what was measured; many claims of one kind in one row.
+
+    Of the set-up only what differs is told.
+    """
+    word = {**STATUSES, "holds": "yes", "fails": "**no**"}
     rows = ["| claim | published | measured | holds |", "|---|---|---|---|"]
     kinds: dict[Any, list[Any]] = {}
     for number, claim in enumerate(experiment.claims):
+        if claim.kind == "setup" and claim.status != "fails":
+            continue
         # What is expanded from one claim has its rule; claims in words stand alone.
         numeric = isinstance(claim.measured, int | float) and isinstance(claim.published, int | float)
-        kind = (claim.rule, claim.unit, page.verdict(claim)) if numeric and claim.rule else number
-        kinds.setdefault(kind, []).append(claim)
+        alone = claim.kind == "setup" or not (numeric and claim.rule)
+        kinds.setdefault(number if alone else (claim.rule, claim.unit, claim.status), []).append(claim)
     for alike in kinds.values():
         for some in [alike] if len(alike) >= MANY else [[claim] for claim in alike]:
-            cells = (*_said(some), word[page.verdict(some[0])] + (f" ({len(some)})" if len(some) > 1 else ""))
+            told = "**differs**" if some[0].kind == "setup" else word[some[0].status]
+            cells = (*_said(some), told + (f" ({len(some)})" if len(some) > 1 else ""))
             rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
 
@@ -264,21 +315,32 @@ def claims(experiment: Any) -> str:
 def _said(some: list[Any]) -> tuple[str, str, str]:
     """Claim, published and measured of one claim, or the ranges of several."""
     first, last, unit = some[0], some[-1], some[0].unit
-    ending = f" {unit}" if unit else ""
+    beside = [claim.beside for claim in some if claim.beside.get("measured") is not None]
     if len(some) == 1:
-        measured = shown(first.measured) + ending if first.measured is not None else page.value(None)
-        return first.claim, page.published(first), measured + interval(first.low, first.high, unit)
-    published, measured = ([float(getattr(c, name)) for c in some] for name in ("published", "measured"))
-    spans = [
-        (
-            shown(min(values))
-            if min(values) == max(values)
-            else f"{shown(min(values))} to {shown(max(values))}"
-        )
-        + ending
-        for values in (published, measured)
-    ]
-    return f'{len(some)} claims, from "{first.claim}" to "{last.claim}"', spans[0], spans[1]
+        parts = [_measured(first.measured, first.low, first.high, unit)]
+        parts += [
+            f"{each['regime']}: {_measured(each['measured'], each.get('low'), each.get('high'), unit)}"
+            for each in beside
+        ]
+        return first.claim, page.published(first), "; ".join(parts)
+    published, measured = (
+        _span([float(getattr(claim, name)) for claim in some], unit) for name in ("published", "measured")
+    )
+    if beside:
+        other = _span([float(each["measured"]) for each in beside], unit)
+        measured = f"{measured}; {beside[0]['regime']}: {other}"
+    return f'{len(some)} claims, from "{first.claim}" to "{last.claim}"', published, measured
+
+
+def _measured(value: Any, low: float | None, high: float | None, unit: str) -> str:
+    if value is None:
+        return page.value(None)
+    return shown(value) + (f" {unit}" if unit else "") + interval(low, high)
+
+
+def _span(values: list[float], unit: str) -> str:
+    low, high = shown(min(values)), shown(max(values))
+    return (low if low == high else f"{low} to {high}") + (f" {unit}" if unit else "")
 
 
 def values_of(experiment: Any, number: int = 1) -> str:
@@ -294,10 +356,12 @@ def values_of(experiment: Any, number: int = 1) -> str:
 
 def _cells(chart: Any, place: Any) -> list[str]:
     """A row of a chart: for each series the value, its interval, and what was published."""
+    # As of figures of runs: what is in percent and never outside 0 to 100 is a share, not a difference.
+    shares = chart.y.unit == "%" and all(0 <= point.y <= 100 for one in chart.series for point in one.points)
     cells = []
     for one in chart.series:
         parts = [
-            shown(point.y) + interval(point.low, point.high, chart.y.unit)
+            shown(point.y) + interval(point.low, point.high, shares=shares)
             for point in one.points
             if point.x == place
         ]

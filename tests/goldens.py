@@ -38,8 +38,8 @@ DURATIONS = {
     "incast": "200 ms",
     "large-messages": "1 s",
     "mixed": "12 ms",
-    "oldi": "80 ms",
-    "oldi-background": "80 ms",
+    "oldi": "280 ms",
+    "oldi-background": "280 ms",
     "tree": "200 ms",
     "w1": "200 ms",
     "w2": "50 ms",
@@ -290,6 +290,7 @@ def of_experiments(folder: Path) -> Iterator[Golden]:
     for name in places.names(root):
         experiment = reading.read(root / f"{name}.toml")
         study, _ = prepare(experiment, scale="quick", seeds=1, jobs=1, out=folder)
+        # So short a run counts from its beginning to its end.
         duration = f"run.duration={EXPERIMENTS.get(name, EXPERIMENT)}"
         short = (duration, "run.warm_up=0 s", "run.cool_down=0 s")
         for transport in study.transports:

@@ -91,8 +91,8 @@ SHORT = {
     **{"four-flows": "20 ms", "incast": "60 ms", "large-messages": "320 ms", "mixed": "60 ms"},
     **{
         "custom": "60 ms",
-        "oldi": "30 ms",
-        "oldi-background": "30 ms",
+        "oldi": "230 ms",
+        "oldi-background": "230 ms",
         "w1": "20 ms",
         "w2": "10 ms",
         "tree": "60 ms",

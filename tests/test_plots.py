@@ -37,7 +37,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], Path], set[str]]] = {
     ),
     "several sizes": (
         lambda at: synthetic.compare(at, seeds=3, sizes=(2_000, 20_000, 300_000, 5_000_000)),
-        ALWAYS | {"overview", "slowdown"},
+        ALWAYS | {"overview", "differences", "slowdown"},
     ),
     "an unknown transport": (lambda at: synthetic.compare(at, ("d2tcp", "mine")), ALWAYS | {"overview"}),
     "nothing happened": (synthetic.empty, ALWAYS - DEADLINES | {"trace"}),

@@ -202,9 +202,10 @@ def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
     (tmp_path / "scenarios").symlink_to(SCENARIOS)
     page = (SCENARIOS.parent / "docs/sweeps.md").read_text()
     commands = [block.strip() for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)]
-    assert [command.split()[1] for command in commands] == ["sweep", "tighten", "capacity", "need"]
+    assert [command.split()[1] for command in commands] == ["sweep", "tighten", "capacity", "need", "robust"]
     for command in commands:
-        shorter = [] if " sweep " in command else ["--seeds", 2, "--set", "run.duration=2 s"]
+        shorter = ["--seeds", 2, "--set", "run.duration=2 s"]
+        shorter = {"sweep": [], "robust": ["--variants", 2]}.get(command.split()[1], shorter)
         done = duetime(*shlex.split(command)[1:], *shorter)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "out/threshold/sweep.parquet").exists()

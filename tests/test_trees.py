@@ -41,7 +41,7 @@ def test_a_query_is_met_when_all_leaves_came_to_the_root_in_time(tree: dt.Result
 
 
 def test_one_level_tells_the_same_by_answers() -> None:
-    run = dt.run(SCENARIOS / "oldi.toml", set={"run.duration": "200 ms", "network.buffer": "20 KB"})
+    run = dt.run(SCENARIOS / "oldi.toml", set={"run.duration": "400 ms", "network.buffer": "20 KB"})
     own = run.flows.group_by("class", "query").agg(
         (~pl.col("missed")).sum().alias("met_answers"), pl.len().alias("all_answers")
     )

@@ -14,6 +14,8 @@ from pathlib import Path
 MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
 #: What a folder of ours may hold: tables, records, pictures and a report.
 SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf", ".html"}
+#: Beside them; other files of this kind are the user's.
+NAMES = {"slowdown.csv"}
 
 
 class Refused(OSError):
@@ -130,7 +132,8 @@ def _flush(folder: Path) -> None:
 
 def _foreign(folder: Path, keep: str | None) -> Iterator[Path]:
     inside = (path for path in folder.rglob("*") if keep is None or folder / keep not in path.parents)
-    return (path for path in inside if not path.is_dir() and path.suffix not in SUFFIXES)
+    files = (path for path in inside if not path.is_dir())
+    return (path for path in files if path.suffix not in SUFFIXES and path.name not in NAMES)
 
 
 def _has_version(record: Path) -> bool:

@@ -247,7 +247,17 @@ const CASES: &[(&str, &str, &str)] = &[
     ("more nodes than hosts", "parents = 1", "parents = 1\nlevels = 3\nbranches = 3"),
     ("more nodes than can be counted", "parents = 1", "parents = 1\nlevels = 8\nbranches = 65535"),
     ("a spread of several levels", "parents = 1", "parents = 1\nlevels = 2\nbranches = 2\nplacement = \"spread\""),
+    ("hosts divided into no parts", "parents = 1", "parents = 1\nplacement = \"divided\"\nparts = 2"),
+    ("parts of hosts that are not divided", "parents = 1", "parents = 1\nparts = 2"),
+    ("a part beyond the last", "parents = 1", "parents = 1\nplacement = \"divided\"\nparts = 2\npart = 3"),
+    ("a part with too few hosts", "parents = 1", "parents = 1\nplacement = \"divided\"\nparts = 3\npart = 1"),
     // topologies
+    (
+        "parents of a class on other hosts",
+        "[[traffic]]\nname = \"four\"",
+        "[[traffic]]\nname = \"other\"\npattern = \"fan-in\"\nsize = \"1 KB\"\nleaves = 1\nparents_of = \"search\"\n\
+         placement = \"divided\"\nparts = 2\npart = 1\n[[traffic]]\nname = \"four\"",
+    ),
     ("parents of no class", "jitter = ", "parents_of = \"serch\"\njitter = "),
     ("an odd fat-tree", "\"star\"\nhosts = 9", "\"fat-tree\"\nk = 3"),
     ("too many racks", "\"star\"\nhosts = 9", "\"racks\"\nracks = 4096\nhosts_per_rack = 4096\nuplink = \"40 Gbps\""),

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from duetime import decide
 from duetime.compare import Comparison
+from duetime.experiments import verdicts
 from duetime.results import Result
 from duetime.statistics import FEW_SEEDS, estimate, most_unseen, over_seeds
 from duetime.sweep import Swept
@@ -272,33 +273,35 @@ def claims(data: dict[str, Any]) -> None:
     table.add_column("claim", ratio=5)
     table.add_column("published", ratio=2)
     table.add_column("measured", ratio=2)
-    table.add_column("holds", no_wrap=True)
+    table.add_column("holds", ratio=2)
     table.add_column("why not", ratio=6)
     for claim in data["claims"]:
         words = (claim["claim"], _stated(claim["published"]), _measured(claim), verdict(claim), claim["why"])
         table.add_row(*(Text(word) for word in words))
     _console().print(table)
+    if data.get("finding"):
+        _console().print(Text(data["finding"]))
 
 
 def tally(results: list[dict[str, Any]]) -> None:
-    """Print how many claims held in each of several experiments."""
+    """Print what was found in several experiments, and how many facts of the papers hold."""
+    shown = _console()
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("experiment", no_wrap=True)
-    counts = {"yes": "held", "no": "did not hold", "-": "not measured"}
-    for title in counts.values():
-        table.add_column(title, justify="right")
-    found = {data["id"]: [verdict(claim) for claim in data["claims"]] for data in results}
-    for name, verdicts in found.items():
-        table.add_row(Text(name), *(str(verdicts.count(word)) for word in counts))
-    table.add_section()
-    together = [verdict for verdicts in found.values() for verdict in verdicts]
-    table.add_row("all", *(str(together.count(word)) for word in counts))
-    _console().print(table)
+    table.add_column("found")
+    for data in results:
+        table.add_row(Text(data["id"]), Text(data.get("finding") or "-"))
+    shown.print(table)
+    counted = verdicts.tally([claim for data in results for claim in data["claims"]])
+    words = ", ".join(f"{many} {verdicts.STATUSES[kind]}" for kind, many in counted.items() if many)
+    shown.print(Text(f"Of what the papers say, each fact counted once: {words or 'nothing was judged'}."))
 
 
 def verdict(claim: dict[str, Any]) -> str:
-    """Whether a claim holds, in a word."""
-    return "-" if claim["holds"] is None else "yes" if claim["holds"] else "no"
+    """What came of a claim, in a word or two."""
+    kind = claim.get("kind", "claim")
+    said = verdicts.STATUSES[verdicts.status(claim)]
+    return said if kind == "claim" else f"{said} ({'set-up' if kind == 'setup' else 'own'})"
 
 
 def _measured(claim: dict[str, Any]) -> str:

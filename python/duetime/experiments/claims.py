@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from duetime.experiments.experiment import Claim, Experiment, Mistaken, at, expanded
+from duetime.experiments.experiment import Claim, Experiment, Mistaken, at, expanded, facts, regimes
 from duetime.experiments.study import Row
 from duetime.statistics import jackknife
 
@@ -21,19 +21,96 @@ def judge(
     numbers: Mapping[str, Any],
     without_seeds: Sequence[Sequence[Row]] = (),
 ) -> list[dict[str, Any]]:
-    """Every claim of the experiment with what was measured and whether it holds.
+    """Every claim of the experiment with what was measured, whether it holds, and what that is worth.
 
-    A query sees the rows as the table ``rows`` and the resolved scenario as ``scenario(path, value)``. One
-    that gives a value without an interval gets that of the jackknife, from the rows without each seed.
+    A query sees the rows of a regime as the table ``rows``, and the resolved scenario as
+    ``scenario(path, value)``. With a regime beside the experiment's own, each claim is judged in both. A
+    query that gives a value without an interval gets that of the jackknife, from the rows without each seed.
     """
-    tables = _tables(rows, scenario)
-    without = [_tables(each, scenario) for each in without_seeds]
+    claims = [claim for written in experiment.claims for claim in expanded(written, numbers)]
+    judged, *others = [
+        _in_regime(
+            experiment,
+            claims,
+            _tables(of_regime(rows, regime), scenario),
+            [_tables(of_regime(each, regime), scenario) for each in without_seeds],
+            numbers,
+        )
+        for regime in experiment.regimes
+    ]
+    known = facts(experiment.root)
+    for claim in claims:
+        if claim.fact and claim.fact not in known:
+            raise Mistaken(f"{experiment.path}: no fact is called {claim.fact}; there are {', '.join(known)}")
+    calibrated = "calibrated" in regimes(experiment.root)["regimes"][experiment.regime]
+    for number, (claim, one) in enumerate(zip(claims, judged, strict=True)):
+        if others:
+            what = ("measured", "low", "high", "holds")
+            one["beside"] = {"regime": experiment.beside} | {name: others[0][number][name] for name in what}
+        one |= {"kind": claim.kind, "fact": claim.fact, "late": claim.late}
+        one["status"] = _status(one, calibrated=calibrated and claim.calibrated and claim.kind == "claim")
+        if one["holds"] is False and not one["why"]:
+            one["why"] = known.get(claim.fact, "")
+    return judged
+
+
+def ask(rows: Sequence[Mapping[str, Any]], query: str, where: str) -> tuple[list[str], list[Sequence[Any]]]:
+    """The names and the rows of what an SQL query over the table ``rows`` gives."""
+    tables = sqlite3.connect(":memory:")
     try:
-        return [
-            _judged(claim, tables, numbers, experiment, without)
-            for written in experiment.claims
-            for claim in expanded(written, numbers)
-        ]
+        _fill(tables, "rows", rows)
+        answer = tables.execute(query)
+        return [column[0] for column in answer.description], answer.fetchall()
+    except sqlite3.Error as error:
+        raise Mistaken(f"{where}: {error} in {query!r}") from None
+    finally:
+        tables.close()
+
+
+def finding(experiment: Experiment, rows: Sequence[Row]) -> str:
+    """What was found, as a sentence with measured values; empty where a value is missing."""
+    if experiment.finding is None:
+        return ""
+    where = f"{experiment.path}: [finding]"
+    tables = sqlite3.connect(":memory:")
+    tables.row_factory = sqlite3.Row
+    try:
+        _fill(tables, "rows", of_regime(rows, experiment.regime))
+        _fill(tables, "every", rows)
+        answer = _ask(tables, experiment.finding.measured, where)
+        values = dict(answer) if isinstance(answer, sqlite3.Row) else {"nothing": None}
+        return "" if None in values.values() else experiment.finding.says.format(**values)
+    except (KeyError, ValueError, TypeError) as error:
+        raise Mistaken(f"{where}: {error} in {experiment.finding.says!r}") from None
+    finally:
+        tables.close()
+
+
+def of_regime(rows: Sequence[Row], regime: str) -> list[Row]:
+    """The rows of one regime; where there is but one, rows do not name it."""
+    return [row for row in rows if row.get("regime", regime) == regime]
+
+
+def _status(claim: Mapping[str, Any], *, calibrated: bool) -> str:
+    other = claim.get("beside", {}).get("holds")
+    if claim["holds"] is None:
+        return "open"
+    if not claim["holds"]:
+        return "uncalibrated" if other and calibrated else "fails"
+    if calibrated and other is not True:
+        return "calibrated"
+    return "late" if claim["late"] else "holds"
+
+
+def _in_regime(
+    experiment: Experiment,
+    claims: Sequence[Claim],
+    tables: sqlite3.Connection,
+    without: Sequence[sqlite3.Connection],
+    numbers: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    try:
+        return [_judged(claim, tables, numbers, experiment, without) for claim in claims]
     finally:
         for each in (tables, *without):
             each.close()
@@ -113,7 +190,10 @@ def _ask(
         raise Mistaken(f"{where}: {error} in {query!r}") from None
     if len(answer) > 1:
         raise Mistaken(f"{where}: `measured` gives {len(answer)} rows instead of one")
-    return answer[0] if answer else (None,)
+    if not answer:
+        return (None,)
+    found: Sequence[Any] = answer[0]
+    return found
 
 
 def _fill(tables: sqlite3.Connection, name: str, rows: Sequence[Mapping[str, Any]]) -> None:

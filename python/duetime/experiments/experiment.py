@@ -6,15 +6,16 @@ import difflib
 import string
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
-from duetime.experiments.places import PUBLISHED, REGIMES
+from duetime.experiments.places import FACTS, PUBLISHED, REGIMES
 from duetime.scenario import Unreadable
 
 Scale = Literal["quick", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+Kind = Literal["claim", "setup", "own"]
 Labels: TypeAlias = dict[str, Any]
 
 
@@ -68,6 +69,8 @@ class Coordinate:
     log: bool = False
     #: The largest value shown; larger ones leave the chart at its edge.
     limit: float | None = None
+    #: Where a vertical axis begins, for values that differ by little; 0 unless it is given.
+    begin: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,28 @@ class Claim:
     #: Where the number stands in the file of published numbers; or what the paper says in words.
     published: str | list[str] = ""
     unit: str = ""
-    #: What is known of the reason, if it does not hold.
+    #: What is known of the reason, if it does not hold; that of its fact unless it is given.
     why: str = ""
+    #: setup: an echo of what is run, which confirms nothing; own: an expectation of ours, not of the paper.
+    kind: Kind = "claim"
+    #: One of the file of facts: claims that say the same of it count once.
+    fact: str = ""
+    #: What was chosen when the figure was known; such a claim shows that a reading exists, not more.
+    late: str = ""
+    #: Whether it rests on what its regime was calibrated by; false where it cannot.
+    calibrated: bool = True
     #: One claim for each position of these lists (or of the published lists they name).
     each: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found, as a sentence with measured values in it."""
+
+    #: The columns of the query stand in it as ``{name}``, with a format as Python has it.
+    says: str
+    #: An SQL query over ``rows``, and over ``every``, which holds the rows of all regimes: one row.
+    measured: str
 
 
 @dataclass(frozen=True)
@@ -126,11 +147,14 @@ class Experiment:
     measures: list[str] = field(default_factory=lambda: ["summary"])
     #: What the measures need to know.
     options: dict[str, Any] = field(default_factory=dict)
-    #: Columns of the rows -> where they are in the JSON of a run.
-    metrics: dict[str, str] = field(default_factory=dict)
+    #: Columns of the rows -> where they are in the JSON of a run; or places there -> their weights in a sum.
+    metrics: dict[str, str | dict[str, float]] = field(default_factory=dict)
     variants: dict[str, Variant] = field(default_factory=dict)
     #: One of the file of regimes; its changes come first.
     regime: str = "paper"
+    #: Another regime in which all is run too and every claim is judged a second time.
+    beside: str = ""
+    finding: Finding | None = None
     set: list[str] = field(default_factory=list)
     axes: list[Axis] = field(default_factory=list)
     #: More columns, put together from the others.
@@ -140,6 +164,11 @@ class Experiment:
     #: Rows that were measured elsewhere, on a real network: a file relative to this one.
     real: str = ""
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def regimes(self) -> tuple[str, ...]:
+        """Its own, and the one beside it."""
+        return (self.regime, self.beside) if self.beside else (self.regime,)
 
     @property
     def root(self) -> Path:
@@ -165,11 +194,23 @@ def read(path: Path) -> Experiment:
         for key in ("x", "y"):
             chart[key] = _make(Coordinate, chart.get(key), f"{where}: [[charts]] {number}, {key}")
     table["charts"] = _list(Chart, charts, f"{where}: [[charts]]")
+    if "finding" in table:
+        table["finding"] = _make(Finding, table["finding"], f"{where}: [finding]")
     name = path.relative_to(path.parent.parent).with_suffix("").as_posix()
     experiment = _make(Experiment, {**table, "name": name, "path": path}, where)
     known = regimes(experiment.root)["regimes"]
-    if experiment.regime not in known:
-        raise Mistaken(f"{where}: no regime is called {experiment.regime}; there are {', '.join(known)}")
+    for regime in experiment.regimes:
+        if regime not in known:
+            raise Mistaken(f"{where}: no regime is called {regime}; there are {', '.join(known)}")
+    told = facts(experiment.root)
+    for claim in experiment.claims:
+        if claim.kind not in get_args(Kind):
+            raise Mistaken(
+                f"{where}: no kind of claim is called {claim.kind}; there are {', '.join(get_args(Kind))}"
+            )
+        # One with a place for what the claim ranges over is looked up when the claim is judged.
+        if claim.fact and "{" not in claim.fact and claim.fact not in told:
+            raise Mistaken(f"{where}: no fact is called {claim.fact}; there are {', '.join(told)}")
     if not experiment.transports:
         raise Mistaken(f"{where}: `transports` is empty")
     if set(experiment.scales) != set(SCALES):
@@ -197,6 +238,12 @@ def regimes(root: Path) -> dict[str, Any]:
     return load(root / REGIMES)
 
 
+def facts(root: Path) -> dict[str, str]:
+    """What is one fact although several claims rest on it: name -> the reason of those that do not hold."""
+    path = root / FACTS
+    return load(path) if path.is_file() else {}
+
+
 def at(table: Any, path: str) -> Any:
     """What stands at ``section.key[2]``; `KeyError` when nothing does."""
     for part in path.replace("[", ".[").split("."):
@@ -216,7 +263,8 @@ def expanded(claim: Claim, numbers: Mapping[str, Any]) -> Iterator[Claim]:
     for i, values in enumerate(zip(*lists.values(), strict=True)):
         words = dict(zip(lists, values, strict=True), i=i)
         paths = claim.published
-        yield Claim(
+        yield replace(
+            claim,
             claim=_filled(claim.claim, words),
             measured=_filled(claim.measured, words),
             holds=_filled(claim.holds, words),
@@ -224,8 +272,9 @@ def expanded(claim: Claim, numbers: Mapping[str, Any]) -> Iterator[Claim]:
             published=[_filled(path, words) for path in paths]
             if isinstance(paths, list)
             else _filled(paths, words),
-            unit=claim.unit,
-            why=_why(claim.why, words),
+            why=_filled(claim.why, words),
+            fact=_filled(claim.fact, words),
+            each={},
         )
 
 
@@ -242,22 +291,15 @@ def panels(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> Iterator[Chart]:
         if None in values:
             continue
         words = dict(zip(chart.panels, values, strict=True))
-        yield Chart(
+        yield replace(
+            chart,
             title=_filled(chart.title, words),
-            kind=chart.kind,
-            x=chart.x,
-            y=chart.y,
-            series=chart.series,
             where={**chart.where, **words},
             published=[
                 point for point in chart.published if words.items() <= point.get("where", words).items()
             ],
-            figure=chart.figure,
+            panels=[],
         )
-
-
-def _why(why: str, words: Mapping[str, Any]) -> str:
-    return _filled(why, words) if why else ""
 
 
 def _filled(text: str, words: Mapping[str, Any]) -> str:

@@ -121,7 +121,7 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
     _scale(axes, chart.y, "y")
     if not chart.y.log:
         bottom, top = axes.get_ylim()
-        axes.set_ylim(min(0.0, bottom), top + 0.04 * (top - bottom))
+        axes.set_ylim(min(0.0, bottom) if not chart.y.begin else chart.y.begin, top + 0.04 * (top - bottom))
     if chart.y.limit is not None:
         axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
     ticks = _values(rows, chart.x)

@@ -8,7 +8,7 @@ from pathlib import Path
 from duetime.scenario import Unreadable
 
 #: In the folder of experiments; everything else with this suffix, one folder down, is one.
-PUBLISHED, REGIMES = "published.toml", "regimes.toml"
+PUBLISHED, REGIMES, FACTS = "published.toml", "regimes.toml", "facts.toml"
 
 
 class NoExperiments(Unreadable):

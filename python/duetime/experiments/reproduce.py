@@ -15,7 +15,7 @@ import tomli_w
 import duetime
 from duetime import files, robust, scenario
 from duetime.experiments import experiment as reading
-from duetime.experiments.claims import judge
+from duetime.experiments.claims import finding, judge
 from duetime.experiments.experiment import Chart, Experiment, at, panels
 from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS
 from duetime.experiments.study import BOUND, Row, Study
@@ -50,9 +50,15 @@ def reproduce(
     folder = out / experiment.name
     files.check(folder)
     numbers = reading.published(experiment.root)
-    study, resolved = prepare(experiment, scale=scale, seeds=seeds, jobs=jobs, out=out, set=set)
-    rows = [row for measure in _measures(experiment) for row in measure(study)]
-    notes = [*experiment.notes, *(f"failed: {each}" for each in study.failed)]
+    prepared = [
+        prepare(experiment, regime=regime, scale=scale, seeds=seeds, jobs=jobs, out=out, set=set)
+        for regime in experiment.regimes
+    ]
+    study, resolved = prepared[0]
+    studies = [each for each, _ in prepared]
+    rows = _rows(experiment, studies)
+    failed = list(dict.fromkeys(what for each in studies for what in each.failed))
+    notes = [*experiment.notes, *(f"failed: {each}" for each in failed)]
     if set:
         notes.append(f"changed, so that claims are of another run: {', '.join(set)}")
     real = _real(experiment, folder)
@@ -70,22 +76,26 @@ def reproduce(
         "question": experiment.question,
         "scale": scale,
         "seeds": study.seeds,
-        "regime": f"{experiment.regime}: {_regime(experiment)['help']}",
+        "regime": "; beside it ".join(
+            f"{regime}: {_regime(experiment, regime)['help']}" for regime in experiment.regimes
+        ),
         "scenario": study.scenario.read_text(encoding="utf-8"),
         "parameters": _parameters(study, resolved),
         "versions": {"duetime": duetime.__version__, "python": platform.python_version()}
         | {name: version_of(name) for name in LIBRARIES},
-        "runs": len(study.made) + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
+        "runs": len({point for each in studies for point in each.made})
+        + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
         "charts": [_written(chart) for chart in charts],
         "rows": rows,
         "published": {section: at(numbers, section) for section in experiment.published},
-        "claims": judge(experiment, rows, resolved, numbers, _without_seeds(experiment, study)),
+        "finding": finding(experiment, rows),
+        "claims": judge(experiment, rows, resolved, numbers, _without_seeds(experiment, studies)),
         "notes": notes,
     }
     if variants:
         data["robust"] = _robust(experiment, study, resolved, data["claims"], variants)
     _save(folder, data, charts, rows)
-    return Reproduction(data, study.failed)
+    return Reproduction(data, failed)
 
 
 def prepare(
@@ -95,10 +105,14 @@ def prepare(
     seeds: int | None,
     jobs: int | None,
     out: Path,
+    regime: str | None = None,
     set: Sequence[str] = (),
 ) -> tuple[Study, dict[str, Any]]:
-    """Check every run before the first is made; give the first scenario with all defaults."""
-    study = _study(experiment, scale, seeds, jobs, out)
+    """Check every run before the first is made; give the first scenario with all defaults.
+
+    In the experiment's own regime unless another one is named.
+    """
+    study = _study(experiment, regime or experiment.regime, scale, seeds, jobs, out)
     study.given = tuple(set)
     return study, _check(study)
 
@@ -117,7 +131,7 @@ def scenario_of(study: Study, transport: str | None = None) -> str:
     name, cells = transport or names[-1], study.cells()
     point = study.point(cells[-1], name, study.seeds[0])
     resolved, _ = duetime.check(
-        point.scenario, set=list(point.overrides), transport=point.transport, seed=point.seed
+        study.scenario, set=list(point.overrides), transport=point.transport, seed=point.seed
     )
     lines = [
         f"{study.experiment.name}: {study.experiment.title}",
@@ -146,12 +160,14 @@ def _robust(
     def accepted(changes: Sequence[str]) -> bool:
         try:
             found, _ = duetime.check(
-                first.scenario, set=[*first.overrides, *changes], transport=first.transport
+                study.scenario, set=[*first.overrides, *changes], transport=first.transport
             )
         except duetime.ScenarioError:
             return False
         return found != resolved
 
+    # A regime beside the experiment's own would be a variant of variants.
+    alone = replace(experiment, beside="")
     numbers = reading.published(experiment.root)
     chosen = robust.variants(resolved, accepted, many + 1)[1:]
     held: list[list[bool | None]] = []
@@ -163,9 +179,8 @@ def _robust(
             made=set(),
             failed=[],
         )
-        rows = [row for measure in _measures(experiment) for row in measure(varied)]
-        rows = [_with_columns(row, experiment.columns) for row in rows]
-        held.append([each["holds"] for each in judge(experiment, rows, resolved, numbers)])
+        rows = [_with_columns(row, experiment.columns) for row in _rows(alone, [varied])]
+        held.append([each["holds"] for each in judge(alone, rows, resolved, numbers)])
     return {
         "variants": [variant.words for variant in chosen],
         "claims": [
@@ -182,10 +197,12 @@ def _robust(
     }
 
 
-def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | None, out: Path) -> Study:
+def _study(
+    experiment: Experiment, regime: str, scale: str, seeds: int | None, jobs: int | None, out: Path
+) -> Study:
     size = experiment.scales[scale]
     path = scenario_path(experiment, out / "scenarios")
-    changes = (*_regime(experiment)["set"], *experiment.set, *size.set)
+    changes = (*_regime(experiment, regime)["set"], *experiment.set, *size.set)
     first = int(duetime.check(path, set=list(changes))[0]["run"]["seed"])
     many = seeds or size.seeds
 
@@ -201,8 +218,8 @@ def _study(experiment: Experiment, scale: str, seeds: int | None, jobs: int | No
     )
 
 
-def _regime(experiment: Experiment) -> dict[str, Any]:
-    found: dict[str, Any] = reading.regimes(experiment.root)["regimes"][experiment.regime]
+def _regime(experiment: Experiment, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = reading.regimes(experiment.root)["regimes"][name]
     return found
 
 
@@ -254,13 +271,23 @@ def _parameters(study: Study, resolved: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _without_seeds(experiment: Experiment, study: Study) -> list[list[Row]]:
+def _without_seeds(experiment: Experiment, studies: Sequence[Study]) -> list[list[Row]]:
     """Give the rows without each of the seeds in turn, where that takes no further runs."""
-    if len(study.seeds) < 2 or experiment.real or not set(experiment.measures) <= WITHOUT_SEEDS:
+    seeds = studies[0].seeds
+    if len(seeds) < 2 or experiment.real or not set(experiment.measures) <= WITHOUT_SEEDS:
         return []
-    studies = [study.without(seed) for seed in study.seeds]
-    rows = [[row for measure in _measures(experiment) for row in measure(each)] for each in studies]
+    rows = [_rows(experiment, [study.without(seed) for study in studies]) for seed in seeds]
     return [[_with_columns(row, experiment.columns) for row in each] for each in rows]
+
+
+def _rows(experiment: Experiment, studies: Sequence[Study]) -> list[Row]:
+    """What the experiment measures in each of its regimes; a lone one is not named."""
+    return [
+        {"regime": regime, **row} if experiment.beside else row
+        for regime, study in zip(experiment.regimes, studies, strict=True)
+        for measure in _measures(experiment)
+        for row in measure(study)
+    ]
 
 
 def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:

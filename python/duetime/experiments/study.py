@@ -39,6 +39,8 @@ class Run:
     seed: int
     result: Mapping[str, Any]
     kept: Kept
+    #: Cell and seed: runs of several transports at the same place have the same arrivals.
+    place: tuple[int, int] = (0, 0)
 
 
 @dataclass
@@ -61,11 +63,13 @@ class Study:
     #: What the reader changes; it comes last, so that it holds in every cell and for every transport.
     given: tuple[str, ...] = ()
     #: Runs of the whole grid, by the tables that were asked for.
-    known: dict[tuple[str, ...], list[Run]] = field(default_factory=dict)
+    known: dict[tuple[str, ...], list[Run]] = field(default_factory=dict, init=False)
 
     def without(self, seed: int) -> Study:
         """The same study as if it had not had one of its seeds; what is known of its runs is shared."""
-        return replace(self, seeds=[each for each in self.seeds if each != seed])
+        study = replace(self, seeds=[each for each in self.seeds if each != seed])
+        study.known = self.known
+        return study
 
     def cells(self) -> list[Cell]:
         """The whole grid, the last axis fastest."""
@@ -105,15 +109,15 @@ class Study:
 
     def _runs(self, tables: tuple[str, ...]) -> list[Run]:
         grid = [
-            (cell, transport, seed)
-            for cell in self.cells()
+            (number, cell, transport, seed)
+            for number, cell in enumerate(self.cells())
             for transport in self.transports
             for seed in self.seeds
         ]
-        kept = self.make([self.point(*each) for each in grid], tables)
+        kept = self.make([self.point(cell, transport, seed) for _, cell, transport, seed in grid], tables)
         return [
-            Run({**cell.labels, "transport": transport}, seed, one.result, one)
-            for (cell, transport, seed), one in zip(grid, kept, strict=True)
+            Run({**cell.labels, "transport": transport}, seed, one.result, one, (number, seed))
+            for (number, cell, transport, seed), one in zip(grid, kept, strict=True)
             if one.error is None
         ]
 
@@ -159,8 +163,12 @@ def over_seeds(samples: Iterable[tuple[Labels, Metrics]]) -> list[Row]:
     return [_row(dict(labels), group) for labels, group in groups.items()]
 
 
-def figure_of(result: Mapping[str, Any], path: str) -> float | None:
-    """A figure of a run's JSON; none where it has none."""
+def figure_of(result: Mapping[str, Any], path: str | Mapping[str, float]) -> float | None:
+    """A figure of a run's JSON, or a sum of some with their weights; none where it has none."""
+    if isinstance(path, Mapping):
+        parts = [(figure_of(result, each), weight) for each, weight in path.items()]
+        found = [value * weight for value, weight in parts if value is not None]
+        return sum(found) if len(found) == len(parts) else None
     try:
         value = at(result, path)
     except KeyError:

@@ -37,7 +37,8 @@ def read(folder: Path) -> list[Experiment]:
     try:
         results = load(folder)
         objects = _objects(folder, results)
-        return [_experiment(results, objects, _bound(folder, objects))]
+        record = _record(folder, objects)
+        return [_experiment(results, objects, record)]
     except NoResults as error:
         raise NoReport(str(error)) from error
     except (AttributeError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
@@ -51,20 +52,19 @@ def _objects(folder: Path, results: Results) -> dict[str, Mapping[str, Any]]:
     return {results.names[0]: results.arms[0].runs[0].about}
 
 
-def _bound(folder: Path, objects: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """How few deadlines can be missed, in all and by class."""
+def _record(folder: Path, objects: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What is said of all transports together; of a run, what it says itself."""
     path = folder / "compare.json"
-    record = read_json(path) if path.exists() else next(iter(objects.values()))
-    found: Mapping[str, Any] = record.get("bound") or {}
-    return found
+    return read_json(path) if path.exists() else next(iter(objects.values()))
 
 
 def _experiment(
-    results: Results, objects: Mapping[str, Mapping[str, Any]], bound: Mapping[str, Any]
+    results: Results, objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]
 ) -> Experiment:
     runs = [run for arm in results.arms for run in arm.runs]
     charts = (
-        _missed(objects, bound),
+        _missed(objects, record),
+        _apart(objects, record),
         _in_time(objects),
         *_times(objects),
         _distribution(results),
@@ -95,8 +95,9 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def _missed(objects: Mapping[str, Mapping[str, Any]], bound: Mapping[str, Any]) -> Chart:
-    """Per class; the last series is what any schedule misses."""
+def _missed(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Chart:
+    """Per class; the last series is what any schedule misses, lines are thresholds that were asked for."""
+    bound = record.get("bound") or {}
     parts = {"bound": {"summary": bound, "classes": bound.get("classes", {})}} if bound else {}
     series = (
         Series(
@@ -105,7 +106,30 @@ def _missed(objects: Mapping[str, Mapping[str, Any]], bound: Mapping[str, Any]) 
         )
         for transport, each in {**objects, **parts}.items()
     )
-    return Chart("Deadlines missed", "bar", Axis("class"), Axis("missed", "%"), _some(series))
+    limits = {
+        limit["condition"]: Mark("y", limit["threshold"], limit["condition"])
+        for limit in record.get("limits") or ()
+        if limit["figure"] == "missed_percent"
+    }
+    y = Axis("missed", "%")
+    return Chart("Deadlines missed", "bar", Axis("class"), y, _some(series), tuple(limits.values()))
+
+
+def _apart(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Chart | None:
+    """Differences seed by seed with their intervals: what several seeds can tell of who is better."""
+    if len(next(iter(objects.values())).get("seeds", ())) < 2:
+        return None
+    series = (
+        Series(
+            transport,
+            _points((name, find(each).get("missed_percent")) for name, find in _parts(objects)),
+        )
+        for transport, each in (record.get("differences") or {}).items()
+    )
+    against = record.get("against")
+    y = Axis(f"missed, less what {against} misses", "points")
+    title = f"Deadlines missed, compared with {against} seed by seed"
+    return Chart(title, "bar", Axis("class"), y, _some(series))
 
 
 def _in_time(objects: Mapping[str, Mapping[str, Any]]) -> Chart:

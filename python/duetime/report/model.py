@@ -95,6 +95,14 @@ class Claim:
     unit: str = ""
     low: float | None = None
     high: float | None = None
+    #: What came of it, one of `experiments.verdicts.STATUSES`.
+    status: str = "open"
+    #: claim; setup: an echo of what was run; own: an expectation of ours.
+    kind: str = "claim"
+    #: Claims of one fact count once.
+    fact: str = ""
+    #: The same in another regime: its name, what was measured, and whether it holds.
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,6 +123,8 @@ class Experiment:
     title: str
     source: str = ""
     question: str = ""
+    #: What was found, in a sentence.
+    finding: str = ""
     #: How it was run, as words: scale, seeds, regime.
     facts: Mapping[str, Any] = field(default_factory=dict)
     charts: tuple[Chart, ...] = ()

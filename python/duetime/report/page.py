@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from duetime._core import version
+from duetime.experiments.verdicts import STATUSES, tally
 from duetime.plots import style
 from duetime.report.model import Chart, Claim, Experiment, Point, Series
 
@@ -48,11 +49,14 @@ def render(experiments: Sequence[Experiment]) -> str:
     environment.filters.update(value=value, text=lambda one: one if isinstance(one, str) else value(one))
     scripts = [(ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS]
     every = [claim for experiment in experiments for claim in experiment.claims]
+    sections = [_section(number, experiment) for number, experiment in enumerate(experiments)]
     return environment.get_template("page.html").render(
         title="What was reproduced" if every else experiments[0].title,
         version=version(),
-        sections=[_section(number, experiment) for number, experiment in enumerate(experiments)],
+        sections=sections,
         counts=counts(every),
+        failing=failing(sections),
+        statuses=STATUSES,
         palette=_palette(),
         css=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),
         scripts=[Markup(script) for script in scripts],
@@ -62,16 +66,19 @@ def render(experiments: Sequence[Experiment]) -> str:
 
 
 def counts(claims: Iterable[Claim]) -> dict[str, int]:
-    """How many claims hold, do not, and were not measured."""
-    found = {"holds": 0, "fails": 0, "open": 0}
-    for claim in claims:
-        found[verdict(claim)] += 1
-    return found
+    """How many facts of each status there are in what was published."""
+    return tally({"kind": claim.kind, "fact": claim.fact, "status": claim.status} for claim in claims)
 
 
-def verdict(claim: Claim) -> str:
-    """The class of a claim."""
-    return {True: "holds", False: "fails", None: "open"}[claim.holds]
+def failing(sections: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What does not hold: each fact once, with the claims that rest on it."""
+    found: dict[str, dict[str, Any]] = {}
+    for section in sections:
+        for claim, stated, own in section["claims"]:
+            if claim.status == "fails" and claim.kind == "claim":
+                group = found.setdefault(claim.fact or str(len(found)), {"why": claim.why, "claims": []})
+                group["claims"].append((section, claim, stated, own))
+    return list(found.values())
 
 
 def value(one: Any) -> str:
@@ -93,7 +100,12 @@ def _section(number: int, experiment: Experiment) -> dict[str, Any]:
     return {
         "anchor": f"{number + 1}-{re.sub(r'[^a-z0-9]+', '-', experiment.id.lower()).strip('-')}",
         "experiment": experiment,
-        "claims": [(verdict(claim), claim, published(claim), measured(claim)) for claim in experiment.claims],
+        "claims": [
+            (claim, published(claim), measured(claim)) for claim in experiment.claims if claim.kind != "setup"
+        ],
+        "setup": [
+            (claim, published(claim), measured(claim)) for claim in experiment.claims if claim.kind == "setup"
+        ],
         "counts": counts(experiment.claims),
         "charts": [{"chart": chart, "rows": rows(chart)} for chart in experiment.charts],
     }
@@ -106,11 +118,20 @@ def published(claim: Claim) -> str:
 
 
 def measured(claim: Claim) -> str:
-    """What was measured, with its unit and its 95 % interval."""
-    if claim.measured is None:
+    """What was measured, with its unit and its 95 % interval; and in the other regime, if there is one."""
+    own = _measured(claim.measured, claim.low, claim.high, claim.unit)
+    if claim.beside.get("measured") is None:
+        return own
+    beside = claim.beside
+    other = _measured(beside["measured"], beside.get("low"), beside.get("high"), claim.unit)
+    return f"{own}; {claim.beside['regime']}: {other}"
+
+
+def _measured(one: Any, low: float | None, high: float | None, unit: str) -> str:
+    if one is None:
         return value(None)
-    between = "" if claim.low is None else f" ({value(claim.low)} to {value(claim.high)})"
-    return value(claim.measured) + (f" {claim.unit}" if claim.unit else "") + between
+    between = "" if low is None else f" ({value(low)} to {value(high)})"
+    return value(one) + (f" {unit}" if unit else "") + between
 
 
 def rows(chart: Chart) -> list[tuple[str, list[str]]]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from duetime.experiments.verdicts import status
 from duetime.report.model import Axis, Chart, Claim, Experiment, NoReport, Place, Point, Series, Table
 
 #: A table of rows that no chart shows is cut here.
@@ -44,6 +45,7 @@ def _understood(record: Mapping[str, Any]) -> Experiment:
         title=str(record["title"]),
         source=str(record.get("source") or ""),
         question=str(record.get("question") or ""),
+        finding=str(record.get("finding") or ""),
         facts={name: record[name] for name in shown if record.get(name) is not None},
         charts=tuple(each for each in charts if each.series),
         table=None if any(each.series for each in charts) else _table(rows),
@@ -139,6 +141,10 @@ def _claim(claim: Mapping[str, Any]) -> Claim:
         unit=str(claim.get("unit") or ""),
         low=_number(claim.get("low")),
         high=_number(claim.get("high")),
+        status=status(claim),
+        kind=str(claim.get("kind") or "claim"),
+        fact=str(claim.get("fact") or ""),
+        beside=dict(claim.get("beside") or {}),
     )
 
 

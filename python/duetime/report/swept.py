@@ -12,7 +12,7 @@ import polars as pl
 from duetime import decide
 from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point, Series
 from duetime.scenario import Unreadable
-from duetime.statistics import estimate
+from duetime.statistics import of_figure
 
 #: Column of the table -> what it is, and the factor to the unit it is shown in.
 METRICS = {
@@ -140,11 +140,11 @@ def _in_numbers(axis: str, runs: pl.DataFrame) -> tuple[str, pl.DataFrame]:
 
 def _points(runs: pl.DataFrame, axis: str, metric: str, apart: Sequence[str]) -> tuple[Point, ...]:
     groups = runs.group_by(axis, *apart, maintain_order=True)
-    return _ordered([_point(_place(key[0]), group[metric].to_list()) for key, group in groups])
+    return _ordered([_point(_place(key[0]), metric, group[metric].to_list()) for key, group in groups])
 
 
-def _point(place: Place, values: Sequence[float]) -> Point:
-    found = estimate(values)
+def _point(place: Place, metric: str, values: Sequence[float]) -> Point:
+    found = of_figure(metric, values)
     if found is None:
         raise ValueError(f"no value at {place}")
     return Point(place, found["mean"], *found["ci95"])

@@ -58,7 +58,8 @@ def table(compared: Mapping[int, Comparison[Result]]) -> dict[str, Any]:
 def record(compared: Mapping[int, Comparison[Result]]) -> dict[str, Any]:
     """Give the real rows as `duetime reproduce` takes them, and what a reader should know of them.
 
-    ``flow_mbps`` is what long flows got, at the paper's rate.
+    ``flow_mbps`` is what long flows got, at the paper's rate; ``points`` how many percentage points more
+    D2TCP missed than DCTCP, run by run.
     """
     laid_out = table(compared)
     rows = []
@@ -69,7 +70,8 @@ def record(compared: Mapping[int, Comparison[Result]]) -> dict[str, Any]:
                 for key, value in row.items()
                 if key.startswith("long_mbps")
             }
-            rows.append({**{key: value for key, value in row.items() if key != "where"}, **scaled})
+            own = {key: value for key, value in row.items() if key != "where"}
+            rows.append({**own, **scaled, **_points(row, laid_out["repeats"])})
     agree = sum(each["agree"] for each in laid_out["repeats"])
     runs = [run for each in compared.values() for run in each.by_seed["d2tcp real"]]
     machines = sorted({f"Linux {run.data['testbed']['kernel']}" for run in runs})
@@ -122,6 +124,14 @@ def _point(results: Sequence[Result]) -> dict[str, Any]:
         "long_mbps_high": rate["ci95"][1] if rate else None,
         "repeats": len(results),
     }
+
+
+def _points(row: Mapping[str, Any], repeats: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    found = estimate([each["real"] for each in repeats if each["fan_in"] == row["fan_in"]])
+    if row["transport"] != "d2tcp" or found is None or found["ci95"][0] is None:
+        return {}
+    low, high = found["ci95"]
+    return {"points": found["mean"], "points_low": low, "points_high": high}
 
 
 def _repeats(comparison: Comparison[Result]) -> list[dict[str, Any]]:

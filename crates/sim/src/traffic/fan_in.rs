@@ -43,13 +43,32 @@ const KEYS: &[Key] = &[
     },
     Key {
         name: "placement",
-        kind: Kind::Choice(&["auto", "random", "spread", "in-order"]),
+        kind: Kind::Choice(&["auto", "random", "divided", "spread", "in-order"]),
         default: Default::Is("auto"),
         range: Range::ANY,
-        help: "random: each tree on hosts of its own draw; spread: parent r is host 0 of rack r, its leaf j host j \
-               of rack (r + 1 + j mod (racks - 1)) mod racks; in-order: the parents are the last hosts, the leaves \
-               hosts 0, 1, ...; auto: in-order on a star, random elsewhere",
+        help: "random: each tree on hosts of its own draw; divided: the hosts are dealt at random into equal `parts`, \
+               and no two trees share a host while the class's part suffices; spread: parent r is host 0 of rack r, \
+               its leaf j host j of rack (r + 1 + j mod (racks - 1)) mod racks; in-order: the parents are the last \
+               hosts, the leaves hosts 0, 1, ...; auto: in-order on a star, random elsewhere",
         source: "D2TCP 4.2.1 places at random",
+    },
+    Key {
+        name: "parts",
+        kind: Kind::Count,
+        default: Default::Absent,
+        range: Range::between(1.0, 65_536.0),
+        help: "with `placement = \"divided\"`: number of equal parts that the hosts are dealt into, alike for all \
+               classes; hosts that are left over stay idle",
+        source: "D2TCP 4.2.1: hosts are divided equally among five applications",
+    },
+    Key {
+        name: "part",
+        kind: Kind::Count,
+        default: Default::Absent,
+        range: Range::between(1.0, 65_536.0),
+        help: "with `placement = \"divided\"`: the class's own part, from 1 to `parts`; parents serve nothing else, \
+               and where a part has too few hosts some are leaves of two trees",
+        source: "D2TCP 4.2.1",
     },
     Key {
         name: "parents_of",
@@ -57,7 +76,7 @@ const KEYS: &[Key] = &[
         default: Default::Absent,
         range: Range::ANY,
         help: "the parents are the hosts that are the parents of this fan-in class, written above and with as many; \
-               the leaves are drawn anew",
+               the leaves are drawn anew, or with `divided` taken from the other end of the part",
         source: "D2TCP 4.2.3: background flows to the same parents",
     },
     Key {
@@ -134,6 +153,7 @@ fn build(values: &Values, context: &Context) -> Built {
     let mut streams = Streams {
         parents: placed_with(&values.text_if_set("parents_of").unwrap_or_else(|| name.clone())),
         leaves: values.text_if_set("parents_of").map(|_| placed_with(&name)),
+        part: part(values, context)?,
     };
     let trees = match &shape {
         None => place(values.choice("placement"), parents, leaves, context.graph, &mut streams)?,
@@ -170,7 +190,7 @@ fn build(values: &Values, context: &Context) -> Built {
     }))
 }
 
-/// `parents_of` names a fan-in class above that has as many parents.
+/// `parents_of` names a fan-in class above that has as many parents and stands on the same hosts.
 fn check_parents(values: &Values, above: &[Above]) -> Result<(), Problem> {
     let Some(wanted) = values.text_if_set("parents_of") else { return Ok(()) };
     let trees: Vec<&Values> =
@@ -180,16 +200,46 @@ fn check_parents(values: &Values, above: &[Above]) -> Result<(), Problem> {
         let problem = Problem::new("parents_of", format!("no fan-in class above is called `{wanted}`"));
         return Err(problem.meant(&wanted, &names).hint("name one that stands before this class"));
     };
-    match (trees[place].count("parents"), values.count("parents")) {
-        (has, asks) if has == asks => Ok(()),
-        (has, asks) => Err(Problem::new("parents_of", format!("`{wanted}` has {has} parents and this class {asks}"))),
+    let (has, asks) = (trees[place].count("parents"), values.count("parents"));
+    if has != asks {
+        return Err(Problem::new("parents_of", format!("`{wanted}` has {has} parents and this class {asks}")));
     }
+    if ["parts", "part"].into_iter().any(|key| trees[place].count_if_set(key) != values.count_if_set(key)) {
+        let message = format!("`{wanted}` stands on other hosts: `parts` and `part` must be alike");
+        return Err(Problem::new("parents_of", message));
+    }
+    Ok(())
 }
 
 /// What hosts are drawn from: the leaves from the same stream unless they have one of their own.
 struct Streams {
     parents: Stream,
     leaves: Option<Stream>,
+    /// The hosts of the class's part, in the order in which they were dealt; none where hosts are not divided.
+    part: Option<Vec<u32>>,
+}
+
+/// The hosts that are dealt to a class with `placement = "divided"`.
+fn part(values: &Values, context: &Context) -> Result<Option<Vec<u32>>, Problem> {
+    let given = ["parts", "part"].map(|key| (key, values.count_if_set(key)));
+    let [(_, Some(parts)), (_, Some(part))] = given else {
+        return match given.into_iter().find(|(_, value)| value.is_some() != (values.choice("placement") == "divided")) {
+            None => Ok(None),
+            Some((key, None)) => Err(Problem::new(key, "hosts that are divided need `parts` and `part`")),
+            Some((key, Some(_))) => Err(Problem::new(key, "only `placement = \"divided\"` has parts")),
+        };
+    };
+    if values.choice("placement") != "divided" {
+        return Err(Problem::new("part", "only `placement = \"divided\"` has parts"));
+    }
+    if part > parts {
+        return Err(Problem::new("part", format!("there are {parts} parts, numbered from 1, and no part {part}")));
+    }
+    let hosts = context.graph.hosts;
+    let size = hosts as usize / parts as usize;
+    // The same deal for every class, whatever its name.
+    let dealt = Stream::new(context.seed, "divided", u64::MAX).distinct(hosts, hosts);
+    Ok(Some(dealt.into_iter().skip((part as usize - 1) * size).take(size).collect()))
 }
 
 /// The shape of trees of several levels; none for one level.
@@ -235,6 +285,9 @@ fn place(
         return Err(Problem::new("parents", message));
     }
     let in_order = placement == "in-order" || (placement == "auto" && graph.topology == "star");
+    if let Some(part) = &streams.part {
+        return divided(parents, leaves, part, streams.leaves.is_some());
+    }
     if placement == "spread" {
         return spread(parents, leaves, graph);
     }
@@ -253,7 +306,7 @@ fn place(
             format!("{parents} parents need as many hosts and the network has {hosts}"),
         ));
     }
-    let Streams { parents: stream, leaves: own } = streams;
+    let Streams { parents: stream, leaves: own, .. } = streams;
     let roots = stream.distinct(parents, hosts);
     let stream = own.as_mut().unwrap_or(stream);
     let trees = roots.into_iter().map(|root| {
@@ -284,6 +337,24 @@ fn place_trees(
         trees.iter_mut().for_each(|(_, hosts)| hosts.rotate_right(shape.inner() as usize));
     }
     Ok(trees)
+}
+
+/// Trees on the hosts of a part: the first are parents, and of the others each tree takes the next ones; from the
+/// other end where a class above has taken its own.
+fn divided(parents: u32, leaves: u32, part: &[u32], from_end: bool) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
+    let (parents, leaves) = (parents as usize, leaves as usize);
+    if parents + leaves > part.len() {
+        let message = format!(
+            "{parents} parents and the leaves of one tree need {} hosts and a part has {}",
+            parents + leaves,
+            part.len()
+        );
+        return Err(Problem::new("leaves", message));
+    }
+    let (roots, others) = part.split_at(parents);
+    let host = |at: usize| others[if from_end { others.len() - 1 - at } else { at }];
+    let leaf = |tree: usize, j: usize| host((tree * leaves + j) % others.len());
+    Ok(roots.iter().enumerate().map(|(tree, root)| (*root, (0..leaves).map(|j| leaf(tree, j)).collect())).collect())
 }
 
 fn spread(parents: u32, leaves: u32, graph: &Graph) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
@@ -429,7 +500,44 @@ mod tests {
     }
 
     fn drawn_from(seed: u64) -> Streams {
-        Streams { parents: Stream::new(seed, "t", 0), leaves: None }
+        Streams { parents: Stream::new(seed, "t", 0), leaves: None, part: None }
+    }
+
+    /// How many trees each host serves, as parent or as leaf.
+    fn served(trees: &[(u32, Vec<u32>)]) -> std::collections::BTreeMap<u32, u32> {
+        let mut found = std::collections::BTreeMap::new();
+        for host in trees.iter().flat_map(|(parent, leaves)| std::iter::once(parent).chain(leaves)) {
+            *found.entry(*host).or_insert(0) += 1;
+        }
+        found
+    }
+
+    #[test]
+    fn a_part_serves_one_tree_with_each_host_while_it_suffices() {
+        let part: Vec<u32> = (300..500).rev().collect();
+        let trees = divided(5, 20, &part, false).unwrap();
+        assert_eq!(served(&trees).len(), 105);
+        assert!(served(&trees).values().all(|trees| *trees == 1));
+        // Background from the other end: a host of its own to each parent.
+        let others = divided(5, 1, &part, true).unwrap();
+        assert!(trees.iter().zip(&others).all(|(tree, other)| tree.0 == other.0));
+        assert!(others.iter().all(|(_, leaves)| !served(&trees).contains_key(&leaves[0])));
+    }
+
+    #[test]
+    fn five_trees_of_forty_leaves_share_five_of_two_hundred_hosts() {
+        let part: Vec<u32> = (0..200).collect();
+        let trees = divided(5, 40, &part, false).unwrap();
+        let served = served(&trees);
+        assert_eq!(served.len(), 200);
+        assert_eq!(served.values().filter(|trees| **trees == 2).count(), 5);
+        assert!(trees.iter().all(|(parent, _)| served[parent] == 1));
+        for (_, mut leaves) in trees {
+            leaves.sort_unstable();
+            leaves.dedup();
+            assert_eq!(leaves.len(), 40);
+        }
+        assert_eq!(divided(5, 196, &part, false).unwrap_err().key, "leaves");
     }
 
     #[test]

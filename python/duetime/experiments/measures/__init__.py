@@ -8,9 +8,12 @@ from duetime.experiments.measures import (
     latency,
     lateness,
     messages,
+    paired,
+    raw,
     summary,
     throughput,
     tightening,
+    urgency,
 )
 from duetime.experiments.study import Row, Study
 
@@ -23,7 +26,10 @@ MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "lateness": lateness.rows,
     "latency": latency.rows,
     "messages": messages.rows,
+    "paired": paired.rows,
+    "raw": raw.rows,
     "summary": summary.rows,
     "throughput": throughput.rows,
     "tightening": tightening.rows,
+    "urgency": urgency.rows,
 }

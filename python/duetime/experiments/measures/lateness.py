@@ -1,6 +1,6 @@
 """By how much late messages exceed their deadlines, and single messages for a scatter plot.
 
-``[options.lateness]``: ``dots``, how many messages of the first seed are shown for each transport, ``only``
+``[options.lateness]``: ``dots``, how many messages of the first seeds are shown for each transport, ``only``
 where the labels are these.
 """
 
@@ -15,18 +15,22 @@ def rows(study: Study) -> list[Row]:
     """A row for each transport, one for the bound, and one for each message shown."""
     options = study.experiment.options["lateness"]
     samples: list[tuple[Labels, Metrics]] = []
-    shown: list[Row] = []
+    shown: dict[str, list[Row]] = {}
     for run in study.runs(("flows",)):
         flows = run.kept.table("flows").filter(pl.col("counted"), pl.col("missed").is_not_null())
         bound = figure_of(run.result, "bound.missed_percent")
         samples.append((run.labels, exceeded(flows) | {"bound_percent": bound}))
-        samples.append((run.labels | {"transport": BOUND}, {"missed_percent": bound}))
-        if run.seed == study.seeds[0] and options["only"].items() <= run.labels.items():
-            for flow in flows.filter(pl.col("fct_us").is_not_null()).head(options["dots"]).to_dicts():
+        if run.labels["transport"] == study.transports[0]:
+            # The messages are those of all transports.
+            samples.append((run.labels | {"transport": BOUND}, {"missed_percent": bound}))
+        if options["only"].items() <= run.labels.items():
+            dots = shown.setdefault(run.labels["transport"], [])
+            finished = flows.filter(pl.col("fct_us").is_not_null())
+            for flow in finished.head(options["dots"] - len(dots)).to_dicts():
                 outcome = "late" if flow["missed"] else "in time"
                 times = {"deadline_ms": flow["deadline_us"] / 1e3, "fct_ms": flow["fct_us"] / 1e3}
-                shown.append({**run.labels, "outcome": outcome, **times})
-    return over_seeds(samples) + shown
+                dots.append({**run.labels, "outcome": outcome, **times})
+    return over_seeds(samples) + [row for dots in shown.values() for row in dots]
 
 
 def exceeded(flows: pl.DataFrame) -> dict[str, float | None]:

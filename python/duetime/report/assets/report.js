@@ -8,6 +8,8 @@
   // A chart of fewer pixels is that of a phone.
   const NARROW = 520;
   const SIZE = { x: "width", y: "height" };
+  // A line across a chart.
+  const LINE = { stroke: "var(--ink)", strokeWidth: 1.3, strokeDasharray: "5 3" };
 
   const interval = (point) => point[2] !== null && point[3] !== null && point[2] < point[3];
   const dotted = (chart) => chart.kind === "points" || (chart.kind !== "step" && chart.places.length <= BARS);
@@ -161,7 +163,7 @@
           ...(words ? { tickFormat: (word) => cut(String(word), tilt ? 18 : longest) } : {}),
         }),
         ...(bars ? barMarks(shown, places) : lineMarks(chart, shown)),
-        ...across(chart),
+        ...across(chart, bars ? { fx: () => places.at(-1) } : {}),
       ],
     });
     return { svg, scale: svg.scale(bars ? "fx" : "x"), side: "x", from: marginTop - 4, to: height - marginBottom };
@@ -184,18 +186,23 @@
         Plot.axisX({ anchor: "bottom", ticks: 5, tickSize: 0, label: chart.y, labelArrow: "none", labelAnchor: "center", labelOffset: 40, fill: "var(--soft)" }),
         Plot.axisFy({ anchor: "left", tickSize: 0, label: null, fill: "var(--soft)", tickFormat: (word) => cut(String(word), longest) }),
         ...barMarks(shown, places, true),
+        ...chart.marks.flatMap((mark) => [
+          Plot.ruleX([mark.at], LINE),
+          Plot.text([mark.at], { x: mark.at, fy: () => places[0], frameAnchor: "top", textAnchor: "end", dx: -5, ...label(mark) }),
+        ]),
       ],
     });
     return { svg, scale: svg.scale("fy"), side: "y", from: marginLeft, to: width - 14 };
   }
 
-  // From zero, or the least value with its interval, to the greatest with its own. The interval of a value above zero
-  // may end below and is cut there.
+  // From zero, or the least value with its interval, to the greatest with its own. Where no value is below zero the
+  // interval of one may end there and is cut, unless values are differences.
   function reach(shown, chart) {
     const points = shown.flatMap((one) => [...one.points, ...one.published.map(([x, y]) => [x, y, null, null])]);
     const lines = chart.marks.filter((mark) => mark.axis === "y").map((mark) => mark.at);
     const most = chart.kind === "step" ? 100 : Math.max(0, chart.top ?? 0, ...lines, ...points.map((point) => Math.max(point[1], point[3] ?? point[1])));
-    const least = Math.min(0, ...points.map((point) => (point[1] < 0 ? Math.min(point[1], point[2] ?? point[1]) : point[1])));
+    const differences = chart.unit === "points";
+    const least = Math.min(0, ...points.map((point) => (differences || point[1] < 0 ? Math.min(point[1], point[2] ?? point[1]) : point[1])));
     return [least, most > least ? most : least + 1];
   }
 
@@ -208,15 +215,15 @@
     return alone(shown, places) ? [""] : shown.map((one) => one.name);
   }
 
-  // Deadlines, targets.
-  function across(chart) {
-    return chart.marks.flatMap((mark) => {
-      const look = { stroke: "var(--ink)", strokeWidth: 1.3, strokeDasharray: "5 3" };
-      const word = { text: [mark.label], fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 4 };
-      return mark.axis === "x"
-        ? [Plot.ruleX([mark.at], look), Plot.text([mark.at], { x: mark.at, frameAnchor: "bottom", textAnchor: "end", dx: -5, dy: -6, ...word })]
-        : [Plot.ruleY([mark.at], look), Plot.text([mark.at], { y: mark.at, frameAnchor: "right", textAnchor: "end", dy: -8, ...word })];
-    });
+  // Deadlines, targets, thresholds; of places side by side one has the words.
+  function across(chart, place) {
+    return chart.marks.flatMap((mark) => mark.axis === "x"
+      ? [Plot.ruleX([mark.at], LINE), Plot.text([mark.at], { x: mark.at, frameAnchor: "bottom", textAnchor: "end", dx: -5, dy: -6, ...label(mark) })]
+      : [Plot.ruleY([mark.at], LINE), Plot.text([mark.at], { y: mark.at, ...place, frameAnchor: "right", textAnchor: "end", dy: -8, ...label(mark) })]);
+  }
+
+  function label(mark) {
+    return { text: [mark.label], fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 4 };
   }
 
   function lineMarks(chart, shown) {

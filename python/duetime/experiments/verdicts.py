@@ -1,0 +1,39 @@
+"""What came of claims, and how many facts they are: a claim is no fact where several rest on the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+#: What can come of a claim, from best to worst, and how it is called. `late`: it holds by a definition that
+#: was chosen when the figure was known. `calibrated`: it holds where a choice was calibrated by what the
+#: paper says, and the other regime was not tried or contradicts it; `uncalibrated`: it holds in that alone.
+STATUSES = {
+    "holds": "holds",
+    "late": "holds, defined late",
+    "open": "not measured",
+    "calibrated": "holds where calibrated",
+    "uncalibrated": "holds only uncalibrated",
+    "fails": "does not hold",
+}
+
+
+def status(claim: Mapping[str, Any]) -> str:
+    """One of `STATUSES`; a record of a former version says only whether the claim holds."""
+    former = {True: "holds", False: "fails", None: "open"}
+    return str(claim.get("status") or former[claim["holds"]])
+
+
+def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many facts of each status there are in what papers claim.
+
+    Claims of one fact count once, as the worst of them. Echoes of the set-up and our own expectations do not
+    count.
+    """
+    worse = [*STATUSES]
+    found: dict[tuple[str, Any], str] = {}
+    for number, claim in enumerate(claims):
+        if claim.get("kind", "claim") == "claim":
+            fact = ("fact", claim["fact"]) if claim.get("fact") else ("claim", number)
+            found[fact] = max(found.get(fact, worse[0]), status(claim), key=worse.index)
+    return {word: sum(each == word for each in found.values()) for word in STATUSES}
