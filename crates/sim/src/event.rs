@@ -16,8 +16,8 @@ use std::collections::BinaryHeap;
 
 use units::{Time, mix64};
 
-/// Who causes an event: a kind and a number within it. Links come before timers, timers before
-/// new messages, and all of these before samples, the end of the warm-up, departures and notices.
+/// Who causes an event: a kind and a number within it. Notices come first, links before timers, timers before
+/// new messages, and all of these before samples, the end of the warm-up and departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source(u64);
 
@@ -41,8 +41,8 @@ pub enum Event {
     /// A transmission ends on this link, whose port's discipline then decides what is next. Whatever else
     /// comes to the port at that time lets it do so first, so that the place of this event does not matter.
     Departure(u32),
-    /// What a sending host tells the receiving one of a connection arrives there, before any packet that was sent after
-    /// it.
+    /// What a sending host tells the receiving one of a connection arrives there. A packet that was
+    /// sent after it may take as little time, if it has no bytes, and comes after it.
     Notice(u32),
 }
 
@@ -58,7 +58,7 @@ impl Event {
             Event::WarmedUp => (5, 0),
             Event::Sample => (6, 0),
             Event::Departure(link) => (7, link),
-            Event::Notice(connection) => (8, connection),
+            Event::Notice(connection) => (NOTICE, connection),
         };
         Source(kind << 32 | u64::from(number))
     }
@@ -70,7 +70,8 @@ impl Source {
     fn rank(self, at: u64) -> u64 {
         match self.0 >> 32 {
             // Of any two links each comes first at half of the instants; neighbours mostly stay together.
-            0 => self.0 ^ (mix64(at) >> 32),
+            0 => 1 + (self.0 ^ (mix64(at) >> 32)),
+            NOTICE => 0,
             kind => kind << KIND,
         }
     }
@@ -92,8 +93,10 @@ impl Source {
     }
 }
 
-/// Where a rank tells the kind of its event; timers and notices have their order below it.
+/// Where a rank tells the kind of its event; timers have their order below it.
 const KIND: u32 = 60;
+/// The kind of notices, which come before everything else of the same instant.
+const NOTICE: u64 = 8;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
 /// everything else in a heap.
@@ -124,12 +127,12 @@ impl EventQueue {
         }
     }
 
-    /// Schedules any event but a timer or notice.
+    /// Schedules any event but a timer.
     pub fn push(&mut self, at: Time, event: Event) {
         self.far.push(Reverse(moment(at.0, event.source())));
     }
 
-    /// Schedules a timer or notice, which has this place (60 bits) among those of its kind at the same time.
+    /// Schedules a timer, which has this place (60 bits) among the timers of its kind at the same time.
     pub fn push_timer(&mut self, at: Time, timer: Event, order: u64) {
         let source = timer.source();
         self.far.push(Reverse((at.0, source.rank(at.0) | order, source)));

@@ -13,7 +13,7 @@ fn run(text: &str) -> Outcome {
 /// Messages of one packet over a path of 20 ms, 40 ms there and back, with this retransmission timeout.
 fn far_away(rto: &str, messages: &str) -> Outcome {
     run(&format!(
-        "[run]\nduration = '400 ms'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '10 ms'\n\
+        "[run]\nduration = '400 ms'\n[network]\ntopology = 'star'\nhosts = 2\nrate = '1 Gbps'\ndelay = '10 ms'\nhost_jitter = '0 s'\n\
          [transport]\nname = 'tcp'\nhandshake = false\nack_every = 1\nrto_min = '{rto}'\nrto_initial = '{rto}'\n\
          [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{messages}]\n"
     ))

@@ -64,7 +64,7 @@ impl Hosts {
 
     /// The sending end of a connection tells the receiving host something.
     pub fn notify(&mut self, net: &mut Net, id: ConnectionId, notice: Notice) {
-        let arrival = self.senders.at(id).arrival(net.now);
-        self.notices.send(&mut net.events, arrival, id, notice);
+        let at = net.now + self.senders.at(id).delay();
+        self.notices.send(&mut net.events, at, id, notice);
     }
 }

@@ -61,11 +61,11 @@ impl Notices {
         Notices { travelling: Table::new(groups), arrived: 0 }
     }
 
-    /// A notice leaves the sending host and will arrive at `at`; it has this place among what happens then.
-    pub fn send(&mut self, events: &mut EventQueue, (at, order): (Time, u64), id: ConnectionId, notice: Notice) {
+    /// A notice leaves the sending host and will arrive at `at`.
+    pub fn send(&mut self, events: &mut EventQueue, at: Time, id: ConnectionId, notice: Notice) {
         self.travelling.reach(id, VecDeque::new);
         self.travelling[id].push_back((at, notice));
-        events.push_timer(at, Event::Notice(id.0), order);
+        events.push(at, Event::Notice(id.0));
     }
 
     /// The notice that arrives at a receiving host now.

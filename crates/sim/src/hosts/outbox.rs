@@ -72,10 +72,6 @@ impl Timer {
     pub fn new(order: u64) -> Timer {
         Timer { at: Time::MAX, order }
     }
-    /// Its place among what happens at the same instant.
-    pub fn order(&self) -> u64 {
-        self.order
-    }
     /// Forgets what it was armed for.
     pub fn disarm(&mut self) {
         self.at = Time::MAX;

@@ -182,9 +182,9 @@ impl SendingEnd {
         self.way.path
     }
 
-    /// When what is sent along its path at `now` arrives if it takes no room, and its place among what happens then.
-    pub fn arrival(&self, now: Time) -> (Time, u64) {
-        (now + self.way.delay, self.timer.order())
+    /// How long light takes along its path.
+    pub fn delay(&self) -> Time {
+        self.way.delay
     }
 
     /// Which of the connections that had its number it is.
