@@ -434,3 +434,15 @@ fn what_follows_a_message_that_is_given_up_moves_up() {
     bench.ack(8, None, Flags::NONE, &[]);
     assert!(bench.sender.is_idle() && bench.sent().is_empty());
 }
+
+#[test]
+fn xdctcp_cuts_short_flows_by_ns_and_long_ones_by_nl_of_alpha() {
+    // The marked ACK closes the first window: alpha is 15/16 x 0.5 + 1/16 = 0.53125.
+    for (segments, cwnd) in [(90, 20.0 * (1.0 - 0.4 * 0.53125)), (91, 20.0 * (1.0 - 0.53125))] {
+        let keys = "initial_window = 20\ninitial_alpha = 0.5\nns = 0.4\nnl = 1\nshort_limit = '90000 B'";
+        let mut bench = Bench::new("xdctcp", keys);
+        bench.message(segments * 1000, None);
+        bench.ack(1, None, Flags::ECE, &[]);
+        assert!((bench.cwnd() - cwnd).abs() < 1e-9, "{segments}: {}", bench.cwnd());
+    }
+}

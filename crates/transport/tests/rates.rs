@@ -2,11 +2,11 @@
 
 mod common;
 
-use transport::agent::Agent;
+use transport::agent::{Agent, PortState};
 use transport::d3::{self, Ask, Router};
 use transport::registry::{Config, Control};
 use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender};
-use units::Time;
+use units::{Rate, Time};
 
 const RTT: Time = Time::from_micros(100);
 const MBPS: u64 = 1_000_000;
@@ -387,4 +387,80 @@ fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
     assert_eq!(arrives(2, 1000, None), []);
     assert_eq!(arrives(4, 1000, Some(Ask::Renew)), [(3, false, granted)], "beyond a gap: one answer");
     assert_eq!(arrives(5, 0, Some(Ask::Close)), [], "nobody waits for the answer to a FIN");
+}
+
+#[test]
+fn a_router_gives_away_what_frames_leave_and_the_base_to_everybody() {
+    // Of 1038 B on the wire 1000 are a segment's; a segment per 100 us is 80 Mbit/s. With headers of 40 B: 1040 of 1078,
+    // and 83.2 Mbit/s.
+    for (keys, rate, base) in [("", 963_391_136, 80_000_000), ("header = '40 B'", 964_749_536, 83_200_000)] {
+        let Control::D3(own) = config("d3", keys).control else { unreachable!() };
+        let mut router = own.router.at(Rate(1000 * MBPS), 38);
+        let grants = [0, 1].map(|connection| {
+            let mut sender = Bench::new("d3", keys);
+            sender.message(50_000, None);
+            let asked = sender.notes.asked.remove(0);
+            let mut packet = Packet::data(0, 0, 40, Time::ZERO, Flags::SYN);
+            packet.connection = connection;
+            let mut header = Header::D3(Box::new(asked));
+            let port = PortState { now: Time::ZERO, sent_for: Time::ZERO, waiting_bytes: 0 };
+            assert!(router.on_packet(&port, &packet, &mut header).is_some());
+            let Header::D3(answer) = header;
+            assert_eq!(answer.uplink, rate);
+            answer.grants
+        });
+        assert_eq!(grants, [[rate], [base]]);
+    }
+}
+
+#[test]
+fn requests_fit_into_their_field_and_control_packets_pass_as_told() {
+    for (rounding, request) in [("exact", 83_333_334), ("up", 88_000_000), ("nearest", 80_000_000)] {
+        let mut bench = Bench::new("d3", &format!("rate_rounding = '{rounding}'"));
+        bench.message(50_000, Some(Time::from_millis(5)));
+        assert_eq!(bench.notes.asked[0].request, request, "{rounding}");
+    }
+    for (control, passes) in [("protected", true), ("plain", false)] {
+        let mut bench = Bench::new("d3", &format!("control = '{control}'"));
+        bench.message(50_000, None);
+        let Control::D3(own) = bench.config.control else { unreachable!() };
+        let (router, header) = (own.router.at(Rate(1000 * MBPS), 0), Header::D3(Box::new(bench.notes.asked.remove(0))));
+        let packet = |bytes| Packet::data(0, bytes, 40, Time::ZERO, Flags::NONE);
+        assert_eq!(router.passes_full_buffers(&packet(0), &header), passes, "{control}");
+        assert!(!router.passes_full_buffers(&packet(1000), &header), "{control}");
+    }
+}
+
+#[test]
+fn of_what_is_lost_only_what_is_not_on_its_way_again_is_asked_for() {
+    // Of two messages the first five segments of the second are lost, and are sent
+    // again at 80 Mbit/s, one per round trip.
+    let mut bench = Bench::new("d3", "");
+    bench.message(1000, None);
+    bench.message(20_000, Some(Time::from_millis(10)));
+    bench.wait(RTT);
+    bench.grant(0, &[1000]);
+    bench.wait(RTT);
+    bench.grant(1, &[1000]);
+    bench.wait(RTT * 2);
+    assert_eq!(bench.sent().len(), 21);
+    bench.asked();
+    let sack = |bench: &mut Bench, end: u64| {
+        let packet = Packet::ack(1000, 0, Time::MAX, Flags::NONE);
+        let mut blocks = Blocks::default();
+        blocks.push((6000, end * 1000));
+        let mut extension = Some(Extension::of_blocks(blocks));
+        bench.sender.on_packet(&bench.config, bench.notes.now, &packet, extension.as_mut(), &mut bench.notes);
+    };
+    sack(&mut bench, 21);
+    for _ in 0..2 {
+        bench.wait(RTT);
+        bench.grant(1, &[80]);
+    }
+    bench.wait(RTT);
+    assert_eq!(bench.sent(), [(1, 500), (2, 600), (3, 700)]);
+    // Of the time that is left two round trips do not count, and from the second on what the present rate carries in
+    // one: 40 kbit in 9.4 ms, 32 in 9.3 and 16 in 9.1.
+    let requests: Vec<_> = bench.notes.asked.iter().map(|asked| asked.request).collect();
+    assert_eq!(requests, [4_255_320, 3_440_861, 1_758_242]);
 }

@@ -176,7 +176,12 @@ fn s3_2_the_full_ack_restarts_the_timer() {
          1ms  | ack 0      |
          1ms  | ack 0      |
          1ms  | ack 0      | 0r
-         5ms  | ack 10     | 10-14
+         1ms  | ack 0      |
+         1ms  | ack 0      |
+         1ms  | ack 0      | 10
+         1ms  | ack 0      | 11
+         1ms  | ack 0      | 12
+         5ms  | ack 10     | 13-14
          25ms | timer      | 10r",
     );
 }

@@ -141,4 +141,18 @@ mod tests {
         *ring.push() = slot(77);
         assert_eq!(ring.pop().seq, 77);
     }
+
+    #[test]
+    fn it_grows_when_it_is_full_wherever_its_first_packet_stands() {
+        let mut ring = Ring::default();
+        let slot = |n| Slot { at: Time(n), packet: Packet::data(n, 0, 40, Time(n), Flags::NONE) };
+        // One always stands there, so that head and tail are never equal.
+        *ring.push() = slot(0);
+        for n in 1..20 {
+            *ring.push() = slot(n);
+            ring.pop();
+        }
+        (20..40).for_each(|n| *ring.push() = slot(n));
+        assert!(ring.iter().map(|slot| slot.packet.seq).eq(19..40));
+    }
 }

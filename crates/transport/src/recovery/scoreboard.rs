@@ -229,4 +229,28 @@ mod tests {
         assert_eq!(board.skip(1500), 2000);
         assert_eq!(board.next_sacked(0), 1000);
     }
+
+    #[test]
+    fn what_was_lost_again_and_has_arrived_after_all_is_not_sent_again() {
+        let mut board = Scoreboard::default();
+        board.begin(0);
+        board.add((2000, 5000), 0);
+        board.sent_again(0, 1000, 5000);
+        board.add((5000, 8000), 0);
+        assert_eq!(board.find_lost_again(RULES), Some(5000));
+        board.advance(1000);
+        assert_eq!(board.next_lost(1000, RULES), Some((1000, 2000)));
+    }
+
+    #[test]
+    fn to_be_repaired_is_what_is_lost_and_neither_sacked_nor_on_its_way_again() {
+        let mut board = Scoreboard::default();
+        board.begin(0);
+        for block in [(1000, 2000), (3000, 4000), (6000, 9000)] {
+            board.add(block, 0);
+        }
+        assert_eq!(board.to_repair(2000, 20_000, RULES), 3000);
+        board.sent_again(2000, 3000, 9000);
+        assert_eq!(board.to_repair(2000, 20_000, RULES), 2000);
+    }
 }
