@@ -122,10 +122,9 @@ impl Sender {
             && self.recovery.highest > self.recovery.una
             && (news > 0 || !config.sack)
             && !packet.flags.has(Flags::SYN)
+            && self.recovery.on_duplicate(config) == Duplicate::Loss
         {
-            if self.recovery.on_duplicate(config) == Duplicate::Loss {
-                self.hole = Some(self.recovery.enter());
-            }
+            self.hole = Some(self.recovery.enter());
         }
         self.quench(config, now, out);
         self.transmit(config, now, out);
