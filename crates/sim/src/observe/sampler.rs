@@ -58,27 +58,24 @@ impl Sampler {
                 arrived.push((message, 0));
             }
         }
-        let throughput = arrived
-            .into_iter()
-            .map(|(message, bytes)| (message, vec![(Signal::Throughput, Some(bytes as f64 * per_sample))]));
-        let of_senders = seen.into_iter().map(|(message, seen)| {
-            let signals = vec![
-                (Signal::Cwnd, seen.cwnd),
-                (Signal::Alpha, seen.alpha),
-                (Signal::D, seen.d),
-                (Signal::P, seen.p),
-                (Signal::Srtt, seen.srtt.map(Time::as_micros_f64)),
-                (Signal::Rate, seen.rate),
-                (Signal::Request, seen.request),
-            ];
-            (message, signals)
-        });
-        let mut found: Vec<(MessageId, Vec<(Signal, Option<f64>)>)> = throughput.chain(of_senders).collect();
-        found.sort_by_key(|(message, _)| *message);
-        for (message, signals) in found {
-            for (signal, value) in signals {
-                self.add(now, signal, Subject::Message(message.0), value);
-            }
+        let mut found: Vec<(MessageId, Signal, Option<f64>)> = Vec::new();
+        for (message, bytes) in arrived {
+            found.push((message, Signal::Throughput, Some(bytes as f64 * per_sample)));
+        }
+        for (message, seen) in seen {
+            found.extend([
+                (message, Signal::Cwnd, seen.cwnd),
+                (message, Signal::Alpha, seen.alpha),
+                (message, Signal::D, seen.d),
+                (message, Signal::P, seen.p),
+                (message, Signal::Srtt, seen.srtt.map(Time::as_micros_f64)),
+                (message, Signal::Rate, seen.rate),
+                (message, Signal::Request, seen.request),
+            ]);
+        }
+        found.sort_by_key(|(message, ..)| *message);
+        for (message, signal, value) in found {
+            self.add(now, signal, Subject::Message(message.0), value);
         }
         for (link, port) in net.ports().iter().enumerate() {
             if port.watch().is_some_and(|watch| watch.most_waiting > 0) {
