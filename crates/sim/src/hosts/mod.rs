@@ -16,7 +16,6 @@ pub use receiving::{Arrivals, Receivers};
 pub use sending::{Senders, Way};
 pub use table::ConnectionId;
 
-use table::Table;
 use transport::registry::Config;
 use transport::{Flags, Packet};
 
@@ -48,7 +47,7 @@ pub enum Progress {
 impl Hosts {
     /// Without connections, which will be in so many groups.
     pub fn new(groups: usize) -> Hosts {
-        Hosts { senders: Senders::new(groups), receivers: Receivers::new(groups), notices: Notices::new(groups) }
+        Hosts { senders: Senders::new(groups), receivers: Receivers::default(), notices: Notices::default() }
     }
 
     /// Hands a packet that has reached its host to the connection's end there.

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use units::Time;
 
-use super::{ConnectionId, Table};
+use super::ConnectionId;
+use super::table::Table;
 use crate::event::{Event, EventQueue};
 use crate::flow::Flow;
 use crate::ledger::MessageId;
@@ -50,21 +51,16 @@ pub struct Opening {
 }
 
 /// The notices on their way: those of a connection arrive in the order in which they were sent.
+#[derive(Default)]
 pub struct Notices {
     travelling: Table<VecDeque<(Time, Notice)>>,
     arrived: u64,
 }
 
 impl Notices {
-    /// None, among so many groups of connections.
-    pub fn new(groups: usize) -> Notices {
-        Notices { travelling: Table::new(groups), arrived: 0 }
-    }
-
     /// A notice leaves the sending host and will arrive at `at`.
     pub fn send(&mut self, events: &mut EventQueue, at: Time, id: ConnectionId, notice: Notice) {
-        self.travelling.reach(id, VecDeque::new);
-        self.travelling[id].push_back((at, notice));
+        self.travelling.reach(id).push_back((at, notice));
         events.push(at, Event::Notice(id.0));
     }
 

@@ -6,12 +6,14 @@ use transport::registry::Config;
 use transport::{Extension, Flags, Packet, Receiver};
 
 use super::outbox::{Address, Outbox, Timer};
-use super::{ConnectionId, Opening, Progress, Table};
+use super::table::Table;
+use super::{ConnectionId, Opening, Progress};
 use crate::event::Event;
 use crate::ledger::MessageId;
 use crate::net::Net;
 
 /// The receiving ends of all connections that their hosts have been told of.
+#[derive(Default)]
 pub struct Receivers {
     ends: Table<Option<ReceivingEnd>>,
 }
@@ -73,17 +75,12 @@ pub struct Over {
 }
 
 impl Receivers {
-    /// None, in so many groups.
-    pub fn new(groups: usize) -> Receivers {
-        Receivers { ends: Table::new(groups) }
-    }
-
     /// Opens the receiving end of a connection; its answers take a path back.
     pub fn open(&mut self, configs: &[Config], id: ConnectionId, opening: &Opening, path: u32) {
         let &Opening { config, flow, generation, .. } = opening;
-        self.ends.reach(id, || None);
-        debug_assert!(self.ends[id].is_none(), "the slot is free when its receiving end is closed");
-        self.ends[id] = Some(ReceivingEnd {
+        let place = self.ends.reach(id);
+        debug_assert!(place.is_none(), "a number is used again when its receiving end is closed");
+        *place = Some(ReceivingEnd {
             receiver: Receiver::new(&configs[config as usize]),
             path,
             config,
@@ -109,8 +106,8 @@ impl Receivers {
     }
 
     /// All connections that are open here.
-    pub fn open_ones(&mut self) -> Vec<ConnectionId> {
-        self.ends.iter_mut().filter(|(_, end)| end.is_some()).map(|(id, _)| id).collect()
+    pub fn open_ones(&self) -> Vec<ConnectionId> {
+        self.ends.iter().filter(|(_, end)| end.is_some()).map(|(id, _)| id).collect()
     }
 
     /// The receiving end of a connection, if its host has been told of it and it is open.

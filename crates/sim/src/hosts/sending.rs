@@ -1,24 +1,24 @@
 //! Sending ends.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use transport::registry::Config;
 use transport::{Extension, Message, Packet, Sender};
 use units::Time;
 
 use super::outbox::{Address, Journal, Outbox, Timer};
-use super::{ConnectionId, Progress, Table};
+use super::table::{Numbers, Table};
+use super::{ConnectionId, Progress};
 use crate::event::Event;
 use crate::flow::Flow;
 use crate::ledger::MessageId;
 use crate::net::Net;
 
-/// The sending ends of all connections. A slot is used again when the receiving host has learnt that it was closed; a
-/// generation tells the packets of those that used it apart.
+/// The sending ends of all connections. A number is used again when the receiving host has learnt that its connection
+/// was closed; a generation tells the packets of those that used it apart.
 pub struct Senders {
-    ends: Table<SendingEnd>,
-    /// By group, the slots of closed connections, and when the receiving host has learnt it; the first closed first.
-    free: Vec<VecDeque<(Time, u32)>>,
+    ends: Table<Option<SendingEnd>>,
+    numbers: Numbers,
     /// Connections that stay open, by transport and hosts.
     persistent: BTreeMap<(u32, u32, u32), ConnectionId>,
 }
@@ -49,7 +49,7 @@ pub struct Way {
 impl Senders {
     /// None, in so many groups.
     pub fn new(groups: usize) -> Senders {
-        Senders { ends: Table::new(groups), free: vec![VecDeque::new(); groups], persistent: BTreeMap::new() }
+        Senders { ends: Table::default(), numbers: Numbers::new(groups), persistent: BTreeMap::new() }
     }
 
     /// The connection of a transport that stays open between two hosts, if they have one.
@@ -66,61 +66,53 @@ impl Senders {
         (flow, way): (Flow, Way),
         key: Option<(u32, u32, u32)>,
     ) -> ConnectionId {
-        let free = &mut self.free[group];
-        // What was sent at the very instant might be overtaken.
-        let slot = free.front().filter(|(from, _)| *from < now).map(|&(_, slot)| slot);
-        let id = self.ends.id(group, slot.unwrap_or_else(|| self.ends.slots(group)));
+        let id = self.numbers.take(group, now);
+        let place = self.ends.reach(id);
         let end = SendingEnd {
             sender: Sender::new(transport),
             way,
             config,
-            generation: self.ends.get(id).map_or(0, |old| old.generation),
+            generation: place.as_ref().map_or(0, |old| old.generation),
             open: true,
             closes: key.is_none(),
             timer: Timer::new(flow.order(config)),
             journal: Journal::default(),
         };
-        match slot {
-            Some(_) => {
-                free.pop_front();
-                self.ends[id] = end;
-            }
-            None => self.ends.push(group, end),
-        }
+        *place = Some(end);
         key.map(|key| self.persistent.insert(key, id));
         id
     }
 
-    /// Closes a connection here; acknowledgements that still travel will be ignored. Its slot will be free when the
-    /// receiving host knows.
+    /// Closes a connection here; acknowledgements that still travel will be ignored. Its number will be free when
+    /// the receiving host knows.
     pub fn close(&mut self, now: Time, id: ConnectionId) {
-        let end = &mut self.ends[id];
+        let end = self.at(id);
         end.open = false;
         end.generation = end.generation.wrapping_add(1);
         end.timer.disarm();
-        let (group, slot) = self.ends.place(id);
-        self.free[group].push_back((now + self.ends[id].way.delay, slot as u32));
+        let known = now + end.way.delay;
+        self.numbers.give_back(id, known);
     }
 
     /// A connection's sending end.
     pub fn at(&mut self, id: ConnectionId) -> &mut SendingEnd {
-        &mut self.ends[id]
+        self.ends[id].as_mut().expect("it was opened")
     }
 
     /// All connections that are open here.
-    pub fn open_ones(&mut self) -> Vec<ConnectionId> {
-        self.ends.iter_mut().filter(|(_, end)| end.open).map(|(id, _)| id).collect()
+    pub fn open_ones(&self) -> Vec<ConnectionId> {
+        self.ends.iter().filter(|(_, end)| end.as_ref().is_some_and(|end| end.open)).map(|(id, _)| id).collect()
     }
 
     /// Whether a connection is open here, not one that had its number before.
     pub fn is_open(&self, id: ConnectionId, generation: u16) -> bool {
-        self.ends[id].open && self.ends[id].generation == generation
+        self.ends[id].as_ref().is_some_and(|end| end.open && end.generation == generation)
     }
 
     /// The message that a packet is of, if its connection is open here.
     pub fn message_of(&self, packet: &Packet) -> Option<MessageId> {
         let id = ConnectionId(packet.connection);
-        self.is_open(id, packet.generation).then(|| self.ends[id].journal.message_at(packet.seq))?
+        self.ends[id].as_ref().filter(|_| self.is_open(id, packet.generation))?.journal.message_at(packet.seq)
     }
 
     /// An acknowledgement has reached its host.
@@ -133,7 +125,7 @@ impl Senders {
         extension: Option<&mut Extension>,
     ) -> Progress {
         let id = ConnectionId(packet.connection);
-        let end = &mut self.ends[id];
+        let Some(end) = &mut self.ends[id] else { return Progress::None };
         if end.generation != packet.generation {
             return Progress::None;
         }
@@ -144,7 +136,7 @@ impl Senders {
 
     /// A timer of a sending end has come, unless it was overtaken by an earlier one.
     pub fn on_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) -> Progress {
-        let end = &mut self.ends[id];
+        let end = self.at(id);
         if !end.timer.rings(net.now) {
             return Progress::None;
         }

@@ -1,78 +1,95 @@
 //! Numbers of connections, and what is kept by them.
 
-use std::ops::{Index, IndexMut};
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut, Range};
 
-/// A connection: its group, and its slot there. Those that serve one message are grouped by their class, those that
-/// stay open by their transport, so that what one group opens does not number what others open.
+use units::Time;
+
+/// A connection: a number of its group. Those that serve one message are grouped by their class, those that stay open
+/// by their transport, so that each group uses its own numbers again.
 ///
-/// It says where to find a connection, not who it is: slots are used again. Who it is, its
-/// [`Flow`](crate::flow::Flow) says.
+/// It says where to find a connection, not who it is: that, its [`Flow`](crate::flow::Flow) says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
+/// The numbers of connections. A group takes them a page at a time, so that they need no group in them and stand
+/// close together.
+pub struct Numbers {
+    groups: Vec<Group>,
+    /// To which group each page belongs.
+    pages: Vec<u32>,
+}
+
+/// The numbers of one group.
+#[derive(Clone, Default)]
+struct Group {
+    /// Those of its latest page that have not been used.
+    fresh: Range<u32>,
+    /// Those of closed connections, and after when they may be used again; the first closed first.
+    free: VecDeque<(Time, ConnectionId)>,
+}
+
+impl Numbers {
+    /// So many numbers has a page.
+    const PAGE: u32 = 64;
+
+    /// All unused, for so many groups.
+    pub fn new(groups: usize) -> Numbers {
+        Numbers { groups: vec![Group::default(); groups], pages: Vec::new() }
+    }
+
+    /// A number for a connection of a group.
+    pub fn take(&mut self, group: usize, now: Time) -> ConnectionId {
+        let Group { fresh, free } = &mut self.groups[group];
+        if let Some(&(after, id)) = free.front()
+            && after < now
+        {
+            free.pop_front();
+            return id;
+        }
+        if fresh.start == fresh.end {
+            let page = self.pages.len() as u32;
+            self.pages.push(group as u32);
+            *fresh = page * Numbers::PAGE..(page + 1) * Numbers::PAGE;
+        }
+        ConnectionId(fresh.next().expect("a page has numbers"))
+    }
+
+    /// A connection was closed; its number may be used again after this.
+    pub fn give_back(&mut self, id: ConnectionId, after: Time) {
+        let group = self.pages[(id.0 / Numbers::PAGE) as usize];
+        self.groups[group as usize].free.push_back((after, id));
+    }
+}
+
 /// One thing for each connection.
-pub struct Table<T> {
-    /// So many low bits of a connection's number are its group.
-    bits: u32,
-    groups: Vec<Vec<T>>,
+pub struct Table<T>(Vec<T>);
+
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table(Vec::new())
+    }
+}
+
+impl<T: Default> Table<T> {
+    /// What is kept for a connection; makes room for it where there is none.
+    pub fn reach(&mut self, id: ConnectionId) -> &mut T {
+        if self.0.len() <= id.0 as usize {
+            self.0.resize_with(id.0 as usize + 1, T::default);
+        }
+        &mut self.0[id.0 as usize]
+    }
 }
 
 impl<T> Table<T> {
-    /// Empty, for so many groups.
-    pub fn new(groups: usize) -> Table<T> {
-        let bits = groups.next_power_of_two().trailing_zeros();
-        Table { bits, groups: (0..groups).map(|_| Vec::new()).collect() }
-    }
-
-    /// The number of a connection.
-    pub fn id(&self, group: usize, slot: u32) -> ConnectionId {
-        assert!(u64::from(slot) < 1 << (32 - self.bits), "more connections of one class are open than numbers hold");
-        ConnectionId(slot << self.bits | group as u32)
-    }
-
-    /// Makes room for a connection.
-    pub fn reach(&mut self, id: ConnectionId, vacant: impl FnMut() -> T) {
-        let (group, slot) = self.place(id);
-        let slots = &mut self.groups[group];
-        if slots.len() <= slot {
-            slots.resize_with(slot + 1, vacant);
-        }
-    }
-
-    /// Puts something into the next slot of a group.
-    pub fn push(&mut self, group: usize, held: T) {
-        self.groups[group].push(held);
-    }
-
-    /// So many slots has a group.
-    pub fn slots(&self, group: usize) -> u32 {
-        self.groups[group].len() as u32
-    }
-
     /// What is kept for a connection, if there is room for it.
-    pub fn get(&self, id: ConnectionId) -> Option<&T> {
-        let (group, slot) = self.place(id);
-        self.groups[group].get(slot)
-    }
-
-    /// The same to be changed.
     pub fn get_mut(&mut self, id: ConnectionId) -> Option<&mut T> {
-        let (group, slot) = self.place(id);
-        self.groups[group].get_mut(slot)
+        self.0.get_mut(id.0 as usize)
     }
 
-    /// Everything with its connection, group by group.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (ConnectionId, &mut T)> {
-        let bits = self.bits;
-        self.groups.iter_mut().zip(0..).flat_map(move |(slots, group): (_, u32)| {
-            slots.iter_mut().zip(0..).map(move |(held, slot): (_, u32)| (ConnectionId(slot << bits | group), held))
-        })
-    }
-
-    /// A connection's group and slot.
-    #[inline]
-    pub fn place(&self, id: ConnectionId) -> (usize, usize) {
-        ((id.0 & ((1 << self.bits) - 1)) as usize, (id.0 >> self.bits) as usize)
+    /// Everything with its connection.
+    pub fn iter(&self) -> impl Iterator<Item = (ConnectionId, &T)> {
+        (0..).map(ConnectionId).zip(&self.0)
     }
 }
 
@@ -80,16 +97,14 @@ impl<T> Index<ConnectionId> for Table<T> {
     type Output = T;
     #[inline]
     fn index(&self, id: ConnectionId) -> &T {
-        let (group, slot) = self.place(id);
-        &self.groups[group][slot]
+        &self.0[id.0 as usize]
     }
 }
 
 impl<T> IndexMut<ConnectionId> for Table<T> {
     #[inline]
     fn index_mut(&mut self, id: ConnectionId) -> &mut T {
-        let (group, slot) = self.place(id);
-        &mut self.groups[group][slot]
+        &mut self.0[id.0 as usize]
     }
 }
 
@@ -98,20 +113,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_group_counts_for_itself() {
-        for groups in [1, 2, 3, 8, 9] {
-            let mut table = Table::new(groups);
-            for slot in 0..5 {
-                for group in (0..groups).filter(|group| (*group as u32) < 5 - slot) {
-                    assert_eq!(table.slots(group), slot);
-                    let id = table.id(group, slot);
-                    table.push(group, (group, slot));
-                    assert_eq!((table[id], table.place(id)), ((group, slot), (group, slot as usize)));
-                }
-            }
-            let all: Vec<_> = table.iter_mut().map(|(id, held)| (id, *held)).collect();
-            assert!(all.iter().all(|&(id, (group, slot))| id == table.id(group, slot)));
-            assert_eq!(all.len() as u32, (0..groups as u32).map(|group| 5u32.saturating_sub(group)).sum::<u32>());
-        }
+    fn each_group_uses_its_own_numbers_again_and_not_too_early() {
+        let mut numbers = Numbers::new(2);
+        let first: Vec<u32> = (0..100).map(|_| numbers.take(0, Time(5)).0).collect();
+        let second: Vec<u32> = (0..100).map(|_| numbers.take(1, Time(5)).0).collect();
+        assert!(first.iter().all(|number| !second.contains(number)));
+        assert_eq!((first[63], first[64], second[0]), (63, 64, 128));
+        numbers.give_back(ConnectionId(first[70]), Time(8));
+        numbers.give_back(ConnectionId(second[7]), Time(6));
+        assert!(![first[70], second[7]].contains(&numbers.take(0, Time(8)).0), "what was closed is not known yet");
+        assert_eq!((numbers.take(0, Time(9)).0, numbers.take(1, Time(9)).0), (first[70], second[7]));
     }
 }
