@@ -35,9 +35,10 @@ fn as_hosts_are_two_equal_flows_share_and_lose_nothing_of_the_link() {
         [("tcp", ""), ("cubic", ""), ("dctcp", "mark = '20 packets'"), ("tcp", "host_jitter = '1 us'")]
     {
         let [first, second] = goodputs(transport, network);
-        // 1460 of 1500 B, to a packet of 12 us in 2 s; and the saws of windows between 50 and 100 packets, as long
-        // as some 5000 round trips of a ms are of each other's.
-        assert!((first + second - 973.3).abs() < 0.1, "{transport}: {first} and {second}");
+        // 1460 of 1500 B, but for what waits behind a gap when the warm-up or the run ends: at most a window of each,
+        // 2 x 200 packets of 1460 B in 2 s, or 2.3 Mbit/s. And the saws of windows between 50 and 100 packets, as
+        // long as some 5000 round trips of a ms are of each other's.
+        assert!((first + second - 973.3).abs() < 2.3, "{transport}: {first} and {second}");
         assert!((first / (first + second) - 0.5).abs() < 0.1, "{transport}: {first} and {second}");
     }
 }
