@@ -490,9 +490,9 @@ impl Sender {
     #[inline]
     fn rank_at(&self, seq: u64) -> u32 {
         if seq < self.current.end {
-            return self.current.message.rank;
+            return self.law.rank(&self.current, seq);
         }
-        self.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| later.message.rank)
+        self.queue.iter().find(|later| seq < later.end).map_or(Packet::UNTAGGED, |later| self.law.rank(later, seq))
     }
 
     /// RFC 9293 3.5: the SYN, also when it is sent again.

@@ -51,6 +51,11 @@ pub trait Window {
     fn abandons_expired(&self) -> bool {
         false
     }
+    /// The rank of a packet of this message that begins at `seq`, where ports send the lowest rank first.
+    #[inline]
+    fn rank(&self, message: &Current, _seq: u64) -> u32 {
+        message.message.rank
+    }
 }
 
 macro_rules! laws {
@@ -107,6 +112,10 @@ macro_rules! laws {
             #[inline]
             fn abandons_expired(&self) -> bool {
                 match self { $(Law::$law(law) => law.abandons_expired()),* }
+            }
+            #[inline]
+            fn rank(&self, message: &Current, seq: u64) -> u32 {
+                match self { $(Law::$law(law) => law.rank(message, seq)),* }
             }
         }
     };
