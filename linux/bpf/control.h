@@ -120,7 +120,7 @@ static __always_inline void control(struct sock *sk)
 	struct law_parameters *how;
 	struct law_ack ack = {};
 	struct d2tcp_socket *s;
-	bool limited;
+	bool limited, lost = false;
 	__u64 rate;
 
 	/* The answer to our SYN: the first window is not known yet. */
@@ -175,17 +175,19 @@ static __always_inline void control(struct sock *sk)
 			COUNT(s->rule, losses, 1);
 			kind |= D2TCP_EVENT_LOSS;
 		}
-		/* On a timeout the kernel begins again with what is in flight and one segment. It tells of it only
-		 * where no loss was being repaired. */
-		if (s->timed_out || tp->snd_cwnd < s->written) {
-			s->law.cwnd = (__u64)(tp->snd_cwnd ? tp->snd_cwnd : 1) << 20;
-			if (!s->timed_out) {
-				s->timeouts++;
-				COUNT(s->rule, timeouts, 1);
-			}
-		}
 		s->lost = tp->lost;
+		lost = true;
 	}
+	/* On a timeout the kernel begins again with what is in flight and one segment. It tells of it only where no loss
+	 * was being repaired; else its state does, or its window. */
+	if (s->timed_out || (state == TCP_CA_Loss && !s->in_loss) || (lost && tp->snd_cwnd < s->written)) {
+		s->law.cwnd = (__u64)(tp->snd_cwnd ? tp->snd_cwnd : 1) << 20;
+		if (!s->timed_out) {
+			s->timeouts++;
+			COUNT(s->rule, timeouts, 1);
+		}
+	}
+	s->in_loss = state == TCP_CA_Loss;
 	s->asked = 0;
 	s->timed_out = 0;
 

@@ -239,7 +239,9 @@ static __always_inline void describe(struct d2tcp_state *to, struct d2tcp_socket
 	const struct law_waiting *first = law_waiting(&s->queue, 0);
 	__u64 now = bpf_ktime_get_ns(), acked = tp->bytes_acked;
 	/* Before its first acknowledgement, and between a timeout and the next, the window is the kernel's. */
-	__u64 cwnd = s->law.started && tp->snd_cwnd >= s->written ? s->law.cwnd : (__u64)tp->snd_cwnd << 20;
+	bool of_law = s->law.started && tp->snd_cwnd >= s->written &&
+		      (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) != TCP_CA_Loss || s->in_loss);
+	__u64 cwnd = of_law ? s->law.cwnd : (__u64)tp->snd_cwnd << 20;
 	__u64 ssthresh = s->law.started ? s->law.ssthresh : LAW_MAX_WINDOW;
 
 	to->version = D2TCP_STATE_VERSION;

@@ -29,7 +29,8 @@ struct d2tcp_socket {
 	__u32 prr_before;
 	__u32 stream;		/* which connection of the socket this is: its first sequence number */
 	__u32 asked;		/* the kernel wanted a lower ssthresh */
-	__u32 timed_out;
+	__u32 timed_out;	/* the kernel has said so since the last call */
+	__u32 in_loss;		/* it repaired the loss of a timeout at the last call */
 	__u32 plain;		/* under RENO_NAME */
 	__u32 switching;
 	__u32 counted;		/* as opened */

@@ -119,7 +119,7 @@ impl Receivers {
     }
 
     /// A packet has reached its host.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(
         &mut self,
         net: &mut Net,
@@ -198,7 +198,8 @@ impl ReceivingEnd {
     /// The first message, once it is over.
     pub fn take_over(&mut self) -> Option<Over> {
         let next = self.receiver.next();
-        let over = self.expected.pop_front_if(|first| first.end <= next);
+        let is_over = self.expected.front().is_some_and(|first| first.end <= next);
+        let over = if is_over { self.expected.pop_front() } else { None };
         self.boundary = self.expected.front().map_or(u64::MAX, |first| first.end);
         let Expected { message, end, given_up } = over?;
         self.last = message;

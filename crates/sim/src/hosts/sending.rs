@@ -68,7 +68,7 @@ impl Senders {
     ) -> ConnectionId {
         let free = &mut self.free[group];
         // What was sent at the very instant might be overtaken.
-        let slot = free.pop_front_if(|&mut (from, _)| from < now).map(|(_, slot)| slot);
+        let slot = free.front().filter(|(from, _)| *from < now).map(|&(_, slot)| slot);
         let id = self.ends.id(group, slot.unwrap_or_else(|| self.ends.slots(group)));
         let end = SendingEnd {
             sender: Sender::new(transport),
@@ -81,7 +81,10 @@ impl Senders {
             journal: Journal::default(),
         };
         match slot {
-            Some(_) => self.ends[id] = end,
+            Some(_) => {
+                free.pop_front();
+                self.ends[id] = end;
+            }
             None => self.ends.push(group, end),
         }
         key.map(|key| self.persistent.insert(key, id));
@@ -121,7 +124,7 @@ impl Senders {
     }
 
     /// An acknowledgement has reached its host.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(
         &mut self,
         net: &mut Net,
