@@ -120,7 +120,7 @@ impl<'a> Latency<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Rate, Time};
+    use units::{Rate, Span};
 
     const MICRO: u64 = 1_000_000;
 
@@ -129,11 +129,11 @@ mod tests {
         let mut graph = Graph::new("by hand", 4);
         let (a, b) = (graph.switch("a", false), graph.switch("b", false));
         let (slow, fast) = (graph.switch("slow", false), graph.switch("fast", false));
-        graph.rack(a, 0, 0..2, Rate::from_gbps(1), Time::from_micros(20));
-        graph.rack(b, 1, 2..4, Rate::from_gbps(2), Time::from_micros(30));
+        graph.rack(a, 0, 0..2, Rate::from_gbps(1), Span::from_micros(20));
+        graph.rack(b, 1, 2..4, Rate::from_gbps(2), Span::from_micros(30));
         for (middle, gbps, delay) in [(slow, 1, 1), (fast, 100, 10)] {
-            graph.join(a, middle, Rate::from_gbps(gbps), Time::from_micros(delay));
-            graph.join(middle, b, Rate::from_gbps(gbps), Time::from_micros(delay));
+            graph.join(a, middle, Rate::from_gbps(gbps), Span::from_micros(delay));
+            graph.join(middle, b, Rate::from_gbps(gbps), Span::from_micros(delay));
         }
         graph
     }
@@ -170,10 +170,10 @@ mod tests {
     fn on_equal_paths_it_is_exact_but_for_rounding() {
         let mut graph = Graph::new("by hand", 2);
         let (a, b, c) = (graph.switch("a", false), graph.switch("b", false), graph.switch("c", false));
-        graph.join(0, a, Rate::from_gbps(1), Time::from_micros(20));
-        graph.join(a, c, Rate::from_gbps(40), Time::from_micros(20));
-        graph.join(c, b, Rate::from_gbps(40), Time::from_micros(20));
-        graph.join(b, 1, Rate::from_gbps(1), Time::from_micros(20));
+        graph.join(0, a, Rate::from_gbps(1), Span::from_micros(20));
+        graph.join(a, c, Rate::from_gbps(40), Span::from_micros(20));
+        graph.join(c, b, Rate::from_gbps(40), Span::from_micros(20));
+        graph.join(b, 1, Rate::from_gbps(1), Span::from_micros(20));
         let found = Latency::new(&graph).least(0, 1, 1500).unwrap();
         let exact = 12 * MICRO + 2 * 300_000 + 60 * MICRO;
         assert!(found.head <= exact && found.head + 4 >= exact, "{found:?}");
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn neighbours_need_no_switch_and_islands_have_no_path() {
         let mut graph = Graph::new("by hand", 3);
-        graph.join(0, 1, Rate::from_gbps(1), Time::from_micros(5));
+        graph.join(0, 1, Rate::from_gbps(1), Span::from_micros(5));
         let mut latency = Latency::new(&graph);
         assert_eq!(latency.least(0, 1, 1500), Some(Least { head: 0, tail: 5 * MICRO, last: 5 * MICRO }));
         assert_eq!(latency.least(0, 2, 1500), None);

@@ -41,7 +41,7 @@ use sim::Scenario;
 use sim::outcome::{Framing, Message, Outcome};
 use sim::topology::Graph;
 use sim::traffic::Request;
-use units::Time;
+use units::Instant;
 
 use arrivals::{Arrival, Demand, Demands};
 use machine::{Budget, Fewest, Job};
@@ -121,7 +121,8 @@ pub fn of_scenario(scenario: Scenario) -> Bounds {
     let framing = |class: &sim::Class| class.framing(&transports[class.transport], network.frame_overhead);
     let framings: Vec<Framing> = classes.iter().map(framing).collect();
     let messages = classes.iter_mut().enumerate().flat_map(|(class, source)| {
-        let batches = std::iter::from_fn(|| source.generator.next()).take_while(|batch| batch.at < run.duration);
+        let batches =
+            std::iter::from_fn(|| source.generator.next()).take_while(|batch| batch.at < run.duration.after_start());
         let requests = batches.flat_map(|batch| batch.messages);
         let counted = requests.filter(|request| run.counts(request.start));
         counted.filter_map(move |request| {
@@ -145,7 +146,7 @@ struct Traffic<'a> {
     graph: &'a Graph,
     framings: &'a [Framing],
     /// Deadlines beyond this are not decided.
-    until: Time,
+    until: Instant,
 }
 
 impl Traffic<'_> {

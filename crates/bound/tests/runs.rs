@@ -3,7 +3,7 @@
 use bound::{Bound, Bounds, Side};
 use sim::outcome::{Message, Outcome};
 use sim::{Scenario, World};
-use units::Time;
+use units::Span;
 
 fn read(text: &str, transport: &str) -> Scenario {
     let source = scenario::Source { name: "test", text, folder: None };
@@ -149,7 +149,7 @@ fn a_message_alone_is_missed_from_just_below_its_ideal_time_on() {
             let outcome = run(&text, "tcp");
             (outcome.messages[0].ideal.unwrap(), bound::of_outcome(&outcome).all.unwrap())
         };
-        let (Time(ideal), never) = with_deadline(1);
+        let (Span(ideal), never) = with_deadline(1);
         let bound = |missed| Bound { with_deadline: 1, missed, side: Side::Receivers, exact: true };
         assert_eq!(never, bound(1));
         assert_eq!(with_deadline(ideal).1, bound(0), "{topology}");

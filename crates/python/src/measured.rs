@@ -10,7 +10,7 @@ use serde::Deserialize;
 use sim::outcome::{Counters, Link, Message, Query, Queue, Sample, Subject};
 use sim::run::SIGNALS;
 use sim::{Outcome, World};
-use units::Time;
+use units::{Instant, Span};
 
 use crate::errors::guarded;
 use crate::run::Run;
@@ -139,7 +139,7 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
     }
     let messages = outcome.messages.len();
     outcome.trace = measured.samples.into_iter().map(|sample| sample.of(messages, links)).collect::<Result<_, _>>()?;
-    outcome.simulated = Time(measured.simulated);
+    outcome.simulated = Instant(measured.simulated);
     outcome.ended = outcome.simulated;
     outcome.decided_until = outcome.simulated;
     let MeasuredCounters { packets_sent, packets_received, packets_delivered, packet_hops, drops, marks } =
@@ -194,10 +194,10 @@ impl From<MeasuredMessage> for Message {
             query: measured.query,
             place: None,
             bytes: measured.bytes,
-            start: Time(measured.start),
-            end: measured.end.map(Time),
-            ideal: measured.ideal.map(Time),
-            deadline: measured.deadline.map(Time),
+            start: Instant(measured.start),
+            end: measured.end.map(Instant),
+            ideal: measured.ideal.map(Span),
+            deadline: measured.deadline.map(Span),
             aborted: false,
             timeouts: measured.timeouts,
             retransmits: measured.retransmits,
@@ -238,6 +238,6 @@ impl MeasuredSample {
             (None, Some(row)) if (row as usize) < links => Subject::Link(row),
             _ => return Err(format!("a sample of {what} is of no message and no link")),
         };
-        Ok(Sample { at: Time(self.at), what, subject, value: self.value })
+        Ok(Sample { at: Instant(self.at), what, subject, value: self.value })
     }
 }

@@ -85,8 +85,10 @@ pub fn run(
         events = next_slice(events, took);
         py.check_signals()?;
         if let Some(progress) = &progress {
-            progress
-                .call1(py, (world.now().min(world.duration()).as_secs_f64(), duration_s, world.packets_delivered()))?;
+            progress.call1(
+                py,
+                (world.now().since_start().min(world.duration()).as_secs_f64(), duration_s, world.packets_delivered()),
+            )?;
         }
         if !more {
             break;

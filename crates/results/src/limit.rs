@@ -105,18 +105,18 @@ impl Limit {
 mod tests {
     use super::*;
     use crate::Report;
-    use crate::samples::{message, ms, outcome};
-    use units::Time;
+    use crate::samples::{at_ms, message, outcome};
+    use units::{Instant, Span};
 
     /// Three messages of 1000 B (83 ns each at 100 Gbps) that are due after `deadline`.
-    fn burst(deadline: Time, end: Option<Time>) -> Outcome {
+    fn burst(deadline: Span, end: Option<Instant>) -> Outcome {
         let one = message().deadline(deadline);
         outcome(&["poisson", "long"], vec![end.map_or(one, |end| one.end(end)).build(); 3])
     }
 
     #[test]
     fn the_bound_stands_beside_what_was_missed() {
-        let report = Report::new(&burst(Time::from_nanos(260), None), 0.0);
+        let report = Report::new(&burst(Span::from_nanos(260), None), 0.0);
         assert_eq!(report.summary.missed, 3);
         let limits = report.bound.unwrap();
         let one = Limit { missed: 1, missed_percent: 100.0 / 3.0, side: Some("receivers"), method: "exact" };
@@ -137,6 +137,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "dctcp missed 0 deadlines, and no schedule can miss fewer than 1")]
     fn a_run_that_is_better_than_possible_is_a_bug() {
-        Report::new(&burst(Time::from_nanos(260), Some(ms(10))), 0.0);
+        Report::new(&burst(Span::from_nanos(260), Some(at_ms(10))), 0.0);
     }
 }

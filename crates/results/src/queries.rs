@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sim::Outcome;
 use sim::outcome::Message;
-use units::Time;
+use units::{Instant, Span};
 
 use crate::statistics::{FctUs, mean, percentile};
 use crate::verdict::{Verdict, verdict};
@@ -48,7 +48,7 @@ impl FanIn {
         let mut shares: Vec<f64> = queries.iter().map(Query::percent_in_time).collect();
         shares.sort_by(f64::total_cmp);
         let complete = queries.iter().filter(|query| query.is_met()).count();
-        let us = |query: &Query| query.took(outcome).map(Time::as_micros_f64);
+        let us = |query: &Query| query.took(outcome).map(Span::as_micros_f64);
         Some(FanIn {
             queries: shares.len() as u64,
             complete_queries_percent: (!shares.is_empty()).then(|| 100.0 * complete as f64 / shares.len() as f64),
@@ -70,7 +70,7 @@ pub(crate) struct Query {
     /// All of them that are to come, in one level or several.
     answers: u32,
     /// The last answer's arrival.
-    end: Time,
+    end: Instant,
     pub(crate) enters: bool,
 }
 
@@ -95,7 +95,7 @@ impl Query {
     }
 
     fn new(row: usize, answers: u32, enters: bool) -> Query {
-        Query { row, started: 0, arrived: 0, in_time: 0, answers, end: Time::ZERO, enters }
+        Query { row, started: 0, arrived: 0, in_time: 0, answers, end: Instant::ZERO, enters }
     }
 
     fn add(&mut self, message: &Message, outcome: &Outcome) {
@@ -129,7 +129,7 @@ impl Query {
     }
 
     /// The time to the last answer, where all came.
-    pub(crate) fn took(&self, outcome: &Outcome) -> Option<Time> {
+    pub(crate) fn took(&self, outcome: &Outcome) -> Option<Span> {
         let all = self.enters && self.arrived == self.started && self.started > 0;
         all.then(|| self.end - self.of(outcome).start)
     }
@@ -138,7 +138,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{message, ms, outcome};
+    use crate::samples::{at_ms, message, ms, outcome};
 
     /// A run of 100 ms with a warm-up of 10 ms and one fan-in class.
     fn of(messages: Vec<Message>) -> FanIn {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_query_is_complete_when_every_answer_is_in_time() {
-        let answer = |query, end| message().query(query).start(ms(20)).deadline(ms(10)).end(ms(end)).build();
+        let answer = |query, end| message().query(query).start(at_ms(20)).deadline(ms(10)).end(at_ms(end)).build();
         let fan_in = of(vec![answer(1, 25), answer(1, 30), answer(2, 25), answer(2, 31)]);
         assert_eq!(fan_in.queries, 2);
         assert_eq!(fan_in.complete_queries_percent, Some(50.0));
@@ -158,20 +158,20 @@ mod tests {
 
     #[test]
     fn without_deadlines_arriving_is_enough() {
-        let (arrived, lost) = (message().query(1).start(ms(20)).end(ms(99)), message().query(2).start(ms(20)));
+        let (arrived, lost) = (message().query(1).start(at_ms(20)).end(at_ms(99)), message().query(2).start(at_ms(20)));
         let fan_in = of(vec![arrived.build(), lost.build()]);
         assert_eq!((fan_in.queries, fan_in.complete_queries_percent), (2, Some(50.0)));
     }
 
     #[test]
     fn queries_in_the_warm_up_undecided_or_cut_off_are_left_out() {
-        let answer = |query, start| message().query(query).start(ms(start)).deadline(ms(10));
+        let answer = |query, start| message().query(query).start(at_ms(start)).deadline(ms(10));
         let fan_in = of(vec![
-            answer(1, 9).end(ms(12)).build(), // this one started in the warm-up, so query 1 is out
-            answer(1, 11).end(ms(12)).build(),
-            answer(2, 95).end(ms(97)).build(),
-            answer(2, 95).build(),             // undecided: query 2 is out
-            answer(3, 96).end(ms(97)).build(), // its other answer had not started by the end
+            answer(1, 9).end(at_ms(12)).build(), // this one started in the warm-up, so query 1 is out
+            answer(1, 11).end(at_ms(12)).build(),
+            answer(2, 95).end(at_ms(97)).build(),
+            answer(2, 95).build(),                // undecided: query 2 is out
+            answer(3, 96).end(at_ms(97)).build(), // its other answer had not started by the end
         ]);
         assert_eq!(fan_in.queries, 0);
         assert_eq!(fan_in.complete_queries_percent, None);
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn in_several_levels_what_counts_is_what_reaches_the_root_in_time() {
         let answer = |node, level, answers, end| {
-            let answer = message().query(1).place(node, level, answers).start(ms(20)).deadline(ms(10));
-            answer.end(ms(end)).build()
+            let answer = message().query(1).place(node, level, answers).start(at_ms(20)).deadline(ms(10));
+            answer.end(at_ms(end)).build()
         };
         let leaves = || (3..7).map(|node| answer(node, 1, 1, 24));
         let of = |first: Message, second| of(leaves().chain([first, second]).collect());

@@ -242,7 +242,7 @@ impl ClassReport {
         ClassReport {
             summary: Summary::of_class(outcome, class),
             bottleneck_delay_us: measured.bottleneck_delay_us,
-            bottleneck_mbps: mbps(measured.bottleneck_bytes, outcome.simulated),
+            bottleneck_mbps: mbps(measured.bottleneck_bytes, outcome.simulated.since_start()),
             too_late: measured.too_late,
         }
     }
@@ -287,7 +287,7 @@ pub(crate) fn by_name<S: Serializer, T: Serialize>(classes: &[(String, T)], seri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{link, message, ms, outcome};
+    use crate::samples::{at_ms, link, message, ms, outcome};
 
     fn keys(json: &str) -> Vec<String> {
         let value: serde_json::Value = serde_json::from_str(json).unwrap();
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn the_object_reads_as_promised() {
-        let mut run = outcome(&["poisson"], vec![message().end(ms(12)).deadline(ms(4)).build()]);
+        let mut run = outcome(&["poisson"], vec![message().end(at_ms(12)).deadline(ms(4)).build()]);
         run.classes[0].bottleneck_bytes = 12_500; // 100 000 bit in 100 ms
         run.counters.packets_sent = 9;
         let text = Report::new(&run, 0.25).to_json();
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn equal_outcomes_give_equal_bytes() {
-        let run = outcome(&["fan-in"], vec![message().query(1).end(ms(12)).build()]);
+        let run = outcome(&["fan-in"], vec![message().query(1).end(at_ms(12)).build()]);
         assert_eq!(Report::new(&run, 0.0).to_json(), Report::new(&run.clone(), 0.0).to_json());
     }
 }

@@ -6,10 +6,14 @@ use std::collections::BTreeMap;
 use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Paths, Query, Queue};
 use sim::topology::Graph;
 use sim::traffic::Place;
-use units::{Rate, Time};
+use units::{Instant, Rate, Span};
 
-pub fn ms(ms: u64) -> Time {
-    Time::from_millis(ms)
+pub fn at_ms(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+pub fn ms(ms: u64) -> Span {
+    Span::from_millis(ms)
 }
 
 /// A run of 100 ms with a warm-up of 10 ms and one class for each of `patterns`.
@@ -18,10 +22,10 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         title: "by hand".into(),
         seed: 7,
         transport: "dctcp".into(),
-        simulated: ms(100),
-        ended: ms(100),
-        decided_until: ms(100),
-        warm_up: ms(10),
+        simulated: at_ms(100),
+        ended: at_ms(100),
+        decided_until: at_ms(100),
+        warm_up: at_ms(10),
         counters: Counters::default(),
         before_warm_up: Counters::default(),
         classes: patterns.iter().enumerate().map(|(i, pattern)| class(i, pattern)).collect(),
@@ -37,7 +41,7 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
 
 /// As many queries as the messages speak of, each with as many answers as the one with most has.
 fn queries(messages: &[Message]) -> Vec<Query> {
-    let mut all: BTreeMap<(u32, u64), (u32, u32, Time)> = BTreeMap::new();
+    let mut all: BTreeMap<(u32, u64), (u32, u32, Instant)> = BTreeMap::new();
     for message in messages {
         let Some(number) = message.query else { continue };
         let (answers, children, start) = all.entry((message.class, number)).or_insert((0, 0, message.start));
@@ -69,7 +73,7 @@ fn class(number: usize, pattern: &'static str) -> ClassOutcome {
 fn two_hosts() -> Graph {
     let mut graph = Graph::new("star", 2);
     let switch = graph.switch("switch", false);
-    graph.rack(switch, 0, 0..2, Rate::from_gbps(100), Time(1));
+    graph.rack(switch, 0, 0..2, Rate::from_gbps(100), Span(1));
     graph
 }
 
@@ -97,7 +101,7 @@ pub fn message() -> Builder {
         query: None,
         place: None,
         bytes: Some(1000),
-        start: ms(10),
+        start: at_ms(10),
         end: None,
         ideal: Some(ms(1)),
         deadline: None,
@@ -128,15 +132,15 @@ impl Builder {
         self.0.bytes = bytes;
         self
     }
-    pub fn start(mut self, start: Time) -> Self {
+    pub fn start(mut self, start: Instant) -> Self {
         self.0.start = start;
         self
     }
-    pub fn end(mut self, end: Time) -> Self {
+    pub fn end(mut self, end: Instant) -> Self {
         self.0.end = Some(end);
         self
     }
-    pub fn deadline(mut self, deadline: Time) -> Self {
+    pub fn deadline(mut self, deadline: Span) -> Self {
         self.0.deadline = Some(deadline);
         self
     }

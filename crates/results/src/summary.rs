@@ -3,7 +3,7 @@
 use serde::Serialize;
 use sim::Outcome;
 use sim::outcome::Message;
-use units::Time;
+use units::Span;
 
 use crate::queries::FanIn;
 use crate::statistics::{DeadlineRatio, FctUs, Slowdown};
@@ -101,7 +101,7 @@ fn fct_us(messages: &[(&Message, Verdict)]) -> Vec<f64> {
 }
 
 /// Completion times of completed messages over `of`, for those that have it.
-fn ratios(messages: &[(&Message, Verdict)], of: impl Fn(&Message) -> Option<Time>) -> Vec<f64> {
+fn ratios(messages: &[(&Message, Verdict)], of: impl Fn(&Message) -> Option<Span>) -> Vec<f64> {
     let ratio = |message: &Message| Some(completion_time(message)?.0 as f64 / of(message)?.0 as f64);
     messages.iter().filter_map(|(message, _)| ratio(message)).filter(|ratio| ratio.is_finite()).collect()
 }
@@ -111,28 +111,28 @@ fn mbps_after_warm_up(bytes: u64, outcome: &Outcome) -> Option<f64> {
 }
 
 /// Mbit/s, none over no time.
-pub(crate) fn mbps(bytes: u64, time: Time) -> Option<f64> {
-    (time > Time::ZERO).then(|| bytes as f64 * 8e6 / time.0 as f64)
+pub(crate) fn mbps(bytes: u64, time: Span) -> Option<f64> {
+    (time > Span::ZERO).then(|| bytes as f64 * 8e6 / time.0 as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{message, ms, outcome};
+    use crate::samples::{at_ms, message, ms, outcome};
 
     #[test]
     fn every_message_is_counted_once() {
         let all = Summary::of_all(&outcome(
             &["poisson"],
             vec![
-                message().start(ms(9)).end(ms(20)).deadline(ms(1)).build(), // in the warm-up: not counted
-                message().bytes(None).build(),                              // endless: unfinished
-                message().end(ms(12)).deadline(ms(4)).build(),              // met
-                message().end(ms(20)).deadline(ms(4)).build(),              // late
-                message().deadline(ms(4)).build(),                          // unfinished, deadline passed
-                message().deadline(ms(400)).build(),                        // undecided
-                message().deadline(ms(400)).aborted().build(),              // given up
-                message().end(ms(11)).build(),                              // no deadline
+                message().start(at_ms(9)).end(at_ms(20)).deadline(ms(1)).build(), // in the warm-up: not counted
+                message().bytes(None).build(),                                    // endless: unfinished
+                message().end(at_ms(12)).deadline(ms(4)).build(),                 // met
+                message().end(at_ms(20)).deadline(ms(4)).build(),                 // late
+                message().deadline(ms(4)).build(),                                // unfinished, deadline passed
+                message().deadline(ms(400)).build(),                              // undecided
+                message().deadline(ms(400)).aborted().build(),                    // given up
+                message().end(at_ms(11)).build(),                                 // no deadline
             ],
         ));
         assert_eq!((all.messages, all.completed, all.unfinished), (7, 3, 4));
@@ -162,8 +162,8 @@ mod tests {
         run.classes[0].delivered_bytes = 90_000; // 720 000 bit in 90 ms
         run.classes[1].delivered_bytes = 180_000;
         run.messages = vec![
-            message().bytes(Some(9_000)).deadline(ms(5)).end(ms(12)).build(),
-            message().bytes(Some(90_000)).deadline(ms(5)).end(ms(16)).build(), // too late
+            message().bytes(Some(9_000)).deadline(ms(5)).end(at_ms(12)).build(),
+            message().bytes(Some(90_000)).deadline(ms(5)).end(at_ms(16)).build(), // too late
         ];
         assert_eq!(Summary::of_class(&run, 0).goodput_mbps, Some(8.0));
         assert_eq!(Summary::of_class(&run, 1).goodput_mbps, Some(16.0));
@@ -179,9 +179,9 @@ mod tests {
         let run = outcome(
             &["poisson"],
             vec![
-                message().end(ms(12)).deadline(ms(4)).build(), // 2 ms: twice the ideal, half of the allowed
-                message().end(ms(14)).build(),                 // 4 ms, no deadline
-                message().deadline(ms(4)).build(),             // unfinished
+                message().end(at_ms(12)).deadline(ms(4)).build(), // 2 ms: twice the ideal, half of the allowed
+                message().end(at_ms(14)).build(),                 // 4 ms, no deadline
+                message().deadline(ms(4)).build(),                // unfinished
             ],
         );
         let all = Summary::of_all(&run);
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn classes_are_told_apart() {
-        let run = outcome(&["poisson", "poisson"], vec![message().class(1).end(ms(11)).build()]);
+        let run = outcome(&["poisson", "poisson"], vec![message().class(1).end(at_ms(11)).build()]);
         assert_eq!(Summary::of_class(&run, 0).messages, 0);
         assert_eq!(Summary::of_class(&run, 1).completed, 1);
     }

@@ -2,7 +2,7 @@
 
 use sim::Outcome;
 use sim::outcome::{Allocation, Link, Message, Requests, Sample, Subject};
-use units::Time;
+use units::{Instant, Span};
 
 use crate::queries::Query;
 use crate::verdict::{Verdict, completion_time, counted, verdict};
@@ -51,7 +51,8 @@ pub enum Data {
 /// of the run came before it; `counted` is false for what the summaries leave out (the warm-up).
 pub fn flows(outcome: &Outcome) -> Table {
     let all = &outcome.messages;
-    let us = |time: Option<Time>| time.map(Time::as_micros_f64);
+    let us = |span: Option<Span>| span.map(Span::as_micros_f64);
+    let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
     Table {
         columns: vec![
             class_names("class", outcome, all.iter().map(|m| Some(m.class))),
@@ -59,8 +60,8 @@ pub fn flows(outcome: &Outcome) -> Table {
             small("to", all.iter().map(|m| Some(m.to))),
             count("query", all.iter().map(|m| m.query)),
             count("bytes", all.iter().map(|m| m.bytes)),
-            float("start_us", all.iter().map(|m| us(Some(m.start)))),
-            float("end_us", all.iter().map(|m| us(m.end))),
+            float("start_us", all.iter().map(|m| at(Some(m.start)))),
+            float("end_us", all.iter().map(|m| at(m.end))),
             float("fct_us", all.iter().map(|m| us(completion_time(m)))),
             float("ideal_fct_us", all.iter().map(|m| us(m.ideal))),
             float("slowdown", all.iter().map(slowdown)),
@@ -83,13 +84,14 @@ pub fn flows(outcome: &Outcome) -> Table {
 pub fn queries(outcome: &Outcome) -> Table {
     let all = Query::all(outcome, |_| true);
     let rows = || all.iter().map(|query| (query, query.of(outcome)));
-    let us = |time: Option<Time>| time.map(Time::as_micros_f64);
+    let us = |span: Option<Span>| span.map(Span::as_micros_f64);
+    let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
     Table {
         columns: vec![
             class_names("class", outcome, rows().map(|(_, row)| Some(row.class))),
             count("query", rows().map(|(_, row)| Some(row.number))),
             small("parent", rows().map(|(_, row)| Some(row.parent))),
-            float("start_us", rows().map(|(_, row)| us(Some(row.start)))),
+            float("start_us", rows().map(|(_, row)| at(Some(row.start)))),
             float("deadline_us", rows().map(|(_, row)| us(row.deadline))),
             small("answers", rows().map(|(_, row)| Some(row.answers))),
             small("in_time", rows().map(|(query, _)| Some(query.in_time))),
@@ -244,7 +246,7 @@ fn split<T: Default>(rows: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{link, message, ms, outcome};
+    use crate::samples::{at_ms, link, message, ms, outcome};
 
     fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
         table.columns.iter().find(|column| column.name == name).unwrap()
@@ -269,8 +271,8 @@ mod tests {
         let run = outcome(
             &["fan-in"],
             vec![
-                message().start(ms(9)).end(ms(11)).deadline(ms(1)).query(3).build(),
-                message().end(ms(11)).deadline(ms(1)).build(),
+                message().start(at_ms(9)).end(at_ms(11)).deadline(ms(1)).query(3).build(),
+                message().end(at_ms(11)).deadline(ms(1)).build(),
                 message().deadline(ms(500)).build(),
                 message().bytes(None).build(),
             ],
@@ -307,8 +309,8 @@ mod tests {
         let mut run = outcome(&["poisson"], vec![message().build()]);
         run.links = vec![link("switch", "host 4", 0.0)];
         run.trace = vec![
-            Sample { at: ms(20), what: "cwnd", subject: Subject::Message(0), value: 2.5 },
-            Sample { at: ms(20), what: "queue", subject: Subject::Link(0), value: 7.0 },
+            Sample { at: at_ms(20), what: "cwnd", subject: Subject::Message(0), value: 2.5 },
+            Sample { at: at_ms(20), what: "queue", subject: Subject::Link(0), value: 7.0 },
         ];
         let table = trace(&run);
         assert_eq!(names(&table), ["time_s", "what", "class", "from", "to", "message", "link", "value"]);

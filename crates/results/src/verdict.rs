@@ -1,7 +1,7 @@
 //! What becomes of one message: the definitions that every figure rests on.
 
 use sim::outcome::{Message, Outcome};
-use units::Time;
+use units::{Instant, Span};
 
 /// How a message stands against its deadline at the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub fn counted(message: &Message, outcome: &Outcome) -> bool {
 }
 
 /// How `message` stands when the run ends at `end`.
-pub fn verdict(message: &Message, end: Time) -> Verdict {
+pub fn verdict(message: &Message, end: Instant) -> Verdict {
     let Some(allowed) = message.deadline else { return Verdict::NoDeadline };
     let due = message.start.saturating_add(allowed);
     match message.end {
@@ -35,18 +35,18 @@ pub fn verdict(message: &Message, end: Time) -> Verdict {
 }
 
 /// The time from a message's start to its last byte's arrival.
-pub fn completion_time(message: &Message) -> Option<Time> {
+pub fn completion_time(message: &Message) -> Option<Span> {
     message.end.map(|end| end.saturating_sub(message.start))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{message, ms};
+    use crate::samples::{at_ms, message, ms};
 
     #[test]
     fn a_message_at_its_deadline_is_in_time() {
-        let at = |end_ms| verdict(&message().start(ms(1)).deadline(ms(10)).end(ms(end_ms)).build(), ms(100));
+        let at = |end_ms| verdict(&message().start(at_ms(1)).deadline(ms(10)).end(at_ms(end_ms)).build(), at_ms(100));
         assert_eq!(at(10), Verdict::Met);
         assert_eq!(at(11), Verdict::Met);
         assert_eq!(at(12), Verdict::Missed);
@@ -54,20 +54,20 @@ mod tests {
 
     #[test]
     fn an_unfinished_message_is_missed_once_its_deadline_has_passed() {
-        let unfinished = message().start(ms(90)).deadline(ms(10)).build();
-        assert_eq!(verdict(&unfinished, ms(100)), Verdict::Missed);
-        assert_eq!(verdict(&unfinished, ms(99)), Verdict::Undecided);
+        let unfinished = message().start(at_ms(90)).deadline(ms(10)).build();
+        assert_eq!(verdict(&unfinished, at_ms(100)), Verdict::Missed);
+        assert_eq!(verdict(&unfinished, at_ms(99)), Verdict::Undecided);
     }
 
     #[test]
     fn an_aborted_message_is_missed_even_before_its_deadline() {
-        let aborted = message().start(ms(90)).deadline(ms(50)).aborted().build();
-        assert_eq!(verdict(&aborted, ms(100)), Verdict::Missed);
-        assert_eq!(verdict(&message().start(ms(90)).aborted().build(), ms(100)), Verdict::NoDeadline);
+        let aborted = message().start(at_ms(90)).deadline(ms(50)).aborted().build();
+        assert_eq!(verdict(&aborted, at_ms(100)), Verdict::Missed);
+        assert_eq!(verdict(&message().start(at_ms(90)).aborted().build(), at_ms(100)), Verdict::NoDeadline);
     }
 
     #[test]
     fn a_deadline_beyond_all_time_is_undecided() {
-        assert_eq!(verdict(&message().start(ms(1)).deadline(Time::MAX).build(), ms(100)), Verdict::Undecided);
+        assert_eq!(verdict(&message().start(at_ms(1)).deadline(Span::MAX).build(), at_ms(100)), Verdict::Undecided);
     }
 }

@@ -115,7 +115,7 @@ impl Classes<'_> {
         let Run { seed, duration, .. } = *self.run;
         let around = traffic::Context { graph: &self.network.graph, seed, duration, above };
         let generator = (descriptor.build)(&read.values, &around).map_err(|problem| place(&table, problem))?;
-        check_number(&table, generator.expected(duration))?;
+        check_number(&table, generator.expected(duration.after_start()))?;
         let class = Class {
             name: read.values.text("name"),
             set: read.values.text_if_set("set"),

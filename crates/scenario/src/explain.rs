@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 use sim::traffic::Request;
-use units::Time;
+use units::Span;
 
 use crate::lints::uses_marks;
 use crate::survey::{Survey, in_bytes};
@@ -148,7 +148,7 @@ fn random(survey: &Survey) -> Vec<String> {
     }
     match survey.scenario.network.host_jitter {
         None => found.push("how late each data packet leaves its host: up to its own transmission time".into()),
-        Some(Time::ZERO) => {}
+        Some(Span::ZERO) => {}
         Some(most) => {
             found.push(format!("how late each data packet leaves its host: up to {} us", most.as_micros_f64()))
         }

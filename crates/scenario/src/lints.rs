@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sim::Transport;
 use transport::laws::{Ecn, Window};
 use transport::registry::Control;
-use units::Time;
+use units::Span;
 
 use crate::survey::{Drawn, Survey, in_bytes};
 
@@ -110,9 +110,10 @@ fn no_messages(survey: &Survey) -> Vec<Finding> {
             let text = format!("class `{name}` sends nothing before the run ends at {}", span(run.duration));
             return Some(Finding::of_class(name, "name", text));
         };
-        let counts = drawn.messages.iter().any(|message| message.bytes.is_none() || message.start >= run.warm_up);
+        let counts =
+            drawn.messages.iter().any(|message| message.bytes.is_none() || message.start >= run.warm_up.after_start());
         (drawn.all && !counts).then(|| {
-            let (start, warm_up) = (span(last.start), span(run.warm_up));
+            let (start, warm_up) = (span(last.start.since_start()), span(run.warm_up));
             let text = format!(
                 "no message of class `{name}` counts: the last one starts at {start}, in the warm-up of {warm_up}"
             );
@@ -128,7 +129,7 @@ fn nothing_random(survey: &Survey) -> Vec<Finding> {
         let pairs: BTreeSet<(u32, u32)> = all.messages.iter().map(|message| (message.from, message.to)).collect();
         pairs.into_iter().any(|(from, to)| survey.routes.choose(from, to))
     };
-    let random = survey.scenario.network.host_jitter != Some(Time::ZERO)
+    let random = survey.scenario.network.host_jitter != Some(Span::ZERO)
         || survey.drawn.iter().any(|all| drawn(all) || !all.all)
         || survey.drawn.iter().any(chosen);
     let sends = survey.drawn.iter().any(|all| !all.messages.is_empty());
@@ -234,8 +235,8 @@ fn deadline_too_short(survey: &Survey) -> Vec<Finding> {
                     let bytes = size(message.bytes.unwrap_or(0) as f64);
                     let text = format!(
                         "{bytes} in {}, and they take {} on an empty network",
-                        span(message.deadline.unwrap_or(Time::ZERO)),
-                        span(Time::from_secs_f64(least)),
+                        span(message.deadline.unwrap_or(Span::ZERO)),
+                        span(Span::from_secs_f64(least)),
                     );
                     worst = Some((deadline / least, text));
                 }
@@ -250,7 +251,7 @@ fn deadline_too_short(survey: &Survey) -> Vec<Finding> {
 }
 
 fn rto_above_deadline(survey: &Survey) -> Vec<Finding> {
-    let mut found: Vec<(&Transport, Vec<&str>, Time, Time)> = Vec::new();
+    let mut found: Vec<(&Transport, Vec<&str>, Span, Span)> = Vec::new();
     for (class, transport, _) in survey.classes() {
         let Some((_, longest)) = class.generator.deadlines() else { continue };
         let floor = transport.config.connection.rto_min;
@@ -265,7 +266,7 @@ fn rto_above_deadline(survey: &Survey) -> Vec<Finding> {
             None => found.push((transport, vec![&class.name], longest, floor)),
         }
     }
-    let text = |(transport, classes, longest, floor): (&Transport, Vec<&str>, Time, Time)| {
+    let text = |(transport, classes, longest, floor): (&Transport, Vec<&str>, Span, Span)| {
         let classes = classes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let name = transport.name;
         let text = format!(
@@ -362,7 +363,7 @@ fn size(bytes: f64) -> String {
 }
 
 /// Three digits: "1.25 ms".
-fn span(time: Time) -> String {
+fn span(time: Span) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),

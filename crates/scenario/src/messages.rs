@@ -1,7 +1,7 @@
 //! What files hold: distributions and lists of messages.
 
 use units::measure::{Measure, Term};
-use units::{Cdf, Deadline, Distribution, FlowSpec, Time};
+use units::{Cdf, Deadline, Distribution, FlowSpec, Instant};
 
 use crate::context::Context;
 use crate::document::Node;
@@ -154,7 +154,7 @@ fn csv<'a>(header: Line<'a>, lines: impl Iterator<Item = Line<'a>>, context: &Co
         if size < 1.0 {
             return Err(line.fault(cells[bytes], "a message has at least 1 byte"));
         }
-        let start = Time::from_ps_f64(measured(line, cells[start], Measure::Time, context)?);
+        let start = Instant::from_ps_f64(measured(line, cells[start], Measure::Time, context)?);
         let deadline = match deadline {
             None => None,
             Some(text) => {
@@ -215,7 +215,7 @@ fn hpcc<'a>(
         if size < 1.0 {
             return Err(line.fault(bytes, "a message has at least 1 byte"));
         }
-        let start = Time::from_ps_f64(measured(line, start, Measure::Time, context)?);
+        let start = Instant::from_ps_f64(measured(line, start, Measure::Time, context)?);
         let (from, to) = hosts(line, from, to, context)?;
         push(&mut flows, line, FlowSpec { from, to, size: Distribution::Constant(size), start, deadline: None })?;
     }
@@ -294,12 +294,12 @@ mod tests {
         let csv = "start,from,to,bytes,deadline\n0,0,1,1000,\n5 ms,1,2,14 KB,20 ms\n0.5,2,3,10\n";
         let flows = read_flows(csv).unwrap();
         assert_eq!(flows.len(), 3);
-        assert_eq!((flows[1].start, flows[1].size.clone()), (Time::from_millis(5), Distribution::Constant(14e3)));
+        assert_eq!((flows[1].start, flows[1].size.clone()), (Instant::from_millis(5), Distribution::Constant(14e3)));
         assert_eq!(flows[1].deadline, Some(Deadline { base: Distribution::Constant(2e10), vary: None }));
-        assert_eq!((flows[2].start, flows[2].deadline.clone()), (Time::from_millis(500), None));
+        assert_eq!((flows[2].start, flows[2].deadline.clone()), (Instant::from_millis(500), None));
         let hpcc = "2\n0 1 3 100 200000000 2\n2 1 3 100 1000 2.000000001\n\nFirst line: # of flows\n";
         let flows = read_flows(hpcc).unwrap();
-        assert_eq!((flows.len(), flows[1].start), (2, Time(2_000_000_001_000)));
+        assert_eq!((flows.len(), flows[1].start), (2, Instant(2_000_000_001_000)));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use sim::run::{self, Run};
 use sim::traffic::Above;
 use sim::traffic::Listing;
 use sim::{Class, Scenario, Transport, topology};
-use units::{Key, Time};
+use units::{Instant, Key};
 
 use crate::classes::Classes;
 use crate::context::Context;
@@ -193,7 +193,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     resolved.insert("traffic".into(), written);
 
     notes.extend(priority_notes(&transports.list, &classes));
-    notes.extend(classes.iter().filter_map(|class| too_late_note(class, run.duration)));
+    notes.extend(classes.iter().filter_map(|class| too_late_note(class, run.duration.after_start())));
     parameters.check_unused()?;
     for name in parameters.unused() {
         notes.push(format!("parameter `{name}` is not used by any value"));
@@ -220,7 +220,7 @@ fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
 }
 
 /// Messages of a list that start when nothing is counted any more.
-fn too_late_note(class: &Class, end: Time) -> Option<String> {
+fn too_late_note(class: &Class, end: Instant) -> Option<String> {
     let Listing { messages, too_late } = class.generator.listed(end);
     let name = &class.name;
     (too_late > 0)

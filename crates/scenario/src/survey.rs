@@ -10,7 +10,7 @@ use sim::topology::Graph;
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
 use transport::registry::Control;
-use units::{Amount, Time};
+use units::{Amount, Instant};
 
 /// A scenario with the beginning of its traffic.
 pub(crate) struct Survey<'a> {
@@ -24,7 +24,7 @@ pub(crate) struct Survey<'a> {
 pub(crate) struct Drawn {
     pub(crate) messages: Vec<Request>,
     /// Until when the messages are all that start.
-    pub(crate) until: Time,
+    pub(crate) until: Instant,
     /// Whether they are all of the run.
     pub(crate) all: bool,
     /// What another seed would draw differently.
@@ -90,7 +90,7 @@ impl<'a> Survey<'a> {
         let connection = &transport.config.connection;
         // What an open connection may send at once depends on what it has done: a segment is certain.
         let window = if class.persistent { 1.0 } else { connection.initial_window } * f64::from(connection.mss);
-        let mut by_receiver: BTreeMap<u32, Vec<(Time, f64)>> = BTreeMap::new();
+        let mut by_receiver: BTreeMap<u32, Vec<(Instant, f64)>> = BTreeMap::new();
         for message in &drawn.messages {
             let bytes = message.bytes.map_or(window, |bytes| window.min(bytes as f64));
             by_receiver.entry(message.to).or_default().push((message.start, self.on_wire(bytes as u64, transport)));
@@ -99,7 +99,7 @@ impl<'a> Survey<'a> {
             starts.sort_by_key(|(at, _)| *at);
             let link = self.routes.last(to)?;
             let bytes_per_s = self.routes.graph.links[link].rate.as_bps_f64() / 8.0;
-            let (mut waiting, mut messages, mut before) = (0.0_f64, 0, Time::ZERO);
+            let (mut waiting, mut messages, mut before) = (0.0_f64, 0, Instant::ZERO);
             let mut worst = Burst { link, bytes: 0.0, messages: 0 };
             for (at, bytes) in starts {
                 waiting -= at.saturating_sub(before).as_secs_f64() * bytes_per_s;
@@ -228,7 +228,9 @@ impl Drawn {
         let with = |seed: u64, most: usize| {
             let context = traffic::Context { graph, seed, duration: run.duration, above: &classes[..index] };
             let pattern = traffic::find(classes[index].pattern).expect("the class was read");
-            (pattern.build)(&classes[index].values, &context).ok().map(|mut own| draw(&mut *own, run.duration, most))
+            (pattern.build)(&classes[index].values, &context)
+                .ok()
+                .map(|mut own| draw(&mut *own, run.duration.after_start(), most))
         };
         let (messages, until) = with(run.seed, most).unwrap_or_default();
         // As many as tell two streams of random numbers apart.
@@ -237,16 +239,16 @@ impl Drawn {
             None => Vec::new(),
             Some((other, _)) => differences(&messages, &other, few),
         };
-        Drawn { messages, until, all: until == run.duration, random }
+        Drawn { messages, until, all: until == run.duration.after_start(), random }
     }
 }
 
 /// The first messages of a generator, as they would start if the network took no time, and until when they are
 /// complete.
-fn draw(generator: &mut dyn Generator, duration: Time, most: usize) -> (Vec<Request>, Time) {
-    let (mut messages, mut until) = (Vec::new(), duration);
+fn draw(generator: &mut dyn Generator, end: Instant, most: usize) -> (Vec<Request>, Instant) {
+    let (mut messages, mut until) = (Vec::new(), end);
     while let Some(batch) = generator.next() {
-        if batch.at >= duration {
+        if batch.at >= end {
             break;
         }
         if messages.len() >= most {
@@ -263,7 +265,7 @@ fn draw(generator: &mut dyn Generator, duration: Time, most: usize) -> (Vec<Requ
                 .zip(request.query)
                 .and_then(|(place, query)| generator.arrived(Arrival { query, place, at: request.start }));
             waiting.extend(follows);
-            if request.start < duration {
+            if request.start < end {
                 messages.push(request);
             }
         }

@@ -4,7 +4,9 @@ use serde_json::{Map, Value as Json, json};
 use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use units::measure::{self, Dimension, Measure, Scale, Term};
-use units::{Amount, Deadline, Default, FlowSpec, Formula, Key, Kind, Marks, Nodes, Range, Rate, Time, Value, Vary};
+use units::{
+    Amount, Deadline, Default, FlowSpec, Formula, Instant, Key, Kind, Marks, Nodes, Range, Rate, Span, Value, Vary,
+};
 
 use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
@@ -59,7 +61,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         Kind::Time => {
             let time = measured(Measure::Time, node, context)?;
             in_range(time.round() / 1e12, Scale::Of(Measure::Time))?;
-            (Value::Time(Time::from_ps_f64(time)), json!(Measure::Time.write(time.round())))
+            (Value::Time(Span::from_ps_f64(time)), json!(Measure::Time.write(time.round())))
         }
         Kind::Times => {
             let times = times(key, node, context)?;
@@ -207,7 +209,7 @@ fn shares(key: &Key, node: &Node, context: &Context) -> Checked<Vec<f64>> {
 }
 
 /// One time, or a list of times that grow.
-fn times(key: &Key, node: &Node, context: &Context) -> Checked<Vec<Time>> {
+fn times(key: &Key, node: &Node, context: &Context) -> Checked<Vec<Span>> {
     // They part the classes of a switch's priorities, of which there are at most 32.
     const MOST: usize = 31;
     let items = match &node.data {
@@ -217,12 +219,12 @@ fn times(key: &Key, node: &Node, context: &Context) -> Checked<Vec<Time>> {
     if items.is_empty() || items.len() > MOST {
         return Err(node.fault(format!("`{}` has {} entries, 1 to {MOST} are possible", key.name, items.len())));
     }
-    let mut times: Vec<Time> = Vec::new();
+    let mut times: Vec<Span> = Vec::new();
     for item in items {
         let item = context.parameters.resolve(item)?;
         let ps = measured(Measure::Time, item, context)?;
         check_range(key, ps.round() / 1e12, Scale::Of(Measure::Time), item.at)?;
-        let time = Time::from_ps_f64(ps);
+        let time = Span::from_ps_f64(ps);
         if let Some(last) = times.last().filter(|last| **last >= time) {
             return Err(item.fault(format!("{time} comes after {last}: the times of `{}` grow", key.name)));
         }
@@ -469,7 +471,7 @@ fn flows(node: &Node, context: &Context) -> Checked<(Value, Json)> {
                 from,
                 to,
                 size: read.values.distribution("size"),
-                start: Time::from_ps_f64(evaluate::value_of(&term, Measure::Time, at("start"))?),
+                start: Instant::from_ps_f64(evaluate::value_of(&term, Measure::Time, at("start"))?),
                 deadline: read.values.deadline_if_set("deadline"),
             });
         }

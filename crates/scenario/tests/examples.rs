@@ -5,7 +5,7 @@ mod common;
 use common::{examples, folder, read, read_with};
 use scenario::{Options, Source, to_toml};
 use sim::network::Sharing;
-use units::{Amount, Time};
+use units::{Amount, Instant, Span};
 
 #[test]
 fn every_example_is_read() {
@@ -48,17 +48,17 @@ fn values_arrive_as_they_were_written() {
     let incast = common::example("incast.toml");
     let found = read(&incast).scenario;
     assert_eq!((found.title.as_str(), found.transport.as_str()), ("Incast, 40 to 1", "d2tcp"));
-    assert_eq!((found.run.duration, found.run.seed), (Time::from_millis(1000), 1));
+    assert_eq!((found.run.duration, found.run.seed), (Span::from_millis(1000), 1));
     assert_eq!(found.network.switch.buffer, Amount::Bytes(4_000_000));
     assert_eq!(found.network.switch.sharing, Sharing::Dynamic(1.0));
     assert_eq!(found.network.switch.marks.host, Some(Amount::Packets(20)));
     assert_eq!(found.network.graph.hosts, 41);
     let mut generator = found.classes.into_iter().next().unwrap().generator;
     let batch = generator.next().unwrap();
-    assert_eq!((batch.at, batch.messages.len()), (Time::from_millis(25), 40));
+    assert_eq!((batch.at, batch.messages.len()), (Instant::from_millis(25), 40));
     for message in batch.messages {
         assert_eq!(message.bytes, Some(14_000));
-        assert!((Time::from_millis(20)..Time::from_millis(30)).contains(&message.deadline.unwrap()));
+        assert!((Span::from_millis(20)..Span::from_millis(30)).contains(&message.deadline.unwrap()));
     }
 }
 
@@ -91,7 +91,7 @@ fn parameters_reach_every_kind_of_value() {
         "[parameters]\nn = 4\nlaw = \"dctcp\"\nrestart = true\ntime = \"$half + 250 ms\"\nhalf = \"250 ms\"\n\n{text}"
     );
     let found = read(&text).scenario;
-    assert_eq!((found.network.graph.hosts, found.run.duration), (5, Time::from_millis(1000)));
+    assert_eq!((found.network.graph.hosts, found.run.duration), (5, Span::from_millis(1000)));
     assert_eq!(found.transport, "dctcp");
     let found = read_with(&text, &["n=9", "law=tcp"]).scenario;
     assert_eq!((found.network.graph.hosts, found.transport.as_str()), (10, "tcp"));
@@ -101,6 +101,6 @@ fn parameters_reach_every_kind_of_value() {
 fn start_follows_the_position_in_the_list() {
     let found = read(&common::example("w1.toml")).scenario;
     let mut generator = found.classes.into_iter().next().unwrap().generator;
-    let starts: Vec<Time> = std::iter::from_fn(|| generator.next()).map(|batch| batch.at).collect();
-    assert_eq!((starts.len(), starts[0], starts[39]), (40, Time::ZERO, Time::from_micros(390)));
+    let starts: Vec<Instant> = std::iter::from_fn(|| generator.next()).map(|batch| batch.at).collect();
+    assert_eq!((starts.len(), starts[0], starts[39]), (40, Instant::ZERO, Instant::from_micros(390)));
 }

@@ -5,7 +5,7 @@ mod common;
 use common::{attempt, example, read_with, small};
 use scenario::Options;
 use sim::network::Sharing;
-use units::{Amount, Rate, Time};
+use units::{Amount, Rate, Span};
 
 const BASE: &str = include_str!("bad/base.toml");
 
@@ -27,7 +27,7 @@ fn a_key_of_a_section_is_set() {
         "network.rate=\"10 Gbps\"",
     ];
     let found = read_with(&example("incast.toml"), &options);
-    assert_eq!((found.scenario.run.duration, found.scenario.run.seed), (Time::from_millis(2000), u64::MAX));
+    assert_eq!((found.scenario.run.duration, found.scenario.run.seed), (Span::from_millis(2000), u64::MAX));
     let switch = &found.scenario.network.switch;
     assert_eq!((switch.buffer, switch.sharing), (Amount::Bytes(50_000), Sharing::PerPort));
     assert_eq!(found.scenario.network.graph.host_rates()[0], Rate::from_gbps(10));
@@ -37,7 +37,7 @@ fn a_key_of_a_section_is_set() {
 fn tables_are_made_or_changed_on_the_way() {
     let found =
         read_with(&small(), &["run.trace.every=1 ms", "run.trace.what=[\"queue\"]", "title=Another one"]).scenario;
-    assert_eq!((found.run.trace.unwrap().every, found.title.as_str()), (Time::from_millis(1), "Another one"));
+    assert_eq!((found.run.trace.unwrap().every, found.title.as_str()), (Span::from_millis(1), "Another one"));
     let found = read_with(BASE, &["network.mark.uplink=9 packets", "traffic.search.deadline.base=7 ms"]);
     assert_eq!(found.resolved["network"]["mark"]["uplink"], "9 packets");
     assert_eq!(found.resolved["traffic"][0]["deadline"]["base"], "7 ms");
@@ -60,7 +60,7 @@ fn the_topology_and_the_transport_are_set() {
     let found = read_with(&small(), &["transport.name=tcp", "transport.rto_min=5 ms"]).scenario;
     assert_eq!(
         (found.transport.as_str(), found.transports[0].config.connection.rto_min),
-        ("tcp", Time::from_millis(5))
+        ("tcp", Span::from_millis(5))
     );
     let text = small().replace("hosts = 5\n", "");
     let found = read_with(&text, &["network.topology=fat-tree", "network.k=4"]).scenario;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use units::Time;
+use units::{Instant, Span};
 
 use crate::ledger::Ledger;
 use crate::outcome::Message;
@@ -19,7 +19,7 @@ pub struct CoolDown {
     /// By class, the queries that started in the window.
     queries: Vec<Option<RangeInclusive<u64>>>,
     /// When the awaited messages are decided at the latest, and how many are at each of these times.
-    due: BTreeMap<Time, u32>,
+    due: BTreeMap<Instant, u32>,
 }
 
 impl CoolDown {
@@ -43,7 +43,7 @@ impl CoolDown {
     }
 
     /// When the run ends, as things are.
-    pub fn until(&self, now: Time) -> Time {
+    pub fn until(&self, now: Instant) -> Instant {
         let last = self.due.last_key_value().map_or(now, |(due, _)| *due);
         last.min(self.run.latest()).max(now)
     }
@@ -71,13 +71,13 @@ impl CoolDown {
         self.add(self.due(class, query, start, bytes, deadline));
     }
 
-    fn add(&mut self, due: Option<Time>) {
+    fn add(&mut self, due: Option<Instant>) {
         if let Some(due) = due {
             *self.due.entry(due).or_default() += 1;
         }
     }
 
-    fn remove(&mut self, due: Option<Time>) {
+    fn remove(&mut self, due: Option<Instant>) {
         let Some(due) = due else { return };
         if let Some(count) = self.due.get_mut(&due) {
             *count -= 1;
@@ -92,16 +92,16 @@ impl CoolDown {
         &self,
         class: u32,
         query: Option<u64>,
-        start: Time,
+        start: Instant,
         bytes: Option<u64>,
-        deadline: Option<Time>,
-    ) -> Option<Time> {
+        deadline: Option<Span>,
+    ) -> Option<Instant> {
         let asked = || self.queries[class as usize].as_ref().zip(query);
         let counts = self.run.counts(start) || asked().is_some_and(|(range, query)| range.contains(&query));
         match deadline {
             Some(allowed) => counts.then(|| start.saturating_add(allowed)),
             // It is decided when it has arrived, which may be never: only an explicit `cool_down` waits for that.
-            None => (counts && bytes.is_some() && self.run.cool_down.is_some()).then_some(Time::MAX),
+            None => (counts && bytes.is_some() && self.run.cool_down.is_some()).then_some(Instant::MAX),
         }
     }
 }

@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use units::{Time, mix64};
+use units::{Instant, Span, mix64};
 
 /// Who causes an event: a kind and a number within it. Notices come first, links before timers, timers before
 /// new messages, and all of these before samples, the end of the warm-up and departures.
@@ -115,32 +115,32 @@ fn moment(at: u64, source: Source) -> Moment {
 impl EventQueue {
     /// For `links` links on which a packet takes at most about `longest_hop` from being first in
     /// line to arriving.
-    pub fn new(links: usize, longest_hop: Time) -> EventQueue {
+    pub fn new(links: usize, longest_hop: Span) -> EventQueue {
         EventQueue { wheel: Wheel::new(links, longest_hop), far: BinaryHeap::new() }
     }
 
     /// Schedules the arrival of the packet at the head of `link`, which has none scheduled.
     #[inline]
-    pub fn push_arrival(&mut self, now: Time, at: Time, link: u32) {
+    pub fn push_arrival(&mut self, now: Instant, at: Instant, link: u32) {
         if !self.wheel.push(now.0, at.0, link) {
             self.push(at, Event::Arrival(link));
         }
     }
 
     /// Schedules any event but a timer.
-    pub fn push(&mut self, at: Time, event: Event) {
+    pub fn push(&mut self, at: Instant, event: Event) {
         self.far.push(Reverse(moment(at.0, event.source())));
     }
 
     /// Schedules a timer, which has this place (60 bits) among the timers of its kind at the same time.
-    pub fn push_timer(&mut self, at: Time, timer: Event, order: u64) {
+    pub fn push_timer(&mut self, at: Instant, timer: Event, order: u64) {
         let source = timer.source();
         self.far.push(Reverse((at.0, source.rank(at.0) | order, source)));
     }
 
     /// The next event, if it comes at `until` or before.
     #[inline]
-    pub fn pop(&mut self, until: Time) -> Option<(Time, Event)> {
+    pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
         let near = self.wheel.peek();
         if let Some(&Reverse(far)) = self.far.peek()
             && near.is_none_or(|near| far.0 <= near.at && far < near.moment())
@@ -149,14 +149,14 @@ impl EventQueue {
                 return None;
             }
             self.far.pop();
-            return Some((Time(far.0), far.2.event()));
+            return Some((Instant(far.0), far.2.event()));
         }
         let Arrival { at, link } = near?;
         if at > until.0 {
             return None;
         }
         self.wheel.pop();
-        Some((Time(at), Event::Arrival(link)))
+        Some((Instant(at), Event::Arrival(link)))
     }
 }
 
@@ -201,7 +201,7 @@ struct Wheel {
 }
 
 impl Wheel {
-    fn new(links: usize, longest_hop: Time) -> Wheel {
+    fn new(links: usize, longest_hop: Span) -> Wheel {
         // Half of the wheel spans the longest hop, so that nearly nothing falls off its end.
         let span = (longest_hop.0 * 2 / BUCKETS).max(1);
         Wheel {
@@ -291,14 +291,14 @@ mod tests {
     /// Random arrivals and timers come out in the order of (time, rank, source), whatever the wheel's width.
     #[test]
     fn events_come_in_order() {
-        for longest_hop in [Time(1), Time::from_micros(1), Time::from_micros(100), Time::from_millis(10)] {
+        for longest_hop in [Span(1), Span::from_micros(1), Span::from_micros(100), Span::from_millis(10)] {
             let mut stream = Stream::new(1, "events", longest_hop.0);
             let mut queue = EventQueue::new(100, longest_hop);
             let mut pending: Vec<Moment> = Vec::new();
-            let mut now = Time::ZERO;
-            let schedule = |queue: &mut EventQueue, pending: &mut Vec<_>, now: Time, link, stream: &mut Stream| {
+            let mut now = Instant::ZERO;
+            let schedule = |queue: &mut EventQueue, pending: &mut Vec<_>, now: Instant, link, stream: &mut Stream| {
                 let spread = [1, 50, 100_000, 40_000_000, 3_000_000_000][stream.below(5) as usize];
-                let at = Time(now.0 + stream.below(spread));
+                let at = Instant(now.0 + stream.below(spread));
                 queue.push_arrival(now, at, link);
                 pending.push(moment(at.0, Event::Arrival(link).source()));
             };
@@ -306,13 +306,13 @@ mod tests {
             for step in 0..20_000 {
                 if step % 7 == 0 {
                     // Often several at the same time.
-                    let at = Time(now.0 + 100_000 * stream.below(10));
+                    let at = Instant(now.0 + 100_000 * stream.below(10));
                     let (timer, order) = (Event::SenderTimer(step), stream.bits() >> 4);
                     queue.push_timer(at, timer, order);
                     pending.push((at.0, 1 << 60 | order, timer.source()));
                 }
                 let expected = *pending.iter().min().unwrap();
-                let (at, event) = queue.pop(Time::MAX).unwrap();
+                let (at, event) = queue.pop(Instant::MAX).unwrap();
                 assert_eq!((at.0, event.source()), (expected.0, expected.2));
                 pending.retain(|entry| *entry != expected);
                 assert!(at >= now, "time runs back");
@@ -326,11 +326,11 @@ mod tests {
 
     #[test]
     fn nothing_comes_after_the_end() {
-        let mut queue = EventQueue::new(1, Time::from_micros(20));
-        queue.push_arrival(Time::ZERO, Time(100), 0);
-        assert_eq!(queue.pop(Time(99)), None);
-        assert_eq!(queue.pop(Time(100)), Some((Time(100), Event::Arrival(0))));
-        assert_eq!(queue.pop(Time::MAX), None);
+        let mut queue = EventQueue::new(1, Span::from_micros(20));
+        queue.push_arrival(Instant::ZERO, Instant(100), 0);
+        assert_eq!(queue.pop(Instant(99)), None);
+        assert_eq!(queue.pop(Instant(100)), Some((Instant(100), Event::Arrival(0))));
+        assert_eq!(queue.pop(Instant::MAX), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use units::Time;
+use units::Instant;
 
 use crate::hosts::{Arrivals, Sent};
 use crate::outcome::{ClassOutcome, Framing, Message, Query};
@@ -34,7 +34,7 @@ pub struct Ledger {
 #[derive(Clone, Copy, Default)]
 struct Received {
     /// When its last byte arrived.
-    end: Option<Time>,
+    end: Option<Instant>,
     /// Data packets that arrived with a mark.
     marks: u32,
 }
@@ -65,7 +65,7 @@ impl Ledger {
     }
 
     /// A message has arrived completely.
-    pub fn complete(&mut self, message: MessageId, now: Time) {
+    pub fn complete(&mut self, message: MessageId, now: Instant) {
         self.received(message).end = Some(now);
     }
 

@@ -1,6 +1,6 @@
 //! The `[network]` section: what all topologies share.
 
-use units::{Alias, Amount, Default, Key, Kind, Marks, Range, Time, Values};
+use units::{Alias, Amount, Default, Key, Kind, Marks, Range, Span, Values};
 
 use crate::port::mark::{self, MARKERS};
 use crate::port::queue::{self, DISCIPLINES};
@@ -122,7 +122,7 @@ pub struct Network {
     /// Bytes on the wire that each packet costs beside its headers.
     pub frame_overhead: u32,
     /// The longest that a data packet is late at its host's switch; none: as long as its transmission takes.
-    pub host_jitter: Option<Time>,
+    pub host_jitter: Option<Span>,
     /// All checked values of the section, for the discipline and the marker.
     pub settings: Values,
 }

@@ -1,7 +1,7 @@
 //! What comes of a run.
 
 pub use transport::agent::Allocation;
-use units::Time;
+use units::{Instant, Span};
 
 use crate::topology::Graph;
 use crate::traffic::Place;
@@ -16,13 +16,13 @@ pub struct Outcome {
     /// The name of `[transport]`.
     pub transport: String,
     /// The end of what is measured: the duration, unless the run was stopped before.
-    pub simulated: Time,
+    pub simulated: Instant,
     /// When the run ended: later than `simulated` where counted messages were not decided by then.
-    pub ended: Time,
+    pub ended: Instant,
     /// Every counted message whose deadline is not later than this has been decided.
-    pub decided_until: Time,
+    pub decided_until: Instant,
     /// Messages that started before this are not counted.
-    pub warm_up: Time,
+    pub warm_up: Instant,
     /// Totals up to the end of what is measured.
     pub counters: Counters,
     /// Of these, what was counted before the warm-up ended.
@@ -47,7 +47,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Whether what started at this time enters the summaries.
-    pub fn counts(&self, start: Time) -> bool {
+    pub fn counts(&self, start: Instant) -> bool {
         (self.warm_up..self.simulated).contains(&start)
     }
     /// The links that the data of the message in this row took, as indices into `links`.
@@ -143,13 +143,13 @@ pub struct Message {
     /// Its size; none for a flow without end.
     pub bytes: Option<u64>,
     /// When it was handed to the transport.
-    pub start: Time,
+    pub start: Instant,
     /// When its last byte reached the receiver.
-    pub end: Option<Time>,
+    pub end: Option<Instant>,
     /// How long it takes on an empty network, without handshake or window limits.
-    pub ideal: Option<Time>,
+    pub ideal: Option<Span>,
     /// The allowed time from its start.
-    pub deadline: Option<Time>,
+    pub deadline: Option<Span>,
     /// The transport gave it up (`expired = "abort"`).
     pub aborted: bool,
     /// Retransmission timeouts.
@@ -170,9 +170,9 @@ pub struct Query {
     /// The host that asks.
     pub parent: u32,
     /// When it asks.
-    pub start: Time,
+    pub start: Instant,
     /// The time from the start in which the last answer is due at the parent, if any has a deadline.
-    pub deadline: Option<Time>,
+    pub deadline: Option<Span>,
     /// How many leaves are to answer.
     pub answers: u32,
     /// How many answers the parent that asks waits for; fewer than that in trees of several levels.
@@ -258,7 +258,7 @@ pub struct Queue {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// When.
-    pub at: Time,
+    pub at: Instant,
     /// Which signal: the name of one of [`SIGNALS`](crate::run::SIGNALS).
     pub what: &'static str,
     /// The connection or link that it was taken of.

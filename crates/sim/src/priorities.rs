@@ -1,7 +1,7 @@
 //! Which rank a message has where switches have priorities: by its class, or by its deadline where its transport asks for that.
 
 use transport::Packet;
-use units::Time;
+use units::Span;
 
 use crate::scenario::{Class, Transport};
 
@@ -9,14 +9,14 @@ use crate::scenario::{Class, Transport};
 pub struct Priorities {
     levels: u8,
     /// For each transport, the longest deadline of each of its classes but the last.
-    limits: Vec<Option<Vec<Time>>>,
+    limits: Vec<Option<Vec<Span>>>,
     asked_for: bool,
 }
 
 impl Priorities {
     /// As the transports and the traffic classes of a run ask for them.
     pub fn of(transports: &[Transport], classes: &[Class]) -> Priorities {
-        let limits: Vec<Option<Vec<Time>>> =
+        let limits: Vec<Option<Vec<Span>>> =
             (0..transports.len()).map(|transport| limits(transport, transports, classes)).collect();
         let parted = limits.iter().flatten().map(|limits| limits.len() as u8 + 1);
         let named = classes.iter().filter_map(|class| class.priority).map(|priority| priority + 1);
@@ -36,12 +36,12 @@ impl Priorities {
     }
 
     /// The longest deadline of each class but the last, of a transport that divides its messages.
-    pub fn limits(&self, transport: usize) -> Option<&[Time]> {
+    pub fn limits(&self, transport: usize) -> Option<&[Span]> {
         self.limits[transport].as_deref()
     }
 
     /// The rank of a message's packets: its priority, 0 first, or [`Packet::UNTAGGED`].
-    pub fn of_message(&self, class: &Class, deadline: Option<Time>) -> u32 {
+    pub fn of_message(&self, class: &Class, deadline: Option<Span>) -> u32 {
         match (class.priority, &self.limits[class.transport], deadline) {
             (Some(priority), ..) => u32::from(priority),
             (None, Some(limits), Some(deadline)) => limits.partition_point(|limit| *limit < deadline) as u32,
@@ -51,7 +51,7 @@ impl Priorities {
     }
 }
 
-fn limits(transport: usize, transports: &[Transport], classes: &[Class]) -> Option<Vec<Time>> {
+fn limits(transport: usize, transports: &[Transport], classes: &[Class]) -> Option<Vec<Span>> {
     let priorities = transports[transport].config.priorities()?;
     if let Some(limits) = &priorities.limits {
         return Some(limits.to_vec());
@@ -67,6 +67,6 @@ fn limits(transport: usize, transports: &[Transport], classes: &[Class]) -> Opti
         return Some(Vec::new());
     }
     let parts = u128::from(priorities.classes);
-    let share = |part: u128| Time(shortest.0 + (u128::from((longest - shortest).0) * part / parts) as u64);
+    let share = |part: u128| Span(shortest.0 + (u128::from((longest - shortest).0) * part / parts) as u64);
     Some((1..parts).map(share).collect())
 }

@@ -1,7 +1,7 @@
 //! The `[run]` section.
 
 use transport::{Catalog, Signal, registry};
-use units::{Alias, Default, Key, Kind, Range, Time, Values};
+use units::{Alias, Default, Instant, Key, Kind, Range, Span, Values};
 
 /// Words that people write for keys of `[run]`.
 pub const ALIASES: &[Alias] =
@@ -77,11 +77,11 @@ pub const TRACE_KEYS: &[Key] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// The measured time, warm-up included: what starts later is not counted.
-    pub duration: Time,
+    pub duration: Span,
     /// Messages that start before this are not counted.
-    pub warm_up: Time,
+    pub warm_up: Span,
     /// How long the run may go on until every counted message is decided; none: see [`Run::latest`].
-    pub cool_down: Option<Time>,
+    pub cool_down: Option<Span>,
     /// Everything random is drawn from this.
     pub seed: u64,
     /// What every deadline was multiplied by; those of the classes have it in them.
@@ -94,7 +94,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// Time between two samples.
-    pub every: Time,
+    pub every: Span,
     /// What is sampled.
     pub what: Vec<&'static Signal>,
 }
@@ -116,14 +116,14 @@ impl Run {
     }
 
     /// Whether what starts at this time is counted.
-    pub fn counts(&self, start: Time) -> bool {
-        (self.warm_up..self.duration).contains(&start)
+    pub fn counts(&self, start: Instant) -> bool {
+        (self.warm_up..self.duration).contains(&start.since_start())
     }
 
     /// When the run ends at the latest, decided or not.
-    pub fn latest(&self) -> Time {
-        const AT_LEAST: Time = Time::from_millis(1000);
-        self.duration.saturating_add(self.cool_down.unwrap_or(self.duration.max(AT_LEAST)))
+    pub fn latest(&self) -> Instant {
+        const AT_LEAST: Span = Span::from_millis(1000);
+        self.duration.saturating_add(self.cool_down.unwrap_or(self.duration.max(AT_LEAST))).after_start()
     }
 }
 

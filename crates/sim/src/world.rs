@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use transport::Flags;
 use transport::registry::Config;
-use units::Time;
+use units::{Instant, Span};
 
 use crate::cool_down::CoolDown;
 use crate::event::Event;
@@ -42,14 +42,14 @@ pub struct World {
     rates: Option<RateWatch>,
     before_warm_up: Counters,
     /// When the run ends, as things are.
-    until: Time,
+    until: Instant,
     /// What was measured, once the window has closed, and what the run goes on for.
     measured: Option<Box<(Measured, CoolDown)>>,
 }
 
 /// What is measured from the warm-up to the end of the duration.
 struct Measured {
-    at: Time,
+    at: Instant,
     counters: Counters,
     classes: Vec<ClassOutcome>,
     requests: Option<Requests>,
@@ -80,7 +80,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn key(&self) -> Reverse<(Time, u64)> {
+    fn key(&self) -> Reverse<(Instant, u64)> {
         Reverse((self.request.start, self.ordinal))
     }
 }
@@ -109,11 +109,11 @@ impl World {
         let Scenario { title, run, network, transport, transports, classes } = scenario;
         let frame_overhead = network.frame_overhead;
         let mut net = Net::new(network, run.seed, ordering);
-        if run.warm_up > Time::ZERO {
-            net.events.push(run.warm_up, Event::WarmedUp);
+        if run.warm_up > Span::ZERO {
+            net.events.push(run.warm_up.after_start(), Event::WarmedUp);
         }
         if let Some(trace) = &run.trace {
-            net.events.push(trace.every, Event::Sample);
+            net.events.push(trace.every.after_start(), Event::Sample);
         }
         let mut families: Vec<transport::Agents> = Vec::new();
         for agents in transports.iter().filter_map(Transport::agents) {
@@ -126,7 +126,7 @@ impl World {
             .into_iter()
             .map(|class| {
                 let framing = class.framing(&transports[class.transport], frame_overhead);
-                let too_late = class.generator.listed(run.duration).too_late;
+                let too_late = class.generator.listed(run.duration.after_start()).too_late;
                 TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), numbered: 0, too_late }
             })
             .collect::<Vec<_>>();
@@ -144,10 +144,10 @@ impl World {
             ledger: Ledger::new(sources.len()),
             sources,
             before_warm_up: Counters::default(),
-            until: Time::ZERO,
+            until: Instant::ZERO,
             measured: None,
         };
-        world.until = world.run.duration;
+        world.until = world.run.duration.after_start();
         (0..world.sources.len() as u32).for_each(|class| world.next_batch(class));
         world
     }
@@ -209,12 +209,12 @@ impl World {
     }
 
     /// The simulated time reached.
-    pub fn now(&self) -> Time {
+    pub fn now(&self) -> Instant {
         self.net.now
     }
 
     /// When what is measured ends; the run may go on until that is decided.
-    pub fn duration(&self) -> Time {
+    pub fn duration(&self) -> Span {
         self.run.duration
     }
 
@@ -516,7 +516,7 @@ impl World {
             counters,
             classes: classes.collect(),
             requests: self.rates.as_ref().map(RateWatch::total),
-            links: links(&self.net, self.rates.as_ref(), self.run.warm_up),
+            links: links(&self.net, self.rates.as_ref(), self.run.warm_up.after_start()),
             trace: self.sampler.take().map_or_else(Vec::<Sample>::new, Sampler::into_samples),
         }
     }
@@ -542,7 +542,7 @@ impl World {
             simulated: at,
             ended: self.net.now,
             decided_until,
-            warm_up: self.run.warm_up,
+            warm_up: self.run.warm_up.after_start(),
             counters,
             before_warm_up: self.before_warm_up,
             requests,
@@ -568,7 +568,7 @@ impl World {
     }
 }
 
-fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Time) -> Vec<Link> {
+fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Instant) -> Vec<Link> {
     let watched_for = net.now.saturating_sub(warm_up);
     let row = |(i, (spec, port)): (usize, (&LinkSpec, &Port))| {
         let watch = port.watch();
@@ -590,7 +590,7 @@ fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Time) -> Vec<Link> {
 }
 
 /// The distribution over time from the time spent with 1, 2, ... waiting packets.
-fn queue(levels: &[u64], watched_for: Time, max: u64) -> Queue {
+fn queue(levels: &[u64], watched_for: Span, max: u64) -> Queue {
     let total = watched_for.0 as f64;
     if total == 0.0 || levels.is_empty() {
         return Queue::default();

@@ -1,7 +1,7 @@
 //! A run goes on after its measured time until every message that counts is decided, and no longer.
 
 use sim::{Outcome, World};
-use units::Time;
+use units::Instant;
 
 const NETWORK: &str = "[network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '20 us'\n\
                        [transport]\nname = 'dctcp'\n";
@@ -31,34 +31,34 @@ const BESIDE: &str =
 fn it_ends_with_the_last_decision() {
     let met = run("duration = '6 ms'", &one("deadline = '20 ms'"));
     let end = met.messages[0].end.expect("it arrives");
-    assert_eq!((met.simulated, met.ended), (Time::from_millis(6), end));
-    assert!(end > Time::from_millis(13) && end < Time::from_millis(15), "{end}");
+    assert_eq!((met.simulated, met.ended), (Instant::from_millis(6), end));
+    assert!(end > Instant::from_millis(13) && end < Instant::from_millis(15), "{end}");
     // One that is late is decided at its deadline, 8 ms after its start.
     let missed = run("duration = '6 ms'", &one("deadline = '8 ms'"));
-    assert_eq!((missed.ended, missed.messages[0].end), (Time::from_millis(13), None));
+    assert_eq!((missed.ended, missed.messages[0].end), (Instant::from_millis(13), None));
 }
 
 #[test]
 fn it_is_bounded() {
     let cut = run("duration = '6 ms'\ncool_down = '2 ms'", &one("deadline = '20 ms'"));
-    assert_eq!((cut.ended, cut.messages[0].end), (Time::from_millis(8), None));
+    assert_eq!((cut.ended, cut.messages[0].end), (Instant::from_millis(8), None));
     let off = run("duration = '6 ms'\ncool_down = '0 s'", &one("deadline = '20 ms'"));
-    assert_eq!((off.ended, off.messages[0].end), (Time::from_millis(6), None));
+    assert_eq!((off.ended, off.messages[0].end), (Instant::from_millis(6), None));
     // By default 1 s, where the duration is shorter: another message holds the link for hours.
     let flows = "flows = [ { from = 0, to = 3, size = '1 TB', deadline = '1000 s' } ]\n";
     let slow = run("duration = '1 ms'", &format!("[[traffic]]\nname = 'a'\npattern = 'flows'\n{flows}"));
-    assert_eq!(slow.ended, Time::from_millis(1001));
+    assert_eq!(slow.ended, Instant::from_millis(1001));
 }
 
 #[test]
 fn without_deadlines_it_goes_on_only_when_asked_to() {
     let plain = run("duration = '6 ms'", &one(""));
-    assert_eq!((plain.ended, plain.messages[0].end), (Time::from_millis(6), None));
+    assert_eq!((plain.ended, plain.messages[0].end), (Instant::from_millis(6), None));
     let asked = run("duration = '6 ms'\ncool_down = '1 s'", &one(""));
     assert_eq!(Some(asked.ended), asked.messages[0].end);
     // A flow without end is not waited for.
     let long = "[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 3\n";
-    assert_eq!(run("duration = '6 ms'\ncool_down = '1 s'", long).ended, Time::from_millis(6));
+    assert_eq!(run("duration = '6 ms'\ncool_down = '1 s'", long).ended, Instant::from_millis(6));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn traffic_goes_on_and_is_not_counted() {
     let text = one("deadline = '20 ms'") + BESIDE;
     let outcome = run("duration = '6 ms'\nwarm_up = '1 ms'", &text);
     let started = |from: u64, to: u64| {
-        let within = |start: Time| (Time::from_micros(from)..Time::from_micros(to)).contains(&start);
+        let within = |start: Instant| (Instant::from_micros(from)..Instant::from_micros(to)).contains(&start);
         outcome.messages.iter().filter(|message| message.class == 1 && within(message.start)).count()
     };
     let all = outcome.messages.iter().filter(|message| message.class == 1);
@@ -93,7 +93,7 @@ fn answers_of_a_query_that_counts_are_waited_for() {
     assert!(outcome.queries.iter().all(|query| outcome.counts(query.start)));
     let root = outcome.messages.iter().find(|message| message.place.is_some_and(|place| place.level == 0));
     let root = root.expect("the parent's answer starts, though after the end");
-    assert!(root.start > Time::from_millis(6) && outcome.ended <= root.start + root.deadline.unwrap());
+    assert!(root.start > Instant::from_millis(6) && outcome.ended <= root.start + root.deadline.unwrap());
     assert!(root.end.is_some() || outcome.ended == root.start + root.deadline.unwrap());
 }
 

@@ -1,7 +1,7 @@
 //! What must hold in every run, whatever the scenario.
 
 use sim::{Outcome, World};
-use units::Time;
+use units::{Instant, Span};
 
 fn world(text: &str, folder: Option<&std::path::Path>) -> World {
     let source = scenario::Source { name: "test", text, folder };
@@ -29,11 +29,11 @@ fn check(outcome: &Outcome, text: &str) {
             assert!(end <= outcome.ended && !message.aborted, "{message:?}\n{text}");
         }
     }
-    if outcome.warm_up == Time::ZERO {
+    if outcome.warm_up == Instant::ZERO {
         for (class, sums) in outcome.classes.iter().enumerate() {
             let of_class = outcome.messages.iter().filter(|message| message.class as usize == class);
             let messages = || of_class.clone().filter(|message| message.start <= outcome.simulated);
-            let by_then = |end: Option<Time>| end.is_some_and(|end| end <= outcome.simulated);
+            let by_then = |end: Option<Instant>| end.is_some_and(|end| end <= outcome.simulated);
             let whole: u64 = messages().filter(|m| by_then(m.end)).filter_map(|m| m.bytes).sum();
             let most = messages().map(|m| m.bytes.unwrap_or(1 << 50)).fold(0, u64::saturating_add);
             assert!((whole..=most).contains(&sums.delivered_bytes), "{}: {}\n{text}", sums.name, sums.delivered_bytes);
@@ -248,7 +248,7 @@ fn a_message_alone_takes_its_ideal_time() {
                  [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [ {{ from = 0, to = {to}, size = '{bytes} B' }} ]\n"
             ));
             let message = &outcome.messages[0];
-            assert_eq!(message.end, message.ideal, "{bytes} B over {topology}");
+            assert_eq!(message.end.map(Instant::since_start), message.ideal, "{bytes} B over {topology}");
         }
     }
 }
@@ -657,7 +657,7 @@ fn trees_of_several_levels_answer_from_the_leaves_up() {
         for parent in level(0).chain(level(1)) {
             let place = parent.place.unwrap();
             // It answers 100 us after the last of its children, for all leaves below it.
-            assert_eq!(Some(parent.start), ends(place.level + 1, parent.from).map(|end| end + Time::from_micros(100)));
+            assert_eq!(Some(parent.start), ends(place.level + 1, parent.from).map(|end| end + Span::from_micros(100)));
             assert_eq!((place.answers, parent.bytes), (if place.level == 0 { 8 } else { 4 }, Some(30_000)));
         }
         assert!(level(0).all(|message| message.to == 29) && level(2).all(|message| message.bytes == Some(10_000)));
@@ -669,12 +669,12 @@ fn trees_of_several_levels_answer_from_the_leaves_up() {
         let (place, asked) = (message.place.unwrap(), hurried.queries[message.query.unwrap() as usize].start);
         let after = message.start - asked;
         match place.level {
-            2 => assert_eq!((after, message.deadline), (Time::ZERO, Some(Time::from_micros(200)))),
+            2 => assert_eq!((after, message.deadline), (Span::ZERO, Some(Span::from_micros(200)))),
             1 => {
-                assert_eq!((after, message.deadline), (Time::from_micros(300), Some(Time::from_micros(4800))));
+                assert_eq!((after, message.deadline), (Span::from_micros(300), Some(Span::from_micros(4800))));
                 assert!(place.answers < 4);
             }
-            _ => assert_eq!(after + message.deadline.unwrap(), Time::from_millis(10)),
+            _ => assert_eq!(after + message.deadline.unwrap(), Span::from_millis(10)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use sim::outcome::{Link, Outcome};
 use sim::{World, outcome};
-use units::Time;
+use units::Instant;
 
 fn run(text: &str) -> Outcome {
     let source = scenario::Source { name: "test", text, folder: None };
@@ -32,7 +32,7 @@ fn fct_ms(outcome: &Outcome, message: usize) -> f64 {
 
 /// The mean of a signal of one message between two times in ms.
 fn mean(outcome: &Outcome, what: &str, message: u32, from: u64, to: u64) -> f64 {
-    let within = Time::from_millis(from)..Time::from_millis(to);
+    let within = Instant::from_millis(from)..Instant::from_millis(to);
     let samples: Vec<f64> = outcome
         .trace
         .iter()
@@ -75,7 +75,7 @@ fn a_deadline_gets_what_it_needs_and_half_of_the_rest() {
     // 5 MB with headers in 60 ms are 685 Mbit/s; of the other 315 each gets half.
     let list = "{ from = 0, to = 4, size = '5 MB', deadline = '60 ms' }, { from = 1, to = 4, size = '20 MB' }";
     let outcome = star("name = 'd3'", "", &flows(list));
-    assert!(outcome.messages[0].end.unwrap() < Time::from_millis(60));
+    assert!(outcome.messages[0].end.unwrap() < Instant::from_millis(60));
     let (asked, urgent, relaxed) =
         (mean(&outcome, "request", 0, 2, 8), mean(&outcome, "rate", 0, 2, 8), mean(&outcome, "rate", 1, 2, 8));
     assert!((640.0..690.0).contains(&asked), "{asked}");
@@ -84,7 +84,7 @@ fn a_deadline_gets_what_it_needs_and_half_of_the_rest() {
     // Under rcpdc they share alike, and it is late.
     let outcome = star("name = 'rcpdc'", "", &flows(list));
     assert!((mean(&outcome, "rate", 0, 2, 8) - 500.0).abs() < 10.0);
-    assert!(outcome.messages[0].end.unwrap() > Time::from_millis(60));
+    assert!(outcome.messages[0].end.unwrap() > Instant::from_millis(60));
     assert_eq!(left_behind(&outcome), (0, 0, 0));
 }
 
@@ -129,7 +129,7 @@ fn what_a_flow_cannot_use_for_another_link_is_lost_by_the_rules_and_found_by_ada
 fn flows_of_one_host_share_its_link() {
     let list = "{ from = 0, to = 3, size = '5 MB' }, { from = 0, to = 4, size = '5 MB', deadline = '50 ms' }";
     let outcome = star("name = 'd3'", "", &flows(list));
-    assert!(outcome.messages[1].end.unwrap() < Time::from_millis(50));
+    assert!(outcome.messages[1].end.unwrap() < Instant::from_millis(50));
     assert!((mean(&outcome, "rate", 0, 2, 8) + mean(&outcome, "rate", 1, 2, 8) - 1000.0).abs() < 15.0);
 }
 

@@ -4,7 +4,7 @@
 //! the header of its own family and leaves those of others alone. What it decides it says as a [`Decision`], for
 //! whoever watches: that is for statistics only and travels nowhere.
 
-use units::Time;
+use units::{Instant, Span};
 
 use crate::{Header, Packet};
 
@@ -17,7 +17,7 @@ pub trait Agent: Send {
         false
     }
     /// Lets time pass: what has expired by now is forgotten.
-    fn settle(&mut self, _now: Time) {}
+    fn settle(&mut self, _now: Instant) {}
     /// What is given away now, when it gives rates away.
     fn allocation(&self) -> Option<Allocation> {
         None
@@ -28,9 +28,9 @@ pub trait Agent: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortState {
     /// The present.
-    pub now: Time,
+    pub now: Instant,
     /// For how long the port has been sending in all.
-    pub sent_for: Time,
+    pub sent_for: Span,
     /// Wire bytes that wait.
     pub waiting_bytes: u64,
 }
@@ -61,7 +61,7 @@ pub enum Verdict {
         /// What was left of the capacity for it.
         left: u64,
         /// The flow is forgotten then, unless it asks again.
-        until: Time,
+        until: Instant,
     },
     /// The flow has ended.
     Ended,

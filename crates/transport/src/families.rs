@@ -1,7 +1,7 @@
 //! The families of transports, and the two ends of a connection whatever its family: matched, not called
 //! through a pointer, so that they are inlined per packet.
 
-use units::{Problem, Rate, Time, Values};
+use units::{Instant, Problem, Rate, Values};
 
 use crate::agent::Agent;
 use crate::descriptor::{Build, Descriptor};
@@ -122,7 +122,7 @@ macro_rules! families {
                 }
             }
             /// Takes a message; it follows those handed over before.
-            pub fn hand_over(&mut self, config: &Config, now: Time, message: Message, out: &mut impl Output) {
+            pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
                 match self {
                     Sender::Window(sender) => sender.hand_over(&config.connection, now, message, out),
                     $(Sender::$Family(sender) => sender.hand_over(&config.connection, now, message, out)),*
@@ -148,7 +148,7 @@ macro_rules! families {
             pub fn on_packet(
                 &mut self,
                 config: &Config,
-                now: Time,
+                now: Instant,
                 packet: &Packet,
                 extension: Option<&mut Extension>,
                 out: &mut impl Output,
@@ -163,14 +163,14 @@ macro_rules! families {
                 }
             }
             /// The time for which the timer was armed has come.
-            pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+            pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
                 match self {
                     Sender::Window(sender) => sender.on_timer(&config.connection, now, out),
                     $(Sender::$Family(sender) => sender.on_timer(&config.connection, now, out)),*
                 }
             }
             /// Shows what can be observed now: the signals of its transport, but for those that have no value yet.
-            pub fn observe(&self, config: &Config, now: Time, seen: &mut Observation) {
+            pub fn observe(&self, config: &Config, now: Instant, seen: &mut Observation) {
                 match self {
                     Sender::Window(sender) => sender.observe(&config.connection, now, seen),
                     $(Sender::$Family(sender) => sender.observe(&config.connection, now, seen)),*
@@ -199,7 +199,7 @@ macro_rules! families {
             pub fn on_packet(
                 &mut self,
                 config: &Config,
-                now: Time,
+                now: Instant,
                 packet: &Packet,
                 extension: Option<&mut Extension>,
                 out: &mut impl Output,
@@ -212,7 +212,7 @@ macro_rules! families {
                 }
             }
             /// The time for which the timer was armed has come.
-            pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+            pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
                 match self {
                     Receiver::Window(receiver) => receiver.on_timer(&config.connection, now, out),
                     $(Receiver::$Family(receiver) => receiver.on_timer(&config.connection, now, out)),*

@@ -27,7 +27,7 @@ pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
 pub use signal::{Catalog, Observation, Signal};
 
-use units::Time;
+use units::Instant;
 
 /// What an end of a connection may ask of whoever runs it.
 pub trait Output {
@@ -36,7 +36,7 @@ pub trait Output {
     /// Puts a packet with more than its header into the host's NIC queue.
     fn send_extended(&mut self, packet: Packet, extension: Extension);
     /// Asks to be woken at `at` or earlier; an earlier request stays in force.
-    fn arm(&mut self, at: Time);
+    fn arm(&mut self, at: Instant);
     /// Says that the retransmission timer expired, for the statistics.
     fn timed_out(&mut self);
     /// Says that the message that ends at position `end` of the stream is given up and that its last
@@ -50,7 +50,7 @@ pub struct Message {
     /// Its size; none for a flow without end.
     pub bytes: Option<u64>,
     /// When its last byte should have arrived, if that matters.
-    pub deadline: Option<Time>,
+    pub deadline: Option<Instant>,
     /// What the application says of it: short, long, or nothing.
     pub short: Option<bool>,
     /// The rank of its packets where the queues of ports go by rank, or [`Packet::UNTAGGED`].

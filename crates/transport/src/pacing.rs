@@ -1,6 +1,6 @@
 //! Spaces packets, so that they leave at a rate.
 
-use units::Time;
+use units::{Instant, Span};
 
 use crate::laws::Cwnd;
 
@@ -27,7 +27,7 @@ impl Pacing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pacer {
     /// When the last packet was sent.
-    at: Time,
+    at: Instant,
     /// Its size on the wire, in bytes.
     size: u64,
 }
@@ -35,17 +35,17 @@ pub struct Pacer {
 impl Pacer {
     /// A packet of `size` wire bytes is sent now.
     #[inline]
-    pub fn sent(&mut self, now: Time, size: u64) {
+    pub fn sent(&mut self, now: Instant, size: u64) {
         *self = Pacer { at: now, size };
     }
 
     /// When the next packet may leave, if packets leave at `rate` bit/s with headers: never at rate 0.
-    pub fn due(&self, rate: u64) -> Time {
+    pub fn due(&self, rate: u64) -> Instant {
         if rate == 0 {
-            return Time::MAX;
+            return Instant::MAX;
         }
         let gap = (u128::from(self.size) * 8_000_000_000_000).div_ceil(u128::from(rate));
-        self.at.saturating_add(Time(u64::try_from(gap).unwrap_or(u64::MAX)))
+        self.at.saturating_add(Span(u64::try_from(gap).unwrap_or(u64::MAX)))
     }
 }
 
@@ -56,11 +56,11 @@ mod tests {
     #[test]
     fn a_gap_is_the_size_over_the_rate_rounded_up() {
         let mut pacer = Pacer::default();
-        pacer.sent(Time::from_micros(5), 1500);
+        pacer.sent(Instant::from_micros(5), 1500);
         // 12 000 bit at 1 Gbit/s, and at 7 bit/s: 1714.28... s.
-        assert_eq!(pacer.due(1_000_000_000), Time::from_micros(17));
-        assert_eq!(pacer.due(7), Time::from_micros(5) + Time(1_714_285_714_285_715));
-        assert_eq!(pacer.due(0), Time::MAX);
+        assert_eq!(pacer.due(1_000_000_000), Instant::from_micros(17));
+        assert_eq!(pacer.due(7), Instant::from_micros(5) + Span(1_714_285_714_285_715));
+        assert_eq!(pacer.due(0), Instant::MAX);
     }
 
     #[test]

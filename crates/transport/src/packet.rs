@@ -1,6 +1,6 @@
 //! What travels.
 
-use units::Time;
+use units::Instant;
 
 use crate::Header;
 
@@ -9,9 +9,9 @@ use crate::Header;
 pub struct Packet {
     /// Data: its first byte's position in the stream. ACK: the next byte that is expected.
     pub seq: u64,
-    /// Data: when it was sent, or [`Time::MAX`] for a retransmission (Karn's rule).
+    /// Data: when it was sent, or [`Instant::MAX`] for a retransmission (Karn's rule).
     /// ACK: the stamp of the data that it answers.
-    pub stamp: Time,
+    pub stamp: Instant,
     /// Which connection it belongs to; set by whoever runs the transports.
     pub connection: u32,
     /// Where it goes; set and advanced by whoever runs the transports.
@@ -39,7 +39,7 @@ impl Packet {
     /// What unused memory holds.
     pub const BLANK: Packet = Packet {
         seq: 0,
-        stamp: Time::MAX,
+        stamp: Instant::MAX,
         connection: 0,
         route: 0,
         rank: Packet::UNTAGGED,
@@ -52,12 +52,12 @@ impl Packet {
 
     /// Data.
     #[inline]
-    pub fn data(seq: u64, payload: u32, header: u32, stamp: Time, flags: Flags) -> Packet {
+    pub fn data(seq: u64, payload: u32, header: u32, stamp: Instant, flags: Flags) -> Packet {
         Packet { seq, stamp, size: (payload + header) as u16, payload: payload as u16, flags, ..Packet::BLANK }
     }
     /// An acknowledgement of everything before `next`.
     #[inline]
-    pub fn ack(next: u64, header: u32, stamp: Time, flags: Flags) -> Packet {
+    pub fn ack(next: u64, header: u32, stamp: Instant, flags: Flags) -> Packet {
         Packet::data(next, 0, header, stamp, flags.with(Flags::ACK))
     }
     /// The position after its last byte.

@@ -5,9 +5,9 @@ mod common;
 use common::{Bench, Notes, config, timeline};
 use transport::registry::Config;
 use transport::{Flags, Message, Packet, Receiver};
-use units::Time;
+use units::{Instant, Span};
 
-const RTT: Time = Time::from_micros(100);
+const RTT: Span = Span::from_micros(100);
 
 #[test]
 fn the_timer_follows_an_rto_that_has_become_shorter() {
@@ -15,9 +15,9 @@ fn the_timer_follows_an_rto_that_has_become_shorter() {
     let mut bench = Bench::new("tcp", "rto_initial = '1 s'\nrto_min = '10 ms'\ninitial_window = 2");
     bench.message(10_000, None);
     bench.wait(RTT);
-    bench.ack(1, Some(Time::ZERO), Flags::NONE, &[]);
+    bench.ack(1, Some(Instant::ZERO), Flags::NONE, &[]);
     bench.timer();
-    assert_eq!(bench.now, RTT + Time::from_millis(10));
+    assert_eq!(bench.now, RTT.after_start() + Span::from_millis(10));
     assert_eq!(bench.cwnd(), 1.0, "it has timed out");
 }
 
@@ -101,13 +101,13 @@ fn while_sack_repairs_each_partial_ack_restarts_the_timer() {
         bench.message(20_000, None);
         (5..8).for_each(|end| bench.ack(0, None, Flags::NONE, &[(4, end)]));
         for partial in 1..=3 {
-            bench.wait(Time::from_millis(5));
+            bench.wait(Span::from_millis(5));
             bench.ack(partial, None, Flags::NONE, &[]);
         }
         while bench.cwnd() > 1.0 {
             bench.timer();
         }
-        assert_eq!(bench.now, Time::from_millis(expected), "{recovery}");
+        assert_eq!(bench.now, Instant::from_millis(expected), "{recovery}");
     }
 }
 
@@ -129,7 +129,7 @@ fn a_mark_cuts_also_when_the_window_is_not_what_limits_the_sender() {
         let mut bench = Bench::new(name, &format!("{ecn}cwnd_validation = true\ninitial_window = 40"));
         bench.message(3000, None);
         bench.wait(RTT);
-        bench.ack(1, Some(Time::ZERO), Flags::ECE, &[]);
+        bench.ack(1, Some(Instant::ZERO), Flags::ECE, &[]);
         assert!(bench.cwnd() < 40.0, "{name}");
     }
 }
@@ -165,22 +165,22 @@ fn a_loss_answers_the_echoes_of_its_window() {
 #[test]
 fn the_cut_is_that_of_the_message_that_is_still_being_sent() {
     // The ACK that ends the first message carries the echo: the second one's deadline decides.
-    let after = |second: Option<Time>| {
+    let after = |second: Option<Instant>| {
         let mut bench = Bench::new("d2tcp", "initial_alpha = 0.5\ninitial_window = 20");
-        bench.message(1000, Some(Time::from_millis(500)));
+        bench.message(1000, Some(Instant::from_millis(500)));
         bench.message(100_000, second);
         bench.wait(RTT);
-        bench.ack(1, Some(Time::ZERO), Flags::ECE, &[]);
+        bench.ack(1, Some(Instant::ZERO), Flags::ECE, &[]);
         bench.cwnd()
     };
-    assert!(after(Some(Time::from_micros(300))) > after(None));
-    assert!(after(Some(Time::from_secs_f64(9.0))) < after(None));
+    assert!(after(Some(Instant::from_micros(300))) > after(None));
+    assert!(after(Some(Instant::from_secs_f64(9.0))) < after(None));
 }
 
 #[test]
 fn what_is_given_up_is_named() {
     let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
-    bench.message(2000, Some(Time::from_millis(1)));
+    bench.message(2000, Some(Instant::from_millis(1)));
     bench.message(10_000, None);
     // Both segments of the first message were sent: none of it is unsent when it is given up.
     bench.timer();
@@ -210,7 +210,7 @@ fn cubic_starts_flat_after_a_timeout() {
         next += 1;
     }
     for _ in 0..200 {
-        bench.wait(Time::from_micros(500));
+        bench.wait(Span::from_micros(500));
         bench.ack(next, None, Flags::NONE, &[]);
         next += 1;
     }
@@ -230,7 +230,7 @@ fn cubic_does_not_grow_for_the_time_that_it_had_nothing_to_send() {
     bench.wait(RTT);
     bench.ack(21, None, Flags::NONE, &[]);
     let before = bench.cwnd();
-    bench.wait(Time::from_secs_f64(20.0));
+    bench.wait(Span::from_secs_f64(20.0));
     bench.message(1000, None);
     bench.wait(RTT);
     bench.ack(22, None, Flags::NONE, &[]);
@@ -243,11 +243,11 @@ fn answers(config: &Config, marks: &[bool]) -> Vec<(u64, bool)> {
     let mut notes = Notes::default();
     for (segment, &marked) in marks.iter().enumerate() {
         let flags = Flags::ECT.with_if(marked, Flags::CE);
-        let packet = Packet::data(segment as u64 * 1000, 1000, 40, Time::ZERO, flags);
-        receiver.on_packet(config, Time::from_micros(segment as u64), &packet, None, &mut notes);
+        let packet = Packet::data(segment as u64 * 1000, 1000, 40, Instant::ZERO, flags);
+        receiver.on_packet(config, Instant::from_micros(segment as u64), &packet, None, &mut notes);
     }
-    if notes.timer < Time::MAX {
-        receiver.on_timer(config, Time::from_secs_f64(1.0), &mut notes);
+    if notes.timer < Instant::MAX {
+        receiver.on_timer(config, Instant::from_secs_f64(1.0), &mut notes);
     }
     notes.sent.iter().map(|(ack, _)| (ack.seq / 1000, ack.flags.has(Flags::ECE))).collect()
 }
@@ -301,7 +301,7 @@ fn a_sender_is_idle_while_everything_is_acknowledged() {
 fn a_message_that_is_late_is_sent_all_the_same_unless_told() {
     for name in ["tcp", "tcppr", "cubic", "dctcp", "d2tcp", "xdctcp"] {
         let mut bench = Bench::new(name, "initial_window = 2");
-        bench.message(4000, Some(Time::from_millis(1)));
+        bench.message(4000, Some(Instant::from_millis(1)));
         bench.timer();
         bench.ack(2, None, Flags::NONE, &[]);
         assert_eq!(bench.notes.given_up, [], "{name}");
@@ -331,8 +331,8 @@ fn a_receiver_knows_up_to_where_everything_has_arrived() {
     let config = config("tcp", "");
     let (mut receiver, mut notes) = (Receiver::new(&config), Notes::default());
     for (segment, next) in [(0, 1000), (2, 1000), (3, 1000), (1, 4000), (1, 4000)] {
-        let packet = Packet::data(segment * 1000, 1000, 40, Time::ZERO, Flags::NONE);
-        receiver.on_packet(&config, Time::ZERO, &packet, None, &mut notes);
+        let packet = Packet::data(segment * 1000, 1000, 40, Instant::ZERO, Flags::NONE);
+        receiver.on_packet(&config, Instant::ZERO, &packet, None, &mut notes);
         assert_eq!(receiver.next(), next, "after {segment}");
     }
 }
@@ -409,7 +409,7 @@ fn the_first_syn_gives_a_sample_and_a_repeated_one_does_not() {
         bench.timer();
         let syns: Vec<_> =
             bench.notes.sent.drain(..).map(|(syn, _)| (syn.flags.has(Flags::AGAIN), syn.stamp)).collect();
-        assert_eq!(syns, [(false, RTT), (true, Time::MAX)], "{name}");
+        assert_eq!(syns, [(false, RTT.after_start()), (true, Instant::MAX)], "{name}");
         bench.timer();
         assert_eq!(bench.notes.sent[0].0.flags.has(Flags::ECT), ect, "{name} {keys}");
     }
@@ -419,7 +419,7 @@ fn the_first_syn_gives_a_sample_and_a_repeated_one_does_not() {
 fn what_follows_a_message_that_is_given_up_moves_up() {
     // Of ten segments four were sent; those of the second and third message take the place of the other six.
     let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
-    let late = Message { deadline: Some(Time::from_millis(1)), rank: 2, ..Message::of(10_000) };
+    let late = Message { deadline: Some(Instant::from_millis(1)), rank: 2, ..Message::of(10_000) };
     bench.hand_over(late);
     bench.hand_over(Message { rank: 5, ..Message::of(2000) });
     bench.hand_over(Message { rank: 3, ..Message::of(2000) });

@@ -5,14 +5,14 @@ mod common;
 
 use common::Bench;
 use transport::Flags;
-use units::Time;
+use units::{Instant, Span};
 
 /// A sender with one message under way: 20 of 200 segments acknowledged, one RTT sample of 100 us.
 fn under_way(first: Option<u64>) -> Bench {
     let mut bench = Bench::new("d2tcp", "initial_alpha = 0.5\nd_cap = 16");
-    bench.message(200_000, first.map(Time::from_millis));
-    bench.now = Time::from_micros(100);
-    (1..=20).for_each(|segment| bench.ack(segment, Some(Time::ZERO), Flags::default(), &[]));
+    bench.message(200_000, first.map(Instant::from_millis));
+    bench.now = Instant::from_micros(100);
+    (1..=20).for_each(|segment| bench.ack(segment, Some(Instant::ZERO), Flags::default(), &[]));
     bench
 }
 
@@ -23,7 +23,7 @@ fn a_near_deadline_behind_a_far_one_raises_d() {
         let mut bench = under_way(first);
         let alone = d(&bench);
         assert_eq!(alone, if first.is_some() { 1.0 / 16.0 } else { 1.0 });
-        bench.message(50_000, Some(bench.now + Time::from_millis(1)));
+        bench.message(50_000, Some(bench.now + Span::from_millis(1)));
         // 230 segments are left up to its end, at 3/4 of the window each 100 us, of 1 ms.
         let exact = 230.0 / (0.75 * bench.cwnd()) * 100.0 / 1000.0;
         assert!((d(&bench) - exact).abs() < 1e-9 && exact > alone.min(0.9), "{} {exact}", d(&bench));
@@ -32,7 +32,7 @@ fn a_near_deadline_behind_a_far_one_raises_d() {
 
 #[test]
 fn a_cut_takes_the_largest_d_of_the_queue() {
-    let cut = |behind: Option<Time>| {
+    let cut = |behind: Option<Instant>| {
         let mut bench = under_way(Some(1000));
         bench.message(50_000, behind);
         let before = bench.cwnd();
@@ -40,6 +40,6 @@ fn a_cut_takes_the_largest_d_of_the_queue() {
         1.0 - bench.cwnd() / before
     };
     // alpha is about 1/2: p/2 = alpha^(1/16)/2 with a far deadline, alpha^d/2 with d of about 0.8 if one is near.
-    let (far, near) = (cut(None), cut(Some(Time::from_micros(1100))));
+    let (far, near) = (cut(None), cut(Some(Instant::from_micros(1100))));
     assert!(far > 0.45 && near < 0.8 * far, "{far} {near}");
 }

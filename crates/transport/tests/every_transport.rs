@@ -10,7 +10,7 @@ use common::config;
 use transport::agent::{Agent, PortState};
 use transport::registry::{Config, Control, TRANSPORTS};
 use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
-use units::{Rate, Time};
+use units::{Instant, Rate, Span};
 
 /// What the model network does to packets.
 #[derive(Clone, Copy)]
@@ -28,11 +28,11 @@ struct Weather {
 
 /// 12 us per data packet at a bottleneck, 40 us each way.
 struct Model {
-    now: Time,
+    now: Instant,
     weather: Weather,
-    events: BinaryHeap<Reverse<(Time, u64)>>,
+    events: BinaryHeap<Reverse<(Instant, u64)>>,
     happenings: Vec<Happening>,
-    busy_until: Time,
+    busy_until: Instant,
     random: u64,
     data_packets: u64,
     retransmits: u64,
@@ -54,11 +54,11 @@ enum Happening {
 impl Model {
     fn new(config: &Config, weather: Weather) -> Model {
         Model {
-            now: Time::ZERO,
+            now: Instant::ZERO,
             weather,
             events: BinaryHeap::new(),
             happenings: Vec::new(),
-            busy_until: Time::ZERO,
+            busy_until: Instant::ZERO,
             random: weather.seed,
             data_packets: 0,
             retransmits: 0,
@@ -68,7 +68,7 @@ impl Model {
             agent: config.control.agents().map(|agents| agents.at(Rate(1_000_000_000), 0)),
         }
     }
-    fn push(&mut self, at: Time, happening: Happening) {
+    fn push(&mut self, at: Instant, happening: Happening) {
         self.events.push(Reverse((at, self.happenings.len() as u64)));
         self.happenings.push(happening);
     }
@@ -89,7 +89,7 @@ impl Output for FromSender<'_> {
     fn send_extended(&mut self, packet: Packet, extension: Extension) {
         self.put(packet, Some(extension));
     }
-    fn arm(&mut self, at: Time) {
+    fn arm(&mut self, at: Instant) {
         self.0.push(at, Happening::SenderTimer);
     }
     fn timed_out(&mut self) {
@@ -116,26 +116,27 @@ impl FromSender<'_> {
             packet.flags = packet.flags.with(Flags::CE);
         }
         if let (Some(Extension { header: Some(header), .. }), Some(agent)) = (&mut extension, &mut model.agent) {
-            let port = PortState { now: model.now, sent_for: model.busy_until, waiting_bytes: queue * 1500 };
+            let port =
+                PortState { now: model.now, sent_for: model.busy_until.since_start(), waiting_bytes: queue * 1500 };
             agent.on_packet(&port, &packet, header);
         }
-        model.busy_until = start + if packet.payload > 0 { Time::from_micros(12) } else { Time::from_nanos(320) };
-        model.push(model.busy_until + Time::from_micros(40), Happening::Data(packet, extension));
+        model.busy_until = start + if packet.payload > 0 { Span::from_micros(12) } else { Span::from_nanos(320) };
+        model.push(model.busy_until + Span::from_micros(40), Happening::Data(packet, extension));
     }
 }
 
 impl Output for FromReceiver<'_> {
     fn send(&mut self, packet: Packet) {
         if !self.0.one_in(self.0.weather.loses_acks) {
-            self.0.push(self.0.now + Time::from_micros(40), Happening::Ack(packet, None));
+            self.0.push(self.0.now + Span::from_micros(40), Happening::Ack(packet, None));
         }
     }
     fn send_extended(&mut self, packet: Packet, extension: Extension) {
         if !self.0.one_in(self.0.weather.loses_acks) {
-            self.0.push(self.0.now + Time::from_micros(40), Happening::Ack(packet, Some(extension)));
+            self.0.push(self.0.now + Span::from_micros(40), Happening::Ack(packet, Some(extension)));
         }
     }
-    fn arm(&mut self, at: Time) {
+    fn arm(&mut self, at: Instant) {
         self.0.push(at, Happening::ReceiverTimer);
     }
     fn timed_out(&mut self) {}
@@ -144,7 +145,7 @@ impl Output for FromReceiver<'_> {
 
 /// Sends messages one after the other; gives the model, when the last was acknowledged, and what
 /// went over the wire as (time, position, flags).
-fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, Time, Vec<(Time, u64, Flags)>) {
+fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, Instant, Vec<(Instant, u64, Flags)>) {
     let mut model = Model::new(config, weather);
     let mut sender = Sender::new(config);
     let mut receiver = Receiver::new(config);
@@ -153,11 +154,11 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
         sender.hand_over(config, model.now, message, &mut FromSender(&mut model));
     }
     let all: u64 = messages.iter().filter_map(|message| message.bytes).sum();
-    let mut done = Time::MAX;
+    let mut done = Instant::MAX;
     while let Some(Reverse((at, number))) = model.events.pop() {
         assert!(at >= model.now, "time runs back");
         model.now = at;
-        assert!(model.now < Time::from_secs_f64(500.0), "the transfer hangs at {} of {all}", receiver.next());
+        assert!(model.now < Instant::from_secs_f64(500.0), "the transfer hangs at {} of {all}", receiver.next());
         match model.happenings[number as usize].clone() {
             Happening::Data(packet, mut extension) => {
                 wire.push((at, packet.seq, packet.flags));
@@ -175,7 +176,7 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
             Happening::SenderTimer => sender.on_timer(config, at, &mut FromSender(&mut model)),
             Happening::ReceiverTimer => receiver.on_timer(config, at, &mut FromReceiver(&mut model)),
         }
-        if sender.is_idle() && done == Time::MAX {
+        if sender.is_idle() && done == Instant::MAX {
             done = model.now;
         }
     }
@@ -193,8 +194,8 @@ fn message(bytes: u64) -> Message {
 const FAIR: Weather = Weather { loses: 0, loses_acks: 0, loses_number: None, marks_above: 20, seed: 1 };
 
 /// How long the bottleneck takes for a segment, and a round trip without a queue.
-const SEGMENT: Time = Time::from_micros(12);
-const RTT: Time = Time::from_micros(12 + 2 * 40);
+const SEGMENT: Span = Span::from_micros(12);
+const RTT: Span = Span::from_micros(12 + 2 * 40);
 
 /// Every transport with every combination of the shared options.
 fn every_config(more: &str) -> Vec<(String, Config)> {
@@ -223,8 +224,8 @@ fn without_loss_nothing_is_sent_again_and_the_link_is_used() {
         // trips, while 3 and 6 segments do not fill the 7.7 of the path, for one where a SYN or a request goes first,
         // and for the time that an ACK is held back at the start and at the end. No cut empties the queue: half of
         // 20 + 7.7 is more than 7.7.
-        let alone = Time(bytes.div_ceil(1460) * SEGMENT.0) + RTT - SEGMENT;
-        let held_back = if config.connection.ack_every > 1 { config.connection.ack_delay * 2 } else { Time::ZERO };
+        let alone = (Span(bytes.div_ceil(1460) * SEGMENT.0) + RTT - SEGMENT).after_start();
+        let held_back = if config.connection.ack_every > 1 { config.connection.ack_delay * 2 } else { Span::ZERO };
         assert!(done + SEGMENT >= alone && done <= alone + RTT * 3 + held_back, "{name}: {done} for {alone}");
     }
 }
@@ -289,9 +290,9 @@ fn xdctcp_with_both_factors_at_one_half_and_the_same_growth_is_dctcp() {
 
 #[test]
 fn an_expired_message_is_given_up_when_asked() {
-    let late = Message { deadline: Some(Time::from_millis(1)), ..Message::of(10_000_000) };
+    let late = Message { deadline: Some(Instant::from_millis(1)), ..Message::of(10_000_000) };
     let (model, done, _) = transfer(&config("d2tcp", "expired = 'abort'\n"), FAIR, &[late]);
-    assert!(model.abandoned && done < Time::from_millis(3), "{done}");
+    assert!(model.abandoned && done < Instant::from_millis(3), "{done}");
     let (model, ..) = transfer(&config("d2tcp", "expired = 'cap'\n"), FAIR, &[late]);
     assert!(!model.abandoned);
 }
@@ -305,7 +306,7 @@ fn the_first_window_is_the_one_asked_for() {
         for window in [1, 3, 10] {
             let config = config(transport.name, &format!("initial_window = {window}\n"));
             let (.., wire) = transfer(&config, FAIR, &[message(100_000)]);
-            let first_rtt = wire.iter().filter(|(at, ..)| *at <= Time::from_micros(12 * window + 41)).count();
+            let first_rtt = wire.iter().filter(|(at, ..)| *at <= Instant::from_micros(12 * window + 41)).count();
             assert_eq!(first_rtt as u64, window, "{}", transport.name);
         }
     }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use transport::laws::{Acked, Current, Cwnd, Law, Lost, NO_MORE, Window};
 use transport::registry::Control;
 use transport::{Message, Observation};
-use units::Time;
+use units::{Instant, Span};
 
 const MSS: u64 = 1000;
 
@@ -153,7 +153,7 @@ enum Phase {
     Loss,
 }
 
-fn ns(time: Time) -> u64 {
+fn ns(time: Instant) -> u64 {
     time.0 / 1000
 }
 
@@ -172,13 +172,13 @@ fn play(case: &Case, rows: &mut String) {
         .iter()
         .map(|(end, deadline)| Current {
             end: *end,
-            message: Message { deadline: Some(Time::from_micros(*deadline)), ..Message::of(*end) },
+            message: Message { deadline: Some(Instant::from_micros(*deadline)), ..Message::of(*end) },
         })
         .collect();
     let (mut una, mut next, mut window_end, mut congested) = (0, case.window as u64 * MSS, 0, false);
     let (mut phase, mut recover) = (Phase::Open, 0);
     for row in 0..ACKS {
-        let now = Time::from_micros(row * case.rtt_us / 8);
+        let now = Instant::from_micros(row * case.rtt_us / 8);
         let mut ack = Acked {
             now,
             bytes: 0,
@@ -189,8 +189,8 @@ fn play(case: &Case, rows: &mut String) {
             una,
             next,
             mss: MSS as f64,
-            srtt: Some(Time::from_micros(case.rtt_us + percent() % 10)),
-            min_rtt: Some(Time::from_micros(case.rtt_us)),
+            srtt: Some(Span::from_micros(case.rtt_us + percent() % 10)),
+            min_rtt: Some(Span::from_micros(case.rtt_us)),
             message: waiting.front().copied().unwrap_or(none),
             later: &NO_MORE,
         };
@@ -246,7 +246,7 @@ fn play(case: &Case, rows: &mut String) {
             },
             una,
             ack.next,
-            ns(ack.srtt.unwrap()),
+            ns(ack.srtt.unwrap().after_start()),
             all.join(" "),
             u8::from(cut),
             seen.get("alpha").unwrap(),

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Bench, timeline};
 use transport::Flags;
-use units::Time;
+use units::{Instant, Span};
 
 #[test]
 fn a_gap_is_a_segment_with_its_header_at_the_rate_of_the_window() {
@@ -109,9 +109,9 @@ fn what_a_loss_makes_to_be_sent_at_once_does_not_wait_but_what_follows_waits_for
         let keys = format!("initial_window = 10\npacing = 'window'\nrecovery = '{recovery}'");
         let mut bench = Bench::new("tcp", &keys);
         bench.message(50_000, None);
-        bench.now = Time::from_micros(1000);
-        bench.ack(1, Some(Time::ZERO), Flags::NONE, &[]);
-        bench.now = Time::from_micros(1010);
+        bench.now = Instant::from_micros(1000);
+        bench.ack(1, Some(Instant::ZERO), Flags::NONE, &[]);
+        bench.now = Instant::from_micros(1010);
         bench.sent();
         (0..2).for_each(|more| bench.ack(1, None, Flags::NONE, &[(2, 3 + more)]));
         assert_eq!(bench.sent(), [], "{recovery}");
@@ -131,11 +131,11 @@ fn a_gap_longer_than_the_rto_is_no_timeout() {
     // One segment in 100 round trips of 1 ms; the RTO is 20 ms, and nothing is in flight meanwhile.
     let mut bench = Bench::new("dctcp", "initial_window = 1\ncwnd_floor = 0.01");
     bench.message(100_000, None);
-    let mut gap = Time::ZERO;
+    let mut gap = Span::ZERO;
     for segment in 1..20 {
         let sent = bench.now;
         assert_eq!(bench.sent().len(), 1);
-        bench.wait(Time::from_millis(1));
+        bench.wait(Span::from_millis(1));
         bench.ack(segment, Some(sent), Flags::ECE, &[]);
         while bench.notes.sent.is_empty() {
             bench.timer();
@@ -143,5 +143,5 @@ fn a_gap_longer_than_the_rto_is_no_timeout() {
         gap = bench.now.saturating_sub(sent);
     }
     assert_eq!((bench.cwnd(), bench.notes.timeouts), (0.01, 0));
-    assert_eq!(gap, Time::from_millis(100));
+    assert_eq!(gap, Span::from_millis(100));
 }

@@ -6,9 +6,9 @@ use transport::agent::{Agent, PortState};
 use transport::d3::{self, Ask, Router};
 use transport::registry::{Config, Control};
 use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender};
-use units::{Rate, Time};
+use units::{Instant, Rate, Span};
 
-const RTT: Time = Time::from_micros(100);
+const RTT: Span = Span::from_micros(100);
 const MBPS: u64 = 1_000_000;
 
 /// The configuration that a scenario with these keys in `[transport]` gives. Segments have 1000 B and headers
@@ -20,12 +20,12 @@ fn config(name: &str, keys: &str) -> Config {
 
 #[derive(Default)]
 struct Notes {
-    data: Vec<(Time, u64)>,
+    data: Vec<(Instant, u64)>,
     asked: Vec<d3::Header>,
     last: Option<d3::Header>,
-    timer: Option<Time>,
+    timer: Option<Instant>,
     given_up: Vec<(u64, u64)>,
-    now: Time,
+    now: Instant,
 }
 
 impl Output for Notes {
@@ -44,7 +44,7 @@ impl Output for Notes {
         }
         self.asked.push(*rates);
     }
-    fn arm(&mut self, at: Time) {
+    fn arm(&mut self, at: Instant) {
         self.timer = Some(self.timer.map_or(at, |timer| timer.min(at)));
     }
     fn timed_out(&mut self) {}
@@ -64,12 +64,12 @@ impl Bench {
         let config = config(name, keys);
         Bench { sender: Sender::new(&config), config, notes: Notes::default() }
     }
-    fn message(&mut self, bytes: u64, deadline: Option<Time>) {
+    fn message(&mut self, bytes: u64, deadline: Option<Instant>) {
         let message = Message { deadline, ..Message::of(bytes) };
         self.sender.hand_over(&self.config, self.notes.now, message, &mut self.notes);
     }
     /// An ACK of everything before `segment`, sent when the data of `stamp` arrived.
-    fn ack(&mut self, segment: u64, stamp: Time) {
+    fn ack(&mut self, segment: u64, stamp: Instant) {
         let packet = Packet::ack(segment * 1000, 0, stamp, Flags::NONE);
         self.sender.on_packet(&self.config, self.notes.now, &packet, None, &mut self.notes);
     }
@@ -78,12 +78,12 @@ impl Bench {
         let mut rates = self.notes.last.clone().expect("it has asked");
         rates.grants = mbps.iter().map(|grant| grant * MBPS).collect();
         rates.uplink = 1000 * MBPS;
-        let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::SYN);
+        let packet = Packet::ack(segment * 1000, 0, Instant::MAX, Flags::SYN);
         let mut extension = Some(Extension::of_header(Header::D3(Box::new(rates))));
         self.sender.on_packet(&self.config, self.notes.now, &packet, extension.as_mut(), &mut self.notes);
     }
     /// Lets time pass, with its timers.
-    fn wait(&mut self, time: Time) {
+    fn wait(&mut self, time: Span) {
         let (until, mut timers) = (self.notes.now + time, 0);
         while let Some(at) = self.notes.timer.filter(|&at| at <= until) {
             timers += 1;
@@ -108,24 +108,24 @@ impl Bench {
 fn a_rate_is_asked_for_before_the_first_byte() {
     // 50 000 B in 5 ms, less two round trips: 400 kbit in 4.8 ms.
     let mut bench = Bench::new("d3", "");
-    bench.message(50_000, Some(Time::from_millis(5)));
+    bench.message(50_000, Some(Instant::from_millis(5)));
     assert_eq!(bench.notes.asked[0].request, 83_333_334, "rounded up");
     assert_eq!((bench.asked(), bench.sent().len()), (vec![(Ask::Open, 83)], 0));
-    bench.wait(Time::from_millis(1));
+    bench.wait(Span::from_millis(1));
     assert_eq!(bench.sent(), [], "nothing is sent that was not granted");
 }
 
 #[test]
 fn headers_are_asked_for_too() {
     let mut bench = Bench::new("d3", "header = '40 B'");
-    bench.message(50_000, Some(Time::from_millis(5)));
+    bench.message(50_000, Some(Instant::from_millis(5)));
     assert_eq!(bench.notes.asked[0].request, 86_666_667, "50 x 1040 B");
 }
 
 #[test]
 fn data_is_paced_at_the_smallest_grant_and_carries_the_next_request() {
     let mut bench = Bench::new("d3", "");
-    bench.message(50_000, Some(Time::from_millis(5)));
+    bench.message(50_000, Some(Instant::from_millis(5)));
     bench.wait(RTT);
     bench.grant(0, &[1000, 80, 400]);
     bench.wait(RTT * 3);
@@ -154,7 +154,7 @@ fn a_new_rate_holds_at_once() {
 #[test]
 fn with_next_to_nothing_granted_a_header_asks_once_per_round_trip() {
     let mut bench = Bench::new("d3", "");
-    bench.message(50_000, Some(Time::from_millis(50)));
+    bench.message(50_000, Some(Instant::from_millis(50)));
     for _ in 0..5 {
         assert_eq!(bench.asked().len(), 1);
         bench.wait(RTT);
@@ -166,7 +166,7 @@ fn with_next_to_nothing_granted_a_header_asks_once_per_round_trip() {
 #[test]
 fn without_a_deadline_or_too_late_nothing_is_asked_for() {
     for (name, deadline) in
-        [("d3", None), ("d3", Some(Time::ZERO)), ("rcpdc", None), ("rcpdc", Some(Time::from_millis(5)))]
+        [("d3", None), ("d3", Some(Instant::ZERO)), ("rcpdc", None), ("rcpdc", Some(Instant::from_millis(5)))]
     {
         let mut bench = Bench::new(name, "");
         bench.message(50_000, deadline);
@@ -178,10 +178,10 @@ fn without_a_deadline_or_too_late_nothing_is_asked_for() {
 fn the_rate_is_given_back_with_the_last_byte_and_each_message_asks_anew() {
     let mut bench = Bench::new("d3", "");
     bench.message(2000, None);
-    bench.message(1000, Some(Time::from_millis(10)));
+    bench.message(1000, Some(Instant::from_millis(10)));
     bench.wait(RTT);
     bench.grant(0, &[1000, 800]);
-    bench.wait(Time::from_micros(50));
+    bench.wait(Span::from_micros(50));
     // The FIN tells what was granted, so that routers without memory of it can take it back.
     assert_eq!(bench.notes.asked[2].previous, [1000 * MBPS, 800 * MBPS]);
     assert_eq!(bench.asked(), [(Ask::Open, 0), (Ask::Renew, 0), (Ask::Close, 0), (Ask::Open, 0)]);
@@ -221,14 +221,14 @@ fn a_lost_request_is_noticed_when_what_was_sent_after_it_is_acknowledged() {
 #[test]
 fn a_timeout_sends_one_segment_and_the_next_request_with_it() {
     let mut bench = Bench::new("d3", "rto_min = '5 ms'\nrto_initial = '5 ms'");
-    bench.message(5_000, Some(Time::from_millis(50)));
+    bench.message(5_000, Some(Instant::from_millis(50)));
     bench.wait(RTT);
     bench.grant(0, &[1000]);
     bench.wait(RTT);
     assert_eq!(bench.sent().len(), 5);
     // All of it, the request and the FIN are lost.
     assert_eq!(bench.asked().len(), 3);
-    bench.wait(Time::from_millis(6));
+    bench.wait(Span::from_millis(6));
     assert_eq!(bench.sent(), [(0, 5100)]);
     assert_eq!(bench.asked().iter().map(|(ask, _)| *ask).collect::<Vec<_>>(), [Ask::Open]);
     bench.grant(1, &[1000]);
@@ -246,9 +246,9 @@ fn lost_segments_are_sent_again_at_the_granted_rate() {
         bench.wait(RTT * 5);
         assert_eq!(bench.sent().len(), 6);
         // The second segment is lost.
-        bench.ack(1, Time::MAX);
+        bench.ack(1, Instant::MAX);
         for end in [3, 4, 5] {
-            let packet = Packet::ack(1000, 0, Time::MAX, Flags::NONE);
+            let packet = Packet::ack(1000, 0, Instant::MAX, Flags::NONE);
             let mut blocks = Blocks::default();
             blocks.push((2000, end * 1000));
             let mut extension = (recovery == "sack").then_some(Extension::of_blocks(blocks));
@@ -263,17 +263,17 @@ fn lost_segments_are_sent_again_at_the_granted_rate() {
 fn what_cannot_be_in_time_is_given_up_if_asked() {
     // 1 MB in 5 ms is 1.6 Gbit/s and more: above the link's rate.
     let mut bench = Bench::new("d3", "quench = true");
-    bench.message(1_000_000, Some(Time::from_millis(5)));
+    bench.message(1_000_000, Some(Instant::from_millis(5)));
     bench.wait(RTT);
     bench.grant(0, &[1000]);
     assert_eq!(bench.notes.given_up, [(1_000_000, 1_000_000)]);
     assert_eq!((bench.asked().last(), bench.sender.is_idle()), (Some(&(Ask::Close, 0)), true));
     // It was feasible, and is too late in the end.
     let mut bench = Bench::new("d3", "quench = true");
-    bench.message(20_000, Some(Time::from_millis(1)));
+    bench.message(20_000, Some(Instant::from_millis(1)));
     bench.wait(RTT);
     bench.grant(0, &[80]);
-    bench.wait(Time::from_millis(2));
+    bench.wait(Span::from_millis(2));
     assert_eq!(bench.notes.given_up.len(), 1);
     assert!(bench.sent().len() < 12, "80 Mbit/s and 1 ms allow 10 segments");
 }
@@ -295,7 +295,7 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
             (answers, router.allocation().expect("it gives rates away"))
         };
         let arrive = |bench: &mut Bench, segment: u64, sacked: Option<(u64, u64)>, answer: Option<d3::Header>| {
-            let packet = Packet::ack(segment * 1000, 0, Time::MAX, Flags::NONE);
+            let packet = Packet::ack(segment * 1000, 0, Instant::MAX, Flags::NONE);
             let mut blocks = Blocks::default();
             sacked.iter().for_each(|(start, end)| blocks.push((start * 1000, end * 1000)));
             let mut extension = match answer {
@@ -306,7 +306,7 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
         };
         // Six segments that nobody waits for, and behind them 100 that are needed within 2 ms: 444 Mbit/s and more.
         bench.message(6000, None);
-        bench.message(100_000, Some(Time::from_millis(2)));
+        bench.message(100_000, Some(Instant::from_millis(2)));
         bench.wait(RTT);
         let granted = answers(&mut bench).0.pop();
         arrive(&mut bench, 0, None, granted);
@@ -339,13 +339,13 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
 #[test]
 fn what_is_lost_is_asked_for_again() {
     let mut bench = Bench::new("d3", "");
-    bench.message(20_000, Some(Time::from_millis(10)));
+    bench.message(20_000, Some(Instant::from_millis(10)));
     bench.wait(RTT);
     bench.grant(0, &[1000]);
     bench.wait(RTT * 2);
     assert_eq!((bench.sent().len(), bench.asked().len()), (20, 3));
     // Of all that was sent the first five segments are lost: 40 kbit in 9.7 ms, less two round trips.
-    let packet = Packet::ack(0, 0, Time::MAX, Flags::NONE);
+    let packet = Packet::ack(0, 0, Instant::MAX, Flags::NONE);
     let mut blocks = Blocks::default();
     blocks.push((5000, 20_000));
     let mut extension = Some(Extension::of_blocks(blocks));
@@ -359,12 +359,12 @@ fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
     let config = config("d3", "ack_every = 4");
     let (mut receiver, mut notes) = (Receiver::new(&config), common::Notes::default());
     let mut arrives = |segment: u64, bytes: u32, ask: Option<Ask>| {
-        let packet = Packet::data(segment * 1000, bytes, 0, Time::ZERO, Flags::NONE);
+        let packet = Packet::data(segment * 1000, bytes, 0, Instant::ZERO, Flags::NONE);
         let header = |ask| d3::Header {
             ask,
             message: 0,
             number: 7,
-            sent: Time::ZERO,
+            sent: Instant::ZERO,
             request: 80 * MBPS,
             previous_request: 0,
             previous: Vec::new(),
@@ -372,7 +372,7 @@ fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
             uplink: 0,
         };
         let mut extension = ask.map(|ask| Extension::of_header(Header::D3(Box::new(header(ask)))));
-        receiver.on_packet(&config, Time::ZERO, &packet, extension.as_mut(), &mut notes);
+        receiver.on_packet(&config, Instant::ZERO, &packet, extension.as_mut(), &mut notes);
         let acks = notes.sent.drain(..);
         acks.map(|(ack, extension)| {
             let header = extension.and_then(|extension| extension.header);
@@ -400,10 +400,10 @@ fn a_router_gives_away_what_frames_leave_and_the_base_to_everybody() {
             let mut sender = Bench::new("d3", keys);
             sender.message(50_000, None);
             let asked = sender.notes.asked.remove(0);
-            let mut packet = Packet::data(0, 0, 40, Time::ZERO, Flags::SYN);
+            let mut packet = Packet::data(0, 0, 40, Instant::ZERO, Flags::SYN);
             packet.connection = connection;
             let mut header = Header::D3(Box::new(asked));
-            let port = PortState { now: Time::ZERO, sent_for: Time::ZERO, waiting_bytes: 0 };
+            let port = PortState { now: Instant::ZERO, sent_for: Span::ZERO, waiting_bytes: 0 };
             assert!(router.on_packet(&port, &packet, &mut header).is_some());
             let Header::D3(answer) = header;
             assert_eq!(answer.uplink, rate);
@@ -417,7 +417,7 @@ fn a_router_gives_away_what_frames_leave_and_the_base_to_everybody() {
 fn requests_fit_into_their_field_and_control_packets_pass_as_told() {
     for (rounding, request) in [("exact", 83_333_334), ("up", 88_000_000), ("nearest", 80_000_000)] {
         let mut bench = Bench::new("d3", &format!("rate_rounding = '{rounding}'"));
-        bench.message(50_000, Some(Time::from_millis(5)));
+        bench.message(50_000, Some(Instant::from_millis(5)));
         assert_eq!(bench.notes.asked[0].request, request, "{rounding}");
     }
     for (control, passes) in [("protected", true), ("plain", false)] {
@@ -425,7 +425,7 @@ fn requests_fit_into_their_field_and_control_packets_pass_as_told() {
         bench.message(50_000, None);
         let Control::D3(own) = bench.config.control else { unreachable!() };
         let (router, header) = (own.router.at(Rate(1000 * MBPS), 0), Header::D3(Box::new(bench.notes.asked.remove(0))));
-        let packet = |bytes| Packet::data(0, bytes, 40, Time::ZERO, Flags::NONE);
+        let packet = |bytes| Packet::data(0, bytes, 40, Instant::ZERO, Flags::NONE);
         assert_eq!(router.passes_full_buffers(&packet(0), &header), passes, "{control}");
         assert!(!router.passes_full_buffers(&packet(1000), &header), "{control}");
     }
@@ -437,7 +437,7 @@ fn of_what_is_lost_only_what_is_not_on_its_way_again_is_asked_for() {
     // again at 80 Mbit/s, one per round trip.
     let mut bench = Bench::new("d3", "");
     bench.message(1000, None);
-    bench.message(20_000, Some(Time::from_millis(10)));
+    bench.message(20_000, Some(Instant::from_millis(10)));
     bench.wait(RTT);
     bench.grant(0, &[1000]);
     bench.wait(RTT);
@@ -446,7 +446,7 @@ fn of_what_is_lost_only_what_is_not_on_its_way_again_is_asked_for() {
     assert_eq!(bench.sent().len(), 21);
     bench.asked();
     let sack = |bench: &mut Bench, end: u64| {
-        let packet = Packet::ack(1000, 0, Time::MAX, Flags::NONE);
+        let packet = Packet::ack(1000, 0, Instant::MAX, Flags::NONE);
         let mut blocks = Blocks::default();
         blocks.push((6000, end * 1000));
         let mut extension = Some(Extension::of_blocks(blocks));

@@ -1,6 +1,6 @@
 //! What everything else is counted in, how parameters are declared and read, and where chance comes from.
 //!
-//! Quantities are integers with a type of their own ([`Time`] in picoseconds, [`Rate`] in bit/s,
+//! Quantities are integers with a type of their own ([`Instant`] and [`Span`] in picoseconds, [`Rate`] in bit/s,
 //! bytes, packets), so that no float decides when an event happens. A [`Key`] declares one
 //! parameter of a transport, topology or traffic pattern: its name, kind, default, range, help
 //! and source. Scenario validation, command-line help, the JSON schema and the documentation
@@ -20,7 +20,7 @@ mod value;
 
 pub use key::{Alias, Default, Key, Kind, Range};
 pub use problem::Problem;
-pub use quantity::{Amount, Rate, Time, Transmission};
+pub use quantity::{Amount, Instant, Rate, Span, Transmission};
 pub use random::{Cdf, Distribution};
 pub use stream::{Stream, hash_of, mix64};
 pub use value::{Deadline, FlowSpec, Formula, Marks, Nodes, Value, Values, Vary};

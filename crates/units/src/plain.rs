@@ -3,7 +3,7 @@
 //! The scenario language reads its expressions with the same units and checks.
 
 use crate::measure::{Measure, Mistake, Scale, Term, number, number_width, whole};
-use crate::{Default, Key, Kind, Marks, Problem, Rate, Time, Value, Values};
+use crate::{Default, Key, Kind, Marks, Problem, Rate, Span, Value, Values};
 
 impl Key {
     /// Reads a value as it is written in a scenario file, without quotes: "20 ms", "65 packets", "true", "sack".
@@ -62,10 +62,10 @@ impl Key {
         Ok(number)
     }
 
-    fn time(&self, text: &str) -> Result<Time, Mistake> {
+    fn time(&self, text: &str) -> Result<Span, Mistake> {
         let ps = Measure::Time.value(&term(text)?)?;
         self.check(ps.round() / 1e12, Scale::Of(Measure::Time))?;
-        Ok(Time::from_ps_f64(ps))
+        Ok(Span::from_ps_f64(ps))
     }
 
     fn word(&self, words: &'static [&'static str], text: &str) -> Result<&'static str, Mistake> {
@@ -134,8 +134,8 @@ mod tests {
         assert_eq!(read(Kind::Count, "18446744073709551615"), Value::Count(u64::MAX));
         assert_eq!(read(Kind::Number, "1e-3"), Value::Number(0.001));
         assert_eq!(read(Kind::Share, "30%"), Value::Number(0.3));
-        assert_eq!(read(Kind::Time, "1_000 us"), Value::Time(Time::from_millis(1)));
-        assert_eq!(read(Kind::Times, "1 ms, 2 ms"), Value::Times(vec![Time::from_millis(1), Time::from_millis(2)]));
+        assert_eq!(read(Kind::Time, "1_000 us"), Value::Time(Span::from_millis(1)));
+        assert_eq!(read(Kind::Times, "1 ms, 2 ms"), Value::Times(vec![Span::from_millis(1), Span::from_millis(2)]));
         assert_eq!(read(Kind::Size, "1.5 KiB"), Value::Size(1536));
         assert_eq!(read(Kind::Rate, "2.5 Gbps"), Value::Rate(Rate(2_500_000_000)));
         assert_eq!(read(Kind::Amount, "65 packets"), Value::Amount(Amount::Packets(65)));
@@ -167,7 +167,7 @@ mod tests {
         ];
         let read = |given: &[(&str, &str)]| Values::read(KEYS.iter(), given);
         let values = read(&[("most", "7")]).unwrap();
-        assert_eq!((values.time("gap"), values.count_if_set("most")), (Time::from_millis(5), Some(7)));
+        assert_eq!((values.time("gap"), values.count_if_set("most")), (Span::from_millis(5), Some(7)));
         assert!(values.is_given("most") && !values.is_given("gap"));
         assert_eq!(read(&[]).unwrap().count_if_set("most"), None);
         assert_eq!(read(&[("least", "1")]).unwrap_err().key, "least");

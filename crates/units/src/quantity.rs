@@ -3,90 +3,137 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// A point in simulated time, or a span of it, in picoseconds.
+/// A point in simulated time, in picoseconds after the start of the run.
 ///
 /// Picoseconds, because a byte at 11 Gbps takes 727.27 ps; 64 bits hold 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(pub u64);
+pub struct Instant(pub u64);
 
-impl Time {
+/// A length of time, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub u64);
+
+/// What [`Instant`] and [`Span`] share: how they are made and read.
+macro_rules! picoseconds {
+    ($type:ident) => {
+        impl $type {
+            /// From picoseconds held in a float, rounded to the nearest; negative values become zero.
+            pub fn from_ps_f64(ps: f64) -> $type {
+                $type(ps.round() as u64) // `as` saturates: negative and NaN give 0
+            }
+            /// From seconds held in a float.
+            pub fn from_secs_f64(seconds: f64) -> $type {
+                $type::from_ps_f64(seconds * 1e12)
+            }
+            /// From whole nanoseconds.
+            pub const fn from_nanos(ns: u64) -> $type {
+                $type(ns * 1_000)
+            }
+            /// From whole microseconds.
+            pub const fn from_micros(us: u64) -> $type {
+                $type(us * 1_000_000)
+            }
+            /// From whole milliseconds.
+            pub const fn from_millis(ms: u64) -> $type {
+                $type(ms * 1_000_000_000)
+            }
+            /// In seconds.
+            pub fn as_secs_f64(self) -> f64 {
+                self.0 as f64 / 1e12
+            }
+            /// In microseconds.
+            pub fn as_micros_f64(self) -> f64 {
+                self.0 as f64 / 1e6
+            }
+            /// What is later or longer by `span`; `MAX` when it does not fit.
+            pub fn saturating_add(self, span: Span) -> $type {
+                $type(self.0.saturating_add(span.0))
+            }
+        }
+
+        impl Add<Span> for $type {
+            type Output = $type;
+            fn add(self, span: Span) -> $type {
+                $type(self.0 + span.0)
+            }
+        }
+        impl AddAssign<Span> for $type {
+            fn add_assign(&mut self, span: Span) {
+                self.0 += span.0;
+            }
+        }
+        impl Sub for $type {
+            type Output = Span;
+            fn sub(self, other: $type) -> Span {
+                Span(self.0 - other.0)
+            }
+        }
+
+        /// Prints with the largest unit that leaves a number of at least one: "20 us".
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                print_scaled(f, self.0 as f64, &[("s", 1e12), ("ms", 1e9), ("us", 1e6), ("ns", 1e3), ("ps", 1.0)])
+            }
+        }
+    };
+}
+
+picoseconds!(Instant);
+picoseconds!(Span);
+
+impl Instant {
     /// The start of every run.
-    pub const ZERO: Time = Time(0);
+    pub const ZERO: Instant = Instant(0);
     /// Later than anything: "never".
-    pub const MAX: Time = Time(u64::MAX);
+    pub const MAX: Instant = Instant(u64::MAX);
 
-    /// From picoseconds held in a float, rounded to the nearest; negative values become zero.
-    pub fn from_ps_f64(ps: f64) -> Time {
-        Time(ps.round() as u64) // `as` saturates: negative and NaN give 0
+    /// How long after the start of the run.
+    pub const fn since_start(self) -> Span {
+        Span(self.0)
     }
-    /// From seconds held in a float.
-    pub fn from_secs_f64(seconds: f64) -> Time {
-        Time::from_ps_f64(seconds * 1e12)
+    /// How long after `other`, zero when `other` is later.
+    pub fn saturating_sub(self, other: Instant) -> Span {
+        Span(self.0.saturating_sub(other.0))
     }
-    /// From whole nanoseconds.
-    pub const fn from_nanos(ns: u64) -> Time {
-        Time(ns * 1_000)
-    }
-    /// From whole microseconds.
-    pub const fn from_micros(us: u64) -> Time {
-        Time(us * 1_000_000)
-    }
-    /// From whole milliseconds.
-    pub const fn from_millis(ms: u64) -> Time {
-        Time(ms * 1_000_000_000)
-    }
-    /// In seconds.
-    pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e12
-    }
-    /// In microseconds.
-    pub fn as_micros_f64(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-    /// The difference, zero when `other` is later.
-    pub fn saturating_sub(self, other: Time) -> Time {
-        Time(self.0.saturating_sub(other.0))
-    }
-    /// The sum, [`Time::MAX`] when it does not fit.
-    pub fn saturating_add(self, other: Time) -> Time {
-        Time(self.0.saturating_add(other.0))
+    /// The point in time `span` before, at the earliest the start of the run.
+    pub fn earlier_by(self, span: Span) -> Instant {
+        Instant(self.0.saturating_sub(span.0))
     }
 }
 
-impl Add for Time {
-    type Output = Time;
-    fn add(self, other: Time) -> Time {
-        Time(self.0 + other.0)
-    }
-}
-impl AddAssign for Time {
-    fn add_assign(&mut self, other: Time) {
-        self.0 += other.0;
-    }
-}
-impl Sub for Time {
-    type Output = Time;
-    fn sub(self, other: Time) -> Time {
-        Time(self.0 - other.0)
-    }
-}
-impl Mul<u64> for Time {
-    type Output = Time;
-    fn mul(self, factor: u64) -> Time {
-        Time(self.0 * factor)
-    }
-}
-impl Div<u64> for Time {
-    type Output = Time;
-    fn div(self, by: u64) -> Time {
-        Time(self.0 / by)
+impl Sub<Span> for Instant {
+    type Output = Instant;
+    fn sub(self, span: Span) -> Instant {
+        Instant(self.0 - span.0)
     }
 }
 
-/// Prints with the largest unit that leaves a number of at least one: "20 us".
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print_scaled(f, self.0 as f64, &[("s", 1e12), ("ms", 1e9), ("us", 1e6), ("ns", 1e3), ("ps", 1.0)])
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+    /// Longer than anything: "for ever".
+    pub const MAX: Span = Span(u64::MAX);
+
+    /// The point in time this long after the start of the run.
+    pub const fn after_start(self) -> Instant {
+        Instant(self.0)
+    }
+    /// The difference, zero when `other` is longer.
+    pub fn saturating_sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Span;
+    fn mul(self, factor: u64) -> Span {
+        Span(self.0 * factor)
+    }
+}
+impl Div<u64> for Span {
+    type Output = Span;
+    fn div(self, by: u64) -> Span {
+        Span(self.0 / by)
     }
 }
 
@@ -127,9 +174,9 @@ pub struct Transmission {
 impl Transmission {
     /// How long `bytes` occupy the wire, rounded to the nearest picosecond.
     #[inline]
-    pub fn of(self, bytes: u64) -> Time {
+    pub fn of(self, bytes: u64) -> Span {
         let q = u128::from(bytes) * u128::from(self.ps_per_byte_q32);
-        Time(((q + (1 << 31)) >> 32) as u64)
+        Span(((q + (1 << 31)) >> 32) as u64)
     }
 }
 
@@ -163,10 +210,10 @@ mod tests {
 
     #[test]
     fn bytes_on_the_wire_take_their_time() {
-        assert_eq!(Rate::from_gbps(1).transmission().of(1500), Time::from_micros(12));
-        assert_eq!(Rate::from_gbps(10).transmission().of(1500), Time(1_200_000));
-        assert_eq!(Rate::from_gbps(11).transmission().of(1500), Time(1_090_909));
-        assert_eq!(Rate(8_000).transmission().of(9000), Time::from_secs_f64(9.0));
+        assert_eq!(Rate::from_gbps(1).transmission().of(1500), Span::from_micros(12));
+        assert_eq!(Rate::from_gbps(10).transmission().of(1500), Span(1_200_000));
+        assert_eq!(Rate::from_gbps(11).transmission().of(1500), Span(1_090_909));
+        assert_eq!(Rate(8_000).transmission().of(9000), Span::from_secs_f64(9.0));
     }
 
     #[test]
@@ -177,8 +224,8 @@ mod tests {
 
     #[test]
     fn quantities_print_as_people_write_them() {
-        assert_eq!(Time::from_micros(20).to_string(), "20 us");
-        assert_eq!(Time::from_millis(1500).to_string(), "1.5 s");
+        assert_eq!(Span::from_micros(20).to_string(), "20 us");
+        assert_eq!(Span::from_millis(1500).to_string(), "1.5 s");
         assert_eq!(Rate::from_gbps(10).to_string(), "10 Gbps");
         assert_eq!(Amount::Packets(65).to_string(), "65 packets");
     }

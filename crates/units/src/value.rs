@@ -1,6 +1,6 @@
 //! The values that keys take once a scenario has been read and checked.
 
-use crate::{Amount, Distribution, Rate, Time};
+use crate::{Amount, Distribution, Instant, Rate, Span};
 
 /// What a key holds. Which variant follows from the key's [`Kind`](crate::Kind).
 #[derive(Clone, Debug, PartialEq)]
@@ -14,9 +14,9 @@ pub enum Value {
     /// [`Kind::Shares`](crate::Kind::Shares)
     Shares(Vec<f64>),
     /// [`Kind::Time`](crate::Kind::Time)
-    Time(Time),
+    Time(Span),
     /// [`Kind::Times`](crate::Kind::Times)
-    Times(Vec<Time>),
+    Times(Vec<Span>),
     /// [`Kind::Size`](crate::Kind::Size), in bytes
     Size(u64),
     /// [`Kind::Rate`](crate::Kind::Rate)
@@ -132,11 +132,11 @@ impl Values {
         self.expect(name, |v| if let Value::Number(x) = v { Some(*x) } else { None })
     }
     /// A [`Value::Time`].
-    pub fn time(&self, name: &str) -> Time {
+    pub fn time(&self, name: &str) -> Span {
         self.expect(name, |v| if let Value::Time(x) = v { Some(*x) } else { None })
     }
     /// A [`Value::Time`] that may be absent.
-    pub fn time_if_set(&self, name: &str) -> Option<Time> {
+    pub fn time_if_set(&self, name: &str) -> Option<Span> {
         self.optional(name, |v| if let Value::Time(x) = v { Some(*x) } else { None })
     }
     /// A [`Value::Text`] that may be absent.
@@ -156,7 +156,7 @@ impl Values {
         self.optional(name, |v| if let Value::Distribution(x) = v { Some(x.clone()) } else { None })
     }
     /// [`Value::Times`] that may be absent.
-    pub fn times_if_set(&self, name: &str) -> Option<Vec<Time>> {
+    pub fn times_if_set(&self, name: &str) -> Option<Vec<Span>> {
         self.optional(name, |v| if let Value::Times(x) = v { Some(x.clone()) } else { None })
     }
     /// A [`Value::Size`] in bytes.
@@ -280,8 +280,8 @@ pub struct FlowSpec {
     pub to: u32,
     /// Bytes.
     pub size: Distribution,
-    /// When it starts, in picoseconds.
-    pub start: Time,
+    /// When it starts.
+    pub start: Instant,
     /// The allowed time, if any.
     pub deadline: Option<Deadline>,
 }

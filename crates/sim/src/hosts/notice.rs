@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use units::Time;
+use units::Instant;
 
 use super::ConnectionId;
 use super::table::Table;
@@ -53,19 +53,19 @@ pub struct Opening {
 /// The notices on their way: those of a connection arrive in the order in which they were sent.
 #[derive(Default)]
 pub struct Notices {
-    travelling: Table<VecDeque<(Time, Notice)>>,
+    travelling: Table<VecDeque<(Instant, Notice)>>,
     arrived: u64,
 }
 
 impl Notices {
     /// A notice leaves the sending host and will arrive at `at`.
-    pub fn send(&mut self, events: &mut EventQueue, at: Time, id: ConnectionId, notice: Notice) {
+    pub fn send(&mut self, events: &mut EventQueue, at: Instant, id: ConnectionId, notice: Notice) {
         self.travelling.reach(id).push_back((at, notice));
         events.push(at, Event::Notice(id.0));
     }
 
     /// The notice that arrives at a receiving host now.
-    pub fn take(&mut self, now: Time, id: ConnectionId) -> Notice {
+    pub fn take(&mut self, now: Instant, id: ConnectionId) -> Notice {
         let (at, notice) = self.travelling[id].pop_front().expect("each event has its notice");
         debug_assert_eq!(at, now, "a notice arrives when it was to");
         self.arrived += 1;

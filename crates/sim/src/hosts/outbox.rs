@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use transport::{Extension, Flags, Output, Packet};
-use units::Time;
+use units::Instant;
 
 use super::ConnectionId;
 use crate::event::Event;
@@ -37,7 +37,7 @@ pub struct Address {
 /// The timer of one end.
 pub struct Timer {
     /// The earliest pending event.
-    at: Time,
+    at: Instant,
     /// Its place among the timers of the same instant.
     order: u64,
 }
@@ -70,17 +70,17 @@ pub struct Sent {
 impl Timer {
     /// Not armed.
     pub fn new(order: u64) -> Timer {
-        Timer { at: Time::MAX, order }
+        Timer { at: Instant::MAX, order }
     }
     /// Forgets what it was armed for.
     pub fn disarm(&mut self) {
-        self.at = Time::MAX;
+        self.at = Instant::MAX;
     }
     /// Whether an event is the one it was armed for, not one that an earlier one has overtaken.
-    pub fn rings(&mut self, now: Time) -> bool {
+    pub fn rings(&mut self, now: Instant) -> bool {
         let rings = self.at == now;
         if rings {
-            self.at = Time::MAX;
+            self.at = Instant::MAX;
         }
         rings
     }
@@ -166,7 +166,7 @@ impl Output for Outbox<'_> {
         let packet = self.address(packet);
         self.net.send_extended(packet, extension);
     }
-    fn arm(&mut self, at: Time) {
+    fn arm(&mut self, at: Instant) {
         if at < self.timer.at {
             self.timer.at = at;
             self.net.events.push_timer(at, self.address.timer, self.timer.order);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use transport::registry::Config;
 use transport::{Extension, Message, Packet, Sender};
-use units::Time;
+use units::{Instant, Span};
 
 use super::outbox::{Address, Journal, Outbox, Timer};
 use super::table::{Numbers, Table};
@@ -43,7 +43,7 @@ pub struct Way {
     /// Their path.
     pub path: u32,
     /// How long light takes along it.
-    pub delay: Time,
+    pub delay: Span,
 }
 
 impl Senders {
@@ -60,7 +60,7 @@ impl Senders {
     /// Opens a flow's connection in a group; with a `key` it stays open.
     pub fn open(
         &mut self,
-        now: Time,
+        now: Instant,
         group: usize,
         (config, transport): (u32, &Config),
         (flow, way): (Flow, Way),
@@ -85,7 +85,7 @@ impl Senders {
 
     /// Closes a connection here; acknowledgements that still travel will be ignored. Its number will be free when
     /// the receiving host knows.
-    pub fn close(&mut self, now: Time, id: ConnectionId) {
+    pub fn close(&mut self, now: Instant, id: ConnectionId) {
         let end = self.at(id);
         end.open = false;
         end.generation = end.generation.wrapping_add(1);
@@ -178,7 +178,7 @@ impl SendingEnd {
     }
 
     /// How long light takes along its path.
-    pub fn delay(&self) -> Time {
+    pub fn delay(&self) -> Span {
         self.way.delay
     }
 
@@ -199,7 +199,7 @@ impl SendingEnd {
     }
 
     /// What can be observed of it, and the message that it is about: the first that is not acknowledged.
-    pub fn observe(&self, configs: &[Config], now: Time) -> Option<(MessageId, transport::Observation)> {
+    pub fn observe(&self, configs: &[Config], now: Instant) -> Option<(MessageId, transport::Observation)> {
         let message = self.journal.message_at(self.sender.acknowledged())?;
         let mut seen = transport::Observation::default();
         self.sender.observe(&configs[self.config as usize], now, &mut seen);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut, Range};
 
-use units::Time;
+use units::Instant;
 
 /// A connection: a number of its group. Those that serve one message are grouped by their class, those that stay open
 /// by their transport, so that each group uses its own numbers again.
@@ -26,7 +26,7 @@ struct Group {
     /// Those of its latest page that have not been used.
     fresh: Range<u32>,
     /// Those of closed connections, and after when they may be used again; the first closed first.
-    free: VecDeque<(Time, ConnectionId)>,
+    free: VecDeque<(Instant, ConnectionId)>,
 }
 
 impl Numbers {
@@ -39,7 +39,7 @@ impl Numbers {
     }
 
     /// A number for a connection of a group.
-    pub fn take(&mut self, group: usize, now: Time) -> ConnectionId {
+    pub fn take(&mut self, group: usize, now: Instant) -> ConnectionId {
         let Group { fresh, free } = &mut self.groups[group];
         if let Some(&(after, id)) = free.front()
             && after < now
@@ -56,7 +56,7 @@ impl Numbers {
     }
 
     /// A connection was closed; its number may be used again after this.
-    pub fn give_back(&mut self, id: ConnectionId, after: Time) {
+    pub fn give_back(&mut self, id: ConnectionId, after: Instant) {
         let group = self.pages[(id.0 / Numbers::PAGE) as usize];
         self.groups[group as usize].free.push_back((after, id));
     }
@@ -115,13 +115,13 @@ mod tests {
     #[test]
     fn each_group_uses_its_own_numbers_again_and_not_too_early() {
         let mut numbers = Numbers::new(2);
-        let first: Vec<u32> = (0..100).map(|_| numbers.take(0, Time(5)).0).collect();
-        let second: Vec<u32> = (0..100).map(|_| numbers.take(1, Time(5)).0).collect();
+        let first: Vec<u32> = (0..100).map(|_| numbers.take(0, Instant(5)).0).collect();
+        let second: Vec<u32> = (0..100).map(|_| numbers.take(1, Instant(5)).0).collect();
         assert!(first.iter().all(|number| !second.contains(number)));
         assert_eq!((first[63], first[64], second[0]), (63, 64, 128));
-        numbers.give_back(ConnectionId(first[70]), Time(8));
-        numbers.give_back(ConnectionId(second[7]), Time(6));
-        assert!(![first[70], second[7]].contains(&numbers.take(0, Time(8)).0), "what was closed is not known yet");
-        assert_eq!((numbers.take(0, Time(9)).0, numbers.take(1, Time(9)).0), (first[70], second[7]));
+        numbers.give_back(ConnectionId(first[70]), Instant(8));
+        numbers.give_back(ConnectionId(second[7]), Instant(6));
+        assert!(![first[70], second[7]].contains(&numbers.take(0, Instant(8)).0), "what was closed is not known yet");
+        assert_eq!((numbers.take(0, Instant(9)).0, numbers.take(1, Instant(9)).0), (first[70], second[7]));
     }
 }

@@ -2,7 +2,7 @@
 
 use transport::agent::{Agent, Allocation, Decision, PortState};
 use transport::{Agents, Header, Packet};
-use units::{Rate, Time};
+use units::{Instant, Rate};
 
 /// The agents at every port, numbered like the links, and what they have decided.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl AtPorts {
     }
 
     /// Lets all agents forget what has expired.
-    pub fn settle(&mut self, now: Time) {
+    pub fn settle(&mut self, now: Instant) {
         self.ports.iter_mut().flatten().for_each(|agent| agent.settle(now));
     }
 

@@ -5,7 +5,7 @@
 //! order events of the same time come.
 
 use transport::{Flags, Packet};
-use units::Time;
+use units::Span;
 
 use super::Net;
 use crate::event::Event;
@@ -36,7 +36,7 @@ impl Net {
             packet.flags = port.mark(packet.flags);
         }
         if idle {
-            self.begin(link, packet, Time::ZERO);
+            self.begin(link, packet, Span::ZERO);
             return Fate::Queued;
         }
         let pool = port.choice_mut().pool;
@@ -67,7 +67,7 @@ impl Net {
     }
 
     /// Puts a packet that has waited on the wire.
-    fn begin(&mut self, link: u32, mut packet: Packet, waited: Time) {
+    fn begin(&mut self, link: u32, mut packet: Packet, waited: Span) {
         let wait = units_of_wait(waited);
         if packet.flags.has(Flags::EXTENDED) {
             self.extensions.at(packet.wait_or_extension).wait = wait;
@@ -77,7 +77,7 @@ impl Net {
         let (now, jitter) = (self.now, self.jitter);
         let port = &mut self.ports[link as usize];
         let is_late = port.place.at_host() && packet.payload > 0;
-        let late = |transmission| if is_late { jitter.draw(now, link, transmission) } else { Time::ZERO };
+        let late = |transmission| if is_late { jitter.draw(now, link, transmission) } else { Span::ZERO };
         if let Some(at) = port.begin(now, packet, late) {
             self.events.push_arrival(now, at, link);
         }

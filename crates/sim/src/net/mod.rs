@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
-use units::{Stream, Time};
+use units::{Instant, Span, Stream};
 
 use crate::event::EventQueue;
 use crate::flow::Flow;
@@ -26,7 +26,7 @@ use route::Router;
 /// The network with everything that is in it.
 pub struct Net {
     /// The present.
-    pub now: Time,
+    pub now: Instant,
     /// What is to come.
     pub events: EventQueue,
     /// Totals.
@@ -35,7 +35,7 @@ pub struct Net {
     pub graph: Graph,
     ports: Vec<Port>,
     /// For how long each port had sent when the warm-up ended.
-    sent_before: Vec<Time>,
+    sent_before: Vec<Span>,
     pools: Vec<Pool>,
     router: Router,
     extensions: Extensions,
@@ -114,12 +114,12 @@ impl Net {
             ports.push(if by_itself { port } else { choosing(port) });
         }
         Net {
-            now: Time::ZERO,
+            now: Instant::ZERO,
             events: EventQueue::new(ports.len(), longest_hop.unwrap_or_default()),
             counters: Counters::default(),
             router: Router::new(&graph, Stream::new(seed, "paths of flows", 0).bits()),
             graph,
-            sent_before: vec![Time::ZERO; ports.len()],
+            sent_before: vec![Span::ZERO; ports.len()],
             ports,
             pools,
             extensions: Extensions::default(),
@@ -164,7 +164,7 @@ impl Net {
             return self.send_choosing(link, packet);
         }
         let is_data = packet.payload > 0;
-        let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Time::ZERO };
+        let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Span::ZERO };
         if let Some(at) = port.transmit(now, late, packet) {
             self.events.push_arrival(now, at, link);
         }
@@ -312,15 +312,15 @@ impl Net {
     }
 
     /// The share of the time since the warm-up in which a link has sent.
-    pub fn utilisation(&self, link: usize, warm_up: Time) -> f64 {
+    pub fn utilisation(&self, link: usize, warm_up: Instant) -> f64 {
         let watched_for = self.now.saturating_sub(warm_up);
         let sent_for = self.ports[link].sent_for(self.now).saturating_sub(self.sent_before[link]);
-        if watched_for == Time::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
+        if watched_for == Span::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
     }
 
     /// How long light takes along a path.
-    pub fn propagation(&self, path: u32, to: u32) -> Time {
-        let mut delay = Time::ZERO;
+    pub fn propagation(&self, path: u32, to: u32) -> Span {
+        let mut delay = Span::ZERO;
         for position in path.. {
             let spec = &self.graph.links[self.router.link(position) as usize];
             delay = delay.saturating_add(spec.delay);
@@ -333,13 +333,13 @@ impl Net {
 
     /// How long `bytes` of payload in segments of `mss` with `header` take along a path of an empty
     /// network: the last packet waits at each hop for its turn behind the others.
-    pub fn ideal(&self, path: u32, to: u32, bytes: u64, mss: u32, header: u32) -> Time {
+    pub fn ideal(&self, path: u32, to: u32, bytes: u64, mss: u32, header: u32) -> Span {
         let overhead = u64::from(header) + u64::from(self.frame_overhead);
         let mss = u64::from(mss);
         let packets = bytes.div_ceil(mss);
         let (full, last) = (mss + overhead, bytes - (packets - 1) * mss + overhead);
         // When the packet before the last, and the last, have left each hop and arrived at its end.
-        let (mut first, mut slowest, mut last_at) = (Time::ZERO, Time::ZERO, Time::ZERO);
+        let (mut first, mut slowest, mut last_at) = (Span::ZERO, Span::ZERO, Span::ZERO);
         for position in path.. {
             let spec = &self.graph.links[self.router.link(position) as usize];
             let transmission = spec.rate.transmission();
@@ -347,9 +347,9 @@ impl Net {
             slowest = slowest.max(of_full);
             // The first full packet leaves this hop; the one before the last follows at the pace of the slowest.
             first += of_full;
-            // Petabytes at a low rate take longer than `Time` holds.
-            let others = Time(slowest.0.saturating_mul(packets.saturating_sub(2)));
-            let before_last = if packets > 1 { first.saturating_add(others) } else { Time::ZERO };
+            // Petabytes at a low rate take longer than `Span` holds.
+            let others = Span(slowest.0.saturating_mul(packets.saturating_sub(2)));
+            let before_last = if packets > 1 { first.saturating_add(others) } else { Span::ZERO };
             last_at = last_at.max(before_last).saturating_add(transmission.of(last) + spec.delay);
             first += spec.delay;
             if spec.to == to {
@@ -361,7 +361,7 @@ impl Net {
 }
 
 /// What agents may know of a port.
-fn state(now: Time, port: &Port) -> PortState {
+fn state(now: Instant, port: &Port) -> PortState {
     PortState { now, sent_for: port.sent_for(now), waiting_bytes: port.backlog(now) }
 }
 
@@ -377,13 +377,13 @@ struct Jitter {
     /// All bits set where a packet is late by up to its own transmission, else none.
     own: u64,
     /// Else by up to this.
-    longest: Time,
+    longest: Span,
     salt: u64,
 }
 
 impl Jitter {
     /// By up to `longest`; none: by up to the packet's own transmission.
-    fn new(longest: Option<Time>, seed: u64) -> Jitter {
+    fn new(longest: Option<Span>, seed: u64) -> Jitter {
         Jitter {
             own: if longest.is_none() { u64::MAX } else { 0 },
             longest: longest.unwrap_or_default(),
@@ -394,11 +394,11 @@ impl Jitter {
     /// A function of time and link alone: what else a run sends changes no draw. One multiplication mixes (as in
     /// wyhash), another scales.
     #[inline(always)]
-    fn draw(self, now: Time, link: u32, transmission: Time) -> Time {
+    fn draw(self, now: Instant, link: u32, transmission: Span) -> Span {
         let longest = (transmission.0 & self.own) + self.longest.0;
         let product = u128::from(now.0 ^ self.salt) * u128::from(0xa076_1d64_78bd_642f ^ u64::from(link) << 32);
         let random = (product >> 64) as u64 ^ product as u64;
-        Time(((u128::from(random) * u128::from(longest)) >> 64) as u64)
+        Span(((u128::from(random) * u128::from(longest)) >> 64) as u64)
     }
 }
 
@@ -438,10 +438,10 @@ mod tests {
     use units::{Amount, Marks, Rate, Value, Values};
 
     /// Hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
-    fn star(hosts: u32, seed: u64, host_jitter: Option<Time>, ordering: [&str; 2]) -> Net {
+    fn star(hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
         let mut graph = Graph::new("test", hosts);
         let switch = graph.switch("switch", false);
-        (0..hosts).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Time::from_micros(20)));
+        (0..hosts).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
         let mark = Some(Amount::Packets(3));
         let switch = Switch {
             buffer: Amount::Packets(10),
@@ -457,14 +457,14 @@ mod tests {
         Net::new(network, seed, Ordering { switches, hosts, priorities: 3 })
     }
 
-    fn net(seed: u64, host_jitter: Option<Time>) -> Net {
+    fn net(seed: u64, host_jitter: Option<Span>) -> Net {
         star(2, seed, host_jitter, ["fifo", "fifo"])
     }
 
     /// What arrives at hosts, in order, with the times.
-    fn drain(net: &mut Net) -> Vec<(Time, Packet)> {
+    fn drain(net: &mut Net) -> Vec<(Instant, Packet)> {
         let mut arrived = Vec::new();
-        while let Some((at, event)) = net.events.pop(Time::MAX) {
+        while let Some((at, event)) = net.events.pop(Instant::MAX) {
             net.now = at;
             match event {
                 Event::Arrival(link) => arrived.extend(net.arrive(link).map(|packet| (at, packet))),
@@ -478,13 +478,13 @@ mod tests {
     /// 1500 B from one host to another.
     fn full(net: &mut Net, (from, to): (u32, u32), seq: u64) -> Packet {
         let route = net.path(from, to, Flow::of_pair(from, to));
-        Packet { route, ..Packet::data(seq, 1460, 40, Time::ZERO, Flags::ECT) }
+        Packet { route, ..Packet::data(seq, 1460, 40, Instant::ZERO, Flags::ECT) }
     }
 
     #[test]
     fn a_hosts_port_may_have_a_queue_of_its_own() {
         for (hosts, order) in [("fifo", [0, 1, 2, 3]), ("priority", [0, 2, 3, 1])] {
-            let mut net = star(2, 1, Some(Time::ZERO), ["fifo", hosts]);
+            let mut net = star(2, 1, Some(Span::ZERO), ["fifo", hosts]);
             for (seq, rank) in [(0, 9), (1, 9), (2, 0), (3, 1)] {
                 let packet = Packet { rank, ..full(&mut net, (0, 1), seq) };
                 net.send(packet);
@@ -492,8 +492,8 @@ mod tests {
             let arrived = drain(&mut net);
             assert_eq!(arrived.iter().map(|(_, packet)| packet.seq).collect::<Vec<_>>(), order);
             // 12 us to send and 20 us to travel, twice; then one every 12 us.
-            let times: Vec<Time> = arrived.iter().map(|&(at, _)| at).collect();
-            assert_eq!(times, [64, 76, 88, 100].map(Time::from_micros), "{hosts}");
+            let times: Vec<Instant> = arrived.iter().map(|&(at, _)| at).collect();
+            assert_eq!(times, [64, 76, 88, 100].map(Instant::from_micros), "{hosts}");
             let nic = net.ports.iter().find(|port| port.place == Place::HostToSwitch && port.packets > 0);
             assert_eq!(nic.map(|port| (port.packets, port.watch().drops, port.watch().marks)), Some((4, 0, 0)));
         }
@@ -507,10 +507,10 @@ mod tests {
             net.send(packet);
         }
         let nic = net.graph.links.iter().position(|link| link.from == 0).expect("it is there") as u32;
-        let (mut last, mut late) = (Time::ZERO, 0);
+        let (mut last, mut late) = (Instant::ZERO, 0);
         for number in 1..=100 {
             let (at, link) = loop {
-                match net.events.pop(Time::MAX).expect("all arrive") {
+                match net.events.pop(Instant::MAX).expect("all arrive") {
                     (at, Event::Arrival(link)) => break (at, link),
                     (at, Event::Departure(link)) => {
                         net.now = at;
@@ -522,8 +522,8 @@ mod tests {
             net.now = at;
             if link == nic {
                 // Without jitter it would be there 12 us after the one before.
-                let exact = Time::from_micros(12 * number + 20);
-                assert!(at >= exact.max(last) && at < exact + Time::from_micros(12), "{at} for {exact}");
+                let exact = Instant::from_micros(12 * number + 20);
+                assert!(at >= exact.max(last) && at < exact + Span::from_micros(12), "{at} for {exact}");
                 late += u32::from(at > exact);
                 last = at;
                 net.ports[nic as usize].take().1.inspect(|&next| net.events.push_arrival(at, next, nic));
@@ -536,7 +536,7 @@ mod tests {
     #[test]
     fn a_packet_knows_how_long_it_waited_whatever_it_carries() {
         for discipline in ["fifo", "priority"] {
-            let mut net = star(3, 1, Some(Time::ZERO), [discipline, "fifo"]);
+            let mut net = star(3, 1, Some(Span::ZERO), [discipline, "fifo"]);
             for from in 0..2 {
                 let packet = full(&mut net, (from, 2), 0);
                 net.send(packet);
@@ -570,7 +570,7 @@ mod tests {
                 if beside {
                     let port = std::mem::replace(
                         &mut net.ports[link],
-                        Port::new(Rate::from_gbps(1), Time::ZERO, Place::SwitchToHost),
+                        Port::new(Rate::from_gbps(1), Span::ZERO, Place::SwitchToHost),
                     );
                     let settings = Values::default();
                     let queue = (queue::find("fifo").expect("it is there").queue)(&settings, 1);
@@ -603,23 +603,23 @@ mod tests {
     fn a_marker_that_sees_departures_marks_where_nothing_waits() {
         struct Phantom {
             bytes: u64,
-            since: Time,
+            since: Instant,
         }
         impl Marker for Phantom {
-            fn departs(&mut self, packet: &Packet, behind: Length, now: Time) -> bool {
+            fn departs(&mut self, packet: &Packet, behind: Length, now: Instant) -> bool {
                 assert_eq!(behind.packets, 0);
                 let drained = (now - self.since).0 / 16_000;
                 (self.bytes, self.since) = (self.bytes.saturating_sub(drained) + u64::from(packet.size), now);
                 self.bytes > 3000
             }
         }
-        let mut net = star(2, 1, Some(Time::ZERO), ["fifo", "fifo"]);
+        let mut net = star(2, 1, Some(Span::ZERO), ["fifo", "fifo"]);
         let path = net.path(0, 1, Flow::of_pair(0, 1));
         let link = net.router.link(path + 1) as usize;
         let port =
-            std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Time::ZERO, Place::HostToHost));
+            std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Span::ZERO, Place::HostToHost));
         let queue = (queue::find("fifo").expect("it is there").queue)(&Values::default(), 1);
-        net.ports[link] = port.choosing(queue, Box::new(Phantom { bytes: 0, since: Time::ZERO }));
+        net.ports[link] = port.choosing(queue, Box::new(Phantom { bytes: 0, since: Instant::ZERO }));
         for seq in 0..5 {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);
@@ -637,7 +637,7 @@ mod tests {
         let packet = |connection, generation| Packet {
             connection,
             generation,
-            ..Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE)
+            ..Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE)
         };
         // One of a connection that was closed, two of that which has its number now, one of another.
         for (number, generation) in [(7, 0), (7, 2), (7, 2), (8, 2)] {
@@ -653,9 +653,9 @@ mod tests {
     #[test]
     fn packets_are_late_by_up_to_their_own_transmission() {
         let own = net(1, None).jitter;
-        let full = Time::from_micros(12);
+        let full = Span::from_micros(12);
         let drawn = |jitter: Jitter, link| -> Vec<u64> {
-            (0..10_000).map(|i| jitter.draw(Time(12_000_000 * i), link, full).0).collect()
+            (0..10_000).map(|i| jitter.draw(Instant(12_000_000 * i), link, full).0).collect()
         };
         let (one, link, seed) = (drawn(own, 0), drawn(own, 1), drawn(net(2, None).jitter, 0));
         for draws in [&one, &link, &seed] {
@@ -670,8 +670,8 @@ mod tests {
             }
         }
         assert!(one != link && one != seed && one == drawn(net(1, None).jitter, 0));
-        assert!(drawn(net(1, Some(Time::ZERO)).jitter, 0).iter().all(|&late| late == 0));
-        let longest = drawn(net(1, Some(Time::from_micros(1))).jitter, 0).into_iter().max().expect("there are some");
+        assert!(drawn(net(1, Some(Span::ZERO)).jitter, 0).iter().all(|&late| late == 0));
+        let longest = drawn(net(1, Some(Span::from_micros(1))).jitter, 0).into_iter().max().expect("there are some");
         assert!((990_000..1_000_000).contains(&longest), "{longest} ps");
     }
 }

@@ -1,7 +1,7 @@
 //! A switch's shared buffer with dynamic thresholds.
 
 use transport::Packet;
-use units::{Amount, Time};
+use units::{Amount, Instant};
 
 use crate::port::level::Level;
 use crate::port::{Fate, Port};
@@ -46,7 +46,7 @@ impl Pool {
     }
 
     /// Offers a packet to one of the ports, within what the others leave to it.
-    pub fn offer(&mut self, now: Time, packet: &Packet, index: u32, ports: &mut [Port]) -> Fate {
+    pub fn offer(&mut self, now: Instant, packet: &Packet, index: u32, ports: &mut [Port]) -> Fate {
         self.look_at(now, &mut ports[index as usize]);
         // What has left other ports since they were looked at only adds to the room: where it is
         // enough without, they need not be looked at.
@@ -60,13 +60,13 @@ impl Pool {
     }
 
     /// As [`offer`](Pool::offer), for a packet that is taken also when there is no room.
-    pub fn admit(&mut self, now: Time, packet: &Packet, index: u32, ports: &mut [Port]) -> Fate {
+    pub fn admit(&mut self, now: Instant, packet: &Packet, index: u32, ports: &mut [Port]) -> Fate {
         self.look_at(now, &mut ports[index as usize]);
         self.offer_within(now, packet, &mut ports[index as usize], Level::INFINITE)
     }
 
     #[inline]
-    fn offer_within(&mut self, now: Time, packet: &Packet, port: &mut Port, room: Level) -> Fate {
+    fn offer_within(&mut self, now: Instant, packet: &Packet, port: &mut Port, room: Level) -> Fate {
         let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());
         let fate = port.offer_within(now, packet, room);
         self.packets += port.waiting_in_ring() - packets;
@@ -75,14 +75,14 @@ impl Pool {
     }
 
     /// Lets every packet that has begun its transmission by `now` leave the buffer.
-    pub fn settle(&mut self, now: Time, ports: &mut [Port]) {
+    pub fn settle(&mut self, now: Instant, ports: &mut [Port]) {
         for i in 0..self.members.len() {
             self.look_at(now, &mut ports[self.members[i] as usize]);
         }
     }
 
     #[inline]
-    fn look_at(&mut self, now: Time, port: &mut Port) {
+    fn look_at(&mut self, now: Instant, port: &mut Port) {
         let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());
         port.settle(now);
         self.packets -= packets - port.waiting_in_ring();
@@ -107,18 +107,18 @@ mod tests {
     use super::*;
     use crate::port::Place;
     use transport::Flags;
-    use units::Rate;
+    use units::{Rate, Span};
 
     fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Vec<Port>) {
         let mut pool = Pool::new(capacity, alpha);
         (0..ports).for_each(|index| pool.add(index));
-        let port = || Port::new(Rate::from_gbps(1), Time(1), Place::SwitchToHost);
+        let port = || Port::new(Rate::from_gbps(1), Span(1), Place::SwitchToHost);
         (pool, (0..ports).map(|_| port().limited(Level::INFINITE, Level::INFINITE, false)).collect())
     }
 
     /// Offers full packets to one port until it drops, and says how many it took.
-    fn fill(pool: &mut Pool, ports: &mut [Port], index: u32, now: Time) -> u64 {
-        let packet = Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE);
+    fn fill(pool: &mut Pool, ports: &mut [Port], index: u32, now: Instant) -> u64 {
+        let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
         (0..).find(|_| pool.offer(now, &packet, index, ports) == Fate::Dropped).expect("it drops at last")
     }
 
@@ -126,10 +126,10 @@ mod tests {
     fn with_alpha_one_the_first_port_takes_half_and_the_second_half_of_the_rest() {
         let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
         // One goes straight to the wire; 50 wait when 50 are free.
-        assert_eq!(fill(&mut pool, &mut ports, 0, Time::ZERO), 51);
-        assert_eq!(fill(&mut pool, &mut ports, 1, Time::ZERO), 26);
+        assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 51);
+        assert_eq!(fill(&mut pool, &mut ports, 1, Instant::ZERO), 26);
         // Much later the buffer is empty again.
-        assert_eq!(fill(&mut pool, &mut ports, 1, Time::from_millis(10)), 51);
+        assert_eq!(fill(&mut pool, &mut ports, 1, Instant::from_millis(10)), 51);
     }
 
     /// A queue of n packets is taken when n is no more than alpha times what was free before: with one port,
@@ -140,7 +140,7 @@ mod tests {
         for (alpha, first, second) in [(0.5, 33, 22), (2.0, 67, 22)] {
             for capacity in [Amount::Packets(100), Amount::Bytes(100 * 1500)] {
                 let (mut pool, mut ports) = pool(capacity, alpha, 2);
-                let filled = [0, 1].map(|index| fill(&mut pool, &mut ports, index, Time::ZERO) - 1);
+                let filled = [0, 1].map(|index| fill(&mut pool, &mut ports, index, Instant::ZERO) - 1);
                 assert_eq!(filled, [first, second], "{alpha} of {capacity}");
             }
         }
@@ -151,9 +151,9 @@ mod tests {
     fn room_that_another_port_frees_counts_from_that_instant_on() {
         for (at, taken) in [(12_000_000 - 1, 25), (12_000_000, 26)] {
             let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
-            fill(&mut pool, &mut ports, 0, Time::ZERO);
-            assert_eq!(fill(&mut pool, &mut ports, 1, Time(at)), taken + 1, "{at} ps");
-            pool.settle(Time(at), &mut ports);
+            fill(&mut pool, &mut ports, 0, Instant::ZERO);
+            assert_eq!(fill(&mut pool, &mut ports, 1, Instant(at)), taken + 1, "{at} ps");
+            pool.settle(Instant(at), &mut ports);
             let waiting = ports.iter().map(Port::waiting).sum::<u64>();
             assert_eq!((pool.packets, pool.bytes), (waiting, 1500 * waiting));
         }
@@ -163,23 +163,23 @@ mod tests {
     fn a_protected_packet_is_taken_and_counted_where_there_is_no_room() {
         let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 1);
         // Two wait where four were free: a third would be more than the two that are left.
-        assert_eq!(fill(&mut pool, &mut ports, 0, Time::ZERO), 3);
-        let packet = Packet::data(0, 0, 40, Time::ZERO, Flags::NONE);
-        assert_eq!(pool.admit(Time::ZERO, &packet, 0, &mut ports), Fate::Queued);
+        assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
+        let packet = Packet::data(0, 0, 40, Instant::ZERO, Flags::NONE);
+        assert_eq!(pool.admit(Instant::ZERO, &packet, 0, &mut ports), Fate::Queued);
         assert_eq!((pool.packets, pool.bytes), (3, 3040));
         // The first that waits begins after 12 us, the second after 24, the small one after 36.
         for (at, left) in [(12_000_000, (2, 1540)), (23_999_999, (2, 1540)), (24_000_000, (1, 40))] {
-            pool.settle(Time(at), &mut ports);
+            pool.settle(Instant(at), &mut ports);
             assert_eq!((pool.packets, pool.bytes), left, "{at} ps");
         }
-        pool.settle(Time(36_000_000), &mut ports);
+        pool.settle(Instant(36_000_000), &mut ports);
         assert_eq!((pool.packets, pool.bytes), (0, 0));
     }
 
     #[test]
     fn no_alpha_makes_the_buffer_larger_than_it_is() {
         let (mut pool, mut ports) = pool(Amount::Bytes(15_000), 100.0, 1);
-        assert_eq!(fill(&mut pool, &mut ports, 0, Time::ZERO), 11);
+        assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 11);
     }
 
     /// Of four, port 0 takes two and port 1 one; then room is short until port 0 begins its second packet.
@@ -187,10 +187,10 @@ mod tests {
     fn before_a_packet_is_dropped_all_ports_are_looked_at() {
         for (at, fate) in [(12_000_000 - 1, Fate::Dropped), (12_000_000, Fate::Queued)] {
             let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 2);
-            assert_eq!(fill(&mut pool, &mut ports, 0, Time::ZERO), 3);
-            assert_eq!(fill(&mut pool, &mut ports, 1, Time(1_000_000)), 2);
-            let packet = Packet::data(0, 1460, 40, Time::ZERO, Flags::NONE);
-            assert_eq!(pool.offer(Time(at), &packet, 1, &mut ports), fate, "{at} ps");
+            assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
+            assert_eq!(fill(&mut pool, &mut ports, 1, Instant(1_000_000)), 2);
+            let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
+            assert_eq!(pool.offer(Instant(at), &packet, 1, &mut ports), fate, "{at} ps");
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
     fn what_waits_elsewhere_is_counted_too() {
         let (mut pool, _) = pool(Amount::Bytes(6000), 1.0, 2);
         assert_eq!(pool.members(), [0, 1]);
-        let packet = |payload| Packet::data(0, payload, 40, Time::ZERO, Flags::NONE);
+        let packet = |payload| Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE);
         pool.enter(&packet(1460));
         pool.enter(&packet(460));
         pool.enter(&packet(960));

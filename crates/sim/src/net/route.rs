@@ -116,7 +116,7 @@ impl Router {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Rate, Time};
+    use units::{Rate, Span};
 
     /// Two leaves of two hosts, three spines.
     fn leaf_spine() -> Graph {
@@ -124,11 +124,11 @@ mod tests {
         let leaves: Vec<u32> = (0..2).map(|i| graph.switch(format!("leaf {i}"), false)).collect();
         let spines: Vec<u32> = (0..3).map(|i| graph.switch(format!("spine {i}"), false)).collect();
         for host in 0..4 {
-            graph.join(host, leaves[host as usize / 2], Rate::from_gbps(10), Time(1));
+            graph.join(host, leaves[host as usize / 2], Rate::from_gbps(10), Span(1));
         }
         for leaf in leaves {
             for &spine in &spines {
-                graph.join(leaf, spine, Rate::from_gbps(40), Time(1));
+                graph.join(leaf, spine, Rate::from_gbps(40), Span(1));
             }
         }
         graph

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use transport::agent::{Decision, Flow, Verdict};
-use units::Time;
+use units::Instant;
 
 use crate::hosts::ConnectionId;
 use crate::outcome::Requests;
@@ -24,7 +24,7 @@ struct PortWatch {
     at_switch: bool,
     held: BTreeMap<Flow, Held>,
     /// The flows in the order of their last requests, those that have asked again since included.
-    heard: VecDeque<(Time, Flow)>,
+    heard: VecDeque<(Instant, Flow)>,
     /// Flows that have come so far.
     came: u64,
     requests: Requests,
@@ -37,8 +37,8 @@ struct Held {
     granted: u64,
     /// What was left covered what it asked for, so that it does not hold it for being the least there is.
     covered: bool,
-    until: Time,
-    deadline: Option<Time>,
+    until: Instant,
+    deadline: Option<Instant>,
     /// How many flows came to the port before it.
     place: u64,
 }
@@ -54,7 +54,7 @@ struct ConnectionWatch {
 
 /// A message, which is a flow of its own.
 struct MessageWatch {
-    deadline: Option<Time>,
+    deadline: Option<Instant>,
     /// It is among the flows that have asked.
     counted: bool,
     /// It is among those with an inverted request.
@@ -65,7 +65,7 @@ struct MessageWatch {
 struct RequestWatch {
     number: u64,
     /// The deadline of its message.
-    deadline: Option<Time>,
+    deadline: Option<Instant>,
     /// What was noted of it at the switches that it has passed.
     noted: Noted,
 }
@@ -96,7 +96,7 @@ impl RateWatch {
     }
 
     /// A message is handed to a connection.
-    pub fn started(&mut self, connection: ConnectionId, generation: u16, deadline: Option<Time>) {
+    pub fn started(&mut self, connection: ConnectionId, generation: u16, deadline: Option<Instant>) {
         let connection = connection.0;
         self.connections.remove(&(connection, generation.wrapping_sub(RateWatch::GENERATIONS)));
         let message = MessageWatch { deadline, counted: false, inverted: false };
@@ -104,7 +104,7 @@ impl RateWatch {
     }
 
     /// An agent at a port has decided.
-    pub fn decided(&mut self, now: Time, link: u32, decision: &Decision) {
+    pub fn decided(&mut self, now: Instant, link: u32, decision: &Decision) {
         let &Decision { flow, verdict } = decision;
         let port = &mut self.ports[link as usize];
         let Verdict::Granted { number, .. } = verdict else {
@@ -161,7 +161,7 @@ impl ConnectionWatch {
 }
 
 impl PortWatch {
-    fn decided(&mut self, now: Time, flow: Flow, deadline: Option<Time>, verdict: Verdict) -> Noted {
+    fn decided(&mut self, now: Instant, flow: Flow, deadline: Option<Instant>, verdict: Verdict) -> Noted {
         self.forget(now);
         let before = self.held.remove(&flow);
         let place = before.map_or(self.came, |held| held.place);
@@ -175,7 +175,7 @@ impl PortWatch {
     }
 
     /// Forgets flows as the port's agent does.
-    fn forget(&mut self, now: Time) {
+    fn forget(&mut self, now: Instant) {
         while let Some(&(until, flow)) = self.heard.front()
             && until <= now
         {
@@ -246,15 +246,15 @@ mod tests {
     #[derive(Default)]
     struct Bench {
         port: PortWatch,
-        deadlines: BTreeMap<u32, Time>,
+        deadlines: BTreeMap<u32, Instant>,
     }
 
     impl Bench {
         /// A flow asks and is granted so much of what is left.
         fn ask(&mut self, flow: u32, asked: u64, granted: u64, left: u64) -> Noted {
             let deadline = self.deadlines.get(&flow).copied();
-            let verdict = Verdict::Granted { number: 0, asked, granted, left, until: Time::MAX };
-            self.port.decided(Time::ZERO, (flow, 0, 0), deadline, verdict)
+            let verdict = Verdict::Granted { number: 0, asked, granted, left, until: Instant::MAX };
+            self.port.decided(Instant::ZERO, (flow, 0, 0), deadline, verdict)
         }
     }
 
@@ -262,7 +262,7 @@ mod tests {
     fn inversions_by_hand() {
         let mut port = Bench::default();
         for (flow, ms) in [(1, 50), (2, 20), (4, 40)] {
-            port.deadlines.insert(flow, Time::from_millis(ms));
+            port.deadlines.insert(flow, Instant::from_millis(ms));
         }
         // The flow with the latest deadline comes first and gets it all.
         assert_eq!(port.ask(1, 500, 1000, 1000), Noted { asked: true, ..Noted::default() });
@@ -282,7 +282,7 @@ mod tests {
         // A request above what flow 1 holds beyond it could not have been met either.
         assert_eq!(port.ask(2, 1100, 500, 500), Noted { displaceable: false, ..all });
         // Denied behind flows with earlier deadlines only: no inversion.
-        port.port.decided(Time::ZERO, (1, 0, 0), None, Verdict::Ended);
+        port.port.decided(Instant::ZERO, (1, 0, 0), None, Verdict::Ended);
         port.ask(2, 600, 1000, 1000);
         let denied = Noted { asked: true, denied: true, refused: true, ..Noted::default() };
         assert_eq!(port.ask(4, 700, 60, 0), denied);
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_flow_without_a_deadline_could_give_way_and_is_not_counted_itself() {
         let mut port = Bench::default();
-        port.deadlines.insert(2, Time::from_millis(20));
+        port.deadlines.insert(2, Instant::from_millis(20));
         assert_eq!(port.ask(1, 0, 1000, 1000), Noted::default());
         let noted = Noted { asked: true, denied: true, displaceable: true, refused: true, ..Noted::default() };
         assert_eq!(port.ask(2, 600, 60, 0), noted);
@@ -307,10 +307,10 @@ mod tests {
     #[test]
     fn a_flow_that_has_expired_holds_nothing() {
         let mut port = PortWatch::default();
-        let (soon, late) = (Time::from_millis(1), Time::from_millis(9));
+        let (soon, late) = (Instant::from_millis(1), Instant::from_millis(9));
         let ask = |asked, granted, left, until| Verdict::Granted { number: 0, asked, granted, left, until };
-        port.decided(Time::ZERO, (1, 0, 0), Some(late), ask(500, 1000, 1000, soon));
-        let noted = port.decided(Time::ZERO, (2, 0, 0), Some(soon), ask(500, 60, 0, late));
+        port.decided(Instant::ZERO, (1, 0, 0), Some(late), ask(500, 1000, 1000, soon));
+        let noted = port.decided(Instant::ZERO, (2, 0, 0), Some(soon), ask(500, 60, 0, late));
         assert!(noted.inverted && noted.passed_over);
         let noted = port.decided(soon, (2, 0, 0), Some(soon), ask(500, 60, 0, late));
         assert_eq!(noted, Noted { asked: true, denied: true, refused: true, ..Noted::default() });

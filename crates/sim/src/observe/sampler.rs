@@ -2,7 +2,7 @@
 
 use transport::registry::Config;
 use transport::{Observation, Signal};
-use units::Time;
+use units::{Instant, Span};
 
 use crate::hosts::Hosts;
 use crate::ledger::MessageId;
@@ -25,7 +25,7 @@ impl Sampler {
     }
 
     /// Time between two samples.
-    pub fn every(&self) -> Time {
+    pub fn every(&self) -> Span {
         self.trace.every
     }
 
@@ -78,7 +78,7 @@ impl Sampler {
         }
     }
 
-    fn add(&mut self, at: Time, signal: &Signal, subject: Subject, value: f64) {
+    fn add(&mut self, at: Instant, signal: &Signal, subject: Subject, value: f64) {
         if self.trace.what.iter().any(|wanted| wanted.name == signal.name) {
             self.samples.push(Sample { at, what: signal.name, subject, value });
         }

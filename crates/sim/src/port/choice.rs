@@ -4,7 +4,7 @@
 //! what has begun is on the wire as at any other port.
 
 use transport::{Flags, Packet};
-use units::Time;
+use units::{Instant, Span};
 
 use super::level::Length;
 use super::mark::Marker;
@@ -59,13 +59,13 @@ impl Port {
     }
 
     /// What its marker says to a packet that comes to a queue which with it is so long.
-    pub fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Time) -> Verdict {
+    pub fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
         let congested = self.choice_mut().marker.arrives(packet, with_it, now);
         self.verdict(congested, packet.flags)
     }
 
     /// Lets a packet wait.
-    pub fn push(&mut self, now: Time, packet: Packet) {
+    pub fn push(&mut self, now: Instant, packet: Packet) {
         let Length { packets, bytes } = self.length_with(&packet);
         self.count_stay(packets - 1, packets, now);
         let choice = self.choice_mut();
@@ -75,7 +75,7 @@ impl Port {
     }
 
     /// Takes out the packet whose transmission is to begin now, if the wire is free. It came at [`Slot::at`].
-    pub fn pop_due(&mut self, now: Time) -> Option<Slot> {
+    pub fn pop_due(&mut self, now: Instant) -> Option<Slot> {
         if !self.is_idle(now) {
             return None;
         }
@@ -85,7 +85,7 @@ impl Port {
     }
 
     /// Takes out a packet that is to make room for `arriving`, if the discipline has one: it is dropped.
-    pub fn push_out(&mut self, now: Time, arriving: &Packet) -> Option<Packet> {
+    pub fn push_out(&mut self, now: Instant, arriving: &Packet) -> Option<Packet> {
         let packet = self.choice_mut().queue.push_out(arriving)?;
         self.leaves(&packet, now);
         self.count_drop();
@@ -93,7 +93,7 @@ impl Port {
     }
 
     /// A packet leaves the queue.
-    fn leaves(&mut self, packet: &Packet, now: Time) {
+    fn leaves(&mut self, packet: &Packet, now: Instant) {
         let packets = self.waiting();
         self.count_stay(packets, packets, now);
         self.choice_mut().packets -= 1;
@@ -102,7 +102,7 @@ impl Port {
 
     /// The transmission of a packet begins. Gives the time of its arrival at the other end if it is first in line,
     /// to be scheduled. It arrives `late`, which is told how long the transmission takes, but keeps its place.
-    pub fn begin(&mut self, now: Time, mut packet: Packet, late: impl FnOnce(Time) -> Time) -> Option<Time> {
+    pub fn begin(&mut self, now: Instant, mut packet: Packet, late: impl FnOnce(Span) -> Span) -> Option<Instant> {
         let behind = Length { packets: self.waiting(), bytes: self.waiting_bytes };
         if self.choice_mut().marker.departs(&packet, behind, now) && packet.flags.has(Flags::ECT) {
             packet.flags = self.mark(packet.flags);
@@ -114,7 +114,7 @@ impl Port {
     }
 
     /// So many packets have waited until `now`; at most so many from now on.
-    fn count_stay(&mut self, packets: u64, most: u64, now: Time) {
+    fn count_stay(&mut self, packets: u64, most: u64, now: Instant) {
         let watch = self.watch_mut();
         watch.stay(packets, now);
         watch.most_waiting = watch.most_waiting.max(most);

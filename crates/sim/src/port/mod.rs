@@ -16,7 +16,7 @@ pub use choice::Choice;
 pub use watch::Watch;
 
 use transport::{Flags, Packet};
-use units::{Rate, Time, Transmission};
+use units::{Instant, Rate, Span, Transmission};
 
 use level::{Length, Level};
 use mark::{Marker, Threshold};
@@ -31,13 +31,13 @@ pub struct Port {
     /// Position in the ring of the first packet that still waits.
     waiting: u64,
     /// When that packet begins its transmission.
-    next_start: Time,
+    next_start: Instant,
     /// When the last packet will have left.
-    busy_until: Time,
+    busy_until: Instant,
     /// Wire bytes that wait.
     waiting_bytes: u64,
     transmission: Transmission,
-    delay: Time,
+    delay: Span,
     limit: u64,
     mark_above: u64,
     limit_in_bytes: bool,
@@ -95,7 +95,7 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is first in line; its arrival at the other end must be scheduled for this time.
-    First(Time),
+    First(Instant),
     /// It follows others, or its arrival is scheduled already.
     Queued,
     /// There was no room, or it could not be marked.
@@ -120,12 +120,12 @@ impl Port {
     pub const CHOOSES: u32 = u32::MAX - 1;
 
     /// An idle port with an unlimited queue and no marking.
-    pub fn new(rate: Rate, delay: Time, place: Place) -> Port {
+    pub fn new(rate: Rate, delay: Span, place: Place) -> Port {
         Port {
             ring: Ring::default(),
             waiting: 0,
-            next_start: Time::MAX,
-            busy_until: Time::ZERO,
+            next_start: Instant::MAX,
+            busy_until: Instant::ZERO,
             waiting_bytes: 0,
             transmission: rate.transmission(),
             delay,
@@ -160,13 +160,13 @@ impl Port {
     /// before it have; gives the time of its arrival at the other end if it is first in line, to be scheduled. It
     /// arrives `late`, which is told how long its transmission takes, but keeps its place.
     #[inline(always)]
-    pub fn transmit(&mut self, now: Time, late: impl FnOnce(Time) -> Time, packet: Packet) -> Option<Time> {
+    pub fn transmit(&mut self, now: Instant, late: impl FnOnce(Span) -> Span, packet: Packet) -> Option<Instant> {
         let start = self.busy_until.max(now);
         let size = u64::from(packet.size);
         self.packets += 1;
         self.bytes += size;
         let transmission = self.transmission.of(size);
-        // An unlimited queue may take longer than `Time` holds: then it does not end.
+        // An unlimited queue may take longer than `Instant` holds: then it does not end.
         self.busy_until = start.saturating_add(transmission);
         let mut at = self.busy_until.saturating_add(self.delay + late(transmission));
         let first = self.ring.is_empty();
@@ -181,13 +181,13 @@ impl Port {
 
     /// Takes a packet from another link, or drops it.
     #[inline]
-    pub fn offer(&mut self, now: Time, packet: &Packet) -> Fate {
+    pub fn offer(&mut self, now: Instant, packet: &Packet) -> Fate {
         self.offer_within(now, packet, self.limit())
     }
 
     /// As [`offer`](Port::offer), with what a shared buffer leaves to this port.
     #[inline]
-    pub fn offer_within(&mut self, now: Time, packet: &Packet, limit: Level) -> Fate {
+    pub fn offer_within(&mut self, now: Instant, packet: &Packet, limit: Level) -> Fate {
         self.settle(now);
         let size = u64::from(packet.size);
         // The queue's length counts those that wait and the one that arrives, not the one in transmission.
@@ -253,14 +253,14 @@ impl Port {
 
     /// Whether a packet would not be dropped for lack of room within `limit`.
     #[inline]
-    pub fn fits(&self, now: Time, packet: &Packet, limit: Level) -> bool {
+    pub fn fits(&self, now: Instant, packet: &Packet, limit: Level) -> bool {
         let bytes = self.waiting_bytes + u64::from(packet.size);
         self.busy_until <= now || !limit.exceeded(Length { packets: self.waiting_in_ring() + 1, bytes })
     }
 
     /// One more waits, with which the queue is so long; its transmission begins at `start`.
     #[inline]
-    fn queue(&mut self, with_it: Length, start: Time, now: Time) {
+    fn queue(&mut self, with_it: Length, start: Instant, now: Instant) {
         if with_it.packets == 1 {
             self.next_start = start;
         }
@@ -278,11 +278,11 @@ impl Port {
     }
 
     /// Whether a packet could begin its transmission.
-    pub fn is_idle(&self, now: Time) -> bool {
+    pub fn is_idle(&self, now: Instant) -> bool {
         self.busy_until <= now
     }
     /// When the transmission ends.
-    pub fn idle_at(&self) -> Time {
+    pub fn idle_at(&self) -> Instant {
         self.busy_until
     }
     /// The limit on what may wait.
@@ -296,7 +296,7 @@ impl Port {
 
     /// Takes the packet that has arrived at the other end, and says when the next one will.
     #[inline]
-    pub fn take(&mut self) -> (Packet, Option<Time>) {
+    pub fn take(&mut self) -> (Packet, Option<Instant>) {
         let packet = self.ring.pop();
         let next = if self.ring.is_empty() { None } else { Some(self.ring.at(self.ring.head()).at) };
         (packet, next)
@@ -304,7 +304,7 @@ impl Port {
 
     /// Lets those that have begun their transmission by `now` leave the queue.
     #[inline]
-    pub fn settle(&mut self, now: Time) {
+    pub fn settle(&mut self, now: Instant) {
         while self.next_start <= now {
             self.leave();
         }
@@ -320,7 +320,7 @@ impl Port {
         self.waiting += 1;
         self.waiting_bytes -= size;
         self.next_start =
-            if self.waiting == self.ring.tail() { Time::MAX } else { self.next_start + self.transmission.of(size) };
+            if self.waiting == self.ring.tail() { Instant::MAX } else { self.next_start + self.transmission.of(size) };
     }
 
     /// Packets that wait (as of the last [`settle`](Port::settle)).
@@ -338,14 +338,14 @@ impl Port {
     }
     /// Wire bytes that wait, also at a host's own port, which may keep no count of them: packets that wait there stand
     /// one behind the other up to the end of the last transmission.
-    pub fn backlog(&self, now: Time) -> u64 {
+    pub fn backlog(&self, now: Instant) -> u64 {
         if self.beside.is_some() {
             return self.waiting_bytes;
         }
         let (mut start, mut bytes) = (self.busy_until, 0);
         for position in (self.ring.head()..self.ring.tail()).rev() {
             let size = u64::from(self.ring.at(position).packet.size);
-            start = start.saturating_sub(self.transmission.of(size));
+            start = start.earlier_by(self.transmission.of(size));
             if start <= now {
                 break;
             }
@@ -359,7 +359,7 @@ impl Port {
         on_the_wire.chain(self.choice().into_iter().flat_map(Choice::packets))
     }
     /// For how long it has sent by `now`.
-    pub fn sent_for(&self, now: Time) -> Time {
+    pub fn sent_for(&self, now: Instant) -> Span {
         self.transmission.of(self.bytes).saturating_sub(self.busy_until.saturating_sub(now))
     }
     /// What has been seen here.
@@ -367,7 +367,7 @@ impl Port {
         self.beside.as_ref().map_or(Watch::NOTHING, |beside| &beside.watch)
     }
     /// Brings what is watched up to `now` (as of the last [`settle`](Port::settle)).
-    pub fn catch_up(&mut self, now: Time) {
+    pub fn catch_up(&mut self, now: Instant) {
         let waiting = self.waiting();
         if let Some(beside) = &mut self.beside {
             beside.watch.stay(waiting, now);
@@ -388,7 +388,7 @@ impl Port {
 
 /// How a packet notes its wait: in units of 1024 ps.
 #[inline(always)]
-pub fn units_of_wait(wait: Time) -> u32 {
+pub fn units_of_wait(wait: Span) -> u32 {
     (wait.0 >> 10).min(u64::from(u32::MAX)) as u32
 }
 
@@ -399,7 +399,7 @@ mod tests {
     const MICRO: u64 = 1_000_000;
 
     fn packet(flags: Flags) -> Packet {
-        Packet::data(0, 1460, 40, Time::ZERO, flags)
+        Packet::data(0, 1460, 40, Instant::ZERO, flags)
     }
 
     #[test]
@@ -410,24 +410,24 @@ mod tests {
     /// 1 Gbps: a full packet takes 12 us.
     fn port(limit: u64, mark: u64) -> Port {
         let level = |value| Level { value, in_bytes: false };
-        Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::SwitchToHost).limited(level(limit), level(mark), false)
+        Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::SwitchToHost).limited(level(limit), level(mark), false)
     }
 
     fn offer(port: &mut Port, now: u64, flags: Flags) -> Fate {
-        port.offer(Time(now * MICRO), &packet(flags))
+        port.offer(Instant(now * MICRO), &packet(flags))
     }
 
     #[test]
     fn a_packet_arrives_after_wait_transmission_and_propagation() {
         let mut port = port(10, 10);
-        assert_eq!(offer(&mut port, 0, Flags::NONE), Fate::First(Time(32 * MICRO)));
+        assert_eq!(offer(&mut port, 0, Flags::NONE), Fate::First(Instant(32 * MICRO)));
         assert_eq!(offer(&mut port, 5, Flags::NONE), Fate::Queued);
-        assert_eq!(port.take().1, Some(Time(44 * MICRO)));
+        assert_eq!(port.take().1, Some(Instant(44 * MICRO)));
         let (second, next) = port.take();
         assert_eq!(next, None);
         // It waited 7 us, in units of 1024 ps.
         assert_eq!(u64::from(second.wait_or_extension), 7 * MICRO / 1024);
-        assert_eq!(offer(&mut port, 100, Flags::NONE), Fate::First(Time(132 * MICRO)));
+        assert_eq!(offer(&mut port, 100, Flags::NONE), Fate::First(Instant(132 * MICRO)));
     }
 
     #[test]
@@ -450,7 +450,7 @@ mod tests {
     fn limits_and_thresholds_in_bytes_count_wire_bytes() {
         let bytes = |value| Level { value, in_bytes: true };
         for (limit, mark, taken, marked) in [(4500, 3000, 4, 1), (4499, 2999, 3, 1), (4501, 4500, 4, 0)] {
-            let mut port = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::SwitchToHost).limited(
+            let mut port = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::SwitchToHost).limited(
                 bytes(limit),
                 bytes(mark),
                 false,
@@ -470,14 +470,14 @@ mod tests {
             let mut port = port(1, 100);
             offer(&mut port, 0, Flags::NONE);
             offer(&mut port, 0, Flags::NONE);
-            assert_eq!(port.offer(Time(at), &packet(Flags::NONE)), fate, "{at} ps");
+            assert_eq!(port.offer(Instant(at), &packet(Flags::NONE)), fate, "{at} ps");
         }
         // Without any room a port takes what it can begin at once, and that is from 12 us on.
         for (at, taken) in [(12 * MICRO - 1, false), (12 * MICRO, true)] {
             let mut port = port(0, 100);
             offer(&mut port, 0, Flags::NONE);
-            assert_eq!(port.is_idle(Time(at)), taken);
-            assert_eq!(port.offer(Time(at), &packet(Flags::NONE)) != Fate::Dropped, taken, "{at} ps");
+            assert_eq!(port.is_idle(Instant(at)), taken);
+            assert_eq!(port.offer(Instant(at), &packet(Flags::NONE)) != Fate::Dropped, taken, "{at} ps");
         }
     }
 
@@ -486,62 +486,66 @@ mod tests {
     fn packets_of_different_sizes_leave_one_after_the_other() {
         let mut port = port(100, 100);
         for payload in [1460, 460, 1460, 460] {
-            port.offer(Time::ZERO, &Packet::data(0, payload, 40, Time::ZERO, Flags::NONE));
+            port.offer(Instant::ZERO, &Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE));
         }
         for (at, waiting, bytes) in
             [(0, 3, 2500), (11, 3, 2500), (12, 2, 2000), (15, 2, 2000), (16, 1, 500), (28, 0, 0)]
         {
-            port.settle(Time(at * MICRO));
+            port.settle(Instant(at * MICRO));
             assert_eq!((port.waiting(), port.waiting_bytes()), (waiting, bytes), "{at} us");
         }
-        let arrivals: Vec<Option<Time>> = (0..4).map(|_| port.take().1).collect();
-        assert_eq!(arrivals, [Some(Time(36 * MICRO)), Some(Time(48 * MICRO)), Some(Time(52 * MICRO)), None]);
+        let arrivals: Vec<Option<Instant>> = (0..4).map(|_| port.take().1).collect();
+        assert_eq!(arrivals, [Some(Instant(36 * MICRO)), Some(Instant(48 * MICRO)), Some(Instant(52 * MICRO)), None]);
         // Of the 32 us of work it has done 10 after 10 us.
-        assert_eq!(port.sent_for(Time(10 * MICRO)), Time(10 * MICRO));
-        assert_eq!(port.sent_for(Time(100 * MICRO)), Time(32 * MICRO));
+        assert_eq!(port.sent_for(Instant(10 * MICRO)), Span(10 * MICRO));
+        assert_eq!(port.sent_for(Instant(100 * MICRO)), Span(32 * MICRO));
     }
 
     /// A host's NIC keeps no count of what waits; it follows from what is in its ring.
     #[test]
     fn the_backlog_of_a_nic_is_what_has_not_begun() {
-        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::HostToSwitch);
-        assert_eq!(nic.backlog(Time::ZERO), 0);
+        let mut nic = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::HostToSwitch);
+        assert_eq!(nic.backlog(Instant::ZERO), 0);
         for payload in [1460, 460, 1460] {
-            nic.transmit(Time::ZERO, |_| Time::ZERO, Packet::data(0, payload, 40, Time::ZERO, Flags::NONE));
+            nic.transmit(Instant::ZERO, |_| Span::ZERO, Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE));
         }
         for (at, bytes) in [(0, 2000), (12 * MICRO - 1, 2000), (12 * MICRO, 1500), (16 * MICRO, 0), (28 * MICRO, 0)] {
-            assert_eq!(nic.backlog(Time(at)), bytes, "{at} ps");
+            assert_eq!(nic.backlog(Instant(at)), bytes, "{at} ps");
         }
         nic.take();
-        assert_eq!(nic.backlog(Time(12 * MICRO)), 1500);
+        assert_eq!(nic.backlog(Instant(12 * MICRO)), 1500);
         let mut switch = port(100, 100);
         (0..3).for_each(|_| _ = offer(&mut switch, 0, Flags::NONE));
-        assert_eq!(switch.backlog(Time::ZERO), 3000);
+        assert_eq!(switch.backlog(Instant::ZERO), 3000);
     }
 
     /// 12 us each, the first 9 us late, the others not at all: they wait behind it, and the wire is not idle.
     #[test]
     fn a_late_packet_costs_its_nic_nothing_and_is_not_overtaken() {
-        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::HostToSwitch);
+        let mut nic = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::HostToSwitch);
         let launch = |nic: &mut Port, payload, late: u64| {
-            nic.transmit(Time::ZERO, |_| Time(late * MICRO), Packet::data(0, payload, 40, Time::ZERO, Flags::NONE))
+            nic.transmit(
+                Instant::ZERO,
+                |_| Span(late * MICRO),
+                Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE),
+            )
         };
-        assert_eq!(launch(&mut nic, 1460, 9), Some(Time(41 * MICRO)));
+        assert_eq!(launch(&mut nic, 1460, 9), Some(Instant(41 * MICRO)));
         // 40 B take 0.32 us: it could be there at 32.32 us.
         assert_eq!(launch(&mut nic, 0, 0), None);
         assert_eq!(launch(&mut nic, 1460, 0), None);
-        assert_eq!(nic.idle_at(), Time(24_320_000));
-        assert_eq!([nic.take().1, nic.take().1], [Some(Time(41 * MICRO)), Some(Time(44_320_000))]);
-        let mut told = Time::ZERO;
+        assert_eq!(nic.idle_at(), Instant(24_320_000));
+        assert_eq!([nic.take().1, nic.take().1], [Some(Instant(41 * MICRO)), Some(Instant(44_320_000))]);
+        let mut told = Span::ZERO;
         nic.transmit(
-            Time(100 * MICRO),
+            Instant(100 * MICRO),
             |transmission| {
                 told = transmission;
-                Time::ZERO
+                Span::ZERO
             },
             packet(Flags::NONE),
         );
-        assert_eq!(told, Time(12 * MICRO));
+        assert_eq!(told, Span(12 * MICRO));
     }
 
     #[test]
@@ -560,8 +564,8 @@ mod tests {
         for _ in 0..3 {
             offer(&mut port, 0, Flags::NONE);
         }
-        port.settle(Time(100 * MICRO));
-        port.catch_up(Time(100 * MICRO));
+        port.settle(Instant(100 * MICRO));
+        port.catch_up(Instant(100 * MICRO));
         // Two waited for 12 us, then one for 12 us.
         assert_eq!(port.watch().levels[..2], [12 * MICRO, 12 * MICRO]);
         assert_eq!(port.watch().most_waiting, 2);
@@ -570,19 +574,19 @@ mod tests {
         assert_eq!((port.watch().most_waiting, port.watch().levels[0]), (0, 0));
         offer(&mut port, 200, Flags::NONE);
         offer(&mut port, 205, Flags::NONE);
-        port.settle(Time(300 * MICRO));
+        port.settle(Instant(300 * MICRO));
         // From 205 to 212 us.
         assert_eq!((port.watch().most_waiting, port.watch().levels[0]), (1, 7 * MICRO));
     }
 
     #[test]
     fn a_port_counts_what_it_takes_and_drops_what_it_was_told_to() {
-        let mut nic = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::HostToSwitch);
-        (0..3).for_each(|_| _ = nic.transmit(Time::ZERO, |_| Time::ZERO, packet(Flags::NONE)));
+        let mut nic = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::HostToSwitch);
+        (0..3).for_each(|_| _ = nic.transmit(Instant::ZERO, |_| Span::ZERO, packet(Flags::NONE)));
         assert_eq!((nic.packets, nic.bytes), (3, 4500));
         for (drop_unmarkable, taken) in [(true, 2), (false, 3)] {
             let [limit, mark] = [100, 1].map(|value| Level { value, in_bytes: false });
-            let mut port = Port::new(Rate::from_gbps(1), Time(20 * MICRO), Place::SwitchToHost).limited(
+            let mut port = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::SwitchToHost).limited(
                 limit,
                 mark,
                 drop_unmarkable,
@@ -601,10 +605,10 @@ mod tests {
         }
         let levels = |port: &Port| port.watch().levels[..3].to_vec();
         // One from 0 to 5 us, two up to 12, one up to 24.
-        port.settle(Time(20 * MICRO));
-        port.catch_up(Time(20 * MICRO));
+        port.settle(Instant(20 * MICRO));
+        port.catch_up(Instant(20 * MICRO));
         assert_eq!(levels(&port), [13 * MICRO, 7 * MICRO, 0]);
-        port.settle(Time(100 * MICRO));
+        port.settle(Instant(100 * MICRO));
         assert_eq!(levels(&port), [17 * MICRO, 7 * MICRO, 0]);
     }
 }

@@ -1,13 +1,13 @@
 //! A queue of packets that grows when it must and never gives memory back.
 
 use transport::Packet;
-use units::Time;
+use units::Instant;
 
 /// A packet with the time of its arrival at the link's end.
 #[derive(Clone, Copy)]
 pub struct Slot {
     /// When it arrives.
-    pub at: Time,
+    pub at: Instant,
     /// What arrives.
     pub packet: Packet,
 }
@@ -87,7 +87,7 @@ impl Ring {
 
     #[cold]
     fn grow(&mut self) {
-        const BLANK: Slot = Slot { at: Time::MAX, packet: Packet::BLANK };
+        const BLANK: Slot = Slot { at: Instant::MAX, packet: Packet::BLANK };
         let mut slots = vec![BLANK; (self.slots.len() * 2).max(8)];
         let mask = slots.len() as u64 - 1;
         for position in self.head..self.tail {
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn packets_come_out_in_order_while_it_grows() {
         let mut ring = Ring::default();
-        let slot = |n| Slot { at: Time(n), packet: Packet::data(n, 0, 40, Time(n), Flags::NONE) };
+        let slot = |n| Slot { at: Instant(n), packet: Packet::data(n, 0, 40, Instant(n), Flags::NONE) };
         let mut expected = 0;
         for n in 0..1000 {
             *ring.push() = slot(n);
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn both_ends_give_what_stands_there() {
         let mut ring = Ring::default();
-        let slot = |n| Slot { at: Time(10 + n), packet: Packet::data(n, 0, 40, Time(n), Flags::NONE) };
+        let slot = |n| Slot { at: Instant(10 + n), packet: Packet::data(n, 0, 40, Instant(n), Flags::NONE) };
         // Not from the start of its memory on, and growing where head and tail have wrapped.
         for n in 0..6 {
             *ring.push() = slot(n);
@@ -131,9 +131,9 @@ mod tests {
         }
         assert_eq!((ring.head(), ring.tail(), ring.is_empty()), (6, 15, false));
         let first = ring.pop_slot();
-        assert_eq!((first.at, first.packet.seq, ring.pop_last().seq), (Time(10), 0, 8));
+        assert_eq!((first.at, first.packet.seq, ring.pop_last().seq), (Instant(10), 0, 8));
         assert!(ring.iter().map(|slot| slot.packet.seq).eq(1..8));
-        assert_eq!(ring.at(ring.head()).at, Time(11));
+        assert_eq!(ring.at(ring.head()).at, Instant(11));
         (0..7).for_each(|_| _ = ring.pop());
         assert!(ring.is_empty());
         ring.rewind();
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn it_grows_when_it_is_full_wherever_its_first_packet_stands() {
         let mut ring = Ring::default();
-        let slot = |n| Slot { at: Time(n), packet: Packet::data(n, 0, 40, Time(n), Flags::NONE) };
+        let slot = |n| Slot { at: Instant(n), packet: Packet::data(n, 0, 40, Instant(n), Flags::NONE) };
         // One always stands there, so that head and tail are never equal.
         *ring.push() = slot(0);
         for n in 1..20 {

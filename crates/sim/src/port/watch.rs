@@ -1,6 +1,6 @@
 //! What a port has seen.
 
-use units::Time;
+use units::Instant;
 
 /// What a port has seen. A host's port that is first in, first out has no limit and marks nothing, and keeps none.
 #[derive(Clone, Default)]
@@ -14,16 +14,17 @@ pub struct Watch {
     /// Time spent with 1, 2, ... waiting packets since the warm-up, in ps.
     pub levels: Vec<u64>,
     /// Until when `levels` is complete, while something waits.
-    since: Time,
+    since: Instant,
 }
 
 impl Watch {
     /// Nothing seen.
-    pub const NOTHING: &Watch = &Watch { drops: 0, marks: 0, most_waiting: 0, levels: Vec::new(), since: Time::ZERO };
+    pub const NOTHING: &Watch =
+        &Watch { drops: 0, marks: 0, most_waiting: 0, levels: Vec::new(), since: Instant::ZERO };
 
     /// `waiting` packets have waited until `now`.
     #[inline]
-    pub fn stay(&mut self, waiting: u64, now: Time) {
+    pub fn stay(&mut self, waiting: u64, now: Instant) {
         if waiting > 0 {
             let level = waiting as usize - 1;
             if level >= self.levels.len() {

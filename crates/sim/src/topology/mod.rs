@@ -8,7 +8,7 @@ mod star;
 
 pub use custom::LINK_KEYS;
 
-use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Rate, Time, Values};
+use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Rate, Span, Values};
 
 /// One topology: its name, what it is, its keys beside those of every network.
 pub struct Descriptor {
@@ -118,7 +118,7 @@ pub struct LinkSpec {
     /// Its rate.
     pub rate: Rate,
     /// Propagation delay.
-    pub delay: Time,
+    pub delay: Span,
     /// What its port may hold by itself, other than the other ports of its switch.
     pub buffer: Option<Amount>,
     /// The marking threshold of its port, other than those of the network.
@@ -127,7 +127,7 @@ pub struct LinkSpec {
 
 impl LinkSpec {
     /// With the buffer and the threshold of its switch.
-    pub fn new(from: u32, to: u32, rate: Rate, delay: Time) -> LinkSpec {
+    pub fn new(from: u32, to: u32, rate: Rate, delay: Span) -> LinkSpec {
         LinkSpec { from, to, rate, delay, buffer: None, mark: None }
     }
 }
@@ -143,12 +143,12 @@ impl Graph {
         self.hosts + self.switches.len() as u32 - 1
     }
     /// Joins two nodes with a link in each direction.
-    pub fn join(&mut self, a: u32, b: u32, rate: Rate, delay: Time) {
+    pub fn join(&mut self, a: u32, b: u32, rate: Rate, delay: Span) {
         self.links.push(LinkSpec::new(a, b, rate, delay));
         self.links.push(LinkSpec::new(b, a, rate, delay));
     }
     /// Joins a switch with the hosts of one rack.
-    pub fn rack(&mut self, switch: u32, rack: u32, hosts: std::ops::Range<u32>, rate: Rate, delay: Time) {
+    pub fn rack(&mut self, switch: u32, rack: u32, hosts: std::ops::Range<u32>, rate: Rate, delay: Span) {
         for host in hosts {
             self.rack_of[host as usize] = rack;
             self.join(host, switch, rate, delay);

@@ -1,6 +1,6 @@
 //! `fan-in`: parents ask, leaves answer at nearly the same time.
 
-use units::{Deadline, Default, Distribution, Key, Kind, Problem, Range, Stream, Time, Values};
+use units::{Deadline, Default, Distribution, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
 
 use super::tree::{Inner, Shape, Trees};
 use super::{
@@ -398,7 +398,7 @@ struct FanIn {
 struct Parent {
     host: u32,
     leaves: Vec<u32>,
-    next: Option<Time>,
+    next: Option<Instant>,
     asked: u64,
     stream: Stream,
 }
@@ -450,12 +450,12 @@ impl Generator for FanIn {
             }
         };
         parent.asked += 1;
-        let gap = super::draw_time(&self.every, stream).max(Time(1));
+        let gap = super::draw_time(&self.every, stream).max(Span(1));
         parent.next = (parent.asked < self.count).then(|| at.saturating_add(gap));
         Some(batch)
     }
 
-    fn expected(&self, until: Time) -> (f64, &'static str) {
+    fn expected(&self, until: Instant) -> (f64, &'static str) {
         let of_each = (until.0 as f64 / self.every.mean().max(1.0)).min(self.count as f64);
         let answers = |parent: &Parent| match &self.levels {
             Some(levels) => f64::from(levels.trees.shape().all_leaves()),
@@ -464,10 +464,10 @@ impl Generator for FanIn {
         (of_each * self.parents.iter().map(answers).sum::<f64>(), "every")
     }
 
-    fn deadlines(&self) -> Option<(Time, Time)> {
+    fn deadlines(&self) -> Option<(Span, Span)> {
         let (low, high) = super::deadlines(&self.deadline)?;
         let Some(levels) = &self.levels else { return Some((low, high)) };
-        let share = |time: Time, share: f64| Time::from_ps_f64(time.0 as f64 * share);
+        let share = |time: Span, share: f64| Span::from_ps_f64(time.0 as f64 * share);
         let (least, most) = levels.split.iter().fold((1.0f64, 0.0f64), |(a, b), share| (a.min(*share), b.max(*share)));
         Some((share(low, least), share(high, most)))
     }

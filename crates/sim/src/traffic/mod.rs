@@ -10,7 +10,7 @@ mod tree;
 
 pub use flows::ENTRY_KEYS;
 
-use units::{Alias, Deadline, Default, Formula, Key, Kind, Problem, Range, Stream, Time, Values, Vary};
+use units::{Alias, Deadline, Default, Formula, Instant, Key, Kind, Problem, Range, Span, Stream, Values, Vary};
 
 use crate::topology::Graph;
 
@@ -121,8 +121,8 @@ pub struct Context<'a> {
     pub graph: &'a Graph,
     /// The seed of the run.
     pub seed: u64,
-    /// When the run has been measured.
-    pub duration: Time,
+    /// How long the run is measured.
+    pub duration: Span,
     /// The classes that stand before this one.
     pub above: &'a [Above],
 }
@@ -140,12 +140,12 @@ pub trait Generator: Send {
     /// The next batch of messages, none when there are no more. Batches come in order of `at`.
     fn next(&mut self) -> Option<Batch>;
     /// About how many messages it will make until then, and the key that decides it.
-    fn expected(&self, until: Time) -> (f64, &'static str);
+    fn expected(&self, until: Instant) -> (f64, &'static str);
     /// The shortest and the longest deadline that its messages can have; a distribution without an end
     /// ends at its 90th percentile. None: no message has a deadline.
-    fn deadlines(&self) -> Option<(Time, Time)>;
+    fn deadlines(&self) -> Option<(Span, Span)>;
     /// Of how many messages that it lists how many start at `end` or later. Patterns without a list have none.
-    fn listed(&self, _end: Time) -> Listing {
+    fn listed(&self, _end: Instant) -> Listing {
         Listing::default()
     }
     /// A message with a place has arrived; gives one that follows from that.
@@ -171,7 +171,7 @@ pub struct Listing {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// No message starts before this.
-    pub at: Time,
+    pub at: Instant,
     /// In any order of their starts.
     pub messages: Vec<Request>,
     /// The query that they answer.
@@ -190,7 +190,7 @@ pub struct Asked {
     /// How many answers the host that asks waits for.
     pub children: u32,
     /// The time from its start in which the last answer is due at the parent that asks, if any has a deadline.
-    pub deadline: Option<Time>,
+    pub deadline: Option<Span>,
 }
 
 /// Where an answer stands in a tree of several levels.
@@ -212,14 +212,14 @@ pub struct Arrival {
     /// Where the answer stands.
     pub place: Place,
     /// When.
-    pub at: Time,
+    pub at: Instant,
 }
 
 /// One message to be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
     /// When it is handed to the transport.
-    pub start: Time,
+    pub start: Instant,
     /// The sending host.
     pub from: u32,
     /// The receiving host, never the sending one.
@@ -227,7 +227,7 @@ pub struct Request {
     /// Bytes, at least 1; none for a flow without end.
     pub bytes: Option<u64>,
     /// The allowed time, if any.
-    pub deadline: Option<Time>,
+    pub deadline: Option<Span>,
     /// Which query of its class it answers.
     pub query: Option<u64>,
     /// Its place, in a tree of several levels.
@@ -274,26 +274,26 @@ const COUNT: Key = Key {
 /// Heavy tails end here, so that sums of draws fit into 64 bits.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 /// See [`MOST_BYTES`]: 30 days.
-const LONGEST: Time = Time(30 * 86_400_000_000_000_000);
+const LONGEST: Span = Span(30 * 86_400_000_000_000_000);
 
 fn draw_bytes(size: &units::Distribution, stream: &mut Stream) -> u64 {
     (stream.sample(size).round() as u64).clamp(1, MOST_BYTES)
 }
 
-fn draw_time(time: &units::Distribution, stream: &mut Stream) -> Time {
-    Time::from_ps_f64(stream.sample(time)).min(LONGEST)
+fn draw_time(time: &units::Distribution, stream: &mut Stream) -> Span {
+    Span::from_ps_f64(stream.sample(time)).min(LONGEST)
 }
 
 /// `start` of one element of a list.
-fn start_at(start: &Formula, index: u64, parent: u64) -> Result<Time, Problem> {
+fn start_at(start: &Formula, index: u64, parent: u64) -> Result<Instant, Problem> {
     let ps = start.at(index, parent);
     match ps >= 0.0 && ps <= LONGEST.0 as f64 {
-        true => Ok(Time::from_ps_f64(ps)),
+        true => Ok(Instant::from_ps_f64(ps)),
         false => Err(Problem::new("start", format!("is {} s for index {index}; 0 to 30 days are possible", ps / 1e12))),
     }
 }
 
-fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Time> {
+fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Span> {
     let deadline = deadline.as_ref()?;
     let base = stream.sample(&deadline.base);
     let added = match &deadline.vary {
@@ -301,11 +301,11 @@ fn draw_deadline(deadline: &Option<Deadline>, stream: &mut Stream) -> Option<Tim
         Some(Vary::Absolute(distribution)) => stream.sample(distribution),
         Some(Vary::Relative(distribution)) => base * stream.sample(distribution),
     };
-    Some(Time::from_ps_f64(base + added).clamp(Time(1), LONGEST))
+    Some(Span::from_ps_f64(base + added).clamp(Span(1), LONGEST))
 }
 
 /// See [`Generator::deadlines`].
-fn deadlines(deadline: &Option<Deadline>) -> Option<(Time, Time)> {
+fn deadlines(deadline: &Option<Deadline>) -> Option<(Span, Span)> {
     let deadline = deadline.as_ref()?;
     let base = deadline.base.span();
     let (low, high) = match &deadline.vary {
@@ -313,7 +313,7 @@ fn deadlines(deadline: &Option<Deadline>) -> Option<(Time, Time)> {
         Some(Vary::Absolute(added)) => (base.0 + added.span().0, base.1 + added.span().1),
         Some(Vary::Relative(share)) => (base.0 * (1.0 + share.span().0), base.1 * (1.0 + share.span().1)),
     };
-    let time = |ps| Time::from_ps_f64(ps).clamp(Time(1), LONGEST);
+    let time = |ps| Span::from_ps_f64(ps).clamp(Span(1), LONGEST);
     Some((time(low), time(high)))
 }
 
@@ -384,14 +384,14 @@ impl Generator for Listed {
     fn next(&mut self) -> Option<Batch> {
         self.0.next().map(|request| Batch { at: request.start, messages: vec![request], query: None })
     }
-    fn expected(&self, _: Time) -> (f64, &'static str) {
+    fn expected(&self, _: Instant) -> (f64, &'static str) {
         (self.0.len() as f64, "pattern")
     }
-    fn deadlines(&self) -> Option<(Time, Time)> {
+    fn deadlines(&self) -> Option<(Span, Span)> {
         let deadlines = || self.0.as_slice().iter().filter_map(|request| request.deadline);
         Some((deadlines().min()?, deadlines().max()?))
     }
-    fn listed(&self, end: Time) -> Listing {
+    fn listed(&self, end: Instant) -> Listing {
         let all = self.0.as_slice();
         let too_late = all.len() - all.partition_point(|request| request.start < end);
         Listing { messages: all.len() as u64, too_late: too_late as u64 }

@@ -1,6 +1,6 @@
 //! `periodic`: each pair of hosts gets a message every so often.
 
-use units::{Deadline, Default, Distribution, Key, Kind, Problem, Range, Stream, Time, Values};
+use units::{Deadline, Default, Distribution, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
 
 use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, FROM, Generator, Request, SIZE, START, TO};
 
@@ -57,7 +57,7 @@ struct Periodic {
 struct Pair {
     from: u32,
     to: u32,
-    next: Option<Time>,
+    next: Option<Instant>,
     sent: u64,
     stream: Stream,
 }
@@ -76,17 +76,17 @@ impl Generator for Periodic {
             place: None,
         };
         pair.sent += 1;
-        let gap = super::draw_time(&self.every, &mut pair.stream).max(Time(1));
+        let gap = super::draw_time(&self.every, &mut pair.stream).max(Span(1));
         pair.next = (pair.sent < self.count).then(|| at.saturating_add(gap));
         Some(Batch { at, messages: vec![request], query: None })
     }
 
-    fn expected(&self, until: Time) -> (f64, &'static str) {
+    fn expected(&self, until: Instant) -> (f64, &'static str) {
         let of_each = (until.0 as f64 / self.every.mean().max(1.0)).min(self.count as f64);
         (of_each * self.pairs.len() as f64, "every")
     }
 
-    fn deadlines(&self) -> Option<(Time, Time)> {
+    fn deadlines(&self) -> Option<(Span, Span)> {
         super::deadlines(&self.deadline)
     }
 }

@@ -1,6 +1,6 @@
 //! `poisson`: open-loop arrivals between random pairs of hosts.
 
-use units::{Deadline, Default, Distribution, Key, Kind, Problem, Range, Stream, Time, Values};
+use units::{Deadline, Default, Distribution, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
 
 use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE};
 
@@ -72,7 +72,7 @@ fn build(values: &Values, context: &Context) -> Built {
     let capacity: f64 = from.iter().map(|&host| rates[host as usize].as_bps_f64() / 8.0).sum();
     let mean_gap = size.mean() / (values.number("load") * capacity) * 1e12;
     Ok(Box::new(Poisson {
-        now: values.time("start"),
+        now: values.time("start").after_start(),
         gap: Distribution::Exponential(mean_gap),
         from,
         to,
@@ -84,7 +84,7 @@ fn build(values: &Values, context: &Context) -> Built {
 }
 
 struct Poisson {
-    now: Time,
+    now: Instant,
     gap: Distribution,
     from: Vec<u32>,
     to: Vec<u32>,
@@ -97,7 +97,7 @@ struct Poisson {
 impl Generator for Poisson {
     fn next(&mut self) -> Option<Batch> {
         self.left = self.left.checked_sub(1)?;
-        let gap = super::draw_time(&self.gap, &mut self.stream).max(Time(1));
+        let gap = super::draw_time(&self.gap, &mut self.stream).max(Span(1));
         self.now = self.now.saturating_add(gap);
         let from = self.from[self.stream.below(self.from.len() as u64) as usize];
         let to = loop {
@@ -118,12 +118,12 @@ impl Generator for Poisson {
         Some(Batch { at: self.now, messages: vec![request], query: None })
     }
 
-    fn expected(&self, until: Time) -> (f64, &'static str) {
+    fn expected(&self, until: Instant) -> (f64, &'static str) {
         let messages = until.saturating_sub(self.now).0 as f64 / self.gap.mean();
         (messages.min(self.left as f64), "load")
     }
 
-    fn deadlines(&self) -> Option<(Time, Time)> {
+    fn deadlines(&self) -> Option<(Span, Span)> {
         super::deadlines(&self.deadline)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use units::Time;
+use units::{Instant, Span};
 
 use super::{Arrival, Place, Request};
 
@@ -85,8 +85,8 @@ pub struct Trees {
 /// A query that some parents have not answered.
 struct Query {
     tree: u32,
-    asked: Time,
-    deadline: Option<Time>,
+    asked: Instant,
+    deadline: Option<Span>,
     /// The nodes between root and leaves, from node 1 on.
     inner: Vec<Inner>,
     /// How many of them have not answered.
@@ -97,7 +97,7 @@ struct Query {
 #[derive(Clone, Copy)]
 pub struct Inner {
     /// From its children's last answer, or from their deadline, to its own answer.
-    pub aggregation: Time,
+    pub aggregation: Span,
     /// Bytes of its answer.
     pub bytes: u64,
     missing: u32,
@@ -107,15 +107,15 @@ pub struct Inner {
 
 impl Inner {
     /// Nothing has come in.
-    pub fn new(aggregation: Time, bytes: u64) -> Inner {
+    pub fn new(aggregation: Span, bytes: u64) -> Inner {
         Inner { aggregation, bytes, missing: 0, answers: 0, left: false }
     }
 }
 
 impl Query {
     /// When the answers of a level, counted from the root, are due.
-    fn due(&self, due: &[f64], level: u32) -> Option<Time> {
-        let share = |deadline: Time| Time::from_ps_f64(deadline.0 as f64 * due[level as usize]);
+    fn due(&self, due: &[f64], level: u32) -> Option<Instant> {
+        let share = |deadline: Span| Span::from_ps_f64(deadline.0 as f64 * due[level as usize]);
         self.deadline.map(|deadline| self.asked.saturating_add(share(deadline)))
     }
 }
@@ -138,9 +138,9 @@ impl Trees {
     pub fn ask(
         &mut self,
         number: u64,
-        (tree, asked, deadline): (u32, Time, Option<Time>),
+        (tree, asked, deadline): (u32, Instant, Option<Span>),
         inner: impl Iterator<Item = Inner>,
-        mut leaf: impl FnMut() -> (Time, u64),
+        mut leaf: impl FnMut() -> (Span, u64),
     ) -> Vec<Request> {
         let shape = &self.shape;
         let children =
@@ -163,7 +163,7 @@ impl Trees {
         requests
     }
 
-    fn request(&self, number: u64, query: &Query, node: u32, start: Time, bytes: u64, answers: u32) -> Request {
+    fn request(&self, number: u64, query: &Query, node: u32, start: Instant, bytes: u64, answers: u32) -> Request {
         let hosts = &self.hosts[query.tree as usize];
         let level = self.shape.layer(node).0 - 1;
         let due = query.due(&self.due, level);
@@ -173,7 +173,7 @@ impl Trees {
             to: hosts[self.shape.parent(node) as usize],
             bytes: Some(bytes),
             // What is late from the start is due at once.
-            deadline: due.map(|due| due.saturating_sub(start).max(Time(1))),
+            deadline: due.map(|due| due.saturating_sub(start).max(Span(1))),
             query: Some(number),
             place: Some(Place { node, level: level as u8, answers }),
         }
@@ -232,29 +232,29 @@ mod tests {
     }
 
     /// Two parents with two leaves each, 10 ms split 3:7, one query at 1 ms with 100 us of aggregation.
-    fn asked(deadline: Option<Time>) -> (Trees, Vec<Request>) {
+    fn asked(deadline: Option<Span>) -> (Trees, Vec<Request>) {
         let mut trees = Trees::new(Shape::new(2, 2, 2), &[0.3, 0.7], vec![(10..17).collect()]);
-        let inner = (0..2).map(|_| Inner::new(Time::from_micros(100), 500));
-        let requests = trees.ask(4, (0, Time::from_millis(1), deadline), inner, || (Time::ZERO, 200));
+        let inner = (0..2).map(|_| Inner::new(Span::from_micros(100), 500));
+        let requests = trees.ask(4, (0, Instant::from_millis(1), deadline), inner, || (Span::ZERO, 200));
         (trees, requests)
     }
 
-    fn answer(trees: &mut Trees, node: u32, at: Time) -> Option<Request> {
+    fn answer(trees: &mut Trees, node: u32, at: Instant) -> Option<Request> {
         trees.arrived(Arrival { query: 4, place: Place { node, level: 1, answers: 1 }, at })
     }
 
     #[test]
     fn a_parent_answers_when_all_is_in() {
-        let (mut trees, requests) = asked(Some(Time::from_millis(10)));
+        let (mut trees, requests) = asked(Some(Span::from_millis(10)));
         let ends: Vec<(u32, u32)> = requests.iter().map(|request| (request.from, request.to)).collect();
         assert_eq!(ends, [(13, 11), (14, 11), (15, 12), (16, 12), (11, 10), (12, 10)]);
-        assert_eq!(requests[0].deadline, Some(Time::from_millis(3)));
-        assert_eq!(answer(&mut trees, 3, Time::from_millis(2)), None);
-        let mut early = answer(&mut trees, 4, Time::from_millis(3)).unwrap();
+        assert_eq!(requests[0].deadline, Some(Span::from_millis(3)));
+        assert_eq!(answer(&mut trees, 3, Instant::from_millis(2)), None);
+        let mut early = answer(&mut trees, 4, Instant::from_millis(3)).unwrap();
         assert_eq!((early.from, early.to, early.bytes), (11, 10, Some(500)));
-        assert_eq!(early.start, Time::from_micros(3100));
+        assert_eq!(early.start, Instant::from_micros(3100));
         // The query ends at 11 ms.
-        assert_eq!(early.deadline, Some(Time::from_micros(7900)));
+        assert_eq!(early.deadline, Some(Span::from_micros(7900)));
         assert!(trees.departs(&mut early));
         assert_eq!(early.place.unwrap().answers, 2);
         let mut late = requests[4];
@@ -263,25 +263,25 @@ mod tests {
 
     #[test]
     fn a_parent_answers_with_what_it_has_when_its_children_are_late() {
-        let (mut trees, requests) = asked(Some(Time::from_millis(10)));
-        answer(&mut trees, 5, Time::from_millis(4));
-        assert_eq!(answer(&mut trees, 6, Time::from_micros(4001)), None, "the level's deadline is at 4 ms");
+        let (mut trees, requests) = asked(Some(Span::from_millis(10)));
+        answer(&mut trees, 5, Instant::from_millis(4));
+        assert_eq!(answer(&mut trees, 6, Instant::from_micros(4001)), None, "the level's deadline is at 4 ms");
         let mut answers = requests[5];
-        assert_eq!((answers.start, answers.deadline), (Time::from_micros(4100), Some(Time::from_micros(6900))));
+        assert_eq!((answers.start, answers.deadline), (Instant::from_micros(4100), Some(Span::from_micros(6900))));
         assert!(trees.departs(&mut answers));
         assert_eq!(answers.place.unwrap().answers, 1);
         let mut other = requests[4];
         assert!(trees.departs(&mut other));
         assert_eq!(other.place.unwrap().answers, 0);
         assert!(trees.open.is_empty());
-        assert_eq!(answer(&mut trees, 3, Time::from_millis(5)), None);
+        assert_eq!(answer(&mut trees, 3, Instant::from_millis(5)), None);
     }
 
     #[test]
     fn without_a_deadline_parents_wait_for_all() {
         let (mut trees, requests) = asked(None);
         assert_eq!(requests.len(), 4);
-        answer(&mut trees, 3, Time::from_millis(2));
-        assert_eq!(answer(&mut trees, 4, Time::from_millis(900)).unwrap().deadline, None);
+        answer(&mut trees, 3, Instant::from_millis(2));
+        assert_eq!(answer(&mut trees, 4, Instant::from_millis(900)).unwrap().deadline, None);
     }
 }

@@ -1,6 +1,6 @@
 //! The parameters that every window transport has.
 
-use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Time, Values};
+use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Span, Values};
 
 use crate::pacing::Pacing;
 
@@ -257,21 +257,21 @@ pub struct Config {
     /// RFC 3042.
     pub limited_transmit: bool,
     /// Lower limit of the RTO.
-    pub rto_min: Time,
+    pub rto_min: Span,
     /// G of RFC 6298: the least that the variation counts for.
-    pub rto_granularity: Time,
+    pub rto_granularity: Span,
     /// What fast recovery sends again restarts the retransmission timer.
     pub restart_on_retransmission: bool,
     /// The RTO before the first sample.
-    pub rto_initial: Time,
+    pub rto_initial: Span,
     /// Upper limit of the RTO.
-    pub rto_max: Time,
+    pub rto_max: Span,
     /// An ACK of new data ends the back-off even if it gives no RTT sample.
     pub backoff_reset_on_ack: bool,
     /// Data packets per ACK.
     pub ack_every: u32,
     /// The longest that an ACK is held back.
-    pub ack_delay: Time,
+    pub ack_delay: Span,
 }
 
 impl Config {
@@ -348,14 +348,14 @@ pub(crate) mod tests {
             sack: true,
             dup_ack_threshold: 3,
             limited_transmit: true,
-            rto_min: Time::from_millis(20),
-            rto_granularity: Time::from_millis(1),
+            rto_min: Span::from_millis(20),
+            rto_granularity: Span::from_millis(1),
             restart_on_retransmission: true,
-            rto_initial: Time::from_millis(20),
-            rto_max: Time::from_secs_f64(60.0),
+            rto_initial: Span::from_millis(20),
+            rto_max: Span::from_secs_f64(60.0),
             backoff_reset_on_ack: false,
             ack_every: 1,
-            ack_delay: Time::from_millis(1),
+            ack_delay: Span::from_millis(1),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The receiving end: reassembly, acknowledgements, ECN echo.
 
-use units::Time;
+use units::Instant;
 
 use super::Config;
 use crate::laws::Ecn;
@@ -13,9 +13,9 @@ pub struct Receiver {
     /// Everything before this has arrived.
     next: u64,
     /// Stamp of the first data packet that has not been answered.
-    stamp: Time,
+    stamp: Instant,
     /// When a held-back ACK is due.
-    ack_due: Time,
+    ack_due: Instant,
     /// Data packets that have not been answered.
     unanswered: u32,
     /// DCTCP: whether the last data packet was marked. Classic ECN: whether to echo.
@@ -32,8 +32,8 @@ impl Receiver {
     pub fn new(ecn: Ecn) -> Receiver {
         Receiver {
             next: 0,
-            stamp: Time::MAX,
-            ack_due: Time::MAX,
+            stamp: Instant::MAX,
+            ack_due: Instant::MAX,
             unanswered: 0,
             echo: false,
             ecn,
@@ -50,7 +50,7 @@ impl Receiver {
 
     /// Takes a packet from the sender. (Inlined by force: with two callers it would be a call per packet.)
     #[inline(always)]
-    pub fn on_packet(&mut self, config: &Config, now: Time, packet: &Packet, out: &mut impl Output) {
+    pub fn on_packet(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
         self.rank = packet.rank;
         if packet.flags.has(Flags::SYN) {
             let mut ack = Packet::ack(self.next, config.header, packet.stamp, Flags::SYN);
@@ -109,7 +109,7 @@ impl Receiver {
     }
 
     /// The time for which the timer was armed has come.
-    pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.unanswered == 0 {
             return;
         }
@@ -131,7 +131,7 @@ impl Receiver {
         let mut ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
         ack.rank = self.rank;
         self.unanswered = 0;
-        self.ack_due = Time::MAX;
+        self.ack_due = Instant::MAX;
         if self.beyond.is_empty() || !config.sack {
             out.send(ack);
             return;

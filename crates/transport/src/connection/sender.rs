@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use units::Time;
+use units::{Instant, Span};
 
 use super::{CWND, Config, SRTT, SSTHRESH};
 use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window};
@@ -31,7 +31,7 @@ pub struct Sender {
     opening: bool,
     /// Tell the receiver that its echo has been acted on (classic ECN, CWR).
     tell_reduced: bool,
-    last_sent: Time,
+    last_sent: Instant,
     current: Current,
     /// Messages after the current one.
     queue: VecDeque<Current>,
@@ -89,7 +89,7 @@ impl Sender {
             counts_sent: paces || config.spread_cuts,
             opening: config.handshake,
             tell_reduced: false,
-            last_sent: Time::ZERO,
+            last_sent: Instant::ZERO,
             current: Current { end: 0, message: Message::of(0) },
             queue: VecDeque::new(),
             pacer: Pacer::default(),
@@ -98,7 +98,7 @@ impl Sender {
     }
 
     /// Takes a message; it follows those handed over before.
-    pub fn hand_over(&mut self, config: &Config, now: Time, message: Message, out: &mut impl Output) {
+    pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
         let idle = self.recovery.una == self.end;
         if idle && config.idle_restart && now.saturating_sub(self.last_sent) > self.recovery.rto.timeout(config) {
             // RFC 5681 4.1
@@ -116,7 +116,7 @@ impl Sender {
         }
         if !self.opening {
             self.transmit(config, now, out);
-        } else if self.recovery.rto_at == Time::MAX {
+        } else if self.recovery.rto_at == Instant::MAX {
             self.open(config, now, out);
         }
     }
@@ -137,7 +137,7 @@ impl Sender {
     pub fn on_packet(
         &mut self,
         config: &Config,
-        now: Time,
+        now: Instant,
         packet: &Packet,
         extension: Option<&Extension>,
         out: &mut impl Output,
@@ -168,9 +168,9 @@ impl Sender {
     }
 
     /// The time for which the timer was armed has come.
-    pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.recovery.rto_at > now {
-            if self.recovery.rto_at != Time::MAX {
+            if self.recovery.rto_at != Instant::MAX {
                 out.arm(self.recovery.rto_at);
             }
             if self.paces && !self.opening {
@@ -200,17 +200,17 @@ impl Sender {
     }
 
     /// Shows what can be observed now.
-    pub fn observe(&self, config: &Config, now: Time, seen: &mut Observation) {
+    pub fn observe(&self, config: &Config, now: Instant, seen: &mut Observation) {
         let Cwnd { cwnd, ssthresh, .. } = self.window;
         seen.add(&CWND, cwnd);
         seen.add_if(&SSTHRESH, ssthresh.is_finite().then_some(ssthresh));
         let ack = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
         self.law.observe(&self.window, &ack, seen);
-        seen.add_if(&SRTT, self.recovery.rto.srtt().map(Time::as_micros_f64));
+        seen.add_if(&SRTT, self.recovery.rto.srtt().map(Span::as_micros_f64));
     }
 
     /// An acknowledgement of new data, with `news` bytes that it says have arrived beyond a gap.
-    fn on_new_ack(&mut self, config: &Config, now: Time, packet: &Packet, news: u64, out: &mut impl Output) {
+    fn on_new_ack(&mut self, config: &Config, now: Instant, packet: &Packet, news: u64, out: &mut impl Output) {
         let ahead = self.recovery.next - self.recovery.una;
         let limited = ahead + u64::from(config.mss) > self.window.cwnd as u64 * u64::from(config.mss);
         let advance = self.recovery.advance(config, now, packet.seq, packet.stamp);
@@ -248,7 +248,7 @@ impl Sender {
         }
         self.abandon_expired(now, out);
         if self.recovery.una == self.recovery.highest {
-            self.recovery.rto_at = Time::MAX;
+            self.recovery.rto_at = Instant::MAX;
         } else if config.sack || !(was_recovering && self.recovery.phase == Phase::Recovery) {
             self.restart_timer(config, now, out);
         }
@@ -285,7 +285,7 @@ impl Sender {
     /// RFC 6298 5.3. A wake-up no later than the old time is pending; an RTO that has become shorter,
     /// by the first sample or at the end of a back-off, needs an earlier one.
     #[inline]
-    fn restart_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn restart_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let at = now + self.recovery.rto.timeout(config);
         if at < self.recovery.rto_at {
             out.arm(at);
@@ -295,7 +295,7 @@ impl Sender {
 
     /// An acknowledgement of new data during a fast recovery.
     #[cold]
-    fn repair(&mut self, config: &Config, now: Time, advance: &Advance, out: &mut impl Output) {
+    fn repair(&mut self, config: &Config, now: Instant, advance: &Advance, out: &mut impl Output) {
         if self.recovery.phase == Phase::Open {
             self.window.cwnd = self.window.ssthresh;
             self.inflation = 0.0;
@@ -311,7 +311,7 @@ impl Sender {
     }
 
     #[cold]
-    fn on_dup_ack(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn on_dup_ack(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         match self.recovery.on_duplicate(config) {
             Duplicate::Loss => self.enter_recovery(config, now, out),
             Duplicate::Departure => self.inflation += 1.0,
@@ -320,7 +320,7 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
-    fn enter_recovery(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn enter_recovery(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.reduce(config, now);
         // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe says so.
         self.inflation = if config.sack { 0.0 } else { f64::from(config.dup_ack_threshold) };
@@ -331,14 +331,14 @@ impl Sender {
 
     /// RFC 6675 6: the timer may be restarted with each retransmission of a recovery, or one that takes longer than
     /// the RTO, as every recovery does whose round trip takes longer, would end in a timeout.
-    fn resent(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn resent(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if config.restart_on_retransmission {
             self.restart_timer(config, now, out);
         }
     }
 
     /// Gives the bytes that are SACKed for the first time.
-    fn note_blocks(&mut self, config: &Config, now: Time, blocks: &[(u64, u64)]) -> u64 {
+    fn note_blocks(&mut self, config: &Config, now: Instant, blocks: &[(u64, u64)]) -> u64 {
         let news = self.recovery.note_blocks(config, blocks);
         if news.lost_again {
             self.reduce(config, now);
@@ -347,13 +347,13 @@ impl Sender {
     }
 
     /// Loss: the law sets ssthresh, cwnd follows, and what is sent from here on belongs to a new window.
-    fn reduce(&mut self, config: &Config, now: Time) {
+    fn reduce(&mut self, config: &Config, now: Instant) {
         self.lost(config, now, false);
         self.window.cwnd = self.window.ssthresh;
         self.recovery.recover = self.recovery.highest;
     }
 
-    fn lost(&mut self, config: &Config, now: Time, timeout: bool) {
+    fn lost(&mut self, config: &Config, now: Instant, timeout: bool) {
         if let Some(spread) = self.spread.take() {
             self.window.cwnd = spread.target;
         }
@@ -362,7 +362,7 @@ impl Sender {
         self.tell_reduced = self.law.ecn() == Ecn::Classic;
     }
 
-    fn transmit(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn transmit(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.recovery.phase == Phase::Recovery && config.sack {
             self.transmit_by_pipe(config, now, out);
             return;
@@ -399,7 +399,7 @@ impl Sender {
     }
 
     /// RFC 6675 5, step C.
-    fn transmit_by_pipe(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn transmit_by_pipe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let mss = u64::from(config.mss);
         // Below one segment it is a matter of time, not of what is in flight.
         let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit);
@@ -430,7 +430,7 @@ impl Sender {
     /// Whether the next packet must wait for its turn though the window is open, and then asks to be woken for it. What
     /// a loss makes to be sent again at once does not wait, but those after it wait for it.
     #[cold]
-    fn must_wait(&self, config: &Config, now: Time, out: &mut impl Output) -> bool {
+    fn must_wait(&self, config: &Config, now: Instant, out: &mut impl Output) -> bool {
         let Some(srtt) = self.recovery.rto.srtt() else { return false };
         let cwnd = self.window.cwnd;
         let rate = if cwnd < 1.0 { Some(cwnd) } else { self.law.pacing_rate(&config.pacing, &self.window) };
@@ -444,7 +444,7 @@ impl Sender {
     }
 
     /// Sends the segment at `start` again, not beyond `limit`; gives its length.
-    fn resend(&mut self, config: &Config, now: Time, (start, limit): (u64, u64), out: &mut impl Output) -> u64 {
+    fn resend(&mut self, config: &Config, now: Instant, (start, limit): (u64, u64), out: &mut impl Output) -> u64 {
         let end = (start + u64::from(config.mss)).min(self.recovery.highest).min(limit);
         self.emit(config, now, start, (end - start) as u32, out);
         self.recovery.sent_again(config, start, end);
@@ -452,7 +452,7 @@ impl Sender {
     }
 
     #[inline]
-    fn emit(&mut self, config: &Config, now: Time, seq: u64, len: u32, out: &mut impl Output) {
+    fn emit(&mut self, config: &Config, now: Instant, seq: u64, len: u32, out: &mut impl Output) {
         let again = seq < self.recovery.highest;
         let mut flags = match self.law.ecn() {
             Ecn::Off => Flags::NONE,
@@ -460,12 +460,12 @@ impl Sender {
             Ecn::Classic => Flags::NONE.with_if(!again, Flags::ECT),
             Ecn::Exact => Flags::ECT,
         };
-        let stamp = if again { Time::MAX } else { now };
+        let stamp = if again { Instant::MAX } else { now };
         // RFC 3168 6.1.2: on the first new data, so that its loss is a new reduction.
         flags = flags.with_if(again, Flags::AGAIN).with_if(self.tell_reduced && !again, Flags::CWR);
         self.tell_reduced &= again;
         self.last_sent = now;
-        if self.recovery.rto_at == Time::MAX {
+        if self.recovery.rto_at == Instant::MAX {
             self.recovery.rto_at = now + self.recovery.rto.timeout(config);
             out.arm(self.recovery.rto_at);
         }
@@ -479,7 +479,7 @@ impl Sender {
 
     /// A packet is sent, which spacing or the spreading of a cut takes into account.
     #[cold]
-    fn count_sent(&mut self, config: &Config, now: Time, packet: &Packet) {
+    fn count_sent(&mut self, config: &Config, now: Instant, packet: &Packet) {
         self.pacer.sent(now, u64::from(packet.size));
         if let Some(spread) = &mut self.spread {
             spread.sent += f64::from(packet.payload) / f64::from(config.mss);
@@ -496,9 +496,9 @@ impl Sender {
     }
 
     /// RFC 9293 3.5: the SYN, also when it is sent again.
-    fn open(&mut self, config: &Config, now: Time, out: &mut impl Output) {
-        let again = self.recovery.rto_at != Time::MAX;
-        let stamp = if again { Time::MAX } else { now };
+    fn open(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        let again = self.recovery.rto_at != Instant::MAX;
+        let stamp = if again { Instant::MAX } else { now };
         let flags = Flags::SYN.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT).with_if(again, Flags::AGAIN);
         self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         out.arm(self.recovery.rto_at);
@@ -508,17 +508,17 @@ impl Sender {
     }
 
     #[cold]
-    fn opened(&mut self, config: &Config, now: Time, packet: &Packet) {
+    fn opened(&mut self, config: &Config, now: Instant, packet: &Packet) {
         self.opening = false;
-        self.recovery.rto_at = Time::MAX;
-        if packet.stamp != Time::MAX {
+        self.recovery.rto_at = Instant::MAX;
+        if packet.stamp != Instant::MAX {
             self.recovery.rto.sample(now - packet.stamp, config);
         }
     }
 
     /// Gives the current message up, once, if its deadline has passed and the law says so.
     #[inline]
-    fn abandon_expired(&mut self, now: Time, out: &mut impl Output) {
+    fn abandon_expired(&mut self, now: Instant, out: &mut impl Output) {
         if !self.law.abandons_expired() || self.current.message.deadline.is_none_or(|deadline| deadline >= now) {
             return;
         }
@@ -538,7 +538,7 @@ impl Sender {
     }
 
     #[inline]
-    fn acked(&self, config: &Config, now: Time, bytes: u64, marked: bool) -> Acked<'static> {
+    fn acked(&self, config: &Config, now: Instant, bytes: u64, marked: bool) -> Acked<'static> {
         let mss = f64::from(config.mss);
         Acked {
             now,

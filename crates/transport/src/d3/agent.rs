@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use units::{Default, Key, Kind, Range, Rate, Time, Values};
+use units::{Default, Instant, Key, Kind, Range, Rate, Span, Values};
 
 use super::asks::rate_of;
 use super::{Ask, Header, Rounding};
@@ -118,7 +118,7 @@ pub const KEYS: &[Key] = &[
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agents {
     /// The network's round-trip time without queues.
-    pub base_rtt: Time,
+    pub base_rtt: Span,
     /// A full segment with its header, in bytes.
     pub segment: u64,
     /// What every flow gets at least, in bit/s.
@@ -130,7 +130,7 @@ pub struct Agents {
     /// Subtract what is remembered of a flow, not what its header says.
     pub soft: bool,
     /// When a silent flow is forgotten.
-    pub expiry: Time,
+    pub expiry: Span,
     /// Control packets pass full buffers.
     pub protected: bool,
     /// How the capacity follows the link, if it does.
@@ -198,7 +198,7 @@ pub struct Router {
     /// What is remembered of each flow.
     known: BTreeMap<Flow, Known>,
     /// The flows in the order of their last requests, those that have asked again since included.
-    heard: VecDeque<(Time, Flow)>,
+    heard: VecDeque<(Instant, Flow)>,
     measured: Measured,
 }
 
@@ -207,14 +207,14 @@ pub struct Router {
 struct Known {
     request: u64,
     grant: u64,
-    heard: Time,
+    heard: Instant,
 }
 
 /// When the capacity was last adapted, and for how long the link had sent then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
-    at: Time,
-    sent_for: Time,
+    at: Instant,
+    sent_for: Span,
 }
 
 impl Router {
@@ -234,7 +234,7 @@ impl Router {
     }
 
     /// Answers a request in place (D3, section 4), and says what it decided.
-    pub fn answer(&mut self, now: Time, flow: Flow, request: &mut Header) -> Verdict {
+    pub fn answer(&mut self, now: Instant, flow: Flow, request: &mut Header) -> Verdict {
         self.settle(now);
         let hop = request.grants.len();
         if hop == 0 {
@@ -271,7 +271,7 @@ impl Router {
     }
 
     /// Forgets the flows of which nothing has been heard for too long.
-    pub fn settle(&mut self, now: Time) {
+    pub fn settle(&mut self, now: Instant) {
         while let Some(&(at, flow)) = self.heard.front()
             && at.saturating_add(self.config.expiry) <= now
         {
@@ -285,7 +285,7 @@ impl Router {
 
     /// Adapts the capacity (D3, section 4) to a link that has sent for `sent_for` in all by now and whose
     /// queue holds `waiting` bytes.
-    pub fn adapt(&mut self, now: Time, sent_for: Time, waiting: u64) {
+    pub fn adapt(&mut self, now: Instant, sent_for: Span, waiting: u64) {
         let Some(Adaptation { alpha, beta, floor, ceiling }) = self.config.adaptation else { return };
         let elapsed = now.saturating_sub(self.measured.at);
         if elapsed < self.config.base_rtt {
@@ -336,7 +336,7 @@ impl Agent for Router {
         self.config.protected && packet.payload == 0
     }
 
-    fn settle(&mut self, now: Time) {
+    fn settle(&mut self, now: Instant) {
         Router::settle(self, now);
     }
 
@@ -355,13 +355,13 @@ mod tests {
     /// A base of 60 Mbit/s: 1500 B per 200 us.
     fn config() -> Agents {
         Agents {
-            base_rtt: Time::from_micros(200),
+            base_rtt: Span::from_micros(200),
             segment: 1500,
-            base: rate_of(1500, Time::from_micros(200)),
+            base: rate_of(1500, Span::from_micros(200)),
             base_counts: true,
             rounding: Rounding::Exact,
             soft: true,
-            expiry: Time::from_millis(20),
+            expiry: Span::from_millis(20),
             protected: true,
             adaptation: None,
         }
@@ -374,14 +374,14 @@ mod tests {
     /// One port of 1 Gbit/s, and what each flow remembers of its last answer.
     struct Bench {
         router: Router,
-        now: Time,
+        now: Instant,
         answers: BTreeMap<u32, (u64, u64)>,
     }
 
     impl Bench {
         fn new(config: Agents) -> Bench {
             let router = Router::new(config, 1000 * MBPS);
-            Bench { router, now: Time::ZERO, answers: BTreeMap::new() }
+            Bench { router, now: Instant::ZERO, answers: BTreeMap::new() }
         }
         fn send(&mut self, flow: u32, ask: Ask, request: u64) -> u64 {
             let before = self.answers.get(&flow).copied();
@@ -506,12 +506,12 @@ mod tests {
         port.send(2, Ask::Open, 50 * MBPS);
         assert_eq!(port.counters(), counters(1060, 150, 2));
         // The FIN of the first is lost.
-        port.now = Time::from_millis(10);
+        port.now = Instant::from_millis(10);
         port.send(2, Ask::Open, 50 * MBPS);
-        port.now = Time::from_millis(20);
+        port.now = Instant::from_millis(20);
         port.router.settle(port.now);
         assert_eq!(port.counters(), counters(60, 50, 1));
-        port.now = Time::from_millis(30);
+        port.now = Instant::from_millis(30);
         port.router.settle(port.now);
         assert_eq!(port.counters(), counters(0, 0, 0));
         // It was only slow: it counts again when it asks again.
@@ -530,7 +530,7 @@ mod tests {
         port.send(1, Ask::Close, 0); // tells of 300 and 1000
         assert_eq!((port.counters().flows, port.counters().requested), (0, 0));
         port.send(2, Ask::Open, 50 * MBPS); // neither answer nor FIN arrive
-        port.now = Time::from_secs_f64(10.0);
+        port.now = Instant::from_secs_f64(10.0);
         port.router.settle(port.now);
         assert_eq!((port.counters().flows, port.counters().requested), (1, 50 * MBPS));
     }
@@ -544,7 +544,7 @@ mod tests {
         };
         let mut port = Bench::new(config());
         for step in 0..20_000 {
-            port.now = Time(step * 50 * US);
+            port.now = Instant(step * 50 * US);
             let flow = below(60) as u32;
             match below(5) {
                 0 => port.close(flow),
@@ -565,7 +565,7 @@ mod tests {
             assert_eq!(port.counters(), expected);
             assert!(known.values().all(|flow| flow.grant >= port.router.config.base));
         }
-        port.router.settle(Time::MAX);
+        port.router.settle(Instant::MAX);
         assert_eq!(port.counters(), counters(0, 0, 0));
         assert!(port.router.known.is_empty() && port.router.heard.is_empty());
     }
@@ -575,19 +575,19 @@ mod tests {
         let adaptation = Some(Adaptation { alpha: 0.1, beta: 1.0, floor: 0.1, ceiling: 1.0 });
         let mut port = Bench::new(Agents { adaptation, ..config() });
         let capacity = |port: &Bench| port.router.capacity / MBPS;
-        port.router.adapt(Time(200 * US), Time(200 * US), 0);
+        port.router.adapt(Instant(200 * US), Span(200 * US), 0);
         assert_eq!(capacity(&port), 1000, "fully used, no queue");
         // 5000 B drain at 200 Mbit/s in 200 us.
-        port.router.adapt(Time(400 * US), Time(400 * US), 5000);
+        port.router.adapt(Instant(400 * US), Span(400 * US), 5000);
         assert_eq!(capacity(&port), 800);
-        port.router.adapt(Time(500 * US), Time(400 * US), 5000);
+        port.router.adapt(Instant(500 * US), Span(400 * US), 5000);
         assert_eq!(capacity(&port), 800, "the interval is not over");
         // Half used: 0.1 x 500.
-        port.router.adapt(Time(600 * US), Time(500 * US), 0);
+        port.router.adapt(Instant(600 * US), Span(500 * US), 0);
         assert_eq!(capacity(&port), 850);
-        port.router.adapt(Time(800 * US), Time(700 * US), 1_000_000);
+        port.router.adapt(Instant(800 * US), Span(700 * US), 1_000_000);
         assert_eq!(capacity(&port), 100, "not below the floor");
-        port.router.adapt(Time(80_000 * US), Time(700 * US), 0);
+        port.router.adapt(Instant(80_000 * US), Span(700 * US), 0);
         assert_eq!(capacity(&port), 1000, "not above the link");
     }
 }

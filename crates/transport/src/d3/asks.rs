@@ -1,6 +1,6 @@
 //! `d3`: asks for what its deadline needs.
 
-use units::{Default, Key, Kind, Range, Time, Values};
+use units::{Default, Key, Kind, Range, Span, Values};
 
 use super::agent::{self, Agents};
 use crate::{Descriptor, connection};
@@ -88,7 +88,7 @@ impl Rounding {
 }
 
 /// Bit/s at which `bytes` take `time`, rounded up; no time counts as one picosecond.
-pub(super) fn rate_of(bytes: u64, time: Time) -> u64 {
+pub(super) fn rate_of(bytes: u64, time: Span) -> u64 {
     let bits_per_second = u128::from(bytes) * 8_000_000_000_000;
     bits_per_second.div_ceil(u128::from(time.0.max(1))).min(u128::from(u64::MAX >> 8)) as u64
 }
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_rate_is_bytes_over_time() {
-        assert_eq!(rate_of(1500, Time::from_micros(12)), 1_000_000_000);
-        assert_eq!(rate_of(1, Time(3)), 2_666_666_666_667);
-        assert!(rate_of(u64::MAX, Time::ZERO) < u64::MAX);
+        assert_eq!(rate_of(1500, Span::from_micros(12)), 1_000_000_000);
+        assert_eq!(rate_of(1, Span(3)), 2_666_666_666_667);
+        assert!(rate_of(u64::MAX, Span::ZERO) < u64::MAX);
     }
 }

@@ -1,6 +1,6 @@
 //! The header of a request for a rate.
 
-use units::Time;
+use units::Instant;
 
 /// What a request carries to the routers on its path, and what returns in its acknowledgement. Rates
 /// are in bit/s, with headers.
@@ -13,7 +13,7 @@ pub struct Header {
     /// The sender's count of its requests, so that it knows which one is answered.
     pub number: u64,
     /// When it was sent.
-    pub sent: Time,
+    pub sent: Instant,
     /// The rate that is asked for.
     pub request: u64,
     /// The rate that was asked for by the last request that was answered.

@@ -1,6 +1,6 @@
 //! The receiving end: acknowledgements that return the grants.
 
-use units::Time;
+use units::Instant;
 
 use super::{Ask, Config as Own};
 use crate::connection::{self, Config};
@@ -28,7 +28,7 @@ impl Receiver {
     pub fn on_packet(
         &mut self,
         config: &Config,
-        now: Time,
+        now: Instant,
         packet: &Packet,
         extension: Option<&mut Extension>,
         out: &mut impl Output,
@@ -44,13 +44,13 @@ impl Receiver {
             self.data.on_packet(config, now, packet, &mut out);
             self.data.flush(config, &mut out);
         } else if request.ask != Ask::Close {
-            let ack = Packet::ack(self.data.next(), config.header, Time::MAX, Flags::SYN);
+            let ack = Packet::ack(self.data.next(), config.header, Instant::MAX, Flags::SYN);
             out.send_extended(ack, Extension::of_header(header));
         }
     }
 
     /// The time for which the timer was armed has come.
-    pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.data.on_timer(config, now, out);
     }
 }
@@ -72,7 +72,7 @@ impl<O: Output> Output for Returning<'_, O> {
         extension.header = self.header.take();
         self.out.send_extended(packet, extension);
     }
-    fn arm(&mut self, at: Time) {
+    fn arm(&mut self, at: Instant) {
         self.out.arm(at);
     }
     fn timed_out(&mut self) {

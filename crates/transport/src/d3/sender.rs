@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use units::Time;
+use units::{Instant, Span};
 
 use super::asks::rate_of;
 use super::header::Header as Request;
@@ -58,7 +58,7 @@ struct Lease {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     number: u64,
-    sent: Time,
+    sent: Instant,
     request: u64,
 }
 
@@ -87,7 +87,7 @@ impl Sender {
     }
 
     /// Takes a message; it follows those handed over before.
-    pub fn hand_over(&mut self, config: &Config, now: Time, message: Message, out: &mut impl Output) {
+    pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
         self.end = self.end.saturating_add(message.bytes.unwrap_or(ENDLESS)).min(ENDLESS);
         self.messages.push_back(Current { end: self.end, message });
         self.transmit(config, now, out);
@@ -107,7 +107,7 @@ impl Sender {
     pub fn on_packet(
         &mut self,
         config: &Config,
-        now: Time,
+        now: Instant,
         packet: &Packet,
         extension: Option<&mut Extension>,
         out: &mut impl Output,
@@ -136,7 +136,7 @@ impl Sender {
     }
 
     /// The time for which the timer was armed has come.
-    pub fn on_timer(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.quench(config, now, out);
         if self.recovery.rto_at <= now {
             self.timeout(config, now, out);
@@ -145,9 +145,9 @@ impl Sender {
     }
 
     /// Shows what can be observed now.
-    pub fn observe(&self, _: &Config, _: Time, seen: &mut Observation) {
+    pub fn observe(&self, _: &Config, _: Instant, seen: &mut Observation) {
         let mbps = |rate: u64| rate as f64 / 1e6;
-        seen.add_if(&SRTT, self.recovery.rto.srtt().map(Time::as_micros_f64));
+        seen.add_if(&SRTT, self.recovery.rto.srtt().map(Span::as_micros_f64));
         if let Some(lease) = self.leases.last() {
             seen.add(&RATE, mbps(lease.rate));
             seen.add(&REQUEST, mbps(lease.pending.map_or(lease.request, |last| last.request)));
@@ -155,7 +155,7 @@ impl Sender {
     }
 
     /// A request comes back with what each hop has granted.
-    fn answered(&mut self, config: &Config, now: Time, answer: Request) {
+    fn answered(&mut self, config: &Config, now: Instant, answer: Request) {
         let answered = |lease: &&mut Lease| lease.pending.is_some_and(|pending| pending.number == answer.number);
         let Some(lease) = self.leases.iter_mut().find(answered) else { return };
         let Some(pending) = lease.pending.take() else { return };
@@ -170,8 +170,8 @@ impl Sender {
         }
     }
 
-    fn sample(&mut self, config: &Config, now: Time, stamp: Time) {
-        if stamp == Time::MAX {
+    fn sample(&mut self, config: &Config, now: Instant, stamp: Instant) {
+        if stamp == Instant::MAX {
             return;
         }
         self.recovery.rto.sample(now - stamp, config);
@@ -181,9 +181,9 @@ impl Sender {
         }
     }
 
-    fn on_new_ack(&mut self, config: &Config, now: Time, seq: u64) {
+    fn on_new_ack(&mut self, config: &Config, now: Instant, seq: u64) {
         // The sample was taken from the stamp, or from the request that is answered.
-        let advance = self.recovery.advance(config, now, seq, Time::MAX);
+        let advance = self.recovery.advance(config, now, seq, Instant::MAX);
         if advance.was != Phase::Open && self.recovery.phase == Phase::Open {
             self.hole = None;
         } else if advance.partial {
@@ -201,7 +201,7 @@ impl Sender {
     }
 
     /// The retransmission timer has expired: what was sent is lost, and so is what was granted.
-    fn timeout(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn timeout(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         out.timed_out();
         self.recovery.on_timeout();
         for lease in &mut self.leases {
@@ -225,18 +225,18 @@ impl Sender {
     }
 
     /// Sends what may be sent, asks when there is something to ask for, and arms the timer for the rest.
-    fn transmit(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn transmit(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let lost = self.send(config, now, Work::Lost, out);
         let next = self.send(config, now, Work::Next, out);
         self.close_leases(config, now, out);
         let wake = lost.min(next).min(self.recovery.rto_at);
-        if wake != Time::MAX {
+        if wake != Instant::MAX {
             out.arm(wake);
         }
     }
 
     /// The same for one kind of work; gives when more of it may leave.
-    fn send(&mut self, config: &Config, now: Time, work: Work, out: &mut impl Output) -> Time {
+    fn send(&mut self, config: &Config, now: Instant, work: Work, out: &mut impl Output) -> Instant {
         while let Some(segment) = self.segment(config, work) {
             let Some(lease) = self.lease_at(segment.0) else {
                 // What the message before it held is free for this one.
@@ -256,7 +256,7 @@ impl Sender {
             }
             self.emit(config, now, lease, segment, out);
         }
-        Time::MAX
+        Instant::MAX
     }
 
     /// The next segment of this kind, unless there is none or the receiver's buffer does not take it.
@@ -296,10 +296,10 @@ impl Sender {
     }
 
     /// Sends a data packet, with a request when none is under way.
-    fn emit(&mut self, config: &Config, now: Time, lease: usize, (start, end): (u64, u64), out: &mut impl Output) {
+    fn emit(&mut self, config: &Config, now: Instant, lease: usize, (start, end): (u64, u64), out: &mut impl Output) {
         let again = start < self.recovery.highest;
         let request = self.request(config, now, lease);
-        let stamp = if again { Time::MAX } else { now };
+        let stamp = if again { Instant::MAX } else { now };
         let packet =
             Packet::data(start, (end - start) as u32, config.header, stamp, Flags::NONE.with_if(again, Flags::AGAIN));
         self.leases[lease].pacer.sent(now, u64::from(packet.size));
@@ -319,16 +319,16 @@ impl Sender {
     }
 
     /// Sends a request by itself.
-    fn ask_alone(&mut self, config: &Config, now: Time, lease: usize, out: &mut impl Output) {
+    fn ask_alone(&mut self, config: &Config, now: Instant, lease: usize, out: &mut impl Output) {
         let Some(request) = self.request(config, now, lease) else { return };
         self.start_timer(config, now);
         // It carries no data that could be sent again.
-        let packet = Packet::data(self.recovery.next, 0, config.header, Time::MAX, Flags::SYN);
+        let packet = Packet::data(self.recovery.next, 0, config.header, Instant::MAX, Flags::SYN);
         out.send_extended(packet, Extension::of_header(request));
     }
 
     /// The header of a request for the message of a lease, unless one is under way.
-    fn request(&mut self, config: &Config, now: Time, lease: usize) -> Option<Header> {
+    fn request(&mut self, config: &Config, now: Instant, lease: usize) -> Option<Header> {
         let Lease { message: number, pending: None, .. } = self.leases[lease] else { return None };
         let message = number.checked_sub(self.first)? as usize;
         let request = self.own.router.rounding.of(self.needed(config, now, message));
@@ -350,7 +350,7 @@ impl Sender {
 
     /// The rate that a message needs from the next round trip on (D3, section 4): bytes that will be left then,
     /// with headers, over the time that will be left.
-    fn needed(&self, config: &Config, now: Time, message: usize) -> u64 {
+    fn needed(&self, config: &Config, now: Instant, message: usize) -> u64 {
         let Some(lag) = self.own.request else { return 0 };
         let Current { end, message: Message { bytes, deadline, .. } } = self.messages[message];
         let (Some(deadline), Some(_)) = (deadline, bytes) else { return 0 };
@@ -377,7 +377,7 @@ impl Sender {
         let rate = self.leases.iter().find(|lease| lease.message == number).map_or(0, |lease| lease.rate);
         let meanwhile = u128::from(rate) * u128::from(rtt.0) / 8_000_000_000_000;
         let bytes = u128::from(bytes).saturating_sub(meanwhile) as u64;
-        let time = (deadline - now).saturating_sub(Time::from_ps_f64(lag * rtt.0 as f64));
+        let time = (deadline - now).saturating_sub(Span::from_ps_f64(lag * rtt.0 as f64));
         rate_of(bytes, time.max(rtt))
     }
 
@@ -398,7 +398,7 @@ impl Sender {
 
     /// Tells the routers of the messages that are sent, and of which nothing is to be repaired. Where they go by what the
     /// header says, it must say what they answered last, and waits for it.
-    fn close_leases(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn close_leases(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let mut lease = 0;
         while lease < self.leases.len() {
             let Lease { message, pending, .. } = self.leases[lease];
@@ -417,7 +417,7 @@ impl Sender {
         }
     }
 
-    fn close_lease(&mut self, config: &Config, now: Time, lease: usize, out: &mut impl Output) {
+    fn close_lease(&mut self, config: &Config, now: Instant, lease: usize, out: &mut impl Output) {
         let lease = self.leases.remove(lease);
         self.asked += 1;
         let request = Request {
@@ -431,15 +431,15 @@ impl Sender {
             grants: Vec::new(),
             uplink: 0,
         };
-        let packet = Packet::data(self.recovery.next, 0, config.header, Time::MAX, Flags::NONE);
+        let packet = Packet::data(self.recovery.next, 0, config.header, Instant::MAX, Flags::NONE);
         out.send_extended(packet, Extension::of_header(Header::D3(Box::new(request))));
         if !self.is_waiting() {
-            self.recovery.rto_at = Time::MAX;
+            self.recovery.rto_at = Instant::MAX;
         }
     }
 
     /// D3 6.1.3: gives the oldest message up, once, if it cannot be in time.
-    fn quench(&mut self, config: &Config, now: Time, out: &mut impl Output) {
+    fn quench(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let Some(&oldest) = self.messages.front().filter(|_| self.own.quench) else { return };
         let Some(deadline) = oldest.message.deadline else { return };
         let lease = self.leases.iter().position(|lease| lease.message == self.first);
@@ -463,19 +463,19 @@ impl Sender {
         self.messages.partition_point(|message| message.end <= position).min(self.messages.len().saturating_sub(1))
     }
 
-    fn rtt(&self) -> Time {
+    fn rtt(&self) -> Span {
         self.recovery.rto.srtt().unwrap_or(self.own.router.base_rtt)
     }
 
-    fn start_timer(&mut self, config: &Config, now: Time) {
-        if self.recovery.rto_at == Time::MAX {
+    fn start_timer(&mut self, config: &Config, now: Instant) {
+        if self.recovery.rto_at == Instant::MAX {
             self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         }
     }
 
     /// RFC 6298 5.2 and 5.3; a request that is under way counts as data.
-    fn restart_timer(&mut self, config: &Config, now: Time) {
-        self.recovery.rto_at = if self.is_waiting() { now + self.recovery.rto.timeout(config) } else { Time::MAX };
+    fn restart_timer(&mut self, config: &Config, now: Instant) {
+        self.recovery.rto_at = if self.is_waiting() { now + self.recovery.rto.timeout(config) } else { Instant::MAX };
     }
 
     /// Whether data or a request is not answered.

@@ -1,6 +1,6 @@
 //! `cubic`: what Linux users have today.
 
-use units::{Default, Key, Kind, Range, Time, Values};
+use units::{Default, Instant, Key, Kind, Range, Span, Values};
 
 use super::echo::Echoes;
 use super::{Acked, Cwnd, Ecn, Lost, Window};
@@ -92,7 +92,7 @@ pub struct Cubic {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Epoch {
-    start: Time,
+    start: Instant,
     /// Seconds from the start to the plateau.
     k: f64,
     /// The window at the plateau.
@@ -165,7 +165,7 @@ impl Window for Cubic {
         }
         window.ssthresh = (window.cwnd * self.beta).max(window.floor);
     }
-    fn on_idle(&mut self, time: Time) {
+    fn on_idle(&mut self, time: Span) {
         // RFC 9438 4.2: the time for which there was nothing to send does not count.
         if let Some(epoch) = &mut self.epoch {
             epoch.start += time;
@@ -194,15 +194,15 @@ mod tests {
     #[test]
     fn the_window_is_back_at_its_maximum_after_k() {
         let (mut law, mut window) = (law(), cwnd(100.0));
-        law.on_loss(&mut window, &Lost { now: Time::ZERO, flight: 100.0, timeout: false });
+        law.on_loss(&mut window, &Lost { now: Instant::ZERO, flight: 100.0, timeout: false });
         window.cwnd = window.ssthresh;
         assert_eq!(window.cwnd, 70.0);
         // K = cbrt(30 / 0.4) = 4.217 s; one ACK per window of data, a window per 10 ms.
         let mut now = 0.0;
         while now < 4.217 {
             let segments = window.cwnd;
-            let rtt = Some(Time::from_millis(10));
-            let ack = Acked { now: Time::from_secs_f64(now), segments, srtt: rtt, ..acked(1, false) };
+            let rtt = Some(Span::from_millis(10));
+            let ack = Acked { now: Instant::from_secs_f64(now), segments, srtt: rtt, ..acked(1, false) };
             law.on_ack(&mut window, &ack);
             now += 0.01;
         }

@@ -1,6 +1,6 @@
 //! `d2tcp`: DCTCP's cut, gamma-corrected by how imminent the deadline is.
 
-use units::{Default, Key, Kind, Range, Time, Values};
+use units::{Default, Key, Kind, Range, Span, Values};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
@@ -96,7 +96,7 @@ struct Urgency {
     precise: bool,
     minimum_rtt: bool,
     expired: Expired,
-    margin: Time,
+    margin: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,7 +127,7 @@ impl Urgency {
     fn imminence_of(&self, current: &Current, cwnd: f64, ack: &Acked) -> Option<f64> {
         let Message { bytes: Some(_), deadline: Some(deadline), .. } = current.message else { return None };
         let left = deadline.saturating_sub(ack.now).saturating_sub(self.margin);
-        if left == Time::ZERO {
+        if left == Span::ZERO {
             return Some(match self.expired {
                 Expired::Neutral | Expired::Abort => 1.0,
                 Expired::Cap => self.d_cap,
@@ -199,11 +199,11 @@ mod tests {
     use crate::laws::tests::{acked, cwnd};
 
     fn urgency() -> Urgency {
-        Urgency { d_cap: 2.0, precise: false, minimum_rtt: false, expired: Expired::Neutral, margin: Time::ZERO }
+        Urgency { d_cap: 2.0, precise: false, minimum_rtt: false, expired: Expired::Neutral, margin: Span::ZERO }
     }
 
     /// An ACK at 10 us with an RTT of 100 us, `segments` of 1000 B left and `left` until the deadline.
-    fn with_deadline(segments: u64, left: Time) -> Acked<'static> {
+    fn with_deadline(segments: u64, left: Span) -> Acked<'static> {
         let mut ack = acked(1, true);
         ack.message.end = ack.una + segments * 1000;
         ack.message.message.deadline = Some(ack.now + left);
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn d_is_the_time_needed_over_the_time_left() {
         // T_c = 30 / (3/4 x 20) = 2 RTTs = 200 us
-        let d = |left| urgency().imminence(20.0, &with_deadline(30, Time::from_micros(left)));
+        let d = |left| urgency().imminence(20.0, &with_deadline(30, Span::from_micros(left)));
         assert!((d(200) - 1.0).abs() < 1e-12);
         assert!((d(160) - 1.25).abs() < 1e-12);
         assert_eq!(d(10), 2.0);
@@ -222,32 +222,32 @@ mod tests {
 
     #[test]
     fn d_is_one_without_deadline_size_or_sample() {
-        let ack = with_deadline(30, Time::from_micros(10));
+        let ack = with_deadline(30, Span::from_micros(10));
         let mut changed = ack.clone();
         changed.message.message.deadline = None;
         assert_eq!(urgency().imminence(20.0, &changed), 1.0);
         let mut changed = ack.clone();
         changed.message.message.bytes = None;
         assert_eq!(urgency().imminence(20.0, &changed), 1.0);
-        assert_eq!(urgency().imminence(20.0, &with_deadline(0, Time::from_micros(10))), 1.0);
+        assert_eq!(urgency().imminence(20.0, &with_deadline(0, Span::from_micros(10))), 1.0);
         assert_eq!(urgency().imminence(20.0, &Acked { srtt: None, ..ack }), 1.0);
     }
 
     #[test]
     fn the_nearest_deadline_of_all_that_wait_decides() {
         // The first: T_c = 2 RTTs = 200 us of 800 us. With the 15 segments behind it: 300 us of 200 us.
-        let first = with_deadline(30, Time::from_micros(800));
+        let first = with_deadline(30, Span::from_micros(800));
         let behind = |segments: u64, left: Option<u64>| Current {
             end: first.message.end + segments * 1000,
             message: Message {
-                deadline: left.map(|us| first.now + Time::from_micros(us)),
+                deadline: left.map(|us| first.now + Span::from_micros(us)),
                 ..Message::of(segments * 1000)
             },
         };
         let d = |own: Option<u64>, later: &[Current]| {
             let later = later.iter().copied().collect();
             let mut ack = Acked { later: &later, ..first.clone() };
-            ack.message.message.deadline = own.map(|us| first.now + Time::from_micros(us));
+            ack.message.message.deadline = own.map(|us| first.now + Span::from_micros(us));
             Urgency { d_cap: 16.0, ..urgency() }.imminence(20.0, &ack)
         };
         assert!((d(Some(800), &[]) - 0.25).abs() < 1e-12);
@@ -261,13 +261,13 @@ mod tests {
 
     #[test]
     fn a_passed_deadline_follows_the_rule() {
-        let ack = with_deadline(30, Time::ZERO);
+        let ack = with_deadline(30, Span::ZERO);
         for (expired, d) in [(Expired::Neutral, 1.0), (Expired::Cap, 2.0), (Expired::Yield, 0.5), (Expired::Abort, 1.0)]
         {
             assert_eq!(Urgency { expired, ..urgency() }.imminence(20.0, &ack), d);
         }
-        let early = Urgency { margin: Time::from_micros(50), expired: Expired::Cap, ..urgency() };
-        assert_eq!(early.imminence(20.0, &with_deadline(1, Time::from_micros(50))), 2.0);
+        let early = Urgency { margin: Span::from_micros(50), expired: Expired::Cap, ..urgency() };
+        assert_eq!(early.imminence(20.0, &with_deadline(1, Span::from_micros(50))), 2.0);
     }
 
     #[test]
@@ -294,9 +294,9 @@ mod tests {
             law.on_ack(&mut window, &with_deadline(30, left));
             (window.cwnd, law.marking.alpha)
         };
-        let (near, alpha) = window_after(Time::from_micros(50));
+        let (near, alpha) = window_after(Span::from_micros(50));
         assert!((near - 20.0 * (1.0 - alpha.powf(2.0) / 2.0)).abs() < 1e-9);
-        let (far, alpha) = window_after(Time::from_millis(50));
+        let (far, alpha) = window_after(Span::from_millis(50));
         assert!((far - 20.0 * (1.0 - alpha.powf(0.5) / 2.0)).abs() < 1e-9);
         assert!(near > far);
     }

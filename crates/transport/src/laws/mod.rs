@@ -12,7 +12,7 @@ pub use tcppr::Priorities;
 
 use std::collections::VecDeque;
 
-use units::Time;
+use units::{Instant, Span};
 
 use crate::{Descriptor, Message, Observation, Pacing};
 
@@ -40,7 +40,7 @@ pub trait Window {
         pacing.gain(window).map(|gain| gain * window.cwnd)
     }
     /// There was nothing to send for this long.
-    fn on_idle(&mut self, _: Time) {}
+    fn on_idle(&mut self, _: Span) {}
     /// Shows its own signals, those of its descriptor.
     fn observe(&self, _window: &Cwnd, _ack: &Acked, _seen: &mut Observation) {}
     /// How its messages are divided into switch priorities, if they are.
@@ -100,7 +100,7 @@ macro_rules! laws {
             fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
                 match self { $(Law::$law(law) => law.pacing_rate(pacing, window)),* }
             }
-            fn on_idle(&mut self, time: Time) {
+            fn on_idle(&mut self, time: Span) {
                 match self { $(Law::$law(law) => law.on_idle(time)),* }
             }
             fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
@@ -187,7 +187,7 @@ impl Cwnd {
 #[derive(Clone, Debug)]
 pub struct Acked<'q> {
     /// The time.
-    pub now: Time,
+    pub now: Instant,
     /// Bytes that have arrived, as it says first: those that it acknowledges, but for those counted when they arrived
     /// beyond a gap, and those that it SACKs. (Linux counts `delivered` and `delivered_ce` so; RFC 8257 3.3 would count
     /// what lies beyond a gap, marked or not, only when the gap is filled, with the echo of what filled it.)
@@ -208,9 +208,9 @@ pub struct Acked<'q> {
     /// Payload bytes of a full segment.
     pub mss: f64,
     /// Smoothed RTT, once there is a sample.
-    pub srtt: Option<Time>,
+    pub srtt: Option<Span>,
     /// Smallest RTT sample so far.
-    pub min_rtt: Option<Time>,
+    pub min_rtt: Option<Span>,
     /// The message that is being sent.
     pub message: Current,
     /// Those behind it, in turn.
@@ -233,7 +233,7 @@ pub struct Current {
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
     /// The time.
-    pub now: Time,
+    pub now: Instant,
     /// What was sent and not acknowledged, in segments.
     pub flight: f64,
     /// The retransmission timer found it.
@@ -251,7 +251,7 @@ pub(crate) mod tests {
     /// An ACK of one segment at `una` (counted in segments) with a window of ten behind it.
     pub(crate) fn acked(una: u64, marked: bool) -> Acked<'static> {
         Acked {
-            now: Time::from_micros(una * 10),
+            now: Instant::from_micros(una * 10),
             bytes: 1000,
             segments: 1.0,
             marked,
@@ -260,8 +260,8 @@ pub(crate) mod tests {
             una: una * 1000,
             next: (una + 10) * 1000,
             mss: 1000.0,
-            srtt: Some(Time::from_micros(100)),
-            min_rtt: Some(Time::from_micros(80)),
+            srtt: Some(Span::from_micros(100)),
+            min_rtt: Some(Span::from_micros(80)),
             message: Current { end: 1_000_000, message: Message::of(1_000_000) },
             later: &NO_MORE,
         }

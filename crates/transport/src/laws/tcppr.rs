@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use units::{Default, Key, Kind, Problem, Range, Time, Value, Values};
+use units::{Default, Key, Kind, Problem, Range, Span, Value, Values};
 
 use super::reno::{self, Reno};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
@@ -45,7 +45,7 @@ pub const KEYS: &[Key] = &[
 ];
 
 fn build(values: &mut Values) -> Result<Tcppr, Problem> {
-    let limits: Option<Arc<[Time]>> = values.times_if_set("limits").map(Arc::from);
+    let limits: Option<Arc<[Span]>> = values.times_if_set("limits").map(Arc::from);
     if let Some(limits) = &limits {
         let (parted, asked) = (limits.len() as u64 + 1, values.count("classes"));
         if values.is_given("classes") && asked != parted {
@@ -65,7 +65,7 @@ pub struct Priorities {
     /// How many with a deadline.
     pub classes: u8,
     /// The longest deadline of each of them but the last; none: equal shares of the deadlines' range.
-    pub limits: Option<Arc<[Time]>>,
+    pub limits: Option<Arc<[Span]>>,
 }
 
 /// `tcp` with priorities.

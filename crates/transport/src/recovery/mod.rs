@@ -9,7 +9,7 @@ pub use ranges::Ranges;
 pub use rto::RtoEstimator;
 pub use scoreboard::{Rules, Scoreboard};
 
-use units::Time;
+use units::Instant;
 
 use crate::connection::Config;
 
@@ -31,7 +31,7 @@ pub struct Recovery {
     /// The round-trip time, and the timeout that follows.
     pub rto: RtoEstimator,
     /// When the retransmission timer expires.
-    pub rto_at: Time,
+    pub rto_at: Instant,
     /// The retransmission timer was restarted in this recovery (RFC 6582 3.2, step 3).
     partial_seen: bool,
     rare: Box<Rare>,
@@ -102,7 +102,7 @@ impl Recovery {
             dup_acks: 0,
             recover: 0,
             rto: RtoEstimator::new(config),
-            rto_at: Time::MAX,
+            rto_at: Instant::MAX,
             partial_seen: false,
             rare: Box::default(),
         }
@@ -127,14 +127,14 @@ impl Recovery {
     }
 
     /// Everything before `seq` is acknowledged, which is news. `stamp` is the time when the data was sent that is
-    /// answered, or [`Time::MAX`] if that gives no sample (Karn's rule).
+    /// answered, or [`Instant::MAX`] if that gives no sample (Karn's rule).
     #[inline]
-    pub fn advance(&mut self, config: &Config, now: Time, seq: u64, stamp: Time) -> Advance {
+    pub fn advance(&mut self, config: &Config, now: Instant, seq: u64, stamp: Instant) -> Advance {
         let bytes = seq - self.una;
         self.una = seq;
         self.next = self.next.max(seq);
         self.dup_acks = 0;
-        if stamp != Time::MAX {
+        if stamp != Instant::MAX {
             self.rto.sample(now - stamp, config);
         } else if config.backoff_reset_on_ack {
             self.rto.end_back_off();
@@ -211,7 +211,7 @@ impl Recovery {
     /// The retransmission timer has expired (RFC 6298 5.5).
     pub fn on_timeout(&mut self) {
         self.rto.back_off();
-        self.rto_at = Time::MAX;
+        self.rto_at = Instant::MAX;
     }
 
     /// After a timeout: everything that is not acknowledged counts as lost (RFC 5681 3.1).

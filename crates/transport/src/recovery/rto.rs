@@ -1,6 +1,6 @@
 //! The retransmission timeout (RFC 6298).
 
-use units::Time;
+use units::Span;
 
 use crate::connection::Config;
 
@@ -8,10 +8,10 @@ use crate::connection::Config;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RtoEstimator {
     /// Smoothed RTT; zero before the first sample.
-    srtt: Time,
-    variation: Time,
-    smallest: Time,
-    timeout: Time,
+    srtt: Span,
+    variation: Span,
+    smallest: Span,
+    timeout: Span,
     doublings: u32,
 }
 
@@ -19,29 +19,29 @@ impl RtoEstimator {
     /// Before the first sample.
     pub fn new(config: &Config) -> RtoEstimator {
         RtoEstimator {
-            srtt: Time::ZERO,
-            variation: Time::ZERO,
-            smallest: Time::MAX,
+            srtt: Span::ZERO,
+            variation: Span::ZERO,
+            smallest: Span::MAX,
             timeout: config.rto_initial,
             doublings: 0,
         }
     }
     /// Takes a sample and ends the back-off.
     #[inline]
-    pub fn sample(&mut self, rtt: Time, config: &Config) {
+    pub fn sample(&mut self, rtt: Span, config: &Config) {
         self.smallest = self.smallest.min(rtt);
         self.doublings = 0;
-        if self.srtt == Time::ZERO {
-            self.srtt = rtt.max(Time(1));
+        if self.srtt == Span::ZERO {
+            self.srtt = rtt.max(Span(1));
             self.variation = rtt / 2;
         } else {
             // RFC 6298 2.3: beta = 1/4, alpha = 1/8, variation first.
             let error = self.srtt.0.abs_diff(rtt.0);
-            self.variation = Time(self.variation.0 - (self.variation.0 >> 2) + (error >> 2));
-            self.srtt = Time(self.srtt.0 - (self.srtt.0 >> 3) + (rtt.0 >> 3)).max(Time(1));
+            self.variation = Span(self.variation.0 - (self.variation.0 >> 2) + (error >> 2));
+            self.srtt = Span(self.srtt.0 - (self.srtt.0 >> 3) + (rtt.0 >> 3)).max(Span(1));
         }
         // RFC 6298 2.3 and 2.4: SRTT + max(G, 4 RTTVAR), and not below the minimum.
-        let timeout = self.srtt + Time(4 * self.variation.0).max(config.rto_granularity);
+        let timeout = self.srtt + Span(4 * self.variation.0).max(config.rto_granularity);
         self.timeout = timeout.max(config.rto_min).min(config.rto_max);
     }
     /// RFC 6298 5.5: the timer expired.
@@ -54,19 +54,19 @@ impl RtoEstimator {
     }
     /// The timeout in force.
     #[inline]
-    pub fn timeout(&self, config: &Config) -> Time {
+    pub fn timeout(&self, config: &Config) -> Span {
         if self.doublings == 0 {
             return self.timeout;
         }
-        Time(self.timeout.0.saturating_mul(1 << self.doublings)).min(config.rto_max.max(self.timeout))
+        Span(self.timeout.0.saturating_mul(1 << self.doublings)).min(config.rto_max.max(self.timeout))
     }
     /// The smoothed round-trip time, once there is a sample.
-    pub fn srtt(&self) -> Option<Time> {
-        (self.srtt > Time::ZERO).then_some(self.srtt)
+    pub fn srtt(&self) -> Option<Span> {
+        (self.srtt > Span::ZERO).then_some(self.srtt)
     }
     /// The smallest sample so far.
-    pub fn smallest(&self) -> Option<Time> {
-        (self.smallest < Time::MAX).then_some(self.smallest)
+    pub fn smallest(&self) -> Option<Span> {
+        (self.smallest < Span::MAX).then_some(self.smallest)
     }
 }
 
@@ -77,38 +77,38 @@ mod tests {
 
     #[test]
     fn the_first_sample_sets_and_later_ones_move() {
-        let config = Config { rto_min: Time(1), rto_granularity: Time(1), ..config() };
+        let config = Config { rto_min: Span(1), rto_granularity: Span(1), ..config() };
         let mut rto = RtoEstimator::new(&config);
         assert_eq!((rto.timeout(&config), rto.srtt(), rto.smallest()), (config.rto_initial, None, None));
-        rto.sample(Time::from_micros(100), &config);
-        assert_eq!(rto.timeout(&config), Time::from_micros(300)); // srtt + 4 * srtt/2
-        rto.sample(Time::from_micros(180), &config);
-        assert_eq!(rto.srtt(), Some(Time::from_micros(110)));
-        assert_eq!(rto.smallest(), Some(Time::from_micros(100)));
-        assert_eq!(rto.timeout(&config), Time::from_micros(110) + Time(4 * 57_500_000));
+        rto.sample(Span::from_micros(100), &config);
+        assert_eq!(rto.timeout(&config), Span::from_micros(300)); // srtt + 4 * srtt/2
+        rto.sample(Span::from_micros(180), &config);
+        assert_eq!(rto.srtt(), Some(Span::from_micros(110)));
+        assert_eq!(rto.smallest(), Some(Span::from_micros(100)));
+        assert_eq!(rto.timeout(&config), Span::from_micros(110) + Span(4 * 57_500_000));
     }
 
     #[test]
     fn the_variation_counts_for_a_granule_at_least() {
-        let config = Config { rto_min: Time::from_millis(20), rto_granularity: Time::from_millis(4), ..config() };
+        let config = Config { rto_min: Span::from_millis(20), rto_granularity: Span::from_millis(4), ..config() };
         let mut rto = RtoEstimator::new(&config);
-        (0..200).for_each(|_| rto.sample(Time::from_millis(100), &config));
-        assert_eq!(rto.timeout(&config), Time::from_millis(104));
+        (0..200).for_each(|_| rto.sample(Span::from_millis(100), &config));
+        assert_eq!(rto.timeout(&config), Span::from_millis(104));
         // The minimum holds for the sum.
         let mut rto = RtoEstimator::new(&config);
-        (0..200).for_each(|_| rto.sample(Time::from_millis(1), &config));
-        assert_eq!(rto.timeout(&config), Time::from_millis(20));
+        (0..200).for_each(|_| rto.sample(Span::from_millis(1), &config));
+        assert_eq!(rto.timeout(&config), Span::from_millis(20));
     }
 
     #[test]
     fn back_off_doubles_up_to_the_limit_and_a_sample_ends_it() {
-        let config = Config { rto_max: Time::from_millis(100), ..config() };
+        let config = Config { rto_max: Span::from_millis(100), ..config() };
         let mut rto = RtoEstimator::new(&config);
         for expected in [40, 80, 100, 100] {
             rto.back_off();
-            assert_eq!(rto.timeout(&config), Time::from_millis(expected));
+            assert_eq!(rto.timeout(&config), Span::from_millis(expected));
         }
-        rto.sample(Time::from_micros(100), &config);
+        rto.sample(Span::from_micros(100), &config);
         assert_eq!(rto.timeout(&config), config.rto_min);
     }
 }

@@ -4,7 +4,7 @@
 
 use transport::registry::{self, Config};
 use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
-use units::Time;
+use units::{Instant, Span};
 
 /// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
 pub fn config(name: &str, keys: &str) -> Config {
@@ -25,14 +25,14 @@ const ENOUGH: usize = 10_000;
 #[derive(Debug)]
 pub struct Notes {
     pub sent: Vec<(Packet, Option<Extension>)>,
-    pub timer: Time,
+    pub timer: Instant,
     pub timeouts: u64,
     pub given_up: Vec<(u64, u64)>,
 }
 
 impl Default for Notes {
     fn default() -> Notes {
-        Notes { sent: Vec::new(), timer: Time::MAX, timeouts: 0, given_up: Vec::new() }
+        Notes { sent: Vec::new(), timer: Instant::MAX, timeouts: 0, given_up: Vec::new() }
     }
 }
 
@@ -45,7 +45,7 @@ impl Output for Notes {
         assert!(self.sent.len() < ENOUGH, "it sends without end");
         self.sent.push((packet, Some(extension)));
     }
-    fn arm(&mut self, at: Time) {
+    fn arm(&mut self, at: Instant) {
         self.timer = self.timer.min(at);
     }
     fn timed_out(&mut self) {
@@ -61,7 +61,7 @@ pub struct Bench {
     pub config: Config,
     pub sender: Sender,
     pub notes: Notes,
-    pub now: Time,
+    pub now: Instant,
     timers: usize,
 }
 
@@ -69,9 +69,9 @@ impl Bench {
     /// Segments have [`MSS`] bytes.
     pub fn new(name: &str, keys: &str) -> Bench {
         let config = config(name, &format!("mss = '{MSS} B'\n{keys}"));
-        Bench { sender: Sender::new(&config), config, notes: Notes::default(), now: Time::ZERO, timers: 0 }
+        Bench { sender: Sender::new(&config), config, notes: Notes::default(), now: Instant::ZERO, timers: 0 }
     }
-    pub fn message(&mut self, bytes: u64, deadline: Option<Time>) {
+    pub fn message(&mut self, bytes: u64, deadline: Option<Instant>) {
         self.hand_over(Message { deadline, ..Message::of(bytes) });
     }
     pub fn hand_over(&mut self, message: Message) {
@@ -79,8 +79,8 @@ impl Bench {
     }
     /// An ACK of everything before `segment`, with a stamp (an RTT sample) if one is given, and with the ranges of
     /// segments that have arrived beyond a gap.
-    pub fn ack(&mut self, segment: u64, stamp: Option<Time>, flags: Flags, sacked: &[(u64, u64)]) {
-        let packet = Packet::ack(segment * MSS, 40, stamp.unwrap_or(Time::MAX), flags);
+    pub fn ack(&mut self, segment: u64, stamp: Option<Instant>, flags: Flags, sacked: &[(u64, u64)]) {
+        let packet = Packet::ack(segment * MSS, 40, stamp.unwrap_or(Instant::MAX), flags);
         let mut blocks = Blocks::default();
         sacked.iter().for_each(|(start, end)| blocks.push((start * MSS, end * MSS)));
         let mut extension = (!sacked.is_empty()).then_some(Extension::of_blocks(blocks));
@@ -88,13 +88,13 @@ impl Bench {
     }
     /// Goes to the pending timer.
     pub fn timer(&mut self) {
-        self.now = std::mem::replace(&mut self.notes.timer, Time::MAX);
-        assert_ne!(self.now, Time::MAX, "no timer is pending");
+        self.now = std::mem::replace(&mut self.notes.timer, Instant::MAX);
+        assert_ne!(self.now, Instant::MAX, "no timer is pending");
         self.timers += 1;
         assert!(self.timers < ENOUGH, "it is woken without end");
         self.sender.on_timer(&self.config, self.now, &mut self.notes);
     }
-    pub fn wait(&mut self, time: Time) {
+    pub fn wait(&mut self, time: Span) {
         self.now += time;
     }
     /// The segments sent since this was last called, as their numbers.
@@ -131,7 +131,7 @@ pub fn timeline(name: &str, keys: &str, table: &str) {
         let [time, event, expected] = columns(line);
         let (at, timer) = (parse_time(time), event == "timer" || event == "wait");
         assert!(at >= bench.now, "{line}: time runs back");
-        let (before, mut last) = (bench.notes.timeouts, Time::ZERO);
+        let (before, mut last) = (bench.notes.timeouts, Instant::ZERO);
         while bench.notes.timer < at || timer && bench.notes.timer == at {
             let so_far = bench.notes.timeouts;
             bench.timer();
@@ -187,7 +187,7 @@ pub fn answers(name: &str, keys: &str, table: &str) {
         while notes.timer < at || event == "wait" && notes.timer == at {
             timers += 1;
             assert!(timers < ENOUGH, "{line}: it is woken without end");
-            let now = std::mem::replace(&mut notes.timer, Time::MAX);
+            let now = std::mem::replace(&mut notes.timer, Instant::MAX);
             receiver.on_timer(&config, now, &mut notes);
             assert!(notes.sent.is_empty() || now == at, "{line}: it answered at {now}");
         }
@@ -240,7 +240,7 @@ fn columns(line: &str) -> [&str; 3] {
     [columns.next().unwrap(), columns.next().unwrap_or(""), columns.next().unwrap_or("")]
 }
 
-fn parse_time(text: &str) -> Time {
+fn parse_time(text: &str) -> Instant {
     let digits = text.trim_end_matches(char::is_alphabetic);
     let value: f64 = digits.parse().unwrap_or_else(|_| panic!("{text} is no time"));
     let ps = match &text[digits.len()..] {
@@ -249,7 +249,7 @@ fn parse_time(text: &str) -> Time {
         "s" => 1e12,
         unit => panic!("{text}: {unit}"),
     };
-    Time((value * ps).round() as u64)
+    Instant((value * ps).round() as u64)
 }
 
 /// `7-9` as the segments from 7 up to, but without, 10.
@@ -273,7 +273,7 @@ fn spread(word: &str) -> Vec<String> {
 fn describe(packet: &Packet) -> String {
     let again = packet.flags.has(Flags::AGAIN);
     // Karn's rule: what is sent again carries no stamp that could become a sample.
-    assert_eq!(again, packet.stamp == Time::MAX, "{packet:?}");
+    assert_eq!(again, packet.stamp == Instant::MAX, "{packet:?}");
     if packet.flags.has(Flags::SYN) {
         return "syn".to_string();
     }

@@ -3,7 +3,7 @@
 mod threshold;
 
 use transport::Packet;
-use units::{Default, Key, Kind, Range, Rate, Time, Values};
+use units::{Default, Instant, Key, Kind, Range, Rate, Values};
 
 use super::level::{Length, Level};
 pub use threshold::Threshold;
@@ -67,11 +67,11 @@ static NAMES: [&str; MARKERS.len()] = {
 /// others that come is up to the port (`non_ect`).
 pub trait Marker: Send {
     /// A packet comes to a queue that with it is so long, whether or not there is room for it.
-    fn arrives(&mut self, _packet: &Packet, _with_it: Length, _now: Time) -> bool {
+    fn arrives(&mut self, _packet: &Packet, _with_it: Length, _now: Instant) -> bool {
         false
     }
     /// The transmission of a packet begins, behind which so much waits.
-    fn departs(&mut self, _packet: &Packet, _behind: Length, _now: Time) -> bool {
+    fn departs(&mut self, _packet: &Packet, _behind: Length, _now: Instant) -> bool {
         false
     }
 }

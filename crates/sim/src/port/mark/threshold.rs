@@ -1,7 +1,7 @@
 //! `threshold`: the queue with the arriving packet is longer than K (DCTCP 3.1).
 
 use transport::Packet;
-use units::Time;
+use units::Instant;
 
 use super::{Descriptor, Marker, Site};
 use crate::port::level::{Length, Level};
@@ -24,7 +24,7 @@ pub struct Threshold {
 
 impl Marker for Threshold {
     #[inline(always)]
-    fn arrives(&mut self, _packet: &Packet, with_it: Length, _now: Time) -> bool {
+    fn arrives(&mut self, _packet: &Packet, with_it: Length, _now: Instant) -> bool {
         self.above.exceeded(with_it)
     }
 }

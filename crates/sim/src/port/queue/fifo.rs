@@ -43,14 +43,14 @@ impl Queue for Fifo {
 mod tests {
     use super::*;
     use transport::Flags;
-    use units::{Time, Values};
+    use units::{Instant, Values};
 
     #[test]
     fn packets_come_out_as_they_went_in_whatever_their_rank() {
         let mut queue = (DESCRIPTOR.queue)(&Values::default(), 3);
         for (number, rank) in [5, 0, Packet::UNTAGGED].into_iter().enumerate() {
-            let packet = Packet { rank, ..Packet::data(number as u64, 1460, 40, Time::ZERO, Flags::NONE) };
-            queue.push(Slot { at: Time::ZERO, packet });
+            let packet = Packet { rank, ..Packet::data(number as u64, 1460, 40, Instant::ZERO, Flags::NONE) };
+            queue.push(Slot { at: Instant::ZERO, packet });
         }
         assert!(queue.push_out(&Packet::BLANK).is_none());
         assert_eq!(queue.packets().count(), 3);

@@ -112,7 +112,7 @@ impl Queue for Priority {
 mod tests {
     use super::*;
     use transport::Flags;
-    use units::{Time, Value};
+    use units::{Instant, Value};
 
     fn three_levels(untagged: &'static str, when_full: &'static str) -> Box<dyn Queue> {
         let mut values = Values::default();
@@ -122,12 +122,12 @@ mod tests {
     }
 
     fn packet(number: u64, rank: u32) -> Packet {
-        Packet { rank, ..Packet::data(number, 1460, 40, Time::ZERO, Flags::NONE) }
+        Packet { rank, ..Packet::data(number, 1460, 40, Instant::ZERO, Flags::NONE) }
     }
 
     fn fill(queue: &mut dyn Queue, ranks: &[u32]) {
         for (number, &rank) in ranks.iter().enumerate() {
-            queue.push(Slot { at: Time::ZERO, packet: packet(number as u64, rank) });
+            queue.push(Slot { at: Instant::ZERO, packet: packet(number as u64, rank) });
         }
     }
 
