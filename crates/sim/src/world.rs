@@ -487,7 +487,6 @@ impl World {
         counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
         counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
         (counters.timeouts, counters.retransmits) = self.ledger.repairs();
-        counters.events -= self.hosts.notices.arrived();
         counters
     }
 
@@ -506,7 +505,9 @@ impl World {
         self.book_senders();
         self.net.settle();
         self.book_packets_at_receivers();
-        let counters = self.totals();
+        let mut counters = self.totals();
+        // Notices are no events of the network. What has happened is counted by now.
+        counters.events -= self.hosts.notices.arrived();
         let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, too_late, .. })| {
             let outcome = self.ledger.class(i as u32, class, self.names[class.transport], *framing);
             ClassOutcome { too_late: *too_late, ..outcome }
