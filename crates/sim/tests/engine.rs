@@ -447,6 +447,7 @@ fn the_deadline_factor_scales_every_deadline_and_nothing_else() {
 /// What a run measured, without what only tells how the engine came to it.
 fn physics(mut outcome: Outcome) -> Outcome {
     outcome.counters.events = 0;
+    outcome.before_warm_up.events = 0;
     for link in &mut outcome.links {
         // FIFO ports count packets that wait as sent already, and take them off again by the time they need,
         // which is known to a ps for each.
