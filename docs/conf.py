@@ -25,7 +25,10 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(pl|polars|np|numpy|pathlib|os|collections|typing|click)\..*"),
     ("py:.*", r"(Path|Mapping|Sequence|Any|PathLike|R|pl.DataFrame|TypeVar|Generic)"),
-    ("py:.*", r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)"),
+    (
+        "py:.*",
+        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)",
+    ),
 ]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
