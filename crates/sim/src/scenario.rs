@@ -1,5 +1,6 @@
 //! A scenario as the simulator takes it: read, checked, and only valid ones can be made.
 
+use crate::faults::Fault;
 use crate::network::Network;
 use crate::outcome::Framing;
 use crate::run::Run;
@@ -13,6 +14,8 @@ pub struct Scenario {
     pub run: Run,
     /// Nodes, links, switches.
     pub network: Network,
+    /// What goes wrong in it, one entry per `[[fault]]`.
+    pub faults: Vec<Fault>,
     /// The name of `[transport]`, for reports.
     pub transport: String,
     /// The transports of all classes, each with its parameters.

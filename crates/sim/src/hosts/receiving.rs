@@ -9,6 +9,7 @@ use super::outbox::{Address, Outbox, Timer};
 use super::table::Table;
 use super::{ConnectionId, Opening, Progress};
 use crate::event::Event;
+use crate::flow::Flow;
 use crate::ledger::MessageId;
 use crate::net::Net;
 
@@ -21,6 +22,7 @@ pub struct Receivers {
 /// The receiving end of a connection, with its place in the network and the messages it waits for.
 pub struct ReceivingEnd {
     receiver: Receiver,
+    flow: Flow,
     path: u32,
     /// Index of its configuration.
     config: u32,
@@ -82,6 +84,7 @@ impl Receivers {
         debug_assert!(place.is_none(), "a number is used again when its receiving end is closed");
         *place = Some(ReceivingEnd {
             receiver: Receiver::new(&configs[config as usize]),
+            flow,
             path,
             config,
             generation,
@@ -93,6 +96,13 @@ impl Receivers {
             expected: VecDeque::new(),
             last: MessageId(0),
         });
+    }
+
+    /// Every open end answers the way that its flow has now.
+    pub fn reroute(&mut self, net: &mut Net) {
+        for end in self.ends.iter_mut().flatten() {
+            end.path = net.detour(end.path, end.flow);
+        }
     }
 
     /// Closes a connection here; packets of it that still travel will be ignored.

@@ -87,6 +87,11 @@ impl<T> Table<T> {
         self.0.get_mut(id.0 as usize)
     }
 
+    /// Everything.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut()
+    }
+
     /// Everything with its connection.
     pub fn iter(&self) -> impl Iterator<Item = (ConnectionId, &T)> {
         (0..).map(ConnectionId).zip(&self.0)

@@ -59,7 +59,7 @@ impl Net {
     }
 
     /// Begins transmissions while the wire is free and something waits; more than one where packets have no size.
-    fn begin_due(&mut self, link: u32) {
+    pub(super) fn begin_due(&mut self, link: u32) {
         while let Some(slot) = self.ports[link as usize].pop_due(self.now) {
             self.leaves(link, &slot.packet);
             self.begin(link, slot.packet, self.now - slot.at);
@@ -111,7 +111,7 @@ impl Net {
     }
 
     /// A packet leaves the shared buffer, if there is one.
-    fn leaves(&mut self, link: u32, packet: &Packet) {
+    pub(super) fn leaves(&mut self, link: u32, packet: &Packet) {
         let pool = self.ports[link as usize].choice_mut().pool;
         if let Some(pool) = self.pools.get_mut(pool as usize) {
             pool.leave(packet);
