@@ -213,7 +213,7 @@ mod tests {
         let before: Vec<u32> = flows.iter().map(|&flow| spine(&mut router, flow)).collect();
         let lost = graph.links.iter().position(|link| (link.from, link.to) == (7, 4)).expect("it is there") as u32;
         router.avoid(lost, true);
-        let mut counts = [0; 3];
+        let mut counts = [0_u32; 3];
         flows.iter().for_each(|&flow| counts[spine(&mut router, flow) as usize] += 1);
         // 150 each, with a standard deviation of sqrt(300 / 4) = 8.7.
         assert_eq!(counts[1], 0);

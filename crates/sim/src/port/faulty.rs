@@ -103,7 +103,7 @@ mod tests {
             Level { value: 0, in_bytes: false },
             false,
         );
-        let mut marks = |stopped: bool, port: &mut Port| {
+        let marks = |stopped: bool, port: &mut Port| {
             let threshold = stopped.then(|| port.stop_marks());
             (0..3).for_each(|_| _ = port.offer(Instant::ZERO, &Packet::data(0, 1460, 40, Instant::ZERO, Flags::ECT)));
             threshold.into_iter().for_each(|threshold| port.resume_marks(threshold));
