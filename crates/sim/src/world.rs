@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use transport::Flags;
 use transport::registry::Config;
-use transport::{Flags, Packet};
 use units::{Instant, Span};
 
 use crate::cool_down::CoolDown;
@@ -166,7 +166,13 @@ impl World {
             debug_assert!(at >= self.net.now, "time runs back");
             self.net.now = at;
             match event {
-                Event::Arrival(link) => self.arrival(link),
+                // One place for both, so that what follows from an arrival is compiled into it.
+                Event::Arrival(link) | Event::Held(link) => {
+                    if matches!(event, Event::Held(_)) && !self.net.release(link) {
+                        continue;
+                    }
+                    self.arrival(link);
+                }
                 Event::SenderTimer(connection) => {
                     let id = ConnectionId(connection);
                     let progress = self.hosts.senders.on_timer(&mut self.net, &self.configs, id);
@@ -183,7 +189,6 @@ impl World {
                 Event::Departure(link) => self.net.depart(link),
                 Event::Notice(connection) => self.noticed(ConnectionId(connection)),
                 Event::Fault(change) => self.change(change),
-                Event::Held(link) => self.release(link),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
             }
@@ -232,23 +237,10 @@ impl World {
     #[inline]
     fn arrival(&mut self, link: u32) {
         if let Some(packet) = self.net.arrive(link) {
-            self.deliver(packet);
-        }
-    }
-
-    #[inline(always)]
-    fn deliver(&mut self, packet: Packet) {
-        let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
-        if progress != Progress::None {
-            self.follow_up(ConnectionId(packet.connection), progress);
-        }
-    }
-
-    /// A packet that a fault has held back at the end of a link goes on.
-    #[cold]
-    fn release(&mut self, link: u32) {
-        if let Some(packet) = self.net.release(link) {
-            self.deliver(packet);
+            let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
+            if progress != Progress::None {
+                self.follow_up(ConnectionId(packet.connection), progress);
+            }
         }
     }
 

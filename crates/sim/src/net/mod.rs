@@ -200,6 +200,9 @@ impl Net {
     /// Takes the packet that has reached the end of `link`; gives it back if that is a host.
     #[inline]
     pub fn arrive(&mut self, link: u32) -> Option<Packet> {
+        if self.faults.is_some() {
+            return self.arrive_through_faults(link);
+        }
         let port = &mut self.ports[link as usize];
         let (packet, next) = port.take();
         let to_host = port.place.to_host();
@@ -207,20 +210,7 @@ impl Net {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;
-        if self.faults.is_some() {
-            return self.arrive_through_faults(link, packet);
-        }
         if to_host {
-            self.counters.packets_received += 1;
-            return Some(packet);
-        }
-        self.forward(&packet);
-        None
-    }
-
-    /// A packet that has reached the end of `link` goes on; gives it back if that is a host.
-    fn pass_on(&mut self, link: u32, packet: Packet) -> Option<Packet> {
-        if self.ports[link as usize].place.to_host() {
             self.counters.packets_received += 1;
             return Some(packet);
         }
@@ -248,7 +238,7 @@ impl Net {
         dropped
     }
 
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, packet: &Packet) {
         let link = self.router.link(packet.route);
         let fate = if packet.flags.has(Flags::EXTENDED) {
