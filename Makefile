@@ -200,6 +200,26 @@ endif
 $(MUTANTS):
 	cargo install cargo-mutants --locked --version 27.1.0 --root target/tools
 
+# --- Fuzzing: the kept inputs are tried in `make test` too (crates/fuzz)
+
+FUZZ_TARGETS := scenario files transports
+# For each target.
+FUZZ_SECONDS := 60
+# The compiler counts which branches are taken, as libFuzzer asks for it: no nightly toolchain, but a C++ compiler.
+FUZZ_FLAGS := -Cpasses=sancov-module -Ccodegen-units=1 --cfg fuzzing \
+  $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+.PHONY: fuzz
+fuzz: ## Look for inputs that break the reader, the engine or a transport, FUZZ_SECONDS for each target; finds in out/fuzz
+	host=$$(rustc -vV | sed -n 's/^host: //p'); \
+	RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --locked --manifest-path fuzz/Cargo.toml \
+	  --target "$$host" --target-dir target/fuzz; \
+	for target in $(FUZZ_TARGETS); do \
+	  mkdir -p out/fuzz/$$target; \
+	  echo "== $$target"; \
+	  "target/fuzz/$$host/release/$$target" -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 \
+	    -verbosity=0 -artifact_prefix=out/fuzz/$$target- out/fuzz/$$target fuzz/corpus/$$target; \
+	done
+
 # --- What is written or fetched anew
 
 VENDOR := python/duetime/report/assets
