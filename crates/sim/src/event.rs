@@ -14,10 +14,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use units::{ClassId, ConnectionId, Instant, LinkId, Span, Table, mix64};
+use units::{ClassId, ConnectionId, HostId, Instant, LinkId, Span, Table, mix64};
 
-/// Who causes an event: a kind and a number within it. Notices come first, links before timers, timers before
-/// new messages, and all of these before samples, the end of the warm-up and departures.
+/// Who causes an event: a kind and a number within it. Notices come first, links before timers, those of connections
+/// before those of hosts, timers before new messages, and all of these before samples, the end of the warm-up and departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source(u64);
 
@@ -41,6 +41,8 @@ pub enum Event {
     /// A transmission ends on this link, whose port's discipline then decides what is next. Whatever else
     /// comes to the port at that time lets it do so first, so that the place of this event does not matter.
     Departure(LinkId),
+    /// The state of this host is to be woken.
+    HostTimer(HostId),
     /// What a sending host tells the receiving one of a connection arrives there. A packet that was
     /// sent after it may take as little time, if it has no bytes, and comes after it.
     Notice(ConnectionId),
@@ -58,6 +60,7 @@ impl Event {
             Event::WarmedUp => (5, 0),
             Event::Sample => (6, 0),
             Event::Departure(link) => (7, link.0),
+            Event::HostTimer(host) => (HOST_TIMER, host.0),
             Event::Notice(connection) => (NOTICE, connection.0),
         };
         Source(kind << 32 | u64::from(number))
@@ -72,6 +75,8 @@ impl Source {
             // Of any two links each comes first at half of the instants; neighbours mostly stay together.
             0 => 1 + (self.0 ^ (mix64(at) >> 32)),
             NOTICE => 0,
+            // After the timers of connections.
+            HOST_TIMER => (3 << KIND) - 1,
             kind => kind << KIND,
         }
     }
@@ -88,6 +93,7 @@ impl Source {
             5 => Event::WarmedUp,
             6 => Event::Sample,
             7 => Event::Departure(LinkId(number)),
+            HOST_TIMER => Event::HostTimer(HostId(number)),
             _ => Event::Notice(ConnectionId(number)),
         }
     }
@@ -97,6 +103,8 @@ impl Source {
 const KIND: u32 = 60;
 /// The kind of notices, which come before everything else of the same instant.
 const NOTICE: u64 = 8;
+/// The kind of hosts' timers.
+const HOST_TIMER: u64 = 9;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
 /// everything else in a heap.
@@ -345,6 +353,7 @@ mod tests {
             Event::Sample,
             Event::Departure(LinkId(8)),
             Event::Notice(ConnectionId(9)),
+            Event::HostTimer(HostId(10)),
         ] {
             assert_eq!(event.source().event(), event);
         }

@@ -14,15 +14,18 @@ pub mod connection;
 pub mod d3;
 mod descriptor;
 mod families;
+pub mod host;
 pub mod laws;
 mod pacing;
 mod packet;
 mod recovery;
 pub mod registry;
 mod signal;
+#[cfg(feature = "trial")]
+pub mod trial;
 
 pub use descriptor::{Build, Descriptor};
-pub use families::{Agents, Header, Receiver, Sender};
+pub use families::{Agents, Header, Receiver, Sender, Shared};
 pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
 pub use signal::{Catalog, Observation, Signal};

@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 
 use common::config;
 use transport::agent::{Agent, PortState};
+use transport::host::{AtHost, HostOutput};
 use transport::registry::{Config, Control, TRANSPORTS};
 use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
 use units::{Bytes, Instant, Rate, Span};
@@ -99,6 +100,11 @@ impl Output for FromSender<'_> {
         self.0.abandoned = true;
     }
 }
+
+impl HostOutput for FromSender<'_> {}
+impl AtHost for FromSender<'_> {}
+impl HostOutput for FromReceiver<'_> {}
+impl AtHost for FromReceiver<'_> {}
 
 impl FromSender<'_> {
     fn put(&mut self, mut packet: Packet, mut extension: Option<Extension>) {

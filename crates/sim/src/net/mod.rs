@@ -141,6 +141,11 @@ impl Net {
         self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
     }
 
+    /// Whether a path begins at a host.
+    pub fn begins_at(&self, path: u32, host: HostId) -> bool {
+        self.graph.links[self.router.link(path).index()].from == host.0
+    }
+
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
     pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         self.router.path(from, to, flow)

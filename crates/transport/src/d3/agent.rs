@@ -321,7 +321,7 @@ impl Router {
 
 impl Agent for Router {
     fn on_packet(&mut self, port: &PortState, packet: &Packet, header: &mut crate::Header) -> Option<Decision> {
-        let crate::Header::D3(request) = header;
+        let crate::Header::D3(request) = header else { return None };
         if packet.flags.has(Flags::ACK) {
             // What comes back was answered on its way there.
             return None;

@@ -119,7 +119,7 @@ impl Sender {
         }
         match answer {
             Some(Header::D3(answer)) => self.answered(config, now, *answer),
-            None => self.sample(config, now, packet.stamp),
+            _ => self.sample(config, now, packet.stamp),
         }
         if packet.seq > self.recovery.una {
             self.on_new_ack(config, now, packet.seq);
@@ -143,6 +143,9 @@ impl Sender {
         }
         self.transmit(config, now, out);
     }
+
+    /// The connection is closed here.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
     /// Shows what can be observed now.
     pub fn observe(&self, _: &Config, _: Instant, seen: &mut Observation) {

@@ -2,6 +2,7 @@
 //! hand, and timelines as tables.
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
+use transport::host::{AtHost, HostOutput};
 use transport::registry::{self, Config};
 use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
 use units::{Bytes, Instant, Span};
@@ -55,6 +56,9 @@ impl Output for Notes {
         self.given_up.push((end, unsent.0));
     }
 }
+
+impl HostOutput for Notes {}
+impl AtHost for Notes {}
 
 /// A sender whose time and acknowledgements are given by hand.
 pub struct Bench {
