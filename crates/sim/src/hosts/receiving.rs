@@ -10,6 +10,7 @@ use super::outbox::{Address, Outbox, Timer};
 use super::state::HostState;
 use super::{Opening, Progress, Stage};
 use crate::event::Event;
+use crate::flow::Flow;
 use crate::net::Net;
 
 /// The receiving ends of all connections that their hosts have been told of.
@@ -21,6 +22,7 @@ pub struct Receivers {
 /// The receiving end of a connection, with its place in the network and the messages it waits for.
 pub struct ReceivingEnd {
     receiver: Receiver,
+    flow: Flow,
     path: u32,
     /// Where it stands.
     host: HostId,
@@ -90,6 +92,7 @@ impl Receivers {
         debug_assert!(place.is_none(), "a number is used again when its receiving end is closed");
         *place = Some(ReceivingEnd {
             receiver: Receiver::new(&configs[config as usize]),
+            flow,
             path,
             host: to,
             config,
@@ -102,6 +105,13 @@ impl Receivers {
             expected: VecDeque::new(),
             last: MessageId(0),
         });
+    }
+
+    /// Every open end answers the way that its flow has now.
+    pub fn reroute(&mut self, net: &mut Net) {
+        for end in self.ends.iter_mut().flatten() {
+            end.path = net.detour(end.path, end.flow);
+        }
     }
 
     /// Closes a connection here; packets of it that still travel will be ignored.
