@@ -40,6 +40,10 @@ pub trait Output {
     fn send_extended(&mut self, packet: Packet, extension: Extension);
     /// Asks to be woken at `at` or earlier; an earlier request stays in force.
     fn arm(&mut self, at: Instant);
+    /// When all that was sent from here will have left the host's port; in the past if that is not known.
+    fn leaves(&self) -> Instant {
+        Instant::ZERO
+    }
     /// Says that the retransmission timer expired, for the statistics.
     fn timed_out(&mut self);
     /// Says that the message that ends at position `end` of the stream is given up and that its last

@@ -181,6 +181,9 @@ impl Output for Outbox<'_> {
     fn arm(&mut self, at: Instant) {
         self.timer.arm(self.net, at, self.address.timer);
     }
+    fn leaves(&self) -> Instant {
+        self.net.nic_idle_at(self.address.path)
+    }
     fn timed_out(&mut self) {
         if let Some(journal) = &mut self.journal {
             let index = journal.index(journal.acknowledged);

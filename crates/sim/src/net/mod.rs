@@ -151,6 +151,11 @@ impl Net {
         self.graph.links[self.router.link(path).index()].from == host.0
     }
 
+    /// When all that was sent by a path will have left its host: a NIC is first in, first out.
+    pub fn nic_idle_at(&self, path: u32) -> Instant {
+        self.ports[self.router.link(path)].idle_at()
+    }
+
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
     pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         self.router.path(from, to, flow)
