@@ -162,6 +162,13 @@ def t_quantile(degrees: int, confidence: float = 0.95) -> float:
     return high
 
 
+def trials(figure: str, beside: Sequence[Any]) -> list[float]:
+    """Of how many each seed's share is one, from the objects in which the figure stands; 0: not counted."""
+    parts = [part for part in beside if isinstance(part, Mapping)]
+    signs = [(-1 if name.startswith("-") else 1, name.removeprefix("-")) for name in TRIALS.get(figure, ())]
+    return [sum(sign * part.get(name, 0) for sign, name in signs) for part in parts]
+
+
 def _merge(key: str, values: list[Any], beside: Sequence[Any], *, differ: bool) -> Any:
     first = values[0]
     parts = [value for value in values if isinstance(value, dict)]
@@ -175,15 +182,8 @@ def _merge(key: str, values: list[Any], beside: Sequence[Any], *, differ: bool) 
         }
     if key in NAMES:
         return first if all(value == first for value in values) else values
-    found = of_figure(key, values, _trials(key, beside))
+    found = of_figure(key, values, trials(key, beside))
     return found if differ or found is None else {**found, "ci95": [None, None]}
-
-
-def _trials(key: str, beside: Sequence[Any]) -> list[float]:
-    """Of how many each seed's share is one."""
-    parts = [part for part in beside if isinstance(part, Mapping)]
-    signs = [(-1 if name.startswith("-") else 1, name.removeprefix("-")) for name in TRIALS.get(key, ())]
-    return [sum(sign * part.get(name, 0) for sign, name in signs) for part in parts]
 
 
 def _paired(values: list[Any], others: list[Any]) -> Any:

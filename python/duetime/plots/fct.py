@@ -1,6 +1,7 @@
 """How long messages took: the distribution of flow completion times."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -41,9 +42,21 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
         style.sentence(axes, "No message finished.")
         return
     style.percent(axes, "share of messages", 0, 101)
+    thresholds(axes, results, name)
     if unfinished:
         text = f"{unfinished_share(unfinished, shares)} unfinished at the end"
         axes.text(0.98, 0.03, text, transform=axes.transAxes, ha="right", fontsize=8.5, color="#555555")
+
+
+def thresholds(axes: Axes, results: Results, name: str | None) -> None:
+    """Mark the percentiles that ``--fail-if`` asked for, where they belong."""
+    for percentile in (50, 90, 99):
+        for text, (of_class, at) in results.thresholds(f"fct_us.p{percentile}").items():
+            if of_class == name or results.classes == [name]:
+                axes.plot([at, at], [0, percentile], color=style.VERMILLION, linewidth=1.1, zorder=3)
+                axes.plot(at, percentile, marker="<", color=style.VERMILLION, markersize=6)
+                place: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
+                axes.annotate(text, (at, percentile), (-7, -3), color=style.VERMILLION, **place)
 
 
 def unfinished_share(count: int, shares: Sequence[float]) -> str:

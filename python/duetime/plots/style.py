@@ -139,6 +139,14 @@ def settle(figure: Figure) -> None:
         axes.set_position(tuple(round(edge, 5) for edge in axes.get_position().bounds))
 
 
+def threshold(axes: Axes, at: float, text: str, across: tuple[float, float] | None = None) -> None:
+    """Draw a line at a value that was asked for, from edge to edge unless it is to reach `across`."""
+    low, high = axes.get_xlim() if across is None else across
+    axes.plot([low, high], [at, at], color=VERMILLION, linewidth=1.1, zorder=3)
+    place: dict[str, Any] = {"textcoords": "offset points", "va": "bottom", "fontsize": 8}
+    axes.annotate(text, (low, at), (3, 2), color=VERMILLION, **place)
+
+
 def sentence(axes: Axes, text: str) -> None:
     """Say in words why there is nothing to see."""
     axes.set_axis_off()
