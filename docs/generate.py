@@ -1,8 +1,8 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py                    reference.md, results.md, the tables of science, studies and bound
-    python docs/generate.py --record DIR       first keep the results of `duetime reproduce` in DIR, and make the
-                                               runs of the table in bound.md
+    python docs/generate.py                reference.md, results.md, the tables of science, studies and bound
+    python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR, and make the
+                                           runs that bound.md shows
 
 A test compares the files with what this writes, so that the two cannot part.
 """
