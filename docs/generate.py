@@ -10,6 +10,7 @@ A test compares the files with what this writes, so that the two cannot part.
 import argparse
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +231,13 @@ def filled(text: str, folder: Path) -> str:
     ``<!-- table: experiment: select ... -->``.
     """
     known = {experiment.id: experiment for experiment in reproduced.read(folder)}
-    makers = {"claims": claims, "values": values_of, "how": how, "finding": finding}
+    makers = {
+        "claims": claims,
+        "values": values_of,
+        "how": how,
+        "finding": finding,
+        "robust": robust_of(folder),
+    }
     text = numbers(text, known_rows(folder))
 
     def fill(match: re.Match[str]) -> str:
@@ -263,7 +270,7 @@ def filled(text: str, folder: Path) -> str:
         flags=re.DOTALL,
     )
     text = re.sub(
-        r"<!-- (claims|values|how|finding): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL
+        r"<!-- (claims|values|how|finding|robust): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL
     )
     return re.sub(r"<!-- table: (\S+): (.*?) -->\n.*?<!-- /table -->", ask_for, text, flags=re.DOTALL)
 
@@ -279,6 +286,31 @@ def queried(path: Path, query: str) -> str:
 def finding(experiment: Any) -> str:
     """What was found, in a sentence."""
     return (experiment.finding or "*Nothing was found.*") + "\n"
+
+
+#: With more than these, the places where a claim holds are counted and not named.
+MOST_PLACES = 4
+
+
+def robust_of(folder: Path) -> Callable[[Any], str]:
+    """Makes the table of claims in variants of what a paper leaves open."""
+
+    def table_of(experiment: Any) -> str:
+        path = folder / experiment.id / "result.json"
+        found = json.loads(path.read_text(encoding="utf-8")).get("robust")
+        if not found:
+            return "*Not tried in variants.*\n"
+        many = len(found["variants"])
+        rows = [f"| claim | as written | holds in, of {many} variants | where |", "|---|---|---|---|"]
+        for each in found["claims"]:
+            few = each["where"] if len(each["where"]) <= len(each["where_not"]) else each["where_not"]
+            words = "; ".join(few) if len(few) <= MOST_PLACES else ""
+            where = words and ("only with " if few is each["where"] else "not with ") + words
+            verdict = {True: "yes", False: "**no**", None: "-"}[each["as_written"]]
+            rows.append(f"| {each['claim']} | {verdict} | {each['held']} | {where} |")
+        return "\n".join(rows) + "\n"
+
+    return table_of
 
 
 def known_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
