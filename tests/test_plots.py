@@ -269,18 +269,14 @@ def test_thresholds_that_were_asked_for_are_lines(tmp_path: Path) -> None:
     lines = {
         line.get_ydata()[0]: list(line.get_xdata())
         for line in axes.get_lines()
-        if line.get_color() == style.VERMILLION
+        if line.get_linewidth() == style.THRESHOLD["linewidth"]
     }
     assert lines == {30.0: [0.5, 1.5], 40.0: [-0.6, 1.6]}, "over the second class, and over all"
     assert axes.get_ylim()[1] > 40
     for name, expected in (("a", [[5e4, 5e4]]), ("b", [])):
         axes = Figure().subplots()
         fct.curves(axes, results, name)
-        drawn = [
-            line
-            for line in axes.get_lines()
-            if line.get_color() == style.VERMILLION and line.get_linewidth() < 1.2
-        ]
+        drawn = [line for line in axes.get_lines() if line.get_linewidth() == style.THRESHOLD["linewidth"]]
         assert [list(line.get_xdata()) for line in drawn if len(line.get_xdata()) == 2] == expected
         assert all(list(line.get_ydata()) == [0, 99] for line in drawn if len(line.get_xdata()) == 2)
 

@@ -1,7 +1,6 @@
 """How long messages took: the distribution of flow completion times."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -53,10 +52,9 @@ def thresholds(axes: Axes, results: Results, name: str | None) -> None:
     for percentile in (50, 90, 99):
         for text, (of_class, at) in results.thresholds(f"fct_us.p{percentile}").items():
             if of_class == name or results.classes == [name]:
-                axes.plot([at, at], [0, percentile], color=style.VERMILLION, linewidth=1.1, zorder=3)
-                axes.plot(at, percentile, marker="<", color=style.VERMILLION, markersize=6)
-                place: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
-                axes.annotate(text, (at, percentile), (-7, -3), color=style.VERMILLION, **place)
+                axes.plot([at, at], [0, percentile], **style.THRESHOLD)
+                axes.plot(at, percentile, marker="<", color=style.INK, markersize=6)
+                style.label(axes, text, (at, percentile), (-7, 0), ha="right", va="center")
 
 
 def unfinished_share(count: int, shares: Sequence[float]) -> str:

@@ -1,7 +1,6 @@
 """Deadlines missed, by class and transport."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -91,10 +90,7 @@ def bound(axes: Axes, across: tuple[float, float], value: Estimate | None, font:
         return
     axes.plot(across, [value.mean] * 2, color=style.INK, linestyle=style.DASHES, linewidth=1.2, zorder=3)
     if font is not None:
-        text = f"bound {style.number(value.mean)}"
-        place: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": font - 1}
-        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85}
-        axes.annotate(text, (across[1], value.mean), (0, 4), bbox=behind, **place)
+        style.label(axes, f"bound {style.number(value.mean)}", (across[1], value.mean), (0, 4), ha="right")
 
 
 def bar(
