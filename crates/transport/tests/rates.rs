@@ -414,6 +414,7 @@ fn a_router_gives_away_what_frames_leave_and_the_base_to_everybody() {
             let mut header = Header::D3(Box::new(asked));
             let port = PortState { now: Instant::ZERO, sent_for: Span::ZERO, waiting_bytes: Bytes::ZERO };
             assert!(router.on_packet(&port, &packet, &mut header).is_some());
+            #[allow(irrefutable_let_patterns, reason = "there may be headers of other families, or none")]
             let Header::D3(answer) = header else { unreachable!() };
             assert_eq!(answer.uplink, rate);
             answer.grants
