@@ -7,7 +7,7 @@ use crate::agent::Agent;
 use crate::descriptor::{Build, Descriptor};
 use crate::laws::{self, Law, Window};
 use crate::registry::{Config, Entry};
-use crate::{Extension, Message, Observation, Output, Packet, connection, d3};
+use crate::{Extension, Message, Observation, Output, Packet, connection, d3, mcp};
 
 macro_rules! families {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
@@ -227,4 +227,6 @@ macro_rules! families {
 families! {
     /// The network grants rates on request (D3).
     D3(d3),
+    /// The network adds up what a path costs (MCP).
+    Mcp(mcp),
 }

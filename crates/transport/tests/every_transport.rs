@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use common::config;
 use transport::agent::{Agent, PortState};
 use transport::registry::{Config, Control, TRANSPORTS};
-use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
+use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
 use units::{Instant, Rate, Span};
 
 /// What the model network does to packets.
@@ -25,6 +25,9 @@ struct Weather {
     marks_above: u64,
     seed: u64,
 }
+
+/// That of the bottleneck.
+const LINK: Rate = Rate(1_000_000_000);
 
 /// 12 us per data packet at a bottleneck, 40 us each way.
 struct Model {
@@ -65,7 +68,7 @@ impl Model {
             timeouts: 0,
             abandoned: false,
             longest_queue: 0,
-            agent: config.control.agents().map(|agents| agents.at(Rate(1_000_000_000), 0)),
+            agent: config.control.agents().map(|agents| agents.at(LINK, 0)),
         }
     }
     fn push(&mut self, at: Instant, happening: Happening) {
@@ -97,6 +100,9 @@ impl Output for FromSender<'_> {
     }
     fn abandon(&mut self, _: u64, _: u64) {
         self.0.abandoned = true;
+    }
+    fn site(&self) -> Site {
+        Site { rate: LINK, own: 0 }
     }
 }
 
@@ -141,6 +147,9 @@ impl Output for FromReceiver<'_> {
     }
     fn timed_out(&mut self) {}
     fn abandon(&mut self, _: u64, _: u64) {}
+    fn site(&self) -> Site {
+        Site { rate: LINK, own: 0 }
+    }
 }
 
 /// Sends messages one after the other; gives the model, when the last was acknowledged, and what
@@ -275,6 +284,18 @@ fn d2tcp_without_deadlines_is_packet_for_packet_dctcp() {
             let messages = [message(1_000_000), message(50_000)];
             let wire = |name| transfer(&config(name, keys), weather, &messages).2;
             assert_eq!(wire("d2tcp"), wire("dctcp"), "{keys}");
+        }
+    }
+}
+
+#[test]
+fn messages_without_a_deadline_are_dctcps_packet_for_packet_where_rates_are_for_deadlines() {
+    for seed in 0..5 {
+        let weather = Weather { loses: 200, loses_acks: 200, seed, ..FAIR };
+        let messages = [message(1_000_000), message(50_000)];
+        let wire = |name| transfer(&config(name, ""), weather, &messages).2;
+        for name in ["mcp", "mcp-opt", "jit"] {
+            assert_eq!(wire(name), wire("dctcp"), "{name}");
         }
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use transport::agent::{Agent, PortState};
 use transport::d3::{self, Ask, Router};
 use transport::registry::{Config, Control};
-use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender};
+use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender, Site};
 use units::{Instant, Rate, Span};
 
 const RTT: Span = Span::from_micros(100);
@@ -50,6 +50,9 @@ impl Output for Notes {
     fn timed_out(&mut self) {}
     fn abandon(&mut self, end: u64, unsent: u64) {
         self.given_up.push((end, unsent));
+    }
+    fn site(&self) -> Site {
+        Site { rate: Rate(1000 * MBPS), own: 0 }
     }
 }
 
@@ -376,7 +379,11 @@ fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
         let acks = notes.sent.drain(..);
         acks.map(|(ack, extension)| {
             let header = extension.and_then(|extension| extension.header);
-            (ack.seq / 1000, ack.flags.has(Flags::SYN), header.map(|Header::D3(header)| (header.number, header.grants)))
+            let returned = header.map(|header| match header {
+                Header::D3(header) => (header.number, header.grants),
+                Header::Mcp(_) => unreachable!("nobody sent one"),
+            });
+            (ack.seq / 1000, ack.flags.has(Flags::SYN), returned)
         })
         .collect::<Vec<_>>()
     };
@@ -405,7 +412,7 @@ fn a_router_gives_away_what_frames_leave_and_the_base_to_everybody() {
             let mut header = Header::D3(Box::new(asked));
             let port = PortState { now: Instant::ZERO, sent_for: Span::ZERO, waiting_bytes: 0 };
             assert!(router.on_packet(&port, &packet, &mut header).is_some());
-            let Header::D3(answer) = header;
+            let Header::D3(answer) = header else { unreachable!() };
             assert_eq!(answer.uplink, rate);
             answer.grants
         });

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use transport::{Extension, Flags, Output, Packet};
+use transport::{Extension, Flags, Output, Packet, Site};
 use units::Instant;
 
 use super::ConnectionId;
@@ -182,6 +182,9 @@ impl Output for Outbox<'_> {
         if let Some(journal) = &mut self.journal {
             journal.given_up = Some((end, unsent));
         }
+    }
+    fn site(&self) -> Site {
+        Site { rate: self.net.first_rate(self.address.path), own: self.timer.order }
     }
 }
 

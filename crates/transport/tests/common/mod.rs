@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
 use transport::registry::{self, Config};
-use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
-use units::{Instant, Span};
+use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
+use units::{Instant, Rate, Span};
 
 /// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
 pub fn config(name: &str, keys: &str) -> Config {
@@ -53,6 +53,9 @@ impl Output for Notes {
     }
     fn abandon(&mut self, end: u64, unsent: u64) {
         self.given_up.push((end, unsent));
+    }
+    fn site(&self) -> Site {
+        Site { rate: Rate(1_000_000_000), own: 0 }
     }
 }
 
