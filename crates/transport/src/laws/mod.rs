@@ -5,6 +5,7 @@ mod d2tcp;
 pub(crate) mod dctcp;
 mod echo;
 mod jit;
+mod karuna;
 pub(crate) mod mcp;
 pub(crate) mod rate;
 mod reno;
@@ -57,6 +58,10 @@ pub trait Window {
     fn observe(&self, _window: &Cwnd, _ack: &Acked, _seen: &mut Observation) {}
     /// How its messages are divided into switch priorities, if they are.
     fn priorities(&self) -> Option<&Priorities> {
+        None
+    }
+    /// Into how many priorities it divides its packets by itself, with [`rank`](Window::rank), if it does.
+    fn levels(&self) -> Option<u8> {
         None
     }
     /// Whether the message that is being sent is given up now.
@@ -121,6 +126,9 @@ macro_rules! laws {
             fn priorities(&self) -> Option<&Priorities> {
                 match self { $(Law::$law(law) => law.priorities()),* }
             }
+            fn levels(&self) -> Option<u8> {
+                match self { $(Law::$law(law) => law.levels()),* }
+            }
             #[inline]
             fn gives_up(&self, message: &Message, now: Instant) -> bool {
                 match self { $(Law::$law(law) => law.gives_up(message, now)),* }
@@ -147,6 +155,7 @@ laws! {
     d2tcp::D2tcp,
     xdctcp::Xdctcp,
     mcp::Mcp,
+    karuna::Karuna,
     jit::Jit,
 }
 

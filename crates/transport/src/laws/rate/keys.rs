@@ -13,6 +13,15 @@ pub const DEMAND: &[Key] = &[
         source: "MCP 3.1: 1; 5 % more, since all finish hairline late otherwise, or fail at the first lost packet",
     },
     Key {
+        name: "lead",
+        kind: Kind::Number,
+        default: Default::Is("1"),
+        range: Range::between(0.0, 1000.0),
+        help: "segments that count as left though they are sent, once a message has begun",
+        source: "open: a paced packet leaves when its turn begins, so that a message is one ahead of its rate; with 0 that is \
+                 given back, and the last packet of a small message leaves when it should arrive",
+    },
+    Key {
         name: "margin_rtts",
         kind: Kind::Number,
         default: Default::Is("2"),

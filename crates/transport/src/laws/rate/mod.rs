@@ -65,6 +65,7 @@ pub struct Paced {
 struct Rules {
     feedback: Feedback,
     aim: f64,
+    lead: f64,
     margin_rtts: f64,
     expired: Expired,
     capacity: Option<f64>,
@@ -132,6 +133,7 @@ impl Paced {
         let rules = Rules {
             feedback,
             aim: values.number("aim"),
+            lead: values.number("lead"),
             margin_rtts: values.number("margin_rtts"),
             expired: match values.choice("expired") {
                 "urgent" => Expired::Urgent,
@@ -291,7 +293,7 @@ impl Paced {
     }
 
     fn demand_of(&self, current: &Current, now: Instant, margin: Span, sent: u64) -> Option<f64> {
-        let Message { bytes: Some(_), deadline: Some(deadline), .. } = current.message else { return None };
+        let Message { bytes: Some(bytes), deadline: Some(deadline), .. } = current.message else { return None };
         if deadline <= now && self.rules.expired == Expired::Neutral {
             return None;
         }
@@ -300,7 +302,8 @@ impl Paced {
             return Some(0.0);
         }
         let time = deadline.saturating_sub(now).saturating_sub(margin).as_secs_f64();
-        let bits = left as f64 / self.rules.segment.1 * self.rules.segment.0;
+        let lead = if left < bytes { self.rules.lead } else { 0.0 };
+        let bits = (left as f64 / self.rules.segment.1 + lead) * self.rules.segment.0;
         Some(if time > 0.0 { (self.rules.aim * bits / (time * self.capacity)).min(1.0) } else { 1.0 })
     }
 
