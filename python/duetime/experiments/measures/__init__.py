@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from duetime.experiments.measures import (
     capacity,
+    estimate,
     groups,
     latency,
     lateness,
@@ -22,6 +23,7 @@ WITHOUT_SEEDS = {"groups", "summary"}
 #: Name in the file of an experiment -> what makes its rows.
 MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "capacity": capacity.rows,
+    "estimate": estimate.rows,
     "groups": groups.rows,
     "lateness": lateness.rows,
     "latency": latency.rows,
