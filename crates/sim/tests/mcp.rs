@@ -2,7 +2,7 @@
 
 use sim::World;
 use sim::outcome::{Link, Outcome, Subject};
-use units::{Instant, Span};
+use units::{Instant, MessageId, Span};
 
 fn run(text: &str) -> Outcome {
     let source = scenario::Source { name: "test", text, folder: None };
@@ -43,7 +43,7 @@ fn samples(outcome: &Outcome, what: &str, message: u32, (from, to): (u64, u64)) 
         .trace
         .iter()
         .filter(|sample| sample.what == what && within.contains(&sample.at))
-        .filter(|sample| sample.subject == Subject::Message(message))
+        .filter(|sample| sample.subject == Subject::Message(MessageId(message)))
         .map(|sample| sample.value)
         .collect();
     assert!(!samples.is_empty(), "no {what} of {message}");

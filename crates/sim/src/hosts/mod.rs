@@ -5,19 +5,19 @@
 //! one host does to another comes at least one propagation delay later.
 
 mod notice;
+mod numbers;
 mod outbox;
 mod receiving;
 mod sending;
-mod table;
 
 pub use notice::{Notice, Notices, Opening};
 pub use outbox::Sent;
 pub use receiving::{Arrivals, Receivers};
 pub use sending::{Senders, Way};
-pub use table::ConnectionId;
 
 use transport::registry::Config;
 use transport::{Flags, Packet};
+use units::ConnectionId;
 
 use crate::net::Net;
 

@@ -2,26 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use units::{HostId, LinkId};
+
 use crate::flow::Flow;
 use crate::topology::Graph;
 
 /// Finds paths and keeps each different one once.
 pub struct Router {
     /// For each node, its outgoing links with the nodes they lead to.
-    out: Vec<Vec<(u32, u32)>>,
+    out: Vec<Vec<(LinkId, u32)>>,
     /// For each node, the nodes with a link to it.
     into: Vec<Vec<u32>>,
     hosts: u32,
     /// Drawn from the seed: which way flows go differs from seed to seed.
     salt: u64,
     /// For each destination host that was asked for, the distance of every node to it.
-    distances: BTreeMap<u32, Vec<u32>>,
+    distances: BTreeMap<HostId, Vec<u32>>,
     /// Where each different path is kept.
-    known: BTreeMap<Vec<u32>, u32>,
+    known: BTreeMap<Vec<LinkId>, u32>,
     /// The paths between hosts that have only one.
-    only: BTreeMap<(u32, u32), u32>,
+    only: BTreeMap<(HostId, HostId), u32>,
     /// All paths, one after the other: the links to take.
-    links: Vec<u32>,
+    links: Vec<LinkId>,
 }
 
 impl Router {
@@ -30,7 +32,7 @@ impl Router {
         let nodes = graph.nodes() as usize;
         let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
         for (link, spec) in graph.links.iter().enumerate() {
-            out[spec.from as usize].push((link as u32, spec.to));
+            out[spec.from as usize].push((LinkId::from_index(link), spec.to));
             into[spec.to as usize].push(spec.from);
         }
         Router {
@@ -47,7 +49,7 @@ impl Router {
 
     /// The position in [`links`](Router::link) of the path that a flow takes. At each node the
     /// flow's hash chooses among the links on shortest paths.
-    pub fn path(&mut self, from: u32, to: u32, flow: Flow) -> u32 {
+    pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         if let Some(&position) = self.only.get(&(from, to)) {
             return position;
         }
@@ -57,11 +59,11 @@ impl Router {
         }
         let distances = &self.distances[&to];
         let (mut path, mut only) = (Vec::new(), true);
-        let mut node = from;
-        while node != to {
+        let mut node = from.0;
+        while node != to.0 {
             let here = distances[node as usize];
             assert!(here != u32::MAX, "no path from node {node} to host {to}");
-            let nearer = |link: &&(u32, u32)| distances[link.1 as usize] == here - 1;
+            let nearer = |link: &&(LinkId, u32)| distances[link.1 as usize] == here - 1;
             let choices = self.out[node as usize].iter().filter(nearer).count() as u64;
             let choice = if choices == 1 { 0 } else { flow.choice(self.salt, node, choices) };
             only &= choices == 1;
@@ -81,20 +83,20 @@ impl Router {
 
     /// The link at a position of a path.
     #[inline]
-    pub fn link(&self, position: u32) -> u32 {
+    pub fn link(&self, position: u32) -> LinkId {
         self.links[position as usize]
     }
 
     /// Gives the links of all paths away; no path can be found afterwards.
-    pub fn take_links(&mut self) -> Vec<u32> {
+    pub fn take_links(&mut self) -> Vec<LinkId> {
         std::mem::take(&mut self.links)
     }
 
     /// Hops from every node to a host; hosts do not forward.
-    fn distances_to(&self, to: u32) -> Vec<u32> {
+    fn distances_to(&self, to: HostId) -> Vec<u32> {
         let mut distances = vec![u32::MAX; self.out.len()];
-        distances[to as usize] = 0;
-        let mut edge = vec![to];
+        distances[to.index()] = 0;
+        let mut edge = vec![to.0];
         while !edge.is_empty() {
             let mut next = Vec::new();
             for node in edge {
@@ -140,9 +142,9 @@ mod tests {
         let mut router = Router::new(&graph, 1);
         let mut used = [0; 3];
         for flow in (0..300).map(|ordinal| Flow::of_message("a", ordinal)) {
-            let path = router.path(0, 3, flow);
-            assert_eq!(path, router.path(0, 3, flow));
-            let spine = graph.links[router.link(path + 1) as usize].to - 6;
+            let path = router.path(HostId(0), HostId(3), flow);
+            assert_eq!(path, router.path(HostId(0), HostId(3), flow));
+            let spine = graph.links[router.link(path + 1).index()].to - 6;
             used[spine as usize] += 1;
         }
         // 100 each, with a standard deviation of sqrt(300 x 1/3 x 2/3) = 8.2.
@@ -155,9 +157,9 @@ mod tests {
         let graph = leaf_spine();
         let (mut one, mut other) = (Router::new(&graph, 1), Router::new(&graph, 2));
         let flows: Vec<Flow> = (0..300).map(|ordinal| Flow::of_message("a", ordinal)).collect();
-        let ways = |router: &mut Router| -> Vec<u32> {
+        let ways = |router: &mut Router| -> Vec<LinkId> {
             let path = |&flow| {
-                let path = router.path(0, 3, flow);
+                let path = router.path(HostId(0), HostId(3), flow);
                 router.link(path + 1)
             };
             flows.iter().map(path).collect()
@@ -172,8 +174,8 @@ mod tests {
     fn neighbours_stay_below_their_leaf() {
         let graph = leaf_spine();
         let mut router = Router::new(&graph, 1);
-        let path = router.path(2, 3, Flow::of_pair(2, 3));
-        assert_eq!(graph.links[router.link(path) as usize].to, graph.links[router.link(path + 1) as usize].from);
-        assert_eq!(graph.links[router.link(path + 1) as usize].to, 3);
+        let path = router.path(HostId(2), HostId(3), Flow::of_pair(HostId(2), HostId(3)));
+        assert_eq!(graph.links[router.link(path).index()].to, graph.links[router.link(path + 1).index()].from);
+        assert_eq!(graph.links[router.link(path + 1).index()].to, 3);
     }
 }

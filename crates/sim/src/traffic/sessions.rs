@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use units::{Default, Distribution, Instant, Key, Kind, Problem, Range, Rate, Span, Stream, Values};
+use units::{Bytes, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Rate, Span, Stream, Values};
 
 use super::{Batch, Built, Context, Descriptor, Generator, LONGEST, Request, SIZE};
 
@@ -93,12 +93,15 @@ fn build(values: &Values, context: &Context) -> Built {
     let others = hosts.len() as u64 - 1;
     if turns && first + sessions - 1 > others {
         let last = first + sessions - 1;
-        return Err(Problem::new("sessions", format!("host i has no host i + {last} to send to: there are {others} others")));
+        return Err(Problem::new(
+            "sessions",
+            format!("host i has no host i + {last} to send to: there are {others} others"),
+        ));
     }
     let sizes = Sizes {
         size: values.distribution("size"),
-        least: values.find("least_size").map_or(0, |_| values.size("least_size")),
-        most: values.find("most_size").map_or(u64::MAX, |_| values.size("most_size")),
+        least: values.find("least_size").map_or(Bytes::ZERO, |_| values.size("least_size")),
+        most: values.find("most_size").map_or(Bytes::MAX, |_| values.size("most_size")),
     };
     let name = values.text("name");
     let mut trial = Stream::new(context.seed, &format!("{name}, mean size"), 0);
@@ -142,20 +145,20 @@ struct Session {
 
 struct Sizes {
     size: Distribution,
-    least: u64,
-    most: u64,
+    least: Bytes,
+    most: Bytes,
 }
 
 impl Sizes {
-    fn draw(&self, stream: &mut Stream) -> Option<u64> {
+    fn draw(&self, stream: &mut Stream) -> Option<Bytes> {
         let mut draws = (0..MOST_DRAWS).map(|_| super::draw_bytes(&self.size, stream));
         draws.find(|bytes| (self.least..=self.most).contains(bytes))
     }
 
     /// That of a thousand draws.
     fn mean(&self, stream: &mut Stream) -> Option<f64> {
-        let drawn: Option<Vec<u64>> = (0..1000).map(|_| self.draw(stream)).collect();
-        drawn.map(|drawn| drawn.iter().sum::<u64>() as f64 / drawn.len() as f64)
+        let drawn: Option<Vec<Bytes>> = (0..1000).map(|_| self.draw(stream)).collect();
+        drawn.map(|drawn| drawn.iter().map(|bytes| bytes.as_f64()).sum::<f64>() / drawn.len() as f64)
     }
 }
 
@@ -170,7 +173,7 @@ impl Generator for Sessions {
         let hosts = self.all.last().map_or(0, |last| u64::from(last.from) + 1);
         let Session { from, to, rate, stream } = &mut self.all[number];
         let bytes = self.sizes.draw(stream)?;
-        let deadline = due(bytes as f64, self.share, *rate);
+        let deadline = due(bytes.as_f64(), self.share, *rate);
         let (pause, busy) = if self.turns {
             (deadline.0 as f64 * (1.0 / self.load - 1.0), deadline)
         } else {
@@ -180,22 +183,28 @@ impl Generator for Sessions {
         let pause = if pause > 0.0 { super::draw_time(&Distribution::Exponential(pause), stream) } else { Span::ZERO };
         let after = at.saturating_add(busy).saturating_add(pause).max(at + Span(1));
         self.next.push(Reverse((after, number)));
-        let request =
-            Request { start: at, from: *from, to: *to, bytes: Some(bytes), deadline: Some(deadline), query: None, place: None };
+        let request = Request {
+            start: at,
+            from: HostId(*from),
+            to: HostId(*to),
+            bytes: Some(bytes),
+            deadline: Some(deadline),
+            query: None,
+            place: None,
+        };
         Some(Batch { at, messages: vec![request], query: None })
     }
 
     fn expected(&self, until: Instant) -> (f64, &'static str) {
-        let cycles = |session: &Session| {
-            until.0 as f64 * self.load / due(self.mean_bytes, self.share, session.rate).0 as f64
-        };
+        let cycles =
+            |session: &Session| until.0 as f64 * self.load / due(self.mean_bytes, self.share, session.rate).0 as f64;
         (self.all.iter().map(cycles).sum(), "load")
     }
 
     fn deadlines(&self) -> Option<(Span, Span)> {
         let (low, high) = self.sizes.size.span();
         let rates = || self.all.iter().map(|session| session.rate);
-        let bound = |bytes: f64| bytes.clamp(self.sizes.least as f64, self.sizes.most as f64);
+        let bound = |bytes: f64| bytes.clamp(self.sizes.least.as_f64(), self.sizes.most.as_f64());
         let (slow, fast) = (rates().min_by_key(|rate| rate.0)?, rates().max_by_key(|rate| rate.0)?);
         Some((due(bound(low), self.share, fast), due(bound(high), self.share, slow)))
     }
@@ -204,13 +213,14 @@ impl Generator for Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology;
+    use crate::topology::Graph;
+    use units::Value;
 
     /// Two sessions with a tenth of the link for each of four hosts; the first 400 messages.
     fn messages(load: &str, arrivals: &str) -> Vec<Request> {
-        let star = topology::find("star").unwrap();
-        let network = [("hosts", "4"), ("rate", "1 Gbps"), ("delay", "1 us")];
-        let graph = (star.build)(&Values::read(topology::keys(star), &network).unwrap()).unwrap();
+        let mut graph = Graph::new("star", 4);
+        let switch = graph.switch("switch", false);
+        graph.rack(switch, 0, 0..4, Rate(1_000_000_000), Span::from_micros(1));
         let settings = [
             ("name", "a"),
             ("load", load),
@@ -218,11 +228,12 @@ mod tests {
             ("sessions", "2"),
             ("first", "2"),
             ("arrivals", arrivals),
-            ("size", "exponential(1 MB)"),
             ("least_size", "100 KB"),
             ("most_size", "1 MB"),
         ];
-        let values = Values::read(super::super::KEYS.iter().chain(KEYS), &settings).unwrap();
+        let keys = super::super::KEYS.iter().chain(KEYS).filter(|key| key.name != SIZE.name);
+        let mut values = Values::read(keys, &settings).unwrap();
+        values.set(SIZE.name, Value::Distribution(Distribution::Exponential(1e6)));
         let context = Context { graph: &graph, seed: 1, duration: Span::from_millis(100), above: &[] };
         let mut generator = build(&values, &context).unwrap();
         (0..400).map(|_| generator.next().unwrap().messages[0]).collect()
@@ -232,9 +243,9 @@ mod tests {
     fn a_message_is_due_when_the_share_could_have_sent_it() {
         for request in messages("50%", "turns").into_iter().chain(messages("50%", "poisson")) {
             let bytes = request.bytes.unwrap();
-            assert!((100_000..=1_000_000).contains(&bytes) && request.from != request.to);
+            assert!((100_000..=1_000_000).contains(&bytes.0) && request.from != request.to);
             // A tenth of 1 Gbit/s: 80 ns for each byte.
-            assert_eq!(request.deadline, Some(Span(bytes * 80_000)));
+            assert_eq!(request.deadline, Some(Span(bytes.0 * 80_000)));
         }
     }
 
@@ -244,7 +255,8 @@ mod tests {
             let messages = messages(load, "turns");
             assert!(messages.is_sorted_by_key(|request| request.start));
             for (from, to) in (0..4).flat_map(|from| [(from, (from + 2) % 4), (from, (from + 3) % 4)]) {
-                let own: Vec<&Request> = messages.iter().filter(|each| (each.from, each.to) == (from, to)).collect();
+                let own: Vec<&Request> =
+                    messages.iter().filter(|each| (each.from.0, each.to.0) == (from, to)).collect();
                 let gap = |pair: &[&Request]| pair[1].start.saturating_sub(pair[0].start + pair[0].deadline.unwrap());
                 let paused = own.windows(2).filter(|pair| gap(pair) > Span::ZERO).count();
                 assert!(own.windows(2).all(|pair| pair[1].start >= pair[0].start + pair[0].deadline.unwrap()));
@@ -257,7 +269,7 @@ mod tests {
     fn the_load_is_what_was_asked_for() {
         for arrivals in ["turns", "poisson"] {
             let messages = messages("50%", arrivals);
-            let offered: u64 = messages.iter().filter_map(|request| request.bytes).sum();
+            let offered: u64 = messages.iter().filter_map(|request| request.bytes).map(|bytes| bytes.0).sum();
             // Eight sessions at half of 100 Mbit/s, over some fifty messages each.
             let time = messages.last().unwrap().start.saturating_sub(messages[0].start);
             let rate = offered as f64 * 8.0 / time.as_secs_f64();

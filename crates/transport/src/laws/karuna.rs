@@ -81,7 +81,7 @@ impl Levels {
         Levels {
             by_size: values.choice("order") == "size",
             count: values.count("levels") as u8,
-            first: values.size("first_level") as f64,
+            first: values.size("first_level").as_f64(),
             ratio: values.number("level_ratio"),
         }
     }
@@ -108,13 +108,15 @@ impl Window for Karuna {
         if deadline.is_some() {
             return 0;
         }
-        let sent = bytes.map_or(seq, |bytes| seq.saturating_sub(current.end - bytes));
-        1 + u32::from(self.levels.of(bytes.filter(|_| self.levels.by_size).unwrap_or(sent)))
+        let sent = bytes.map_or(seq, |bytes| seq.saturating_sub(current.end - bytes.0));
+        1 + u32::from(self.levels.of(bytes.filter(|_| self.levels.by_size).map_or(sent, |bytes| bytes.0)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use units::Bytes;
+
     use super::*;
 
     fn karuna(order: &str) -> Karuna {
@@ -126,7 +128,7 @@ mod tests {
 
     /// A message behind 1 MB of others.
     fn rank(law: &Karuna, bytes: u64, sent: u64, deadline: Option<Instant>) -> u32 {
-        let message = Message { deadline, ..Message::of(bytes) };
+        let message = Message { deadline, ..Message::of(Bytes(bytes)) };
         law.rank(&Current { end: 1_000_000 + bytes, message }, 1_000_000 + sent)
     }
 

@@ -1,6 +1,6 @@
 //! A port's side: how long its queue is, and what its load costs.
 
-use units::{Instant, Rate, Span, Values};
+use units::{Bytes, Instant, Rate, Span, Values};
 
 use crate::agent::{Agent, Decision, PortState};
 use crate::laws::rate::price;
@@ -26,8 +26,15 @@ impl Agents {
     }
 
     /// The agent of one port.
-    pub fn at(&self, rate: Rate, _: u64) -> Box<dyn Agent> {
-        Box::new(Price { config: *self, rate, at: Instant::ZERO, sent_for: Span::ZERO, waiting: 0, load: 0.0 })
+    pub fn at(&self, rate: Rate, _: Bytes) -> Box<dyn Agent> {
+        Box::new(Price {
+            config: *self,
+            rate,
+            at: Instant::ZERO,
+            sent_for: Span::ZERO,
+            waiting: Bytes::ZERO,
+            load: 0.0,
+        })
     }
 }
 
@@ -39,7 +46,7 @@ pub struct Price {
     /// When the load was last measured, for how long the port had sent by then, and how many bytes waited.
     at: Instant,
     sent_for: Span,
-    waiting: u64,
+    waiting: Bytes,
     /// What arrived over the last interval, as a share of what the link can carry.
     load: f64,
 }
@@ -52,7 +59,7 @@ impl Price {
             return;
         }
         let sent = port.sent_for.saturating_sub(self.sent_for).0 as f64;
-        let growth = (port.waiting_bytes as f64 - self.waiting as f64) * 8e12 / self.rate.as_bps_f64();
+        let growth = (port.waiting_bytes.as_f64() - self.waiting.as_f64()) * 8e12 / self.rate.as_bps_f64();
         self.load = (sent + growth) / elapsed.0 as f64;
         (self.at, self.sent_for, self.waiting) = (port.now, port.sent_for, port.waiting_bytes);
     }
@@ -68,7 +75,7 @@ impl Agent for Price {
         self.measure(port);
         let Agents { base_rtt, price_weight, load_cap } = self.config;
         let product = self.rate.as_bps_f64() / 8.0 * base_rtt.as_secs_f64();
-        header.network += port.waiting_bytes as f64 / product + price(price_weight, self.load, load_cap);
+        header.network += port.waiting_bytes.as_f64() / product + price(price_weight, self.load, load_cap);
         header.largest = header.largest.max(self.rate.0);
         None
     }
@@ -84,11 +91,12 @@ mod tests {
     /// 1 Gbit/s and 100 us: C tau is 12 500 B. V is 0.01.
     fn port() -> Box<dyn Agent> {
         let agents = Agents { base_rtt: Span::from_micros(100), price_weight: 0.01, load_cap: 0.9 };
-        agents.at(Rate(1_000_000_000), 0)
+        agents.at(Rate(1_000_000_000), Bytes::ZERO)
     }
 
     fn show(agent: &mut dyn Agent, us: u64, busy_us: u64, waiting_bytes: u64, flags: Flags) -> (f64, u64) {
-        let state = PortState { now: Instant(us * US), sent_for: Span(busy_us * US), waiting_bytes };
+        let state =
+            PortState { now: Instant(us * US), sent_for: Span(busy_us * US), waiting_bytes: Bytes(waiting_bytes) };
         let mut header = Header::Mcp(Box::default());
         agent.on_packet(&state, &Packet { flags, ..Packet::BLANK }, &mut header);
         let Header::Mcp(header) = header else { unreachable!() };
@@ -112,7 +120,7 @@ mod tests {
     #[test]
     fn hops_add_up_and_what_returns_is_left_alone() {
         let mut header = Header::Mcp(Box::new(mcp::Header { network: 0.25, largest: 40_000_000_000 }));
-        let state = PortState { now: Instant(US), sent_for: Span::ZERO, waiting_bytes: 12_500 };
+        let state = PortState { now: Instant(US), sent_for: Span::ZERO, waiting_bytes: Bytes(12_500) };
         port().on_packet(&state, &Packet::BLANK, &mut header);
         assert_eq!(header, Header::Mcp(Box::new(mcp::Header { network: 1.26, largest: 40_000_000_000 })));
         assert_eq!(show(&mut *port(), 50, 50, 1250, Flags::ACK), (0.0, 0));

@@ -1,6 +1,6 @@
 //! The sending end: that of a window transport, whose packets ask each hop for its price.
 
-use units::Instant;
+use units::{Bytes, Instant};
 
 use super::{Config as Own, Header as Sum};
 use crate::connection::{self, Config};
@@ -81,7 +81,7 @@ impl<O: Output> Output for Asking<'_, O> {
     fn timed_out(&mut self) {
         self.0.timed_out();
     }
-    fn abandon(&mut self, end: u64, unsent: u64) {
+    fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.0.abandon(end, unsent);
     }
     fn site(&self) -> Site {

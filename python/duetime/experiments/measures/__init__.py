@@ -14,6 +14,7 @@ from duetime.experiments.measures import (
     summary,
     throughput,
     tightening,
+    types,
     urgency,
 )
 from duetime.experiments.study import Row, Study
@@ -33,5 +34,6 @@ MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "summary": summary.rows,
     "throughput": throughput.rows,
     "tightening": tightening.rows,
+    "types": types.rows,
     "urgency": urgency.rows,
 }

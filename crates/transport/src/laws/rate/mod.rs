@@ -302,7 +302,7 @@ impl Paced {
             return Some(0.0);
         }
         let time = deadline.saturating_sub(now).saturating_sub(margin).as_secs_f64();
-        let lead = if left < bytes { self.rules.lead } else { 0.0 };
+        let lead = if left < bytes.0 { self.rules.lead } else { 0.0 };
         let bits = (left as f64 / self.rules.segment.1 + lead) * self.rules.segment.0;
         Some(if time > 0.0 { (self.rules.aim * bits / (time * self.capacity)).min(1.0) } else { 1.0 })
     }
