@@ -47,10 +47,12 @@ def decided(run: Run) -> pl.DataFrame:
 
 
 def by_class(flows: pl.DataFrame, names: list[str], run: Run) -> Iterable[tuple[str, Metrics]]:
-    """What became of the messages that count."""
-    time_us = 1e6 * run.result["simulated_s"] - 1e6 * run.result["warm_up_s"]
+    """What became of the messages that count; rates are over the time from the start of the first of them."""
+    counted = flows.filter(pl.col("counted"))
+    begin_us = counted["start_us"].head(1).sum()
+    time_us = 1e6 * run.result["simulated_s"] - begin_us
     for name in names:
-        own = flows.filter(pl.col("counted") & (pl.col("class") == name))
+        own = counted.filter(pl.col("class") == name)
         in_time = own.filter(~pl.col("missed"))
         yield (
             name,
