@@ -74,7 +74,8 @@ def refused(flows: pl.DataFrame, options: Mapping[str, Any]) -> list[bool]:
     for start, allowed, size, sender, receiver in flows.select(
         "start_us", "deadline_us", "bytes", "from", "to"
     ).iter_rows():
-        while ends and ends[0][0] <= start:
+        # Times are rounded microseconds: a message may start when the one before it ends.
+        while ends and ends[0][0] <= start + 1e-6:
             _, given, source, target = heapq.heappop(ends)
             free["from", source] += given
             free["to", target] += given
