@@ -105,13 +105,15 @@ pub fn queries(outcome: &Outcome) -> Table {
 /// One row per link direction, with the port that feeds it; queues in packets, over time after the warm-up.
 ///
 /// The last columns are null unless a transport asks for rates: its requests at the port, as
-/// [`Requests`] defines them, and what the port's router still counts when the run ends.
+/// [`Requests`] defines them, and what the port's router still counts when the run ends. Where the scenario has
+/// faults, `fault_drops` is one more: what they lost at the port or behind it.
 pub fn links(outcome: &Outcome) -> Table {
     let all = &outcome.links;
     let requests = |value: fn(&Requests) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.requests)));
     let counted = |value: fn(&Allocation) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.counters)));
     let queue = |value: fn(&Link) -> u64| all.iter().map(move |link| Some(value(link)));
-    Table {
+    let by_faults = outcome.faults.map(|_| count("fault_drops", all.iter().map(|link| link.fault_drops)));
+    let table = Table {
         columns: vec![
             text("from", all.iter().map(|link| Some(link.from.clone()))),
             text("to", all.iter().map(|link| Some(link.to.clone()))),
@@ -137,7 +139,8 @@ pub fn links(outcome: &Outcome) -> Table {
             count("allocated_bps", counted(|now| now.allocated)),
             count("requested_bps", counted(|now| now.requested)),
         ],
-    }
+    };
+    Table { columns: table.columns.into_iter().chain(by_faults).collect() }
 }
 
 /// One row per sample: when, which signal, its subject (a message's row in [`flows`], or a link), and its value.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
+use sim::faults::Effect;
 use sim::traffic::Request;
 use units::{HostId, Span};
 
@@ -16,7 +17,7 @@ pub(crate) const MOST_MESSAGES: usize = 200_000;
 const MOST_LINKS: usize = 12;
 
 /// An object with `title`, `seed`, `duration_s`; `classes`, a list; `links`, those with the highest loads first
-/// and how many `links_in_use` there are; and `random`, what another seed changes.
+/// and how many `links_in_use` there are; `faults`, a list; and `random`, what another seed changes.
 pub(crate) fn describe(survey: &Survey) -> Json {
     let scenario = survey.scenario;
     let links = asked_links(survey);
@@ -27,6 +28,7 @@ pub(crate) fn describe(survey: &Survey) -> Json {
         "classes": classes(survey),
         "links_in_use": links.len(),
         "links": links.iter().take(MOST_LINKS).map(|(link, asked)| of_link(survey, *link, asked)).collect::<Vec<_>>(),
+        "faults": faults(survey),
         "random": random(survey),
     })
 }
@@ -140,6 +142,22 @@ fn of_link(survey: &Survey, link: usize, asked: &Asked) -> Json {
     })
 }
 
+fn faults(survey: &Survey) -> Vec<Json> {
+    let graph = survey.routes.graph;
+    let described = survey.scenario.faults.iter().map(|fault| {
+        let name = |&(from, to): &(u32, u32)| format!("{} to {}", graph.name(from), graph.name(to));
+        json!({
+            "kind": fault.kind,
+            "at_s": fault.at.as_secs_f64(),
+            "until_s": fault.until.map(|until| until.as_secs_f64()),
+            "directions": fault.links.len(),
+            "links": fault.links.iter().take(MOST_LINKS).map(name).collect::<Vec<_>>(),
+            "carry_traffic": survey.carry_traffic(&fault.links),
+        })
+    });
+    described.collect()
+}
+
 /// In words, one for each thing that a seed decides.
 fn random(survey: &Survey) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -158,6 +176,13 @@ fn random(survey: &Survey) -> Vec<String> {
         .iter()
         .flat_map(|drawn| drawn.messages.iter().take(1000).map(|message| (message.from, message.to)))
         .collect();
+    let faults = &survey.scenario.faults;
+    if faults.iter().any(|fault| fault.drawn) {
+        found.push("which links faults are on".into());
+    }
+    if faults.iter().any(|fault| matches!(fault.effect, Effect::OnPackets(_))) {
+        found.push("which packets faults strike".into());
+    }
     if pairs.into_iter().any(|(from, to)| survey.routes.choose(from, to)) {
         found.push("which of several shortest paths a flow takes".into());
     }

@@ -159,6 +159,17 @@ impl<'a> Survey<'a> {
         links
     }
 
+    /// Of these directions of links, so many carry data of the messages that were drawn.
+    pub(crate) fn carry_traffic(&self, links: &[(u32, u32)]) -> usize {
+        let used: BTreeSet<(u32, u32)> = self
+            .drawn
+            .iter()
+            .flat_map(|drawn| self.links(drawn).into_keys())
+            .map(|link| (self.routes.graph.links[link].from, self.routes.graph.links[link].to))
+            .collect();
+        links.iter().filter(|ends| used.contains(ends)).count()
+    }
+
     /// A link for people: "tor 3 to host 7".
     pub(crate) fn link_name(&self, link: usize) -> String {
         let spec = &self.routes.graph.links[link];

@@ -44,6 +44,11 @@ pub enum Event {
     /// What a sending host tells the receiving one of a connection arrives there. A packet that was
     /// sent after it may take as little time, if it has no bytes, and comes after it.
     Notice(ConnectionId),
+    /// A fault begins or ends, or routing learns of it: the change of this number. It comes before everything but
+    /// notices of the same instant.
+    Fault(u32),
+    /// A packet that a fault has held back at the end of this link, or its copy, goes on.
+    Held(LinkId),
 }
 
 impl Event {
@@ -59,6 +64,8 @@ impl Event {
             Event::Sample => (6, 0),
             Event::Departure(link) => (7, link.0),
             Event::Notice(connection) => (NOTICE, connection.0),
+            Event::Fault(change) => (FAULT, change),
+            Event::Held(link) => (HELD, link.0),
         };
         Source(kind << 32 | u64::from(number))
     }
@@ -71,7 +78,7 @@ impl Source {
         match self.0 >> 32 {
             // Of any two links each comes first at half of the instants; neighbours mostly stay together.
             0 => 1 + (self.0 ^ (mix64(at) >> 32)),
-            NOTICE => 0,
+            NOTICE | FAULT => 0,
             kind => kind << KIND,
         }
     }
@@ -88,7 +95,9 @@ impl Source {
             5 => Event::WarmedUp,
             6 => Event::Sample,
             7 => Event::Departure(LinkId(number)),
-            _ => Event::Notice(ConnectionId(number)),
+            NOTICE => Event::Notice(ConnectionId(number)),
+            FAULT => Event::Fault(number),
+            _ => Event::Held(LinkId(number)),
         }
     }
 }
@@ -97,6 +106,10 @@ impl Source {
 const KIND: u32 = 60;
 /// The kind of notices, which come before everything else of the same instant.
 const NOTICE: u64 = 8;
+/// The kind of changes by faults, which come next.
+const FAULT: u64 = 9;
+/// The kind of packets that were held back, which come after everything else.
+const HELD: u64 = 10;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
 /// everything else in a heap.
@@ -124,6 +137,14 @@ impl EventQueue {
     pub fn push_arrival(&mut self, now: Instant, at: Instant, link: LinkId) {
         if !self.wheel.push(now.0, at.0, link) {
             self.push(at, Event::Arrival(link));
+        }
+    }
+
+    /// Takes back the arrival at `link` that is scheduled for `at`: what would have arrived is lost.
+    pub fn cancel_arrival(&mut self, at: Instant, link: LinkId) {
+        if !self.wheel.cancel(Arrival { at: at.0, link }) {
+            let source = Event::Arrival(link).source();
+            self.far.retain(|Reverse(moment)| (moment.0, moment.2) != (at.0, source));
         }
     }
 
@@ -244,6 +265,33 @@ impl Wheel {
         self.current.insert(place, arrival);
     }
 
+    /// Takes an arrival out; false when it is not here.
+    fn cancel(&mut self, arrival: Arrival) -> bool {
+        let is_it = |entry: &Arrival| (entry.at, entry.link) == (arrival.at, arrival.link);
+        if let Some(place) = self.current.iter().position(is_it) {
+            self.current.remove(place);
+            return true;
+        }
+        let slot = (arrival.at >> self.shift) % BUCKETS;
+        let (mut before, mut link) = (NONE, self.heads[slot as usize]);
+        while link != NONE {
+            let (at, next) = self.entries[link];
+            if is_it(&Arrival { at, link }) {
+                match before {
+                    NONE => self.heads[slot as usize] = next,
+                    before => self.entries[before].1 = next,
+                }
+                if self.heads[slot as usize] == NONE {
+                    self.occupied[(slot / 64) as usize] &= !(1 << (slot % 64));
+                }
+                self.waiting -= 1;
+                return true;
+            }
+            (before, link) = (link, next);
+        }
+        false
+    }
+
     #[inline]
     fn peek(&mut self) -> Option<Arrival> {
         if self.current.is_empty() && self.waiting > 0 {
@@ -324,6 +372,40 @@ mod tests {
         }
     }
 
+    /// Whatever bucket they are in, those that are taken back do not come, and all others do.
+    #[test]
+    fn arrivals_that_are_taken_back_do_not_come() {
+        for longest_hop in [Span(1), Span::from_micros(1), Span::from_micros(100), Span::from_millis(10)] {
+            let mut stream = Stream::new(1, "events", longest_hop.0);
+            let mut queue = EventQueue::new(50, longest_hop);
+            let (mut now, mut pending) = (Instant::ZERO, std::collections::BTreeMap::new());
+            for step in 0..20_000 {
+                let link = LinkId(stream.below(50) as u32);
+                match pending.remove(&link) {
+                    Some(at) => queue.cancel_arrival(at, link),
+                    None => {
+                        let spread = [1, 50, 100_000, 40_000_000, 3_000_000_000][stream.below(5) as usize];
+                        let at = Instant(now.0 + stream.below(spread));
+                        queue.push_arrival(now, at, link);
+                        pending.insert(link, at);
+                    }
+                }
+                if step % 3 == 0 && !pending.is_empty() {
+                    let (at, event) = queue.pop(Instant::MAX).expect("something is pending");
+                    let Event::Arrival(link) = event else { panic!("{event:?}") };
+                    assert_eq!(Some(&at), pending.values().min());
+                    assert_eq!(pending.remove(&link), Some(at));
+                    now = at;
+                }
+            }
+            while let Some((at, event)) = queue.pop(Instant::MAX) {
+                let Event::Arrival(link) = event else { panic!("{event:?}") };
+                assert_eq!(pending.remove(&link), Some(at));
+            }
+            assert!(pending.is_empty());
+        }
+    }
+
     #[test]
     fn nothing_comes_after_the_end() {
         let mut queue = EventQueue::new(1, Span::from_micros(20));
@@ -345,6 +427,8 @@ mod tests {
             Event::Sample,
             Event::Departure(LinkId(8)),
             Event::Notice(ConnectionId(9)),
+            Event::Fault(10),
+            Event::Held(LinkId(11)),
         ] {
             assert_eq!(event.source().event(), event);
         }

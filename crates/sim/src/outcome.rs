@@ -29,6 +29,8 @@ pub struct Outcome {
     pub before_warm_up: Counters,
     /// Requests for rates, when a transport makes them.
     pub requests: Option<Requests>,
+    /// What faults did after the warm-up, when the scenario has any.
+    pub faults: Option<FaultCounts>,
     /// One entry per traffic class.
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
@@ -90,6 +92,31 @@ pub struct Counters {
     pub timeouts: u64,
     /// Data packets sent again.
     pub retransmits: u64,
+}
+
+/// What faults did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCounts {
+    /// Packets that were lost on links, or at the ports of links that were down.
+    pub drops: u64,
+    /// Packets that arrived a second time.
+    pub duplicates: u64,
+    /// Packets that were held back.
+    pub held_back: u64,
+    /// How often an end of a connection began to send another way.
+    pub rerouted: u64,
+}
+
+impl FaultCounts {
+    /// What was counted since then.
+    pub fn since(self, before: FaultCounts) -> FaultCounts {
+        FaultCounts {
+            drops: self.drops - before.drops,
+            duplicates: self.duplicates - before.duplicates,
+            held_back: self.held_back - before.held_back,
+            rerouted: self.rerouted - before.rerouted,
+        }
+    }
 }
 
 /// What one traffic class saw as a whole.
@@ -194,6 +221,8 @@ pub struct Link {
     pub bytes: Bytes,
     /// Packets dropped at the port.
     pub drops: u64,
+    /// Packets that faults lost at the port or behind it, when the scenario has any.
+    pub fault_drops: Option<u64>,
     /// Packets marked at the port.
     pub marks: u64,
     /// Share of the time (after the warm-up) in which it sent, 0 to 1.

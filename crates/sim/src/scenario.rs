@@ -2,6 +2,7 @@
 
 use units::Bytes;
 
+use crate::faults::Fault;
 use crate::network::Network;
 use crate::outcome::Framing;
 use crate::run::Run;
@@ -15,6 +16,8 @@ pub struct Scenario {
     pub run: Run,
     /// Nodes, links, switches.
     pub network: Network,
+    /// What goes wrong in it, one entry per `[[fault]]`.
+    pub faults: Vec<Fault>,
     /// The name of `[transport]`, for reports.
     pub transport: String,
     /// The transports of all classes, each with its parameters.

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use transport::Flags;
 use transport::registry::Config;
+use transport::{Flags, Packet};
 use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
 
 use crate::cool_down::CoolDown;
@@ -15,7 +15,8 @@ use crate::ledger::Ledger;
 use crate::net::Net;
 use crate::observe::{RateWatch, Sampler};
 use crate::outcome::{
-    ClassOutcome, Counters, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests, Sample,
+    ClassOutcome, Counters, FaultCounts, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests,
+    Sample,
 };
 use crate::port::Port;
 use crate::priorities::Priorities;
@@ -53,6 +54,7 @@ struct Measured {
     counters: Counters,
     classes: Vec<ClassOutcome>,
     requests: Option<Requests>,
+    faults: Option<FaultCounts>,
     links: Vec<Link>,
     trace: Vec<Sample>,
 }
@@ -106,9 +108,10 @@ impl World {
     pub fn new(scenario: Scenario) -> World {
         let priorities = Priorities::of(&scenario.transports, &scenario.classes);
         let ordering = scenario.network.ordering(&priorities);
-        let Scenario { title, run, network, transport, transports, classes } = scenario;
+        let Scenario { title, run, network, faults, transport, transports, classes } = scenario;
         let frame_overhead = network.frame_overhead;
         let mut net = Net::new(network, run.seed, ordering);
+        net.strike(faults, run.seed);
         if run.warm_up > Span::ZERO {
             net.events.push(run.warm_up.after_start(), Event::WarmedUp);
         }
@@ -178,6 +181,8 @@ impl World {
                 }
                 Event::Departure(link) => self.net.depart(link),
                 Event::Notice(id) => self.noticed(id),
+                Event::Fault(change) => self.change(change),
+                Event::Held(link) => self.release(link),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
             }
@@ -225,10 +230,31 @@ impl World {
     #[inline]
     fn arrival(&mut self, link: LinkId) {
         if let Some(packet) = self.net.arrive(link) {
-            let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
-            if progress != Progress::None {
-                self.follow_up(packet.connection, progress);
-            }
+            self.deliver(packet);
+        }
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, packet: Packet) {
+        let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
+        if progress != Progress::None {
+            self.follow_up(packet.connection, progress);
+        }
+    }
+
+    /// A packet that a fault has held back at the end of a link goes on.
+    #[cold]
+    fn release(&mut self, link: LinkId) {
+        if let Some(packet) = self.net.release(link) {
+            self.deliver(packet);
+        }
+    }
+
+    /// A fault begins or ends, or routing learns of it.
+    #[cold]
+    fn change(&mut self, number: u32) {
+        if self.net.change(number) {
+            self.hosts.reroute(&mut self.net);
         }
     }
 
@@ -483,6 +509,7 @@ impl World {
     fn totals(&self) -> Counters {
         let mut counters = self.net.counters;
         counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
+        counters.packets_in_flight += self.net.held().count() as u64;
         counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
         (counters.timeouts, counters.retransmits) = self.ledger.repairs();
         counters
@@ -515,6 +542,7 @@ impl World {
             counters,
             classes: classes.collect(),
             requests: self.rates.as_ref().map(RateWatch::total),
+            faults: self.net.fault_counts(),
             links: links(&self.net, self.rates.as_ref(), self.run.warm_up.after_start()),
             trace: self.sampler.take().map_or_else(Vec::<Sample>::new, Sampler::into_samples),
         }
@@ -533,7 +561,7 @@ impl World {
             None => (self.take_stock(), self.net.now),
         };
         let (messages, of_messages, queries) = self.ledger.join();
-        let Measured { at, counters, classes, requests, links, trace } = measured;
+        let Measured { at, counters, classes, requests, faults, links, trace } = measured;
         Outcome {
             title: self.title,
             seed: self.run.seed,
@@ -545,6 +573,7 @@ impl World {
             counters,
             before_warm_up: self.before_warm_up,
             requests,
+            faults,
             paths: Paths { of_messages, links: self.net.take_paths() },
             classes,
             messages,
@@ -578,6 +607,7 @@ fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Instant) -> Vec<Link> {
             packets: port.packets,
             bytes: Bytes(port.bytes),
             drops: watch.drops,
+            fault_drops: net.fault_drops(link),
             marks: watch.marks,
             utilisation: net.utilisation(link, warm_up),
             queue: queue(&watch.levels, watched_for, watch.most_waiting),

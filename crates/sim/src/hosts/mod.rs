@@ -61,6 +61,12 @@ impl Hosts {
         self.receivers.deliver(net, configs, packet, extension.as_mut())
     }
 
+    /// Ways through the network are other ones now: both ends of every connection look for theirs.
+    pub fn reroute(&mut self, net: &mut Net) {
+        self.senders.reroute(net);
+        self.receivers.reroute(net);
+    }
+
     /// The sending end of a connection tells the receiving host something.
     pub fn notify(&mut self, net: &mut Net, id: ConnectionId, notice: Notice) {
         let at = net.now + self.senders.at(id).delay();

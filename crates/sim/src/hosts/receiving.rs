@@ -9,6 +9,7 @@ use units::{Bytes, ConnectionId, MessageId, Table};
 use super::outbox::{Address, Outbox, Timer};
 use super::{Opening, Progress};
 use crate::event::Event;
+use crate::flow::Flow;
 use crate::net::Net;
 
 /// The receiving ends of all connections that their hosts have been told of.
@@ -20,6 +21,7 @@ pub struct Receivers {
 /// The receiving end of a connection, with its place in the network and the messages it waits for.
 pub struct ReceivingEnd {
     receiver: Receiver,
+    flow: Flow,
     path: u32,
     /// Index of its configuration.
     config: u32,
@@ -81,6 +83,7 @@ impl Receivers {
         debug_assert!(place.is_none(), "a number is used again when its receiving end is closed");
         *place = Some(ReceivingEnd {
             receiver: Receiver::new(&configs[config as usize]),
+            flow,
             path,
             config,
             generation,
@@ -92,6 +95,13 @@ impl Receivers {
             expected: VecDeque::new(),
             last: MessageId(0),
         });
+    }
+
+    /// Every open end answers the way that its flow has now.
+    pub fn reroute(&mut self, net: &mut Net) {
+        for end in self.ends.iter_mut().flatten() {
+            end.path = net.detour(end.path, end.flow);
+        }
     }
 
     /// Closes a connection here; packets of it that still travel will be ignored.

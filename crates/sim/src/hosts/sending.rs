@@ -25,6 +25,7 @@ pub struct Senders {
 /// The sending end of a connection, with its place in the network.
 pub struct SendingEnd {
     sender: Sender,
+    flow: Flow,
     way: Way,
     /// Index of its configuration.
     config: u32,
@@ -69,6 +70,7 @@ impl Senders {
         let place = self.ends.reach(id);
         let end = SendingEnd {
             sender: Sender::new(transport),
+            flow,
             way,
             config,
             generation: place.as_ref().map_or(0, |old| old.generation),
@@ -101,6 +103,13 @@ impl Senders {
     /// All connections that are open here.
     pub fn open_ones(&self) -> Vec<ConnectionId> {
         self.ends.entries().filter(|(_, end)| end.as_ref().is_some_and(|end| end.open)).map(|(id, _)| id).collect()
+    }
+
+    /// Every open end sends the way that its flow has now.
+    pub fn reroute(&mut self, net: &mut Net) {
+        for end in self.ends.iter_mut().flatten().filter(|end| end.open) {
+            end.way.path = net.detour(end.way.path, end.flow);
+        }
     }
 
     /// Whether a connection is open here, not one that had its number before.

@@ -59,7 +59,7 @@ impl Net {
     }
 
     /// Begins transmissions while the wire is free and something waits; more than one where packets have no size.
-    fn begin_due(&mut self, link: LinkId) {
+    pub(super) fn begin_due(&mut self, link: LinkId) {
         while let Some(slot) = self.ports[link].pop_due(self.now) {
             self.leaves(link, &slot.packet);
             self.begin(link, slot.packet, self.now - slot.at);
@@ -111,7 +111,7 @@ impl Net {
     }
 
     /// A packet leaves the shared buffer, if there is one.
-    fn leaves(&mut self, link: LinkId, packet: &Packet) {
+    pub(super) fn leaves(&mut self, link: LinkId, packet: &Packet) {
         let pool = self.ports[link].choice_mut().pool;
         if let Some(pool) = self.pools.get_mut(pool as usize) {
             pool.leave(packet);

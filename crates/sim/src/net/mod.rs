@@ -2,6 +2,7 @@
 
 mod agents;
 mod choosing;
+mod faulty;
 mod pool;
 mod route;
 
@@ -20,6 +21,7 @@ use crate::port::mark::Site;
 use crate::port::{Fate, Place, Port, units_of_wait};
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
+use faulty::Faults;
 use pool::Pool;
 use route::Router;
 
@@ -45,6 +47,8 @@ pub struct Net {
     dropped_at_receiver: BTreeMap<(ConnectionId, u16), Bytes>,
     frame_overhead: u16,
     jitter: Jitter,
+    /// What goes wrong; none in nearly all runs.
+    faults: Option<Box<Faults>>,
 }
 
 impl Net {
@@ -127,6 +131,7 @@ impl Net {
             dropped_at_receiver: BTreeMap::new(),
             frame_overhead: frame_overhead.0 as u16,
             jitter: Jitter::new(host_jitter, seed),
+            faults: None,
         }
     }
 
@@ -160,8 +165,8 @@ impl Net {
         packet.size += self.frame_overhead;
         let (now, jitter) = (self.now, self.jitter);
         let port = &mut self.ports[link];
-        if port.pool == Port::CHOOSES {
-            return self.send_choosing(link, packet);
+        if port.pool > Port::NO_POOL {
+            return self.send_apart(link, packet);
         }
         let is_data = packet.payload > 0;
         let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Span::ZERO };
@@ -171,16 +176,19 @@ impl Net {
     }
 
     #[cold]
-    fn send_choosing(&mut self, link: LinkId, packet: Packet) {
-        if self.offer_choosing(link, packet, true) == Fate::Dropped {
+    fn send_apart(&mut self, link: LinkId, packet: Packet) {
+        let is_down = self.ports[link].pool == Port::DOWN;
+        if is_down || self.offer_choosing(link, packet, true) == Fate::Dropped {
             self.dropped(link, &packet);
         }
     }
 
     /// As [`send`](Net::send), with more than its header.
     pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
-        if let Some(header) = &mut extension.header {
-            let link = self.router.link(packet.route);
+        let link = self.router.link(packet.route);
+        if let Some(header) = &mut extension.header
+            && self.ports[link].pool != Port::DOWN
+        {
             let state = state(self.now, &self.ports[link]);
             self.agents.show(link, &state, &packet, header);
         }
@@ -199,7 +207,20 @@ impl Net {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;
+        if self.faults.is_some() {
+            return self.arrive_through_faults(link, packet);
+        }
         if to_host {
+            self.counters.packets_received += 1;
+            return Some(packet);
+        }
+        self.forward(&packet);
+        None
+    }
+
+    /// A packet that has reached the end of `link` goes on; gives it back if that is a host.
+    fn pass_on(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
+        if self.ports[link].place.to_host() {
             self.counters.packets_received += 1;
             return Some(packet);
         }
@@ -248,7 +269,11 @@ impl Net {
         match port.pool {
             Port::NO_POOL => port.offer(self.now, packet),
             Port::CHOOSES => self.offer_choosing(link, onwards(packet), false),
-            pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
+            pool => match self.pools.get_mut(pool as usize) {
+                Some(pool) => pool.offer(self.now, packet, link, &mut self.ports),
+                // A port whose link is down.
+                None => Fate::Dropped,
+            },
         }
     }
 
@@ -263,7 +288,10 @@ impl Net {
             match self.ports[link].pool {
                 Port::NO_POOL => self.ports[link].offer_within(self.now, packet, Level::INFINITE),
                 Port::CHOOSES => self.offer_choosing(link, onwards(packet), true),
-                pool => self.pools[pool as usize].admit(self.now, packet, link, &mut self.ports),
+                pool => match self.pools.get_mut(pool as usize) {
+                    Some(pool) => pool.admit(self.now, packet, link, &mut self.ports),
+                    None => Fate::Dropped,
+                },
             }
         } else {
             self.offer(link, packet)
@@ -278,7 +306,15 @@ impl Net {
 
     #[cold]
     fn dropped(&mut self, link: LinkId, packet: &Packet) {
+        if self.ports[link].pool == Port::DOWN {
+            return self.lost(link, packet);
+        }
         self.counters.drops += 1;
+        self.forget(link, packet);
+    }
+
+    /// A packet has gone at the port that feeds `link`, or on the wire behind it.
+    fn forget(&mut self, link: LinkId, packet: &Packet) {
         if self.ports[link].place.to_host() && packet.payload > 0 {
             *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
                 Bytes::from(packet.size);
@@ -304,6 +340,7 @@ impl Net {
         self.settle();
         self.sent_before = self.ports.iter().map(|port| port.sent_for(self.now)).collect();
         self.ports.iter_mut().for_each(Port::warmed_up);
+        self.faults_warmed_up();
     }
 
     /// All ports, numbered like the links.
@@ -320,11 +357,15 @@ impl Net {
 
     /// The rate of the first link of a path.
     pub fn first_rate(&self, path: u32) -> Rate {
-        self.graph.links[self.router.link(path).0 as usize].rate
+        self.graph.links[self.router.link(path).index()].rate
     }
 
-    /// How long light takes along a path.
-    pub fn propagation(&self, path: u32, to: HostId) -> Span {
+    /// How long light takes along a path; where flows may be sent another way, along the shortest there can be.
+    pub fn propagation(&mut self, path: u32, to: HostId) -> Span {
+        let from = self.graph.links[self.router.link(path).index()].from;
+        if let Some(least) = self.least_propagation(HostId(from), to) {
+            return least;
+        }
         let mut delay = Span::ZERO;
         for position in path.. {
             let spec = &self.graph.links[self.router.link(position).index()];

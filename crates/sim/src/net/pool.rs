@@ -81,6 +81,14 @@ impl Pool {
         }
     }
 
+    /// Gives up everything at a port and behind it.
+    pub fn flush(&mut self, now: Instant, port: &mut Port) -> Vec<Packet> {
+        self.look_at(now, port);
+        self.packets -= port.waiting_in_ring();
+        self.bytes -= port.waiting_bytes();
+        port.flush(now)
+    }
+
     #[inline]
     fn look_at(&mut self, now: Instant, port: &mut Port) {
         let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());

@@ -6,6 +6,7 @@
 //! [discipline](queue) or [marker](mark) stands beside the port ([`Choice`]), which then decides at each departure.
 
 mod choice;
+mod faulty;
 pub mod level;
 pub mod mark;
 pub mod queue;
@@ -45,7 +46,7 @@ pub struct Port {
     drop_unmarkable: bool,
     /// Where it stands.
     pub place: Place,
-    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], or [`Port::CHOOSES`].
+    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::CHOOSES`] or [`Port::DOWN`].
     pub pool: u32,
     /// Packets that were accepted.
     pub packets: u64,
@@ -115,9 +116,11 @@ pub enum Verdict {
 
 impl Port {
     /// The port has a buffer of its own.
-    pub const NO_POOL: u32 = u32::MAX;
+    pub const NO_POOL: u32 = u32::MAX - 2;
     /// What waits for the port stands beside it, in a queue of its discipline ([`Choice`]).
     pub const CHOOSES: u32 = u32::MAX - 1;
+    /// A fault has taken the link down: the port takes nothing.
+    pub const DOWN: u32 = u32::MAX;
 
     /// An idle port with an unlimited queue and no marking.
     pub fn new(rate: Rate, delay: Span, place: Place) -> Port {
