@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn the_object_reads_as_promised() {
         let mut run = outcome(&["poisson"], vec![message().end(at_ms(12)).deadline(ms(4)).build()]);
-        run.classes[0].bottleneck_bytes = 12_500; // 100 000 bit in 100 ms
+        run.classes[0].bottleneck_bytes = units::Bytes(12_500); // 100 000 bit in 100 ms
         run.counters.packets_sent = 9;
         let text = Report::new(&run, 0.25).to_json();
         assert!(text.starts_with(

@@ -6,7 +6,7 @@ use sim::Transport;
 use sim::faults::{Effect, Fault};
 use transport::laws::{Ecn, Window};
 use transport::registry::Control;
-use units::Span;
+use units::{HostId, Span};
 
 use crate::survey::{Drawn, Survey, in_bytes};
 
@@ -133,7 +133,7 @@ fn no_messages(survey: &Survey) -> Vec<Finding> {
 fn nothing_random(survey: &Survey) -> Vec<Finding> {
     let drawn = |all: &Drawn| !all.random.is_empty();
     let chosen = |all: &Drawn| {
-        let pairs: BTreeSet<(u32, u32)> = all.messages.iter().map(|message| (message.from, message.to)).collect();
+        let pairs: BTreeSet<(HostId, HostId)> = all.messages.iter().map(|message| (message.from, message.to)).collect();
         pairs.into_iter().any(|(from, to)| survey.routes.choose(from, to))
     };
     let random = survey.scenario.network.host_jitter != Some(Span::ZERO)
@@ -240,7 +240,7 @@ fn deadline_too_short(survey: &Survey) -> Vec<Finding> {
             if deadline < least {
                 short += 1;
                 if worst.as_ref().is_none_or(|(factor, _)| deadline / least < *factor) {
-                    let bytes = size(message.bytes.unwrap_or(0) as f64);
+                    let bytes = size(message.bytes.unwrap_or_default().as_f64());
                     let text = format!(
                         "{bytes} in {}, and they take {} on an empty network",
                         span(message.deadline.unwrap_or(Span::ZERO)),

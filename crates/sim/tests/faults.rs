@@ -3,7 +3,7 @@
 use sim::outcome::FaultCounts;
 use sim::{Outcome, World};
 use transport::registry::TRANSPORTS;
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 fn run(text: &str) -> Outcome {
     let source = scenario::Source { name: "test", text, folder: None };
@@ -221,8 +221,8 @@ fn d3_routers_forget_what_was_granted_on_a_link_that_went_down() {
         let rerouted = outcome.faults.expect("there is one").rerouted;
         assert!(rerouted > 0 && rerouted <= 16, "{transport}: {rerouted}");
         // 8 Gbit/s for 100 ms, of which those on spine 0, about half, were away for 5 ms and then in a timeout.
-        let delivered: u64 = outcome.classes.iter().map(|class| class.delivered_bytes).sum();
-        assert!(delivered > 60_000_000, "{transport}: {delivered}");
+        let delivered: Bytes = outcome.classes.iter().map(|class| class.delivered_bytes).sum();
+        assert!(delivered > Bytes(60_000_000), "{transport}: {delivered}");
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use transport::{Flags, Packet};
-use units::{Instant, Span, Stream};
+use units::{HostId, Instant, LinkId, Span, Stream, Table};
 
 use super::Net;
 use crate::event::Event;
@@ -20,7 +20,7 @@ pub(super) struct Faults {
     faults: Vec<Fault>,
     /// In the order of their times; the event of a change has its number.
     changes: Vec<Change>,
-    links: Vec<OfLink>,
+    links: Table<LinkId, OfLink>,
     /// A packet that was held back and goes on now.
     released: Option<Packet>,
     counts: FaultCounts,
@@ -73,7 +73,7 @@ impl Net {
         if faults.is_empty() {
             return;
         }
-        let mut links: Vec<OfLink> = self.graph.links.iter().map(|_| OfLink::default()).collect();
+        let mut links: Table<LinkId, OfLink> = self.graph.links.iter().map(|_| OfLink::default()).collect();
         let mut changes = Vec::new();
         for (number, fault) in faults.iter().enumerate() {
             let delay = match fault.effect {
@@ -89,8 +89,8 @@ impl Net {
             }
             if let Effect::OnPackets(_) = fault.effect {
                 for link in self.directions(fault) {
-                    let stream = Stream::new(seed, "what packets meet", (number as u64) << 32 | u64::from(link));
-                    links[link as usize].at_rest.insert(number, stream);
+                    let stream = Stream::new(seed, "what packets meet", (number as u64) << 32 | u64::from(link.0));
+                    links[link].at_rest.insert(number, stream);
                 }
             }
         }
@@ -119,19 +119,19 @@ impl Net {
             What::Ends if is_unmarked => links.iter().for_each(|&link| self.mark_again(link)),
             What::Begins => {
                 for &link in &links {
-                    let of_link = &mut self.faults_mut().links[link as usize];
+                    let of_link = &mut self.faults_mut().links[link];
                     let stream = of_link.at_rest.remove(&fault_number).expect("it rests until it begins");
                     of_link.met.push((fault_number, stream));
                 }
             }
             What::Ends => {
                 links.iter().for_each(|&link| {
-                    self.faults_mut().links[link as usize].met.retain(|(number, _)| *number != fault_number);
+                    self.faults_mut().links[link].met.retain(|(number, _)| *number != fault_number);
                 });
             }
             What::Noticed | What::Forgotten => {
                 for &link in &links {
-                    let avoided = &mut self.faults_mut().links[link as usize].avoided;
+                    let avoided = &mut self.faults_mut().links[link].avoided;
                     *avoided = if matches!(what, What::Noticed) { *avoided + 1 } else { *avoided - 1 };
                     let avoid = *avoided > 0;
                     self.router.avoid(link, avoid);
@@ -144,11 +144,11 @@ impl Net {
 
     /// The path on which packets of a flow that took `path` go on from now.
     pub fn detour(&mut self, path: u32, flow: crate::flow::Flow) -> u32 {
-        let from = self.graph.links[self.router.link(path) as usize].from;
+        let from = self.graph.links[self.router.link(path).index()].from;
         let hosts = self.graph.hosts;
-        let ends = (path..).map(|position| self.graph.links[self.router.link(position) as usize].to);
+        let ends = (path..).map(|position| self.graph.links[self.router.link(position).index()].to);
         let to = ends.into_iter().find(|node| *node < hosts).expect("a path ends at a host");
-        let other = self.path(from, to, flow);
+        let other = self.path(HostId(from), HostId(to), flow);
         self.faults_mut().counts.rerouted += u64::from(other != path);
         other
     }
@@ -166,18 +166,18 @@ impl Net {
     }
 
     /// Packets that faults have lost on a link, if the run has any.
-    pub fn fault_drops(&self, link: usize) -> Option<u64> {
+    pub fn fault_drops(&self, link: LinkId) -> Option<u64> {
         self.faults.as_deref().map(|faults| faults.links[link].drops)
     }
 
     /// Packets that faults hold back.
     pub fn held(&self) -> impl Iterator<Item = &Packet> {
-        let links = self.faults.iter().flat_map(|faults| &faults.links);
+        let links = self.faults.iter().flat_map(|faults| faults.links.iter());
         links.flat_map(|link| &link.held).map(|(_, packet)| packet)
     }
 
     /// A path of a run whose links may go down takes at least this long, whichever it is.
-    pub(super) fn least_propagation(&mut self, from: u32, to: u32) -> Option<Span> {
+    pub(super) fn least_propagation(&mut self, from: HostId, to: HostId) -> Option<Span> {
         let reroutes = |fault: &Fault| matches!(fault.effect, Effect::Down { .. });
         self.faults.as_ref().filter(|faults| faults.faults.iter().any(reroutes))?;
         let shortest = self.graph.links.iter().map(|link| link.delay).min()?;
@@ -187,17 +187,17 @@ impl Net {
     /// As [`arrive`](Net::arrive), where the packet may meet faults.
     #[cold]
     #[inline(never)]
-    pub(super) fn arrive_through_faults(&mut self, link: u32) -> Option<Packet> {
+    pub(super) fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
         if let Some(packet) = self.faults_mut().released.take() {
             return self.pass_on(link, packet);
         }
-        let (packet, next) = self.ports[link as usize].take();
+        let (packet, next) = self.ports[link].take();
         if let Some(at) = next {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;
         let Faults { faults, links, counts, .. } = &mut **self.faults.as_mut().expect("only where there are faults");
-        let of_link = &mut links[link as usize];
+        let of_link = &mut links[link];
         for (number, stream) in &mut of_link.met {
             let Effect::OnPackets(effect) = &faults[*number].effect else { continue };
             match effect.meets(&packet, stream) {
@@ -229,10 +229,10 @@ impl Net {
 
     /// The next packet to arrive at the end of a link is one that was held back there. False when it was lost since.
     #[cold]
-    pub fn release(&mut self, link: u32) -> bool {
+    pub fn release(&mut self, link: LinkId) -> bool {
         let now = self.now;
         let Faults { links, released, .. } = self.faults_mut();
-        let held = &mut links[link as usize].held;
+        let held = &mut links[link].held;
         let due = held.iter().position(|(at, _)| *at == now).map(|place| held.remove(place).1);
         *released = due;
         due.is_some()
@@ -240,8 +240,8 @@ impl Net {
 
     /// A packet that has reached the end of a link goes on; gives it back if that is a host.
     #[inline(never)]
-    fn pass_on(&mut self, link: u32, packet: Packet) -> Option<Packet> {
-        if self.ports[link as usize].place.to_host() {
+    fn pass_on(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
+        if self.ports[link].place.to_host() {
             self.counters.packets_received += 1;
             return Some(packet);
         }
@@ -250,23 +250,23 @@ impl Net {
     }
 
     /// A packet is lost to a fault on a link or at the port that feeds it.
-    pub(super) fn lost(&mut self, link: u32, packet: &Packet) {
+    pub(super) fn lost(&mut self, link: LinkId, packet: &Packet) {
         let faults = self.faults_mut();
         faults.counts.drops += 1;
-        faults.links[link as usize].drops += 1;
+        faults.links[link].drops += 1;
         self.forget(link, packet);
     }
 
     /// The links that a fault is on, by number.
-    fn directions(&self, fault: &Fault) -> Vec<u32> {
+    fn directions(&self, fault: &Fault) -> Vec<LinkId> {
         let number = |&(from, to): &(u32, u32)| {
             let found = self.graph.links.binary_search_by_key(&(to, from), |link| (link.to, link.from));
-            found.expect("faults are on links that exist") as u32
+            LinkId::from_index(found.expect("faults are on links that exist"))
         };
         fault.links.iter().map(number).collect()
     }
 
-    fn directions_of(&self, fault: usize) -> Vec<u32> {
+    fn directions_of(&self, fault: usize) -> Vec<LinkId> {
         self.faults.as_deref().map(|faults| self.directions(&faults.faults[fault])).unwrap_or_default()
     }
 
@@ -275,18 +275,18 @@ impl Net {
     }
 
     /// The link carries nothing any more: what waits for it or travels on it is lost.
-    fn take_down(&mut self, link: u32) {
-        let of_link = &mut self.faults_mut().links[link as usize];
+    fn take_down(&mut self, link: LinkId) {
+        let of_link = &mut self.faults_mut().links[link];
         of_link.down += 1;
         if of_link.down > 1 {
             return;
         }
         let held = std::mem::take(&mut of_link.held);
-        if self.ports[link as usize].pool == Port::CHOOSES {
+        if self.ports[link].pool == Port::CHOOSES {
             self.begin_due(link);
         }
         let now = self.now;
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.ports[link];
         if let Some(at) = port.first_arrival() {
             self.events.cancel_arrival(at, link);
         }
@@ -305,33 +305,33 @@ impl Net {
                 port.flush(now)
             }
         };
-        self.faults_mut().links[link as usize].pool = pool;
+        self.faults_mut().links[link].pool = pool;
         held.iter().map(|(_, packet)| packet).chain(&travelling).for_each(|packet| self.lost(link, packet));
     }
 
-    fn bring_up(&mut self, link: u32) {
-        let of_link = &mut self.faults_mut().links[link as usize];
+    fn bring_up(&mut self, link: LinkId) {
+        let of_link = &mut self.faults_mut().links[link];
         of_link.down -= 1;
         if of_link.down == 0 {
             let pool = of_link.pool;
-            self.ports[link as usize].pool = pool;
+            self.ports[link].pool = pool;
         }
     }
 
-    fn unmark(&mut self, link: u32) {
-        let of_link = &mut self.faults.as_mut().expect("only where there are faults").links[link as usize];
+    fn unmark(&mut self, link: LinkId) {
+        let of_link = &mut self.faults.as_mut().expect("only where there are faults").links[link];
         of_link.unmarked += 1;
         if of_link.unmarked == 1 {
-            of_link.threshold = Some(self.ports[link as usize].stop_marks());
+            of_link.threshold = Some(self.ports[link].stop_marks());
         }
     }
 
-    fn mark_again(&mut self, link: u32) {
-        let of_link = &mut self.faults.as_mut().expect("only where there are faults").links[link as usize];
+    fn mark_again(&mut self, link: LinkId) {
+        let of_link = &mut self.faults.as_mut().expect("only where there are faults").links[link];
         of_link.unmarked -= 1;
         if of_link.unmarked == 0 {
             let threshold = of_link.threshold.take().expect("it was kept when marking stopped");
-            self.ports[link as usize].resume_marks(threshold);
+            self.ports[link].resume_marks(threshold);
         }
     }
 }

@@ -2,30 +2,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use units::{HostId, LinkId};
+
 use crate::flow::Flow;
 use crate::topology::Graph;
 
 /// Finds paths and keeps each different one once.
 pub struct Router {
     /// For each node, its outgoing links with the nodes they lead to.
-    out: Vec<Vec<(u32, u32)>>,
+    out: Vec<Vec<(LinkId, u32)>>,
     /// For each node, the links that lead to it with the nodes that they come from.
-    into: Vec<Vec<(u32, u32)>>,
+    into: Vec<Vec<(LinkId, u32)>>,
     hosts: u32,
     /// Drawn from the seed: which way flows go differs from seed to seed.
     salt: u64,
     /// Links that no flow is to take, where there is another way.
-    avoided: BTreeSet<u32>,
+    avoided: BTreeSet<LinkId>,
     /// For each destination host that was asked for, the distance of every node to it.
-    distances: BTreeMap<u32, Vec<u32>>,
+    distances: BTreeMap<HostId, Vec<u32>>,
     /// The same without the links to avoid, while there are any.
-    detours: BTreeMap<u32, Vec<u32>>,
+    detours: BTreeMap<HostId, Vec<u32>>,
     /// Where each different path is kept.
-    known: BTreeMap<Vec<u32>, u32>,
+    known: BTreeMap<Vec<LinkId>, u32>,
     /// The paths between hosts that have only one.
-    only: BTreeMap<(u32, u32), u32>,
+    only: BTreeMap<(HostId, HostId), u32>,
     /// All paths, one after the other: the links to take.
-    links: Vec<u32>,
+    links: Vec<LinkId>,
 }
 
 impl Router {
@@ -34,8 +36,8 @@ impl Router {
         let nodes = graph.nodes() as usize;
         let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
         for (link, spec) in graph.links.iter().enumerate() {
-            out[spec.from as usize].push((link as u32, spec.to));
-            into[spec.to as usize].push((link as u32, spec.from));
+            out[spec.from as usize].push((LinkId::from_index(link), spec.to));
+            into[spec.to as usize].push((LinkId::from_index(link), spec.from));
         }
         Router {
             out,
@@ -53,21 +55,21 @@ impl Router {
 
     /// The position in [`links`](Router::link) of the path that a flow takes. At each node the
     /// flow's hash chooses among the links on shortest paths.
-    pub fn path(&mut self, from: u32, to: u32, flow: Flow) -> u32 {
+    pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         if let Some(&position) = self.only.get(&(from, to)) {
             return position;
         }
         self.find_distances(to);
         // Where no other way is left, a flow stays on the one that it has.
-        let detours = self.detours.get(&to).filter(|detours| detours[from as usize] != u32::MAX);
+        let detours = self.detours.get(&to).filter(|detours| detours[from.index()] != u32::MAX);
         let distances = detours.unwrap_or(&self.distances[&to]);
-        let closed = |link: u32| detours.is_some() && self.avoided.contains(&link);
+        let closed = |link: LinkId| detours.is_some() && self.avoided.contains(&link);
         let (mut path, mut only) = (Vec::new(), true);
-        let mut node = from;
-        while node != to {
+        let mut node = from.0;
+        while node != to.0 {
             let here = distances[node as usize];
             assert!(here != u32::MAX, "no path from node {node} to host {to}");
-            let nearer = |link: &&(u32, u32)| distances[link.1 as usize] == here - 1 && !closed(link.0);
+            let nearer = |link: &&(LinkId, u32)| distances[link.1 as usize] == here - 1 && !closed(link.0);
             let choices = self.out[node as usize].iter().filter(nearer).count() as u64;
             let choice = if choices == 1 { 0 } else { flow.choice(self.salt, node, choices) };
             only &= choices == 1;
@@ -87,12 +89,12 @@ impl Router {
 
     /// The link at a position of a path.
     #[inline]
-    pub fn link(&self, position: u32) -> u32 {
+    pub fn link(&self, position: u32) -> LinkId {
         self.links[position as usize]
     }
 
     /// No flow is to take this link any more where there is another way, or each may again.
-    pub fn avoid(&mut self, link: u32, avoid: bool) {
+    pub fn avoid(&mut self, link: LinkId, avoid: bool) {
         let changed = if avoid { self.avoided.insert(link) } else { self.avoided.remove(&link) };
         if changed {
             self.detours.clear();
@@ -101,12 +103,12 @@ impl Router {
     }
 
     /// So many links has the shortest way between two hosts.
-    pub fn hops(&mut self, from: u32, to: u32) -> u32 {
+    pub fn hops(&mut self, from: HostId, to: HostId) -> u32 {
         self.find_distances(to);
-        self.distances[&to][from as usize]
+        self.distances[&to][from.index()]
     }
 
-    fn find_distances(&mut self, to: u32) {
+    fn find_distances(&mut self, to: HostId) {
         if !self.distances.contains_key(&to) {
             let distances = self.distances_to(to, |_| true);
             self.distances.insert(to, distances);
@@ -118,15 +120,15 @@ impl Router {
     }
 
     /// Gives the links of all paths away; no path can be found afterwards.
-    pub fn take_links(&mut self) -> Vec<u32> {
+    pub fn take_links(&mut self) -> Vec<LinkId> {
         std::mem::take(&mut self.links)
     }
 
     /// Hops from every node to a host over links that may be taken; hosts do not forward.
-    fn distances_to(&self, to: u32, may_be_taken: impl Fn(u32) -> bool) -> Vec<u32> {
+    fn distances_to(&self, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<u32> {
         let mut distances = vec![u32::MAX; self.out.len()];
-        distances[to as usize] = 0;
-        let mut edge = vec![to];
+        distances[to.index()] = 0;
+        let mut edge = vec![to.0];
         while !edge.is_empty() {
             let mut next = Vec::new();
             for node in edge {
@@ -172,9 +174,9 @@ mod tests {
         let mut router = Router::new(&graph, 1);
         let mut used = [0; 3];
         for flow in (0..300).map(|ordinal| Flow::of_message("a", ordinal)) {
-            let path = router.path(0, 3, flow);
-            assert_eq!(path, router.path(0, 3, flow));
-            let spine = graph.links[router.link(path + 1) as usize].to - 6;
+            let path = router.path(HostId(0), HostId(3), flow);
+            assert_eq!(path, router.path(HostId(0), HostId(3), flow));
+            let spine = graph.links[router.link(path + 1).index()].to - 6;
             used[spine as usize] += 1;
         }
         // 100 each, with a standard deviation of sqrt(300 x 1/3 x 2/3) = 8.2.
@@ -187,9 +189,9 @@ mod tests {
         let graph = leaf_spine();
         let (mut one, mut other) = (Router::new(&graph, 1), Router::new(&graph, 2));
         let flows: Vec<Flow> = (0..300).map(|ordinal| Flow::of_message("a", ordinal)).collect();
-        let ways = |router: &mut Router| -> Vec<u32> {
+        let ways = |router: &mut Router| -> Vec<LinkId> {
             let path = |&flow| {
-                let path = router.path(0, 3, flow);
+                let path = router.path(HostId(0), HostId(3), flow);
                 router.link(path + 1)
             };
             flows.iter().map(path).collect()
@@ -207,11 +209,15 @@ mod tests {
         let mut router = Router::new(&graph, 1);
         let flows: Vec<Flow> = (0..300).map(|ordinal| Flow::of_message("a", ordinal)).collect();
         let spine = |router: &mut Router, flow| {
-            let path = router.path(3, 0, flow);
-            graph.links[router.link(path + 1) as usize].to - 6
+            let path = router.path(HostId(3), HostId(0), flow);
+            graph.links[router.link(path + 1).index()].to - 6
         };
         let before: Vec<u32> = flows.iter().map(|&flow| spine(&mut router, flow)).collect();
-        let lost = graph.links.iter().position(|link| (link.from, link.to) == (7, 4)).expect("it is there") as u32;
+        let between = |ends: (u32, u32)| {
+            let found = graph.links.iter().position(|link| (link.from, link.to) == ends);
+            LinkId::from_index(found.expect("it is there"))
+        };
+        let lost = between((7, 4));
         router.avoid(lost, true);
         let mut counts = [0_u32; 3];
         flows.iter().for_each(|&flow| counts[spine(&mut router, flow) as usize] += 1);
@@ -219,7 +225,7 @@ mod tests {
         assert_eq!(counts[1], 0);
         assert!(counts[0].abs_diff(150) <= 35, "{counts:?}");
         // Without a way round, a flow stays: host 0 has one link.
-        let to_host = graph.links.iter().position(|link| (link.from, link.to) == (4, 0)).expect("it is there") as u32;
+        let to_host = between((4, 0));
         router.avoid(to_host, true);
         assert_eq!(flows.iter().map(|&flow| spine(&mut router, flow)).collect::<Vec<_>>(), before);
         [lost, to_host].into_iter().for_each(|link| router.avoid(link, false));
@@ -230,8 +236,8 @@ mod tests {
     fn neighbours_stay_below_their_leaf() {
         let graph = leaf_spine();
         let mut router = Router::new(&graph, 1);
-        let path = router.path(2, 3, Flow::of_pair(2, 3));
-        assert_eq!(graph.links[router.link(path) as usize].to, graph.links[router.link(path + 1) as usize].from);
-        assert_eq!(graph.links[router.link(path + 1) as usize].to, 3);
+        let path = router.path(HostId(2), HostId(3), Flow::of_pair(HostId(2), HostId(3)));
+        assert_eq!(graph.links[router.link(path).index()].to, graph.links[router.link(path + 1).index()].from);
+        assert_eq!(graph.links[router.link(path + 1).index()].to, 3);
     }
 }

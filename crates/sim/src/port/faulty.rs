@@ -1,7 +1,7 @@
 //! What faults do to a port.
 
 use transport::Packet;
-use units::Instant;
+use units::{Bytes, Instant};
 
 use super::Port;
 use super::level::Level;
@@ -21,7 +21,7 @@ impl Port {
                 break;
             }
             let size = u64::from(self.ring.at(position).packet.size);
-            self.busy_until = self.busy_until.earlier_by(self.transmission.of(size));
+            self.busy_until = self.busy_until.earlier_by(self.transmission.of(Bytes(size)));
             self.packets -= 1;
             self.bytes -= size;
         }

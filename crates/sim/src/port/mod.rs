@@ -17,7 +17,7 @@ pub use choice::Choice;
 pub use watch::Watch;
 
 use transport::{Flags, Packet};
-use units::{Instant, Rate, Span, Transmission};
+use units::{Bytes, Instant, Rate, Span, Transmission};
 
 use level::{Length, Level};
 use mark::{Marker, Threshold};
@@ -168,7 +168,7 @@ impl Port {
         let size = u64::from(packet.size);
         self.packets += 1;
         self.bytes += size;
-        let transmission = self.transmission.of(size);
+        let transmission = self.transmission.of(Bytes(size));
         // An unlimited queue may take longer than `Instant` holds: then it does not end.
         self.busy_until = start.saturating_add(transmission);
         let mut at = self.busy_until.saturating_add(self.delay + late(transmission));
@@ -214,7 +214,7 @@ impl Port {
         }
         self.packets += 1;
         self.bytes += size;
-        self.busy_until = start.saturating_add(self.transmission.of(size));
+        self.busy_until = start.saturating_add(self.transmission.of(Bytes(size)));
         let at = self.busy_until.saturating_add(self.delay);
         let first = self.ring.is_empty();
         if first {
@@ -322,8 +322,11 @@ impl Port {
         }
         self.waiting += 1;
         self.waiting_bytes -= size;
-        self.next_start =
-            if self.waiting == self.ring.tail() { Instant::MAX } else { self.next_start + self.transmission.of(size) };
+        self.next_start = if self.waiting == self.ring.tail() {
+            Instant::MAX
+        } else {
+            self.next_start + self.transmission.of(Bytes(size))
+        };
     }
 
     /// Packets that wait (as of the last [`settle`](Port::settle)).
@@ -348,7 +351,7 @@ impl Port {
         let (mut start, mut bytes) = (self.busy_until, 0);
         for position in (self.ring.head()..self.ring.tail()).rev() {
             let size = u64::from(self.ring.at(position).packet.size);
-            start = start.earlier_by(self.transmission.of(size));
+            start = start.earlier_by(self.transmission.of(Bytes(size)));
             if start <= now {
                 break;
             }
@@ -363,7 +366,7 @@ impl Port {
     }
     /// For how long it has sent by `now`.
     pub fn sent_for(&self, now: Instant) -> Span {
-        self.transmission.of(self.bytes).saturating_sub(self.busy_until.saturating_sub(now))
+        self.transmission.of(Bytes(self.bytes)).saturating_sub(self.busy_until.saturating_sub(now))
     }
     /// What has been seen here.
     pub fn watch(&self) -> &Watch {
