@@ -394,6 +394,8 @@ def reference(catalog: dict[str, Any]) -> str:
         "### An entry of `links`\n",
         table(catalog["links"]),
         "## `[transport]`\n",
+        "What each needs:\n",
+        needs(catalog["transports"]),
         "Parameters of every transport:\n",
         table(shared),
         *(section("name", entry, without(entry["keys"], shared)) for entry in catalog["transports"]),
@@ -413,9 +415,18 @@ def reference(catalog: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def needs(transports: list[dict[str, Any]]) -> str:
+    """What each transport needs of switches and hosts."""
+    rows = ["| transport | of switches | of hosts |", "|---|---|---|"]
+    rows += [f"| {each['name']} | {each['needs']['switches']} | {each['needs']['hosts']} |" for each in transports]
+    return "\n".join(rows) + "\n"
+
+
 def shared_keys(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The keys that all entries declare alike."""
-    return [key for key in entries[0]["keys"] if all(key in entry["keys"] for entry in entries)]
+    """The keys that all entries have, and most declare alike."""
+    all_have = set.intersection(*({key["name"] for key in entry["keys"]} for entry in entries))
+    alike = [key for key in entries[0]["keys"] if key["name"] in all_have]
+    return [key for key in alike if sum(key in entry["keys"] for entry in entries) > len(entries) / 2]
 
 
 def without(keys: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:

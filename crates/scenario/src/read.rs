@@ -174,7 +174,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     let (network, written) = network(&root, &context)?;
     resolved.insert("network".into(), written);
     context.hosts = Some(network.graph.hosts);
-    let mut transports = Transports::default();
+    let mut transports = Transports::on(&network);
     let replacement = options
         .transport
         .as_deref()

@@ -7,7 +7,7 @@ use crate::agent::Agent;
 use crate::descriptor::{Build, Descriptor};
 use crate::laws::{self, Law, Window};
 use crate::registry::{Config, Entry};
-use crate::{Extension, Message, Observation, Output, Packet, connection, d3};
+use crate::{Extension, Message, Observation, Output, Packet, connection, d3, pdq};
 
 macro_rules! families {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
@@ -86,6 +86,10 @@ macro_rules! families {
             /// Whether these are of the same family, which has one set of parameters in a run.
             pub fn same_family(&self, other: &Agents) -> bool {
                 std::mem::discriminant(self) == std::mem::discriminant(other)
+            }
+            /// Whether what they answer is to be counted as requests for rates.
+            pub fn count_requests(&self) -> bool {
+                match self { $(Agents::$Family(_) => $module::Agents::COUNTS_REQUESTS),* }
             }
             /// The agent at a port with a link of this rate, each of whose frames costs `frame_overhead` bytes
             /// beside its packet.
@@ -227,4 +231,6 @@ macro_rules! families {
 families! {
     /// The network grants rates on request (D3).
     D3(d3),
+    /// Ports let the most urgent flows send and pause the others (PDQ).
+    Pdq(pdq),
 }

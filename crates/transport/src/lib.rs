@@ -17,11 +17,13 @@ mod families;
 pub mod laws;
 mod pacing;
 mod packet;
+pub mod pdq;
 mod recovery;
 pub mod registry;
+mod returning;
 mod signal;
 
-pub use descriptor::{Build, Descriptor};
+pub use descriptor::{Build, Descriptor, Needs, Surroundings};
 pub use families::{Agents, Header, Receiver, Sender};
 pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};

@@ -376,7 +376,14 @@ fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
         let acks = notes.sent.drain(..);
         acks.map(|(ack, extension)| {
             let header = extension.and_then(|extension| extension.header);
-            (ack.seq / 1000, ack.flags.has(Flags::SYN), header.map(|Header::D3(header)| (header.number, header.grants)))
+            (
+                ack.seq / 1000,
+                ack.flags.has(Flags::SYN),
+                header.map(|header| {
+                    let Header::D3(header) = header else { panic!("{header:?}") };
+                    (header.number, header.grants)
+                }),
+            )
         })
         .collect::<Vec<_>>()
     };
@@ -405,7 +412,7 @@ fn a_router_gives_away_what_frames_leave_and_the_base_to_everybody() {
             let mut header = Header::D3(Box::new(asked));
             let port = PortState { now: Instant::ZERO, sent_for: Span::ZERO, waiting_bytes: 0 };
             assert!(router.on_packet(&port, &packet, &mut header).is_some());
-            let Header::D3(answer) = header;
+            let Header::D3(answer) = header else { panic!("{header:?}") };
             assert_eq!(answer.uplink, rate);
             answer.grants
         });

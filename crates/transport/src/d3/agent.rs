@@ -147,6 +147,9 @@ pub struct Adaptation {
 }
 
 impl Agents {
+    /// It answers requests, which may be denied.
+    pub const COUNTS_REQUESTS: bool = true;
+
     /// The router of one port. Rates count headers but not the overhead of frames, so that so much of the link
     /// is not given away.
     pub fn at(&self, rate: Rate, frame_overhead: u64) -> Box<dyn Agent> {
@@ -321,7 +324,7 @@ impl Router {
 
 impl Agent for Router {
     fn on_packet(&mut self, port: &PortState, packet: &Packet, header: &mut crate::Header) -> Option<Decision> {
-        let crate::Header::D3(request) = header;
+        let crate::Header::D3(request) = header else { return None };
         if packet.flags.has(Flags::ACK) {
             // What comes back was answered on its way there.
             return None;
@@ -332,8 +335,8 @@ impl Agent for Router {
         Some(Decision { flow, verdict })
     }
 
-    fn passes_full_buffers(&self, packet: &Packet, _: &crate::Header) -> bool {
-        self.config.protected && packet.payload == 0
+    fn passes_full_buffers(&self, packet: &Packet, header: &crate::Header) -> bool {
+        self.config.protected && packet.payload == 0 && matches!(header, crate::Header::D3(_))
     }
 
     fn settle(&mut self, now: Instant) {

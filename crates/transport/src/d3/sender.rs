@@ -10,11 +10,12 @@ use units::{Instant, Span};
 
 use super::asks::rate_of;
 use super::header::Header as Request;
-use super::{Ask, Config as Own, RATE, REQUEST};
+use super::{Ask, Config as Own, REQUEST};
 use crate::connection::{Config, ENDLESS, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
 use crate::recovery::{Duplicate, Phase, Recovery};
+use crate::signal::RATE;
 use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
 
 /// The sending end of a connection whose rate the network grants.
@@ -119,7 +120,7 @@ impl Sender {
         }
         match answer {
             Some(Header::D3(answer)) => self.answered(config, now, *answer),
-            None => self.sample(config, now, packet.stamp),
+            _ => self.sample(config, now, packet.stamp),
         }
         if packet.seq > self.recovery.una {
             self.on_new_ack(config, now, packet.seq);

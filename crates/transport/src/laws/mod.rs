@@ -4,6 +4,8 @@ mod cubic;
 mod d2tcp;
 mod dctcp;
 mod echo;
+mod hull;
+mod pfabric;
 mod reno;
 mod tcppr;
 mod xdctcp;
@@ -47,6 +49,14 @@ pub trait Window {
     fn priorities(&self) -> Option<&Priorities> {
         None
     }
+    /// Whether only the retransmission timer tells it of losses, not duplicate ACKs.
+    fn repairs_by_timer_alone(&self) -> bool {
+        false
+    }
+    /// After a timeout: whether to ask with a byte if anything comes through, and to send no more until it does.
+    fn probes(&self) -> bool {
+        false
+    }
     /// Whether a message whose deadline has passed is given up.
     fn abandons_expired(&self) -> bool {
         false
@@ -67,6 +77,7 @@ macro_rules! laws {
             source: $module::DESCRIPTOR.source,
             aliases: $module::DESCRIPTOR.aliases,
             groups: $module::DESCRIPTOR.groups,
+            needs: $module::DESCRIPTOR.needs,
             signals: $module::DESCRIPTOR.signals,
             build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Law::$law),
         }),*];
@@ -109,6 +120,12 @@ macro_rules! laws {
             fn priorities(&self) -> Option<&Priorities> {
                 match self { $(Law::$law(law) => law.priorities()),* }
             }
+            fn repairs_by_timer_alone(&self) -> bool {
+                match self { $(Law::$law(law) => law.repairs_by_timer_alone()),* }
+            }
+            fn probes(&self) -> bool {
+                match self { $(Law::$law(law) => law.probes()),* }
+            }
             #[inline]
             fn abandons_expired(&self) -> bool {
                 match self { $(Law::$law(law) => law.abandons_expired()),* }
@@ -128,6 +145,8 @@ laws! {
     dctcp::Dctcp,
     d2tcp::D2tcp,
     xdctcp::Xdctcp,
+    hull::Hull,
+    pfabric::Pfabric,
 }
 
 /// How a transport uses ECN.
