@@ -89,7 +89,7 @@ fn long_flows(network: &str, transport: &str) -> (f64, f64, u64) {
 
 #[test]
 fn hull_gives_away_a_twentieth_of_the_link_and_hardly_queues() {
-    // HULL, abstract: a slight reduction in throughput for latency near that of an idle fabric; 3.1: the phantom queue
+    // HULL, abstract: a slight reduction in throughput for latency near that of an idle fabric; the phantom queue
     // bounds the use of the link by gamma. 1460 of 1500 B are payload: 973 Mbit/s at most, and 925 at 95 %.
     let (hull, mean, p99) = long_flows("", "hull");
     assert!((0.80 * 925.0..=925.0 * 1.002).contains(&hull), "{hull} Mbit/s");

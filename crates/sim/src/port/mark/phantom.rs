@@ -32,7 +32,7 @@ const KEYS: &[Key] = &[
         range: Range::at_least(0.0),
         help: "with marking phantom: a packet that finds the counter above this is marked; when left out, 1 KB at ports of \
                up to 1 Gbps and 3 KB at faster ones",
-        source: "HULL (1 KB at 1 Gbps), 6 (3 KB at 10 Gbps)",
+        source: "HULL: 1 KB at 1 Gbps in its testbed, 3 KB at 10 Gbps in its simulations",
     },
 ];
 
