@@ -13,7 +13,7 @@ fn run(text: &str) -> Outcome {
 
 /// FCT over the time on an empty network of the messages in a range of sizes, in order.
 fn slowdowns(outcome: &Outcome, sizes: std::ops::Range<u64>) -> Vec<f64> {
-    let of = outcome.messages.iter().filter(|message| message.bytes.is_some_and(|bytes| sizes.contains(&bytes)));
+    let of = outcome.messages.iter().filter(|message| message.bytes.is_some_and(|bytes| sizes.contains(&bytes.0)));
     let mut all: Vec<f64> = of
         .filter_map(|message| Some((message.end? - message.start).as_secs_f64() / message.ideal?.as_secs_f64()))
         .collect();
@@ -83,7 +83,7 @@ fn long_flows(network: &str, transport: &str) -> (f64, f64, u64) {
          [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = '0..4'\nto = 4\n"
     ));
     let queue = &outcome.links.iter().find(|link| link.to == "host 4").unwrap().queue;
-    let goodput = outcome.classes[0].delivered_bytes as f64 * 8.0 / 0.2 / 1e6;
+    let goodput = outcome.classes[0].delivered_bytes.as_f64() * 8.0 / 0.2 / 1e6;
     (goodput, queue.mean, queue.p99)
 }
 

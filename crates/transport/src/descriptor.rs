@@ -1,6 +1,6 @@
 //! How a transport describes itself: one constant in its own file.
 
-use units::{Alias, Key, Problem, Rate, Span, Values};
+use units::{Alias, Bytes, Key, Problem, Rate, Span, Values};
 
 use crate::{Signal, connection};
 
@@ -73,13 +73,13 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// A full packet of Ethernet and an acknowledgement, in bytes: those of [`base_rtt`](Surroundings::base_rtt).
-    pub const ROUND_TRIP: (u64, u64) = (1500, 40);
+    /// A full packet of Ethernet and an acknowledgement: those of [`base_rtt`](Surroundings::base_rtt).
+    pub const ROUND_TRIP: (Bytes, Bytes) = (Bytes(1500), Bytes(40));
 
     /// What the rate brings in a round trip, in packets of so many wire bytes; never less than one.
-    pub fn bandwidth_delay(&self, packet: u64) -> f64 {
+    pub fn bandwidth_delay(&self, packet: Bytes) -> f64 {
         let bytes = self.line_rate.0 as f64 * self.base_rtt.as_secs_f64() / 8.0;
-        (bytes / packet as f64).max(1.0)
+        (bytes / packet.as_f64()).max(1.0)
     }
 }
 

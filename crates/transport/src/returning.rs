@@ -1,6 +1,6 @@
 //! Receiving ends that return a family's header.
 
-use units::Instant;
+use units::{Bytes, Instant};
 
 use crate::{Extension, Header, Output, Packet};
 
@@ -29,7 +29,7 @@ impl<O: Output> Output for Returning<'_, O> {
     fn timed_out(&mut self) {
         self.out.timed_out();
     }
-    fn abandon(&mut self, end: u64, unsent: u64) {
+    fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.out.abandon(end, unsent);
     }
 }

@@ -214,14 +214,14 @@ mod tests {
     use super::*;
     use crate::Message;
     use crate::laws::tests::acked;
-    use units::{Instant, Rate, Span};
+    use units::{Bytes, Instant, Rate, Span};
 
     fn law(priority: &'static str) -> Pfabric {
         Pfabric { by_deadline: priority == "deadline", aborts: false, probe_after: 5, timeouts: 0 }
     }
 
     fn current(end: u64, deadline: Option<Instant>) -> Current {
-        Current { end, message: Message { deadline, ..Message::of(end) } }
+        Current { end, message: Message { deadline, ..Message::of(Bytes(end)) } }
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
         let transport = crate::registry::find("pfabric").unwrap();
         // 14.6 us at 10 Gbit/s are 12.2 packets: the paper's 12, and 15 at most; an RTO of 43.8 us, "about 45".
         let config = transport.with(&[]).unwrap().connection;
-        assert_eq!((config.initial_window, config.window_limit), (12.0, 15 * 1460));
+        assert_eq!((config.initial_window, config.window_limit), (12.0, Bytes(15 * 1460)));
         assert_eq!(
             (config.rto_min, config.rto_initial, config.rto_max),
             (Span::from_nanos(43_800), Span::from_nanos(43_800), Span::from_nanos(43_800))

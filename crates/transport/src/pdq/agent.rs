@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use units::{Default, Instant, Key, Kind, Range, Rate, Span, Values};
+use units::{Bytes, Default, Instant, Key, Kind, Range, Rate, Span, Values};
 
 use super::Header;
 use crate::agent::{Agent, Decision, Flow, PortState};
@@ -93,8 +93,8 @@ pub const KEYS: &[Key] = &[
 pub struct Agents {
     /// The network's round-trip time without queues.
     pub base_rtt: Span,
-    /// A full segment with its header, in bytes.
-    pub segment: u64,
+    /// A full segment with its header.
+    pub segment: Bytes,
     /// K, in round trips.
     pub early_start: f64,
     /// X, in round trips.
@@ -119,8 +119,8 @@ impl Agents {
 
     /// The agent of one port. Rates count headers but not the overhead of frames, so that so much of the link is not
     /// given away.
-    pub fn at(&self, rate: Rate, frame_overhead: u64) -> Box<dyn Agent> {
-        let net = u128::from(rate.0) * u128::from(self.segment) / u128::from(self.segment + frame_overhead);
+    pub fn at(&self, rate: Rate, frame_overhead: Bytes) -> Box<dyn Agent> {
+        let net = u128::from(rate.0) * u128::from(self.segment.0) / u128::from((self.segment + frame_overhead).0);
         Box::new(Port::new(*self, net as u64))
     }
 
@@ -128,7 +128,7 @@ impl Agents {
     pub fn from_values(values: &Values, connection: &connection::Config) -> Agents {
         Agents {
             base_rtt: values.time("base_rtt"),
-            segment: u64::from(connection.mss + connection.header),
+            segment: Bytes::from(connection.mss + connection.header),
             early_start: values.number("early_start"),
             probe_spread: values.number("probe_spread"),
             dampening: values.time("dampening"),
@@ -265,13 +265,13 @@ impl Port {
     }
 
     /// Sets what may be given away: the rate, less what empties a queue of so many bytes in as long as this holds.
-    fn set_capacity(&mut self, now: Instant, waiting: u64) {
+    fn set_capacity(&mut self, now: Instant, waiting: Bytes) {
         let interval = Span::from_ps_f64(self.config.rate_interval * self.config.base_rtt.0 as f64);
         if self.set_at.is_some_and(|at| at.saturating_add(interval) > now) {
             return;
         }
         self.set_at = Some(now);
-        let drain = u128::from(waiting) * 8_000_000_000_000 / u128::from(interval.0.max(1));
+        let drain = u128::from(waiting.0) * 8_000_000_000_000 / u128::from(interval.0.max(1));
         self.capacity = self.rate.saturating_sub(u64::try_from(drain).unwrap_or(u64::MAX));
     }
 }
@@ -298,6 +298,7 @@ impl Agent for Port {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::ConnectionId;
 
     const GBPS: u64 = 1_000_000_000;
     const RTT: Span = Span::from_micros(100);
@@ -327,7 +328,7 @@ mod tests {
                 sent: self.now,
                 over: false,
                 deadline: deadline_ms.map(Instant::from_millis),
-                left: kb * 1000,
+                left: Bytes(kb * 1000),
                 rtt: RTT,
                 rate: GBPS,
                 paused_by: None,
@@ -339,12 +340,12 @@ mod tests {
         /// The rate in Mbit/s at which a flow may send.
         fn pass(&mut self, flow: u32, deadline_ms: Option<u64>, kb: u64) -> u64 {
             let mut header = self.header(deadline_ms, kb);
-            self.port.pass(self.now, (flow, 0, 0), &mut header);
+            self.port.pass(self.now, (ConnectionId(flow), 0, 0), &mut header);
             assert_eq!(header.paused_by, (header.rate == 0).then_some(1));
             header.rate / 1_000_000
         }
         fn order(&self) -> Vec<u32> {
-            self.port.list.iter().map(|known| known.flow.0).collect()
+            self.port.list.iter().map(|known| known.flow.0.0).collect()
         }
     }
 
@@ -383,13 +384,13 @@ mod tests {
         assert_eq!([port.pass(1, Some(5), 500), port.pass(2, Some(9), 500)], [1000, 0]);
         let mut elsewhere = port.header(Some(5), 500);
         elsewhere.paused_by = Some(2);
-        port.port.pass(port.now, (1, 0, 0), &mut elsewhere);
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut elsewhere);
         assert_eq!((elsewhere.paused_by, elsewhere.hop), (Some(2), 2));
         assert_eq!(port.pass(2, Some(9), 500), 1000);
         // The port that paused it decides anew.
         let mut own = port.header(Some(5), 500);
         own.paused_by = Some(1);
-        port.port.pass(port.now, (1, 0, 0), &mut own);
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut own);
         assert_eq!((own.paused_by, own.rate), (None, GBPS));
     }
 
@@ -397,11 +398,11 @@ mod tests {
     fn what_another_link_holds_back_is_left_to_those_behind() {
         let mut port = Bench::new(config());
         let mut slow = Header { rate: 400_000_000, ..port.header(Some(5), 500) };
-        port.port.pass(port.now, (1, 0, 0), &mut slow);
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut slow);
         assert_eq!((slow.rate, port.pass(2, Some(9), 500)), (400_000_000, 600));
         // Less than a hundredth of the link is nothing.
         let mut fast = Header { rate: 995_000_000, ..port.header(Some(5), 500) };
-        port.port.pass(port.now, (1, 0, 0), &mut fast);
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut fast);
         assert_eq!(port.pass(2, Some(9), 500), 0);
     }
 
@@ -414,7 +415,7 @@ mod tests {
         let mut port = Bench::new(Agents { list_factor: 9.0, ..config() });
         (1..=8).for_each(|flow| _ = port.pass(flow, Some(u64::from(flow)), 500));
         let mut header = port.header(Some(8), 500);
-        port.port.pass(port.now, (8, 0, 0), &mut header);
+        port.port.pass(port.now, (ConnectionId(8), 0, 0), &mut header);
         assert_eq!(header.probe_every, 0.2 * 7.0);
     }
 
@@ -434,7 +435,7 @@ mod tests {
         let mut port = Bench::new(config());
         assert_eq!([port.pass(1, Some(5), 500), port.pass(2, Some(9), 500)], [1000, 0]);
         let mut over = Header { over: true, ..port.header(Some(5), 0) };
-        port.port.pass(port.now, (1, 0, 0), &mut over);
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut over);
         assert_eq!(port.pass(2, Some(9), 500), 1000);
         port.now = Instant::from_micros(999);
         assert_eq!(port.pass(3, None, 500), 0);
@@ -446,13 +447,13 @@ mod tests {
     fn a_queue_takes_off_what_empties_it_in_two_round_trips() {
         let mut port = Port::new(config(), GBPS);
         // 5 KB in 200 us are 200 Mbit/s.
-        port.set_capacity(Instant::ZERO, 5000);
+        port.set_capacity(Instant::ZERO, Bytes(5000));
         assert_eq!(port.capacity, 800_000_000);
-        port.set_capacity(Instant::from_micros(199), 0);
+        port.set_capacity(Instant::from_micros(199), Bytes(0));
         assert_eq!(port.capacity, 800_000_000);
-        port.set_capacity(Instant::from_micros(200), 0);
+        port.set_capacity(Instant::from_micros(200), Bytes(0));
         assert_eq!(port.capacity, GBPS);
-        port.set_capacity(Instant::from_micros(400), 1_000_000);
+        port.set_capacity(Instant::from_micros(400), Bytes(1_000_000));
         assert_eq!(port.capacity, 0);
     }
 }

@@ -1,6 +1,6 @@
 //! What every packet of the family says to the ports on its way.
 
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 /// What a flow tells, and what becomes of it on the way. Rates are in bit/s, with headers.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Header {
     /// Its deadline (D).
     pub deadline: Option<Instant>,
     /// Wire bytes that it has left to send, for the time that it needs (T).
-    pub left: u64,
+    pub left: Bytes,
     /// Its round-trip time.
     pub rtt: Span,
     /// The rate that it is to send at: the most that it can, until a port sets it (R).
@@ -39,7 +39,7 @@ impl Header {
 }
 
 /// How long so many bytes take at a rate; for ever at none.
-pub(super) fn time_of(bytes: u64, rate: u64) -> Span {
-    let ps = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.max(1));
+pub(super) fn time_of(bytes: Bytes, rate: u64) -> Span {
+    let ps = u128::from(bytes.0) * 8_000_000_000_000 / u128::from(rate.max(1));
     Span(u64::try_from(ps).unwrap_or(u64::MAX))
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 use super::Config as Own;
 use super::header::{Header as Told, time_of};
@@ -74,7 +74,7 @@ impl Sender {
 
     /// Takes a message; it follows those handed over before.
     pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
-        self.end = self.end.saturating_add(message.bytes.unwrap_or(ENDLESS)).min(ENDLESS);
+        self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         self.messages.push_back(Current { end: self.end, message });
         self.transmit(config, now, out);
     }
@@ -231,7 +231,7 @@ impl Sender {
     fn next_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
         let (start, limit) = self.recovery.upcoming(self.end)?;
         let end = self.segment_end(config, start, limit);
-        let buffer_end = self.recovery.una.saturating_add(config.window_limit);
+        let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
         (end <= buffer_end || start == self.recovery.una).then_some((start, end))
     }
 
@@ -298,16 +298,16 @@ impl Sender {
     }
 
     /// Wire bytes that a message has left to send.
-    fn left(&self, config: &Config, number: u32) -> u64 {
-        let Some(index) = number.checked_sub(self.first).map(|index| index as usize) else { return 0 };
-        let Some(&Current { end, .. }) = self.messages.get(index) else { return 0 };
+    fn left(&self, config: &Config, number: u32) -> Bytes {
+        let Some(index) = number.checked_sub(self.first).map(|index| index as usize) else { return Bytes::ZERO };
+        let Some(&Current { end, .. }) = self.messages.get(index) else { return Bytes::ZERO };
         let before = index.checked_sub(1).map_or(0, |before| self.messages[before].end);
         let start = before.max(self.recovery.una);
         let mut bytes = end.saturating_sub(self.recovery.next.max(start));
         if self.recovery.phase == Phase::Recovery && config.sack {
             bytes += self.recovery.to_repair(config, start, end);
         }
-        bytes.saturating_add(bytes.div_ceil(u64::from(config.mss)).saturating_mul(u64::from(config.header)))
+        Bytes(bytes.saturating_add(bytes.div_ceil(u64::from(config.mss)).saturating_mul(u64::from(config.header))))
     }
 
     fn message(&self, number: u32) -> Option<&Current> {
@@ -351,7 +351,7 @@ impl Sender {
         self.messages.iter_mut().for_each(|message| message.end -= unsent);
         self.messages[0].message.deadline = None;
         self.forget_acknowledged();
-        out.abandon(oldest.end, unsent);
+        out.abandon(oldest.end, Bytes(unsent));
     }
 
     /// Which of the messages a position of the stream belongs to; the last one at its end.

@@ -1,7 +1,7 @@
 //! `phantom`: a counter that drains more slowly than the link marks before a queue builds (HULL).
 
 use transport::Packet;
-use units::{Default, Instant, Key, Kind, Range, Rate, Values};
+use units::{Bytes, Default, Instant, Key, Kind, Range, Rate, Values};
 
 use super::{Descriptor, Marker, Site};
 use crate::port::level::Length;
@@ -55,11 +55,11 @@ impl Phantom {
     fn from_values(values: &Values, site: &Site) -> Phantom {
         let above = match values.find("phantom_mark") {
             Some(_) => values.size("phantom_mark"),
-            None if site.rate > Rate::from_gbps(1) => 3000,
-            None => 1000,
+            None if site.rate > Rate::from_gbps(1) => Bytes(3000),
+            None => Bytes(1000),
         };
         let drains = (site.rate.0 as f64 * values.number("phantom_drain")).round().max(1.0) as u128;
-        Phantom { drains, above: u128::from(above) * Phantom::BYTE, level: 0, at: Instant::ZERO }
+        Phantom { drains, above: u128::from(above.0) * Phantom::BYTE, level: 0, at: Instant::ZERO }
     }
 }
 
@@ -109,10 +109,10 @@ mod tests {
     fn its_keys_say_how_fast_it_drains_and_above_what_it_marks() {
         let drain = ("phantom_drain", Value::Number(0.5));
         assert_eq!(first_marked(phantom(1, &[drain]), Span::from_micros(12), 100), Some(2), "750 B, then 1500");
-        let mark = ("phantom_mark", Value::Size(150));
+        let mark = ("phantom_mark", Value::Size(Bytes(150)));
         assert_eq!(first_marked(phantom(1, &[mark]), Span::from_micros(12), 100), Some(3), "150 B are not above 150");
         // A packet alone never finds itself.
-        let none = ("phantom_mark", Value::Size(0));
+        let none = ("phantom_mark", Value::Size(Bytes(0)));
         assert_eq!(first_marked(phantom(1, &[none]), Span::from_millis(1), 100), None);
     }
 }

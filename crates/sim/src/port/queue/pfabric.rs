@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use transport::Packet;
+use units::ConnectionId;
 
 use super::{Descriptor, Queue};
 use crate::port::ring::Slot;
@@ -18,7 +19,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
 };
 
 /// A flow, as its packets say: number and generation of its connection.
-type Flow = (u32, u16);
+type Flow = (ConnectionId, u16);
 
 /// What waits, in the order of each flow, and by urgency.
 #[derive(Default)]
@@ -82,7 +83,7 @@ mod tests {
 
     fn packet(flow: u32, number: u64, rank: u32) -> Packet {
         let data = Packet::data(number, 1460, 40, Instant::ZERO, Flags::NONE);
-        Packet { rank, connection: flow, ..data }
+        Packet { rank, connection: ConnectionId(flow), ..data }
     }
 
     fn with(packets: &[(u32, u64, u32)]) -> Pfabric {
@@ -94,7 +95,7 @@ mod tests {
     }
 
     fn drain(queue: &mut Pfabric) -> Vec<(u32, u64)> {
-        std::iter::from_fn(|| queue.pop()).map(|slot| (slot.packet.connection, slot.packet.seq)).collect()
+        std::iter::from_fn(|| queue.pop()).map(|slot| (slot.packet.connection.0, slot.packet.seq)).collect()
     }
 
     #[test]
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn the_least_urgent_packet_makes_room_and_the_arriving_one_if_it_is_no_better() {
         let mut queue = with(&[(1, 0, 30), (2, 0, 60), (1, 1, 20), (2, 1, 60), (3, 0, 10)]);
-        let mut out = |rank| queue.push_out(&packet(9, 0, rank)).map(|packet| (packet.connection, packet.seq));
+        let mut out = |rank| queue.push_out(&packet(9, 0, rank)).map(|packet| (packet.connection.0, packet.seq));
         // Of two alike the one that came last.
         assert_eq!(
             [out(60), out(59), out(59), out(30), out(29)],
