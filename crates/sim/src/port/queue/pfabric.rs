@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use transport::Packet;
+use transport::{Flags, Packet};
 use units::ConnectionId;
 
 use super::{Descriptor, Queue};
@@ -36,6 +36,11 @@ impl Pfabric {
         (packet.connection, packet.generation)
     }
 
+    /// Acknowledgements come first, or those of a long flow would wait behind all that their host sends itself.
+    fn rank(packet: &Packet) -> u32 {
+        if packet.flags.has(Flags::ACK) { 0 } else { packet.rank }
+    }
+
     /// Takes a packet of a flow out, the one at this place in its queue.
     fn take(&mut self, flow: Flow, place: usize) -> Option<Slot> {
         let queue = self.flows.get_mut(&flow)?;
@@ -43,7 +48,7 @@ impl Pfabric {
         if queue.is_empty() {
             self.flows.remove(&flow);
         }
-        self.ranks.remove(&(slot.packet.rank, number, flow));
+        self.ranks.remove(&(Pfabric::rank(&slot.packet), number, flow));
         Some(slot)
     }
 }
@@ -51,7 +56,7 @@ impl Pfabric {
 impl Queue for Pfabric {
     fn push(&mut self, slot: Slot) {
         let flow = Pfabric::flow(&slot.packet);
-        self.ranks.insert((slot.packet.rank, self.came, flow));
+        self.ranks.insert((Pfabric::rank(&slot.packet), self.came, flow));
         self.flows.entry(flow).or_default().push_back((self.came, slot));
         self.came += 1;
     }
@@ -63,7 +68,7 @@ impl Queue for Pfabric {
 
     fn push_out(&mut self, arriving: &Packet) -> Option<Packet> {
         let &(rank, number, flow) = self.ranks.last()?;
-        if rank <= arriving.rank {
+        if rank <= Pfabric::rank(arriving) {
             return None;
         }
         let place = self.flows[&flow].binary_search_by_key(&number, |&(number, _)| number).ok()?;
@@ -78,7 +83,6 @@ impl Queue for Pfabric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use transport::Flags;
     use units::Instant;
 
     fn packet(flow: u32, number: u64, rank: u32) -> Packet {
@@ -112,6 +116,16 @@ mod tests {
     fn of_equal_ones_the_first_that_came_is_sent() {
         let mut queue = with(&[(3, 0, 7), (1, 0, 7), (2, 0, Packet::UNTAGGED), (1, 1, 7)]);
         assert_eq!(drain(&mut queue), [(3, 0), (1, 0), (1, 1), (2, 0)]);
+    }
+
+    #[test]
+    fn acknowledgements_come_first_and_are_not_pushed_out() {
+        let mut queue = with(&[(1, 0, 1), (2, 0, 9)]);
+        let ack = Packet { rank: 5000, ..Packet::ack(7, 40, Instant::ZERO, Flags::NONE) };
+        queue.push(Slot { at: Instant::ZERO, packet: Packet { connection: ConnectionId(3), ..ack } });
+        assert!(queue.push_out(&packet(9, 0, 9)).is_none());
+        assert_eq!(queue.push_out(&ack).map(|packet| packet.connection.0), Some(2));
+        assert_eq!(drain(&mut queue), [(3, 7), (1, 0)]);
     }
 
     #[test]
