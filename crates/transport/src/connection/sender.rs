@@ -203,7 +203,20 @@ impl Sender {
         self.recovery.go_back();
         self.law.on_timeout(&mut self.window, config.loss_window);
         self.inflation = 0.0;
-        self.transmit(config, now, out);
+        if self.law.probes() {
+            self.probe(config, now, out);
+        } else {
+            self.transmit(config, now, out);
+        }
+    }
+
+    /// Sends the first byte that is not acknowledged, alone.
+    #[cold]
+    fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if let Some((start, _)) = self.recovery.upcoming(self.end) {
+            self.emit(config, now, start, 1, out);
+            self.recovery.sent(start + 1);
+        }
     }
 
     /// Its law.
@@ -324,6 +337,9 @@ impl Sender {
 
     #[cold]
     fn on_dup_ack(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if self.law.repairs_by_timer_alone() {
+            return self.transmit(config, now, out);
+        }
         match self.recovery.on_duplicate(config) {
             Duplicate::Loss => self.enter_recovery(config, now, out),
             Duplicate::Departure => self.inflation += 1.0,
