@@ -10,7 +10,7 @@ use crate::laws::{self, Law, Window};
 use crate::registry::{Config, Entry};
 #[cfg(feature = "trial")]
 use crate::trial;
-use crate::{Extension, Message, Observation, Packet, connection, d3};
+use crate::{Extension, Message, Observation, Packet, connection, d3, mcp};
 
 macro_rules! families {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
@@ -257,6 +257,8 @@ macro_rules! list {
         families! {
             /// The network grants rates on request (D3).
             D3(d3),
+            /// The network adds up what a path costs (MCP).
+            Mcp(mcp),
             $($trial)*
         }
     };

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
-use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Span, Stream, Table};
+use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
 use crate::event::EventQueue;
 use crate::flow::Flow;
@@ -364,6 +364,11 @@ impl Net {
         let watched_for = self.now.saturating_sub(warm_up);
         let sent_for = self.ports[link].sent_for(self.now).saturating_sub(self.sent_before[link]);
         if watched_for == Span::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
+    }
+
+    /// The rate of the first link of a path.
+    pub fn first_rate(&self, path: u32) -> Rate {
+        self.graph.links[self.router.link(path).index()].rate
     }
 
     /// How long light takes along a path; where flows may be sent another way, along the shortest there can be.

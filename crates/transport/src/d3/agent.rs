@@ -332,8 +332,8 @@ impl Agent for Router {
         Some(Decision { flow, verdict })
     }
 
-    fn passes_full_buffers(&self, packet: &Packet, _: &crate::Header) -> bool {
-        self.config.protected && packet.payload == 0
+    fn passes_full_buffers(&self, packet: &Packet, header: &crate::Header) -> bool {
+        self.config.protected && packet.payload == 0 && matches!(header, crate::Header::D3(_))
     }
 
     fn settle(&mut self, now: Instant) {

@@ -1,10 +1,11 @@
 //! The receiving end: acknowledgements that return the grants.
 
-use units::{Bytes, Instant};
+use units::Instant;
 
 use super::{Ask, Config as Own};
 use crate::connection::{self, Config};
 use crate::laws::Ecn;
+use crate::returning::Returning;
 use crate::{Extension, Flags, Header, Output, Packet};
 
 /// The receiving end of a connection whose rate the network grants.
@@ -56,32 +57,4 @@ impl Receiver {
 
     /// The connection is closed here.
     pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
-}
-
-/// Adds what the routers granted to the next acknowledgement.
-struct Returning<'a, O> {
-    out: &'a mut O,
-    header: Option<Header>,
-}
-
-impl<O: Output> Output for Returning<'_, O> {
-    fn send(&mut self, packet: Packet) {
-        match self.header.take() {
-            Some(header) => self.out.send_extended(packet, Extension::of_header(header)),
-            None => self.out.send(packet),
-        }
-    }
-    fn send_extended(&mut self, packet: Packet, mut extension: Extension) {
-        extension.header = self.header.take();
-        self.out.send_extended(packet, extension);
-    }
-    fn arm(&mut self, at: Instant) {
-        self.out.arm(at);
-    }
-    fn timed_out(&mut self) {
-        self.out.timed_out();
-    }
-    fn abandon(&mut self, end: u64, unsent: Bytes) {
-        self.out.abandon(end, unsent);
-    }
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from duetime.experiments.measures import (
     capacity,
+    estimate,
     groups,
     latency,
     lateness,
@@ -13,6 +14,7 @@ from duetime.experiments.measures import (
     summary,
     throughput,
     tightening,
+    types,
     urgency,
 )
 from duetime.experiments.study import Row, Study
@@ -22,6 +24,7 @@ WITHOUT_SEEDS = {"groups", "summary"}
 #: Name in the file of an experiment -> what makes its rows.
 MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "capacity": capacity.rows,
+    "estimate": estimate.rows,
     "groups": groups.rows,
     "lateness": lateness.rows,
     "latency": latency.rows,
@@ -31,5 +34,6 @@ MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "summary": summary.rows,
     "throughput": throughput.rows,
     "tightening": tightening.rows,
+    "types": types.rows,
     "urgency": urgency.rows,
 }
