@@ -1,6 +1,6 @@
 """Print the tables; exit with 1 where a closed form is outside of its tolerance.
 
-    python -m validate [--closed-forms] [--record DIR] [NAME ...]
+python -m validate [--closed-forms] [--record DIR] [NAME ...]
 """
 
 import argparse
@@ -19,7 +19,9 @@ from validate.checks import CHECKS
 def main() -> None:
     """Run what is asked for."""
     arguments = argparse.ArgumentParser(prog="validate", description="Hold duetime against what it must be.")
-    arguments.add_argument("names", nargs="*", metavar="NAME", help="only these closed forms, or setups of ns-3")
+    arguments.add_argument(
+        "names", nargs="*", metavar="NAME", help="only these closed forms, or setups of ns-3"
+    )
     arguments.add_argument("--closed-forms", action="store_true", help="leave ns-3 out")
     arguments.add_argument("--record", type=Path, metavar="DIR", help="keep what was found for the page")
     chosen = arguments.parse_args()
@@ -56,16 +58,28 @@ def beside_ns3(names: list[str], record: Path | None) -> None:
     if names and not setups:
         return
     found = []
+    apart = []
     try:
+        if not setups or "incast" in setups:
+            for step in beside.steps():
+                apart.append(asdict(step))
+                print(f"incast, {step.simulator}, {step.what}: {step.drops:.1f} drops a query", end="")
+                print(f", {step.missed:.1f} % late", flush=True)
         for line in beside.compare(setups):
             found.append(line)
             mark = " " if line.agrees else "*"
-            print(f"{mark} {line.setup}, {line.transport}, ns-3 {line.side}: {line.of}: {line.figure}: ", end="")
-            print(f"{line.ours:.4g} and {line.theirs:.4g}, {line.difference:+.3g} +- {line.half:.2g}", flush=True)
+            print(
+                f"{mark} {line.setup}, {line.transport}, ns-3 {line.side}: {line.of}: {line.figure}: ", end=""
+            )
+            print(
+                f"{line.ours:.4g} and {line.theirs:.4g}, {line.difference:+.3g} +- {line.half:.2g}",
+                flush=True,
+            )
     except ns3.Absent as why:
         print(f"SKIPPED: ns-3: {why}")
         return
     write(record, "ns3", beside.recorded(found))
+    write(record, "incast", apart)
 
 
 def write(record: Path | None, name: str, rows: list[dict[str, Any]]) -> None:

@@ -3,7 +3,7 @@
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from math import fsum
@@ -21,11 +21,11 @@ TRANSPORTS = ("dctcp", "tcp", "cubic")
 #: ns-3 as it is, and with what the page explains made as RFCs and Linux have it.
 SIDES: dict[str, Sequence[str]] = {"as it is": (), "mended": ("echo", "reduction", "hystart")}
 
-#: What is compared of a class, or of a port.
-FIGURES = {
-    "missed, %": lambda messages: 100 * late(messages).mean(),
-    "FCT p50, ms": lambda messages: messages["fct_us"].median() / 1e3,
-    "FCT p90, ms": lambda messages: messages["fct_us"].quantile(0.9, "nearest") / 1e3,
+#: What is compared of a class.
+FIGURES: dict[str, Callable[[pl.DataFrame], float]] = {
+    "missed, %": lambda messages: 100 * mean(late(messages)),
+    "FCT p50, ms": lambda messages: quantile(messages, 0.5),
+    "FCT p90, ms": lambda messages: quantile(messages, 0.9),
 }
 
 
@@ -50,6 +50,17 @@ class Line:
         return abs(self.difference) <= max(0.05 * abs(self.theirs), self.half)
 
 
+def mean(values: pl.Series) -> float:
+    """Of numbers."""
+    return fsum(values.to_list()) / len(values)
+
+
+def quantile(messages: pl.DataFrame, share: float) -> float:
+    """Of the completion times, in ms."""
+    found = messages["fct_us"].quantile(share, "nearest")
+    return float("nan") if found is None else found / 1e3
+
+
 def late(messages: pl.DataFrame) -> pl.Series:
     """Which messages have missed their deadline; one that did not arrive has."""
     return (messages["fct_us"].fill_null(float("inf")) > messages["deadline_us"]).cast(pl.Float64)
@@ -66,7 +77,7 @@ def compare(only: Sequence[str] = ()) -> Iterable[Line]:
             for transport in TRANSPORTS
             if not only or path.stem in only
         ]
-        for lines in threads.map(lambda task: list(lines_of(*task, program, folder)), tasks):
+        for lines in threads.map(lambda task: list(lines_of(task[0], task[1], program, folder)), tasks):
             yield from lines
 
 
@@ -88,8 +99,10 @@ def lines_of(path: Path, transport: str, program: Path, folder: Path) -> Iterabl
                 found.setdefault((side, *key), []).append((value, theirs[key]))
     for (side, of, figure), pairs in found.items():
         differences = [one - other for one, other in pairs]
-        means = [fsum(values) / len(pairs) for values in (*zip(*pairs, strict=True), differences)]
-        yield Line(path.stem, transport, side, of, figure, *means, half_width(differences) or 0.0)
+        ours_mean, theirs_mean = (fsum(values) / len(pairs) for values in zip(*pairs, strict=True))
+        difference = fsum(differences) / len(pairs)
+        half = half_width(differences) or 0.0
+        yield Line(path.stem, transport, side, of, figure, ours_mean, theirs_mean, difference, half)
 
 
 def figures(outcome: ns3.Outcome) -> dict[tuple[str, str], float]:
@@ -97,11 +110,53 @@ def figures(outcome: ns3.Outcome) -> dict[tuple[str, str], float]:
     found = {}
     for (name,), messages in outcome.messages.group_by(["class"], maintain_order=True):
         for figure, of in FIGURES.items():
-            found[str(name), figure] = float(of(messages))
+            found[str(name), figure] = of(messages)
     found["busiest port", "queue's mean, packets"] = outcome.queue_mean
     found["busiest port", "queue's p99, packets"] = outcome.queue_p99
     found["all ports", "drops"] = float(outcome.drops)
     return found
+
+
+@dataclass(frozen=True)
+class Step:
+    """Drops and late answers of each query of the incast when one thing is made as the other has it."""
+
+    simulator: str
+    what: str
+    drops: float
+    missed: float
+
+
+def steps() -> Iterable[Step]:
+    """The incast of forty under DCTCP, each difference by itself."""
+    scenario = tomllib.loads((SETUPS / "incast.toml").read_text(encoding="utf-8"))
+    cases: list[tuple[str, str, dict[str, Any] | Sequence[str]]] = [
+        ("duetime", "no handshake, its default", ns3.ALIKE | {"transport.handshake": False}),
+        ("duetime", "handshake", ns3.ALIKE),
+        ("duetime", "handshake, a mark's cut at once", ns3.ALIKE | {"transport.cut": "at-once"}),
+        ("ns-3", "as it is", ()),
+        ("ns-3", "no cut while a loss is repaired", ("echo",)),
+        ("ns-3", "Linux's reduction", ("reduction",)),
+        ("ns-3", "both", ("echo", "reduction")),
+    ]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        program = ns3.build(folder)
+        drawn = []
+        for seed in SEEDS:
+            own = folder / str(seed)
+            own.mkdir()
+            drawn.append((ns3.draw(scenario, seed, own), own))
+        for simulator, what, how in cases:
+            made = [
+                ns3.ours(arrivals, "dctcp", how)
+                if isinstance(how, dict)
+                else ns3.theirs(arrivals, "dctcp", ns3.ALIKE, program, own, how)
+                for arrivals, own in drawn
+            ]
+            queries = sum(len(outcome.messages) for outcome in made) / scenario["traffic"][0]["leaves"]
+            missed = mean(pl.concat([late(outcome.messages) for outcome in made]))
+            yield Step(simulator, what, sum(each.drops for each in made) / queries, 100 * missed)
 
 
 def recorded(lines: Iterable[Line]) -> list[dict[str, Any]]:

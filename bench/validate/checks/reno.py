@@ -25,8 +25,8 @@ def checks() -> Iterable[Check]:
             float(windows.mean()) * math.sqrt(cuts / packets),  # type: ignore[arg-type]
             0.02 * math.sqrt(3 / 2),
             "",
-            "a saw from W/2 to W, one segment per round trip, has 3/8 W^2 packets (Mathis et al. 1997, one ACK per packet); "
-            "the loss is heard of a round trip after it and repaired in another, 3/2 W packets more. A round trip takes as "
-            "long as W packets, so that the mean over time is 7/9 W, not 3/4. 2 %: a cut more or less of some fifty, and the "
-            "slow start before",
+            "a saw from W/2 to W, one segment per round trip, has 3/8 W^2 packets (Mathis et al. 1997, one "
+            "ACK per packet); the loss is heard of a round trip after it and repaired in another, 3/2 W "
+            "packets more. A round trip takes as long as W packets, so that the mean over time is 7/9 W, "
+            "not 3/4. 2 %: a cut more or less of some fifty, and the slow start before",
         )
