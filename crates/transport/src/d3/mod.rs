@@ -4,6 +4,8 @@
 //! to the request's [`Header`]; the receiving end returns it; the sending end paces at the smallest grant. A
 //! transport of this family is one file here and one line in [`DESCRIPTORS`].
 
+#![allow(irrefutable_let_patterns, reason = "there may be headers of other families, or none")]
+
 mod agent;
 mod asks;
 mod header;
@@ -19,6 +21,9 @@ pub use sender::Sender;
 
 use crate::connection::SRTT;
 use crate::{Descriptor, Signal};
+
+/// Connections of one host share nothing beyond its port.
+pub type Host = ();
 
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];

@@ -1,6 +1,6 @@
 //! The receiving end: acknowledgements that return the grants.
 
-use units::Instant;
+use units::{Bytes, Instant};
 
 use super::{Ask, Config as Own};
 use crate::connection::{self, Config};
@@ -37,7 +37,7 @@ impl Receiver {
             self.data.on_packet(config, now, packet, out);
             return;
         };
-        let Header::D3(request) = &header;
+        let Header::D3(request) = &header else { return };
         if packet.payload > 0 {
             // A request is answered at once, whatever else is held back.
             let mut out = Returning { out, header: Some(header) };
@@ -53,6 +53,9 @@ impl Receiver {
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.data.on_timer(config, now, out);
     }
+
+    /// The connection is closed here.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 }
 
 /// Adds what the routers granted to the next acknowledgement.
@@ -78,7 +81,7 @@ impl<O: Output> Output for Returning<'_, O> {
     fn timed_out(&mut self) {
         self.out.timed_out();
     }
-    fn abandon(&mut self, end: u64, unsent: u64) {
+    fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.out.abandon(end, unsent);
     }
 }
