@@ -1,14 +1,14 @@
-//! Receiving ends that return a family's header.
+//! How receiving ends return what the ports have written.
 
 use units::{Bytes, Instant};
 
-use crate::{Extension, Header, Output, Packet};
+use crate::{Extension, Header, Output, Packet, Site};
 
 /// Adds a header to the next acknowledgement.
 pub struct Returning<'a, O> {
-    /// Where acknowledgements go.
+    /// Where it goes.
     pub out: &'a mut O,
-    /// What the next one returns.
+    /// What returns.
     pub header: Option<Header>,
 }
 
@@ -31,5 +31,8 @@ impl<O: Output> Output for Returning<'_, O> {
     }
     fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.out.abandon(end, unsent);
+    }
+    fn site(&self) -> Site {
+        self.out.site()
     }
 }

@@ -12,13 +12,6 @@ pub struct Signal {
     pub unit: &'static str,
 }
 
-/// The rate in force, where the network grants rates.
-pub(crate) const RATE: Signal = Signal {
-    name: "rate",
-    help: "the rate that the network has granted, with headers (D3's family, pdq)",
-    unit: "Mbit/s",
-};
-
 /// What a sending end shows at one moment: signals with their values, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {

@@ -92,6 +92,11 @@ TRANSPORTS = {
     "hull": Look(VERMILLION, DOTS, "p"),
     "pfabric": Look(PURPLE, LONG, "*"),
     "pdq": Look(GREEN, DOTS, "d"),
+    "mcp": Look(PURPLE, SOLID, "o"),
+    "mcp-opt": Look(GREEN, DASHES, "*"),
+    "karuna": Look(BROWN, DASHES, "d"),
+    "jit": Look(SKY, DOTS, "<"),
+    "adm": Look(GREY, DASH_DOT, ">"),
     "bound": Look(BLACK, DOTS),
 }
 # For names that the table above does not know, and for things without a name of their own (flows, classes).

@@ -1,9 +1,9 @@
 //! `pfabric`: packets carry a priority, ports send and drop by it, and senders hardly control their rate.
 
-use units::{Amount, Default, Key, Kind, Range, Value, Values};
+use units::{Amount, Default, Instant, Key, Kind, Range, Value, Values};
 
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Needs, Packet, Surroundings};
+use crate::{Descriptor, Message, Needs, Packet, Surroundings};
 
 /// pFabric.
 pub const DESCRIPTOR: Descriptor<Pfabric> = Descriptor {
@@ -194,8 +194,8 @@ impl Window for Pfabric {
     fn probes(&self) -> bool {
         self.timeouts >= self.probe_after
     }
-    fn abandons_expired(&self) -> bool {
-        self.aborts
+    fn gives_up(&self, message: &Message, now: Instant) -> bool {
+        self.aborts && message.deadline.is_some_and(|deadline| deadline < now)
     }
     /// A deadline in microseconds, or the bytes that are left.
     fn rank(&self, current: &Current, seq: u64) -> u32 {
@@ -212,9 +212,8 @@ impl Window for Pfabric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Message;
     use crate::laws::tests::acked;
-    use units::{Bytes, Instant, Rate, Span};
+    use units::{Bytes, Rate, Span};
 
     fn law(priority: &'static str) -> Pfabric {
         Pfabric { by_deadline: priority == "deadline", aborts: false, probe_after: 5, timeouts: 0 }

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from duetime.experiments.measures import (
     capacity,
+    estimate,
     groups,
     latency,
     lateness,
@@ -14,6 +15,7 @@ from duetime.experiments.measures import (
     summary,
     throughput,
     tightening,
+    types,
     urgency,
 )
 from duetime.experiments.study import Row, Study
@@ -23,6 +25,7 @@ WITHOUT_SEEDS = {"groups", "summary"}
 #: Name in the file of an experiment -> what makes its rows.
 MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "capacity": capacity.rows,
+    "estimate": estimate.rows,
     "groups": groups.rows,
     "lateness": lateness.rows,
     "latency": latency.rows,
@@ -33,5 +36,6 @@ MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "summary": summary.rows,
     "throughput": throughput.rows,
     "tightening": tightening.rows,
+    "types": types.rows,
     "urgency": urgency.rows,
 }
