@@ -115,7 +115,8 @@ def test_every_figure_and_table_is_there() -> None:
     words = ("tc-forms", "collapse-guard", "d3-beside-tcp", "sensitivity", "large-messages", "variance")
     studied = ("fig06-choices", "fig07-matched", "load", "urgent")
     d3 = ["d3/fig11", "d3/fig12", "d3/fig13", "d3/table1"]
-    xdctcp = ["xdctcp/optimum", "xdctcp/choices", "xdctcp/grid"]
+    reports = ("choices", "fig02", "fig03", "fig04", "mixes", "optimum", "points")
+    xdctcp = [f"xdctcp/{word}" for word in reports]
     assert {*figures, *(f"d2tcp/{word}" for word in (*words, *studied)), *d3, *xdctcp} <= {*NAMES}
 
 
