@@ -153,5 +153,9 @@ def test_the_study_runs_as_it_is_written(few: Path, tmp_path: Path) -> None:
     assert all(row["runs"] == 2 for row in places)
     picks = {(row["mix"], row["repetition"], row["loss_percent"]) for row in rows if row["part"] == "pick"}
     assert len(picks) == 2 * 3 * 8
-    assert {row["repetition"] for row in rows if row["part"] == "pick"} == {"mean", "25", "24.8"}
+    assert {row["repetition"] for row in rows if row["part"] == "pick"} == {
+        "mean",
+        "links of 25 us",
+        "links of 24.8 us",
+    }
     assert len([row for row in rows if row["part"] == "average"]) == 2 * (1 + 2 + 2)

@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 from duetime.experiments.measures import (
     capacity,
+    fluid,
     groups,
     latency,
     lateness,
     messages,
+    observed,
     optimum,
     paired,
     raw,
@@ -24,10 +26,12 @@ WITHOUT_SEEDS = {"groups", "summary"}
 #: Name in the file of an experiment -> what makes its rows.
 MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "capacity": capacity.rows,
+    "fluid": fluid.rows,
     "groups": groups.rows,
     "lateness": lateness.rows,
     "latency": latency.rows,
     "messages": messages.rows,
+    "observed": observed.rows,
     "optimum": optimum.rows,
     "paired": paired.rows,
     "raw": raw.rows,

@@ -3,8 +3,9 @@
 The rule is xDCTCP's: the least delay among the places whose throughput is not hit significantly. What is
 significant is not said, so that every ``loss_percent`` is tried. ``[options.optimum]``: ``grid``, the columns
 of the place; ``own``, the place that the others are held against; ``repeats``, the column whose values make a
-run a repetition (empty without one); ``mix``, the column that says which flows there are; and for each of its
-values ``flows``: how many of each class the delay is a mean over, and the throughput.
+run a repetition (empty without one), and ``repetition``, how such a one is called; ``mix``, the column that
+says which flows there are; and for each of its values ``flows``: how many of each class the delay is a mean
+over, and the throughput.
 
 Rows have a ``part``: ``place``, the means of a place over the repetitions; ``pick``, what the rule chooses,
 on the means (``repetition`` is "mean") and in each repetition; ``average``, for each value of a column of the
@@ -36,8 +37,7 @@ def rows(study: Study) -> list[Row]:
     found = over_seeds((_without(labels, options["repeats"]), metrics) for labels, metrics in samples)
     grids: dict[tuple[str, str], dict[Place, tuple[float, float]]] = defaultdict(dict)
     for labels, metrics in samples:
-        value = labels.get(options["repeats"])
-        repetition = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        repetition = options["repetition"].format(labels.get(options["repeats"]))
         place = tuple(float(labels[column]) for column in columns)
         grids[labels[options["mix"]], repetition][place] = metrics["delay_us"], metrics["mbps"]
     for row in found:
