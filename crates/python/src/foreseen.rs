@@ -50,7 +50,7 @@ pub fn foreseen<'py>(
     let mut first = vec![0_u64];
     let mut hops: Vec<u32> = Vec::new();
     for row in 0..outcome.messages.len() {
-        hops.extend(outcome.path(row));
+        hops.extend(outcome.path(row).iter().map(|link| link.0));
         first.push(hops.len() as u64);
     }
     let small = |of: fn(&sim::outcome::Message) -> u32| -> Vec<u32> { outcome.messages.iter().map(of).collect() };
@@ -59,11 +59,11 @@ pub fn foreseen<'py>(
     };
     let found = PyDict::new(py);
     let put = |name: &str, dtype: &str, bytes: &[u8]| found.set_item(name, (dtype, PyBytes::new(py, bytes)));
-    put("class", "uint32", cast_slice(&small(|message| message.class)))?;
-    put("from", "uint32", cast_slice(&small(|message| message.from)))?;
-    put("to", "uint32", cast_slice(&small(|message| message.to)))?;
+    put("class", "uint32", cast_slice(&small(|message| message.class.0)))?;
+    put("from", "uint32", cast_slice(&small(|message| message.from.0)))?;
+    put("to", "uint32", cast_slice(&small(|message| message.to.0)))?;
     put("start", "int64", cast_slice(&whole(|message| Some(message.start.0))))?;
-    put("bytes", "int64", cast_slice(&whole(|message| message.bytes)))?;
+    put("bytes", "int64", cast_slice(&whole(|message| message.bytes.map(|bytes| bytes.0))))?;
     put("deadline", "int64", cast_slice(&whole(|message| message.deadline.map(|span| span.0))))?;
     put("ideal", "int64", cast_slice(&whole(|message| message.ideal.map(|span| span.0))))?;
     put("query", "int64", cast_slice(&whole(|message| message.query)))?;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use sim::outcome::{Counters, Link, Message, Query, Queue, Sample, Subject};
 use sim::run::SIGNALS;
 use sim::{Outcome, World};
-use units::{Instant, Span};
+use units::{Bytes, ClassId, HostId, Instant, LinkId, MessageId, Span};
 
 use crate::errors::guarded;
 use crate::run::Run;
@@ -127,8 +127,8 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
         return Err(format!("the scenario has {classes} classes and {links} links, the measurements have others"));
     }
     for (class, measured) in outcome.classes.iter_mut().zip(&measured.classes) {
-        class.delivered_bytes = measured.delivered_bytes;
-        class.bottleneck_bytes = measured.bottleneck_bytes;
+        class.delivered_bytes = Bytes(measured.delivered_bytes);
+        class.bottleneck_bytes = Bytes(measured.bottleneck_bytes);
         // How long packets waited is not known of a real switch, only how many did.
         class.bottleneck_delay_us = None;
     }
@@ -137,7 +137,7 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
     }
     outcome.messages = measured.messages.into_iter().map(Message::from).collect();
     outcome.queries = queries(&outcome.messages);
-    if outcome.messages.iter().any(|message| message.class as usize >= classes) {
+    if outcome.messages.iter().any(|message| message.class.index() >= classes) {
         return Err("a message is of a class that the scenario does not have".into());
     }
     let messages = outcome.messages.len();
@@ -164,7 +164,7 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
 
 /// The queries that messages answer, each from the start of its first answer.
 fn queries(messages: &[Message]) -> Vec<Query> {
-    let mut queries: BTreeMap<(u32, u64), Query> = BTreeMap::new();
+    let mut queries: BTreeMap<(ClassId, u64), Query> = BTreeMap::new();
     for message in messages {
         let Some(number) = message.query else { continue };
         let Message { class, to: parent, start, .. } = *message;
@@ -191,12 +191,12 @@ fn queries(messages: &[Message]) -> Vec<Query> {
 impl From<MeasuredMessage> for Message {
     fn from(measured: MeasuredMessage) -> Message {
         Message {
-            class: measured.class,
-            from: measured.from,
-            to: measured.to,
+            class: ClassId(measured.class),
+            from: HostId(measured.from),
+            to: HostId(measured.to),
             query: measured.query,
             place: None,
-            bytes: measured.bytes,
+            bytes: measured.bytes.map(Bytes),
             start: Instant(measured.start),
             end: measured.end.map(Instant),
             ideal: measured.ideal.map(Span),
@@ -218,7 +218,7 @@ impl MeasuredLink {
             ));
         }
         link.packets = self.packets;
-        link.bytes = self.bytes;
+        link.bytes = Bytes(self.bytes);
         link.drops = self.drops;
         link.marks = self.marks;
         link.utilisation = self.utilisation;
@@ -237,8 +237,8 @@ impl MeasuredSample {
     fn of(self, messages: usize, links: usize) -> Result<Sample, String> {
         let what = SIGNALS.find(&self.what).ok_or_else(|| format!("there is no signal {}", self.what))?.name;
         let subject = match (self.message, self.link) {
-            (Some(row), None) if (row as usize) < messages => Subject::Message(row),
-            (None, Some(row)) if (row as usize) < links => Subject::Link(row),
+            (Some(row), None) if (row as usize) < messages => Subject::Message(MessageId(row)),
+            (None, Some(row)) if (row as usize) < links => Subject::Link(LinkId(row)),
             _ => return Err(format!("a sample of {what} is of no message and no link")),
         };
         Ok(Sample { at: Instant(self.at), what, subject, value: self.value })

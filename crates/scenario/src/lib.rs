@@ -15,6 +15,7 @@ mod error;
 mod evaluate;
 mod explain;
 mod expression;
+mod faults;
 mod files;
 mod functions;
 mod hosts;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use sim::Transport;
+use sim::faults::{Effect, Fault};
 use transport::laws::{Ecn, Window};
 use transport::registry::Control;
-use units::Span;
+use units::{HostId, Span};
 
 use crate::survey::{Drawn, Survey, in_bytes};
 
@@ -70,6 +71,12 @@ pub(crate) const LINTS: &[Lint] = &[
                  however much the senders slow down.",
         find: floor_above_mark,
     },
+    Lint {
+        name: "fault-without-effect",
+        reason: "A fault that begins after the end, is on links that no message takes, or stops marks where nothing is \
+                 marked changes nothing.",
+        find: fault_without_effect,
+    },
 ];
 
 /// One thing that was found.
@@ -126,12 +133,13 @@ fn no_messages(survey: &Survey) -> Vec<Finding> {
 fn nothing_random(survey: &Survey) -> Vec<Finding> {
     let drawn = |all: &Drawn| !all.random.is_empty();
     let chosen = |all: &Drawn| {
-        let pairs: BTreeSet<(u32, u32)> = all.messages.iter().map(|message| (message.from, message.to)).collect();
+        let pairs: BTreeSet<(HostId, HostId)> = all.messages.iter().map(|message| (message.from, message.to)).collect();
         pairs.into_iter().any(|(from, to)| survey.routes.choose(from, to))
     };
     let random = survey.scenario.network.host_jitter != Some(Span::ZERO)
         || survey.drawn.iter().any(|all| drawn(all) || !all.all)
-        || survey.drawn.iter().any(chosen);
+        || survey.drawn.iter().any(chosen)
+        || survey.scenario.faults.iter().any(Fault::is_random);
     let sends = survey.drawn.iter().any(|all| !all.messages.is_empty());
     if random || !sends {
         return Vec::new();
@@ -232,7 +240,7 @@ fn deadline_too_short(survey: &Survey) -> Vec<Finding> {
             if deadline < least {
                 short += 1;
                 if worst.as_ref().is_none_or(|(factor, _)| deadline / least < *factor) {
-                    let bytes = size(message.bytes.unwrap_or(0) as f64);
+                    let bytes = size(message.bytes.unwrap_or_default().as_f64());
                     let text = format!(
                         "{bytes} in {}, and they take {} on an empty network",
                         span(message.deadline.unwrap_or(Span::ZERO)),
@@ -330,6 +338,46 @@ fn floor_above_mark(survey: &Survey) -> Vec<Finding> {
         Some((floor.bytes, Finding::new("transport", "cwnd_floor", text)))
     });
     worst_of(found.collect())
+}
+
+fn fault_without_effect(survey: &Survey) -> Vec<Finding> {
+    let run = &survey.scenario.run;
+    let graph = survey.routes.graph;
+    let marks = |fault: &Fault| {
+        let spec = |link: usize| (graph.links[link].from, graph.links[link].to);
+        let on: BTreeSet<(u32, u32)> = fault.links.iter().copied().collect();
+        let marking = |link: usize| survey.port(link).is_some_and(|port| port.mark.is_some());
+        (0..graph.links.len()).any(|link| on.contains(&spec(link)) && marking(link))
+    };
+    let found = survey.scenario.faults.iter().zip(1..).filter_map(|(fault, number)| {
+        let kind = fault.kind;
+        let begins = fault.at.since_start();
+        // The cool-down counts nothing new, but what is under way is struck there too.
+        if begins >= run.duration {
+            let text = format!(
+                "fault {number} (`{kind}`) begins at {}, when nothing is counted any more: the run's duration is {}",
+                span(begins),
+                span(run.duration)
+            );
+            return Some(Finding::new("fault", "at", text));
+        }
+        // What was not drawn may take other ways, and ACKs go back.
+        let either_way = |ends: &(u32, u32)| [*ends, (ends.1, ends.0)];
+        let round: Vec<(u32, u32)> = fault.links.iter().flat_map(either_way).collect();
+        if survey.drawn.iter().all(|drawn| drawn.all) && survey.carry_traffic(&round) == 0 {
+            return Some(Finding::new(
+                "fault",
+                "link",
+                format!("fault {number} (`{kind}`): no message takes its links"),
+            ));
+        }
+        if matches!(fault.effect, Effect::Unmarked) && !marks(fault) {
+            let text = format!("fault {number} (`{kind}`): its ports mark nothing anyhow");
+            return Some(Finding::new("network", "mark", text));
+        }
+        None
+    });
+    found.collect()
 }
 
 /// The largest, which says how many more there are.

@@ -1,6 +1,6 @@
 //! The `[network]` section: what all topologies share.
 
-use units::{Alias, Amount, Default, Key, Kind, Marks, Range, Span, Values};
+use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Range, Span, Values};
 
 use crate::port::mark::{self, MARKERS};
 use crate::port::queue::{self, DISCIPLINES};
@@ -119,8 +119,8 @@ pub struct Network {
     pub graph: Graph,
     /// Buffers and marking of every switch.
     pub switch: Switch,
-    /// Bytes on the wire that each packet costs beside its headers.
-    pub frame_overhead: u32,
+    /// What each packet costs on the wire beside its headers.
+    pub frame_overhead: Bytes,
     /// The longest that a data packet is late at its host's switch; none: as long as its transmission takes.
     pub host_jitter: Option<Span>,
     /// All checked values of the section, for the discipline and the marker.
@@ -166,7 +166,7 @@ impl Network {
                 marks: values.marks_if_set("mark").unwrap_or(Marks { host: None, uplink: None }),
                 drop_non_ect: values.choice("non_ect") == "drop",
             },
-            frame_overhead: values.size("frame_overhead") as u32,
+            frame_overhead: values.size("frame_overhead"),
             host_jitter: values.time_if_set("host_jitter"),
             settings: values.clone(),
         }

@@ -3,19 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use transport::Flags;
 use transport::registry::Config;
-use units::{Instant, Span};
+use transport::{Flags, Packet};
+use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
 
 use crate::cool_down::CoolDown;
 use crate::event::Event;
 use crate::flow::Flow;
-use crate::hosts::{ConnectionId, Hosts, Notice, Opening, Progress, Way};
-use crate::ledger::{Ledger, MessageId};
+use crate::hosts::{Hosts, Notice, Opening, Progress, Way};
+use crate::ledger::Ledger;
 use crate::net::Net;
 use crate::observe::{RateWatch, Sampler};
 use crate::outcome::{
-    ClassOutcome, Counters, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests, Sample,
+    ClassOutcome, Counters, FaultCounts, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests,
+    Sample,
 };
 use crate::port::Port;
 use crate::priorities::Priorities;
@@ -35,7 +36,7 @@ pub struct World {
     /// The transports' configurations.
     configs: Vec<Config>,
     names: Vec<&'static str>,
-    sources: Vec<TrafficSource>,
+    sources: Table<ClassId, TrafficSource>,
     ledger: Ledger,
     sampler: Option<Sampler>,
     /// Watches requests for rates, when a transport makes them.
@@ -53,6 +54,7 @@ struct Measured {
     counters: Counters,
     classes: Vec<ClassOutcome>,
     requests: Option<Requests>,
+    faults: Option<FaultCounts>,
     links: Vec<Link>,
     trace: Vec<Sample>,
 }
@@ -106,9 +108,10 @@ impl World {
     pub fn new(scenario: Scenario) -> World {
         let priorities = Priorities::of(&scenario.transports, &scenario.classes);
         let ordering = scenario.network.ordering(&priorities);
-        let Scenario { title, run, network, transport, transports, classes } = scenario;
+        let Scenario { title, run, network, faults, transport, transports, classes } = scenario;
         let frame_overhead = network.frame_overhead;
         let mut net = Net::new(network, run.seed, ordering);
+        net.strike(faults, run.seed);
         if run.warm_up > Span::ZERO {
             net.events.push(run.warm_up.after_start(), Event::WarmedUp);
         }
@@ -129,7 +132,7 @@ impl World {
                 let too_late = class.generator.listed(run.duration.after_start()).too_late;
                 TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), numbered: 0, too_late }
             })
-            .collect::<Vec<_>>();
+            .collect::<Table<ClassId, _>>();
         let mut world = World {
             title,
             transport,
@@ -148,7 +151,7 @@ impl World {
             measured: None,
         };
         world.until = world.run.duration.after_start();
-        (0..world.sources.len() as u32).for_each(|class| world.next_batch(class));
+        (0..world.sources.len()).for_each(|class| world.next_batch(ClassId::from_index(class)));
         world
     }
 
@@ -164,21 +167,22 @@ impl World {
             self.net.now = at;
             match event {
                 Event::Arrival(link) => self.arrival(link),
-                Event::SenderTimer(connection) => {
-                    let id = ConnectionId(connection);
+                Event::SenderTimer(id) => {
                     let progress = self.hosts.senders.on_timer(&mut self.net, &self.configs, id);
                     self.follow_up(id, progress);
                 }
-                Event::ReceiverTimer(connection) => {
-                    self.hosts.receivers.on_timer(&mut self.net, &self.configs, ConnectionId(connection));
+                Event::ReceiverTimer(id) => {
+                    self.hosts.receivers.on_timer(&mut self.net, &self.configs, id);
                 }
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
-                    let waiting = self.sources[class as usize].waiting.pop();
+                    let waiting = self.sources[class].waiting.pop();
                     self.start(class, waiting.expect("each start has its message"));
                 }
                 Event::Departure(link) => self.net.depart(link),
-                Event::Notice(connection) => self.noticed(ConnectionId(connection)),
+                Event::Notice(id) => self.noticed(id),
+                Event::Fault(change) => self.change(change),
+                Event::Held(link) => self.release(link),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
             }
@@ -199,9 +203,8 @@ impl World {
         let measured = self.take_stock();
         let waiting = self
             .sources
-            .iter()
-            .zip(0..)
-            .flat_map(|(source, class)| source.waiting.iter().map(move |waiting| (class, &waiting.request)));
+            .entries()
+            .flat_map(|(class, source)| source.waiting.iter().map(move |waiting| (class, &waiting.request)));
         let cool_down = CoolDown::new(&self.run, self.sources.len(), &self.ledger, waiting);
         self.until = cool_down.until(self.net.now);
         self.measured = Some(Box::new((measured, cool_down)));
@@ -225,17 +228,38 @@ impl World {
 
     /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
     #[inline]
-    fn arrival(&mut self, link: u32) {
+    fn arrival(&mut self, link: LinkId) {
         if let Some(packet) = self.net.arrive(link) {
-            let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
-            if progress != Progress::None {
-                self.follow_up(ConnectionId(packet.connection), progress);
-            }
+            self.deliver(packet);
         }
     }
 
-    fn generate(&mut self, class: u32) {
-        let source = &mut self.sources[class as usize];
+    #[inline(always)]
+    fn deliver(&mut self, packet: Packet) {
+        let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
+        if progress != Progress::None {
+            self.follow_up(packet.connection, progress);
+        }
+    }
+
+    /// A packet that a fault has held back at the end of a link goes on.
+    #[cold]
+    fn release(&mut self, link: LinkId) {
+        if let Some(packet) = self.net.release(link) {
+            self.deliver(packet);
+        }
+    }
+
+    /// A fault begins or ends, or routing learns of it.
+    #[cold]
+    fn change(&mut self, number: u32) {
+        if self.net.change(number) {
+            self.hosts.reroute(&mut self.net);
+        }
+    }
+
+    fn generate(&mut self, class: ClassId) {
+        let source = &mut self.sources[class];
         let batch = source.batch.take().expect("a batch was announced");
         if let Some(Asked { number, parent, answers, children, deadline }) = batch.query {
             self.ledger.queries.push(Query { class, number, parent, start: batch.at, deadline, answers, children });
@@ -245,12 +269,12 @@ impl World {
     }
 
     /// A message is to start at its time.
-    fn announce(&mut self, class: u32, request: Request) {
+    fn announce(&mut self, class: ClassId, request: Request) {
         if let Some((_, cool_down)) = self.measured.as_deref_mut() {
             cool_down.expect(class, &request);
             self.until = cool_down.until(self.net.now);
         }
-        let source = &mut self.sources[class as usize];
+        let source = &mut self.sources[class];
         let ordinal = match (request.query, request.place) {
             (Some(query), Some(place)) => query << 32 | u64::from(place.node),
             _ => source.numbered,
@@ -260,8 +284,8 @@ impl World {
         self.net.events.push(request.start, Event::Start(class));
     }
 
-    fn next_batch(&mut self, class: u32) {
-        let source = &mut self.sources[class as usize];
+    fn next_batch(&mut self, class: ClassId) {
+        let source = &mut self.sources[class];
         source.batch = source.class.generator.next();
         if let Some(batch) = &source.batch {
             self.net.events.push(batch.at, Event::Generate(class));
@@ -269,8 +293,8 @@ impl World {
     }
 
     /// A message is handed to its connection.
-    fn start(&mut self, class: u32, Waiting { mut request, ordinal }: Waiting) {
-        if request.place.is_some() && !self.sources[class as usize].class.generator.departs(&mut request) {
+    fn start(&mut self, class: ClassId, Waiting { mut request, ordinal }: Waiting) {
+        if request.place.is_some() && !self.sources[class].class.generator.departs(&mut request) {
             if let Some((_, cool_down)) = self.measured.as_deref_mut() {
                 cool_down.forget(class, &request);
                 self.until = cool_down.until(self.net.now);
@@ -278,7 +302,7 @@ impl World {
             return;
         }
         let Request { start, from, to, bytes, deadline, .. } = request;
-        let source = &self.sources[class as usize].class;
+        let source = &self.sources[class].class;
         let rank = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
         let config = &self.configs[transport];
@@ -291,7 +315,7 @@ impl World {
                 let path = self.net.path(from, to, flow);
                 let way = Way { path, delay: self.net.propagation(path, to) };
                 let (group, key) =
-                    if persistent { (self.sources.len() + transport, Some(key)) } else { (class as usize, None) };
+                    if persistent { (self.sources.len() + transport, Some(key)) } else { (class.index(), None) };
                 let config = (transport as u32, config);
                 let id = self.hosts.senders.open(self.net.now, group, config, (flow, way), key);
                 let generation = self.hosts.senders.at(id).generation();
@@ -314,9 +338,9 @@ impl World {
     }
 
     /// Writes a row for a message that starts on a path.
-    fn enter(&mut self, class: u32, path: u32, request: &Request) -> MessageId {
+    fn enter(&mut self, class: ClassId, path: u32, request: &Request) -> MessageId {
         let &Request { start, from, to, bytes, deadline, query, place } = request;
-        let connection = &self.configs[self.sources[class as usize].class.transport].connection;
+        let connection = &self.configs[self.sources[class].class.transport].connection;
         let ideal = bytes.map(|bytes| self.net.ideal(path, to, bytes, connection.mss, connection.header));
         self.ledger.start(
             path,
@@ -340,8 +364,8 @@ impl World {
     }
 
     /// The way that a message's packets take from switch to switch.
-    fn flow_of(&self, class: u32, request: &Request, ordinal: u64) -> Flow {
-        let source = &self.sources[class as usize].class;
+    fn flow_of(&self, class: ClassId, request: &Request, ordinal: u64) -> Flow {
+        let source = &self.sources[class].class;
         match source.persistent {
             true => Flow::of_pair(request.from, request.to),
             false => Flow::of_message(&source.name, ordinal),
@@ -356,10 +380,10 @@ impl World {
             match event {
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
-                    let waiting = self.sources[class as usize].waiting.pop();
+                    let waiting = self.sources[class].waiting.pop();
                     let Waiting { request, ordinal } = waiting.expect("each start has its message");
                     if request.place.is_some() {
-                        return Err(self.sources[class as usize].class.name.clone());
+                        return Err(self.sources[class].class.name.clone());
                     }
                     let flow = self.flow_of(class, &request, ordinal);
                     let path = self.net.path(request.from, request.to, flow);
@@ -432,7 +456,7 @@ impl World {
             self.ledger.complete(over.message, self.net.now);
             if let &Message { class, query: Some(query), place: Some(place), .. } = self.ledger.sent(over.message) {
                 let arrival = Arrival { query, place, at: self.net.now };
-                if let Some(request) = self.sources[class as usize].class.generator.arrived(arrival) {
+                if let Some(request) = self.sources[class].class.generator.arrived(arrival) {
                     self.announce(class, request);
                 }
             }
@@ -469,7 +493,7 @@ impl World {
     /// Books what has arrived at a receiving end since this was last called, on the message that is arriving.
     fn book_arrivals(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
-        let dropped = self.net.take_dropped_at_receiver((id.0, receiving.generation()));
+        let dropped = self.net.take_dropped_at_receiver((id, receiving.generation()));
         self.ledger.book_arrivals(receiving.message(), &mut receiving.arrivals, dropped);
     }
 
@@ -524,6 +548,7 @@ impl World {
     fn totals(&self) -> Counters {
         let mut counters = self.net.counters;
         counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
+        counters.packets_in_flight += self.net.held().count() as u64;
         counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
         (counters.timeouts, counters.retransmits) = self.ledger.repairs();
         counters
@@ -547,8 +572,8 @@ impl World {
         let mut counters = self.totals();
         // Notices are no events of the network. What has happened is counted by now.
         counters.events -= self.hosts.notices.arrived();
-        let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, too_late, .. })| {
-            let outcome = self.ledger.class(i as u32, class, self.names[class.transport], *framing);
+        let classes = self.sources.entries().map(|(id, TrafficSource { class, framing, too_late, .. })| {
+            let outcome = self.ledger.class(id, class, self.names[class.transport], *framing);
             ClassOutcome { too_late: *too_late, ..outcome }
         });
         Measured {
@@ -556,6 +581,7 @@ impl World {
             counters,
             classes: classes.collect(),
             requests: self.rates.as_ref().map(RateWatch::total),
+            faults: self.net.fault_counts(),
             links: links(&self.net, self.rates.as_ref(), self.run.warm_up.after_start()),
             trace: self.sampler.take().map_or_else(Vec::<Sample>::new, Sampler::into_samples),
         }
@@ -574,7 +600,7 @@ impl World {
             None => (self.take_stock(), self.net.now),
         };
         let (messages, of_messages, queries) = self.ledger.join();
-        let Measured { at, counters, classes, requests, links, trace } = measured;
+        let Measured { at, counters, classes, requests, faults, links, trace } = measured;
         Outcome {
             title: self.title,
             seed: self.run.seed,
@@ -586,6 +612,7 @@ impl World {
             counters,
             before_warm_up: self.before_warm_up,
             requests,
+            faults,
             paths: Paths { of_messages, links: self.net.take_paths() },
             classes,
             messages,
@@ -601,7 +628,7 @@ impl World {
         for port in self.net.ports().iter().filter(|port| port.place.to_host()) {
             for packet in port.packets().filter(|packet| !packet.flags.has(Flags::ACK)) {
                 if let Some(message) = self.hosts.senders.message_of(packet) {
-                    self.ledger.book_waiting(message, u64::from(packet.size));
+                    self.ledger.book_waiting(message, Bytes::from(packet.size));
                 }
             }
         }
@@ -610,23 +637,24 @@ impl World {
 
 fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Instant) -> Vec<Link> {
     let watched_for = net.now.saturating_sub(warm_up);
-    let row = |(i, (spec, port)): (usize, (&LinkSpec, &Port))| {
+    let row = |(spec, (link, port)): (&LinkSpec, (LinkId, &Port))| {
         let watch = port.watch();
         Link {
             from: net.graph.name(spec.from),
             to: net.graph.name(spec.to),
             rate_bps: spec.rate.0,
             packets: port.packets,
-            bytes: port.bytes,
+            bytes: Bytes(port.bytes),
             drops: watch.drops,
+            fault_drops: net.fault_drops(link),
             marks: watch.marks,
-            utilisation: net.utilisation(i, warm_up),
+            utilisation: net.utilisation(link, warm_up),
             queue: queue(&watch.levels, watched_for, watch.most_waiting),
             rates: rates
-                .and_then(|rates| Some(LinkRates { requests: rates.at(i), counters: net.agents.allocation(i)? })),
+                .and_then(|rates| Some(LinkRates { requests: rates.at(link), counters: net.agents.allocation(link)? })),
         }
     };
-    net.graph.links.iter().zip(net.ports()).enumerate().map(row).collect()
+    net.graph.links.iter().zip(net.ports().entries()).map(row).collect()
 }
 
 /// The distribution over time from the time spent with 1, 2, ... waiting packets.

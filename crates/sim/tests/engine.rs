@@ -1,7 +1,7 @@
 //! What must hold in every run, whatever the scenario.
 
 use sim::{Outcome, World};
-use units::{Instant, Span};
+use units::{Bytes, ClassId, HostId, Instant, Span};
 
 fn world(text: &str, folder: Option<&std::path::Path>) -> World {
     let source = scenario::Source { name: "test", text, folder };
@@ -31,11 +31,11 @@ fn check(outcome: &Outcome, text: &str) {
     }
     if outcome.warm_up == Instant::ZERO {
         for (class, sums) in outcome.classes.iter().enumerate() {
-            let of_class = outcome.messages.iter().filter(|message| message.class as usize == class);
+            let of_class = outcome.messages.iter().filter(|message| message.class.index() == class);
             let messages = || of_class.clone().filter(|message| message.start <= outcome.simulated);
             let by_then = |end: Option<Instant>| end.is_some_and(|end| end <= outcome.simulated);
-            let whole: u64 = messages().filter(|m| by_then(m.end)).filter_map(|m| m.bytes).sum();
-            let most = messages().map(|m| m.bytes.unwrap_or(1 << 50)).fold(0, u64::saturating_add);
+            let whole: Bytes = messages().filter(|m| by_then(m.end)).filter_map(|m| m.bytes).sum();
+            let most = messages().map(|m| m.bytes.unwrap_or(Bytes(1 << 50))).fold(Bytes::ZERO, Bytes::saturating_add);
             assert!((whole..=most).contains(&sums.delivered_bytes), "{}: {}\n{text}", sums.name, sums.delivered_bytes);
         }
     }
@@ -286,7 +286,7 @@ fn forty_windows_on_the_floor_fill_the_queue_that_the_link_does_not() {
          [[traffic]]\nname = 'long'\npattern = 'long'\nfrom = '0..40'\nto = 40\nstart = 'index * 10 us'\n",
     );
     assert_eq!(outcome.counters.drops, 0);
-    let goodput = outcome.classes[0].delivered_bytes as f64 * 8.0 / 0.8 / 1e9;
+    let goodput = outcome.classes[0].delivered_bytes.as_f64() * 8.0 / 0.8 / 1e9;
     assert!((goodput / (1460.0 / 1500.0) - 1.0).abs() < 0.02, "{goodput} Gbps");
     let port = outcome.links.iter().find(|link| link.to == "host 40").unwrap();
     let bdp = (80.0 + 24.0 + 0.64) / 12.0;
@@ -403,7 +403,7 @@ fn what_is_given_up_on_a_connection_that_stays_open_is_that_message_alone() {
          deadline = '1 ms'\nconnections = 'persistent'\ncount = 10\n\
          [[traffic]]\nname = 'lazy'\npattern = 'periodic'\nfrom = '0..8'\nto = 8\nevery = '100 ms'\nsize = '50 KB'\n\
          connections = 'persistent'\ncount = 10\n");
-    let of = |class| outcome.messages.iter().filter(move |message| message.class == class);
+    let of = |class| outcome.messages.iter().filter(move |message| message.class == ClassId(class));
     assert!(of(0).all(|message| message.aborted != message.end.is_some()));
     assert!(of(0).filter(|message| message.aborted).count() > 40);
     assert!(of(1).all(|message| message.end.is_some() && !message.aborted));
@@ -451,7 +451,7 @@ fn physics(mut outcome: Outcome) -> Outcome {
     for link in &mut outcome.links {
         // FIFO ports count packets that wait as sent already, and take them off again by the time they need,
         // which is known to a ps for each.
-        (link.packets, link.bytes) = (0, 0);
+        (link.packets, link.bytes) = (0, Bytes::ZERO);
         link.utilisation = (link.utilisation * 1e3).round();
     }
     outcome
@@ -501,7 +501,7 @@ fn burst(network: &str, transport: &str) -> Outcome {
 
 fn missed(outcome: &Outcome, class: u32) -> usize {
     let late = |message: &&sim::outcome::Message| {
-        message.class == class && message.end.is_none_or(|end| end - message.start > message.deadline.unwrap())
+        message.class == ClassId(class) && message.end.is_none_or(|end| end - message.start > message.deadline.unwrap())
     };
     outcome.messages.iter().filter(late).count()
 }
@@ -535,7 +535,12 @@ fn a_full_port_keeps_the_tight_ones_where_others_are_pushed_out() {
     let dropping = burst("buffer = '60 packets'", "name = 'tcppr'");
     let pushing = burst("buffer = '60 packets'\nwhen_full = 'push-out'", "name = 'tcppr'");
     let lost = |outcome: &Outcome, class: u32| -> u32 {
-        outcome.messages.iter().filter(|message| message.class == class).map(|message| message.retransmits).sum()
+        outcome
+            .messages
+            .iter()
+            .filter(|message| message.class == ClassId(class))
+            .map(|message| message.retransmits)
+            .sum()
     };
     assert!(lost(&pushing, 0) < lost(&dropping, 0), "{} < {}", lost(&pushing, 0), lost(&dropping, 0));
     assert!(lost(&pushing, 1) > lost(&dropping, 1));
@@ -577,7 +582,7 @@ fn links_of_a_custom_network_have_their_own_buffers_and_thresholds() {
     assert!(queue(&plain).max > 50 && queue(&plain).p50 >= 25, "{:?}", queue(&plain));
     assert!(small.counters.drops > 0 && queue(&small).max == 40 && queue(&small).p50 <= 21, "{:?}", queue(&small));
     let slow = outcome(", rate = '100 Mbps', delay = '1 ms'");
-    assert!(slow.messages.len() == 8 && slow.classes[0].delivered_bytes * 8 < 5_000_000);
+    assert!(slow.messages.len() == 8 && slow.classes[0].delivered_bytes * 8 < Bytes(5_000_000));
 }
 
 #[test]
@@ -651,17 +656,20 @@ fn trees_of_several_levels_answer_from_the_leaves_up() {
     check(&outcome, "three levels");
     assert!(outcome.queries.len() == 20 && outcome.messages.len() == 20 * (16 + 4 + 2));
     for query in &outcome.queries {
-        assert_eq!((query.parent, query.answers, query.children), (29, 16, 2));
+        assert_eq!((query.parent, query.answers, query.children), (HostId(29), 16, 2));
         let own: Vec<_> = outcome.messages.iter().filter(|message| message.query == Some(query.number)).collect();
         let level = |level| own.iter().filter(move |message| message.place.unwrap().level == level);
-        let ends = |of: u8, to: u32| level(of).filter(move |message| message.to == to).map(|m| m.end.unwrap()).max();
+        let ends = |of: u8, to: HostId| level(of).filter(move |message| message.to == to).map(|m| m.end.unwrap()).max();
         for parent in level(0).chain(level(1)) {
             let place = parent.place.unwrap();
             // It answers 100 us after the last of its children, for all leaves below it.
             assert_eq!(Some(parent.start), ends(place.level + 1, parent.from).map(|end| end + Span::from_micros(100)));
-            assert_eq!((place.answers, parent.bytes), (if place.level == 0 { 8 } else { 4 }, Some(30_000)));
+            assert_eq!((place.answers, parent.bytes), (if place.level == 0 { 8 } else { 4 }, Some(Bytes(30_000))));
         }
-        assert!(level(0).all(|message| message.to == 29) && level(2).all(|message| message.bytes == Some(10_000)));
+        assert!(
+            level(0).all(|message| message.to == HostId(29))
+                && level(2).all(|message| message.bytes == Some(Bytes(10_000)))
+        );
     }
     // 10 KB from each of four leaves takes 0.33 ms: with 0.2 ms for their level parents do not wait for all.
     let hurried = run(&text("deadline = '10 ms'\nsplit = ['2%', '49%', '49%']"));

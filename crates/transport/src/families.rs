@@ -1,7 +1,7 @@
 //! The families of transports, and the two ends of a connection whatever its family: matched, not called
 //! through a pointer, so that they are inlined per packet.
 
-use units::{Instant, Problem, Rate, Values};
+use units::{Bytes, Instant, Problem, Rate, Values};
 
 use crate::agent::Agent;
 use crate::descriptor::{Build, Descriptor};
@@ -87,9 +87,9 @@ macro_rules! families {
             pub fn same_family(&self, other: &Agents) -> bool {
                 std::mem::discriminant(self) == std::mem::discriminant(other)
             }
-            /// The agent at a port with a link of this rate, each of whose frames costs `frame_overhead` bytes
+            /// The agent at a port with a link of this rate, each of whose frames costs `frame_overhead`
             /// beside its packet.
-            pub fn at(&self, rate: Rate, frame_overhead: u64) -> Box<dyn Agent> {
+            pub fn at(&self, rate: Rate, frame_overhead: Bytes) -> Box<dyn Agent> {
                 match self { $(Agents::$Family(own) => own.at(rate, frame_overhead)),* }
             }
         }

@@ -27,7 +27,7 @@ pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
 pub use signal::{Catalog, Observation, Signal};
 
-use units::Instant;
+use units::{Bytes, Instant};
 
 /// What an end of a connection may ask of whoever runs it.
 pub trait Output {
@@ -41,14 +41,14 @@ pub trait Output {
     fn timed_out(&mut self);
     /// Says that the message that ends at position `end` of the stream is given up and that its last
     /// `unsent` bytes will never be sent, so that it and those after it end that much earlier.
-    fn abandon(&mut self, end: u64, unsent: u64);
+    fn abandon(&mut self, end: u64, unsent: Bytes);
 }
 
 /// A message as it is handed to a connection's sending end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message {
     /// Its size; none for a flow without end.
-    pub bytes: Option<u64>,
+    pub bytes: Option<Bytes>,
     /// When its last byte should have arrived, if that matters.
     pub deadline: Option<Instant>,
     /// What the application says of it: short, long, or nothing.
@@ -59,7 +59,7 @@ pub struct Message {
 
 impl Message {
     /// A message of so many bytes, with nothing else said of it.
-    pub fn of(bytes: u64) -> Message {
+    pub fn of(bytes: Bytes) -> Message {
         Message { bytes: Some(bytes), deadline: None, short: None, rank: Packet::UNTAGGED }
     }
 }

@@ -10,7 +10,7 @@ use common::config;
 use transport::agent::{Agent, PortState};
 use transport::registry::{Config, Control, TRANSPORTS};
 use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
-use units::{Instant, Rate, Span};
+use units::{Bytes, Instant, Rate, Span};
 
 /// What the model network does to packets.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ impl Model {
             timeouts: 0,
             abandoned: false,
             longest_queue: 0,
-            agent: config.control.agents().map(|agents| agents.at(Rate(1_000_000_000), 0)),
+            agent: config.control.agents().map(|agents| agents.at(Rate(1_000_000_000), Bytes::ZERO)),
         }
     }
     fn push(&mut self, at: Instant, happening: Happening) {
@@ -95,7 +95,7 @@ impl Output for FromSender<'_> {
     fn timed_out(&mut self) {
         self.0.timeouts += 1;
     }
-    fn abandon(&mut self, _: u64, _: u64) {
+    fn abandon(&mut self, _: u64, _: Bytes) {
         self.0.abandoned = true;
     }
 }
@@ -116,8 +116,11 @@ impl FromSender<'_> {
             packet.flags = packet.flags.with(Flags::CE);
         }
         if let (Some(Extension { header: Some(header), .. }), Some(agent)) = (&mut extension, &mut model.agent) {
-            let port =
-                PortState { now: model.now, sent_for: model.busy_until.since_start(), waiting_bytes: queue * 1500 };
+            let port = PortState {
+                now: model.now,
+                sent_for: model.busy_until.since_start(),
+                waiting_bytes: Bytes(queue * 1500),
+            };
             agent.on_packet(&port, &packet, header);
         }
         model.busy_until = start + if packet.payload > 0 { Span::from_micros(12) } else { Span::from_nanos(320) };
@@ -140,7 +143,7 @@ impl Output for FromReceiver<'_> {
         self.0.push(at, Happening::ReceiverTimer);
     }
     fn timed_out(&mut self) {}
-    fn abandon(&mut self, _: u64, _: u64) {}
+    fn abandon(&mut self, _: u64, _: Bytes) {}
 }
 
 /// Sends messages one after the other; gives the model, when the last was acknowledged, and what
@@ -153,7 +156,7 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
     for &message in messages {
         sender.hand_over(config, model.now, message, &mut FromSender(&mut model));
     }
-    let all: u64 = messages.iter().filter_map(|message| message.bytes).sum();
+    let all: u64 = messages.iter().filter_map(|message| message.bytes).map(|bytes| bytes.0).sum();
     let mut done = Instant::MAX;
     while let Some(Reverse((at, number))) = model.events.pop() {
         assert!(at >= model.now, "time runs back");
@@ -188,7 +191,7 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
 }
 
 fn message(bytes: u64) -> Message {
-    Message::of(bytes)
+    Message::of(Bytes(bytes))
 }
 
 const FAIR: Weather = Weather { loses: 0, loses_acks: 0, loses_number: None, marks_above: 20, seed: 1 };
@@ -290,7 +293,7 @@ fn xdctcp_with_both_factors_at_one_half_and_the_same_growth_is_dctcp() {
 
 #[test]
 fn an_expired_message_is_given_up_when_asked() {
-    let late = Message { deadline: Some(Instant::from_millis(1)), ..Message::of(10_000_000) };
+    let late = Message { deadline: Some(Instant::from_millis(1)), ..Message::of(Bytes(10_000_000)) };
     let (model, done, _) = transfer(&config("d2tcp", "expired = 'abort'\n"), FAIR, &[late]);
     assert!(model.abandoned && done < Instant::from_millis(3), "{done}");
     let (model, ..) = transfer(&config("d2tcp", "expired = 'cap'\n"), FAIR, &[late]);

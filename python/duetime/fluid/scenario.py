@@ -87,6 +87,8 @@ def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = 
 
 def refuse(resolved: Mapping[str, Any], transports: Iterable[Mapping[str, Any]]) -> None:
     """Say which key the model cannot say, if there is one."""
+    if resolved.get("fault"):
+        raise _Refused("fault", "its links do not fail")
     if resolved["run"].get("trace"):
         raise _Refused("run.trace", "it keeps no samples over time")
     for key, only in PORTS.items():

@@ -111,6 +111,8 @@ def make(simulated: Result, options: Options) -> Plan:
     """
     scenario = simulated.scenario
     network, run = scenario["network"], scenario["run"]
+    if scenario.get("fault"):
+        raise Unreadable("the testbed has no faults: leave out [[fault]]")
     hosts = _hosts(network)
     transports = [_transport(scenario, traffic) for traffic in scenario["traffic"]]
     first = transports[0]

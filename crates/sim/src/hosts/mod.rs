@@ -5,19 +5,19 @@
 //! one host does to another comes at least one propagation delay later.
 
 mod notice;
+mod numbers;
 mod outbox;
 mod receiving;
 mod sending;
-mod table;
 
 pub use notice::{Notice, Notices, Opening};
 pub use outbox::Sent;
 pub use receiving::{Arrivals, Receivers};
 pub use sending::{Senders, Way};
-pub use table::ConnectionId;
 
 use transport::registry::Config;
 use transport::{Flags, Packet};
+use units::ConnectionId;
 
 use crate::net::Net;
 
@@ -59,6 +59,12 @@ impl Hosts {
         }
         net.counters.packets_delivered += u64::from(packet.payload > 0);
         self.receivers.deliver(net, configs, packet, extension.as_mut())
+    }
+
+    /// Ways through the network are other ones now: both ends of every connection look for theirs.
+    pub fn reroute(&mut self, net: &mut Net) {
+        self.senders.reroute(net);
+        self.receivers.reroute(net);
     }
 
     /// The sending end of a connection tells the receiving host something.

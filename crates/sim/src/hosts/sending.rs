@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use transport::registry::Config;
 use transport::{Extension, Message, Packet, Sender};
-use units::{Instant, Span};
+use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Span, Table};
 
+use super::Progress;
+use super::numbers::Numbers;
 use super::outbox::{Address, Journal, Outbox, Timer};
-use super::table::{Numbers, Table};
-use super::{ConnectionId, Progress};
 use crate::event::Event;
 use crate::flow::Flow;
-use crate::ledger::MessageId;
 use crate::net::Net;
 
 /// The sending ends of all connections. A number is used again when the receiving host has learnt that its connection
 /// was closed; a generation tells the packets of those that used it apart.
 pub struct Senders {
-    ends: Table<Option<SendingEnd>>,
+    ends: Table<ConnectionId, Option<SendingEnd>>,
     numbers: Numbers,
     /// Connections that stay open, by transport and hosts.
-    persistent: BTreeMap<(u32, u32, u32), ConnectionId>,
+    persistent: BTreeMap<(u32, HostId, HostId), ConnectionId>,
 }
 
 /// The sending end of a connection, with its place in the network.
 pub struct SendingEnd {
     sender: Sender,
+    flow: Flow,
     way: Way,
     /// Index of its configuration.
     config: u32,
@@ -53,7 +53,7 @@ impl Senders {
     }
 
     /// The connection of a transport that stays open between two hosts, if they have one.
-    pub fn persistent(&self, key: (u32, u32, u32)) -> Option<ConnectionId> {
+    pub fn persistent(&self, key: (u32, HostId, HostId)) -> Option<ConnectionId> {
         self.persistent.get(&key).copied()
     }
 
@@ -64,12 +64,13 @@ impl Senders {
         group: usize,
         (config, transport): (u32, &Config),
         (flow, way): (Flow, Way),
-        key: Option<(u32, u32, u32)>,
+        key: Option<(u32, HostId, HostId)>,
     ) -> ConnectionId {
         let id = self.numbers.take(group, now);
         let place = self.ends.reach(id);
         let end = SendingEnd {
             sender: Sender::new(transport),
+            flow,
             way,
             config,
             generation: place.as_ref().map_or(0, |old| old.generation),
@@ -101,7 +102,14 @@ impl Senders {
 
     /// All connections that are open here.
     pub fn open_ones(&self) -> Vec<ConnectionId> {
-        self.ends.iter().filter(|(_, end)| end.as_ref().is_some_and(|end| end.open)).map(|(id, _)| id).collect()
+        self.ends.entries().filter(|(_, end)| end.as_ref().is_some_and(|end| end.open)).map(|(id, _)| id).collect()
+    }
+
+    /// Every open end sends the way that its flow has now.
+    pub fn reroute(&mut self, net: &mut Net) {
+        for end in self.ends.iter_mut().flatten().filter(|end| end.open) {
+            end.way.path = net.detour(end.way.path, end.flow);
+        }
     }
 
     /// Whether a connection is open here, not one that had its number before.
@@ -111,7 +119,7 @@ impl Senders {
 
     /// The message that a packet is of, if its connection is open here.
     pub fn message_of(&self, packet: &Packet) -> Option<MessageId> {
-        let id = ConnectionId(packet.connection);
+        let id = packet.connection;
         self.ends[id].as_ref().filter(|_| self.is_open(id, packet.generation))?.journal.message_at(packet.seq)
     }
 
@@ -124,7 +132,7 @@ impl Senders {
         packet: &Packet,
         extension: Option<&mut Extension>,
     ) -> Progress {
-        let id = ConnectionId(packet.connection);
+        let id = packet.connection;
         let Some(end) = &mut self.ends[id] else { return Progress::None };
         if end.generation != packet.generation {
             return Progress::None;
@@ -155,14 +163,14 @@ impl SendingEnd {
         configs: &'a [Config],
         id: ConnectionId,
     ) -> (&'a mut Sender, &'a Config, Outbox<'a>) {
-        let timer = Event::SenderTimer(id.0);
+        let timer = Event::SenderTimer(id);
         let address = Address { id, generation: self.generation, path: self.way.path, timer };
         let outbox = Outbox { net, address, timer: &mut self.timer, journal: Some(&mut self.journal) };
         (&mut self.sender, &configs[self.config as usize], outbox)
     }
 
     /// Notes that a message follows; gives the position of its end.
-    pub fn starts(&mut self, message: MessageId, bytes: Option<u64>) -> u64 {
+    pub fn starts(&mut self, message: MessageId, bytes: Option<Bytes>) -> u64 {
         self.journal.starts(message, bytes)
     }
 

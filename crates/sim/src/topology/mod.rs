@@ -8,7 +8,7 @@ mod star;
 
 pub use custom::LINK_KEYS;
 
-use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Rate, Span, Values};
+use units::{Alias, Amount, Default, HostId, Key, Kind, Problem, Range, Rate, Span, Table, Values};
 
 /// One topology: its name, what it is, its keys beside those of every network.
 pub struct Descriptor {
@@ -154,15 +154,19 @@ impl Graph {
             self.join(host, switch, rate, delay);
         }
     }
+    /// The hosts, each a node of the same number.
+    pub fn all_hosts(&self) -> impl Iterator<Item = HostId> + use<> {
+        (0..self.hosts).map(HostId)
+    }
     /// The number of nodes.
     pub fn nodes(&self) -> u32 {
         self.hosts + self.switches.len() as u32
     }
     /// The rates at which all hosts can send, in one pass.
-    pub fn host_rates(&self) -> Vec<Rate> {
-        let mut rates = vec![Rate(0); self.hosts as usize];
+    pub fn host_rates(&self) -> Table<HostId, Rate> {
+        let mut rates = Table::from(vec![Rate(0); self.hosts as usize]);
         for link in &self.links {
-            if let Some(rate) = rates.get_mut(link.from as usize) {
+            if let Some(rate) = rates.find_mut(HostId(link.from)) {
                 *rate = link.rate;
             }
         }

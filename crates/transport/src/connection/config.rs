@@ -1,6 +1,6 @@
 //! The parameters that every window transport has.
 
-use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Span, Values};
+use units::{Alias, Amount, Bytes, Default, Key, Kind, Problem, Range, Span, Values};
 
 use crate::pacing::Pacing;
 
@@ -238,8 +238,8 @@ pub struct Config {
     pub loss_window: f64,
     /// How packets are spaced.
     pub pacing: Pacing,
-    /// Upper limit of the window, in payload bytes.
-    pub window_limit: u64,
+    /// Upper limit of the window, in payload.
+    pub window_limit: Bytes,
     /// Grow only while cwnd limits the sender.
     pub cwnd_validation: bool,
     /// A segment that is not full waits while anything is unacknowledged.
@@ -287,12 +287,12 @@ impl Config {
                 false => Problem::new("rto_min", format!("{least_rto} is above `rto_max` ({most_rto})")),
             });
         }
-        let mss = values.size("mss") as u32;
+        let mss = values.size("mss").0 as u32;
         let cwnd_floor = values.number("cwnd_floor");
         let least = if values.choice("floor_holds") == "always" { cwnd_floor } else { 1.0 };
         Ok(Config {
             mss,
-            header: values.size("header") as u32,
+            header: values.size("header").0 as u32,
             initial_window: values.number("initial_window").max(least),
             cwnd_floor,
             loss_window: least,
@@ -302,9 +302,9 @@ impl Config {
                 gain_slow_start: values.number("pacing_gain_slow_start"),
             },
             window_limit: match values.amount_if_set("window_limit") {
-                None => u64::MAX,
-                Some(Amount::Packets(n)) => n.saturating_mul(u64::from(mss)),
-                Some(Amount::Bytes(n)) => n,
+                None => Bytes::MAX,
+                Some(Amount::Packets(n)) => Bytes(n.saturating_mul(u64::from(mss))),
+                Some(Amount::Bytes(n)) => Bytes(n),
             },
             cwnd_validation: values.bool("cwnd_validation"),
             nagle: values.bool("nagle"),
@@ -339,7 +339,7 @@ pub(crate) mod tests {
             cwnd_floor: 2.0,
             loss_window: 1.0,
             pacing: Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 },
-            window_limit: u64::MAX,
+            window_limit: Bytes::MAX,
             cwnd_validation: false,
             nagle: false,
             spread_cuts: false,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 use super::{CWND, Config, SRTT, SSTHRESH};
 use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window};
@@ -81,7 +81,7 @@ impl Sender {
                 cwnd: config.initial_window,
                 ssthresh: f64::INFINITY,
                 floor: config.cwnd_floor,
-                limit: (config.window_limit as f64 / f64::from(config.mss)).max(1.0),
+                limit: (config.window_limit.as_f64() / f64::from(config.mss)).max(1.0),
             },
             inflation: 0.0,
             law: law.clone(),
@@ -90,7 +90,7 @@ impl Sender {
             opening: config.handshake,
             tell_reduced: false,
             last_sent: Instant::ZERO,
-            current: Current { end: 0, message: Message::of(0) },
+            current: Current { end: 0, message: Message::of(Bytes::ZERO) },
             queue: VecDeque::new(),
             pacer: Pacer::default(),
             spread: None,
@@ -107,7 +107,7 @@ impl Sender {
         if idle {
             self.law.on_idle(now.saturating_sub(self.last_sent));
         }
-        self.end = self.end.saturating_add(message.bytes.unwrap_or(ENDLESS)).min(ENDLESS);
+        self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         let handed_over = Current { end: self.end, message };
         if idle {
             self.current = handed_over;
@@ -375,8 +375,8 @@ impl Sender {
             }
             _ => self.inflation,
         };
-        let window = (((self.window.cwnd + extra) as u64) * mss).min(config.window_limit);
-        let buffer_end = recovery.una.saturating_add(config.window_limit);
+        let window = (((self.window.cwnd + extra) as u64) * mss).min(config.window_limit.0);
+        let buffer_end = recovery.una.saturating_add(config.window_limit.0);
         let mut flight = recovery.next - recovery.una;
         if !recovery.none_sacked() && (recovery.phase == Phase::Loss || config.limited_transmit) {
             flight -= recovery.sacked_below(recovery.next);
@@ -402,8 +402,8 @@ impl Sender {
     fn transmit_by_pipe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let mss = u64::from(config.mss);
         // Below one segment it is a matter of time, not of what is in flight.
-        let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit);
-        let buffer_end = self.recovery.una.saturating_add(config.window_limit);
+        let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit.0);
+        let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
         let mut pipe = self.recovery.pipe(config);
         while pipe + mss <= window {
             if self.paces && self.must_wait(config, now, out) {
@@ -528,7 +528,7 @@ impl Sender {
         self.end -= unsent;
         self.current.end -= unsent;
         self.queue.iter_mut().for_each(|message| message.end -= unsent);
-        out.abandon(end, unsent);
+        out.abandon(end, Bytes(unsent));
     }
 
     /// What counts as in flight at a loss, in segments: what is not acknowledged, but no more than

@@ -1,6 +1,6 @@
 //! The receiving end: acknowledgements that return the grants.
 
-use units::Instant;
+use units::{Bytes, Instant};
 
 use super::{Ask, Config as Own};
 use crate::connection::{self, Config};
@@ -78,7 +78,7 @@ impl<O: Output> Output for Returning<'_, O> {
     fn timed_out(&mut self) {
         self.out.timed_out();
     }
-    fn abandon(&mut self, end: u64, unsent: u64) {
+    fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.out.abandon(end, unsent);
     }
 }

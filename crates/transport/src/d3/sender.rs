@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 use super::asks::rate_of;
 use super::header::Header as Request;
@@ -88,7 +88,7 @@ impl Sender {
 
     /// Takes a message; it follows those handed over before.
     pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
-        self.end = self.end.saturating_add(message.bytes.unwrap_or(ENDLESS)).min(ENDLESS);
+        self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         self.messages.push_back(Current { end: self.end, message });
         self.transmit(config, now, out);
     }
@@ -286,7 +286,7 @@ impl Sender {
     fn next_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
         let (start, limit) = self.recovery.upcoming(self.end)?;
         let end = self.segment_end(config, start, limit);
-        let buffer_end = self.recovery.una.saturating_add(config.window_limit);
+        let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
         (end <= buffer_end || start == self.recovery.una).then_some((start, end))
     }
 
@@ -455,7 +455,7 @@ impl Sender {
         self.messages.iter_mut().for_each(|message| message.end -= unsent);
         self.messages[0].message.deadline = None;
         self.forget_acknowledged();
-        out.abandon(oldest.end, unsent);
+        out.abandon(oldest.end, Bytes(unsent));
     }
 
     /// Which of the messages a position of the stream belongs to; the last one at its end.

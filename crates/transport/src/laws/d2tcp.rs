@@ -241,7 +241,7 @@ mod tests {
             end: first.message.end + segments * 1000,
             message: Message {
                 deadline: left.map(|us| first.now + Span::from_micros(us)),
-                ..Message::of(segments * 1000)
+                ..Message::of(units::Bytes(segments * 1000))
             },
         };
         let d = |own: Option<u64>, later: &[Current]| {

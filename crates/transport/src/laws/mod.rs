@@ -262,7 +262,7 @@ pub(crate) mod tests {
             mss: 1000.0,
             srtt: Some(Span::from_micros(100)),
             min_rtt: Some(Span::from_micros(80)),
-            message: Current { end: 1_000_000, message: Message::of(1_000_000) },
+            message: Current { end: 1_000_000, message: Message::of(units::Bytes(1_000_000)) },
             later: &NO_MORE,
         }
     }

@@ -4,7 +4,7 @@
 
 use transport::registry::{self, Config};
 use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 /// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
 pub fn config(name: &str, keys: &str) -> Config {
@@ -51,8 +51,8 @@ impl Output for Notes {
     fn timed_out(&mut self) {
         self.timeouts += 1;
     }
-    fn abandon(&mut self, end: u64, unsent: u64) {
-        self.given_up.push((end, unsent));
+    fn abandon(&mut self, end: u64, unsent: Bytes) {
+        self.given_up.push((end, unsent.0));
     }
 }
 
@@ -72,7 +72,7 @@ impl Bench {
         Bench { sender: Sender::new(&config), config, notes: Notes::default(), now: Instant::ZERO, timers: 0 }
     }
     pub fn message(&mut self, bytes: u64, deadline: Option<Instant>) {
-        self.hand_over(Message { deadline, ..Message::of(bytes) });
+        self.hand_over(Message { deadline, ..Message::of(Bytes(bytes)) });
     }
     pub fn hand_over(&mut self, message: Message) {
         self.sender.hand_over(&self.config, self.now, message, &mut self.notes);

@@ -1,16 +1,13 @@
-//! Numbers of connections, and what is kept by them.
+//! Numbers of connections.
+//!
+//! Those that serve one message are grouped by their class, those that stay open by their transport, so that each
+//! group uses its own numbers again. A number says where to find a connection, not who it is: that, its
+//! [`Flow`](crate::flow::Flow) says.
 
 use std::collections::VecDeque;
-use std::ops::{Index, IndexMut, Range};
+use std::ops::Range;
 
-use units::Instant;
-
-/// A connection: a number of its group. Those that serve one message are grouped by their class, those that stay open
-/// by their transport, so that each group uses its own numbers again.
-///
-/// It says where to find a connection, not who it is: that, its [`Flow`](crate::flow::Flow) says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ConnectionId(pub u32);
+use units::{ConnectionId, Instant};
 
 /// The numbers of connections. A group takes them a page at a time, so that they need no group in them and stand
 /// close together.
@@ -59,52 +56,6 @@ impl Numbers {
     pub fn give_back(&mut self, id: ConnectionId, after: Instant) {
         let group = self.pages[(id.0 / Numbers::PAGE) as usize];
         self.groups[group as usize].free.push_back((after, id));
-    }
-}
-
-/// One thing for each connection.
-pub struct Table<T>(Vec<T>);
-
-impl<T> Default for Table<T> {
-    fn default() -> Table<T> {
-        Table(Vec::new())
-    }
-}
-
-impl<T: Default> Table<T> {
-    /// What is kept for a connection; makes room for it where there is none.
-    pub fn reach(&mut self, id: ConnectionId) -> &mut T {
-        if self.0.len() <= id.0 as usize {
-            self.0.resize_with(id.0 as usize + 1, T::default);
-        }
-        &mut self.0[id.0 as usize]
-    }
-}
-
-impl<T> Table<T> {
-    /// What is kept for a connection, if there is room for it.
-    pub fn get_mut(&mut self, id: ConnectionId) -> Option<&mut T> {
-        self.0.get_mut(id.0 as usize)
-    }
-
-    /// Everything with its connection.
-    pub fn iter(&self) -> impl Iterator<Item = (ConnectionId, &T)> {
-        (0..).map(ConnectionId).zip(&self.0)
-    }
-}
-
-impl<T> Index<ConnectionId> for Table<T> {
-    type Output = T;
-    #[inline]
-    fn index(&self, id: ConnectionId) -> &T {
-        &self.0[id.0 as usize]
-    }
-}
-
-impl<T> IndexMut<ConnectionId> for Table<T> {
-    #[inline]
-    fn index_mut(&mut self, id: ConnectionId) -> &mut T {
-        &mut self.0[id.0 as usize]
     }
 }
 
