@@ -65,7 +65,7 @@ def test_what_a_link_cannot_serve_waits_and_what_does_not_fit_is_lost() -> None:
     assert outcome.served[3] == pytest.approx(PIPE)
     assert outcome.queue_most[3] == pytest.approx(PIPE)
     assert outcome.lost.sum() == pytest.approx(PIPE)
-    assert outcome.delivered.sum() == pytest.approx(1e30 * 3, rel=1e-9) or outcome.delivered.sum() < 3 * PIPE
+    assert outcome.delivered.sum() == pytest.approx(2 * PIPE)
 
 
 def test_a_message_ends_when_its_last_byte_has_crossed_queue_and_links() -> None:
@@ -99,11 +99,11 @@ def test_dctcp_fills_the_link_and_keeps_the_queue_at_its_threshold() -> None:
 def test_alpha_follows_the_share_of_marks_and_cuts_by_half_of_it() -> None:
     law = laws.Dctcp(XP, 1500.0, {"initial_alpha": 0.5, "g": 0.25})
     ones = np.ones(1)
-    flows = laws.Flows(1e9 * ones, np.inf * ones, TAU * ones, RATE * ones)
+    flows = laws.Flows(1e9 * ones, laws.FOREVER * ones, TAU * ones, RATE * ones)
     rows = law.start(flows) | {"window": 1e5 * ones, "threshold": 1e4 * ones}
     seen = laws.Seen(
         tau=TAU, rtt=TAU * ones, marked=0.3 * ones, lost=0.0 * ones, queued=0.0 * ones,
-        load_price=lambda *_: 0.0 * ones, left=1e9 * ones, time_left=np.inf * ones, flows=flows,
+        load_price=lambda *_: 0.0 * ones, left=1e9 * ones, time_left=laws.FOREVER * ones, flows=flows,
     )  # fmt: skip
     after = law.step(rows, seen)
     assert after["alpha"][0] == pytest.approx(0.75 * 0.5 + 0.25 * 0.3)
@@ -117,7 +117,7 @@ def test_alpha_follows_the_share_of_marks_and_cuts_by_half_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "time_left", "d"), [(1.5e6, 1e-3, 2.0), (1.5e5, 1.0, 0.5), (1.5e5, np.inf, 1.0)]
+    ("left", "time_left", "d"), [(1.5e6, 5e-4, 2.0), (1.5e5, 1.0, 0.5), (1.5e5, laws.FOREVER, 1.0)]
 )
 def test_d2tcp_cuts_by_alpha_to_the_power_of_d(left: float, time_left: float, d: float) -> None:
     law = laws.D2tcp(XP, 1500.0)
@@ -153,11 +153,11 @@ def test_a_floor_of_a_segment_per_round_trip_breaks_it() -> None:
 def test_a_loss_halves_and_a_small_window_waits_for_its_timeout() -> None:
     law = laws.Tcp(XP, 1500.0, {"rto_min": 0.02})
     two = np.ones(2)
-    flows = laws.Flows(1e9 * two, np.inf * two, TAU * two, RATE * two)
+    flows = laws.Flows(1e9 * two, laws.FOREVER * two, TAU * two, RATE * two)
     rows = law.start(flows) | {"window": np.array([1e5, 4500.0])}
     seen = laws.Seen(
         tau=TAU, rtt=TAU * two, marked=0.0 * two, lost=np.array([0.1, 0.4]), queued=0.0 * two,
-        load_price=lambda *_: 0.0 * two, left=1e9 * two, time_left=np.inf * two, flows=flows,
+        load_price=lambda *_: 0.0 * two, left=1e9 * two, time_left=laws.FOREVER * two, flows=flows,
     )  # fmt: skip
     after = law.step(rows, seen)
     assert after["window"] == pytest.approx([5e4, 1500.0])
@@ -174,7 +174,8 @@ def test_shares_of_a_host_leave_room_and_sessions_pause() -> None:
     drawn = sessions.draw(setting, 0.5, 0.2, seed=3)
     for name, (low, high) in sessions.ENDS.items():
         own = drawn.messages.bytes[drawn.type == sessions.TYPES.index(name)] * sessions.MSS / sessions.FRAME
-        assert low <= own.min() and own.max() <= high
+        assert low <= own.min()
+        assert own.max() <= high
     # Each host has as many sessions in as out, and is on about half of the time.
     out = np.bincount(drawn.messages.hops[:, 0], minlength=16)
     assert out.min() > 0
@@ -255,9 +256,11 @@ def test_a_scenario_file_runs_as_fluid_and_gives_what_packets_give() -> None:
     assert starts[0] == starts[1]
 
 
-def test_a_comparison_may_be_fluid(tmp_path: Path) -> None:
+def test_a_comparison_may_be_fluid() -> None:
     found = duetime.compare(SMALL, transports=["tcp", "d2tcp"], seeds=2)
-    assert {each.transport for each in found.runs} == {"tcp", "d2tcp"} if hasattr(found, "runs") else True
+    assert set(found.data["runs"]) == {"tcp", "d2tcp"}
+    for each in found.data["runs"].values():
+        assert each["summary"]["messages"]["mean"] == 4
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from duetime.fluid.arrays import Array, Incidence, to_numpy
-from duetime.fluid.laws import Flows, Law, Rows, Seen
+from duetime.fluid.laws import ENDLESS, FOREVER, Flows, Law, Rows, Seen
 
 #: So many steps are made before what has ended leaves the arrays and what begins comes in.
 CHUNK = 16
@@ -81,6 +81,7 @@ class _Live:
     flows: Flows
     state: list[Rows]
     left: Array
+    got: Array
     lost: Array
     first: Array
     delay: Array
@@ -211,10 +212,10 @@ def _admitted(
     hops = messages.hops[numbers]
     one_way = delay[hops].sum(axis=1)
     frame_time = (messages.frame[numbers][:, None] / rate[hops]).sum(axis=1)
-    amounts = np.minimum(messages.bytes[numbers], 1e30)
+    amounts = np.minimum(messages.bytes[numbers], ENDLESS)
     fields = (
         amounts,
-        messages.allowed[numbers],
+        np.minimum(messages.allowed[numbers], FOREVER),
         2.0 * one_way + frame_time,
         rate[hops[:, 0]],
         first[numbers].astype(np.float64),
@@ -226,18 +227,19 @@ def _admitted(
     amount, allowed, rtt, line, begin, delays, frames, law, start = (xp.asarray(each) for each in fields)
     flows = Flows(amount, allowed, rtt, line)
     new = _Live(
-        numbers,
-        flows,
-        [each.start(flows) for each in laws],
-        amount,
-        0.0 * amount,
-        begin,
-        delays,
-        frames,
-        xp.nan + 0.0 * amount,
-        law,
-        start,
-        Incidence(xp, hops, len(rate)),
+        number=numbers,
+        flows=flows,
+        state=[each.start(flows) for each in laws],
+        left=amount,
+        got=0.0 * amount,
+        lost=0.0 * amount,
+        first=begin,
+        delay=delays,
+        frame_time=frames,
+        end=xp.nan + 0.0 * amount,
+        law=law,
+        own_start=start,
+        incidence=Incidence(xp, hops, len(rate)),
     )
     if live is None:
         return new
@@ -273,6 +275,7 @@ def _step(xp: Any, net: _Net, live: _Live, laws: Sequence[Law], step: int, abort
         kept = kept * (1.0 - lost)
     before = live.left
     live.left = xp.where(on, xp.clip(before - sent * kept, 0.0, None), before)
+    live.got = live.got + xp.where(on, xp.minimum(sent * kept, before), 0.0 * sent)
     live.lost = live.lost + sent * (1.0 - kept)
     done = on & (live.left <= 1e-6)
     # A window goes out at the pace of the link, a paced flow over the round trip.
@@ -338,7 +341,7 @@ def _settled(live: _Live, outcome: Outcome) -> _Live | None:
 def _book(live: _Live, outcome: Outcome, which: Column) -> None:
     rows = live.number[which]
     outcome.end[rows] = to_numpy(live.end)[which]
-    outcome.delivered[rows] = (to_numpy(live.flows.bytes) - np.abs(to_numpy(live.left)))[which]
+    outcome.delivered[rows] = to_numpy(live.got)[which]
     outcome.lost[rows] = to_numpy(live.lost)[which]
 
 
@@ -354,7 +357,7 @@ def _map(one: _Live, other: _Live, of: Callable[[Array, Array], Array]) -> _Live
         {name: of(rows[name], others[name]) for name in rows}
         for rows, others in zip(one.state, other.state, strict=True)
     ]
-    names = ("left", "lost", "first", "delay", "frame_time", "end", "law", "own_start")
+    names = ("left", "got", "lost", "first", "delay", "frame_time", "end", "law", "own_start")
     arrays = {name: of(getattr(one, name), getattr(other, name)) for name in names}
     return _Live(
         number=one.number,

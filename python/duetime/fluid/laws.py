@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 from duetime.fluid.arrays import Array
 
 Rows = dict[str, Array]
+#: A time that is no deadline, in s; and what stands for no end of a flow, in bytes.
+FOREVER, ENDLESS = 1e20, 1e30
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Flows:
     """What a law may know of its flows when they start."""
 
     bytes: Array
-    #: Allowed time; infinite without a deadline.
+    #: Allowed time; `FOREVER` or more without a deadline.
     allowed: Array
     #: Round trip on an empty path, and the rate of the first link.
     rtt: Array
@@ -161,7 +163,7 @@ class D2tcp(Dctcp):
         xp, cap = self.xp, self.values["d_cap"]
         needs = seen.left / (0.75 * rows["window"]) * seen.rtt
         d = xp.clip(needs / xp.maximum(seen.time_left, 1e-12 + 0.0 * needs), 1.0 / cap, cap)
-        d = xp.where((seen.time_left > 0.0) & xp.isfinite(seen.time_left), d, 1.0 + 0.0 * d)
+        d = xp.where((seen.time_left > 0.0) & (seen.time_left < 0.5 * FOREVER), d, 1.0 + 0.0 * d)
         return xp.maximum(rows["alpha"], 1e-12 + 0.0 * d) ** d
 
 
@@ -190,7 +192,7 @@ class Jit(Law):
         time = time_left - self.values["margin_rtts"] * flows.rtt
         rate = self.values["aim"] * left / (xp.maximum(time, 1e-12 + 0.0 * time) * flows.line)
         one = 1.0 + 0.0 * rate
-        return xp.where((time > 0.0) & xp.isfinite(time), xp.minimum(rate, one), one)
+        return xp.where((time > 0.0) & (time < 0.5 * FOREVER), xp.minimum(rate, one), one)
 
     def bounded(self, x: Array) -> Array:
         """Between the least rate and the link's."""

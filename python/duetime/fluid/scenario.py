@@ -220,7 +220,8 @@ def _measured(
     end = [None if np.isnan(value) else round(value * 1e12) for value in outcome.end]
     fields = {
         "class": classes.tolist(), "from": columns["from"].tolist(), "to": columns["to"].tolist(),
-        "query": _or_none(columns["query"]), "bytes": _or_none(columns["bytes"]), "start": columns["start"].tolist(),
+        "query": _or_none(columns["query"]), "bytes": _or_none(columns["bytes"]),
+        "start": columns["start"].tolist(),
         "end": end, "ideal": _or_none(columns["ideal"]), "deadline": _or_none(columns["deadline"]),
         "retransmits": lost.tolist(),
     }  # fmt: skip
