@@ -101,6 +101,7 @@ site: $(BUILT) ## Build the documentation into out/site; warnings are errors
 .PHONY: record
 record: $(BUILT) ## Run every experiment again and write its numbers into docs/record and the science page
 	$(BIN)/duetime reproduce all --scale $(SCALE) --out out/reproduce
+	$(BIN)/duetime reproduce d2tcp/fig10 --scale $(SCALE) --robust 20 --out out/reproduce
 	$(BIN)/python docs/generate.py --record out/reproduce
 
 # --- D2TCP on Linux: workspaces of their own, since they need clang and Linux, and none is part of the simulator

@@ -1,7 +1,8 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py                    reference.md, results.md, the tables of science and studies
-    python docs/generate.py --record DIR       first keep the results of `duetime reproduce` in DIR
+    python docs/generate.py                reference.md, results.md, the tables of science, studies and bound
+    python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR, and make the
+                                           runs that bound.md shows
 
 A test compares the files with what this writes, so that the two cannot part.
 """
@@ -9,6 +10,7 @@ A test compares the files with what this writes, so that the two cannot part.
 import argparse
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,21 @@ import duetime
 from duetime.columns import COLUMNS
 from duetime.experiments.claims import ask
 from duetime.experiments.verdicts import STATUSES
+from duetime.points import Point, run_points
 from duetime.report import page, reproduced
 
 DOCS = Path(__file__).resolve().parent
 RECORD = DOCS / "record"
+#: What bound.md compares with the bound: how it is called -> a scenario and changes to it.
+EXAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "`oldi.toml` (fan-in 40)": ("oldi", ()),
+    "`oldi.toml`, `tighter=0.3`": ("oldi", ("tighter=0.3",)),
+    "`oldi.toml`, `fan_in=100`, 0.5 s": ("oldi", ("fan_in=100", "run.duration=500 ms")),
+    "`large-messages.toml`": ("large-messages", ()),
+    "`large-messages.toml`, all deadlines 45 ms": ("large-messages", ("traffic.answers.deadline=45 ms",)),
+    "`mixed.toml`": ("mixed", ()),
+}
+TRANSPORTS = ("tcp", "dctcp", "d2tcp")
 #: Where the keys of the JSON object are declared, the object itself first.
 DECLARED = [
     DOCS.parent / "crates/results/src" / f"{name}.rs"
@@ -79,13 +92,15 @@ def main() -> None:
     folder = arguments.parse_args().record
     if folder is not None:
         record(folder)
+        run_examples(folder / "points")
     for name, text in written().items():
         (DOCS / name).write_text(text, encoding="utf-8")
 
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in ("science.md", "studies.md")}
+    names = ("science.md", "studies.md", "bound.md")
+    pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
     return {
         "reference.md": reference(duetime.catalog()),
         "results.md": results(),
@@ -156,6 +171,38 @@ def record(folder: Path) -> None:
                 (RECORD.parent / name).write_bytes(picture.read_bytes())
 
 
+def run_examples(store: Path) -> None:
+    """Keep what the examples of bound.md miss, and the bound."""
+    points = [
+        Point(DOCS.parent / f"scenarios/{name}.toml", changes, transport)
+        for name, changes in EXAMPLES.values()
+        for transport in TRANSPORTS
+    ]
+    runs = iter(run_points(points, store=store))
+    rows = []
+    for example in EXAMPLES:
+        found = [next(runs).result for _ in TRANSPORTS]
+        shares = {
+            name: each["summary"]["missed_percent"] for name, each in zip(TRANSPORTS, found, strict=True)
+        }
+        rows.append(
+            {"scenario": example, **shares, "bound": min(each["bound"]["missed_percent"] for each in found)}
+        )
+    text = json.dumps(rounded(rows), indent=1, ensure_ascii=False) + "\n"
+    (RECORD / "bound.json").write_text(text, encoding="utf-8")
+
+
+def examples(folder: Path) -> str:
+    """What the examples miss."""
+    path = folder / "bound.json"
+    if not path.is_file():
+        return "*Nothing is recorded yet.*\n"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    lines = [list(rows[0]), ["---", *["---:"] * (len(rows[0]) - 1)]]
+    lines += [[each if isinstance(each, str) else shown(each) for each in row.values()] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
 def draws(chart: dict[str, Any], row: dict[str, Any]) -> bool:
     """Whether a chart shows a row."""
     there = all(row.get(chart[axis]["column"]) is not None for axis in ("x", "y"))
@@ -184,7 +231,13 @@ def filled(text: str, folder: Path) -> str:
     ``<!-- table: experiment: select ... -->``.
     """
     known = {experiment.id: experiment for experiment in reproduced.read(folder)}
-    makers = {"claims": claims, "values": values_of, "how": how, "finding": finding}
+    makers = {
+        "claims": claims,
+        "values": values_of,
+        "how": how,
+        "finding": finding,
+        "robust": robust_of(folder),
+    }
     text = numbers(text, known_rows(folder))
 
     def fill(match: re.Match[str]) -> str:
@@ -205,13 +258,19 @@ def filled(text: str, folder: Path) -> str:
         return f"<!-- table: {name}: {query} -->\n{content}<!-- /table -->"
 
     text = re.sub(
+        r"<!-- examples -->\n.*?<!-- /examples -->",
+        lambda _: f"<!-- examples -->\n{examples(folder)}<!-- /examples -->",
+        text,
+        flags=re.DOTALL,
+    )
+    text = re.sub(
         r"<!-- tally -->\n.*?<!-- /tally -->",
         lambda _: f"<!-- tally -->\n{tally(list(known.values()))}<!-- /tally -->",
         text,
         flags=re.DOTALL,
     )
     text = re.sub(
-        r"<!-- (claims|values|how|finding): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL
+        r"<!-- (claims|values|how|finding|robust): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL
     )
     return re.sub(r"<!-- table: (\S+): (.*?) -->\n.*?<!-- /table -->", ask_for, text, flags=re.DOTALL)
 
@@ -227,6 +286,31 @@ def queried(path: Path, query: str) -> str:
 def finding(experiment: Any) -> str:
     """What was found, in a sentence."""
     return (experiment.finding or "*Nothing was found.*") + "\n"
+
+
+#: With more than these, the places where a claim holds are counted and not named.
+MOST_PLACES = 4
+
+
+def robust_of(folder: Path) -> Callable[[Any], str]:
+    """Makes the table of claims in variants of what a paper leaves open."""
+
+    def table_of(experiment: Any) -> str:
+        path = folder / experiment.id / "result.json"
+        found = json.loads(path.read_text(encoding="utf-8")).get("robust")
+        if not found:
+            return "*Not tried in variants.*\n"
+        many = len(found["variants"])
+        rows = [f"| claim | as written | holds in, of {many} variants | where |", "|---|---|---|---|"]
+        for each in found["claims"]:
+            few = each["where"] if len(each["where"]) <= len(each["where_not"]) else each["where_not"]
+            words = "; ".join(few) if len(few) <= MOST_PLACES else ""
+            where = words and ("only with " if few is each["where"] else "not with ") + words
+            verdict = {True: "yes", False: "**no**", None: "-"}[each["as_written"]]
+            rows.append(f"| {each['claim']} | {verdict} | {each['held']} | {where} |")
+        return "\n".join(rows) + "\n"
+
+    return table_of
 
 
 def known_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:

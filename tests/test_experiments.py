@@ -595,3 +595,17 @@ def test_claims_are_judged_in_variants(tiny: Path) -> None:
     for claim in found["claims"]:
         assert claim["held"] == len(claim["where"])
         assert claim["of"] == len(claim["where"]) + len(claim["where_not"]) <= 3
+
+
+def test_variants_run_only_the_cells_that_are_asked_for(tiny: Path) -> None:
+    path = tiny / "paper" / "fig1.toml"
+    written = path.read_text()
+    path.write_text(written.replace("[scenario]", "robust = { leaves = [4] }\n\n[scenario]", 1))
+    found = json.loads(run(tiny, "paper/fig1", "--json", "--robust", "2").stdout)
+    assert {row["leaves"] for row in found["rows"]} == {2, 4}
+    of = {claim["claim"]: claim["of"] for claim in found["robust"]["claims"]}
+    assert {many for claim, many in of.items() if "with 2 leaves" in claim} == {0}
+    assert {many for claim, many in of.items() if "with 4 leaves" in claim} == {2}
+    path.write_text(written.replace("[scenario]", "robust = { fan_in = [4] }\n\n[scenario]", 1))
+    answer = run(tiny, "paper/fig1", code=2)
+    assert "no axis is called fan_in; there are leaves" in answer.stderr

@@ -74,7 +74,7 @@ def schema() -> dict[str, Any]:
 
 
 def catalog() -> dict[str, Any]:
-    """List transports, topologies, patterns and faults with their keys (default, range, unit, source); signals."""
+    """List transports, topologies, patterns, faults, their keys (default, range, unit, source); signals."""
     return _object(_core.catalog())
 
 

@@ -161,6 +161,8 @@ class Experiment:
     columns: dict[str, str] = field(default_factory=dict)
     #: Sections of the published numbers that this experiment answers.
     published: list[str] = field(default_factory=list)
+    #: Fewer values of axes, for the many variants of ``--robust``.
+    robust: dict[str, list[Any]] = field(default_factory=dict)
     #: Rows that were measured elsewhere, on a real network: a file relative to this one.
     real: str = ""
     notes: list[str] = field(default_factory=list)
@@ -211,6 +213,10 @@ def read(path: Path) -> Experiment:
         # One with a place for what the claim ranges over is looked up when the claim is judged.
         if claim.fact and "{" not in claim.fact and claim.fact not in told:
             raise Mistaken(f"{where}: no fact is called {claim.fact}; there are {', '.join(told)}")
+    columns = [axis.column for axis in experiment.axes]
+    for column in experiment.robust:
+        if column not in columns:
+            raise Mistaken(f"{where}: no axis is called {column}; there are {', '.join(columns)}")
     if not experiment.transports:
         raise Mistaken(f"{where}: `transports` is empty")
     if set(experiment.scales) != set(SCALES):

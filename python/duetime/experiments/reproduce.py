@@ -46,7 +46,8 @@ def reproduce(
     """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice.
 
     `set` changes every run, after all that the experiment sets. With `variants` its claims are judged anew,
-    with one seed, in so many variants of what its scenario leaves open (`duetime.robust`).
+    with one seed and the axes that it names under ``robust``, in so many variants of what its scenario leaves
+    open (`duetime.robust`).
     """
     folder = out / experiment.name
     files.check(folder)
@@ -175,6 +176,7 @@ def _robust(
     for variant in chosen:
         varied = replace(
             study,
+            size=replace(study.size, axes=study.size.axes | experiment.robust),
             seeds=[variant.seed(study.seeds[0])],
             given=(*study.given, *variant.changes),
             made=set(),

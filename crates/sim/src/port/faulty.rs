@@ -13,20 +13,20 @@ impl Port {
     }
 
     /// Gives up everything that is on the wire, then everything that waits. The port, which must have been let catch up
-    /// with the present, counts what has not begun its transmission as never sent, and is busy until the transmission
-    /// that has begun would have ended.
+    /// with the present, is free at once, and counts what has not been transmitted to its end as never sent.
     pub fn flush(&mut self, now: Instant) -> Vec<Packet> {
         self.catch_up(now);
         for position in (self.ring.head()..self.ring.tail()).rev() {
-            let size = u64::from(self.ring.at(position).packet.size);
-            let start = self.busy_until.earlier_by(self.transmission.of(Bytes(size)));
-            if start <= now {
+            if self.busy_until <= now {
                 break;
             }
-            self.busy_until = start;
+            let size = u64::from(self.ring.at(position).packet.size);
+            self.busy_until = self.busy_until.earlier_by(self.transmission.of(Bytes(size)));
             self.packets -= 1;
             self.bytes -= size;
         }
+        // Where nothing is on the wire, nothing is in transmission.
+        self.busy_until = self.busy_until.min(now);
         let mut lost: Vec<Packet> = self.ring.iter().map(|slot| slot.packet).collect();
         while !self.ring.is_empty() {
             self.ring.pop();
@@ -70,7 +70,7 @@ mod tests {
 
     /// 1 Gbps: a full packet takes 12 us, and 20 us to the other end.
     #[test]
-    fn a_flushed_port_is_free_when_the_transmission_would_have_ended() {
+    fn a_flushed_port_is_free_at_once() {
         let at = Instant::from_micros;
         let packet = |seq| Packet::data(seq, 1460, 40, Instant::ZERO, Flags::ECT);
         let mut port = Port::new(Rate::from_gbps(1), Span::from_micros(20), Place::SwitchToHost).limited(
@@ -84,16 +84,17 @@ mod tests {
         port.settle(at(30));
         assert_eq!((port.waiting(), port.packets), (2, 5));
         assert_eq!(port.flush(at(30)).len(), 5);
-        assert_eq!((port.waiting(), port.waiting_bytes(), port.packets, port.bytes), (0, 0, 3, 4500));
-        assert_eq!(
-            (port.idle_at(), port.sent_for(at(30)), port.first_arrival()),
-            (at(36), Span::from_micros(30), None)
-        );
+        assert_eq!((port.waiting(), port.waiting_bytes(), port.packets, port.bytes), (0, 0, 2, 3000));
+        assert!(port.is_idle(at(30)));
+        assert_eq!((port.sent_for(at(30)), port.first_arrival()), (Span::from_micros(24), None));
         // The queue of one from 12 to 24 us and so on: 4, 3, 2 waited for 12, 12 and 6 us, and nothing since.
         port.catch_up(at(100));
         assert_eq!(port.watch().levels[..4], [0, 6, 12, 12].map(|micros: u64| micros * 1_000_000));
-        assert_eq!(port.offer(at(34), &packet(5)), Fate::First(at(36 + 12 + 20)));
-        assert_eq!(port.waiting(), 1);
+        assert_eq!(port.offer(at(34), &packet(5)), Fate::First(at(34 + 12 + 20)));
+        assert_eq!(port.offer(at(35), &packet(6)), Fate::Queued);
+        assert_eq!((port.waiting(), port.waiting_bytes()), (1, 1500));
+        port.settle(at(46));
+        assert_eq!((port.waiting(), port.waiting_bytes()), (0, 0));
     }
 
     #[test]
