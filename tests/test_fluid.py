@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import duetime
+from duetime import _core
 from duetime.fluid import arrays, engine, laws, sessions
 from duetime.scenario import Unreadable
 from duetime.trouble import Missing
@@ -254,6 +256,30 @@ def test_a_scenario_file_runs_as_fluid_and_gives_what_packets_give() -> None:
         assert each.summary["fct_us"]["max"] == pytest.approx(32_900, rel=0.05)
     starts = [each.flows.sort("from")["start_us"].to_list() for each in (fluid, packets)]
     assert starts[0] == starts[1]
+
+
+@pytest.mark.parametrize(("name", "until"), [("mixed", "30 ms"), ("incast", "100 ms")])
+def test_foreseen_messages_are_those_of_a_run(name: str, until: str) -> None:
+    path, changes = (
+        SCENARIOS / f"{name}.toml",
+        [f"run.duration={until}", "run.cool_down=0 s", "run.warm_up=0 s"],
+    )
+    ahead = _core.foreseen(path.read_text(encoding="utf-8"), name, str(SCENARIOS), set=changes)
+    columns = {key: np.frombuffer(each[1], each[0]) for key, each in ahead.items() if key != "links"}
+    flows = duetime.run(path, set=changes).flows
+    assert flows.height == len(columns["start"])
+    assert columns["from"].tolist() == [int(word.split()[-1]) for word in flows["from"].cast(str)]
+    assert columns["start"] / 1e6 == pytest.approx(flows["start_us"].to_numpy())
+    assert columns["bytes"].tolist() == [-1 if size is None else size for size in flows["bytes"].to_list()]
+    due = [-1 if us is None else us * 1e6 for us in flows["deadline_us"].to_list()]
+    assert columns["deadline"] == pytest.approx(np.array(due))
+    # Each path begins at the sender's link and ends at the receiver's, one link after the other.
+    ends, first, hops = ahead["links"], columns["first"].astype(int), columns["hops"]
+    for row in range(0, flows.height, 7):
+        way = [ends[link] for link in hops[first[row] : first[row + 1]]]
+        assert way[0][0] == f"host {columns['from'][row]}"
+        assert way[-1][1] == f"host {columns['to'][row]}"
+        assert all(one[1] == next_one[0] for one, next_one in itertools.pairwise(way))
 
 
 def test_a_comparison_may_be_fluid() -> None:
