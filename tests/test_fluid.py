@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import itertools
 from pathlib import Path
@@ -219,6 +220,20 @@ def test_runs_side_by_side_are_those_runs() -> None:
     for number, one in enumerate(alone):
         apart = engine.simulate(XP, one.links, one.messages, law, tau=setting.rtt, until=0.01)
         assert together.end[run_of == number] == pytest.approx(apart.end, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", list(laws.LAWS))
+def test_nothing_beyond_the_array_api_standard_is_used(name: str) -> None:
+    """array-api-strict has only what the standard has; what comes of it is the same to the last bit."""
+    strict = importlib.import_module("array_api_strict")
+    setting = sessions.Setting(reading="random", hosts=16)
+    drawn = sessions.draw(setting, 0.8, 0.004, seed=1)
+
+    def ends(xp: Any) -> Any:
+        law = [laws.LAWS[name](xp, 1500.0)]
+        return engine.simulate(xp, drawn.links, drawn.messages, law, tau=setting.rtt, until=0.004).end
+
+    assert np.array_equal(ends(XP), ends(strict), equal_nan=True)
 
 
 # Scenario files

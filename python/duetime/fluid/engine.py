@@ -279,7 +279,7 @@ def _step(xp: Any, net: _Net, live: _Live, laws: Sequence[Law], step: int, abort
     live.lost = live.lost + sent * (1.0 - kept)
     done = on & (live.left <= 1e-6)
     # A window goes out at the pace of the link, a paced flow over the round trip.
-    paced = xp.zeros(sent.shape, dtype=bool)
+    paced = live.law < 0.0
     for number, law in enumerate(laws):
         if law.paced:
             paced = paced | (live.law == number)
