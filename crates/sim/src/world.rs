@@ -140,8 +140,8 @@ impl World {
             rates: (!families.is_empty()).then(|| RateWatch::new(net.leave_switches())),
             run,
             priorities,
+            hosts: Hosts::new(net.graph.hosts, sources.len() + transports.len()),
             net,
-            hosts: Hosts::new(sources.len() + transports.len()),
             names: transports.iter().map(|transport| transport.name).collect(),
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             ledger: Ledger::new(sources.len()),
@@ -165,15 +165,17 @@ impl World {
             };
             debug_assert!(at >= self.net.now, "time runs back");
             self.net.now = at;
+            self.hosts.stage.begins();
             match event {
                 Event::Arrival(link) => self.arrival(link),
                 Event::SenderTimer(id) => {
-                    let progress = self.hosts.senders.on_timer(&mut self.net, &self.configs, id);
+                    let progress = self.hosts.on_sender_timer(&mut self.net, &self.configs, id);
                     self.follow_up(id, progress);
                 }
                 Event::ReceiverTimer(id) => {
-                    self.hosts.receivers.on_timer(&mut self.net, &self.configs, id);
+                    self.hosts.on_receiver_timer(&mut self.net, &self.configs, id);
                 }
+                Event::HostTimer(host) => self.hosts.on_host_timer(&mut self.net, host),
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
                     let waiting = self.sources[class].waiting.pop();
@@ -306,18 +308,19 @@ impl World {
         let rank = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
         let config = &self.configs[transport];
-        let key = (transport as u32, from, to);
-        let open = if persistent { self.hosts.senders.persistent(key) } else { None };
+        let open = if persistent { self.hosts.state(from).persistent(transport as u32, to) } else { None };
         let (id, opening) = match open {
             Some(id) => (id, None),
             None => {
                 let flow = self.flow_of(class, &request, ordinal);
                 let path = self.net.path(from, to, flow);
                 let way = Way { path, delay: self.net.propagation(path, to) };
-                let (group, key) =
-                    if persistent { (self.sources.len() + transport, Some(key)) } else { (class.index(), None) };
+                let group = if persistent { self.sources.len() + transport } else { class.index() };
                 let config = (transport as u32, config);
-                let id = self.hosts.senders.open(self.net.now, group, config, (flow, way), key);
+                let id = self.hosts.senders.open(self.net.now, group, config, (flow, from, way), !persistent);
+                if persistent {
+                    self.hosts.state(from).keep(transport as u32, to, id);
+                }
                 let generation = self.hosts.senders.at(id).generation();
                 (id, Some(Opening { config: transport as u32, flow, from, to, generation }))
             }
@@ -334,7 +337,7 @@ impl World {
         if let Some(watch) = &mut self.rates {
             watch.started(id, sending.generation(), message.deadline);
         }
-        sending.hand_over(&mut self.net, &self.configs, id, message);
+        self.hosts.hand_over(&mut self.net, &self.configs, id, message);
     }
 
     /// Writes a row for a message that starts on a path.
@@ -508,7 +511,7 @@ impl World {
     fn close(&mut self, id: ConnectionId) {
         self.book_sent(id);
         self.hosts.notify(&mut self.net, id, Notice::Closes);
-        self.hosts.senders.close(self.net.now, id);
+        self.hosts.close_sender(&mut self.net, &self.configs, id);
     }
 
     fn close_receiver(&mut self, id: ConnectionId) {
@@ -518,7 +521,7 @@ impl World {
             let receiving = self.hosts.receivers.at(id);
             sampler.keep(receiving.message(), receiving.unsampled);
         }
-        self.hosts.receivers.close(id);
+        self.hosts.close_receiver(&mut self.net, &self.configs, id);
     }
 
     /// Books what all sending ends have done.
@@ -537,6 +540,7 @@ impl World {
     }
 
     fn warmed_up(&mut self) {
+        self.hosts.stage.watched();
         self.book_receivers();
         self.book_senders();
         self.before_warm_up = self.totals();
@@ -555,6 +559,7 @@ impl World {
     }
 
     fn sample(&mut self) {
+        self.hosts.stage.watched();
         if let Some(sampler) = &mut self.sampler {
             self.net.settle();
             sampler.take(&self.net, &mut self.hosts, &self.configs);
@@ -565,6 +570,7 @@ impl World {
 
     /// What was measured up to now.
     fn take_stock(&mut self) -> Measured {
+        self.hosts.stage.watched();
         self.book_receivers();
         self.book_senders();
         self.net.settle();
@@ -589,6 +595,7 @@ impl World {
 
     /// Ends the run here.
     pub fn finish(mut self) -> Outcome {
+        self.hosts.stage.watched();
         let (measured, decided_until) = match self.measured.take().map(|both| both.0) {
             Some(measured) => {
                 self.book_receivers();

@@ -600,6 +600,11 @@ fn oversubscription_is_the_hosts_rate_over_that_of_the_uplinks() {
     assert_eq!(uplink(leaf_spine, "leaf 1"), 16_000);
     assert_eq!(uplink("topology = 'fat-tree'\nk = 4\noversubscription = 4", "edge 0"), 2_500);
     assert_eq!(uplink("topology = 'fat-tree'\nk = 4", "aggregation 0"), 10_000);
+    let core = "topology = 'fat-tree'\nk = 4\nuplink = '20 Gbps'\ncore = '40 Gbps'";
+    assert_eq!(
+        [uplink(core, "edge 0"), uplink(core, "aggregation 0"), uplink(core, "core 0")],
+        [20_000, 40_000, 40_000]
+    );
 }
 
 #[test]

@@ -14,20 +14,25 @@ pub mod connection;
 pub mod d3;
 mod descriptor;
 mod families;
+pub mod host;
 pub mod laws;
+pub mod mcp;
 mod pacing;
 mod packet;
 mod recovery;
 pub mod registry;
+mod returning;
 mod signal;
+#[cfg(feature = "trial")]
+pub mod trial;
 
 pub use descriptor::{Build, Descriptor};
-pub use families::{Agents, Header, Receiver, Sender};
+pub use families::{Agents, Header, Receiver, Sender, Shared};
 pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
 pub use signal::{Catalog, Observation, Signal};
 
-use units::{Bytes, Instant};
+use units::{Bytes, Instant, Rate};
 
 /// What an end of a connection may ask of whoever runs it.
 pub trait Output {
@@ -37,11 +42,26 @@ pub trait Output {
     fn send_extended(&mut self, packet: Packet, extension: Extension);
     /// Asks to be woken at `at` or earlier; an earlier request stays in force.
     fn arm(&mut self, at: Instant);
+    /// When all that was sent from here will have left the host's port; in the past if that is not known.
+    fn leaves(&self) -> Instant {
+        Instant::ZERO
+    }
     /// Says that the retransmission timer expired, for the statistics.
     fn timed_out(&mut self);
     /// Says that the message that ends at position `end` of the stream is given up and that its last
     /// `unsent` bytes will never be sent, so that it and those after it end that much earlier.
     fn abandon(&mut self, end: u64, unsent: Bytes);
+    /// What a sending end may know of where it is; asked when a message is handed over, not per packet.
+    fn site(&self) -> Site;
+}
+
+/// What a sending end may know of where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The rate of its host's link.
+    pub rate: Rate,
+    /// Bits of its own, for what is to differ from one flow to another.
+    pub own: u64,
 }
 
 /// A message as it is handed to a connection's sending end.

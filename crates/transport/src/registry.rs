@@ -100,6 +100,14 @@ impl Config {
         }
     }
 
+    /// Into how many priorities its packets are divided by its law, if they are.
+    pub fn levels(&self) -> Option<u8> {
+        match &self.control {
+            Control::Window(law) => law.levels(),
+            _ => None,
+        }
+    }
+
     /// Whether one network can serve connections of both: a run has one set of agents of each family.
     pub fn shares_network_with(&self, other: &Config) -> bool {
         match (self.control.agents(), other.control.agents()) {

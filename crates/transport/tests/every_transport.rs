@@ -8,8 +8,9 @@ use std::collections::BinaryHeap;
 
 use common::config;
 use transport::agent::{Agent, PortState};
+use transport::host::{AtHost, HostOutput};
 use transport::registry::{Config, Control, TRANSPORTS};
-use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
+use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
 use units::{Bytes, Instant, Rate, Span};
 
 /// What the model network does to packets.
@@ -25,6 +26,9 @@ struct Weather {
     marks_above: u64,
     seed: u64,
 }
+
+/// That of the bottleneck.
+const LINK: Rate = Rate(1_000_000_000);
 
 /// 12 us per data packet at a bottleneck, 40 us each way.
 struct Model {
@@ -65,7 +69,7 @@ impl Model {
             timeouts: 0,
             abandoned: false,
             longest_queue: 0,
-            agent: config.control.agents().map(|agents| agents.at(Rate(1_000_000_000), Bytes::ZERO)),
+            agent: config.control.agents().map(|agents| agents.at(LINK, Bytes::ZERO)),
         }
     }
     fn push(&mut self, at: Instant, happening: Happening) {
@@ -98,7 +102,15 @@ impl Output for FromSender<'_> {
     fn abandon(&mut self, _: u64, _: Bytes) {
         self.0.abandoned = true;
     }
+    fn site(&self) -> Site {
+        Site { rate: LINK, own: 0 }
+    }
 }
+
+impl HostOutput for FromSender<'_> {}
+impl AtHost for FromSender<'_> {}
+impl HostOutput for FromReceiver<'_> {}
+impl AtHost for FromReceiver<'_> {}
 
 impl FromSender<'_> {
     fn put(&mut self, mut packet: Packet, mut extension: Option<Extension>) {
@@ -144,6 +156,9 @@ impl Output for FromReceiver<'_> {
     }
     fn timed_out(&mut self) {}
     fn abandon(&mut self, _: u64, _: Bytes) {}
+    fn site(&self) -> Site {
+        Site { rate: LINK, own: 0 }
+    }
 }
 
 /// Sends messages one after the other; gives the model, when the last was acknowledged, and what
@@ -278,6 +293,18 @@ fn d2tcp_without_deadlines_is_packet_for_packet_dctcp() {
             let messages = [message(1_000_000), message(50_000)];
             let wire = |name| transfer(&config(name, keys), weather, &messages).2;
             assert_eq!(wire("d2tcp"), wire("dctcp"), "{keys}");
+        }
+    }
+}
+
+#[test]
+fn messages_without_a_deadline_are_dctcps_packet_for_packet_where_rates_are_for_deadlines() {
+    for seed in 0..5 {
+        let weather = Weather { loses: 200, loses_acks: 200, seed, ..FAIR };
+        let messages = [message(1_000_000), message(50_000)];
+        let wire = |name| transfer(&config(name, ""), weather, &messages).2;
+        for name in ["mcp", "mcp-opt", "jit"] {
+            assert_eq!(wire(name), wire("dctcp"), "{name}");
         }
     }
 }

@@ -140,7 +140,7 @@ const ACKS: u64 = 150;
 fn law(keys: &str) -> Law {
     match common::config("d2tcp", &format!("mss = '{MSS} B'\n{keys}")).control {
         Control::Window(law) => law,
-        Control::D3(_) => unreachable!("d2tcp is a window law"),
+        _ => unreachable!("d2tcp is a window law"),
     }
 }
 

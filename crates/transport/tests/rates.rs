@@ -4,8 +4,9 @@ mod common;
 
 use transport::agent::{Agent, PortState};
 use transport::d3::{self, Ask, Router};
+use transport::host::{AtHost, HostOutput};
 use transport::registry::{Config, Control};
-use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender};
+use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender, Site};
 use units::{Bytes, ConnectionId, Instant, Rate, Span};
 
 const RTT: Span = Span::from_micros(100);
@@ -51,7 +52,13 @@ impl Output for Notes {
     fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.given_up.push((end, unsent.0));
     }
+    fn site(&self) -> Site {
+        Site { rate: Rate(1000 * MBPS), own: 0 }
+    }
 }
+
+impl HostOutput for Notes {}
+impl AtHost for Notes {}
 
 struct Bench {
     config: Config,
@@ -374,9 +381,13 @@ fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
         let mut extension = ask.map(|ask| Extension::of_header(Header::D3(Box::new(header(ask)))));
         receiver.on_packet(&config, Instant::ZERO, &packet, extension.as_mut(), &mut notes);
         let acks = notes.sent.drain(..);
+        let granted = |header| match header {
+            Header::D3(header) => (header.number, header.grants),
+            _ => unreachable!("nobody sent one"),
+        };
         acks.map(|(ack, extension)| {
             let header = extension.and_then(|extension| extension.header);
-            (ack.seq / 1000, ack.flags.has(Flags::SYN), header.map(|Header::D3(header)| (header.number, header.grants)))
+            (ack.seq / 1000, ack.flags.has(Flags::SYN), header.map(granted))
         })
         .collect::<Vec<_>>()
     };
@@ -405,7 +416,7 @@ fn a_router_gives_away_what_frames_leave_and_the_base_to_everybody() {
             let mut header = Header::D3(Box::new(asked));
             let port = PortState { now: Instant::ZERO, sent_for: Span::ZERO, waiting_bytes: Bytes::ZERO };
             assert!(router.on_packet(&port, &packet, &mut header).is_some());
-            let Header::D3(answer) = header;
+            let Header::D3(answer) = header else { unreachable!() };
             assert_eq!(answer.uplink, rate);
             answer.grants
         });

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
-use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Span, Stream, Table};
+use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
 use crate::event::EventQueue;
 use crate::flow::Flow;
@@ -144,6 +144,16 @@ impl Net {
     /// Whether each link leaves a switch, not a host.
     pub fn leave_switches(&self) -> impl Iterator<Item = bool> {
         self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
+    }
+
+    /// Whether a path begins at a host.
+    pub fn begins_at(&self, path: u32, host: HostId) -> bool {
+        self.graph.links[self.router.link(path).index()].from == host.0
+    }
+
+    /// When all that was sent by a path will have left its host: a NIC is first in, first out.
+    pub fn nic_idle_at(&self, path: u32) -> Instant {
+        self.ports[self.router.link(path)].idle_at()
     }
 
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
@@ -353,6 +363,11 @@ impl Net {
         let watched_for = self.now.saturating_sub(warm_up);
         let sent_for = self.ports[link].sent_for(self.now).saturating_sub(self.sent_before[link]);
         if watched_for == Span::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
+    }
+
+    /// The rate of the first link of a path.
+    pub fn first_rate(&self, path: u32) -> Rate {
+        self.graph.links[self.router.link(path).index()].rate
     }
 
     /// How long light takes along a path; where flows may be sent another way, along the shortest there can be.

@@ -321,7 +321,7 @@ impl Router {
 
 impl Agent for Router {
     fn on_packet(&mut self, port: &PortState, packet: &Packet, header: &mut crate::Header) -> Option<Decision> {
-        let crate::Header::D3(request) = header;
+        let crate::Header::D3(request) = header else { return None };
         if packet.flags.has(Flags::ACK) {
             // What comes back was answered on its way there.
             return None;
@@ -332,8 +332,8 @@ impl Agent for Router {
         Some(Decision { flow, verdict })
     }
 
-    fn passes_full_buffers(&self, packet: &Packet, _: &crate::Header) -> bool {
-        self.config.protected && packet.payload == 0
+    fn passes_full_buffers(&self, packet: &Packet, header: &crate::Header) -> bool {
+        self.config.protected && packet.payload == 0 && matches!(header, crate::Header::D3(_))
     }
 
     fn settle(&mut self, now: Instant) {

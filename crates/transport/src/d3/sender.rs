@@ -10,8 +10,8 @@ use units::{Bytes, Instant, Span};
 
 use super::asks::rate_of;
 use super::header::Header as Request;
-use super::{Ask, Config as Own, RATE, REQUEST};
-use crate::connection::{Config, ENDLESS, SRTT};
+use super::{Ask, Config as Own, REQUEST};
+use crate::connection::{Config, ENDLESS, RATE, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
 use crate::recovery::{Duplicate, Phase, Recovery};
@@ -119,7 +119,7 @@ impl Sender {
         }
         match answer {
             Some(Header::D3(answer)) => self.answered(config, now, *answer),
-            None => self.sample(config, now, packet.stamp),
+            _ => self.sample(config, now, packet.stamp),
         }
         if packet.seq > self.recovery.una {
             self.on_new_ack(config, now, packet.seq);
@@ -143,6 +143,9 @@ impl Sender {
         }
         self.transmit(config, now, out);
     }
+
+    /// The connection is closed here.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
     /// Shows what can be observed now.
     pub fn observe(&self, _: &Config, _: Instant, seen: &mut Observation) {

@@ -2,19 +2,24 @@
 
 mod cubic;
 mod d2tcp;
-mod dctcp;
+pub(crate) mod dctcp;
 mod echo;
+mod jit;
+mod karuna;
+pub(crate) mod mcp;
+pub(crate) mod rate;
 mod reno;
 mod tcppr;
 mod xdctcp;
 
+pub use rate::stability;
 pub use tcppr::Priorities;
 
 use std::collections::VecDeque;
 
 use units::{Instant, Span};
 
-use crate::{Descriptor, Message, Observation, Pacing};
+use crate::{Descriptor, Message, Observation, Pacing, Site};
 
 /// A window law.
 pub trait Window {
@@ -39,6 +44,14 @@ pub trait Window {
     fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
         pacing.gain(window).map(|gain| gain * window.cwnd)
     }
+    /// A message was handed over: `idle` if everything before it is acknowledged. Asked only where the law
+    /// [paces](Window::paces). `state` is that of an acknowledgement of nothing.
+    fn on_message(&mut self, _window: &mut Cwnd, _state: &Acked, _idle: bool, _site: Site) {}
+    /// The rate at which packets leave, in bit/s with headers, whatever the window and the round trip; none: the window
+    /// decides. Asked only where the law [paces](Window::paces).
+    fn rate(&self) -> Option<f64> {
+        None
+    }
     /// There was nothing to send for this long.
     fn on_idle(&mut self, _: Span) {}
     /// Shows its own signals, those of its descriptor.
@@ -47,8 +60,12 @@ pub trait Window {
     fn priorities(&self) -> Option<&Priorities> {
         None
     }
-    /// Whether a message whose deadline has passed is given up.
-    fn abandons_expired(&self) -> bool {
+    /// Into how many priorities it divides its packets by itself, with [`rank`](Window::rank), if it does.
+    fn levels(&self) -> Option<u8> {
+        None
+    }
+    /// Whether the message that is being sent is given up now.
+    fn gives_up(&self, _message: &Message, _now: Instant) -> bool {
         false
     }
     /// The rank of a packet of this message that begins at `seq`, where ports send the lowest rank first.
@@ -109,9 +126,18 @@ macro_rules! laws {
             fn priorities(&self) -> Option<&Priorities> {
                 match self { $(Law::$law(law) => law.priorities()),* }
             }
+            fn levels(&self) -> Option<u8> {
+                match self { $(Law::$law(law) => law.levels()),* }
+            }
             #[inline]
-            fn abandons_expired(&self) -> bool {
-                match self { $(Law::$law(law) => law.abandons_expired()),* }
+            fn gives_up(&self, message: &Message, now: Instant) -> bool {
+                match self { $(Law::$law(law) => law.gives_up(message, now)),* }
+            }
+            fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
+                match self { $(Law::$law(law) => law.on_message(window, state, idle, site)),* }
+            }
+            fn rate(&self) -> Option<f64> {
+                match self { $(Law::$law(law) => law.rate()),* }
             }
             #[inline]
             fn rank(&self, message: &Current, seq: u64) -> u32 {
@@ -128,6 +154,9 @@ laws! {
     dctcp::Dctcp,
     d2tcp::D2tcp,
     xdctcp::Xdctcp,
+    mcp::Mcp,
+    karuna::Karuna,
+    jit::Jit,
 }
 
 /// How a transport uses ECN.

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from duetime.experiments.measures import (
     capacity,
+    estimate,
     fluid,
     groups,
     latency,
@@ -17,6 +18,7 @@ from duetime.experiments.measures import (
     summary,
     throughput,
     tightening,
+    types,
     urgency,
 )
 from duetime.experiments.study import Row, Study
@@ -26,6 +28,7 @@ WITHOUT_SEEDS = {"groups", "summary"}
 #: Name in the file of an experiment -> what makes its rows.
 MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "capacity": capacity.rows,
+    "estimate": estimate.rows,
     "fluid": fluid.rows,
     "groups": groups.rows,
     "lateness": lateness.rows,
@@ -39,5 +42,6 @@ MEASURES: dict[str, Callable[[Study], list[Row]]] = {
     "summary": summary.rows,
     "throughput": throughput.rows,
     "tightening": tightening.rows,
+    "types": types.rows,
     "urgency": urgency.rows,
 }
