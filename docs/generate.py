@@ -99,7 +99,7 @@ def main() -> None:
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    names = ("science.md", "studies.md", "bound.md")
+    names = ("science.md", "studies.md", "bound.md", "family.md")
     pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
     return {
         "reference.md": reference(duetime.catalog()),
@@ -301,6 +301,12 @@ def filled(text: str, folder: Path) -> str:
         "robust": robust_of(folder),
     }
     text = numbers(text, known_rows(folder))
+    text = re.sub(
+        r"<!-- needs -->\n.*?<!-- /needs -->",
+        lambda _: f"<!-- needs -->\n{needs(duetime.catalog()['transports'])}<!-- /needs -->",
+        text,
+        flags=re.DOTALL,
+    )
 
     def fill(match: re.Match[str]) -> str:
         what, name = match[1], match[2]
@@ -544,6 +550,8 @@ def reference(catalog: dict[str, Any]) -> str:
         table(catalog["fault"]),
         *(section("kind", entry, entry["keys"]) for entry in catalog["faults"]),
         "## `[transport]`\n",
+        "What each needs:\n",
+        needs(catalog["transports"]),
         "Parameters of every transport:\n",
         table(shared),
         *(section("name", entry, without(entry["keys"], shared)) for entry in catalog["transports"]),
@@ -563,9 +571,19 @@ def reference(catalog: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def needs(transports: list[dict[str, Any]]) -> str:
+    """What each transport needs of switches and hosts."""
+    rows = ["| transport | of switches | of hosts |", "|---|---|---|"]
+    told = ((each["name"], each["needs"]["switches"], each["needs"]["hosts"]) for each in transports)
+    rows += ["| " + " | ".join(cells) + " |" for cells in told]
+    return "\n".join(rows) + "\n"
+
+
 def shared_keys(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The keys that all entries declare alike."""
-    return [key for key in entries[0]["keys"] if all(key in entry["keys"] for entry in entries)]
+    """The keys that all entries have, and most declare alike."""
+    all_have = set.intersection(*({key["name"] for key in entry["keys"]} for entry in entries))
+    alike = [key for key in entries[0]["keys"] if key["name"] in all_have]
+    return [key for key in alike if sum(key in entry["keys"] for entry in entries) > len(entries) / 2]
 
 
 def without(keys: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use sim::network::{Network, Sharing};
+use sim::priorities::Priorities;
 use sim::topology::Graph;
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
@@ -49,6 +50,12 @@ impl<'a> Survey<'a> {
     /// What the switch port that feeds a link holds and when it marks; none for a host's own port.
     pub(crate) fn port(&self, link: usize) -> Option<Port> {
         Port::of(&self.scenario.network, link)
+    }
+
+    /// Whether K is what ports mark by.
+    pub(crate) fn marks_by_threshold(&self) -> bool {
+        let Scenario { network, transports, classes, .. } = self.scenario;
+        network.service(transports, &Priorities::of(transports, classes)).marking.built_in
     }
 
     /// Bytes on the wire of a full packet.

@@ -107,10 +107,10 @@ impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
         let priorities = Priorities::of(&scenario.transports, &scenario.classes);
-        let ordering = scenario.network.ordering(&priorities);
+        let service = scenario.network.service(&scenario.transports, &priorities);
         let Scenario { title, run, network, faults, transport, transports, classes } = scenario;
         let frame_overhead = network.frame_overhead;
-        let mut net = Net::new(network, run.seed, ordering);
+        let mut net = Net::new(network, run.seed, service);
         net.strike(faults, run.seed);
         if run.warm_up > Span::ZERO {
             net.events.push(run.warm_up.after_start(), Event::WarmedUp);
@@ -137,7 +137,7 @@ impl World {
             title,
             transport,
             sampler: run.trace.clone().map(Sampler::new),
-            rates: (!families.is_empty()).then(|| RateWatch::new(net.leave_switches())),
+            rates: families.iter().any(transport::Agents::count_requests).then(|| RateWatch::new(net.leave_switches())),
             run,
             priorities,
             hosts: Hosts::new(net.graph.hosts, sources.len() + transports.len()),
@@ -363,7 +363,7 @@ impl World {
     /// Shows the watch what agents have decided.
     #[cold]
     fn watch_rates(&mut self) {
-        let watch = self.rates.as_mut().expect("where there are agents there is a watch");
+        let watch = self.rates.as_mut().expect("where agents decide on requests there is a watch");
         let now = self.net.now;
         self.net.agents.decided.drain(..).for_each(|(link, decision)| watch.decided(now, link, &decision));
     }

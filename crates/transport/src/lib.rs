@@ -16,21 +16,24 @@ mod descriptor;
 mod families;
 pub mod host;
 pub mod laws;
+pub mod mcp;
 mod pacing;
 mod packet;
+pub mod pdq;
 mod recovery;
 pub mod registry;
+mod returning;
 mod signal;
 #[cfg(feature = "trial")]
 pub mod trial;
 
-pub use descriptor::{Build, Descriptor};
+pub use descriptor::{Build, Descriptor, Needs, Surroundings};
 pub use families::{Agents, Header, Receiver, Sender, Shared};
 pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
 pub use signal::{Catalog, Observation, Signal};
 
-use units::{Bytes, Instant};
+use units::{Bytes, Instant, Rate};
 
 /// What an end of a connection may ask of whoever runs it.
 pub trait Output {
@@ -49,6 +52,17 @@ pub trait Output {
     /// Says that the message that ends at position `end` of the stream is given up and that its last
     /// `unsent` bytes will never be sent, so that it and those after it end that much earlier.
     fn abandon(&mut self, end: u64, unsent: Bytes);
+    /// What a sending end may know of where it is; asked when a message is handed over, not per packet.
+    fn site(&self) -> Site;
+}
+
+/// What a sending end may know of where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The rate of its host's link.
+    pub rate: Rate,
+    /// Bits of its own, for what is to differ from one flow to another.
+    pub own: u64,
 }
 
 /// A message as it is handed to a connection's sending end.

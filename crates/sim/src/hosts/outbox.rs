@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use transport::host::{AtHost, End, HostOutput};
-use transport::{Extension, Flags, Output, Packet, Shared};
+use transport::{Extension, Flags, Output, Packet, Shared, Site};
 use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Table};
 
 use super::state::{self, HostState};
@@ -194,6 +194,9 @@ impl Output for Outbox<'_> {
         if let Some(journal) = &mut self.journal {
             journal.given_up = Some((end, unsent));
         }
+    }
+    fn site(&self) -> Site {
+        Site { rate: self.net.first_rate(self.address.path), own: self.timer.order }
     }
 }
 

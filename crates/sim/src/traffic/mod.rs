@@ -5,6 +5,7 @@ mod flows;
 mod long;
 mod periodic;
 mod poisson;
+mod sessions;
 mod trace;
 mod tree;
 
@@ -40,6 +41,7 @@ pub const PATTERNS: &[Descriptor] = &[
     poisson::DESCRIPTOR,
     periodic::DESCRIPTOR,
     long::DESCRIPTOR,
+    sessions::DESCRIPTOR,
     trace::DESCRIPTOR,
 ];
 

@@ -117,6 +117,10 @@ impl Sender {
         } else {
             self.queue.push_back(handed_over);
         }
+        if self.paces {
+            let state = self.acked(config, now, 0, false);
+            self.law.on_message(&mut self.window, &Acked { later: &self.queue, ..state }, idle, out.site());
+        }
         if !self.opening {
             self.transmit(config, now, out);
         } else if self.recovery.rto_at == Instant::MAX {
@@ -190,7 +194,7 @@ impl Sender {
             self.open(config, now, out);
             return;
         }
-        self.abandon_expired(now, out);
+        self.give_up(now, out);
         // RFC 5681 3.1: ssthresh is set at the first timeout of a segment, not at its repetitions.
         if self.recovery.phase != Phase::Loss || self.recovery.una >= self.recovery.recover {
             self.lost(config, now, true);
@@ -199,7 +203,25 @@ impl Sender {
         self.recovery.go_back();
         self.law.on_timeout(&mut self.window, config.loss_window);
         self.inflation = 0.0;
-        self.transmit(config, now, out);
+        if self.law.probes() {
+            self.probe(config, now, out);
+        } else {
+            self.transmit(config, now, out);
+        }
+    }
+
+    /// Sends the first byte that is not acknowledged, alone.
+    #[cold]
+    fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if let Some((start, _)) = self.recovery.upcoming(self.end) {
+            self.emit(config, now, start, 1, out);
+            self.recovery.sent(start + 1);
+        }
+    }
+
+    /// Its law.
+    pub(crate) fn law(&mut self) -> &mut Law {
+        &mut self.law
     }
 
     /// Shows what can be observed now.
@@ -249,7 +271,7 @@ impl Sender {
         if spreading || reduced && config.spread_cuts {
             self.spread_cut(config, before, ack.bytes);
         }
-        self.abandon_expired(now, out);
+        self.give_up(now, out);
         if self.recovery.una == self.recovery.highest {
             self.recovery.rto_at = Instant::MAX;
         } else if config.sack || !(was_recovering && self.recovery.phase == Phase::Recovery) {
@@ -315,6 +337,9 @@ impl Sender {
 
     #[cold]
     fn on_dup_ack(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if self.law.repairs_by_timer_alone() {
+            return self.transmit(config, now, out);
+        }
         match self.recovery.on_duplicate(config) {
             Duplicate::Loss => self.enter_recovery(config, now, out),
             Duplicate::Departure => self.inflation += 1.0,
@@ -438,12 +463,8 @@ impl Sender {
             out.arm(room);
             return true;
         }
-        let Some(srtt) = self.recovery.rto.srtt() else { return false };
-        let cwnd = self.window.cwnd;
-        let rate = if cwnd < 1.0 { Some(cwnd) } else { self.law.pacing_rate(&config.pacing, &self.window) };
-        let Some(segments) = rate else { return false };
-        let bits = f64::from(config.mss + config.header) * 8.0;
-        let due = self.pacer.due((segments * bits / srtt.as_secs_f64()).round().max(1.0) as u64);
+        let Some(rate) = self.law.rate().or_else(|| self.window_rate(config)) else { return false };
+        let due = self.pacer.due(rate.round().max(1.0) as u64);
         if due > now {
             out.arm(due);
         }
@@ -465,6 +486,15 @@ impl Sender {
             room = Some(leaves);
         }
         room
+    }
+
+    /// The rate that paces a window, in bit/s with headers; none before the first RTT sample.
+    fn window_rate(&self, config: &Config) -> Option<f64> {
+        let srtt = self.recovery.rto.srtt()?;
+        let cwnd = self.window.cwnd;
+        let segments = if cwnd < 1.0 { cwnd } else { self.law.pacing_rate(&config.pacing, &self.window)? };
+        let bits = f64::from(config.mss + config.header) * 8.0;
+        Some(segments * bits / srtt.as_secs_f64())
     }
 
     /// Sends the segment at `start` again, not beyond `limit`; gives its length.
@@ -551,10 +581,10 @@ impl Sender {
         out.send(completing);
     }
 
-    /// Gives the current message up, once, if its deadline has passed and the law says so.
+    /// Gives the current message up, once, if the law says so: only those with a deadline are.
     #[inline]
-    fn abandon_expired(&mut self, now: Instant, out: &mut impl Output) {
-        if !self.law.abandons_expired() || self.current.message.deadline.is_none_or(|deadline| deadline >= now) {
+    fn give_up(&mut self, now: Instant, out: &mut impl Output) {
+        if self.current.message.deadline.is_none() || !self.law.gives_up(&self.current.message, now) {
             return;
         }
         let end = self.current.end;

@@ -147,6 +147,9 @@ pub struct Adaptation {
 }
 
 impl Agents {
+    /// It answers requests, which may be denied.
+    pub const COUNTS_REQUESTS: bool = true;
+
     /// The router of one port. Rates count headers but not the overhead of frames, so that so much of the link
     /// is not given away.
     pub fn at(&self, rate: Rate, frame_overhead: Bytes) -> Box<dyn Agent> {
@@ -332,8 +335,8 @@ impl Agent for Router {
         Some(Decision { flow, verdict })
     }
 
-    fn passes_full_buffers(&self, packet: &Packet, _: &crate::Header) -> bool {
-        self.config.protected && packet.payload == 0
+    fn passes_full_buffers(&self, packet: &Packet, header: &crate::Header) -> bool {
+        self.config.protected && packet.payload == 0 && matches!(header, crate::Header::D3(_))
     }
 
     fn settle(&mut self, now: Instant) {

@@ -4,8 +4,8 @@
 
 use transport::host::{AtHost, HostOutput};
 use transport::registry::{self, Config};
-use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
-use units::{Bytes, Instant, Span};
+use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
+use units::{Bytes, Instant, Rate, Span};
 
 /// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
 pub fn config(name: &str, keys: &str) -> Config {
@@ -54,6 +54,9 @@ impl Output for Notes {
     }
     fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.given_up.push((end, unsent.0));
+    }
+    fn site(&self) -> Site {
+        Site { rate: Rate(1_000_000_000), own: 0 }
     }
 }
 
