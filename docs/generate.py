@@ -1,6 +1,6 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py                reference.md, results.md, the tables of science, studies and bound
+    python docs/generate.py                reference.md, results.md, the tables of science, studies, bound and fluid
     python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR, and make the
                                            runs that bound.md shows
 
@@ -99,7 +99,7 @@ def main() -> None:
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    names = ("science.md", "studies.md", "bound.md", "family.md")
+    names = ("science.md", "studies.md", "bound.md", "family.md", "fluid.md")
     pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
     return {
         "reference.md": reference(duetime.catalog()),

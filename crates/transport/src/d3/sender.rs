@@ -15,7 +15,6 @@ use crate::connection::{Config, ENDLESS, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
 use crate::recovery::{Duplicate, Phase, Recovery};
-use crate::signal::RATE;
 use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
 
 /// The sending end of a connection whose rate the network grants.

@@ -16,9 +16,11 @@ pub use sender::Sender;
 
 use units::{Default, Key, Kind, Range, Value, Values};
 
-use crate::connection::{self, SRTT};
-use crate::signal::RATE;
+use crate::connection::{self, RATE, SRTT};
 use crate::{Descriptor, Needs, Surroundings};
+
+/// Connections of one host share nothing beyond its port.
+pub type Host = ();
 
 /// The family's one transport.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[DESCRIPTOR];
