@@ -11,11 +11,10 @@ use units::{Bytes, Instant, Span};
 use super::asks::rate_of;
 use super::header::Header as Request;
 use super::{Ask, Config as Own, REQUEST};
-use crate::connection::{Config, ENDLESS, SRTT};
+use crate::connection::{Config, ENDLESS, RATE, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
 use crate::recovery::{Duplicate, Phase, Recovery};
-use crate::signal::RATE;
 use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
 
 /// The sending end of a connection whose rate the network grants.

@@ -5,7 +5,7 @@ use units::{Default, Instant, Key, Kind, Range, Values};
 use super::dctcp::{self, ALPHA};
 use super::rate::{BACKLOG, Feedback, GAMMA, NETWORK, Paced, QUEUE_ESTIMATE, by_paced, keys};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window, mcp};
-use crate::signal::RATE;
+use crate::connection::RATE;
 use crate::{Descriptor, Message, Needs, Observation, Site};
 
 /// Karuna.
@@ -16,7 +16,8 @@ pub const DESCRIPTOR: Descriptor<Karuna> = Descriptor {
     source: "Chen, Chen, Bai, Alizadeh, SIGCOMM 2016, of which the abstract and what it says of MCP were at hand",
     aliases: mcp::ALIASES,
     groups: &[KEYS, keys::DEMAND, keys::LAW, keys::ECN, dctcp::KEYS, &dctcp::AS_RFC.keys()],
-    needs: Needs::of("ECN marks above a threshold, and eight priorities per port", mcp::PACED),
+    needs: Needs::of("strict priorities, and ECN marks above a threshold", "as for mcp, and a priority on each packet")
+        .discipline("priority"),
     signals: &[RATE, GAMMA, BACKLOG, NETWORK, QUEUE_ESTIMATE, ALPHA],
     build: |values, connection| {
         let paced = Box::new(Paced::from_values(values, connection, Feedback::Ecn));

@@ -171,11 +171,11 @@ laws! {
     dctcp::Dctcp,
     d2tcp::D2tcp,
     xdctcp::Xdctcp,
+    hull::Hull,
+    pfabric::Pfabric,
     mcp::Mcp,
     karuna::Karuna,
     jit::Jit,
-    hull::Hull,
-    pfabric::Pfabric,
 }
 
 /// How a transport uses ECN.

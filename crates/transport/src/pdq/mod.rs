@@ -16,9 +16,11 @@ pub use sender::Sender;
 
 use units::{Default, Key, Kind, Range, Value, Values};
 
-use crate::connection::{self, SRTT};
-use crate::signal::RATE;
+use crate::connection::{self, RATE, SRTT};
 use crate::{Descriptor, Needs, Surroundings};
+
+/// Connections of one host share nothing beyond its port.
+pub type Host = ();
 
 /// The family's one transport.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[DESCRIPTOR];
@@ -68,9 +70,6 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
         values.set_default("expiry", Value::Time(values.time("base_rtt") * agent::EXPIRY));
     }
 }
-
-/// Connections of one host share nothing beyond its port.
-pub type Host = ();
 
 /// Parameters of a connection's ends and of the ports on its way.
 #[derive(Clone, Copy, Debug, PartialEq)]

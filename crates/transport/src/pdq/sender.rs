@@ -10,11 +10,10 @@ use units::{Bytes, Instant, Span};
 
 use super::Config as Own;
 use super::header::{Header as Told, time_of};
-use crate::connection::{Config, ENDLESS, SRTT};
+use crate::connection::{Config, ENDLESS, RATE, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
 use crate::recovery::{Duplicate, Phase, Recovery};
-use crate::signal::RATE;
 use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
 
 /// The sending end of a connection whose flows ports accept or pause.
