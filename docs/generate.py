@@ -1,6 +1,6 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py                reference.md, results.md, the tables of science, studies and bound
+    python docs/generate.py                reference.md, results.md, the tables of science, studies, bound and fluid
     python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR, and make the
                                            runs that bound.md shows
 
@@ -99,13 +99,75 @@ def main() -> None:
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    names = ("science.md", "studies.md", "bound.md", "family.md")
+    names = ("science.md", "studies.md", "bound.md", "family.md", "fluid.md")
     pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
     return {
         "reference.md": reference(duetime.catalog()),
         "results.md": results(),
         **{name: filled(text, RECORD) for name, text in pages.items()},
+        "validation.md": validated(
+            (DOCS / "validation.md").read_text(encoding="utf-8"), RECORD / "validation"
+        ),
     }
+
+
+def validated(text: str, folder: Path) -> str:
+    """The page with every `<!-- validation: NAME -->` filled from what `make validate` has kept."""
+    tables = {"closed-forms": closed_forms, "incast": steps, "ns3": beside}
+
+    def fill(match: re.Match[str]) -> str:
+        rows = json.loads((folder / f"{match[1]}.json").read_text(encoding="utf-8"))["rows"]
+        return f"<!-- validation: {match[1]} -->\n{tables[match[1]](rows)}<!-- /validation -->"
+
+    return re.sub(r"<!-- validation: (\S+) -->\n.*?<!-- /validation -->", fill, text, flags=re.DOTALL)
+
+
+def tabled(head: list[str], rows: list[list[str]]) -> str:
+    """A table of a page."""
+    lines = [head, ["---"] * len(head), *rows]
+    return (
+        "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+        + "\n"
+    )
+
+
+def closed_forms(rows: list[dict[str, Any]]) -> str:
+    """What must be and what is, with the reason."""
+    return tabled(
+        ["check", "expected", "measured", "within", "", "because"],
+        [
+            [
+                row["what"],
+                *(f"{row[key]:.6g}" for key in ("expected", "measured")),
+                f"{row['tolerance']:.2g} {row['unit']}".strip(),
+                "holds" if row["holds"] else "**fails**",
+                row["derivation"],
+            ]
+            for row in rows
+        ],
+    )
+
+
+def steps(rows: list[dict[str, Any]]) -> str:
+    """One incast, one difference at a time."""
+    cells = [[row["simulator"], row["what"], f"{row['drops']:.1f}", f"{row['missed']:.1f} %"] for row in rows]
+    return tabled(["", "with", "drops per query", "late"], cells)
+
+
+def beside(rows: list[dict[str, Any]]) -> str:
+    """duetime beside ns-3, as it is and mended."""
+    found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        key = (row["setup"], row["transport"], row["of"], row["figure"])
+        found.setdefault(key, {})[row["side"]] = row
+    cells = []
+    for (setup, transport, of, figure), sides in found.items():
+        cells.append([f"{setup}, {transport}", f"{of}: {figure}", f"{sides['as it is']['ours']:.4g}"])
+        for side in ("as it is", "mended"):
+            row = sides[side]
+            apart = f"{row['difference']:+.2g} ± {row['half']:.1g}"
+            cells[-1] += [f"{row['theirs']:.4g}", apart if row["agrees"] else f"**{apart}**"]
+    return tabled(["setup", "figure", "duetime", "ns-3", "difference", "ns-3 mended", "difference"], cells)
 
 
 def results() -> str:

@@ -209,6 +209,14 @@ pub(crate) struct Port {
     pub(crate) mark: Option<Amount>,
 }
 
+/// For each link, what the switch port that feeds it holds at most and its K, in bytes where packets are full ones;
+/// infinite where there is no limit, and at a host's own port.
+pub fn ports(network: &Network, frame: f64) -> Vec<(f64, f64)> {
+    let bytes = |amount: Option<Amount>| amount.map_or(f64::INFINITY, |amount| in_bytes(amount, frame));
+    let of = |link| Port::of(network, link).map(|port| (bytes(port.limit), bytes(port.mark)));
+    (0..network.graph.links.len()).map(|link| of(link).unwrap_or((f64::INFINITY, f64::INFINITY))).collect()
+}
+
 impl Port {
     fn of(network: &Network, link: usize) -> Option<Port> {
         let (graph, switch) = (&network.graph, &network.switch);

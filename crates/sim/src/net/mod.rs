@@ -230,6 +230,7 @@ impl Net {
     }
 
     /// A packet that has reached the end of `link` goes on; gives it back if that is a host.
+    #[cold]
     fn pass_on(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
         if self.ports[link].place.to_host() {
             self.counters.packets_received += 1;
@@ -259,7 +260,7 @@ impl Net {
         dropped
     }
 
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, packet: &Packet) {
         let link = self.router.link(packet.route);
         let fate = if packet.flags.has(Flags::EXTENDED) {

@@ -150,7 +150,7 @@ impl Sender {
         out: &mut impl Output,
     ) {
         if self.opening {
-            self.opened(config, now, packet);
+            self.opened(config, now, packet, out);
             self.transmit(config, now, out);
             return;
         }
@@ -566,13 +566,19 @@ impl Sender {
         out.send(packet);
     }
 
+    /// RFC 9293 3.5: what completes the handshake is a packet by itself, ahead of the first data, as in Linux: it takes a
+    /// place in the queues on its way.
     #[cold]
-    fn opened(&mut self, config: &Config, now: Instant, packet: &Packet) {
+    fn opened(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
         self.opening = false;
         self.recovery.rto_at = Instant::MAX;
         if packet.stamp != Instant::MAX {
             self.recovery.rto.sample(now - packet.stamp, config);
         }
+        let flags = Flags::OPENED.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT);
+        let mut completing = Packet::data(0, 0, config.header, Instant::MAX, flags);
+        completing.rank = self.current.message.rank;
+        out.send(completing);
     }
 
     /// Gives the current message up, once, if the law says so: only those with a deadline are.

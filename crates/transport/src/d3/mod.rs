@@ -4,8 +4,6 @@
 //! to the request's [`Header`]; the receiving end returns it; the sending end paces at the smallest grant. A
 //! transport of this family is one file here and one line in [`DESCRIPTORS`].
 
-#![allow(irrefutable_let_patterns, reason = "there may be headers of other families, or none")]
-
 mod agent;
 mod asks;
 mod header;
@@ -19,7 +17,8 @@ pub use header::{Ask, Header};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::connection::{RATE, SRTT};
+use crate::connection::SRTT;
+use crate::signal::RATE;
 use crate::{Descriptor, Signal};
 
 /// Connections of one host share nothing beyond its port.

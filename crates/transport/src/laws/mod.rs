@@ -137,14 +137,14 @@ macro_rules! laws {
             fn priorities(&self) -> Option<&Priorities> {
                 match self { $(Law::$law(law) => law.priorities()),* }
             }
+            fn levels(&self) -> Option<u8> {
+                match self { $(Law::$law(law) => law.levels()),* }
+            }
             fn repairs_by_timer_alone(&self) -> bool {
                 match self { $(Law::$law(law) => law.repairs_by_timer_alone()),* }
             }
             fn probes(&self) -> bool {
                 match self { $(Law::$law(law) => law.probes()),* }
-            }
-            fn levels(&self) -> Option<u8> {
-                match self { $(Law::$law(law) => law.levels()),* }
             }
             #[inline]
             fn gives_up(&self, message: &Message, now: Instant) -> bool {

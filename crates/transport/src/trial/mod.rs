@@ -34,7 +34,7 @@ impl Config {
 pub enum Agents {}
 
 impl Agents {
-    /// There are none.
+    /// It answers no requests that could be denied.
     pub const COUNTS_REQUESTS: bool = false;
 
     /// Never called.
