@@ -14,10 +14,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use units::{ClassId, ConnectionId, Instant, LinkId, Span, Table, mix64};
+use units::{ClassId, ConnectionId, HostId, Instant, LinkId, Span, Table, mix64};
 
-/// Who causes an event: a kind and a number within it. Notices come first, links before timers, timers before
-/// new messages, and all of these before samples, the end of the warm-up and departures.
+/// Who causes an event: a kind and a number within it. Notices come first, links before timers, those of connections
+/// before those of hosts, timers before new messages, and all of these before samples, the end of the warm-up and
+/// departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source(u64);
 
@@ -41,6 +42,8 @@ pub enum Event {
     /// A transmission ends on this link, whose port's discipline then decides what is next. Whatever else
     /// comes to the port at that time lets it do so first, so that the place of this event does not matter.
     Departure(LinkId),
+    /// The state of this host is to be woken.
+    HostTimer(HostId),
     /// What a sending host tells the receiving one of a connection arrives there. A packet that was
     /// sent after it may take as little time, if it has no bytes, and comes after it.
     Notice(ConnectionId),
@@ -63,6 +66,7 @@ impl Event {
             Event::WarmedUp => (5, 0),
             Event::Sample => (6, 0),
             Event::Departure(link) => (7, link.0),
+            Event::HostTimer(host) => (HOST_TIMER, host.0),
             Event::Notice(connection) => (NOTICE, connection.0),
             Event::Fault(change) => (FAULT, change),
             Event::Held(link) => (HELD, link.0),
@@ -79,6 +83,8 @@ impl Source {
             // Of any two links each comes first at half of the instants; neighbours mostly stay together.
             0 => 1 + (self.0 ^ (mix64(at) >> 32)),
             NOTICE | FAULT => 0,
+            // After the timers of connections.
+            HOST_TIMER => (3 << KIND) - 1,
             kind => kind << KIND,
         }
     }
@@ -97,7 +103,8 @@ impl Source {
             7 => Event::Departure(LinkId(number)),
             NOTICE => Event::Notice(ConnectionId(number)),
             FAULT => Event::Fault(number),
-            _ => Event::Held(LinkId(number)),
+            HELD => Event::Held(LinkId(number)),
+            _ => Event::HostTimer(HostId(number)),
         }
     }
 }
@@ -110,6 +117,8 @@ const NOTICE: u64 = 8;
 const FAULT: u64 = 9;
 /// The kind of packets that were held back, which come after everything else.
 const HELD: u64 = 10;
+/// The kind of hosts' timers.
+const HOST_TIMER: u64 = 11;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
 /// everything else in a heap.
@@ -429,6 +438,7 @@ mod tests {
             Event::Notice(ConnectionId(9)),
             Event::Fault(10),
             Event::Held(LinkId(11)),
+            Event::HostTimer(HostId(12)),
         ] {
             assert_eq!(event.source().event(), event);
         }

@@ -14,17 +14,21 @@ pub mod connection;
 pub mod d3;
 mod descriptor;
 mod families;
+pub mod host;
 pub mod laws;
 pub mod mcp;
 mod pacing;
 mod packet;
+pub mod pdq;
 mod recovery;
 pub mod registry;
 mod returning;
 mod signal;
+#[cfg(feature = "trial")]
+pub mod trial;
 
-pub use descriptor::{Build, Descriptor};
-pub use families::{Agents, Header, Receiver, Sender};
+pub use descriptor::{Build, Descriptor, Needs, Surroundings};
+pub use families::{Agents, Header, Receiver, Sender, Shared};
 pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
 pub use signal::{Catalog, Observation, Signal};
@@ -39,6 +43,10 @@ pub trait Output {
     fn send_extended(&mut self, packet: Packet, extension: Extension);
     /// Asks to be woken at `at` or earlier; an earlier request stays in force.
     fn arm(&mut self, at: Instant);
+    /// When all that was sent from here will have left the host's port; in the past if that is not known.
+    fn leaves(&self) -> Instant {
+        Instant::ZERO
+    }
     /// Says that the retransmission timer expired, for the statistics.
     fn timed_out(&mut self);
     /// Says that the message that ends at position `end` of the stream is given up and that its last

@@ -4,6 +4,7 @@ mod common;
 
 use transport::agent::{Agent, PortState};
 use transport::d3::{self, Ask, Router};
+use transport::host::{AtHost, HostOutput};
 use transport::registry::{Config, Control};
 use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender, Site};
 use units::{Bytes, ConnectionId, Instant, Rate, Span};
@@ -55,6 +56,9 @@ impl Output for Notes {
         Site { rate: Rate(1000 * MBPS), own: 0 }
     }
 }
+
+impl HostOutput for Notes {}
+impl AtHost for Notes {}
 
 struct Bench {
     config: Config,
@@ -377,13 +381,13 @@ fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
         let mut extension = ask.map(|ask| Extension::of_header(Header::D3(Box::new(header(ask)))));
         receiver.on_packet(&config, Instant::ZERO, &packet, extension.as_mut(), &mut notes);
         let acks = notes.sent.drain(..);
+        let granted = |header| match header {
+            Header::D3(header) => (header.number, header.grants),
+            _ => unreachable!("nobody sent one"),
+        };
         acks.map(|(ack, extension)| {
             let header = extension.and_then(|extension| extension.header);
-            let returned = header.map(|header| match header {
-                Header::D3(header) => (header.number, header.grants),
-                Header::Mcp(_) => unreachable!("nobody sent one"),
-            });
-            (ack.seq / 1000, ack.flags.has(Flags::SYN), returned)
+            (ack.seq / 1000, ack.flags.has(Flags::SYN), header.map(granted))
         })
         .collect::<Vec<_>>()
     };

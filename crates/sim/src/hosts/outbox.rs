@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
-use transport::{Extension, Flags, Output, Packet, Site};
-use units::{Bytes, ConnectionId, Instant, MessageId};
+use transport::host::{AtHost, End, HostOutput};
+use transport::{Extension, Flags, Output, Packet, Shared, Site};
+use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Table};
 
+use super::state::{self, HostState};
 use crate::event::Event;
 use crate::net::Net;
 
@@ -16,6 +18,10 @@ pub struct Outbox<'a> {
     pub address: Address,
     /// The end's timer.
     pub timer: &'a mut Timer,
+    /// Where the end stands.
+    pub host: HostId,
+    /// All hosts.
+    pub hosts: &'a mut Table<HostId, HostState>,
     /// What is noted of messages that are sent, at a sending end.
     pub journal: Option<&'a mut Journal>,
 }
@@ -69,6 +75,14 @@ impl Timer {
     /// Not armed.
     pub fn new(order: u64) -> Timer {
         Timer { at: Instant::MAX, order }
+    }
+    /// Rings at `at` or earlier.
+    #[inline]
+    pub fn arm(&mut self, net: &mut Net, at: Instant, event: Event) {
+        if at < self.at {
+            self.at = at;
+            net.events.push_timer(at, event, self.order);
+        }
     }
     /// Forgets what it was armed for.
     pub fn disarm(&mut self) {
@@ -165,10 +179,10 @@ impl Output for Outbox<'_> {
         self.net.send_extended(packet, extension);
     }
     fn arm(&mut self, at: Instant) {
-        if at < self.timer.at {
-            self.timer.at = at;
-            self.net.events.push_timer(at, self.address.timer, self.timer.order);
-        }
+        self.timer.arm(self.net, at, self.address.timer);
+    }
+    fn leaves(&self) -> Instant {
+        self.net.nic_idle_at(self.address.path)
     }
     fn timed_out(&mut self) {
         if let Some(journal) = &mut self.journal {
@@ -183,6 +197,25 @@ impl Output for Outbox<'_> {
     }
     fn site(&self) -> Site {
         Site { rate: self.net.first_rate(self.address.path), own: self.timer.order }
+    }
+}
+
+impl HostOutput for Outbox<'_> {
+    fn send_from(&mut self, end: End, packet: Packet, extension: Extension) {
+        state::send_from(self.net, self.host, end, packet, extension);
+    }
+    fn arm_host(&mut self, at: Instant) {
+        self.hosts[self.host].arm(self.net, self.host, at);
+    }
+}
+
+impl AtHost for Outbox<'_> {
+    fn end(&self) -> End {
+        let &Address { id, generation, path, .. } = &self.address;
+        End { connection: id, generation, route: path }
+    }
+    fn shared(&mut self) -> &mut Shared {
+        &mut self.hosts[self.host].shared
     }
 }
 

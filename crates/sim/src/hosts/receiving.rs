@@ -4,18 +4,19 @@ use std::collections::VecDeque;
 
 use transport::registry::Config;
 use transport::{Extension, Flags, Packet, Receiver};
-use units::{Bytes, ConnectionId, MessageId, Table};
+use units::{Bytes, ConnectionId, HostId, MessageId, Table};
 
 use super::outbox::{Address, Outbox, Timer};
-use super::{Opening, Progress};
+use super::state::HostState;
+use super::{Opening, Progress, Stage};
 use crate::event::Event;
 use crate::flow::Flow;
 use crate::net::Net;
 
 /// The receiving ends of all connections that their hosts have been told of.
-#[derive(Default)]
 pub struct Receivers {
     ends: Table<ConnectionId, Option<ReceivingEnd>>,
+    stage: Stage,
 }
 
 /// The receiving end of a connection, with its place in the network and the messages it waits for.
@@ -23,6 +24,8 @@ pub struct ReceivingEnd {
     receiver: Receiver,
     flow: Flow,
     path: u32,
+    /// Where it stands.
+    host: HostId,
     /// Index of its configuration.
     config: u32,
     generation: u16,
@@ -76,15 +79,22 @@ pub struct Over {
 }
 
 impl Receivers {
+    /// None, held to this.
+    pub fn new(stage: Stage) -> Receivers {
+        Receivers { ends: Table::default(), stage }
+    }
+
     /// Opens the receiving end of a connection; its answers take a path back.
     pub fn open(&mut self, configs: &[Config], id: ConnectionId, opening: &Opening, path: u32) {
-        let &Opening { config, flow, generation, .. } = opening;
+        let &Opening { config, flow, to, generation, .. } = opening;
+        self.stage.acts(to);
         let place = self.ends.reach(id);
         debug_assert!(place.is_none(), "a number is used again when its receiving end is closed");
         *place = Some(ReceivingEnd {
             receiver: Receiver::new(&configs[config as usize]),
             flow,
             path,
+            host: to,
             config,
             generation,
             timer: Timer::new(flow.order(config)),
@@ -105,13 +115,17 @@ impl Receivers {
     }
 
     /// Closes a connection here; packets of it that still travel will be ignored.
-    pub fn close(&mut self, id: ConnectionId) {
+    pub fn close(&mut self, net: &mut Net, configs: &[Config], hosts: &mut Table<HostId, HostState>, id: ConnectionId) {
+        let (receiver, config, mut out) = self.at(id).parts(net, configs, hosts, id);
+        receiver.on_close(config, out.net.now, &mut out);
         self.ends[id] = None;
     }
 
     /// The receiving end of an open connection.
     pub fn at(&mut self, id: ConnectionId) -> &mut ReceivingEnd {
-        self.ends[id].as_mut().expect("it is open")
+        let end = self.ends[id].as_mut().expect("it is open");
+        self.stage.acts(end.host);
+        end
     }
 
     /// All connections that are open here.
@@ -121,7 +135,7 @@ impl Receivers {
 
     /// The receiving end of a connection, if its host has been told of it and it is open.
     pub fn get(&mut self, id: ConnectionId) -> Option<&mut ReceivingEnd> {
-        self.ends.find_mut(id)?.as_mut()
+        self.ends.find_mut(id)?.as_mut().inspect(|end| self.stage.acts(end.host))
     }
 
     /// A packet has reached its host.
@@ -130,6 +144,7 @@ impl Receivers {
         &mut self,
         net: &mut Net,
         configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
         packet: &Packet,
         extension: Option<&mut Extension>,
     ) -> Progress {
@@ -138,24 +153,32 @@ impl Receivers {
         if end.generation != packet.generation {
             return Progress::None;
         }
+        self.stage.acts(end.host);
         debug_assert!(packet.payload == 0 || packet.end() <= end.told(), "a packet was faster than its notice");
         end.arrivals.packets += 1;
         end.arrivals.bytes += Bytes::from(packet.size);
         end.arrivals.wait += u64::from(extension.as_ref().map_or(packet.wait_or_extension, |extension| extension.wait));
         end.unsampled += Bytes::from(packet.payload);
         end.arrivals.marks += u32::from(packet.flags.has(Flags::CE));
-        let (receiver, config, mut out) = end.parts(net, configs, id);
+        let (receiver, config, mut out) = end.parts(net, configs, hosts, id);
         receiver.on_packet(config, out.net.now, packet, extension, &mut out);
         if end.receiver.next() >= end.boundary { Progress::Arrived } else { Progress::None }
     }
 
     /// A timer of a receiving end has come, unless it was overtaken by an earlier one.
-    pub fn on_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
+    pub fn on_timer(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
+        id: ConnectionId,
+    ) {
         let Some(end) = &mut self.ends[id] else { return };
+        self.stage.acts(end.host);
         if !end.timer.rings(net.now) {
             return;
         }
-        let (receiver, config, mut out) = end.parts(net, configs, id);
+        let (receiver, config, mut out) = end.parts(net, configs, hosts, id);
         receiver.on_timer(config, out.net.now, &mut out);
     }
 }
@@ -166,10 +189,11 @@ impl ReceivingEnd {
         &'a mut self,
         net: &'a mut Net,
         configs: &'a [Config],
+        hosts: &'a mut Table<HostId, HostState>,
         id: ConnectionId,
     ) -> (&'a mut Receiver, &'a Config, Outbox<'a>) {
         let address = Address { id, generation: self.generation, path: self.path, timer: Event::ReceiverTimer(id) };
-        let outbox = Outbox { net, address, timer: &mut self.timer, journal: None };
+        let outbox = Outbox { net, address, timer: &mut self.timer, host: self.host, hosts, journal: None };
         (&mut self.receiver, &configs[self.config as usize], outbox)
     }
 

@@ -14,10 +14,10 @@ use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Ta
 
 use crate::event::EventQueue;
 use crate::flow::Flow;
-use crate::network::{Network, Ordering, Sharing};
+use crate::network::{Network, Service, Sharing};
 use crate::outcome::Counters;
 use crate::port::level::Level;
-use crate::port::mark::Site;
+use crate::port::mark::{MARKERS, Site};
 use crate::port::{Fate, Place, Port, units_of_wait};
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
@@ -53,8 +53,7 @@ pub struct Net {
 
 impl Net {
     /// An empty network.
-    pub fn new(network: Network, seed: u64, ordering: Ordering) -> Net {
-        let marking = network.marking();
+    pub fn new(network: Network, seed: u64, service: Service) -> Net {
         let Network { mut graph, switch, frame_overhead, host_jitter, settings } = network;
         // Events at the same time go by link number: by the node that they happen at.
         graph.links.sort_by_key(|link| (link.to, link.from));
@@ -82,6 +81,8 @@ impl Net {
             };
             let mut port = Port::new(spec.rate, spec.delay, place);
             let mut site = Site { rate: spec.rate, mark: Level::INFINITE };
+            // Nothing is ever marked at a host, nor where there is no limit.
+            let mut marking = &MARKERS[0];
             if !place.at_host() {
                 let node = (spec.from - hosts) as usize;
                 let mut buffer = Level::INFINITE;
@@ -95,6 +96,7 @@ impl Net {
                     };
                     let of_switch = if place.to_host() { switch.marks.host } else { switch.marks.uplink };
                     site.mark = Level::from(spec.mark.or(of_switch));
+                    marking = service.marking;
                     drop_unmarkable = switch.drop_non_ect;
                 }
                 port = port.limited(buffer, site.mark, drop_unmarkable);
@@ -102,18 +104,17 @@ impl Net {
                     port.pool = pool_of[node];
                 }
             }
-            let queue = if place.at_host() { ordering.hosts } else { ordering.switches };
-            (port, queue, site)
+            let queue = if place.at_host() { service.hosts } else { service.switches };
+            (port, queue, marking, site)
         };
         let mut ports = Vec::with_capacity(graph.links.len());
-        for (index, (port, queue, site)) in graph.links.iter().map(port).enumerate() {
+        for (index, (port, queue, marking, site)) in graph.links.iter().map(port).enumerate() {
             if port.pool != Port::NO_POOL {
                 pools[port.pool as usize].add(LinkId::from_index(index));
             }
-            // Nothing is ever marked at a host.
-            let by_itself = queue.built_in && (marking.built_in || port.place.at_host());
+            let by_itself = queue.built_in && marking.built_in;
             let choosing = |port: Port| {
-                port.choosing((queue.queue)(&settings, ordering.priorities), (marking.marker)(&settings, &site))
+                port.choosing((queue.queue)(&settings, service.priorities), (marking.marker)(&settings, &site))
             };
             ports.push(if by_itself { port } else { choosing(port) });
         }
@@ -144,6 +145,16 @@ impl Net {
     /// Whether each link leaves a switch, not a host.
     pub fn leave_switches(&self) -> impl Iterator<Item = bool> {
         self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
+    }
+
+    /// Whether a path begins at a host.
+    pub fn begins_at(&self, path: u32, host: HostId) -> bool {
+        self.graph.links[self.router.link(path).index()].from == host.0
+    }
+
+    /// When all that was sent by a path will have left its host: a NIC is first in, first out.
+    pub fn nic_idle_at(&self, path: u32) -> Instant {
+        self.ports[self.router.link(path)].idle_at()
     }
 
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
@@ -219,6 +230,7 @@ impl Net {
     }
 
     /// A packet that has reached the end of `link` goes on; gives it back if that is a host.
+    #[cold]
     fn pass_on(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
         if self.ports[link].place.to_host() {
             self.counters.packets_received += 1;
@@ -248,7 +260,7 @@ impl Net {
         dropped
     }
 
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, packet: &Packet) {
         let link = self.router.link(packet.route);
         let fate = if packet.flags.has(Flags::EXTENDED) {
@@ -500,7 +512,7 @@ mod tests {
         settings.set("when_full", Value::Choice("drop-arriving"));
         let network = Network { graph, switch, frame_overhead: Bytes::ZERO, host_jitter, settings };
         let [switches, hosts] = ordering.map(|name| queue::find(name).expect("it is there"));
-        Net::new(network, seed, Ordering { switches, hosts, priorities: 3 })
+        Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3 })
     }
 
     fn net(seed: u64, host_jitter: Option<Span>) -> Net {

@@ -37,6 +37,8 @@ pub struct Sender {
     queue: VecDeque<Current>,
     /// When packets may leave, if they may have to wait.
     pacer: Pacer,
+    /// What is at the host's port: when it leaves, and its payload; kept where that is limited.
+    at_port: VecDeque<(Instant, u64)>,
     /// The cut that is being spread over a round trip.
     spread: Option<Box<Spread>>,
 }
@@ -73,7 +75,7 @@ impl Spread {
 impl Sender {
     /// Nothing to send yet.
     pub fn new(config: &Config, law: &Law) -> Sender {
-        let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces();
+        let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces() || config.nic_limit < Bytes::MAX;
         Sender {
             recovery: Recovery::new(config),
             end: 0,
@@ -93,6 +95,7 @@ impl Sender {
             current: Current { end: 0, message: Message::of(Bytes::ZERO) },
             queue: VecDeque::new(),
             pacer: Pacer::default(),
+            at_port: VecDeque::new(),
             spread: None,
         }
     }
@@ -147,7 +150,7 @@ impl Sender {
         out: &mut impl Output,
     ) {
         if self.opening {
-            self.opened(config, now, packet);
+            self.opened(config, now, packet, out);
             self.transmit(config, now, out);
             return;
         }
@@ -200,7 +203,20 @@ impl Sender {
         self.recovery.go_back();
         self.law.on_timeout(&mut self.window, config.loss_window);
         self.inflation = 0.0;
-        self.transmit(config, now, out);
+        if self.law.probes() {
+            self.probe(config, now, out);
+        } else {
+            self.transmit(config, now, out);
+        }
+    }
+
+    /// Sends the first byte that is not acknowledged, alone.
+    #[cold]
+    fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if let Some((start, _)) = self.recovery.upcoming(self.end) {
+            self.emit(config, now, start, 1, out);
+            self.recovery.sent(start + 1);
+        }
     }
 
     /// Its law.
@@ -321,6 +337,9 @@ impl Sender {
 
     #[cold]
     fn on_dup_ack(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if self.law.repairs_by_timer_alone() {
+            return self.transmit(config, now, out);
+        }
         match self.recovery.on_duplicate(config) {
             Duplicate::Loss => self.enter_recovery(config, now, out),
             Duplicate::Departure => self.inflation += 1.0,
@@ -439,13 +458,34 @@ impl Sender {
     /// Whether the next packet must wait for its turn though the window is open, and then asks to be woken for it. What
     /// a loss makes to be sent again at once does not wait, but those after it wait for it.
     #[cold]
-    fn must_wait(&self, config: &Config, now: Instant, out: &mut impl Output) -> bool {
+    fn must_wait(&mut self, config: &Config, now: Instant, out: &mut impl Output) -> bool {
+        if let Some(room) = self.room_at_port(config, now) {
+            out.arm(room);
+            return true;
+        }
         let Some(rate) = self.law.rate().or_else(|| self.window_rate(config)) else { return false };
         let due = self.pacer.due(rate.round().max(1.0) as u64);
         if due > now {
             out.arm(due);
         }
         due > now
+    }
+
+    /// When a segment may follow those at the host's port; none if it may now. One may be there whatever the limit.
+    fn room_at_port(&mut self, config: &Config, now: Instant) -> Option<Instant> {
+        while self.at_port.front().is_some_and(|(leaves, _)| *leaves <= now) {
+            self.at_port.pop_front();
+        }
+        let mut there: u64 = self.at_port.iter().map(|(_, payload)| payload).sum();
+        let mut room = None;
+        for &(leaves, payload) in &self.at_port {
+            if there + u64::from(config.mss) <= config.nic_limit.0 {
+                break;
+            }
+            there -= payload;
+            room = Some(leaves);
+        }
+        room
     }
 
     /// The rate that paces a window, in bit/s with headers; none before the first RTT sample.
@@ -486,17 +526,22 @@ impl Sender {
         let mut packet = Packet::data(seq, len, config.header, stamp, flags);
         packet.rank = self.rank_at(seq);
         if self.counts_sent {
-            self.count_sent(config, now, &packet);
+            self.send_counted(config, now, packet, out);
+        } else {
+            out.send(packet);
         }
-        out.send(packet);
     }
 
-    /// A packet is sent, which spacing or the spreading of a cut takes into account.
+    /// Sends a packet, which spacing, the spreading of a cut or the limit at the port takes into account.
     #[cold]
-    fn count_sent(&mut self, config: &Config, now: Instant, packet: &Packet) {
+    fn send_counted(&mut self, config: &Config, now: Instant, packet: Packet, out: &mut impl Output) {
         self.pacer.sent(now, u64::from(packet.size));
         if let Some(spread) = &mut self.spread {
             spread.sent += f64::from(packet.payload) / f64::from(config.mss);
+        }
+        out.send(packet);
+        if config.nic_limit < Bytes::MAX {
+            self.at_port.push_back((out.leaves(), u64::from(packet.payload)));
         }
     }
 
@@ -521,13 +566,19 @@ impl Sender {
         out.send(packet);
     }
 
+    /// RFC 9293 3.5: what completes the handshake is a packet by itself, ahead of the first data, as in Linux: it takes a
+    /// place in the queues on its way.
     #[cold]
-    fn opened(&mut self, config: &Config, now: Instant, packet: &Packet) {
+    fn opened(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
         self.opening = false;
         self.recovery.rto_at = Instant::MAX;
         if packet.stamp != Instant::MAX {
             self.recovery.rto.sample(now - packet.stamp, config);
         }
+        let flags = Flags::OPENED.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT);
+        let mut completing = Packet::data(0, 0, config.header, Instant::MAX, flags);
+        completing.rank = self.current.message.rank;
+        out.send(completing);
     }
 
     /// Gives the current message up, once, if the law says so: only those with a deadline are.

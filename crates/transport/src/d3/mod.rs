@@ -17,11 +17,18 @@ pub use header::{Ask, Header};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::connection::{RATE, SRTT};
+use crate::connection::SRTT;
+use crate::signal::RATE;
 use crate::{Descriptor, Signal};
+
+/// Connections of one host share nothing beyond its port.
+pub type Host = ();
 
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];
+
+/// What switches must do for the family.
+const GRANTS: &str = "a rate for each request: a header that every port reads and writes, three counters per port";
 
 /// What can be observed of the family.
 const SIGNALS: &[Signal] = &[SRTT, RATE, REQUEST];

@@ -11,7 +11,7 @@ use units::{Bytes, Instant, Span};
 use super::asks::rate_of;
 use super::header::Header as Request;
 use super::{Ask, Config as Own, REQUEST};
-use crate::connection::{Config, ENDLESS, RATE, SRTT};
+use crate::connection::{Config, ENDLESS, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
 use crate::recovery::{Duplicate, Phase, Recovery};
@@ -143,6 +143,9 @@ impl Sender {
         }
         self.transmit(config, now, out);
     }
+
+    /// The connection is closed here.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
     /// Shows what can be observed now.
     pub fn observe(&self, _: &Config, _: Instant, seen: &mut Observation) {

@@ -12,11 +12,12 @@ pub use agent::{Agents, Price};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::Descriptor;
-use crate::connection::{CWND, RATE, SRTT, SSTHRESH};
-use crate::laws::mcp::{ALIASES, Mcp};
+use crate::connection::{CWND, SRTT, SSTHRESH};
+use crate::laws::mcp::{ALIASES, Mcp, PACED};
 use crate::laws::rate::{BACKLOG, Feedback, GAMMA, NETWORK, keys};
 use crate::laws::{Law, dctcp};
+use crate::signal::RATE;
+use crate::{Descriptor, Needs};
 
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[Descriptor {
@@ -26,6 +27,7 @@ pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[Descriptor {
     source: "Chen, Hu, Chen, Wu, Tsang, HotNets 2013, (10): its MCP-Opt",
     aliases: ALIASES,
     groups: &[keys::DEMAND, keys::LAW, dctcp::KEYS, &dctcp::AS_RFC.keys()],
+    needs: Needs::of("queues and prices that every port adds to a header of each packet", PACED),
     signals: &[CWND, SSTHRESH, SRTT, RATE, GAMMA, BACKLOG, NETWORK, dctcp::ALPHA],
     build: |values, connection| {
         let law = Law::Mcp(Mcp::from_values(values, connection, Feedback::Header));
@@ -42,10 +44,13 @@ pub struct Config {
 
 impl Config {
     /// What stands at every port.
-    pub fn agents(&self) -> Agents {
-        self.agents
+    pub fn agents(&self) -> Option<Agents> {
+        Some(self.agents)
     }
 }
+
+/// Connections of one host share nothing beyond its port.
+pub type Host = ();
 
 /// What data packets carry along their path, and their acknowledgements back.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -42,4 +42,7 @@ impl Receiver {
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.data.on_timer(config, now, out);
     }
+
+    /// The connection is closed here.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 }

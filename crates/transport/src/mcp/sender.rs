@@ -55,6 +55,9 @@ impl Sender {
         self.data.on_timer(config, now, &mut Asking(out));
     }
 
+    /// The connection is closed here.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
+
     /// Shows what can be observed now.
     pub fn observe(&self, config: &Config, now: Instant, seen: &mut Observation) {
         self.data.observe(config, now, seen);
@@ -77,6 +80,9 @@ impl<O: Output> Output for Asking<'_, O> {
     }
     fn arm(&mut self, at: Instant) {
         self.0.arm(at);
+    }
+    fn leaves(&self) -> Instant {
+        self.0.leaves()
     }
     fn timed_out(&mut self) {
         self.0.timed_out();
