@@ -3,9 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use transport::Flags;
 use transport::registry::Config;
+<<<<<<< HEAD
 use transport::{Flags, Packet};
 use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
+=======
+use units::{Instant, Span};
+>>>>>>> faults10
 
 use crate::cool_down::CoolDown;
 use crate::event::Event;
@@ -167,9 +172,22 @@ impl World {
             self.net.now = at;
             self.hosts.stage.begins();
             match event {
+<<<<<<< HEAD
                 Event::Arrival(link) => self.arrival(link),
                 Event::SenderTimer(id) => {
                     let progress = self.hosts.on_sender_timer(&mut self.net, &self.configs, id);
+=======
+                // One place for both, so that what follows from an arrival is compiled into it.
+                Event::Arrival(link) | Event::Held(link) => {
+                    if matches!(event, Event::Held(_)) && !self.net.release(link) {
+                        continue;
+                    }
+                    self.arrival(link);
+                }
+                Event::SenderTimer(connection) => {
+                    let id = ConnectionId(connection);
+                    let progress = self.hosts.senders.on_timer(&mut self.net, &self.configs, id);
+>>>>>>> faults10
                     self.follow_up(id, progress);
                 }
                 Event::ReceiverTimer(id) => {
@@ -184,7 +202,6 @@ impl World {
                 Event::Departure(link) => self.net.depart(link),
                 Event::Notice(id) => self.noticed(id),
                 Event::Fault(change) => self.change(change),
-                Event::Held(link) => self.release(link),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
             }
@@ -232,6 +249,7 @@ impl World {
     #[inline]
     fn arrival(&mut self, link: LinkId) {
         if let Some(packet) = self.net.arrive(link) {
+<<<<<<< HEAD
             self.deliver(packet);
         }
     }
@@ -249,6 +267,12 @@ impl World {
     fn release(&mut self, link: LinkId) {
         if let Some(packet) = self.net.release(link) {
             self.deliver(packet);
+=======
+            let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
+            if progress != Progress::None {
+                self.follow_up(ConnectionId(packet.connection), progress);
+            }
+>>>>>>> faults10
         }
     }
 

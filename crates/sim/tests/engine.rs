@@ -732,3 +732,46 @@ fn trees_of_several_levels_answer_from_the_leaves_up() {
         }
     }
 }
+
+/// Far along and far apart: an hour at 400 Gbps, and a terabyte. A picosecond is still a picosecond there, as time is an
+/// integer; sums of bytes and times stay within 64 bits.
+#[test]
+fn an_hour_at_400_gbps_is_as_exact_as_its_first_microsecond() {
+    let outcome = run("run = { duration = '3601 s' }\ntransport = { name = 'tcp', initial_window = 3 }\n\
+         network = { topology = 'star', hosts = 2, rate = '400 Gbps', delay = '1 us', host_jitter = '0 s' }\n\
+         [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [\
+         { from = 0, to = 1, size = '1460 B' }, { from = 0, to = 1, size = '1460 B', start = '3600 s' },\
+         { from = 1, to = 0, size = '4380 B', start = '3600.5 s' }]");
+    check(&outcome, "an hour");
+    // 1500 B take 30 ns on each of two links, and light a microsecond.
+    let fct: Vec<Span> = outcome.messages.iter().map(|m| m.end.expect("it has arrived") - m.start).collect();
+    assert_eq!(fct, [2_060, 2_060, 2_120].map(Span::from_nanos));
+    let busy: f64 = outcome.links.iter().map(|link| link.utilisation).sum();
+    // 5 data packets and their ACKs (40 B, 0.8 ns), each over two links, in 3601 s.
+    let sent = outcome.links.iter().map(|link| link.bytes).sum::<u64>() as f64 * 8.0 / 400e9 / 3601.0;
+    assert!((busy / sent - 1.0).abs() < 1e-9, "{busy} for {sent}");
+}
+
+/// A message of 10^12 bytes at 400 Gbps: 684 931 507 segments, of which a few are sent here.
+#[test]
+fn a_terabyte_has_its_ideal_time_and_no_more_is_sent_than_the_window_allows() {
+    for (bytes, size) in [(1_000_000_000_000_u64, "1e12 B"), (1_000_000_000_000_000, "1e15 B")] {
+        let outcome = run(&format!(
+            "run = {{ duration = '1 ms', cool_down = '0 s' }}\n\
+             transport = {{ name = 'tcp', window_limit = '2 packets' }}\n\
+             network = {{ topology = 'star', hosts = 2, rate = '400 Gbps', delay = '10 us', host_jitter = '0 s' }}\n\
+             [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = 0, to = 1, size = '{size}', deadline = '20 s' }}]"
+        ));
+        check(&outcome, size);
+        let message = outcome.messages[0];
+        assert_eq!((message.bytes, message.end), (Some(bytes), None));
+        // Every segment at the pace of a link (30 ns, the last one's size by the byte at 20 ps), once more over the
+        // second, and light.
+        let (segments, last) = (bytes.div_ceil(1460), (bytes - 1) % 1460 + 1 + 40);
+        let paced = segments * 30_000 + last * 20 + 20_000_000;
+        assert_eq!(message.ideal, Some(Span(paced)), "{size}");
+        // A window of two each 40.1 us.
+        let delivered = outcome.classes[0].delivered_bytes;
+        assert!((48 * 1460..=52 * 1460).contains(&delivered), "{delivered}");
+    }
+}

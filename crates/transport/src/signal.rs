@@ -12,13 +12,6 @@ pub struct Signal {
     pub unit: &'static str,
 }
 
-/// The rate in force, of transports that have one.
-pub(crate) const RATE: Signal = Signal {
-    name: "rate",
-    help: "the rate at which it paces, with headers: granted by the network (D3's family, pdq), or its own (MCP's family)",
-    unit: "Mbit/s",
-};
-
 /// What a sending end shows at one moment: signals with their values, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {

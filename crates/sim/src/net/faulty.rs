@@ -20,7 +20,13 @@ pub(super) struct Faults {
     faults: Vec<Fault>,
     /// In the order of their times; the event of a change has its number.
     changes: Vec<Change>,
+<<<<<<< HEAD
     links: Table<LinkId, OfLink>,
+=======
+    links: Vec<OfLink>,
+    /// A packet that was held back and goes on now.
+    released: Option<Packet>,
+>>>>>>> faults10
     counts: FaultCounts,
     /// What had been counted when the warm-up ended.
     before_warm_up: FaultCounts,
@@ -98,7 +104,7 @@ impl Net {
             self.events.push(change.at, Event::Fault(number as u32));
         }
         let counts = FaultCounts::default();
-        self.faults = Some(Box::new(Faults { faults, changes, links, counts, before_warm_up: counts }));
+        self.faults = Some(Box::new(Faults { faults, changes, links, released: None, counts, before_warm_up: counts }));
     }
 
     /// A change is due. True when ways through the network are other ones now.
@@ -182,9 +188,22 @@ impl Net {
         Some(Span(shortest.0.saturating_mul(u64::from(self.router.hops(from, to)))))
     }
 
-    /// A packet has reached the end of a link on which it may meet faults; gives it back if it is at its host.
+    /// As [`arrive`](Net::arrive), where the packet may meet faults.
     #[cold]
+<<<<<<< HEAD
     pub(super) fn arrive_through_faults(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
+=======
+    #[inline(never)]
+    pub(super) fn arrive_through_faults(&mut self, link: u32) -> Option<Packet> {
+        if let Some(packet) = self.faults_mut().released.take() {
+            return self.pass_on(link, packet);
+        }
+        let (packet, next) = self.ports[link as usize].take();
+        if let Some(at) = next {
+            self.events.push_arrival(self.now, at, link);
+        }
+        self.counters.packet_hops += 1;
+>>>>>>> faults10
         let Faults { faults, links, counts, .. } = &mut **self.faults.as_mut().expect("only where there are faults");
         let of_link = &mut links[link];
         for (number, stream) in &mut of_link.met {
@@ -216,6 +235,7 @@ impl Net {
         self.pass_on(link, packet)
     }
 
+<<<<<<< HEAD
     /// A packet that was held back at the end of a link goes on, if it was not lost since.
     pub fn release(&mut self, link: LinkId) -> Option<Packet> {
         let now = self.now;
@@ -223,6 +243,28 @@ impl Net {
         let place = held.iter().position(|(at, _)| *at == now)?;
         let (_, packet) = held.remove(place);
         self.pass_on(link, packet)
+=======
+    /// The next packet to arrive at the end of a link is one that was held back there. False when it was lost since.
+    #[cold]
+    pub fn release(&mut self, link: u32) -> bool {
+        let now = self.now;
+        let Faults { links, released, .. } = self.faults_mut();
+        let held = &mut links[link as usize].held;
+        let due = held.iter().position(|(at, _)| *at == now).map(|place| held.remove(place).1);
+        *released = due;
+        due.is_some()
+    }
+
+    /// A packet that has reached the end of a link goes on; gives it back if that is a host.
+    #[inline(never)]
+    fn pass_on(&mut self, link: u32, packet: Packet) -> Option<Packet> {
+        if self.ports[link as usize].place.to_host() {
+            self.counters.packets_received += 1;
+            return Some(packet);
+        }
+        self.forward(&packet);
+        None
+>>>>>>> faults10
     }
 
     /// A packet is lost to a fault on a link or at the port that feeds it.

@@ -22,3 +22,9 @@ pub(crate) const SSTHRESH: Signal =
     Signal { name: "ssthresh", help: "the slow-start threshold, once a loss or mark has set it", unit: "segments" };
 /// The smoothed round-trip time.
 pub(crate) const SRTT: Signal = Signal { name: "srtt", help: "the smoothed round-trip time", unit: "us" };
+/// The rate in force, of transports that have one.
+pub(crate) const RATE: Signal = Signal {
+    name: "rate",
+    help: "the rate at which it paces, with headers: granted by the network (D3's family, pdq), or its own (MCP's family)",
+    unit: "Mbit/s",
+};

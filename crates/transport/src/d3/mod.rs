@@ -17,8 +17,7 @@ pub use header::{Ask, Header};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::connection::SRTT;
-use crate::signal::RATE;
+use crate::connection::{RATE, SRTT};
 use crate::{Descriptor, Signal};
 
 /// Connections of one host share nothing beyond its port.

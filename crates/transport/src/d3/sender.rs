@@ -11,7 +11,7 @@ use units::{Bytes, Instant, Span};
 use super::asks::rate_of;
 use super::header::Header as Request;
 use super::{Ask, Config as Own, REQUEST};
-use crate::connection::{Config, ENDLESS, SRTT};
+use crate::connection::{Config, ENDLESS, RATE, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
 use crate::recovery::{Duplicate, Phase, Recovery};

@@ -5,7 +5,7 @@ use units::{Default, Instant, Key, Kind, Range, Values};
 use super::dctcp::{self, ALPHA};
 use super::rate::{BACKLOG, Feedback, GAMMA, NETWORK, Paced, QUEUE_ESTIMATE, by_paced, keys};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window, mcp};
-use crate::signal::RATE;
+use crate::connection::RATE;
 use crate::{Descriptor, Message, Needs, Observation, Site};
 
 /// Karuna.

@@ -71,9 +71,6 @@ fn settle(values: &mut Values, surroundings: &Surroundings) {
     }
 }
 
-/// Connections of one host share nothing beyond its port.
-pub type Host = ();
-
 /// Parameters of a connection's ends and of the ports on its way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {

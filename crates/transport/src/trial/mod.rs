@@ -34,7 +34,7 @@ impl Config {
 pub enum Agents {}
 
 impl Agents {
-    /// It answers no requests that could be denied.
+    /// There are none.
     pub const COUNTS_REQUESTS: bool = false;
 
     /// Never called.

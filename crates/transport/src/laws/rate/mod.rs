@@ -14,8 +14,7 @@ use law::{Law, State};
 
 use super::dctcp::{ALPHA, Marking};
 use super::{Acked, Current, Cwnd, Lost};
-use crate::connection;
-use crate::signal::RATE;
+use crate::connection::{self, RATE};
 use crate::{Message, Observation, Signal, Site};
 
 /// The rate that deadlines ask for.
