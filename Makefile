@@ -53,6 +53,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/mypy
 	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
 	$(BIN)/mypy docs/conf.py
+	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	$(BIN)/mypy linux/bench.py
 	MYPYPATH=linux/clients/python:linux/clients/trial $(BIN)/mypy linux/clients/python/d2tcp linux/clients/trial/*.py
 
@@ -89,6 +90,19 @@ wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run 
 .PHONY: bench
 bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
 	$(BIN)/python bench/run.py
+
+# Where a run of `make validate` is kept; docs/record/validation is what the page shows.
+RECORD :=
+# 1: figure 7 on real TCP too, ten repeats beside simulations of the same messages; needs root.
+KERNEL :=
+.PHONY: validate
+validate: $(BUILT) ## Hold the simulator against closed forms and, where its wheel is, ns-3; RECORD=DIR keeps the tables
+	PYTHONPATH=bench $(BIN)/python -m validate $(if $(RECORD),--record $(RECORD))
+ifneq ($(KERNEL),)
+	@if why=$$(linux/prepare); then $(MAKE) --no-print-directory linux; \
+	  $(BIN)/duetime testbed fig07 --seeds 10 --out out/validate/fig07; \
+	else echo "SKIPPED: real TCP: $$why"; fi
+endif
 
 .PHONY: docs
 docs: $(BUILT) ## Write anew what the documentation takes from the code and from docs/record

@@ -61,6 +61,10 @@ EXPERIMENTS = {
     "d3/fig12": "300 ms",
     "d3/fig13": "300 ms",
     "d3/table1": "600 ms",
+    "mcp/fig01": "10 ms",
+    "mcp/fig02": "4 ms",
+    "mcp/fig03": "1 ms",
+    "mcp/fig04": "1 ms",
 }
 
 #: Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts and misses.

@@ -16,7 +16,7 @@ class Check:
     what: str
     expected: float
     measured: float
-    #: How far they may be apart, in the same unit; it follows from the derivation, not from what was measured.
+    #: How far they may be apart, in the same unit: it follows from the derivation, not from what was found.
     tolerance: float
     unit: str
     derivation: str

@@ -1,8 +1,8 @@
 """duetime beside ns-3 on the same arrivals.
 
-A scenario's traffic is drawn once by duetime and written as traces; both simulators read these, so that what differs is
-the transport, the queues and the events, not the draws. ns-3 is the wheel that `bench/peers/ns3/requirements.txt` pins,
-the driver `bench/peers/ns3/peer.cc`.
+A scenario's traffic is drawn once by duetime and written as traces; both simulators read these, so that what
+differs is the transport, the queues and the events, not the draws. ns-3 is the wheel that
+`bench/peers/ns3/requirements.txt` pins, the driver `bench/peers/ns3/peer.cc`.
 """
 
 import csv
@@ -11,7 +11,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,9 @@ def build(folder: Path) -> Path:
     """Compile the driver against the wheel; `Absent` where that cannot be."""
     found = importlib.util.find_spec("ns3")
     if found is None or not found.submodule_search_locations:
-        raise Absent("no wheel of ns-3: pip install -r bench/peers/ns3/requirements.txt")
+        raise Absent(
+            "no wheel of ns-3: pip install --no-deps --require-hashes -r bench/peers/ns3/requirements.txt"
+        )
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise Absent("no C++ compiler")
@@ -101,7 +103,8 @@ def draw(scenario: Mapping[str, Any], seed: int, folder: Path) -> Arrivals:
     classes = []
     for entry in scenario["traffic"]:
         path = folder / f"{entry['name']}.csv"
-        # Without deadlines, which none of these transports knows: a run would not wait for what has missed its own.
+        # Without deadlines, which none of these transports knows: a run does not wait for what has missed its
+        # own.
         own = messages.filter(pl.col("class") == entry["name"])
         write_trace(path, own.with_columns(deadline_us=pl.lit(None, dtype=pl.Float64)))
         classes.append({"name": entry["name"], "pattern": "trace", "file": str(path)})
@@ -177,7 +180,9 @@ def theirs(
     )
 
 
-def planned(arrivals: Arrivals, transport: str, changes: Mapping[str, Any], mends: Collection[str]) -> Iterable[str]:
+def planned(
+    arrivals: Arrivals, transport: str, changes: Mapping[str, Any], mends: Collection[str]
+) -> Iterable[str]:
     """The driver's plan for the scenario: its settings, line by line."""
     resolved, _ = dt.check(arrivals.scenario, transport=transport, set=dict(changes))
     network, chosen = resolved["network"], resolved["transport"]
@@ -191,7 +196,7 @@ def planned(arrivals: Arrivals, transport: str, changes: Mapping[str, Any], mend
     yield f"sack {int(chosen['recovery'] == 'sack')}"
     yield f"reduction {'mended' if 'reduction' in mends else 'prr'}"
     yield f"mend_echo {int('echo' in mends)}"
-    yield f"mend_ack {int('ack' in mends)}"
+    yield f"hystart {int('hystart' not in mends)}"
     yield f"limited_transmit {int(chosen['limited_transmit'])}"
     for name in ("rto_min", "rto_granularity", "rto_initial", "ack_delay"):
         yield f"{name} {quantity(chosen[name])!r}"

@@ -281,16 +281,10 @@ class Reduction : public TcpRecoveryOps
 
 NS_OBJECT_ENSURE_REGISTERED(Reduction);
 
-/// What may be made otherwise than ns-3 3.44 makes it, each by itself.
-struct Mends
-{
-    /// Marks do not cut a window that a loss has cut and that is not repaired (RFC 3168 6.1.2; Linux).
-    bool echo;
-    /// What completes the handshake goes with the first data, not before it as a packet of its own.
-    bool ack;
-} g_mends;
+/// Marks do not cut a window that a loss has cut and that is not repaired (RFC 3168 6.1.2; Linux).
+bool g_mendEcho;
 
-/// A sending socket with these.
+/// A socket with that, which can be forgotten.
 class Mended : public TcpSocketBase
 {
   public:
@@ -325,23 +319,13 @@ class Mended : public TcpSocketBase
         auto number = header.GetAckNumber();
         bool repairing = m_tcb->m_congState == TcpSocketState::CA_LOSS || m_tcb->m_congState == TcpSocketState::CA_RECOVERY;
         bool marked = header.GetFlags() & TcpHeader::ECE;
-        if (g_mends.echo && repairing && marked && number <= m_recover)
+        if (g_mendEcho && repairing && marked && number <= m_recover)
         {
             // Counted for alpha, as if it had been answered already.
             m_ecnEchoSeq = std::max(m_ecnEchoSeq.Get(), number);
             m_tcb->m_ecnState = TcpSocketState::ECN_ECE_RCVD;
         }
         TcpSocketBase::ReceivedAck(packet, header);
-    }
-
-    void SendEmptyPacket(uint8_t flags) override
-    {
-        bool none = m_tcb->m_highTxMark.Get() == m_txBuffer->HeadSequence();
-        if (g_mends.ack && m_state == ESTABLISHED && flags == TcpHeader::ACK && none && m_txBuffer->Size() > 0)
-        {
-            return;
-        }
-        TcpSocketBase::SendEmptyPacket(flags);
     }
 };
 
@@ -565,7 +549,7 @@ Configure(const Plan& plan)
         Refuse("unknown reduction: " + plan.Text("reduction"));
     }
     text("ns3::TcpL4Protocol::RecoveryType", reduction->second);
-    g_mends = {plan.Text("mend_echo") == "1", plan.Text("mend_ack") == "1"};
+    g_mendEcho = plan.Text("mend_echo") == "1";
     text("ns3::TcpSocketBase::UseEcn", plan.Text("ecn") == "1" ? "On" : "Off");
     text("ns3::TcpSocketBase::Sack", plan.Text("sack") == "1" ? "true" : "false");
     text("ns3::TcpSocketBase::LimitedTransmit", plan.Text("limited_transmit") == "1" ? "true" : "false");
@@ -582,6 +566,7 @@ Configure(const Plan& plan)
     text("ns3::TcpSocket::DataRetries", "1000");
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(SOCKET_BUFFER));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(SOCKET_BUFFER));
+    text("ns3::TcpCubic::HyStart", plan.Text("hystart") == "1" ? "true" : "false");
     if (law->first == "dctcp")
     {
         text("ns3::TcpDctcp::DctcpShiftG", plan.Text("g"));

@@ -29,6 +29,6 @@ def checks() -> Iterable[Check]:
         first_us(run(star(2, rate="10 Gbps"), flows(message | {"size": f"{30 * MSS} B"}), "10 ms")),
         EXACT,
         "us",
-        "after the first ten the host waits for the first ACK; from there each ACK, one per packet's time, lets two "
-        "packets go, so that the host's link is busy for twenty",
+        "after the first ten the host waits for the first ACK; from there each ACK, one per packet's time, "
+        "lets two packets go, so that the host's link is busy for twenty",
     )

@@ -18,6 +18,6 @@ def checks() -> Iterable[Check]:
             done.data["drops"],
             1,
             "packets",
-            "forty arrive in each packet's time and one leaves: all but what fits and the ten that leave; one more or "
-            "less, as the last leaves just when the last arrive",
+            "forty arrive in each packet's time and one leaves: all but what fits and the ten that leave; "
+            "one more or less, as the last leaves just when the last arrive",
         )

@@ -16,7 +16,8 @@ def checks() -> Iterable[Check]:
             "by D3's rules",
             {},
             500.0,
-            "each port divides its rate by its flows: host 0's link does not see that one of them gets less elsewhere",
+            "each port divides its rate by its flows: host 0's link does not see that one of them gets less"
+            " elsewhere",
         ),
         (
             "with adaptation up to twice the rate",

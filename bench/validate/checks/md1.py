@@ -29,7 +29,7 @@ def checks() -> Iterable[Check]:
             queue,
             expected * 0.03,
             "packets",
-            "M/D/1: rho^2 / (2 (1 - rho)) wait. 1 %, as a host's own packets never meet (one in N = 100), and 2 %, three "
-            "times the standard error: a queue with a deviation of 1.2 that forgets in 1 / (1 - rho)^2 packets, over "
-            "half a million of them",
+            "M/D/1: rho^2 / (2 (1 - rho)) wait. 1 %, as a host's own packets never meet (one in N = 100), "
+            "and 2 %, three times the standard error: a queue with a deviation of 1.2 that forgets in 1 / "
+            "(1 - rho)^2 packets, over half a million of them",
         )

@@ -17,7 +17,13 @@ def checks() -> Iterable[Check]:
             {
                 "name": f"to {port}",
                 "pattern": "flows",
-                "flows": [{"from": f"{EACH * port}..{EACH * (port + 1)}", "to": senders + port, "size": f"{2 * POOL * MSS} B"}],
+                "flows": [
+                    {
+                        "from": f"{EACH * port}..{EACH * (port + 1)}",
+                        "to": senders + port,
+                        "size": f"{2 * POOL * MSS} B",
+                    }
+                ],
             }
             for port in range(ports)
         ]
@@ -30,5 +36,6 @@ def checks() -> Iterable[Check]:
             longest,
             ports + alpha + 1,
             "packets",
-            "Q = alpha (B - n Q) gives Q = alpha B / (1 + n alpha); in whole packets, which n ports take in turns",
+            "Q = alpha (B - n Q) gives Q = alpha B / (1 + n alpha); in whole packets, which n ports take in"
+            " turns",
         )

@@ -8,7 +8,7 @@ DELAY = 20.0
 
 
 def checks() -> Iterable[Check]:
-    """Of three packets that meet at a port with room for one beside the one that it sends, one waits for the RTO."""
+    """Of three packets that meet at a port with room for one beside the one it sends, one is lost."""
     packet = us_on_wire(WIRE, 1)
     message = {"from": "0..3", "to": 3, "size": f"{MSS} B"}
     for initial in (20, 35):
@@ -19,5 +19,6 @@ def checks() -> Iterable[Check]:
             float(done.flows["fct_us"].max()),  # type: ignore[arg-type]
             0.001,
             "us",
-            "sent again when the timer of its first transmission has run (RFC 6298 5.1, 5.4), then an empty network",
+            "sent again when the timer of its first transmission has run (RFC 6298 5.1, 5.4), then an empty"
+            " network",
         )

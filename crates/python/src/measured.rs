@@ -20,6 +20,8 @@ use crate::run::Run;
 #[serde(deny_unknown_fields)]
 struct Measured {
     simulated: u64,
+    /// When the run ended, everything that counts decided; with the measured time if it is left out.
+    ended: Option<u64>,
     counters: MeasuredCounters,
     classes: Vec<MeasuredClass>,
     messages: Vec<MeasuredMessage>,
@@ -93,7 +95,7 @@ struct MeasuredSample {
 
 /// Makes a run of `measured` (JSON); everything else is the scenario's, and so are the summaries' rules.
 #[pyfunction]
-#[pyo3(signature = (text, name, measured, folder=None, set=Vec::new(), seed=None, transport=None, wall_s=0.0))]
+#[pyo3(signature = (text, name, measured, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), wall_s=0.0))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub fn measured(
     py: Python<'_>,
@@ -104,10 +106,11 @@ pub fn measured(
     set: Vec<String>,
     seed: Option<u64>,
     transport: Option<String>,
+    files: BTreeMap<String, String>,
     wall_s: f64,
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, ..scenario::Options::default() })?;
+    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, files })?;
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
     let measured: Measured =
         serde_json::from_str(measured).map_err(|error| PyValueError::new_err(format!("measurements: {error}")))?;
@@ -140,8 +143,8 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
     let messages = outcome.messages.len();
     outcome.trace = measured.samples.into_iter().map(|sample| sample.of(messages, links)).collect::<Result<_, _>>()?;
     outcome.simulated = Instant(measured.simulated);
-    outcome.ended = outcome.simulated;
-    outcome.decided_until = outcome.simulated;
+    outcome.ended = measured.ended.map_or(outcome.simulated, Instant);
+    outcome.decided_until = outcome.ended;
     let MeasuredCounters { packets_sent, packets_received, packets_delivered, packet_hops, drops, marks } =
         measured.counters;
     outcome.counters = Counters {

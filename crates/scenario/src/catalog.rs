@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use sim::{faults, network, run, topology, traffic};
-use transport::Signal;
+use transport::{Needs, Signal};
 use units::{Default, Key, Kind, Range};
 
 use crate::distribution::BUILT_IN;
@@ -12,7 +12,8 @@ use crate::lints::LINTS;
 /// Transports, topologies, patterns, kinds of faults and the keys of all sections, from their declarations.
 ///
 /// An object with `transports`, `topologies`, `patterns` and `faults`, each a list of `{name, help, source,
-/// keys}`; `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
+/// keys}`, transports with `needs` of `{switches, hosts, discipline, marking}`; `root`, `run`, `trace`, `network`,
+/// `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
 /// on those; `notes`, what a valid scenario is told all the same; `signals`, what `run.trace.what` can name, each
 /// `{name, help, unit}`; and `distributions`, those that come with the language. A key is `{name, kind, unit,
 /// default, required, range, choices, help, source}`; null where there is nothing to say.
@@ -38,12 +39,20 @@ pub fn catalog() -> Json {
 
 fn family(family: &Family) -> Vec<Json> {
     let variants = family.variants.iter().map(|variant| {
-        json!({
+        let needs = |needs: &Needs| {
+            let Needs { switches, hosts, discipline, marking, .. } = needs;
+            json!({ "switches": switches, "hosts": hosts, "discipline": discipline, "marking": marking })
+        };
+        let mut described = json!({
             "name": variant.name,
             "help": variant.help,
             "source": said(variant.source),
             "keys": keys(variant.own.iter().copied()),
-        })
+        });
+        if let Some(found) = variant.needs.as_ref() {
+            described["needs"] = needs(found);
+        }
+        described
     });
     variants.collect()
 }

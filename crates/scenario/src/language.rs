@@ -3,8 +3,8 @@
 //! The reader, the JSON schema and the catalogue all go by this file.
 
 use sim::{faults, network, run, topology, traffic};
-use transport::connection;
 use transport::registry::{self as transports, TRANSPORTS};
+use transport::{Needs, connection};
 use units::{Alias, Default, Key, Kind, Range};
 
 /// The sections of a file.
@@ -59,6 +59,8 @@ pub(crate) struct Variant {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) source: &'static str,
+    /// What it needs of switches and hosts, if it is a transport.
+    pub(crate) needs: Option<Needs>,
     /// All keys that stand beside the name, those that all variants share first.
     pub(crate) keys: Vec<&'static Key>,
     /// Its own keys only.
@@ -110,6 +112,7 @@ pub(crate) fn topologies() -> Family {
         name: topology.name,
         help: topology.help,
         source: "",
+        needs: None,
         keys: topology.keys.iter().chain(network::keys()).collect(),
         own: topology.keys.iter().collect(),
     });
@@ -127,6 +130,7 @@ pub(crate) fn transport_family() -> Family {
         name: transport.name,
         help: transport.help,
         source: transport.source,
+        needs: Some(transport.needs),
         keys: transport.keys().collect(),
         own: transport.keys().collect(),
     });
@@ -144,6 +148,7 @@ pub(crate) fn patterns() -> Family {
         name: pattern.name,
         help: pattern.help,
         source: "",
+        needs: None,
         keys: traffic::KEYS.iter().chain(pattern.keys).collect(),
         own: pattern.keys.iter().collect(),
     });
@@ -161,6 +166,7 @@ pub(crate) fn faults() -> Family {
         name: kind.name,
         help: kind.help,
         source: "",
+        needs: None,
         keys: kind.keys.iter().chain(faults::KEYS).collect(),
         own: kind.keys.iter().collect(),
     });

@@ -38,5 +38,6 @@ pub use catalog::catalog;
 pub use error::Error;
 pub use read::{Options, Read, Source, explain, read};
 pub use schema::schema;
+pub use survey::ports;
 pub use sweep::{Sweep, read_sweep};
 pub use toml_text::to_toml;

@@ -193,8 +193,8 @@ fn no_bottleneck(survey: &Survey) -> Vec<Finding> {
 }
 
 fn no_marks(survey: &Survey) -> Vec<Finding> {
-    let marked =
-        (0..survey.routes.graph.links.len()).any(|link| survey.port(link).is_some_and(|port| port.mark.is_some()));
+    let marked = !survey.marks_by_threshold()
+        || (0..survey.routes.graph.links.len()).any(|link| survey.port(link).is_some_and(|port| port.mark.is_some()));
     let found =
         survey.scenario.transports.iter().filter(|transport| !marked && uses_marks(transport)).map(|transport| {
             let text =
@@ -205,9 +205,8 @@ fn no_marks(survey: &Survey) -> Vec<Finding> {
 }
 
 fn mark_beyond_port(survey: &Survey) -> Vec<Finding> {
-    let Some(frame) = survey.scenario.transports.iter().find(|own| uses_marks(own)).map(|own| survey.frame(own)) else {
-        return Vec::new();
-    };
+    let heeding = survey.scenario.transports.iter().find(|own| survey.marks_by_threshold() && uses_marks(own));
+    let Some(frame) = heeding.map(|own| survey.frame(own)) else { return Vec::new() };
     let beyond = |link: &usize| {
         let port = survey.port(*link)?;
         let (limit, mark) = (port.limit?, port.mark?);
@@ -313,7 +312,7 @@ fn floor_above_mark(survey: &Survey) -> Vec<Finding> {
         let judged = survey.at_floor(transport, drawn).into_iter().filter_map(|floor| {
             let port = survey.port(floor.link)?;
             let room = floor.bandwidth_delay + in_bytes(port.limit?, frame);
-            let marks = port.mark.filter(|_| uses_marks(transport));
+            let marks = port.mark.filter(|_| survey.marks_by_threshold() && uses_marks(transport));
             let below_mark = marks.map(|mark| floor.bandwidth_delay + in_bytes(mark, frame));
             let outcome = match below_mark {
                 _ if floor.bytes > room => {

@@ -177,7 +177,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     context.hosts = Some(network.graph.hosts);
     let (faults, written) = faults::read(&root, &network, &run, &context)?;
     resolved.extend(written.map(|written| ("fault".to_owned(), written)));
-    let mut transports = Transports::default();
+    let mut transports = Transports::on(&network);
     let replacement = options
         .transport
         .as_deref()

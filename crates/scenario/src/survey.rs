@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use sim::network::{Network, Sharing};
+use sim::priorities::Priorities;
 use sim::topology::Graph;
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
@@ -49,6 +50,12 @@ impl<'a> Survey<'a> {
     /// What the switch port that feeds a link holds and when it marks; none for a host's own port.
     pub(crate) fn port(&self, link: usize) -> Option<Port> {
         Port::of(&self.scenario.network, link)
+    }
+
+    /// Whether K is what ports mark by.
+    pub(crate) fn marks_by_threshold(&self) -> bool {
+        let Scenario { network, transports, classes, .. } = self.scenario;
+        network.service(transports, &Priorities::of(transports, classes)).marking.built_in
     }
 
     /// Bytes on the wire of a full packet.
@@ -200,6 +207,14 @@ pub(crate) struct Port {
     pub(crate) limit: Option<Amount>,
     /// K.
     pub(crate) mark: Option<Amount>,
+}
+
+/// For each link, what the switch port that feeds it holds at most and its K, in bytes where packets are full ones;
+/// infinite where there is no limit, and at a host's own port.
+pub fn ports(network: &Network, frame: f64) -> Vec<(f64, f64)> {
+    let bytes = |amount: Option<Amount>| amount.map_or(f64::INFINITY, |amount| in_bytes(amount, frame));
+    let of = |link| Port::of(network, link).map(|port| (bytes(port.limit), bytes(port.mark)));
+    (0..network.graph.links.len()).map(|link| of(link).unwrap_or((f64::INFINITY, f64::INFINITY))).collect()
 }
 
 impl Port {

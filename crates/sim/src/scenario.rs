@@ -43,6 +43,11 @@ pub struct Transport {
 }
 
 impl Transport {
+    /// What it needs of switches and hosts.
+    pub fn needs(&self) -> &'static transport::Needs {
+        &transport::registry::find(self.name).expect("it is in the list").needs
+    }
+
     /// What it needs at the ports of the network, if it talks to them.
     pub fn agents(&self) -> Option<transport::Agents> {
         self.config.control.agents()

@@ -107,10 +107,10 @@ impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
         let priorities = Priorities::of(&scenario.transports, &scenario.classes);
-        let ordering = scenario.network.ordering(&priorities);
+        let service = scenario.network.service(&scenario.transports, &priorities);
         let Scenario { title, run, network, faults, transport, transports, classes } = scenario;
         let frame_overhead = network.frame_overhead;
-        let mut net = Net::new(network, run.seed, ordering);
+        let mut net = Net::new(network, run.seed, service);
         net.strike(faults, run.seed);
         if run.warm_up > Span::ZERO {
             net.events.push(run.warm_up.after_start(), Event::WarmedUp);
@@ -137,7 +137,7 @@ impl World {
             title,
             transport,
             sampler: run.trace.clone().map(Sampler::new),
-            rates: (!families.is_empty()).then(|| RateWatch::new(net.leave_switches())),
+            rates: families.iter().any(transport::Agents::count_requests).then(|| RateWatch::new(net.leave_switches())),
             run,
             priorities,
             hosts: Hosts::new(net.graph.hosts, sources.len() + transports.len()),
@@ -295,7 +295,7 @@ impl World {
             }
             return;
         }
-        let Request { start, from, to, bytes, deadline, query, place } = request;
+        let Request { start, from, to, bytes, deadline, .. } = request;
         let source = &self.sources[class].class;
         let rank = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
@@ -304,7 +304,7 @@ impl World {
         let (id, opening) = match open {
             Some(id) => (id, None),
             None => {
-                let flow = if persistent { Flow::of_pair(from, to) } else { Flow::of_message(&source.name, ordinal) };
+                let flow = self.flow_of(class, &request, ordinal);
                 let path = self.net.path(from, to, flow);
                 let way = Way { path, delay: self.net.propagation(path, to) };
                 let group = if persistent { self.sources.len() + transport } else { class.index() };
@@ -318,9 +318,26 @@ impl World {
             }
         };
         let path = self.hosts.senders.at(id).path();
-        let connection = &config.connection;
+        let number = self.enter(class, path, &request);
+        if opening.is_none() {
+            self.book_sent(id);
+        }
+        let end = self.hosts.senders.at(id).starts(number, bytes);
+        self.hosts.notify(&mut self.net, id, Notice::Starts { message: number, end, opening });
+        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, rank };
+        let sending = self.hosts.senders.at(id);
+        if let Some(watch) = &mut self.rates {
+            watch.started(id, sending.generation(), message.deadline);
+        }
+        self.hosts.hand_over(&mut self.net, &self.configs, id, message);
+    }
+
+    /// Writes a row for a message that starts on a path.
+    fn enter(&mut self, class: ClassId, path: u32, request: &Request) -> MessageId {
+        let &Request { start, from, to, bytes, deadline, query, place } = request;
+        let connection = &self.configs[self.sources[class].class.transport].connection;
         let ideal = bytes.map(|bytes| self.net.ideal(path, to, bytes, connection.mss, connection.header));
-        let number = self.ledger.start(
+        self.ledger.start(
             path,
             Message {
                 class,
@@ -338,24 +355,46 @@ impl World {
                 retransmits: 0,
                 marks: 0,
             },
-        );
-        if opening.is_none() {
-            self.book_sent(id);
+        )
+    }
+
+    /// The way that a message's packets take from switch to switch.
+    fn flow_of(&self, class: ClassId, request: &Request, ordinal: u64) -> Flow {
+        let source = &self.sources[class].class;
+        match source.persistent {
+            true => Flow::of_pair(request.from, request.to),
+            false => Flow::of_message(&source.name, ordinal),
         }
-        let end = self.hosts.senders.at(id).starts(number, bytes);
-        self.hosts.notify(&mut self.net, id, Notice::Starts { message: number, end, opening });
-        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, rank };
-        let sending = self.hosts.senders.at(id);
-        if let Some(watch) = &mut self.rates {
-            watch.started(id, sending.generation(), message.deadline);
+    }
+
+    /// All messages up to the end of what is measured, each with its path, and none of them sent. The name of a
+    /// class is the error where it only follows from a run what it sends.
+    pub fn foreseen(mut self) -> Result<Outcome, String> {
+        while let Some((at, event)) = self.net.events.pop(self.until) {
+            self.net.now = at;
+            match event {
+                Event::Generate(class) => self.generate(class),
+                Event::Start(class) => {
+                    let waiting = self.sources[class].waiting.pop();
+                    let Waiting { request, ordinal } = waiting.expect("each start has its message");
+                    if request.place.is_some() {
+                        return Err(self.sources[class].class.name.clone());
+                    }
+                    let flow = self.flow_of(class, &request, ordinal);
+                    let path = self.net.path(request.from, request.to, flow);
+                    self.enter(class, path, &request);
+                }
+                // Nothing is under way that could be looked at.
+                _ => {}
+            }
         }
-        self.hosts.hand_over(&mut self.net, &self.configs, id, message);
+        Ok(self.finish())
     }
 
     /// Shows the watch what agents have decided.
     #[cold]
     fn watch_rates(&mut self) {
-        let watch = self.rates.as_mut().expect("where there are agents there is a watch");
+        let watch = self.rates.as_mut().expect("where agents decide on requests there is a watch");
         let now = self.net.now;
         self.net.agents.decided.drain(..).for_each(|(link, decision)| watch.decided(now, link, &decision));
     }

@@ -209,6 +209,46 @@ fn any_scenario_with_granted_rates_keeps_every_packet_and_repeats_itself() {
     }
 }
 
+/// Bursts into small ports, with and without deadlines, beside other messages; all start in the first 20 ms.
+fn small_ports(topology: &str, transport: &str, connections: &str) -> String {
+    format!(
+        "[run]\nduration = '3 s'\n[network]\n{topology}\nrate = '1 Gbps'\ndelay = '5 us'\n\
+         buffer = '30 KB'\nsharing = 'per-port'\nmark = '8 packets'\n[transport]\nname = '{transport}'\n\
+         [defaults.traffic]\nconnections = '{connections}'\n\
+         [[traffic]]\nname = 'answers'\npattern = 'fan-in'\nleaves = 6\nevery = '3 ms'\ncount = 5\n\
+         size = 'uniform(1 KB, 30 KB)'\ndeadline = {{ base = '2 ms', vary = 'uniform(0, 50%)' }}\n\
+         [[traffic]]\nname = 'pages'\npattern = 'poisson'\nload = '20%'\ncount = 60\nsize = 'pareto(2 KB, 1.3)'\ndeadline = '1 s'\n\
+         [[traffic]]\nname = 'copies'\npattern = 'flows'\nflows = [ {{ from = [0, 1, 2], to = 5, size = '400 KB' }} ]\n"
+    )
+}
+
+#[test]
+fn every_transport_ends_every_message_on_every_topology() {
+    let topologies = [
+        "topology = 'star'\nhosts = 8",
+        "topology = 'racks'\nracks = 2\nhosts_per_rack = 4\nuplink = '1 Gbps'",
+        "topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\nuplink = '700 Mbps'",
+        "topology = 'fat-tree'\nk = 4",
+        "topology = 'custom'\nhosts = 8\nswitches = ['left', 'right']\nlinks = [ { from = '0..4', to = 'left' }, \
+         { from = '4..8', to = 'right' }, { from = 'left', to = 'right', rate = '1.5 Gbps' } ]",
+    ];
+    for transport in transport::registry::TRANSPORTS {
+        for (number, topology) in topologies.into_iter().enumerate() {
+            for connections in ["fresh", "persistent"] {
+                let text = small_ports(topology, transport.name, connections);
+                let outcome = run(&text);
+                check(&outcome, &text);
+                let left: Vec<_> = outcome.messages.iter().filter(|message| message.end.is_none()).collect();
+                assert!(left.iter().all(|message| message.aborted), "{left:?} of {}\n{text}", outcome.messages.len());
+                assert!(outcome.messages.len() > 60, "{}", outcome.messages.len());
+                if number == 0 {
+                    assert!(outcome == run(&text), "differs from itself:\n{text}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn without_a_threshold_nothing_is_marked_and_d2tcp_without_deadlines_is_dctcp() {
     for seed in 0..60 {

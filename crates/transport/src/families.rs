@@ -10,7 +10,7 @@ use crate::laws::{self, Law, Window};
 use crate::registry::{Config, Entry};
 #[cfg(feature = "trial")]
 use crate::trial;
-use crate::{Extension, Message, Observation, Packet, connection, d3, mcp};
+use crate::{Extension, Message, Observation, Packet, connection, d3, mcp, pdq};
 
 macro_rules! families {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
@@ -89,6 +89,10 @@ macro_rules! families {
             /// Whether these are of the same family, which has one set of parameters in a run.
             pub fn same_family(&self, other: &Agents) -> bool {
                 std::mem::discriminant(self) == std::mem::discriminant(other)
+            }
+            /// Whether what they answer is to be counted as requests for rates.
+            pub fn count_requests(&self) -> bool {
+                match self { $(Agents::$Family(_) => $module::Agents::COUNTS_REQUESTS),* }
             }
             /// The agent at a port with a link of this rate, each of whose frames costs `frame_overhead`
             /// beside its packet.
@@ -259,6 +263,8 @@ macro_rules! list {
             D3(d3),
             /// The network adds up what a path costs (MCP).
             Mcp(mcp),
+            /// Ports let the most urgent flows send and pause the others (PDQ).
+            Pdq(pdq),
             $($trial)*
         }
     };

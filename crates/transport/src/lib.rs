@@ -19,6 +19,7 @@ pub mod laws;
 pub mod mcp;
 mod pacing;
 mod packet;
+pub mod pdq;
 mod recovery;
 pub mod registry;
 mod returning;
@@ -26,7 +27,7 @@ mod signal;
 #[cfg(feature = "trial")]
 pub mod trial;
 
-pub use descriptor::{Build, Descriptor};
+pub use descriptor::{Build, Descriptor, Needs, Surroundings};
 pub use families::{Agents, Header, Receiver, Sender, Shared};
 pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};

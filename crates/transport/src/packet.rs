@@ -85,6 +85,8 @@ impl Flags {
     pub const CWR: Flags = Flags(16);
     /// Opens the connection.
     pub const SYN: Flags = Flags(32);
+    /// Completes the opening, and asks for no answer. (No SYN says CWR otherwise.)
+    pub const OPENED: Flags = Flags::SYN.with(Flags::CWR);
     /// Sent before.
     pub const AGAIN: Flags = Flags(64);
     /// It has an [`Extension`].
@@ -97,7 +99,7 @@ impl Flags {
     }
     /// These bits and those of `other`.
     #[inline]
-    pub fn with(self, other: Flags) -> Flags {
+    pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
     /// These bits and those of `other` if `condition`.

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from duetime.quantities import amount, size_bytes, time_ps
 from duetime.results import Result
 from duetime.scenario import Unreadable
-from duetime.testbed.quantities import amount, size_bytes, time_ps
 
 #: Transport of a scenario -> the kernel's name of the congestion control.
 CONTROLS = {"tcp": "reno", "cubic": "cubic", "dctcp": "d2tcp", "d2tcp": "d2tcp"}

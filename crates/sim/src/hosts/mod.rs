@@ -102,7 +102,7 @@ impl Hosts {
     }
 
     /// Hands a packet that has reached its host to the connection's end there.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
         let mut extension = net.take_extension(packet);
         if packet.flags.has(Flags::ACK) {

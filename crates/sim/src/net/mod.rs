@@ -14,10 +14,10 @@ use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Ta
 
 use crate::event::EventQueue;
 use crate::flow::Flow;
-use crate::network::{Network, Ordering, Sharing};
+use crate::network::{Network, Service, Sharing};
 use crate::outcome::Counters;
 use crate::port::level::Level;
-use crate::port::mark::Site;
+use crate::port::mark::{MARKERS, Site};
 use crate::port::{Fate, Place, Port, units_of_wait};
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
@@ -53,8 +53,7 @@ pub struct Net {
 
 impl Net {
     /// An empty network.
-    pub fn new(network: Network, seed: u64, ordering: Ordering) -> Net {
-        let marking = network.marking();
+    pub fn new(network: Network, seed: u64, service: Service) -> Net {
         let Network { mut graph, switch, frame_overhead, host_jitter, settings } = network;
         // Events at the same time go by link number: by the node that they happen at.
         graph.links.sort_by_key(|link| (link.to, link.from));
@@ -82,6 +81,8 @@ impl Net {
             };
             let mut port = Port::new(spec.rate, spec.delay, place);
             let mut site = Site { rate: spec.rate, mark: Level::INFINITE };
+            // Nothing is ever marked at a host, nor where there is no limit.
+            let mut marking = &MARKERS[0];
             if !place.at_host() {
                 let node = (spec.from - hosts) as usize;
                 let mut buffer = Level::INFINITE;
@@ -95,6 +96,7 @@ impl Net {
                     };
                     let of_switch = if place.to_host() { switch.marks.host } else { switch.marks.uplink };
                     site.mark = Level::from(spec.mark.or(of_switch));
+                    marking = service.marking;
                     drop_unmarkable = switch.drop_non_ect;
                 }
                 port = port.limited(buffer, site.mark, drop_unmarkable);
@@ -102,18 +104,17 @@ impl Net {
                     port.pool = pool_of[node];
                 }
             }
-            let queue = if place.at_host() { ordering.hosts } else { ordering.switches };
-            (port, queue, site)
+            let queue = if place.at_host() { service.hosts } else { service.switches };
+            (port, queue, marking, site)
         };
         let mut ports = Vec::with_capacity(graph.links.len());
-        for (index, (port, queue, site)) in graph.links.iter().map(port).enumerate() {
+        for (index, (port, queue, marking, site)) in graph.links.iter().map(port).enumerate() {
             if port.pool != Port::NO_POOL {
                 pools[port.pool as usize].add(LinkId::from_index(index));
             }
-            // Nothing is ever marked at a host.
-            let by_itself = queue.built_in && (marking.built_in || port.place.at_host());
+            let by_itself = queue.built_in && marking.built_in;
             let choosing = |port: Port| {
-                port.choosing((queue.queue)(&settings, ordering.priorities), (marking.marker)(&settings, &site))
+                port.choosing((queue.queue)(&settings, service.priorities), (marking.marker)(&settings, &site))
             };
             ports.push(if by_itself { port } else { choosing(port) });
         }
@@ -500,7 +501,7 @@ mod tests {
         settings.set("when_full", Value::Choice("drop-arriving"));
         let network = Network { graph, switch, frame_overhead: Bytes::ZERO, host_jitter, settings };
         let [switches, hosts] = ordering.map(|name| queue::find(name).expect("it is there"));
-        Net::new(network, seed, Ordering { switches, hosts, priorities: 3 })
+        Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3 })
     }
 
     fn net(seed: u64, host_jitter: Option<Span>) -> Net {

@@ -129,7 +129,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bool,
         default: Default::Is("false"),
         range: Range::ANY,
-        help: "a fresh connection exchanges SYN and SYN-ACK before its first data",
+        help: "a fresh connection exchanges SYN, SYN-ACK and an ACK before its first data",
         source: "RFC 9293 3.5; off: the papers' flows start with data",
     },
     Key {

@@ -150,7 +150,7 @@ impl Sender {
         out: &mut impl Output,
     ) {
         if self.opening {
-            self.opened(config, now, packet);
+            self.opened(config, now, packet, out);
             self.transmit(config, now, out);
             return;
         }
@@ -203,7 +203,20 @@ impl Sender {
         self.recovery.go_back();
         self.law.on_timeout(&mut self.window, config.loss_window);
         self.inflation = 0.0;
-        self.transmit(config, now, out);
+        if self.law.probes() {
+            self.probe(config, now, out);
+        } else {
+            self.transmit(config, now, out);
+        }
+    }
+
+    /// Sends the first byte that is not acknowledged, alone.
+    #[cold]
+    fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if let Some((start, _)) = self.recovery.upcoming(self.end) {
+            self.emit(config, now, start, 1, out);
+            self.recovery.sent(start + 1);
+        }
     }
 
     /// Its law.
@@ -324,6 +337,9 @@ impl Sender {
 
     #[cold]
     fn on_dup_ack(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if self.law.repairs_by_timer_alone() {
+            return self.transmit(config, now, out);
+        }
         match self.recovery.on_duplicate(config) {
             Duplicate::Loss => self.enter_recovery(config, now, out),
             Duplicate::Departure => self.inflation += 1.0,
@@ -550,13 +566,19 @@ impl Sender {
         out.send(packet);
     }
 
+    /// RFC 9293 3.5: what completes the handshake is a packet by itself, ahead of the first data, as in Linux: it takes a
+    /// place in the queues on its way.
     #[cold]
-    fn opened(&mut self, config: &Config, now: Instant, packet: &Packet) {
+    fn opened(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
         self.opening = false;
         self.recovery.rto_at = Instant::MAX;
         if packet.stamp != Instant::MAX {
             self.recovery.rto.sample(now - packet.stamp, config);
         }
+        let flags = Flags::OPENED.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT);
+        let mut completing = Packet::data(0, 0, config.header, Instant::MAX, flags);
+        completing.rank = self.current.message.rank;
+        out.send(completing);
     }
 
     /// Gives the current message up, once, if the law says so: only those with a deadline are.

@@ -147,6 +147,9 @@ pub struct Adaptation {
 }
 
 impl Agents {
+    /// It answers requests, which may be denied.
+    pub const COUNTS_REQUESTS: bool = true;
+
     /// The router of one port. Rates count headers but not the overhead of frames, so that so much of the link
     /// is not given away.
     pub fn at(&self, rate: Rate, frame_overhead: Bytes) -> Box<dyn Agent> {

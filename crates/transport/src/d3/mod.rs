@@ -4,8 +4,6 @@
 //! to the request's [`Header`]; the receiving end returns it; the sending end paces at the smallest grant. A
 //! transport of this family is one file here and one line in [`DESCRIPTORS`].
 
-#![allow(irrefutable_let_patterns, reason = "there may be headers of other families, or none")]
-
 mod agent;
 mod asks;
 mod header;
@@ -27,6 +25,9 @@ pub type Host = ();
 
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];
+
+/// What switches must do for the family.
+const GRANTS: &str = "a rate for each request: a header that every port reads and writes, three counters per port";
 
 /// What can be observed of the family.
 const SIGNALS: &[Signal] = &[SRTT, RATE, REQUEST];

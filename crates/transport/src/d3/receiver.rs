@@ -34,19 +34,18 @@ impl Receiver {
         extension: Option<&mut Extension>,
         out: &mut impl Output,
     ) {
-        let Some(header) = extension.and_then(|extension| extension.header.take()) else {
+        let Some(Header::D3(request)) = extension.and_then(|extension| extension.header.take()) else {
             self.data.on_packet(config, now, packet, out);
             return;
         };
-        let Header::D3(request) = &header else { return };
         if packet.payload > 0 {
             // A request is answered at once, whatever else is held back.
-            let mut out = Returning { out, header: Some(header) };
+            let mut out = Returning { out, header: Some(Header::D3(request)) };
             self.data.on_packet(config, now, packet, &mut out);
             self.data.flush(config, &mut out);
         } else if request.ask != Ask::Close {
             let ack = Packet::ack(self.data.next(), config.header, Instant::MAX, Flags::SYN);
-            out.send_extended(ack, Extension::of_header(header));
+            out.send_extended(ack, Extension::of_header(Header::D3(request)));
         }
     }
 

@@ -4,7 +4,7 @@ use units::{Default, Instant, Key, Kind, Range, Span, Values};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Message, Observation, Signal};
+use crate::{Descriptor, Message, Needs, Observation, Signal};
 
 /// D2TCP.
 pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
@@ -13,6 +13,7 @@ pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
     source: "Vamanan, Hasan, Vijaykumar, SIGCOMM 2012",
     aliases: &[("alpha", "initial_alpha"), ("cap", "d_cap"), ("gain", "g")],
     groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
+    needs: Needs::of(dctcp::ON_MARKS.switches, "a window law; sizes and deadlines from the application"),
     signals: &[dctcp::ALPHA, D, dctcp::P],
     build: |values, _| Ok(build(values)),
 };

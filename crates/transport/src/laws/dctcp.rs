@@ -3,7 +3,7 @@
 use units::{Default, Key, Kind, Range, Values};
 
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Observation, Signal};
+use crate::{Descriptor, Needs, Observation, Signal};
 
 /// Why DCTCP and D2TCP grow as they do.
 pub(crate) const AS_RFC: Growth = Growth {
@@ -53,9 +53,13 @@ pub const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
     aliases: &[("alpha", "initial_alpha"), ("gain", "g")],
     groups: &[KEYS, &AS_RFC.keys()],
+    needs: ON_MARKS,
     signals: &[ALPHA, P],
-    build: |values, _| Ok(Dctcp { marking: Marking::from_values(values) }),
+    build: |values, _| Ok(Dctcp::from_values(values)),
 };
+
+/// What a law that goes by the share of marks needs.
+pub(super) const ON_MARKS: Needs = Needs::of("ECN marks above a threshold", "a window law, and an exact echo of marks");
 
 /// The estimate of the extent of marking.
 pub(crate) const ALPHA: Signal =
@@ -96,6 +100,13 @@ pub const KEYS: &[Key] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dctcp {
     marking: Marking,
+}
+
+impl Dctcp {
+    /// From the checked values of its keys.
+    pub(super) fn from_values(values: &Values) -> Dctcp {
+        Dctcp { marking: Marking::from_values(values) }
+    }
 }
 
 impl Window for Dctcp {

@@ -6,7 +6,7 @@ use super::dctcp::{self, ALPHA};
 use super::rate::{Feedback, GAMMA, Paced, by_paced, keys};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::connection::RATE;
-use crate::{Descriptor, Message, Observation, Site};
+use crate::{Descriptor, Message, Needs, Observation, Site};
 
 /// Just in time.
 pub const DESCRIPTOR: Descriptor<Jit> = Descriptor {
@@ -16,6 +16,7 @@ pub const DESCRIPTOR: Descriptor<Jit> = Descriptor {
     source: "our choice: where it does as well as MCP, a result says nothing of MCP's law",
     aliases: &[],
     groups: &[keys::DEMAND, dctcp::KEYS, &dctcp::AS_RFC.keys()],
+    needs: Needs::of("nothing", "sizes and deadlines from the application, and pacing"),
     signals: &[RATE, GAMMA, ALPHA],
     build: |values, connection| Ok(Jit { paced: Box::new(Paced::from_values(values, connection, Feedback::None)) }),
 };

@@ -6,7 +6,7 @@ use super::dctcp::{self, ALPHA};
 use super::rate::{BACKLOG, Feedback, GAMMA, NETWORK, Paced, QUEUE_ESTIMATE, by_paced, keys};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window, mcp};
 use crate::connection::RATE;
-use crate::{Descriptor, Message, Observation, Site};
+use crate::{Descriptor, Message, Needs, Observation, Site};
 
 /// Karuna.
 pub const DESCRIPTOR: Descriptor<Karuna> = Descriptor {
@@ -16,6 +16,8 @@ pub const DESCRIPTOR: Descriptor<Karuna> = Descriptor {
     source: "Chen, Chen, Bai, Alizadeh, SIGCOMM 2016, of which the abstract and what it says of MCP were at hand",
     aliases: mcp::ALIASES,
     groups: &[KEYS, keys::DEMAND, keys::LAW, keys::ECN, dctcp::KEYS, &dctcp::AS_RFC.keys()],
+    needs: Needs::of("strict priorities, and ECN marks above a threshold", "as for mcp, and a priority on each packet")
+        .discipline("priority"),
     signals: &[RATE, GAMMA, BACKLOG, NETWORK, QUEUE_ESTIMATE, ALPHA],
     build: |values, connection| {
         let paced = Box::new(Paced::from_values(values, connection, Feedback::Ecn));

@@ -8,7 +8,7 @@ use super::dctcp::{self, ALPHA};
 use super::rate::{BACKLOG, Feedback, GAMMA, NETWORK, Paced, QUEUE_ESTIMATE, by_paced, keys};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
 use crate::connection::{self, RATE};
-use crate::{Descriptor, Message, Observation, Site};
+use crate::{Descriptor, Message, Needs, Observation, Site};
 
 /// MCP by ECN alone.
 pub const DESCRIPTOR: Descriptor<Mcp> = Descriptor {
@@ -18,6 +18,10 @@ pub const DESCRIPTOR: Descriptor<Mcp> = Descriptor {
     source: "Chen, Hu, Chen, Wu, Tsang, HotNets 2013, (11): its MCP-Approx",
     aliases: ALIASES,
     groups: &[keys::DEMAND, keys::LAW, keys::ECN, dctcp::KEYS, &dctcp::AS_RFC.keys()],
+    needs: Needs::of(
+        dctcp::ON_MARKS.switches,
+        "sizes and deadlines from the application, pacing, an exact echo of marks",
+    ),
     signals: &[RATE, GAMMA, BACKLOG, NETWORK, QUEUE_ESTIMATE, ALPHA],
     build: |values, connection| Ok(Mcp::from_values(values, connection, Feedback::Ecn)),
 };

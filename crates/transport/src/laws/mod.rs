@@ -4,9 +4,11 @@ mod cubic;
 mod d2tcp;
 pub(crate) mod dctcp;
 mod echo;
+mod hull;
 mod jit;
 mod karuna;
 pub(crate) mod mcp;
+mod pfabric;
 pub(crate) mod rate;
 mod reno;
 mod tcppr;
@@ -64,6 +66,14 @@ pub trait Window {
     fn levels(&self) -> Option<u8> {
         None
     }
+    /// Whether only the retransmission timer tells it of losses, not duplicate ACKs.
+    fn repairs_by_timer_alone(&self) -> bool {
+        false
+    }
+    /// After a timeout: whether to ask with a byte if anything comes through, and to send no more until it does.
+    fn probes(&self) -> bool {
+        false
+    }
     /// Whether the message that is being sent is given up now.
     fn gives_up(&self, _message: &Message, _now: Instant) -> bool {
         false
@@ -84,6 +94,7 @@ macro_rules! laws {
             source: $module::DESCRIPTOR.source,
             aliases: $module::DESCRIPTOR.aliases,
             groups: $module::DESCRIPTOR.groups,
+            needs: $module::DESCRIPTOR.needs,
             signals: $module::DESCRIPTOR.signals,
             build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Law::$law),
         }),*];
@@ -129,6 +140,12 @@ macro_rules! laws {
             fn levels(&self) -> Option<u8> {
                 match self { $(Law::$law(law) => law.levels()),* }
             }
+            fn repairs_by_timer_alone(&self) -> bool {
+                match self { $(Law::$law(law) => law.repairs_by_timer_alone()),* }
+            }
+            fn probes(&self) -> bool {
+                match self { $(Law::$law(law) => law.probes()),* }
+            }
             #[inline]
             fn gives_up(&self, message: &Message, now: Instant) -> bool {
                 match self { $(Law::$law(law) => law.gives_up(message, now)),* }
@@ -154,6 +171,8 @@ laws! {
     dctcp::Dctcp,
     d2tcp::D2tcp,
     xdctcp::Xdctcp,
+    hull::Hull,
+    pfabric::Pfabric,
     mcp::Mcp,
     karuna::Karuna,
     jit::Jit,

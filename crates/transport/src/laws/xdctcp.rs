@@ -4,7 +4,7 @@ use units::{Bytes, Default, Key, Kind, Range, Values};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Observation};
+use crate::{Descriptor, Needs, Observation};
 
 /// xDCTCP.
 pub const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
@@ -13,6 +13,10 @@ pub const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
     source: "xDCTCP: Extended DCTCP, checkpoint 2 report",
     aliases: &[("alpha", "initial_alpha"), ("beta", "nl"), ("gain", "g")],
     groups: &[dctcp::KEYS, &AS_STUDY.keys(), KEYS],
+    needs: Needs::of(
+        dctcp::ON_MARKS.switches,
+        "a window law; whether a flow is short, from the application or its size",
+    ),
     signals: &[dctcp::ALPHA],
     build: |values, _| Ok(build(values)),
 };

@@ -16,6 +16,9 @@ pub struct Agents {
 }
 
 impl Agents {
+    /// It answers no requests that could be denied.
+    pub const COUNTS_REQUESTS: bool = false;
+
     /// From checked values.
     pub fn from_values(values: &Values) -> Agents {
         Agents {

@@ -12,11 +12,11 @@ pub use agent::{Agents, Price};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::Descriptor;
 use crate::connection::{CWND, RATE, SRTT, SSTHRESH};
 use crate::laws::mcp::{ALIASES, Mcp};
 use crate::laws::rate::{BACKLOG, Feedback, GAMMA, NETWORK, keys};
 use crate::laws::{Law, dctcp};
+use crate::{Descriptor, Needs};
 
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[Descriptor {
@@ -26,6 +26,10 @@ pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[Descriptor {
     source: "Chen, Hu, Chen, Wu, Tsang, HotNets 2013, (10): its MCP-Opt",
     aliases: ALIASES,
     groups: &[keys::DEMAND, keys::LAW, dctcp::KEYS, &dctcp::AS_RFC.keys()],
+    needs: Needs::of(
+        "a header in each packet to which every port adds what waits there and the price of its load",
+        "sizes and deadlines from the application, and pacing",
+    ),
     signals: &[CWND, SSTHRESH, SRTT, RATE, GAMMA, BACKLOG, NETWORK, dctcp::ALPHA],
     build: |values, connection| {
         let law = Law::Mcp(Mcp::from_values(values, connection, Feedback::Header));

@@ -34,6 +34,9 @@ impl Config {
 pub enum Agents {}
 
 impl Agents {
+    /// There are none.
+    pub const COUNTS_REQUESTS: bool = false;
+
     /// Never called.
     pub fn at(&self, _: Rate, _: Bytes) -> Box<dyn Agent> {
         match *self {}

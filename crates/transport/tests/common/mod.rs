@@ -128,7 +128,7 @@ impl Bench {
 /// - In comes `message 20` (segments), `ack 5` (segments 0 to 4 have arrived), `timer` (the retransmission timer
 ///   expires now, and not before), or `wait` (it has not expired until now). An ACK may carry `of 100us` (the time
 ///   when the data was sent that it answers, for an RTT sample), `sack 7-9`, `ece` and `syn`.
-/// - What follows is all that is sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`; and what can be
+/// - What follows is all that is sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`, `opened`; and what can be
 ///   observed then: `cwnd=`, `ssthresh=`, `alpha=`, `srtt=`.
 ///
 /// Until the time of the next line the timer must not expire.
@@ -278,6 +278,9 @@ fn spread(word: &str) -> Vec<String> {
 }
 
 fn describe(packet: &Packet) -> String {
+    if packet.flags.has(Flags::OPENED) {
+        return "opened".to_string();
+    }
     let again = packet.flags.has(Flags::AGAIN);
     // Karn's rule: what is sent again carries no stamp that could become a sample.
     assert_eq!(again, packet.stamp == Instant::MAX, "{packet:?}");

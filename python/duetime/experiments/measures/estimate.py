@@ -1,7 +1,7 @@
 """The queue as senders estimate it beside the queue that there is.
 
-``[options.estimate]``: ``from_s`` and ``until_s``, between which samples count. They come from the trace (``run.trace``
-with ``queue`` and ``queue_estimate``) of a network in which one queue is traced.
+``[options.estimate]``: ``from_s`` and ``until_s``, between which samples count. They come from the trace
+(``run.trace`` with ``queue`` and ``queue_estimate``) of a network in which one queue is traced.
 """
 
 from collections.abc import Iterable

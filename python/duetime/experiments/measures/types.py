@@ -1,11 +1,11 @@
-"""Missed deadlines and goodput within deadlines of each class, and what admission by an omniscient would miss.
+"""Missed deadlines and goodput within deadlines of each class, and what omniscient admission would miss.
 
-``[options.types]``: ``classes``; ``rate_gbps``, that of the hosts' links; and ``segment``, bytes of payload and of a whole
-packet, by which what a message asks of a link is known.
+``[options.types]``: ``classes``; ``rate_gbps``, that of the hosts' links; and ``segment``, bytes of payload
+and of a whole packet, by which what a message asks of a link is known.
 
-The rows of transport ``adm`` are computed, not simulated: each message of a run, in the order of their starts, is
-admitted if its sender's and its receiver's link have what it needs until its deadline, at a constant rate, and then keeps
-that for all of this time; it is missed otherwise. Links between switches are not looked at.
+The rows of transport ``adm`` are computed, not simulated. Each message of a run, in the order of its start,
+is admitted if its sender's and its receiver's link have what it needs until its deadline, at a constant rate,
+and then keeps that for all of this time; it is missed otherwise. Links between switches are not looked at.
 """
 
 import heapq
@@ -23,7 +23,7 @@ ADMISSION = "adm"
 
 
 def rows(study: Study) -> list[Row]:
-    """A row for each cell, transport and class; those of `ADMISSION` follow from the arrivals of the first transport."""
+    """A row for each cell, transport and class; `ADMISSION` is of the first transport's arrivals."""
     options = study.experiment.options["types"]
     runs = study.runs(("flows",))
     first = runs[0].labels["transport"] if runs else None
@@ -32,7 +32,7 @@ def rows(study: Study) -> list[Row]:
         for run in runs:
             flows = decided(run)
             for name, metrics in by_class(flows, options["classes"], run):
-                yield {**run.labels, "type": name}, metrics | {"bound_percent": bound(run, name)}
+                yield {**run.labels, "type": name}, {**metrics, "bound_percent": bound(run, name)}
             if run.labels["transport"] == first:
                 admitted = flows.with_columns(missed=pl.Series(refused(flows, options), dtype=pl.Boolean))
                 for name, metrics in by_class(admitted, options["classes"], run):
