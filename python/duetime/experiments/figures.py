@@ -65,8 +65,29 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
             _bars(axes, chart, some, looks)
         else:
             _lines(axes, chart, some, looks)
+    # Panels that share an axis have their limits once all of them are drawn.
+    curves = [
+        (axes, chart)
+        for axes, chart in zip(panels, charts, strict=False)
+        if chart.kind != "bar" and axes.axison
+    ]
+    for axes, chart in curves[:1] if sharey else curves:
+        together = [each for each, _ in curves] if sharey else [axes]
+        _limit(axes, chart, min(float(each.dataLim.y0) for each in together))
     _legend(figure, charts, series, looks)
     return figure
+
+
+def _limit(axes: Axes, chart: Chart, least: float) -> None:
+    """Where the vertical axis of curves begins and ends: at nothing, or lower where a value is."""
+    if not chart.y.log:
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(
+            (bottom if least < 0 else 0.0) if not chart.y.begin else chart.y.begin,
+            top + 0.04 * (top - bottom),
+        )
+    if chart.y.limit is not None:
+        axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
 
 
 def _shared(charts: Sequence[Chart], lying: bool) -> tuple[bool, bool]:
@@ -119,11 +140,6 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
         axes.tick_params(axis="x", rotation=30 if len(_values(rows, chart.x)) > 4 else 0)
     _scale(axes, chart.x, "x")
     _scale(axes, chart.y, "y")
-    if not chart.y.log:
-        bottom, top = axes.get_ylim()
-        axes.set_ylim(min(0.0, bottom) if not chart.y.begin else chart.y.begin, top + 0.04 * (top - bottom))
-    if chart.y.limit is not None:
-        axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
     ticks = _values(rows, chart.x)
     if len(ticks) <= 9 and all(isinstance(tick, int | float) for tick in ticks):
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
