@@ -1,6 +1,6 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py                reference.md, results.md, the tables of science, studies and bound
+    python docs/generate.py                reference.md, results.md, the tables of science, studies, bound, fluid
     python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR, and make the
                                            runs that bound.md shows
 
@@ -99,13 +99,75 @@ def main() -> None:
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    names = ("science.md", "studies.md", "bound.md")
+    names = ("science.md", "studies.md", "bound.md", "family.md", "fluid.md")
     pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
     return {
         "reference.md": reference(duetime.catalog()),
         "results.md": results(),
         **{name: filled(text, RECORD) for name, text in pages.items()},
+        "validation.md": validated(
+            (DOCS / "validation.md").read_text(encoding="utf-8"), RECORD / "validation"
+        ),
     }
+
+
+def validated(text: str, folder: Path) -> str:
+    """The page with every `<!-- validation: NAME -->` filled from what `make validate` has kept."""
+    tables = {"closed-forms": closed_forms, "incast": steps, "ns3": beside}
+
+    def fill(match: re.Match[str]) -> str:
+        rows = json.loads((folder / f"{match[1]}.json").read_text(encoding="utf-8"))["rows"]
+        return f"<!-- validation: {match[1]} -->\n{tables[match[1]](rows)}<!-- /validation -->"
+
+    return re.sub(r"<!-- validation: (\S+) -->\n.*?<!-- /validation -->", fill, text, flags=re.DOTALL)
+
+
+def tabled(head: list[str], rows: list[list[str]]) -> str:
+    """A table of a page."""
+    lines = [head, ["---"] * len(head), *rows]
+    return (
+        "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+        + "\n"
+    )
+
+
+def closed_forms(rows: list[dict[str, Any]]) -> str:
+    """What must be and what is, with the reason."""
+    return tabled(
+        ["check", "expected", "measured", "within", "", "because"],
+        [
+            [
+                row["what"],
+                *(f"{row[key]:.6g}" for key in ("expected", "measured")),
+                f"{row['tolerance']:.2g} {row['unit']}".strip(),
+                "holds" if row["holds"] else "**fails**",
+                row["derivation"],
+            ]
+            for row in rows
+        ],
+    )
+
+
+def steps(rows: list[dict[str, Any]]) -> str:
+    """One incast, one difference at a time."""
+    cells = [[row["simulator"], row["what"], f"{row['drops']:.1f}", f"{row['missed']:.1f} %"] for row in rows]
+    return tabled(["", "with", "drops per query", "late"], cells)
+
+
+def beside(rows: list[dict[str, Any]]) -> str:
+    """duetime beside ns-3, as it is and mended."""
+    found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        key = (row["setup"], row["transport"], row["of"], row["figure"])
+        found.setdefault(key, {})[row["side"]] = row
+    cells = []
+    for (setup, transport, of, figure), sides in found.items():
+        cells.append([f"{setup}, {transport}", f"{of}: {figure}", f"{sides['as it is']['ours']:.4g}"])
+        for side in ("as it is", "mended"):
+            row = sides[side]
+            apart = f"{row['difference']:+.2g} ± {row['half']:.1g}"
+            cells[-1] += [f"{row['theirs']:.4g}", apart if row["agrees"] else f"**{apart}**"]
+    return tabled(["setup", "figure", "duetime", "ns-3", "difference", "ns-3 mended", "difference"], cells)
 
 
 def results() -> str:
@@ -239,6 +301,12 @@ def filled(text: str, folder: Path) -> str:
         "robust": robust_of(folder),
     }
     text = numbers(text, known_rows(folder))
+    text = re.sub(
+        r"<!-- needs -->\n.*?<!-- /needs -->",
+        lambda _: f"<!-- needs -->\n{needs(duetime.catalog()['transports'])}<!-- /needs -->",
+        text,
+        flags=re.DOTALL,
+    )
 
     def fill(match: re.Match[str]) -> str:
         what, name = match[1], match[2]
@@ -477,7 +545,13 @@ def reference(catalog: dict[str, Any]) -> str:
         *(section("topology", entry, entry["keys"]) for entry in catalog["topologies"]),
         "### An entry of `links`\n",
         table(catalog["links"]),
+        "## `[[fault]]`\n",
+        "Keys of every fault:\n",
+        table(catalog["fault"]),
+        *(section("kind", entry, entry["keys"]) for entry in catalog["faults"]),
         "## `[transport]`\n",
+        "What each needs:\n",
+        needs(catalog["transports"]),
         "Parameters of every transport:\n",
         table(shared),
         *(section("name", entry, without(entry["keys"], shared)) for entry in catalog["transports"]),
@@ -497,9 +571,19 @@ def reference(catalog: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def needs(transports: list[dict[str, Any]]) -> str:
+    """What each transport needs of switches and hosts."""
+    rows = ["| transport | of switches | of hosts |", "|---|---|---|"]
+    told = ((each["name"], each["needs"]["switches"], each["needs"]["hosts"]) for each in transports)
+    rows += ["| " + " | ".join(cells) + " |" for cells in told]
+    return "\n".join(rows) + "\n"
+
+
 def shared_keys(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The keys that all entries declare alike."""
-    return [key for key in entries[0]["keys"] if all(key in entry["keys"] for entry in entries)]
+    """The keys that all entries have, and most declare alike."""
+    all_have = set.intersection(*({key["name"] for key in entry["keys"]} for entry in entries))
+    alike = [key for key in entries[0]["keys"] if key["name"] in all_have]
+    return [key for key in alike if sum(key in entry["keys"] for entry in entries) > len(entries) / 2]
 
 
 def without(keys: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:

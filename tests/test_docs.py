@@ -225,7 +225,8 @@ def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
 
 
 def test_every_column_and_every_key_is_described() -> None:
-    result = duetime.run(tomllib.loads(TRACED), transport="d3")
+    fault = {"kind": "loss", "probability": 0.01}
+    result = duetime.run(tomllib.loads(TRACED) | {"fault": [fault]}, transport="d3")
     for name, columns in COLUMNS.items():
         assert list(getattr(result, name).columns) == list(columns), name
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")

@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from duetime.experiments.places import FACTS, PUBLISHED, REGIMES
+from duetime.run import catalog
 from duetime.scenario import Unreadable
 
 Scale = Literal["quick", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 Kind = Literal["claim", "setup", "own"]
 Labels: TypeAlias = dict[str, Any]
+
+
+#: Among the transports of an experiment: every one that there is.
+ALL = "all"
 
 
 class Mistaken(Unreadable):
@@ -142,7 +147,7 @@ class Experiment:
     scales: dict[str, Size]
     charts: list[Chart]
     claims: list[Claim]
-    #: Names of transports or of variants.
+    #: Names of transports or of variants; ``all`` stands for every transport that there is.
     transports: list[str]
     measures: list[str] = field(default_factory=lambda: ["summary"])
     #: What the measures need to know.
@@ -200,6 +205,10 @@ def read(path: Path) -> Experiment:
         table["finding"] = _make(Finding, table["finding"], f"{where}: [finding]")
     name = path.relative_to(path.parent.parent).with_suffix("").as_posix()
     experiment = _make(Experiment, {**table, "name": name, "path": path}, where)
+    if ALL in experiment.transports:
+        others = (each for each in experiment.transports if each != ALL)
+        every = (each["name"] for each in catalog()["transports"])
+        experiment = replace(experiment, transports=list(dict.fromkeys((*every, *others))))
     known = regimes(experiment.root)["regimes"]
     for regime in experiment.regimes:
         if regime not in known:

@@ -56,6 +56,7 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     panels = figure.subplots(lines, columns, squeeze=False, sharex=sharex, sharey=sharey).flatten()
     for axes in panels[len(charts) :]:
         axes.set_axis_off()
+    drawn: list[tuple[Axes, Chart]] = []
     for axes, chart, some in zip(panels, charts, chosen, strict=False):
         if len(charts) > 1:
             axes.set_title(chart.title)
@@ -65,14 +66,10 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
             _bars(axes, chart, some, looks)
         else:
             _lines(axes, chart, some, looks)
-    # Panels that share an axis have their limits once all of them are drawn.
-    curves = [
-        (axes, chart)
-        for axes, chart in zip(panels, charts, strict=False)
-        if chart.kind != "bar" and axes.axison
-    ]
-    for axes, chart in curves[:1] if sharey else curves:
-        together = [each for each, _ in curves] if sharey else [axes]
+            drawn.append((axes, chart))
+    # Panels with their axes in common have one range, which is known when all are drawn.
+    for axes, chart in drawn[:1] if sharey else drawn:
+        together = [each for each, _ in drawn] if sharey else [axes]
         _limit(axes, chart, min(float(each.dataLim.y0) for each in together))
     _legend(figure, charts, series, looks)
     return figure

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as version_of
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import tomli_w
@@ -304,8 +305,13 @@ def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
 
 
 def _with_columns(row: Row, columns: Mapping[str, str]) -> Row:
-    bound = row["transport"] == BOUND
-    return row | {name: BOUND if bound else pattern.format(**row) for name, pattern in columns.items()}
+    """Put the columns together for which a row has all the parts."""
+    if row["transport"] == BOUND:
+        return row | dict.fromkeys(columns, BOUND)
+    parts = {
+        name: {part for _, part, _, _ in Formatter().parse(text) if part} for name, text in columns.items()
+    }
+    return row | {name: text.format(**row) for name, text in columns.items() if parts[name] <= row.keys()}
 
 
 def _resolved(chart: Chart, numbers: Mapping[str, Any]) -> Chart:

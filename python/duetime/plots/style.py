@@ -89,6 +89,14 @@ TRANSPORTS = {
     "d3": Look(ORANGE, LONG, "P"),
     "tcppr": Look(BROWN, LONG, "X"),
     "rcpdc": Look(SKY, DASH_DOT, "h"),
+    "mcp": Look(PURPLE, SOLID, "o"),
+    "mcp-opt": Look(GREEN, DASHES, "*"),
+    "karuna": Look(BROWN, DASHES, "d"),
+    "jit": Look(SKY, DOTS, "<"),
+    "adm": Look(GREY, DASH_DOT, ">"),
+    "hull": Look(VERMILLION, DOTS, "p"),
+    "pfabric": Look(PURPLE, LONG, "*"),
+    "pdq": Look(GREEN, DOTS, "d"),
     "bound": Look(BLACK, DOTS),
 }
 # For names that the table above does not know, and for things without a name of their own (flows, classes).

@@ -12,6 +12,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "strict priorities without preemption; first in, first out within each",
     keys: KEYS,
     queue,
+    at_hosts: false,
     built_in: false,
 };
 
