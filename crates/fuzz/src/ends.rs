@@ -5,7 +5,7 @@ use transport::agent::{Agent, PortState};
 use transport::host::{AtHost, HostOutput};
 use transport::registry::{Config, TRANSPORTS};
 use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
-use units::{Instant, Rate, Span};
+use units::{Bytes as Size, Instant, Rate, Span};
 
 use crate::bytes::Bytes;
 
@@ -62,7 +62,7 @@ fn configuration(bytes: &mut Bytes) -> Option<Config> {
     transport.with(&given).ok()
 }
 
-/// The rate of the one link.
+/// The one between them.
 const LINK: Rate = Rate(1_000_000_000);
 
 /// A packet on its way.
@@ -95,7 +95,7 @@ impl Output for Asked {
         self.timer = self.timer.min(at);
     }
     fn timed_out(&mut self) {}
-    fn abandon(&mut self, _: u64, unsent: units::Bytes) {
+    fn abandon(&mut self, _: u64, unsent: Size) {
         self.abandoned += unsent.0;
     }
     fn site(&self) -> Site {
@@ -136,7 +136,7 @@ impl<'a> Pair<'a> {
             receiver: Receiver::new(config),
             data: Asked::default(),
             acks: Asked::default(),
-            agent: config.control.agents().map(|agents| agents.at(LINK, units::Bytes::ZERO)),
+            agent: config.control.agents().map(|agents| agents.at(LINK, Size::ZERO)),
             handed: 0,
         }
     }
@@ -152,8 +152,7 @@ impl<'a> Pair<'a> {
             return;
         }
         self.handed += size;
-        let message =
-            Message { deadline: allowed.map(|allowed| self.now + allowed), short, ..Message::of(units::Bytes(size)) };
+        let message = Message { deadline: allowed.map(|allowed| self.now + allowed), short, ..Message::of(Size(size)) };
         self.data.packets = 0;
         self.sender.hand_over(self.config, self.now, message, &mut self.data);
         self.look();
@@ -246,7 +245,7 @@ impl<'a> Pair<'a> {
         packet.flags = packet.flags.with_if(mark && packet.flags.has(Flags::ECT), Flags::CE);
         if let (Some(Extension { header: Some(header), .. }), Some(agent)) = (&mut extension, &mut self.agent) {
             agent.on_packet(
-                &PortState { now, sent_for: now.since_start(), waiting_bytes: units::Bytes::ZERO },
+                &PortState { now, sent_for: now.since_start(), waiting_bytes: Size::ZERO },
                 &packet,
                 header,
             );
