@@ -1,4 +1,4 @@
-"""A process that is killed at any moment leaves its output absent or whole; what follows gives the same bytes."""
+"""A process killed at any moment leaves its output absent or whole; what follows gives the same bytes."""
 
 from __future__ import annotations
 
