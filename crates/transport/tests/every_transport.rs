@@ -32,6 +32,8 @@ struct Model {
     weather: Weather,
     events: BinaryHeap<Reverse<(Instant, u64)>>,
     happenings: Vec<Happening>,
+    /// When the sending and the receiving end are to be woken.
+    timers: [Instant; 2],
     busy_until: Instant,
     random: u64,
     data_packets: u64,
@@ -58,6 +60,7 @@ impl Model {
             weather,
             events: BinaryHeap::new(),
             happenings: Vec::new(),
+            timers: [Instant::MAX; 2],
             busy_until: Instant::ZERO,
             random: weather.seed,
             data_packets: 0,
@@ -71,6 +74,20 @@ impl Model {
     fn push(&mut self, at: Instant, happening: Happening) {
         self.events.push(Reverse((at, self.happenings.len() as u64)));
         self.happenings.push(happening);
+    }
+    /// Of an end's timers only the earliest is pending.
+    fn arm(&mut self, end: usize, at: Instant, happening: Happening) {
+        if at < self.timers[end] {
+            self.timers[end] = at;
+            self.push(at, happening);
+        }
+    }
+    fn rings(&mut self, end: usize) -> bool {
+        let rings = self.timers[end] == self.now;
+        if rings {
+            self.timers[end] = Instant::MAX;
+        }
+        rings
     }
     fn one_in(&mut self, n: u64) -> bool {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -90,7 +107,7 @@ impl Output for FromSender<'_> {
         self.put(packet, Some(extension));
     }
     fn arm(&mut self, at: Instant) {
-        self.0.push(at, Happening::SenderTimer);
+        self.0.arm(0, at, Happening::SenderTimer);
     }
     fn timed_out(&mut self) {
         self.0.timeouts += 1;
@@ -137,7 +154,7 @@ impl Output for FromReceiver<'_> {
         }
     }
     fn arm(&mut self, at: Instant) {
-        self.0.push(at, Happening::ReceiverTimer);
+        self.0.arm(1, at, Happening::ReceiverTimer);
     }
     fn timed_out(&mut self) {}
     fn abandon(&mut self, _: u64, _: u64) {}
@@ -173,8 +190,9 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
                 assert!(within("cwnd", least, f64::MAX) && within("rate", 0.0, 1000.0), "{seen:?}");
                 assert!(within("alpha", 0.0, 1.0) && within("d", 0.5, 2.0), "{seen:?}");
             }
-            Happening::SenderTimer => sender.on_timer(config, at, &mut FromSender(&mut model)),
-            Happening::ReceiverTimer => receiver.on_timer(config, at, &mut FromReceiver(&mut model)),
+            Happening::SenderTimer if model.rings(0) => sender.on_timer(config, at, &mut FromSender(&mut model)),
+            Happening::ReceiverTimer if model.rings(1) => receiver.on_timer(config, at, &mut FromReceiver(&mut model)),
+            Happening::SenderTimer | Happening::ReceiverTimer => {}
         }
         if sender.is_idle() && done == Instant::MAX {
             done = model.now;
@@ -214,9 +232,24 @@ fn every_config(more: &str) -> Vec<(String, Config)> {
     all
 }
 
+/// Those with SACK that find losses by time, with probes and without.
+fn timed_configs(more: &str) -> Vec<(String, Config)> {
+    let mut all = Vec::new();
+    for transport in TRANSPORTS {
+        for (tlp, ack_every, pacing) in [(true, 1, "off"), (true, 2, "window"), (false, 1, "window")] {
+            let keys = format!(
+                "loss_detection = 'rack'\ntlp = {tlp}\nack_every = {ack_every}\npacing = '{pacing}'\nrto_min = '5 ms'\n\
+                 rto_initial = '5 ms'\nrto_max = '100 ms'\ninitial_window = 3\n{more}\n"
+            );
+            all.push((format!("{} with {keys}", transport.name), config(transport.name, &keys)));
+        }
+    }
+    all
+}
+
 #[test]
 fn without_loss_nothing_is_sent_again_and_the_link_is_used() {
-    for (name, config) in every_config("") {
+    for (name, config) in every_config("").into_iter().chain(timed_configs("")) {
         let bytes = 3_000_000;
         let (model, done, _) = transfer(&config, FAIR, &[message(bytes)]);
         assert_eq!((model.retransmits, model.timeouts), (0, 0), "{name}");
@@ -233,7 +266,7 @@ fn without_loss_nothing_is_sent_again_and_the_link_is_used() {
 #[test]
 fn every_byte_arrives_whatever_is_lost() {
     let paced = every_config("pacing = 'window'\ncwnd_floor = 0.05");
-    for (name, config) in every_config("").into_iter().chain(paced) {
+    for (name, config) in every_config("").into_iter().chain(paced).chain(timed_configs("")) {
         for (loses, loses_acks) in [(100, 0), (20, 0), (5, 0), (0, 5), (7, 7), (3, 3)] {
             for seed in 1..=4 {
                 println!("{name}, one in {loses} and {loses_acks}, seed {seed}");
@@ -246,7 +279,8 @@ fn every_byte_arrives_whatever_is_lost() {
 
 #[test]
 fn one_loss_in_a_long_window_is_repaired_without_a_timeout_by_one_segment() {
-    for (name, config) in every_config("window_limit = '64 packets'") {
+    let limit = "window_limit = '64 packets'";
+    for (name, config) in every_config(limit).into_iter().chain(timed_configs(limit)) {
         // Behind each of these at least four of the 1370 segments are in flight: three for the duplicates, and one for
         // the ACK that is held back. The limit keeps the round trip, of 64 segments, below the RTO.
         for number in [10, 11, 30, 100, 500, 999, 1365] {

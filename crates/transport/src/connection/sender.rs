@@ -7,7 +7,7 @@ use units::{Instant, Span};
 use super::{CWND, Config, SRTT, SSTHRESH};
 use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window};
 use crate::pacing::Pacer;
-use crate::recovery::{Advance, Duplicate, Phase, Recovery};
+use crate::recovery::{Advance, Answer, Duplicate, Findings, Phase, Recovery};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
 /// Flows without end stop here; far enough for every run, and sums with it do not overflow.
@@ -25,7 +25,7 @@ pub struct Sender {
     law: Law,
     /// Packets may have to wait for their turn though the window is open.
     paces: bool,
-    /// What is sent must be counted: for that, or for cuts that are spread.
+    /// What is sent must be counted: for that, for cuts that are spread, or to know when it was sent.
     counts_sent: bool,
     /// Waiting for the answer to a SYN.
     opening: bool,
@@ -75,7 +75,7 @@ impl Sender {
     pub fn new(config: &Config, law: &Law) -> Sender {
         let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces();
         Sender {
-            recovery: Recovery::new(config),
+            recovery: Recovery::timed(config),
             end: 0,
             window: Cwnd {
                 cwnd: config.initial_window,
@@ -86,7 +86,7 @@ impl Sender {
             inflation: 0.0,
             law: law.clone(),
             paces,
-            counts_sent: paces || config.spread_cuts,
+            counts_sent: paces || config.spread_cuts || config.rack,
             opening: config.handshake,
             tell_reduced: false,
             last_sent: Instant::ZERO,
@@ -116,6 +116,7 @@ impl Sender {
         }
         if !self.opening {
             self.transmit(config, now, out);
+            self.schedule_probe(config, now, false, out);
         } else if self.recovery.rto_at == Instant::MAX {
             self.open(config, now, out);
         }
@@ -145,14 +146,19 @@ impl Sender {
         if self.opening {
             self.opened(config, now, packet);
             self.transmit(config, now, out);
+            self.schedule_probe(config, now, false, out);
             return;
         }
         let news = match extension {
             Some(extension) => self.note_blocks(config, now, extension.sack.as_slice()),
             None => 0,
         };
+        let blocks = extension.map_or(&[][..], |extension| extension.sack.as_slice());
+        if config.tlp && self.recovery.answer_to_probe(packet.seq, !blocks.is_empty()) {
+            self.reduce(config, now);
+        }
         if packet.seq > self.recovery.una {
-            self.on_new_ack(config, now, packet, news, out);
+            self.on_new_ack(config, now, (packet, blocks), news, out);
         } else if packet.seq == self.recovery.una
             && self.recovery.highest > self.recovery.una
             && (news > 0 || !config.sack)
@@ -163,18 +169,97 @@ impl Sender {
                 self.spread_cut(config, self.window.cwnd, beyond);
             }
             self.law.on_beyond(beyond, packet.flags.has(Flags::ECE));
-            self.on_dup_ack(config, now, out);
+            if config.rack {
+                self.look_for_losses(config, now, blocks, true, out);
+                self.transmit(config, now, out);
+            } else {
+                self.on_dup_ack(config, now, out);
+            }
+        } else if config.rack && packet.seq == self.recovery.una {
+            self.look_for_losses(config, now, blocks, true, out);
+        }
+    }
+
+    /// RFC 8985: what an acknowledgement says of the segments that were sent before those that have arrived.
+    #[cold]
+    fn look_for_losses(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        blocks: &[(u64, u64)],
+        duplicate: bool,
+        out: &mut impl Output,
+    ) {
+        let found = self.recovery.look_for_losses(config, now, &Answer { blocks, duplicate });
+        self.react(config, now, found, out);
+    }
+
+    fn react(&mut self, config: &Config, now: Instant, found: Findings, out: &mut impl Output) {
+        if found.lost {
+            self.enter_recovery(config, now, out);
+        } else if found.lost_again {
+            self.reduce(config, now);
+        }
+        let at = self.recovery.wake_at();
+        if at < self.recovery.rto_at {
+            out.arm(at);
+        }
+    }
+
+    /// RFC 8985 7.2: after what was sent or acknowledged newly.
+    #[inline]
+    fn schedule_probe(&mut self, config: &Config, now: Instant, acknowledged: bool, out: &mut impl Output) {
+        if config.tlp
+            && let Some(at) = self.recovery.schedule_probe(config, now, acknowledged)
+        {
+            out.arm(at);
+        }
+    }
+
+    /// RFC 8985 7.3: a probe, something new if there is, and then the RTO from the start.
+    fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        let Recovery { una, next, .. } = self.recovery;
+        let buffer_end = una.saturating_add(config.window_limit);
+        let len = u64::from(config.mss).min(self.end - next);
+        if len > 0 && next + len <= buffer_end {
+            self.emit(config, now, next, len as u32, out);
+            self.recovery.sent(next + len);
+            self.recovery.probed(false);
+        } else if let Some(last) = self.recovery.last_segment() {
+            self.resend(config, now, last, out);
+            self.recovery.probed(true);
+        }
+    }
+
+    /// What time itself brings: losses that it shows, and probes.
+    #[cold]
+    fn on_time(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        let found = self.recovery.look_again(config, now);
+        self.react(config, now, found, out);
+        if found.lost {
+            self.transmit(config, now, out);
+        }
+        if let Some(may_probe) = self.recovery.probe_is_due(now) {
+            if may_probe {
+                self.probe(config, now, out);
+            }
+            self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         }
     }
 
     /// The time for which the timer was armed has come.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if config.rack {
+            self.on_time(config, now, out);
+        }
         if self.recovery.rto_at > now {
-            if self.recovery.rto_at != Instant::MAX {
-                out.arm(self.recovery.rto_at);
+            let at = self.recovery.wake_at();
+            if at != Instant::MAX {
+                out.arm(at);
             }
             if self.paces && !self.opening {
                 self.transmit(config, now, out);
+                self.schedule_probe(config, now, false, out);
             }
             return;
         }
@@ -193,7 +278,7 @@ impl Sender {
             self.lost(config, now, true);
         }
         self.recovery.on_timeout();
-        self.recovery.go_back();
+        self.recovery.go_back(config, now);
         self.law.on_timeout(&mut self.window, config.loss_window);
         self.inflation = 0.0;
         self.transmit(config, now, out);
@@ -210,7 +295,14 @@ impl Sender {
     }
 
     /// An acknowledgement of new data, with `news` bytes that it says have arrived beyond a gap.
-    fn on_new_ack(&mut self, config: &Config, now: Instant, packet: &Packet, news: u64, out: &mut impl Output) {
+    fn on_new_ack(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        (packet, blocks): (&Packet, &[(u64, u64)]),
+        news: u64,
+        out: &mut impl Output,
+    ) {
         let ahead = self.recovery.next - self.recovery.una;
         let limited = ahead + u64::from(config.mss) > self.window.cwnd as u64 * u64::from(config.mss);
         let advance = self.recovery.advance(config, now, packet.seq, packet.stamp);
@@ -226,7 +318,11 @@ impl Sender {
                 None => break,
             }
         }
-        let may_grow = !was_recovering && !spreading && (limited || !config.cwnd_validation);
+        if config.rack {
+            self.look_for_losses(config, now, blocks, false, out);
+        }
+        let recovering = was_recovering || self.recovery.phase == Phase::Recovery;
+        let may_grow = !recovering && !spreading && (limited || !config.cwnd_validation);
         let mut ack = self.acked(config, now, advance.bytes, packet.flags.has(Flags::ECE));
         ack.bytes = advance.bytes + news - advance.counted;
         let may_cut = self.recovery.phase == Phase::Open && self.recovery.una > self.recovery.recover;
@@ -253,6 +349,7 @@ impl Sender {
             self.restart_timer(config, now, out);
         }
         self.transmit(config, now, out);
+        self.schedule_probe(config, now, true, out);
     }
 
     /// Whether a cut is being spread still: it ends with what was sent before it.
@@ -350,7 +447,7 @@ impl Sender {
     fn reduce(&mut self, config: &Config, now: Instant) {
         self.lost(config, now, false);
         self.window.cwnd = self.window.ssthresh;
-        self.recovery.recover = self.recovery.highest;
+        self.recovery.begin_window(now);
     }
 
     fn lost(&mut self, config: &Config, now: Instant, timeout: bool) {
@@ -363,7 +460,7 @@ impl Sender {
     }
 
     fn transmit(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
-        if self.recovery.phase == Phase::Recovery && config.sack {
+        if self.recovery.repairs_by_pipe(config) {
             self.transmit_by_pipe(config, now, out);
             return;
         }
@@ -405,7 +502,8 @@ impl Sender {
         let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit);
         let buffer_end = self.recovery.una.saturating_add(config.window_limit);
         let mut pipe = self.recovery.pipe(config);
-        while pipe + mss <= window {
+        // After a timeout something is sent whatever the pipe says: nothing else would wake it.
+        while pipe + mss <= window || self.recovery.rto_at == Instant::MAX {
             if self.paces && self.must_wait(config, now, out) {
                 break;
             }
@@ -481,6 +579,7 @@ impl Sender {
     #[cold]
     fn count_sent(&mut self, config: &Config, now: Instant, packet: &Packet) {
         self.pacer.sent(now, u64::from(packet.size));
+        self.recovery.note_sent(now, packet.seq, packet.end());
         if let Some(spread) = &mut self.spread {
             spread.sent += f64::from(packet.payload) / f64::from(config.mss);
         }
