@@ -152,6 +152,8 @@ CHOICES = {
     "placement at random": ["traffic.answers.placement=random"],
     "placement in order": ["traffic.answers.placement=in-order"],
 }
+#: What some words need beside them.
+NEEDS = {"tlp": ("transport.loss_detection=rack",)}
 #: A file for the pattern `trace`.
 MESSAGES = "start,from,to,bytes,deadline\n" + "".join(
     f"{at * 1e-3},{at % 16},{(at * 7 + 3) % 16},{1000 * (1 + at % 5)},{2e-3 if at % 2 else ''}\n"
@@ -267,8 +269,8 @@ def of_words(folder: Path) -> Iterator[Golden]:
             words = {"true or false": ["true", "false"], "word": key["choices"]}.get(key["kind"], [])
             for word in words:
                 if word != key["default"]:
-                    change = f"transport.{key['name']}={word}"
-                    runs = Run(base, (change,), name), Run(base, (*OPEN, change), name)
+                    change = (f"transport.{key['name']}={word}", *NEEDS.get(key["name"], ()))
+                    runs = Run(base, change, name), Run(base, (*OPEN, *change), name)
                     yield Golden(f"{name}, {key['name']} = {word}", runs)
     network = tomllib.loads(BASE)["network"]
     for topology in names("topologies"):

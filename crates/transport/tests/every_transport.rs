@@ -302,13 +302,14 @@ fn marks_keep_the_queue_short_where_they_are_heeded() {
 }
 
 #[test]
-fn d2tcp_without_deadlines_is_packet_for_packet_dctcp() {
+fn without_deadlines_d2tcp_and_d2tcp_plus_are_packet_for_packet_dctcp() {
     for keys in ["", "ack_every = 2\n", "initial_alpha = 0.0\nrecovery = 'newreno'\n", "cut_at = 'window-end'\n"] {
         for seed in 1..=5 {
             let weather = Weather { loses: 200, loses_acks: 200, seed, ..FAIR };
             let messages = [message(1_000_000), message(50_000)];
             let wire = |name| transfer(&config(name, keys), weather, &messages).2;
             assert_eq!(wire("d2tcp"), wire("dctcp"), "{keys}");
+            assert_eq!(wire("d2tcp_plus"), wire("dctcp"), "{keys}");
         }
     }
 }

@@ -68,8 +68,10 @@ impl Senders {
     ) -> ConnectionId {
         let id = self.numbers.take(group, now);
         let place = self.ends.reach(id);
+        let mut sender = Sender::new(transport);
+        sender.identify(flow.number());
         let end = SendingEnd {
-            sender: Sender::new(transport),
+            sender,
             way,
             config,
             generation: place.as_ref().map_or(0, |old| old.generation),

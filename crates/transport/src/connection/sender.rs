@@ -97,6 +97,11 @@ impl Sender {
         }
     }
 
+    /// Takes a number that no other connection has, for what its law draws.
+    pub fn identify(&mut self, identity: u64) {
+        self.law.identify(identity);
+    }
+
     /// Takes a message; it follows those handed over before.
     pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
         let idle = self.recovery.una == self.end;
@@ -240,7 +245,7 @@ impl Sender {
             self.transmit(config, now, out);
         }
         if let Some(may_probe) = self.recovery.probe_is_due(now) {
-            if may_probe {
+            if may_probe && !self.is_held(now, out) {
                 self.probe(config, now, out);
             }
             self.recovery.rto_at = now + self.recovery.rto.timeout(config);
@@ -267,7 +272,7 @@ impl Sender {
         if self.opening {
             // RFC 5681 3.1: the first window after a lost SYN, or a lost answer to it, is one segment. The RTO stays
             // doubled until there is a sample, for RFC 6298's 3 s (5.7) in a datacenter's measure.
-            self.law.on_timeout(&mut self.window, config.loss_window);
+            self.time_out_law(config, now);
             self.recovery.rto.back_off();
             self.open(config, now, out);
             return;
@@ -279,7 +284,8 @@ impl Sender {
         }
         self.recovery.on_timeout();
         self.recovery.go_back(config, now);
-        self.law.on_timeout(&mut self.window, config.loss_window);
+        self.time_out_law(config, now);
+        self.abandon_expired(now, out);
         self.inflation = 0.0;
         self.transmit(config, now, out);
     }
@@ -422,8 +428,10 @@ impl Sender {
         // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe says so.
         self.inflation = if config.sack { 0.0 } else { f64::from(config.dup_ack_threshold) };
         let first = self.recovery.enter();
-        self.resend(config, now, first, out);
-        self.resent(config, now, out);
+        if !self.is_held(now, out) || !config.sack {
+            self.resend(config, now, first, out);
+            self.resent(config, now, out);
+        }
     }
 
     /// RFC 6675 6: the timer may be restarted with each retransmission of a recovery, or one that takes longer than
@@ -454,9 +462,17 @@ impl Sender {
         if let Some(spread) = self.spread.take() {
             self.window.cwnd = spread.target;
         }
+        let state = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
         let flight = self.flight(config);
-        self.law.on_loss(&mut self.window, &Lost { now, flight, timeout });
+        self.law.on_loss(&mut self.window, &Lost { now, state, flight, timeout });
         self.tell_reduced = self.law.ecn() == Ecn::Classic;
+    }
+
+    /// The law sets the window after a timeout.
+    fn time_out_law(&mut self, config: &Config, now: Instant) {
+        let state = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
+        let loss = Lost { now, state, flight: self.flight(config), timeout: true };
+        self.law.on_timeout(&mut self.window, config.loss_window, &loss);
     }
 
     fn transmit(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
@@ -529,6 +545,9 @@ impl Sender {
     /// a loss makes to be sent again at once does not wait, but those after it wait for it.
     #[cold]
     fn must_wait(&self, config: &Config, now: Instant, out: &mut impl Output) -> bool {
+        if self.is_held(now, out) {
+            return true;
+        }
         let Some(srtt) = self.recovery.rto.srtt() else { return false };
         let cwnd = self.window.cwnd;
         let rate = if cwnd < 1.0 { Some(cwnd) } else { self.law.pacing_rate(&config.pacing, &self.window) };
@@ -539,6 +558,15 @@ impl Sender {
             out.arm(due);
         }
         due > now
+    }
+
+    /// Whether the law wants nothing sent yet.
+    fn is_held(&self, now: Instant, out: &mut impl Output) -> bool {
+        let until = if self.paces { self.law.held_until() } else { Instant::ZERO };
+        if until > now {
+            out.arm(until);
+        }
+        until > now
     }
 
     /// Sends the segment at `start` again, not beyond `limit`; gives its length.
@@ -615,10 +643,10 @@ impl Sender {
         }
     }
 
-    /// Gives the current message up, once, if its deadline has passed and the law says so.
+    /// Gives the current message up, once, if the law says so.
     #[inline]
     fn abandon_expired(&mut self, now: Instant, out: &mut impl Output) {
-        if !self.law.abandons_expired() || self.current.message.deadline.is_none_or(|deadline| deadline >= now) {
+        if !self.law.gives_up(&self.current, now) {
             return;
         }
         let end = self.current.end;

@@ -1,6 +1,6 @@
 //! `d2tcp`: DCTCP's cut, gamma-corrected by how imminent the deadline is.
 
-use units::{Default, Key, Kind, Range, Span, Values};
+use units::{Default, Instant, Key, Kind, Range, Span, Values};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
@@ -187,8 +187,8 @@ impl Window for D2tcp {
         seen.add(&dctcp::P, penalty(self.marking.alpha, d));
     }
     #[inline]
-    fn abandons_expired(&self) -> bool {
-        self.urgency.expired == Expired::Abort
+    fn gives_up(&self, current: &Current, now: Instant) -> bool {
+        self.urgency.expired == Expired::Abort && current.message.deadline.is_some_and(|deadline| deadline < now)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cubic;
 mod d2tcp;
+mod d2tcp_plus;
 mod dctcp;
 mod echo;
 mod reno;
@@ -27,9 +28,15 @@ pub trait Window {
     /// Data was lost: sets `ssthresh`; the connection sets cwnd.
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
     /// The retransmission timer has expired and everything is to be sent again: sets cwnd, to `loss_window` at most.
-    fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
+    fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, _loss: &Lost) {
         window.cwnd = window.cwnd.min(loss_window);
     }
+    /// Nothing is to be sent before this, whatever the window says; asked only where it [may space](Window::paces).
+    fn held_until(&self) -> Instant {
+        Instant::ZERO
+    }
+    /// A number that no other connection has, for what it draws.
+    fn identify(&mut self, _identity: u64) {}
     /// Whether it may space its packets even where the shared parameters do not ask for that.
     fn paces(&self) -> bool {
         false
@@ -47,8 +54,8 @@ pub trait Window {
     fn priorities(&self) -> Option<&Priorities> {
         None
     }
-    /// Whether a message whose deadline has passed is given up.
-    fn abandons_expired(&self) -> bool {
+    /// Whether the message that is being sent is given up now.
+    fn gives_up(&self, _current: &Current, _now: Instant) -> bool {
         false
     }
     /// The rank of a packet of this message that begins at `seq`, where ports send the lowest rank first.
@@ -91,8 +98,14 @@ macro_rules! laws {
             fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
                 match self { $(Law::$law(law) => law.on_loss(window, loss)),* }
             }
-            fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
-                match self { $(Law::$law(law) => law.on_timeout(window, loss_window)),* }
+            fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
+                match self { $(Law::$law(law) => law.on_timeout(window, loss_window, loss)),* }
+            }
+            fn held_until(&self) -> Instant {
+                match self { $(Law::$law(law) => law.held_until()),* }
+            }
+            fn identify(&mut self, identity: u64) {
+                match self { $(Law::$law(law) => law.identify(identity)),* }
             }
             fn paces(&self) -> bool {
                 match self { $(Law::$law(law) => law.paces()),* }
@@ -110,8 +123,8 @@ macro_rules! laws {
                 match self { $(Law::$law(law) => law.priorities()),* }
             }
             #[inline]
-            fn abandons_expired(&self) -> bool {
-                match self { $(Law::$law(law) => law.abandons_expired()),* }
+            fn gives_up(&self, current: &Current, now: Instant) -> bool {
+                match self { $(Law::$law(law) => law.gives_up(current, now)),* }
             }
             #[inline]
             fn rank(&self, message: &Current, seq: u64) -> u32 {
@@ -127,6 +140,7 @@ laws! {
     cubic::Cubic,
     dctcp::Dctcp,
     d2tcp::D2tcp,
+    d2tcp_plus::D2tcpPlus,
     xdctcp::Xdctcp,
 }
 
@@ -230,10 +244,12 @@ pub struct Current {
 }
 
 /// A loss.
-#[derive(Clone, Copy, Debug)]
-pub struct Lost {
+#[derive(Clone, Debug)]
+pub struct Lost<'q> {
     /// The time.
     pub now: Instant,
+    /// What an acknowledgement of nothing would say now.
+    pub state: Acked<'q>,
     /// What was sent and not acknowledged, in segments.
     pub flight: f64,
     /// The retransmission timer found it.
