@@ -85,7 +85,9 @@ def main() -> None:
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in ("science.md", "studies.md")}
+    pages = {
+        name: (DOCS / name).read_text(encoding="utf-8") for name in ("science.md", "studies.md", "promise.md")
+    }
     return {
         "reference.md": reference(duetime.catalog()),
         "results.md": results(),
