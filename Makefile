@@ -53,6 +53,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/mypy
 	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
 	$(BIN)/mypy docs/conf.py
+	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	$(BIN)/mypy linux/bench.py
 	MYPYPATH=linux/clients/python:linux/clients/trial $(BIN)/mypy linux/clients/python/d2tcp linux/clients/trial/*.py
 
@@ -90,6 +91,19 @@ wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run 
 bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
 	$(BIN)/python bench/run.py
 
+# Where a run of `make validate` is kept; docs/record/validation is what the page shows.
+RECORD :=
+# 1: figure 7 on real TCP too, ten repeats beside simulations of the same messages; needs root.
+KERNEL :=
+.PHONY: validate
+validate: $(BUILT) ## Hold the simulator against closed forms and, where its wheel is, ns-3; RECORD=DIR keeps the tables
+	PYTHONPATH=bench $(BIN)/python -m validate $(if $(RECORD),--record $(RECORD))
+ifneq ($(KERNEL),)
+	@if why=$$(linux/prepare); then $(MAKE) --no-print-directory linux; \
+	  $(BIN)/duetime testbed fig07 --seeds 10 --out out/validate/fig07; \
+	else echo "SKIPPED: real TCP: $$why"; fi
+endif
+
 .PHONY: docs
 docs: $(BUILT) ## Write anew what the documentation takes from the code and from docs/record
 	$(BIN)/python docs/generate.py
@@ -101,6 +115,7 @@ site: $(BUILT) ## Build the documentation into out/site; warnings are errors
 .PHONY: record
 record: $(BUILT) ## Run every experiment again and write its numbers into docs/record and the science page
 	$(BIN)/duetime reproduce all --scale $(SCALE) --out out/reproduce
+	$(BIN)/duetime reproduce d2tcp/fig10 --scale $(SCALE) --robust 20 --out out/reproduce
 	$(BIN)/python docs/generate.py --record out/reproduce
 
 # --- D2TCP on Linux: workspaces of their own, since they need clang and Linux, and none is part of the simulator
@@ -199,6 +214,73 @@ endif
 
 $(MUTANTS):
 	cargo install cargo-mutants --locked --version 27.1.0 --root target/tools
+
+# --- Fuzzing: the kept inputs are tried in `make test` too (crates/fuzz)
+
+FUZZ_TARGETS := scenario files transports
+# For each target.
+FUZZ_SECONDS := 60
+# The compiler counts which branches are taken, as libFuzzer asks for it: no nightly toolchain, but a C++ compiler.
+FUZZ_FLAGS := -Cpasses=sancov-module -Ccodegen-units=1 --cfg fuzzing \
+  $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+.PHONY: fuzz
+fuzz: ## Look for inputs that break the reader, the engine or a transport, FUZZ_SECONDS for each target; finds in out/fuzz
+	host=$$(rustc -vV | sed -n 's/^host: //p'); \
+	RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --locked --manifest-path fuzz/Cargo.toml \
+	  --target "$$host" --target-dir target/fuzz; \
+	for target in $(FUZZ_TARGETS); do \
+	  mkdir -p out/fuzz/$$target; \
+	  echo "== $$target"; \
+	  "target/fuzz/$$host/release/$$target" -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 \
+	    -verbosity=0 -artifact_prefix=out/fuzz/$$target- out/fuzz/$$target fuzz/corpus/$$target; \
+	done
+
+# --- What comes from others
+
+CHECKERS := target/checkers
+MANIFESTS := Cargo.toml fuzz/Cargo.toml linux/d2tcp/Cargo.toml linux/testbed/Cargo.toml linux/clients/rust/Cargo.toml
+.PHONY: audit
+audit: ## Look for known vulnerabilities, and for licenses and sources that deny.toml does not allow; says what it skips
+	@if ! command -v cargo-deny > /dev/null; then echo "SKIPPED: crates: there is no cargo-deny"; \
+	else for manifest in $(MANIFESTS); do cargo deny --manifest-path $$manifest --locked check bans licenses sources; done; \
+	  if ! cargo deny fetch db; then echo "SKIPPED: advisories of crates: their database cannot be reached"; \
+	  else for manifest in $(MANIFESTS); do cargo deny --manifest-path $$manifest --locked check advisories; done; fi; fi
+	@if ! $(MAKE) --no-print-directory $(CHECKERS)/.pip-audit; then echo "SKIPPED: Python packages: no pip-audit to be had"; \
+	elif ! $(PYTHON) -c 'import urllib.request as web; web.urlopen("https://pypi.org/pypi/pip/24.0/json", timeout=20)' \
+	  2> /dev/null; then echo "SKIPPED: Python packages: their advisories cannot be reached"; \
+	else for set in runtime dev; do $(CHECKERS)/bin/pip-audit --requirement requirements/$$set.txt --require-hashes \
+	  --disable-pip --progress-spinner off; done; fi
+
+.PHONY: sbom
+sbom: $(WHEEL) $(CHECKERS)/.cyclonedx-bom ## Write what the wheel is made from and needs into dist, as CycloneDX
+	cd dist && unzip -qqjo duetime-*.whl '*/sboms/*'
+	$(CHECKERS)/bin/cyclonedx-py requirements requirements/runtime.txt --pyproject pyproject.toml --output-reproducible \
+	  --of JSON -o dist/duetime-needs.cyclonedx.json
+	ls -l dist/*.json
+
+# Two builds in folders of their own, from sources in other places, must give the same bytes.
+.PHONY: reproducible
+reproducible: $(TOOLS) ## Build the wheel twice in different folders and compare the bytes (minutes)
+	rm -rf target/reproducible
+	for place in one other; do \
+	  mkdir -p target/reproducible/$$place; \
+	  git archive HEAD | tar -x -C target/reproducible/$$place; \
+	  (cd target/reproducible/$$place && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(REMAPPED) \
+	    $(CURDIR)/$(BIN)/maturin build --release --locked --target-dir ../$$place-target --out ../$$place-dist); \
+	done
+	cd target/reproducible && sha256sum one-dist/*.whl other-dist/*.whl && cmp one-dist/*.whl other-dist/*.whl
+
+# Paths of this machine that would otherwise stand in the program.
+REMAPPED = RUSTFLAGS="--remap-path-prefix=$$PWD=duetime \
+  --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo --remap-path-prefix=$$(rustc --print sysroot)=rust"
+
+# Pinned here, as they are no part of what is built or tested.
+$(CHECKERS)/.pip-audit: CHECKER := pip-audit==2.10.1
+$(CHECKERS)/.cyclonedx-bom: CHECKER := cyclonedx-bom==7.5.0
+$(CHECKERS)/.%:
+	$(PYTHON) -m venv $(CHECKERS)
+	$(CHECKERS)/bin/python -m pip install --quiet --disable-pip-version-check $(CHECKER)
+	touch $@
 
 # --- What is written or fetched anew
 

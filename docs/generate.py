@@ -1,7 +1,8 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py                    reference.md, results.md, the tables of science and studies
-    python docs/generate.py --record DIR       first keep the results of `duetime reproduce` in DIR
+    python docs/generate.py                reference.md, results.md, the tables of science, studies, bound and fluid
+    python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR, and make the
+                                           runs that bound.md shows
 
 A test compares the files with what this writes, so that the two cannot part.
 """
@@ -9,6 +10,7 @@ A test compares the files with what this writes, so that the two cannot part.
 import argparse
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,21 @@ import duetime
 from duetime.columns import COLUMNS
 from duetime.experiments.claims import ask
 from duetime.experiments.verdicts import STATUSES
+from duetime.points import Point, run_points
 from duetime.report import page, reproduced
 
 DOCS = Path(__file__).resolve().parent
 RECORD = DOCS / "record"
+#: What bound.md compares with the bound: how it is called -> a scenario and changes to it.
+EXAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "`oldi.toml` (fan-in 40)": ("oldi", ()),
+    "`oldi.toml`, `tighter=0.3`": ("oldi", ("tighter=0.3",)),
+    "`oldi.toml`, `fan_in=100`, 0.5 s": ("oldi", ("fan_in=100", "run.duration=500 ms")),
+    "`large-messages.toml`": ("large-messages", ()),
+    "`large-messages.toml`, all deadlines 45 ms": ("large-messages", ("traffic.answers.deadline=45 ms",)),
+    "`mixed.toml`": ("mixed", ()),
+}
+TRANSPORTS = ("tcp", "dctcp", "d2tcp")
 #: Where the keys of the JSON object are declared, the object itself first.
 DECLARED = [
     DOCS.parent / "crates/results/src" / f"{name}.rs"
@@ -79,20 +92,82 @@ def main() -> None:
     folder = arguments.parse_args().record
     if folder is not None:
         record(folder)
+        run_examples(folder / "points")
     for name, text in written().items():
         (DOCS / name).write_text(text, encoding="utf-8")
 
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    pages = {
-        name: (DOCS / name).read_text(encoding="utf-8") for name in ("science.md", "studies.md", "promise.md")
-    }
+    names = ("science.md", "studies.md", "bound.md", "family.md", "fluid.md", "promise.md")
+    pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
     return {
         "reference.md": reference(duetime.catalog()),
         "results.md": results(),
         **{name: filled(text, RECORD) for name, text in pages.items()},
+        "validation.md": validated(
+            (DOCS / "validation.md").read_text(encoding="utf-8"), RECORD / "validation"
+        ),
     }
+
+
+def validated(text: str, folder: Path) -> str:
+    """The page with every `<!-- validation: NAME -->` filled from what `make validate` has kept."""
+    tables = {"closed-forms": closed_forms, "incast": steps, "ns3": beside}
+
+    def fill(match: re.Match[str]) -> str:
+        rows = json.loads((folder / f"{match[1]}.json").read_text(encoding="utf-8"))["rows"]
+        return f"<!-- validation: {match[1]} -->\n{tables[match[1]](rows)}<!-- /validation -->"
+
+    return re.sub(r"<!-- validation: (\S+) -->\n.*?<!-- /validation -->", fill, text, flags=re.DOTALL)
+
+
+def tabled(head: list[str], rows: list[list[str]]) -> str:
+    """A table of a page."""
+    lines = [head, ["---"] * len(head), *rows]
+    return (
+        "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+        + "\n"
+    )
+
+
+def closed_forms(rows: list[dict[str, Any]]) -> str:
+    """What must be and what is, with the reason."""
+    return tabled(
+        ["check", "expected", "measured", "within", "", "because"],
+        [
+            [
+                row["what"],
+                *(f"{row[key]:.6g}" for key in ("expected", "measured")),
+                f"{row['tolerance']:.2g} {row['unit']}".strip(),
+                "holds" if row["holds"] else "**fails**",
+                row["derivation"],
+            ]
+            for row in rows
+        ],
+    )
+
+
+def steps(rows: list[dict[str, Any]]) -> str:
+    """One incast, one difference at a time."""
+    cells = [[row["simulator"], row["what"], f"{row['drops']:.1f}", f"{row['missed']:.1f} %"] for row in rows]
+    return tabled(["", "with", "drops per query", "late"], cells)
+
+
+def beside(rows: list[dict[str, Any]]) -> str:
+    """duetime beside ns-3, as it is and mended."""
+    found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        key = (row["setup"], row["transport"], row["of"], row["figure"])
+        found.setdefault(key, {})[row["side"]] = row
+    cells = []
+    for (setup, transport, of, figure), sides in found.items():
+        cells.append([f"{setup}, {transport}", f"{of}: {figure}", f"{sides['as it is']['ours']:.4g}"])
+        for side in ("as it is", "mended"):
+            row = sides[side]
+            apart = f"{row['difference']:+.2g} ± {row['half']:.1g}"
+            cells[-1] += [f"{row['theirs']:.4g}", apart if row["agrees"] else f"**{apart}**"]
+    return tabled(["setup", "figure", "duetime", "ns-3", "difference", "ns-3 mended", "difference"], cells)
 
 
 def results() -> str:
@@ -158,6 +233,38 @@ def record(folder: Path) -> None:
                 (RECORD.parent / name).write_bytes(picture.read_bytes())
 
 
+def run_examples(store: Path) -> None:
+    """Keep what the examples of bound.md miss, and the bound."""
+    points = [
+        Point(DOCS.parent / f"scenarios/{name}.toml", changes, transport)
+        for name, changes in EXAMPLES.values()
+        for transport in TRANSPORTS
+    ]
+    runs = iter(run_points(points, store=store))
+    rows = []
+    for example in EXAMPLES:
+        found = [next(runs).result for _ in TRANSPORTS]
+        shares = {
+            name: each["summary"]["missed_percent"] for name, each in zip(TRANSPORTS, found, strict=True)
+        }
+        rows.append(
+            {"scenario": example, **shares, "bound": min(each["bound"]["missed_percent"] for each in found)}
+        )
+    text = json.dumps(rounded(rows), indent=1, ensure_ascii=False) + "\n"
+    (RECORD / "bound.json").write_text(text, encoding="utf-8")
+
+
+def examples(folder: Path) -> str:
+    """What the examples miss."""
+    path = folder / "bound.json"
+    if not path.is_file():
+        return "*Nothing is recorded yet.*\n"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    lines = [list(rows[0]), ["---", *["---:"] * (len(rows[0]) - 1)]]
+    lines += [[each if isinstance(each, str) else shown(each) for each in row.values()] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
 def draws(chart: dict[str, Any], row: dict[str, Any]) -> bool:
     """Whether a chart shows a row."""
     there = all(row.get(chart[axis]["column"]) is not None for axis in ("x", "y"))
@@ -186,8 +293,20 @@ def filled(text: str, folder: Path) -> str:
     ``<!-- table: experiment: select ... -->``.
     """
     known = {experiment.id: experiment for experiment in reproduced.read(folder)}
-    makers = {"claims": claims, "values": values_of, "how": how, "finding": finding}
+    makers = {
+        "claims": claims,
+        "values": values_of,
+        "how": how,
+        "finding": finding,
+        "robust": robust_of(folder),
+    }
     text = numbers(text, known_rows(folder))
+    text = re.sub(
+        r"<!-- needs -->\n.*?<!-- /needs -->",
+        lambda _: f"<!-- needs -->\n{needs(duetime.catalog()['transports'])}<!-- /needs -->",
+        text,
+        flags=re.DOTALL,
+    )
 
     def fill(match: re.Match[str]) -> str:
         what, name = match[1], match[2]
@@ -207,13 +326,19 @@ def filled(text: str, folder: Path) -> str:
         return f"<!-- table: {name}: {query} -->\n{content}<!-- /table -->"
 
     text = re.sub(
+        r"<!-- examples -->\n.*?<!-- /examples -->",
+        lambda _: f"<!-- examples -->\n{examples(folder)}<!-- /examples -->",
+        text,
+        flags=re.DOTALL,
+    )
+    text = re.sub(
         r"<!-- tally -->\n.*?<!-- /tally -->",
         lambda _: f"<!-- tally -->\n{tally(list(known.values()))}<!-- /tally -->",
         text,
         flags=re.DOTALL,
     )
     text = re.sub(
-        r"<!-- (claims|values|how|finding): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL
+        r"<!-- (claims|values|how|finding|robust): (\S+) -->\n.*?<!-- /\1 -->", fill, text, flags=re.DOTALL
     )
     return re.sub(r"<!-- table: (\S+): (.*?) -->\n.*?<!-- /table -->", ask_for, text, flags=re.DOTALL)
 
@@ -229,6 +354,31 @@ def queried(path: Path, query: str) -> str:
 def finding(experiment: Any) -> str:
     """What was found, in a sentence."""
     return (experiment.finding or "*Nothing was found.*") + "\n"
+
+
+#: With more than these, the places where a claim holds are counted and not named.
+MOST_PLACES = 4
+
+
+def robust_of(folder: Path) -> Callable[[Any], str]:
+    """Makes the table of claims in variants of what a paper leaves open."""
+
+    def table_of(experiment: Any) -> str:
+        path = folder / experiment.id / "result.json"
+        found = json.loads(path.read_text(encoding="utf-8")).get("robust")
+        if not found:
+            return "*Not tried in variants.*\n"
+        many = len(found["variants"])
+        rows = [f"| claim | as written | holds in, of {many} variants | where |", "|---|---|---|---|"]
+        for each in found["claims"]:
+            few = each["where"] if len(each["where"]) <= len(each["where_not"]) else each["where_not"]
+            words = "; ".join(few) if len(few) <= MOST_PLACES else ""
+            where = words and ("only with " if few is each["where"] else "not with ") + words
+            verdict = {True: "yes", False: "**no**", None: "-"}[each["as_written"]]
+            rows.append(f"| {each['claim']} | {verdict} | {each['held']} | {where} |")
+        return "\n".join(rows) + "\n"
+
+    return table_of
 
 
 def known_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -395,7 +545,13 @@ def reference(catalog: dict[str, Any]) -> str:
         *(section("topology", entry, entry["keys"]) for entry in catalog["topologies"]),
         "### An entry of `links`\n",
         table(catalog["links"]),
+        "## `[[fault]]`\n",
+        "Keys of every fault:\n",
+        table(catalog["fault"]),
+        *(section("kind", entry, entry["keys"]) for entry in catalog["faults"]),
         "## `[transport]`\n",
+        "What each needs:\n",
+        needs(catalog["transports"]),
         "Parameters of every transport:\n",
         table(shared),
         *(section("name", entry, without(entry["keys"], shared)) for entry in catalog["transports"]),
@@ -415,9 +571,19 @@ def reference(catalog: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def needs(transports: list[dict[str, Any]]) -> str:
+    """What each transport needs of switches and hosts."""
+    rows = ["| transport | of switches | of hosts |", "|---|---|---|"]
+    told = ((each["name"], each["needs"]["switches"], each["needs"]["hosts"]) for each in transports)
+    rows += ["| " + " | ".join(cells) + " |" for cells in told]
+    return "\n".join(rows) + "\n"
+
+
 def shared_keys(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The keys that all entries declare alike."""
-    return [key for key in entries[0]["keys"] if all(key in entry["keys"] for entry in entries)]
+    """The keys that all entries have, and most declare alike."""
+    all_have = set.intersection(*({key["name"] for key in entry["keys"]} for entry in entries))
+    alike = [key for key in entries[0]["keys"] if key["name"] in all_have]
+    return [key for key in alike if sum(key in entry["keys"] for entry in entries) > len(entries) / 2]
 
 
 def without(keys: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,6 +2,9 @@
 
     python tests/goldens.py     write the table anew (`make goldens`)
 
+The first line counts how often results have changed: when a line that was there before becomes another one or
+goes, the number grows, and CHANGELOG.md must say what happened under that number ("results 7").
+
 A line has two hashes: of a run's JSON without its wall-clock time, and of its tables (each message with its
 times, each link, each sample of the trace). When only the JSON contract changes, the first alone does. The
 figures beside them say what became of the packets, so that a person can judge a change in a diff.
@@ -58,6 +61,10 @@ EXPERIMENTS = {
     "d3/fig12": "300 ms",
     "d3/fig13": "300 ms",
     "d3/table1": "600 ms",
+    "mcp/fig01": "10 ms",
+    "mcp/fig02": "4 ms",
+    "mcp/fig03": "1 ms",
+    "mcp/fig04": "1 ms",
 }
 
 #: Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts and misses.
@@ -154,6 +161,15 @@ CHOICES = {
 }
 #: What some words need beside them.
 NEEDS = {"tlp": ("transport.loss_detection=rack",)}
+#: A fault of each kind.
+FAULTS = {
+    "down": 'link = "host 5"\nat = "10 ms"\nuntil = "20 ms"',
+    "loss": 'probability = "1%"',
+    "corruption": "bit_error_rate = 1e-6",
+    "reordering": 'probability = "2%"\nby = "200 us"',
+    "duplication": 'probability = "2%"\nshare = "50%"',
+    "no-marks": 'link = "switch"\nat = "20 ms"\nuntil = "40 ms"',
+}
 #: A file for the pattern `trace`.
 MESSAGES = "start,from,to,bytes,deadline\n" + "".join(
     f"{at * 1e-3},{at % 16},{(at * 7 + 3) % 16},{1000 * (1 + at % 5)},{2e-3 if at % 2 else ''}\n"
@@ -181,12 +197,27 @@ class Run:
 
 
 def main() -> None:
-    """Write the table anew."""
-    files.write(TABLE, table().encode())
+    """Write the table anew; with the next number, if results have changed."""
+    found, kept = table(), TABLE.read_text(encoding="utf-8").splitlines()[1:]
+    if set(rows(kept)) - set(rows(found.splitlines()[1:])):
+        number = version() + 1
+        found = f"results {number}\n{found.partition(chr(10))[2]}"
+        print(f"results changed: say in CHANGELOG.md what moved, and why, as `results {number}`")
+    files.write(TABLE, found.encode())
+
+
+def rows(lines: list[str]) -> list[tuple[str, ...]]:
+    """The lines of the table as words, however wide its columns are."""
+    return [tuple(line.split()) for line in lines]
+
+
+def version() -> int:
+    """How often results have changed."""
+    return int(TABLE.read_text(encoding="utf-8").splitlines()[0].removeprefix("results "))
 
 
 def table() -> str:
-    """Make every run; give the table."""
+    """Make every run; give the table, with the number that it has."""
     with tempfile.TemporaryDirectory() as folder:
         goldens = list(every(Path(folder)))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -196,6 +227,7 @@ def table() -> str:
     return "".join(
         f"{row}\n"
         for row in [
+            f"results {version()}",
             head,
             *(f"{golden.name:{width}}  {rest}" for golden, rest in zip(goldens, lines, strict=True)),
         ]
@@ -282,8 +314,15 @@ def of_words(folder: Path) -> Iterator[Golden]:
         path.write_text(f'{before}[network]\ntopology = "{topology}"\n{section}\n{rest}', encoding="utf-8")
         changes = tuple(f"network.{change}" for change in TOPOLOGIES[topology])
         yield Golden(f"base on {topology}", (Run(path, changes),))
+        for transport in names("transports"):
+            yield Golden(f"base on {topology}, {transport}", (Run(path, changes, transport),))
     for name, chosen in CHOICES.items():
         yield Golden(name, (Run(base, tuple(chosen)),))
+    for kind in names("faults"):
+        path = folder / f"fault-{kind}.toml"
+        path.write_text(f'{BASE}\n[[fault]]\nkind = "{kind}"\n{FAULTS[kind]}\n', encoding="utf-8")
+        for transport in names("transports"):
+            yield Golden(f"fault {kind}, {transport}", (Run(path, (), transport),))
 
 
 def of_experiments(folder: Path) -> Iterator[Golden]:

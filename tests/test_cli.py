@@ -180,7 +180,7 @@ def test_init_overwrites_nothing(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "mine.toml").read_text() == "mine"
 
 
-@pytest.mark.parametrize("kind", ["transports", "topologies", "patterns"])
+@pytest.mark.parametrize("kind", ["transports", "topologies", "patterns", "faults"])
 def test_the_catalog_shows_every_name_and_key(duetime: Command, kind: str) -> None:
     entries = dt.catalog()[kind]
     assert entries

@@ -1,5 +1,6 @@
 """What the documentation shows is true: its scenarios pass, its commands run, its reference is up to date."""
 
+import json
 import os
 import re
 import runpy
@@ -192,6 +193,15 @@ def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
     record = generate["record"]
     record.__globals__["RECORD"] = tmp_path / "record"
     reproduced.experiment(tmp_path / "out")
+    tried = {
+        "variants": ["ACK every 2", "window floor 1", "seed 2"],
+        "claims": [
+            {"claim": "it misses few", "as_written": False, "held": 1, "of": 3}
+            | {"where": ["seed 2"], "where_not": ["ACK every 2", "window floor 1"]},
+        ],
+    }
+    for path in (tmp_path / "out").rglob("result.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"robust": tried}))
     record(tmp_path / "out")
     page = "".join(
         f"<!-- {what}: {name} -->\nformer\n<!-- /{what} -->\n\n"
@@ -199,6 +209,7 @@ def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
             ("how", "d2tcp/fig10"),
             ("values", "d2tcp/fig10"),
             ("claims", "d2tcp/fig10"),
+            ("robust", "d2tcp/fig10"),
             ("claims", "x/y"),
         )
     )
@@ -208,12 +219,14 @@ def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
     assert "missed deadlines (%):\n\n| fan-in | tcp | dctcp | d3 | d2tcp | bound |\n" in filled
     assert "| 40 | 62 (57 to 67) | 24.5 (22.5 to 26.5); published around 25 % |" in filled
     assert "| D2TCP misses less than 7 % at fan-in 40 | 7 % | 23.8 % (22.1 to 25.5) | **no** |" in filled
+    assert "| it misses few | **no** | 1 | only with seed 2 |" in filled
     assert "*No result of `x/y` is recorded yet.*" in filled
     assert generate["filled"](filled, tmp_path / "record") == filled
 
 
 def test_every_column_and_every_key_is_described() -> None:
-    result = duetime.run(tomllib.loads(TRACED), transport="d3")
+    fault = {"kind": "loss", "probability": 0.01}
+    result = duetime.run(tomllib.loads(TRACED) | {"fault": [fault]}, transport="d3")
     for name, columns in COLUMNS.items():
         assert list(getattr(result, name).columns) == list(columns), name
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")

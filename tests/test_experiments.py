@@ -113,10 +113,12 @@ def run(root: Path, *words: object, code: int = 0) -> subprocess.CompletedProces
 def test_every_figure_and_table_is_there() -> None:
     figures = [f"d2tcp/fig{n:02}" for n in (6, 7, *range(9, 18))] + [f"d2tcp/table{n}" for n in (1, 2, 3)]
     words = ("tc-forms", "collapse-guard", "d3-beside-tcp", "sensitivity", "large-messages", "variance")
-    studied = ("fig06-choices", "fig07-matched", "load", "urgent")
-    d3 = ["d3/fig11", "d3/fig12", "d3/fig13", "d3/table1"]
-    xdctcp = ["xdctcp/optimum", "xdctcp/choices", "xdctcp/grid"]
-    assert {*figures, *(f"d2tcp/{word}" for word in (*words, *studied)), *d3, *xdctcp} <= {*NAMES}
+    studied = ("fig03", "fig04", "fig06-choices", "fig07-matched", "fig07-total", "load", "urgent")
+    d3 = [f"d3/{word}" for word in ("fig11", "fig12", "fig12-alone", "fig13", "table1", "table1-readings")]
+    fluid = ["fluid/packets", "mcp/fig03-fluid", "mcp/fig04-fluid"]
+    reports = ("choices", "fig02", "fig03", "fig04", "mixes", "optimum", "points")
+    xdctcp = [f"xdctcp/{word}" for word in reports]
+    assert {*figures, *(f"d2tcp/{word}" for word in (*words, *studied)), *d3, *xdctcp, *fluid} <= {*NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,7 +151,7 @@ def test_every_published_number_is_in_a_claim(name: str) -> None:
 def test_every_section_with_results_is_answered() -> None:
     answered = {section for name in NAMES for section in reading.read(ROOT / f"{name}.toml").published}
     setup = {"d2tcp.common", "d2tcp.testbed", "d2tcp.at_scale"}  # checked against the scenarios below
-    sections = {f"{paper}.{each}" for paper in ("d2tcp", "d3", "xdctcp") for each in PUBLISHED[paper]}
+    sections = {f"{paper}.{each}" for paper in ("d2tcp", "d3", "mcp", "xdctcp") for each in PUBLISHED[paper]}
     assert sections - setup == answered
 
 
@@ -594,3 +596,17 @@ def test_claims_are_judged_in_variants(tiny: Path) -> None:
     for claim in found["claims"]:
         assert claim["held"] == len(claim["where"])
         assert claim["of"] == len(claim["where"]) + len(claim["where_not"]) <= 3
+
+
+def test_variants_run_only_the_cells_that_are_asked_for(tiny: Path) -> None:
+    path = tiny / "paper" / "fig1.toml"
+    written = path.read_text()
+    path.write_text(written.replace("[scenario]", "robust = { leaves = [4] }\n\n[scenario]", 1))
+    found = json.loads(run(tiny, "paper/fig1", "--json", "--robust", "2").stdout)
+    assert {row["leaves"] for row in found["rows"]} == {2, 4}
+    of = {claim["claim"]: claim["of"] for claim in found["robust"]["claims"]}
+    assert {many for claim, many in of.items() if "with 2 leaves" in claim} == {0}
+    assert {many for claim, many in of.items() if "with 4 leaves" in claim} == {2}
+    path.write_text(written.replace("[scenario]", "robust = { fan_in = [4] }\n\n[scenario]", 1))
+    answer = run(tiny, "paper/fig1", code=2)
+    assert "no axis is called fan_in; there are leaves" in answer.stderr

@@ -5,6 +5,7 @@ import shutil
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from matplotlib import image
 from matplotlib.figure import Figure
 
 import synthetic
+from duetime import statistics
 from duetime.plots import PICTURES, NoResults, fct, measures, misses, plot_dir, plot_trace, style, trace
 from duetime.plots.data import load
 from duetime.plots.live import recorded
@@ -153,7 +155,7 @@ def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
     about["classes"]["b"]["missed_percent"] = None
     (folder / "run.json").write_text(json.dumps(about))
     (arm,) = load(folder).arms
-    assert measures.missed_percent(arm, "a") == measures.Estimate(12.5, None)
+    assert measures.missed_percent(arm, "a") == measures.Estimate(12.5)
     assert measures.missed_percent(arm, "b") is None
     assert measures.missed_percent(arm, "no such class") is None
 
@@ -164,9 +166,9 @@ def test_the_bound_is_a_line_that_is_never_above_the_lowest_run(tmp_path: Path) 
     about["bound"]["classes"]["a"]["missed_percent"] = 3.5
     (folder / "dctcp" / "run.json").write_text(json.dumps(about))
     results = load(folder)
-    assert measures.least_missed_percent(results.arms, "a") == measures.Estimate(3.5, None)
-    assert measures.least_missed_percent(results.arms, "c") == measures.Estimate(0.0, None)
-    assert measures.least_missed_percent(results.arms, None) == measures.Estimate(1.5, None)
+    assert measures.least_missed_percent(results.arms, "a") == measures.Estimate(3.5)
+    assert measures.least_missed_percent(results.arms, "c") == measures.Estimate(0.0)
+    assert measures.least_missed_percent(results.arms, None) == measures.Estimate(1.5)
     assert measures.least_missed_percent(results.arms, "no such class") is None
     axes = Figure().subplots()
     misses.bars_by_class(axes, results)
@@ -179,11 +181,104 @@ def test_the_bound_is_a_line_that_is_never_above_the_lowest_run(tmp_path: Path) 
     ]
 
 
-def test_intervals_follow_students_t() -> None:
-    estimate = measures.Estimate.of([1.0, 2.0, 3.0])
-    assert estimate is not None
-    assert estimate.mean == 2.0
-    assert estimate.half == pytest.approx(4.30265 / 3**0.5)
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change what each run of a comparison of several seeds says of itself."""
+    for path in sorted(folder.rglob("run.json")):
+        about = json.loads(path.read_text())
+        change(about)
+        path.write_text(json.dumps(about))
+
+
+def test_whiskers_are_the_intervals_of_the_tables(tmp_path: Path) -> None:
+    folder = synthetic.compare(tmp_path / "out", seeds=3)
+
+    def small(about: dict[str, Any]) -> None:
+        about["classes"]["answers"]["missed_percent"] = {1: 0.1, 2: 0.2, 3: 0.9}[about["seed"]]
+        about["summary"]["goodput_mbps"] = float(about["seed"])
+
+    rewrite(folder, small)
+    arm = load(folder).arms[0]
+    share = measures.missed_percent(arm, "answers")
+    assert share is not None
+    assert share == measures.Estimate(*[pytest.approx(each) for each in (0.4, *of_share([0.1, 0.2, 0.9]))])
+    # It leans to where there is room, and does not go below zero.
+    assert share.low is not None
+    assert share.high is not None
+    assert share.low > 0
+    assert share.high - share.mean > 2 * (share.mean - share.low)
+    axes = Figure().subplots()
+    misses.bar(axes, 0, 1, "black", share)
+    (whisker,) = axes.collections[0].get_segments()
+    assert whisker[:, 1].tolist() == pytest.approx([share.low, share.high])
+    # What is no share has Student's interval.
+    goodput = measures.reported(arm, "summary", "goodput_mbps")
+    assert goodput is not None
+    assert (goodput.mean, goodput.high) == (2.0, pytest.approx(2 + 4.30265 / 3**0.5))
+
+
+def of_share(percents: list[float]) -> list[float]:
+    found = statistics.share(percents)
+    assert found is not None
+    ends: list[float] = found["ci95"]
+    return ends
+
+
+def test_nothing_seen_is_not_nothing_to_be_seen(tmp_path: Path) -> None:
+    folder = synthetic.compare(tmp_path / "out", seeds=3)
+
+    def none(about: dict[str, Any]) -> None:
+        about["classes"]["answers"] |= {"missed_percent": 0.0, "with_deadline": 100, "undecided": 0}
+
+    rewrite(folder, none)
+    arm = load(folder).arms[0]
+    # Rule of three, of 300 messages; the seeds differ in other things.
+    assert measures.missed_percent(arm, "answers") == measures.Estimate(
+        0.0, 0.0, pytest.approx(0.9936, abs=1e-4)
+    )
+    # Where every seed gives the same there is no interval.
+    rewrite(folder, lambda about: about.update(summary={}, classes={"answers": {"missed_percent": 7.0}}))
+    rewrite(folder, lambda about: about.update(seed=about["seed"], scenario={"run": {"seed": about["seed"]}}))
+    assert measures.missed_percent(load(folder).arms[0], "answers") == measures.Estimate(7.0)
+
+
+def test_thresholds_that_were_asked_for_are_lines(tmp_path: Path) -> None:
+    folder = synthetic.compare(tmp_path / "out", classes=("a", "b"))
+    record = json.loads((folder / "compare.json").read_text())
+    told = {"transport": "d2tcp", "value": 1.0, "ci95": [None, None], "failed": True}
+    record["limits"] = [
+        {
+            "condition": "b.missed_percent > 30",
+            "class": "b",
+            "figure": "missed_percent",
+            "threshold": 30.0,
+            **told,
+        },
+        {
+            "condition": "missed_percent > 40",
+            "class": None,
+            "figure": "missed_percent",
+            "threshold": 40.0,
+            **told,
+        },
+        {"condition": "a.fct_us.p99 > 50 ms", "class": "a", "figure": "fct_us.p99", "threshold": 5e4, **told},
+    ]
+    (folder / "compare.json").write_text(json.dumps(record))
+    results = load(folder)
+    axes = Figure().subplots()
+    misses.bars_by_class(axes, results)
+    lines = {
+        line.get_ydata()[0]: list(line.get_xdata())
+        for line in axes.get_lines()
+        if line.get_linewidth() == style.THRESHOLD["linewidth"]
+    }
+    assert lines == {30.0: [0.5, 1.5], 40.0: [-0.6, 1.6]}, "over the second class, and over all"
+    assert axes.get_ylim()[1] > 40
+    for name, expected in (("a", [[5e4, 5e4]]), ("b", [])):
+        axes = Figure().subplots()
+        fct.curves(axes, results, name)
+        drawn = [line for line in axes.get_lines() if line.get_linewidth() == style.THRESHOLD["linewidth"]]
+        assert [list(line.get_xdata()) for line in drawn if len(line.get_xdata()) == 2] == expected
+        assert all(list(line.get_ydata()) == [0, 99] for line in drawn if len(line.get_xdata()) == 2)
 
 
 def test_unfinished_messages_keep_a_distribution_below_100_percent() -> None:

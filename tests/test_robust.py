@@ -9,16 +9,19 @@ import duetime
 from conftest import SCENARIOS, SMALL, Command
 from duetime.robust import DIMENSIONS, MEASURES, Choice, Outcome, Robustness, Variant, robust, variants
 
-#: The incast with sixty workers and a buffer of 1 MB, whose answers are spread over a millisecond.
+#: The incast with sixty workers and a buffer of 1 MB, whose answers are spread over a millisecond. It was
+#: tried once without telling the rest: without jitter cubic misses 77.8 % and dctcp 99.3, with it 43.0 and
+#: 13.9. Of sizes from 14 to 60 KB, deadlines from 10 to 40 ms, 1 and 10 Gbps, hosts with jitter and without,
+#: this comes nearest.
 SIXTY = (
     (SCENARIOS / "incast.toml")
     .read_text()
     .replace("leaves = 40", "leaves = 60")
     .replace("hosts = 41", "hosts = 61")
     .replace('"4 MB"', '"1 MB"')
-    .replace("14 KB", "36 KB")
+    .replace("14 KB", "32 KB")
+    .replace('sharing = "dynamic"', 'host_jitter = "0 s"\nsharing = "dynamic"')
     .replace("uniform(0 us, 100 us)", "uniform(0 us, 1 ms)")
-    .replace('duration = "1 s"', 'duration = "400 ms"')
 )
 
 
@@ -37,10 +40,12 @@ def test_a_reversal_is_found_and_named(tmp_path: Path) -> None:
     (verdict,) = found.verdicts
     assert (verdict.better, verdict.other) == ("dctcp", "cubic")
     values = {each.variant.words: each.values for each in found.outcomes}
-    assert values["as written"]["dctcp"] < values["as written"]["cubic"]
-    # Without spread the synchronised losses cost dctcp nearly everything.
-    assert values["answer jitter 0 us"]["dctcp"] > 90
-    assert values["answer jitter 0 us"]["cubic"] < values["answer jitter 0 us"]["dctcp"] - 20
+    # Within two points of what was tried, but for dctcp with jitter, which misses 34 % here.
+    assert values["answer jitter 0 us"] == {
+        "cubic": pytest.approx(77.8, abs=2),
+        "dctcp": pytest.approx(99.3, abs=2),
+    }
+    assert values["as written"] == {"cubic": pytest.approx(43.0, abs=2), "dctcp": pytest.approx(33.8, abs=2)}
     assert verdict.reversed >= 4
     assert any(words.startswith("answer jitter is 200 us or less (") for words in verdict.where)
 

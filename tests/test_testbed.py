@@ -16,10 +16,10 @@ import pytest
 
 import duetime
 from duetime import testbed
+from duetime.quantities import amount, size_bytes, time_ps
 from duetime.scenario import Unreadable
 from duetime.testbed import control, measured, need, plan
 from duetime.testbed.experiments import EXPERIMENTS
-from duetime.testbed.quantities import amount, size_bytes, time_ps
 from duetime.trouble import Missing
 
 ROOT = os.geteuid() == 0 and need.find("duetime-testbed") is not None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 __all__ = [
     "InternalError",
@@ -13,6 +13,7 @@ __all__ = [
     "catalog",
     "check",
     "explain",
+    "foreseen",
     "measured",
     "run",
     "schema",
@@ -94,8 +95,18 @@ def measured(
     set: Sequence[str] = ...,
     seed: int | None = None,
     transport: str | None = None,
+    files: Mapping[str, str] = ...,
     wall_s: float = 0.0,
 ) -> Run: ...
+def foreseen(
+    text: str,
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    set: Sequence[str] = ...,
+    seed: int | None = None,
+    transport: str | None = None,
+    files: Mapping[str, str] = ...,
+) -> dict[str, Any]: ...
 def catalog() -> str: ...
 def version() -> str: ...
 def _panic(message: str) -> None: ...

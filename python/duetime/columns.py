@@ -61,6 +61,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "counted_flows": "flows that the port's router still counts when the run ends",
         "allocated_bps": "the rate that it still counts as allocated",
         "requested_bps": "the rate that it still counts as requested",
+        "fault_drops": "packets that faults lost at the port or behind it; left out without `[[fault]]`",
     },
     "trace": {
         "time_s": "when the sample was taken, from the start of the run",

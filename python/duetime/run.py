@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from duetime import _core, scenario
+from duetime import _core, fluid, scenario
 from duetime.results import Result
 
 #: Told simulated seconds, their end, and delivered packets; what it raises ends the run.
@@ -74,7 +74,7 @@ def schema() -> dict[str, Any]:
 
 
 def catalog() -> dict[str, Any]:
-    """List transports, topologies and patterns with their keys (default, range, unit, source); signals."""
+    """List transports, topologies, patterns, faults, their keys (default, range, unit, source); signals."""
     return _object(_core.catalog())
 
 
@@ -87,14 +87,13 @@ def simulate(
 ) -> Result:
     """Simulate a scenario that was read."""
     _check_seed(seed)
+    changes = scenario.changes(set)
+    if fluid.asked_for(read.text, changes):
+        task = fluid.Task(read.text, read.name, read.folder, tuple(changes), seed, transport)
+        if (found := fluid.simulated(task, progress)) is not None:
+            return found
     done = _core.run(
-        read.text,
-        read.name,
-        read.folder,
-        set=scenario.changes(set),
-        seed=seed,
-        transport=transport,
-        progress=progress,
+        read.text, read.name, read.folder, set=changes, seed=seed, transport=transport, progress=progress
     )
     return Result(done.json, done.resolved, done.notes, done)
 

@@ -7,6 +7,10 @@ rests on one value for each seed (Student's t, with one degree of freedom less t
   that it stays within 0 and 100 and leans to the side where there is room (Dean and Pagano, "Evaluating
   confidence interval methods for binomial proportions in clustered surveys", J. Survey Statistics and
   Methodology 3, 2015).
+- Where a share is small and misses come in bursts, the spread between few seeds is itself uncertain, and
+  seeds that saw few bursts show too little of it. The end of the interval with more room then has fewer
+  degrees of freedom (Satterthwaite, "An approximate distribution of estimates of variance components",
+  Biometrics Bulletin 2, 1946).
 - Where nothing was seen in N trials, the share is below 1 - 0.05^(1/N), about 3/N, with 95 % confidence, if
   trials are independent of each other ("rule of three": Hanley and Lippman-Hand, JAMA 249, 1983).
 - Two transports see the same traffic with the same seed, so their difference is taken seed by seed.
@@ -115,12 +119,28 @@ def share(percents: Sequence[float | None], trials: Sequence[float] = ()) -> dic
         rest = 100 * most_unseen(sum(trials)) if many else None
         ends = [0.0, rest] if mean <= 0 else [None if rest is None else 100 - rest, 100.0]
         return {**found, "ci95": [None, None] if rest is None else ends}
-    half = half_width([value for value in percents if value is not None])
-    if half is not None:
-        middle = math.log(mean / (1 - mean))
-        reach = half / 100 / (mean * (1 - mean))
-        found["ci95"] = [100 * _logistic(middle - reach), 100 * _logistic(middle + reach)]
+    present = [value / 100 for value in percents if value is not None]
+    error = standard_error(present)
+    if error is not None:
+        middle, scaled = math.log(mean / (1 - mean)), error / (mean * (1 - mean))
+        near = t_quantile(len(present) - 1) * scaled
+        far = t_quantile(degrees_of_rare(len(present), mean, error)) * scaled
+        below, above = (near, far) if mean < 0.5 else (far, near)
+        found["ci95"] = [100 * _logistic(middle - below), 100 * _logistic(middle + above)]
     return found
+
+
+def degrees_of_rare(n: int, mean: float, error: float) -> float:
+    """Degrees of freedom of the standard error of the mean of `n` shares, from 2 to n - 1.
+
+    The variance of a variance follows from the excess kurtosis (Satterthwaite: 2 / degrees = kurtosis / n
+    + 2 / (n - 1)). That of misses which come in independent bursts of exponential size is three times the
+    squared coefficient of variation; towards one half, where a share leans to neither side, it fades. Where
+    less than 2 degrees would be left, the seeds saw one or two bursts, and no interval can be relied on.
+    """
+    rest = min(mean, 1 - mean)
+    kurtosis = 3 * (1 - 2 * rest) * n * (error / rest) ** 2
+    return min(n - 1, max(2.0, 2 / (kurtosis / n + 2 / (n - 1))))
 
 
 def jackknife(whole: float, without: Sequence[float]) -> list[float] | None:
@@ -141,17 +161,33 @@ def most_unseen(trials: float) -> float:
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float | None:
     """Half of the interval of the mean; none of one value, or of several that are all the same."""
+    error = standard_error(values)
+    return None if error is None else t_quantile(len(values) - 1, confidence) * error
+
+
+def standard_error(values: Sequence[float]) -> float | None:
+    """The standard error of the mean; none of one value, or of several that are all the same."""
     n = len(values)
     if n < 2 or all(value == values[0] for value in values):
         return None
     mean = math.fsum(values) / n
     variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
-    return t_quantile(n - 1, confidence) * math.sqrt(variance / n)
+    return math.sqrt(variance / n)
+
+
+def t_quantile(degrees: float, confidence: float = 0.95) -> float:
+    """Give the value between plus and minus which Student's t lies with this probability.
+
+    Between whole degrees of freedom it is interpolated, and from 2 on too large by 1 % at most.
+    """
+    whole = int(degrees)
+    low, high = _t_quantile(whole, confidence), _t_quantile(whole + 1, confidence)
+    part = (1 / whole - 1 / degrees) * whole * (whole + 1)
+    return math.exp((1 - part) * math.log(low) + part * math.log(high)) if part else low
 
 
 @cache
-def t_quantile(degrees: int, confidence: float = 0.95) -> float:
-    """Give the value between plus and minus which Student's t lies with this probability."""
+def _t_quantile(degrees: int, confidence: float) -> float:
     low, high = 0.0, 1e4
     for _ in range(80):
         middle = (low + high) / 2
@@ -160,6 +196,13 @@ def t_quantile(degrees: int, confidence: float = 0.95) -> float:
         else:
             high = middle
     return high
+
+
+def trials(figure: str, beside: Sequence[Any]) -> list[float]:
+    """Of how many each seed's share is one, from the objects in which the figure stands; 0: not counted."""
+    parts = [part for part in beside if isinstance(part, Mapping)]
+    signs = [(-1 if name.startswith("-") else 1, name.removeprefix("-")) for name in TRIALS.get(figure, ())]
+    return [sum(sign * part.get(name, 0) for sign, name in signs) for part in parts]
 
 
 def _merge(key: str, values: list[Any], beside: Sequence[Any], *, differ: bool) -> Any:
@@ -175,15 +218,8 @@ def _merge(key: str, values: list[Any], beside: Sequence[Any], *, differ: bool) 
         }
     if key in NAMES:
         return first if all(value == first for value in values) else values
-    found = of_figure(key, values, _trials(key, beside))
+    found = of_figure(key, values, trials(key, beside))
     return found if differ or found is None else {**found, "ci95": [None, None]}
-
-
-def _trials(key: str, beside: Sequence[Any]) -> list[float]:
-    """Of how many each seed's share is one."""
-    parts = [part for part in beside if isinstance(part, Mapping)]
-    signs = [(-1 if name.startswith("-") else 1, name.removeprefix("-")) for name in TRIALS.get(key, ())]
-    return [sum(sign * part.get(name, 0) for sign, name in signs) for part in parts]
 
 
 def _paired(values: list[Any], others: list[Any]) -> Any:

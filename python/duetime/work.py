@@ -11,10 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from duetime import _core
+from duetime import _core, fluid
 from duetime.results import Result
 from duetime.run import Progress
+from duetime.scenario import Unreadable
 from duetime.statistics import WALL_CLOCK
+from duetime.trouble import Missing
 
 #: The tables of a run that can be kept beside its figures.
 TABLES = ("flows", "queries", "links", "trace")
@@ -88,23 +90,33 @@ def do(task: Task, bundle: Bundle, progress: Progress | None = None) -> Answer:
     if task.build != build():
         raise OtherBuild(f"it has {build()}, this side has {task.build}")
     try:
-        done = _core.run(
-            bundle.text,
-            bundle.name,
-            None,
-            set=task.overrides,
-            seed=task.seed,
-            transport=task.transport,
-            files=bundle.files,
-            progress=progress,
-        )
-    except (_core.ScenarioError, _core.InternalError, MemoryError) as error:
+        result = _result(task, bundle, progress)
+    except (_core.ScenarioError, _core.InternalError, Unreadable, Missing, MemoryError) as error:
         return Answer(error=str(error) or type(error).__name__)
-    result = Result(done.json, done.resolved, done.notes, done)
     figures = {name: value for name, value in result.data.items() if name not in WALL_CLOCK}
     record = {"version": task.build.version, "result": figures, "scenario": result.scenario}
     text = json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n"
     return Answer(text.encode(), {name: _parquet(result, name) for name in task.tables})
+
+
+def _result(task: Task, bundle: Bundle, progress: Progress | None) -> Result:
+    if fluid.asked_for(bundle.text, task.overrides):
+        asked = fluid.Task(
+            bundle.text, bundle.name, None, tuple(task.overrides), task.seed, task.transport, bundle.files
+        )
+        if (found := fluid.simulated(asked, progress)) is not None:
+            return found
+    done = _core.run(
+        bundle.text,
+        bundle.name,
+        None,
+        set=task.overrides,
+        seed=task.seed,
+        transport=task.transport,
+        files=bundle.files,
+        progress=progress,
+    )
+    return Result(done.json, done.resolved, done.notes, done)
 
 
 def _parquet(result: Result, name: str) -> bytes:

@@ -3,7 +3,7 @@
 
 use sim::outcome::Framing;
 use sim::topology::Graph;
-use units::Rate;
+use units::{Bytes, ClassId, HostId, Rate, Table};
 
 use crate::latency::{Latency, Least};
 use crate::machine::Job;
@@ -12,13 +12,13 @@ use crate::machine::Job;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Its class.
-    pub class: u32,
+    pub class: ClassId,
     /// Sending host.
-    pub from: u32,
+    pub from: HostId,
     /// Receiving host.
-    pub to: u32,
+    pub to: HostId,
     /// Payload.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// When it is handed to the transport, in ps.
     pub start: u64,
     /// When its last byte must be at the receiver, in ps.
@@ -29,11 +29,11 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// Of the message.
-    pub class: u32,
+    pub class: ClassId,
     /// Of the message.
-    pub from: u32,
+    pub from: HostId,
     /// Of the message.
-    pub to: u32,
+    pub to: HostId,
     /// What the sender's link has to do.
     pub sending: Job,
     /// What the receiver's link has to do.
@@ -47,18 +47,18 @@ pub struct Demands<'a> {
     framings: &'a [Framing],
     /// For each host, the rate of its links together: out of it, and into it. Several links can do no more
     /// than one that is as fast as all of them.
-    rates: Vec<(Rate, Rate)>,
+    rates: Table<HostId, (Rate, Rate)>,
 }
 
 impl<'a> Demands<'a> {
     /// On this network.
     pub fn new(graph: &'a Graph, framings: &'a [Framing]) -> Demands<'a> {
-        let mut rates = vec![(Rate(0), Rate(0)); graph.hosts as usize];
+        let mut rates = Table::from(vec![(Rate(0), Rate(0)); graph.hosts as usize]);
         for link in &graph.links {
-            if let Some((out, _)) = rates.get_mut(link.from as usize) {
+            if let Some((out, _)) = rates.find_mut(HostId(link.from)) {
                 out.0 += link.rate.0;
             }
-            if let Some((_, into)) = rates.get_mut(link.to as usize) {
+            if let Some((_, into)) = rates.find_mut(HostId(link.to)) {
                 into.0 += link.rate.0;
             }
         }
@@ -68,15 +68,12 @@ impl<'a> Demands<'a> {
     /// What one message asks of its links; none without a path between its hosts.
     pub fn of(&mut self, arrival: &Arrival) -> Option<Demand> {
         let Arrival { class, from, to, bytes, start, due } = *arrival;
-        let framing = &self.framings[class as usize];
+        let framing = &self.framings[class.index()];
         let Least { head, tail, last } = self.latency.least(from, to, smallest_packet(bytes, framing))?;
         let work = |rate| work(bytes, framing, rate);
-        let sending = Job { release: start, due: due.saturating_sub(tail), work: work(self.rates[from as usize].0) };
-        let receiving = Job {
-            release: start.saturating_add(head),
-            due: due.saturating_sub(last),
-            work: work(self.rates[to as usize].1),
-        };
+        let sending = Job { release: start, due: due.saturating_sub(tail), work: work(self.rates[from].0) };
+        let receiving =
+            Job { release: start.saturating_add(head), due: due.saturating_sub(last), work: work(self.rates[to].1) };
         Some(Demand { class, from, to, sending, receiving })
     }
 }
@@ -91,20 +88,20 @@ impl Demand {
 /// Wire bytes of the smallest packet with payload of a message: it may be the first to start at the receiver's
 /// port (those before it were dropped) and the last to leave the sender's. Where connections are shared a
 /// packet may begin or end anywhere.
-fn smallest_packet(bytes: u64, framing: &Framing) -> u64 {
-    let mss = u64::from(framing.mss);
-    let payload = if framing.shared { 1 } else { bytes - (bytes.div_ceil(mss) - 1) * mss };
-    payload + u64::from(framing.overhead)
+fn smallest_packet(bytes: Bytes, framing: &Framing) -> Bytes {
+    let mss = Bytes::from(framing.mss);
+    let payload = if framing.shared { Bytes(1) } else { bytes - mss * (bytes.pieces(mss) - 1) };
+    payload + framing.overhead.into()
 }
 
 /// The least time that a link is busy with a message: with the payload, and with the headers of no more packets
 /// than there must be. A packet's transmission is rounded, to at most a picosecond less than exact; so each
 /// packet counts a picosecond less. On a shared connection a packet's header belongs to all of its payload in
 /// proportion, since a message may share its first and last packet with others.
-fn work(bytes: u64, framing: &Framing, rate: Rate) -> u64 {
+fn work(bytes: Bytes, framing: &Framing, rate: Rate) -> u64 {
     const BYTE: u128 = 8_000_000_000_000;
     let (bytes, mss, overhead, rate) =
-        (u128::from(bytes), u128::from(framing.mss), u128::from(framing.overhead), u128::from(rate.0.max(1)));
+        (u128::from(bytes.0), u128::from(framing.mss), u128::from(framing.overhead), u128::from(rate.0.max(1)));
     let ps = if overhead * BYTE < rate {
         // Headers cost less than the picosecond: then many small packets are the cheapest.
         (bytes * BYTE / rate).saturating_sub(bytes)
@@ -128,13 +125,13 @@ mod tests {
     fn a_link_carries_payload_and_headers() {
         let gbps = Rate::from_gbps(1);
         // Full packets take 12 us; of each a picosecond is forgiven.
-        assert_eq!(work(14_600, &FRAMING, gbps), 10 * 12_000_000 - 10);
+        assert_eq!(work(Bytes(14_600), &FRAMING, gbps), 10 * 12_000_000 - 10);
         // A byte more costs a packet more, but not where it can travel with the next message.
-        assert_eq!(work(14_601, &FRAMING, gbps), 120_000_000 + 41 * 8_000 - 11);
-        assert_eq!(work(14_600, &SHARED, gbps), 10 * 12_000_000 - 10);
-        assert_eq!(work(1, &SHARED, gbps), 8219);
+        assert_eq!(work(Bytes(14_601), &FRAMING, gbps), 120_000_000 + 41 * 8_000 - 11);
+        assert_eq!(work(Bytes(14_600), &SHARED, gbps), 10 * 12_000_000 - 10);
+        assert_eq!(work(Bytes(1), &SHARED, gbps), 8219);
         let bare = Framing { overhead: 0, ..FRAMING };
-        assert_eq!(work(1000, &bare, gbps), 8_000_000 - 1000);
+        assert_eq!(work(Bytes(1000), &bare, gbps), 8_000_000 - 1000);
     }
 
     #[test]
@@ -142,12 +139,12 @@ mod tests {
         for rate in [Rate(10_000), Rate(333_333_333), Rate::from_gbps(11), Rate::from_gbps(7_000)] {
             for (mss, overhead) in [(1, 40), (1, 0), (1460, 0), (1460, 1), (1460, 78), (9000, 40)] {
                 for bytes in [1, 2, 1459, 1460, 1461, 29_201, 1_000_003] {
-                    let of = |size: u64| rate.transmission().of(size + overhead).0;
+                    let of = |size: u64| rate.transmission().of(Bytes(size + overhead)).0;
                     let (full, rest) = (bytes / mss, bytes % mss);
                     let taken = full * of(mss) + if rest > 0 { of(rest) } else { 0 };
                     for shared in [false, true] {
                         let framing = Framing { mss: mss as u32, overhead: overhead as u32, shared };
-                        assert!(work(bytes, &framing, rate) <= taken, "{bytes} B at {rate} in {framing:?}");
+                        assert!(work(Bytes(bytes), &framing, rate) <= taken, "{bytes} B at {rate} in {framing:?}");
                     }
                 }
             }
@@ -156,14 +153,14 @@ mod tests {
 
     #[test]
     fn amounts_without_end_do_not_overflow() {
-        assert_eq!(work(1 << 50, &FRAMING, Rate(10_000)), u64::MAX);
-        assert_eq!(work(1 << 50, &Framing { mss: 60_000, overhead: 4000, shared: true }, Rate(1)), u64::MAX);
+        assert_eq!(work(Bytes(1 << 50), &FRAMING, Rate(10_000)), u64::MAX);
+        assert_eq!(work(Bytes(1 << 50), &Framing { mss: 60_000, overhead: 4000, shared: true }, Rate(1)), u64::MAX);
     }
 
     #[test]
     fn the_smallest_packet_is_the_last() {
-        assert_eq!(smallest_packet(1461, &FRAMING), 41);
-        assert_eq!(smallest_packet(2920, &FRAMING), 1500);
-        assert_eq!(smallest_packet(2920, &SHARED), 41);
+        assert_eq!(smallest_packet(Bytes(1461), &FRAMING), Bytes(41));
+        assert_eq!(smallest_packet(Bytes(2920), &FRAMING), Bytes(1500));
+        assert_eq!(smallest_packet(Bytes(2920), &SHARED), Bytes(41));
     }
 }

@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use sim::topology::{Graph, LinkSpec};
+use units::{Bytes, HostId};
 
 /// Packets of this size and of none are looked at; the time of the others lies above the line between the two,
 /// since the least over paths of what grows in proportion to the size is concave.
-const LARGE: u64 = 1 << 16;
+const LARGE: Bytes = Bytes(1 << 16);
 
 /// Least times over all paths, hosts not forwarding, whatever route a flow is given.
 pub struct Latency<'a> {
@@ -45,8 +46,8 @@ impl<'a> Latency<'a> {
         Latency { graph, out, into, from: BTreeMap::new() }
     }
 
-    /// For a packet of `size` wire bytes, in ps; none where there is no path.
-    pub fn least(&mut self, from: u32, to: u32, size: u64) -> Option<Least> {
+    /// For a packet of `size` on the wire, in ps; none where there is no path.
+    pub fn least(&mut self, from: HostId, to: HostId, size: Bytes) -> Option<Least> {
         let mut least: Option<Least> = None;
         let mut note = |found: Least| {
             least = Some(least.map_or(found, |known| Least {
@@ -55,16 +56,16 @@ impl<'a> Latency<'a> {
                 last: known.last.min(found.last),
             }));
         };
-        for first in 0..self.out[from as usize].len() {
-            let first = self.graph.links[self.out[from as usize][first] as usize];
-            if first.to == to {
+        for first in 0..self.out[from.index()].len() {
+            let first = self.graph.links[self.out[from.index()][first] as usize];
+            if first.to == to.0 {
                 note(Least { head: 0, tail: first.delay.0, last: first.delay.0 });
             }
             if first.to < self.graph.hosts {
                 continue;
             }
-            for last in 0..self.into[to as usize].len() {
-                let last = self.graph.links[self.into[to as usize][last] as usize];
+            for last in 0..self.into[to.index()].len() {
+                let last = self.graph.links[self.into[to.index()][last] as usize];
                 if last.from >= self.graph.hosts
                     && let Some(between) = self.between(first.to, last.from, size)
                 {
@@ -81,21 +82,21 @@ impl<'a> Latency<'a> {
     }
 
     /// From one switch to another.
-    fn between(&mut self, a: u32, b: u32, size: u64) -> Option<u64> {
+    fn between(&mut self, a: u32, b: u32, size: Bytes) -> Option<u64> {
         if a == b {
             return Some(0);
         }
         if !self.from.contains_key(&a) {
-            let times = [0, LARGE].map(|size| self.times_from(a, size));
+            let times = [Bytes::ZERO, LARGE].map(|size| self.times_from(a, size));
             self.from.insert(a, times);
         }
         let [none, large] = self.from[&a].each_ref().map(|times| times[b as usize]);
-        let more = u128::from(large - none) * u128::from(size.min(LARGE)) / u128::from(LARGE);
+        let more = u128::from(large - none) * u128::from(size.min(LARGE).0) / u128::from(LARGE.0);
         (none < u64::MAX).then(|| none.saturating_add(more as u64))
     }
 
     /// Dijkstra's least times from a switch, each hop a picosecond less than it takes: a port rounds.
-    fn times_from(&self, start: u32, size: u64) -> Vec<u64> {
+    fn times_from(&self, start: u32, size: Bytes) -> Vec<u64> {
         let mut times = vec![u64::MAX; self.graph.nodes() as usize];
         let mut edge = BinaryHeap::from([Reverse((0, start))]);
         times[start as usize] = 0;
@@ -144,9 +145,9 @@ mod tests {
         let mut latency = Latency::new(&graph);
         // In the rack: 1500 B take 12 us at 1 Gbps.
         let near = Least { head: 32 * MICRO, tail: 52 * MICRO, last: 20 * MICRO };
-        assert_eq!(latency.least(0, 1, 1500), Some(near));
+        assert_eq!(latency.least(HostId(0), HostId(1), Bytes(1500)), Some(near));
         // A small packet is faster by the slow link: 2 (0.8 + 1) us; 60 B = 0.48 us at 1 Gbps, 0.24 at 2.
-        let far = latency.least(0, 2, 60).unwrap();
+        let far = latency.least(HostId(0), HostId(2), Bytes(60)).unwrap();
         assert!(far.head <= (480_000 + 20 * MICRO) + 2 * (480_000 + MICRO), "{far:?}");
         assert!(far.tail <= 20 * MICRO + 2 * (480_000 + MICRO) + 240_000 + 30 * MICRO);
         assert!(far.head >= 22 * MICRO);
@@ -156,10 +157,10 @@ mod tests {
     fn it_is_never_more_than_the_best_path_takes() {
         let graph = graph();
         let mut latency = Latency::new(&graph);
-        for size in [1, 40, 64, 700, 1500, 9040, 60_000] {
+        for size in [1, 40, 64, 700, 1500, 9040, 60_000].map(Bytes) {
             let of = |gbps: u64| Rate::from_gbps(gbps).transmission().of(size).0;
             let best = (2 * (of(1) + MICRO)).min(2 * (of(100) + 10 * MICRO));
-            let found = latency.least(3, 1, size).unwrap();
+            let found = latency.least(HostId(3), HostId(1), size).unwrap();
             let exact = of(2) + 30 * MICRO + best;
             assert!(found.head <= exact && found.head + 20 * MICRO >= exact.min(found.head + 20 * MICRO), "{size}");
             assert!(found.tail <= 30 * MICRO + best + of(1) + 20 * MICRO);
@@ -174,7 +175,7 @@ mod tests {
         graph.join(a, c, Rate::from_gbps(40), Span::from_micros(20));
         graph.join(c, b, Rate::from_gbps(40), Span::from_micros(20));
         graph.join(b, 1, Rate::from_gbps(1), Span::from_micros(20));
-        let found = Latency::new(&graph).least(0, 1, 1500).unwrap();
+        let found = Latency::new(&graph).least(HostId(0), HostId(1), Bytes(1500)).unwrap();
         let exact = 12 * MICRO + 2 * 300_000 + 60 * MICRO;
         assert!(found.head <= exact && found.head + 4 >= exact, "{found:?}");
     }
@@ -184,7 +185,10 @@ mod tests {
         let mut graph = Graph::new("by hand", 3);
         graph.join(0, 1, Rate::from_gbps(1), Span::from_micros(5));
         let mut latency = Latency::new(&graph);
-        assert_eq!(latency.least(0, 1, 1500), Some(Least { head: 0, tail: 5 * MICRO, last: 5 * MICRO }));
-        assert_eq!(latency.least(0, 2, 1500), None);
+        assert_eq!(
+            latency.least(HostId(0), HostId(1), Bytes(1500)),
+            Some(Least { head: 0, tail: 5 * MICRO, last: 5 * MICRO })
+        );
+        assert_eq!(latency.least(HostId(0), HostId(2), Bytes(1500)), None);
     }
 }

@@ -41,7 +41,7 @@ use sim::Scenario;
 use sim::outcome::{Framing, Message, Outcome};
 use sim::topology::Graph;
 use sim::traffic::Request;
-use units::Instant;
+use units::{ClassId, HostId, Instant};
 
 use arrivals::{Arrival, Demand, Demands};
 use machine::{Budget, Fewest, Job};
@@ -104,12 +104,12 @@ pub fn of_outcome(outcome: &Outcome) -> Bounds {
     let framings: Vec<Framing> = outcome.classes.iter().map(|class| class.framing).collect();
     let counted = || outcome.messages.iter().filter(|message| outcome.counts(message.start));
     let mut leaves = vec![0; framings.len()];
-    for (class, place) in counted().filter_map(|message| Some((message.class as usize, message.place?))) {
+    for (class, place) in counted().filter_map(|message| Some((message.class.index(), message.place?))) {
         leaves[class] = place.level.max(leaves[class]);
     }
     let messages =
         counted().filter_map(|&Message { class, from, to, query, place, bytes, start, deadline, .. }| {
-            let known = place.is_none_or(|place| place.level == leaves[class as usize]);
+            let known = place.is_none_or(|place| place.level == leaves[class.index()]);
             arrival(class, known, &Request { start, from, to, bytes, deadline, query, place })
         });
     Traffic { graph: &outcome.graph, framings: &framings, until: outcome.decided_until }.bounds(messages)
@@ -128,14 +128,14 @@ pub fn of_scenario(scenario: Scenario) -> Bounds {
         counted.filter_map(move |request| {
             // Answers of parents are announced with no answers that they stand for yet.
             let known = request.place.is_none_or(|place| place.answers > 0);
-            arrival(class as u32, known, &request)
+            arrival(ClassId::from_index(class), known, &request)
         })
     });
     Traffic { graph: &network.graph, framings: &framings, until: run.latest() }.bounds(messages)
 }
 
 /// A message with a deadline, and whether its start is the same under every schedule.
-fn arrival(class: u32, known: bool, request: &Request) -> Option<(Arrival, bool)> {
+fn arrival(class: ClassId, known: bool, request: &Request) -> Option<(Arrival, bool)> {
     let &Request { start, from, to, bytes, deadline, .. } = request;
     // A size comes with every deadline.
     let due = start.saturating_add(deadline?).0;
@@ -156,9 +156,9 @@ impl Traffic<'_> {
         let mut decided = Vec::new();
         let mut packets = 0u64;
         for (message, known) in messages {
-            let class = message.class as usize;
+            let class = message.class.index();
             with_deadline[class] += 1;
-            packets = packets.saturating_add(message.bytes.div_ceil(u64::from(self.framings[class].mss)));
+            packets = packets.saturating_add(message.bytes.pieces(self.framings[class].mss.into()));
             if known && message.due <= self.until.0 {
                 decided.extend(demands.of(&message));
             }
@@ -178,8 +178,8 @@ impl Traffic<'_> {
                 // It is alone, or has nothing to miss even with the others beside it.
                 return Some(Bound { with_deadline, ..all });
             }
-            let first = decided.partition_point(|demand| (demand.class as usize) < class);
-            let end = decided.partition_point(|demand| demand.class as usize <= class);
+            let first = decided.partition_point(|demand| demand.class.index() < class);
+            let end = decided.partition_point(|demand| demand.class.index() <= class);
             let mut share = budget.share(classes_left, 1);
             classes_left -= 1;
             let found = bound(with_deadline, &decided[first..end], &mut share);
@@ -220,8 +220,8 @@ fn bound(with_deadline: u64, demands: &[Demand], budget: &mut Budget) -> Option<
 }
 
 /// Over all hosts of one side.
-fn fewest(jobs: impl Iterator<Item = (u32, Job)>, budget: &mut Budget) -> Fewest {
-    let mut jobs: Vec<(u32, Job)> = jobs.collect();
+fn fewest(jobs: impl Iterator<Item = (HostId, Job)>, budget: &mut Budget) -> Fewest {
+    let mut jobs: Vec<(HostId, Job)> = jobs.collect();
     jobs.sort_by_key(|(host, _)| *host);
     let machines = jobs.chunk_by(|a, b| a.0 == b.0).map(|jobs| jobs.iter().map(|(_, job)| *job).collect());
     machine::fewest_late(machines.collect(), budget)

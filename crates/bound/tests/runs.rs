@@ -28,8 +28,8 @@ fn missed(outcome: &Outcome, message: &Message) -> bool {
         }
 }
 
-fn misses(outcome: &Outcome, class: Option<u32>) -> u64 {
-    let of_class = outcome.messages.iter().filter(|message| class.is_none_or(|class| message.class == class));
+fn misses(outcome: &Outcome, class: Option<usize>) -> u64 {
+    let of_class = outcome.messages.iter().filter(|message| class.is_none_or(|class| message.class.index() == class));
     of_class.filter(|message| missed(outcome, message)).count() as u64
 }
 
@@ -47,7 +47,7 @@ fn under_every_transport(text: &str) -> (Bounds, u64) {
             fewest = fewest.min(of_run);
         }
         for (class, of_class) in found.classes.iter().enumerate() {
-            let of_run = misses(&outcome, Some(class as u32));
+            let of_run = misses(&outcome, Some(class));
             assert!(of_class.is_none_or(|class| class.missed <= of_run), "{}\n{text}", transport.name);
         }
         let before = bounds.get_or_insert(found.clone());

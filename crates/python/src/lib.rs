@@ -4,6 +4,7 @@
 //! `duetime` makes files, tables and a command line of it.
 
 mod errors;
+mod foreseen;
 mod measured;
 mod run;
 mod table;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::errors::{InternalError, ScenarioError};
+    #[pymodule_export]
+    use super::foreseen::foreseen;
     #[pymodule_export]
     use super::measured::measured;
     #[pymodule_export]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use sim::outcome::{Counters, Link, Message, Query, Queue, Sample, Subject};
 use sim::run::SIGNALS;
 use sim::{Outcome, World};
-use units::{Instant, Span};
+use units::{Bytes, ClassId, HostId, Instant, LinkId, MessageId, Span};
 
 use crate::errors::guarded;
 use crate::run::Run;
@@ -20,6 +20,8 @@ use crate::run::Run;
 #[serde(deny_unknown_fields)]
 struct Measured {
     simulated: u64,
+    /// When the run ended, everything that counts decided; with the measured time if it is left out.
+    ended: Option<u64>,
     counters: MeasuredCounters,
     classes: Vec<MeasuredClass>,
     messages: Vec<MeasuredMessage>,
@@ -93,7 +95,7 @@ struct MeasuredSample {
 
 /// Makes a run of `measured` (JSON); everything else is the scenario's, and so are the summaries' rules.
 #[pyfunction]
-#[pyo3(signature = (text, name, measured, folder=None, set=Vec::new(), seed=None, transport=None, wall_s=0.0))]
+#[pyo3(signature = (text, name, measured, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), wall_s=0.0))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub fn measured(
     py: Python<'_>,
@@ -104,10 +106,11 @@ pub fn measured(
     set: Vec<String>,
     seed: Option<u64>,
     transport: Option<String>,
+    files: BTreeMap<String, String>,
     wall_s: f64,
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
-    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, ..scenario::Options::default() })?;
+    let read = crate::read(py, &source, &scenario::Options { set, seed, transport, files })?;
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
     let measured: Measured =
         serde_json::from_str(measured).map_err(|error| PyValueError::new_err(format!("measurements: {error}")))?;
@@ -124,8 +127,8 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
         return Err(format!("the scenario has {classes} classes and {links} links, the measurements have others"));
     }
     for (class, measured) in outcome.classes.iter_mut().zip(&measured.classes) {
-        class.delivered_bytes = measured.delivered_bytes;
-        class.bottleneck_bytes = measured.bottleneck_bytes;
+        class.delivered_bytes = Bytes(measured.delivered_bytes);
+        class.bottleneck_bytes = Bytes(measured.bottleneck_bytes);
         // How long packets waited is not known of a real switch, only how many did.
         class.bottleneck_delay_us = None;
     }
@@ -134,14 +137,14 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
     }
     outcome.messages = measured.messages.into_iter().map(Message::from).collect();
     outcome.queries = queries(&outcome.messages);
-    if outcome.messages.iter().any(|message| message.class as usize >= classes) {
+    if outcome.messages.iter().any(|message| message.class.index() >= classes) {
         return Err("a message is of a class that the scenario does not have".into());
     }
     let messages = outcome.messages.len();
     outcome.trace = measured.samples.into_iter().map(|sample| sample.of(messages, links)).collect::<Result<_, _>>()?;
     outcome.simulated = Instant(measured.simulated);
-    outcome.ended = outcome.simulated;
-    outcome.decided_until = outcome.simulated;
+    outcome.ended = measured.ended.map_or(outcome.simulated, Instant);
+    outcome.decided_until = outcome.ended;
     let MeasuredCounters { packets_sent, packets_received, packets_delivered, packet_hops, drops, marks } =
         measured.counters;
     outcome.counters = Counters {
@@ -161,7 +164,7 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
 
 /// The queries that messages answer, each from the start of its first answer.
 fn queries(messages: &[Message]) -> Vec<Query> {
-    let mut queries: BTreeMap<(u32, u64), Query> = BTreeMap::new();
+    let mut queries: BTreeMap<(ClassId, u64), Query> = BTreeMap::new();
     for message in messages {
         let Some(number) = message.query else { continue };
         let Message { class, to: parent, start, .. } = *message;
@@ -188,12 +191,12 @@ fn queries(messages: &[Message]) -> Vec<Query> {
 impl From<MeasuredMessage> for Message {
     fn from(measured: MeasuredMessage) -> Message {
         Message {
-            class: measured.class,
-            from: measured.from,
-            to: measured.to,
+            class: ClassId(measured.class),
+            from: HostId(measured.from),
+            to: HostId(measured.to),
             query: measured.query,
             place: None,
-            bytes: measured.bytes,
+            bytes: measured.bytes.map(Bytes),
             start: Instant(measured.start),
             end: measured.end.map(Instant),
             ideal: measured.ideal.map(Span),
@@ -215,7 +218,7 @@ impl MeasuredLink {
             ));
         }
         link.packets = self.packets;
-        link.bytes = self.bytes;
+        link.bytes = Bytes(self.bytes);
         link.drops = self.drops;
         link.marks = self.marks;
         link.utilisation = self.utilisation;
@@ -234,8 +237,8 @@ impl MeasuredSample {
     fn of(self, messages: usize, links: usize) -> Result<Sample, String> {
         let what = SIGNALS.find(&self.what).ok_or_else(|| format!("there is no signal {}", self.what))?.name;
         let subject = match (self.message, self.link) {
-            (Some(row), None) if (row as usize) < messages => Subject::Message(row),
-            (None, Some(row)) if (row as usize) < links => Subject::Link(row),
+            (Some(row), None) if (row as usize) < messages => Subject::Message(MessageId(row)),
+            (None, Some(row)) if (row as usize) < links => Subject::Link(LinkId(row)),
             _ => return Err(format!("a sample of {what} is of no message and no link")),
         };
         Ok(Sample { at: Instant(self.at), what, subject, value: self.value })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use results::Report;
@@ -70,6 +71,9 @@ pub fn run(
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
     let read = crate::read(py, &source, &scenario::Options { set, seed, transport, files })?;
+    if read.resolved["run"]["engine"] != "packets" {
+        return Err(PyValueError::new_err("this scenario asks for another engine than that of packets"));
+    }
     let (resolved, notes) = (read.resolved.to_string(), read.notes);
 
     let mut world = guarded(py, || World::new(read.scenario))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sim::Outcome;
 use sim::outcome::Message;
-use units::{Instant, Span};
+use units::{ClassId, Instant, Span};
 
 use crate::statistics::{FctUs, mean, percentile};
 use crate::verdict::{Verdict, verdict};
@@ -77,12 +77,12 @@ pub(crate) struct Query {
 impl Query {
     /// The queries of some classes, in the order of their start.
     pub(crate) fn all(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Vec<Query> {
-        let rows = outcome.queries.iter().enumerate().filter(|(_, query)| class(query.class as usize));
+        let rows = outcome.queries.iter().enumerate().filter(|(_, query)| class(query.class.index()));
         let mut queries: Vec<Query> =
             rows.map(|(row, query)| Query::new(row, query.answers, outcome.counts(query.start))).collect();
         let of = |query: &Query| (outcome.queries[query.row].class, outcome.queries[query.row].number);
-        let places: BTreeMap<(u32, u64), usize> = queries.iter().map(of).zip(0..).collect();
-        for message in outcome.messages.iter().filter(|message| class(message.class as usize)) {
+        let places: BTreeMap<(ClassId, u64), usize> = queries.iter().map(of).zip(0..).collect();
+        for message in outcome.messages.iter().filter(|message| class(message.class.index())) {
             if let Some(&place) = message.query.and_then(|number| places.get(&(message.class, number))) {
                 queries[place].add(message, outcome);
             }

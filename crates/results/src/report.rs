@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sim::Outcome;
-use sim::outcome::{Counters, Link, Requests};
+use sim::outcome::{Counters, FaultCounts, Link, Requests};
 
 use crate::limit::Limits;
 use crate::summary::{Summary, mbps};
@@ -42,6 +42,9 @@ pub struct Report {
     pub busiest_queue: Option<BusiestQueue>,
     /// Requests for rates; none where no transport makes them.
     pub rate_requests: Option<RateRequests>,
+    /// What faults did after the warm-up; left out where the scenario has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Faults>,
     /// Over all classes.
     pub summary: Summary,
     /// How few deadlines any schedule of the same messages can miss; none without deadlines.
@@ -54,7 +57,8 @@ pub struct Report {
     pub sets: Vec<(String, Summary)>,
 }
 
-/// Where the packets are. Those that were sent and are neither received nor in flight were dropped.
+/// Where the packets are. Those that were sent and are neither received nor in flight were dropped or lost to faults,
+/// which may also have made more of them arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Packets {
     /// Put into the queues of network cards.
@@ -120,6 +124,19 @@ pub struct RateRequests {
     pub inverted_flows: u64,
     /// 100 x inverted_flows / flows.
     pub inverted_flows_percent: Option<f64>,
+}
+
+/// What faults did. `drops` of the run and of links do not count what they lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Faults {
+    /// Packets that were lost on links, or at the ports of links that were down.
+    pub drops: u64,
+    /// Packets that arrived a second time.
+    pub duplicates: u64,
+    /// Packets that were held back.
+    pub held_back: u64,
+    /// How often an end of a connection began to send another way.
+    pub rerouted: u64,
 }
 
 /// One class.
@@ -188,6 +205,7 @@ impl Report {
             packets: Packets { sent: packets_sent, received: packets_received, in_flight: packets_in_flight },
             busiest_queue: BusiestQueue::among(&outcome.links),
             rate_requests: outcome.requests.map(RateRequests::of),
+            faults: outcome.faults.map(Faults::of),
             summary,
             bound: None,
             classes,
@@ -233,6 +251,13 @@ impl RateRequests {
             inverted_flows,
             inverted_flows_percent: percent(inverted_flows, flows),
         }
+    }
+}
+
+impl Faults {
+    fn of(counted: FaultCounts) -> Faults {
+        let FaultCounts { drops, duplicates, held_back, rerouted } = counted;
+        Faults { drops, duplicates, held_back, rerouted }
     }
 }
 
@@ -373,7 +398,7 @@ mod tests {
     #[test]
     fn the_object_reads_as_promised() {
         let mut run = outcome(&["poisson"], vec![message().end(at_ms(12)).deadline(ms(4)).build()]);
-        run.classes[0].bottleneck_bytes = 12_500; // 100 000 bit in 100 ms
+        run.classes[0].bottleneck_bytes = units::Bytes(12_500); // 100 000 bit in 100 ms
         run.counters.packets_sent = 9;
         let text = Report::new(&run, 0.25).to_json();
         assert!(text.starts_with(

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use sim::outcome::{ClassOutcome, Counters, Framing, Link, Message, Paths, Query, Queue};
 use sim::topology::Graph;
 use sim::traffic::Place;
-use units::{Instant, Rate, Span};
+use units::{Bytes, ClassId, HostId, Instant, Rate, Span};
 
 pub fn at_ms(ms: u64) -> Instant {
     Instant::from_millis(ms)
@@ -33,6 +33,7 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
         messages,
         paths: Paths::default(),
         requests: None,
+        faults: None,
         links: Vec::new(),
         graph: two_hosts(),
         trace: Vec::new(),
@@ -41,7 +42,7 @@ pub fn outcome(patterns: &[&'static str], messages: Vec<Message>) -> Outcome {
 
 /// As many queries as the messages speak of, each with as many answers as the one with most has.
 fn queries(messages: &[Message]) -> Vec<Query> {
-    let mut all: BTreeMap<(u32, u64), (u32, u32, Instant)> = BTreeMap::new();
+    let mut all: BTreeMap<(ClassId, u64), (u32, u32, Instant)> = BTreeMap::new();
     for message in messages {
         let Some(number) = message.query else { continue };
         let (answers, children, start) = all.entry((message.class, number)).or_insert((0, 0, message.start));
@@ -51,8 +52,9 @@ fn queries(messages: &[Message]) -> Vec<Query> {
     }
     let answers = all.values().map(|(answers, ..)| *answers).max().unwrap_or(0);
     let children = all.values().map(|(_, children, _)| *children).max().unwrap_or(0);
+    let parent = HostId(0);
     let query =
-        |((class, number), (_, _, start))| Query { class, number, parent: 0, start, deadline: None, answers, children };
+        |((class, number), (_, _, start))| Query { class, number, parent, start, deadline: None, answers, children };
     all.into_iter().map(query).collect()
 }
 
@@ -62,9 +64,9 @@ fn class(number: usize, pattern: &'static str) -> ClassOutcome {
         set: None,
         pattern,
         transport: "dctcp",
-        delivered_bytes: 0,
+        delivered_bytes: Bytes::ZERO,
         bottleneck_delay_us: None,
-        bottleneck_bytes: 0,
+        bottleneck_bytes: Bytes::ZERO,
         framing: Framing { mss: 1460, overhead: 40, shared: false },
         too_late: 0,
     }
@@ -83,8 +85,9 @@ pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
         to: to.into(),
         rate_bps: 1_000_000_000,
         packets: 10,
-        bytes: 15_000,
+        bytes: Bytes(15_000),
         drops: 1,
+        fault_drops: None,
         marks: 2,
         utilisation: 0.5,
         queue: Queue { mean: mean_queue, p5: 1, p50: 2, p99: 3, max: 4 },
@@ -95,12 +98,12 @@ pub fn link(from: &str, to: &str, mean_queue: f64) -> Link {
 /// A message of 1000 B from host 1 to host 0 at the end of the warm-up, in class 0.
 pub fn message() -> Builder {
     Builder(Message {
-        class: 0,
-        from: 1,
-        to: 0,
+        class: ClassId(0),
+        from: HostId(1),
+        to: HostId(0),
         query: None,
         place: None,
-        bytes: Some(1000),
+        bytes: Some(Bytes(1000)),
         start: at_ms(10),
         end: None,
         ideal: Some(ms(1)),
@@ -117,7 +120,7 @@ pub struct Builder(Message);
 
 impl Builder {
     pub fn class(mut self, class: u32) -> Self {
-        self.0.class = class;
+        self.0.class = ClassId(class);
         self
     }
     pub fn query(mut self, query: u64) -> Self {
@@ -129,7 +132,7 @@ impl Builder {
         self
     }
     pub fn bytes(mut self, bytes: Option<u64>) -> Self {
-        self.0.bytes = bytes;
+        self.0.bytes = bytes.map(Bytes);
         self
     }
     pub fn start(mut self, start: Instant) -> Self {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use sim::Outcome;
 use sim::outcome::Message;
-use units::Span;
+use units::{Bytes, Span};
 
 use crate::queries::FanIn;
 use crate::statistics::{DeadlineRatio, FctUs, Slowdown};
@@ -64,7 +64,7 @@ impl Summary {
         let messages: Vec<(&Message, Verdict)> = outcome
             .messages
             .iter()
-            .filter(|message| class(message.class as usize) && counted(message, outcome))
+            .filter(|message| class(message.class.index()) && counted(message, outcome))
             .map(|message| (message, verdict(message, outcome.ended)))
             .collect();
         let count = |which: &dyn Fn(&Message, Verdict) -> bool| {
@@ -106,13 +106,13 @@ fn ratios(messages: &[(&Message, Verdict)], of: impl Fn(&Message) -> Option<Span
     messages.iter().filter_map(|(message, _)| ratio(message)).filter(|ratio| ratio.is_finite()).collect()
 }
 
-fn mbps_after_warm_up(bytes: u64, outcome: &Outcome) -> Option<f64> {
+fn mbps_after_warm_up(bytes: Bytes, outcome: &Outcome) -> Option<f64> {
     mbps(bytes, outcome.simulated.saturating_sub(outcome.warm_up))
 }
 
 /// Mbit/s, none over no time.
-pub(crate) fn mbps(bytes: u64, time: Span) -> Option<f64> {
-    (time > Span::ZERO).then(|| bytes as f64 * 8e6 / time.0 as f64)
+pub(crate) fn mbps(bytes: Bytes, time: Span) -> Option<f64> {
+    (time > Span::ZERO).then(|| bytes.as_f64() * 8e6 / time.0 as f64)
 }
 
 #[cfg(test)]
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn goodput_is_over_the_time_after_the_warm_up() {
         let mut run = outcome(&["poisson", "long"], vec![]);
-        run.classes[0].delivered_bytes = 90_000; // 720 000 bit in 90 ms
-        run.classes[1].delivered_bytes = 180_000;
+        run.classes[0].delivered_bytes = Bytes(90_000); // 720 000 bit in 90 ms
+        run.classes[1].delivered_bytes = Bytes(180_000);
         run.messages = vec![
             message().bytes(Some(9_000)).deadline(ms(5)).end(at_ms(12)).build(),
             message().bytes(Some(90_000)).deadline(ms(5)).end(at_ms(16)).build(), // too late

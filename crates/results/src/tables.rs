@@ -2,7 +2,7 @@
 
 use sim::Outcome;
 use sim::outcome::{Allocation, Link, Message, Requests, Sample, Subject};
-use units::{Instant, Span};
+use units::{ClassId, Instant, Span};
 
 use crate::queries::Query;
 use crate::verdict::{Verdict, completion_time, counted, verdict};
@@ -56,10 +56,10 @@ pub fn flows(outcome: &Outcome) -> Table {
     Table {
         columns: vec![
             class_names("class", outcome, all.iter().map(|m| Some(m.class))),
-            small("from", all.iter().map(|m| Some(m.from))),
-            small("to", all.iter().map(|m| Some(m.to))),
+            small("from", all.iter().map(|m| Some(m.from.0))),
+            small("to", all.iter().map(|m| Some(m.to.0))),
             count("query", all.iter().map(|m| m.query)),
-            count("bytes", all.iter().map(|m| m.bytes)),
+            count("bytes", all.iter().map(|m| Some(m.bytes?.0))),
             float("start_us", all.iter().map(|m| at(Some(m.start)))),
             float("end_us", all.iter().map(|m| at(m.end))),
             float("fct_us", all.iter().map(|m| us(completion_time(m)))),
@@ -90,7 +90,7 @@ pub fn queries(outcome: &Outcome) -> Table {
         columns: vec![
             class_names("class", outcome, rows().map(|(_, row)| Some(row.class))),
             count("query", rows().map(|(_, row)| Some(row.number))),
-            small("parent", rows().map(|(_, row)| Some(row.parent))),
+            small("parent", rows().map(|(_, row)| Some(row.parent.0))),
             float("start_us", rows().map(|(_, row)| at(Some(row.start)))),
             float("deadline_us", rows().map(|(_, row)| us(row.deadline))),
             small("answers", rows().map(|(_, row)| Some(row.answers))),
@@ -105,19 +105,21 @@ pub fn queries(outcome: &Outcome) -> Table {
 /// One row per link direction, with the port that feeds it; queues in packets, over time after the warm-up.
 ///
 /// The last columns are null unless a transport asks for rates: its requests at the port, as
-/// [`Requests`] defines them, and what the port's router still counts when the run ends.
+/// [`Requests`] defines them, and what the port's router still counts when the run ends. Where the scenario has
+/// faults, `fault_drops` is one more: what they lost at the port or behind it.
 pub fn links(outcome: &Outcome) -> Table {
     let all = &outcome.links;
     let requests = |value: fn(&Requests) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.requests)));
     let counted = |value: fn(&Allocation) -> u64| all.iter().map(move |l| l.rates.map(|rates| value(&rates.counters)));
     let queue = |value: fn(&Link) -> u64| all.iter().map(move |link| Some(value(link)));
-    Table {
+    let by_faults = outcome.faults.map(|_| count("fault_drops", all.iter().map(|link| link.fault_drops)));
+    let table = Table {
         columns: vec![
             text("from", all.iter().map(|link| Some(link.from.clone()))),
             text("to", all.iter().map(|link| Some(link.to.clone()))),
             count("rate_bps", all.iter().map(|link| Some(link.rate_bps))),
             count("packets", all.iter().map(|link| Some(link.packets))),
-            count("bytes", all.iter().map(|link| Some(link.bytes))),
+            count("bytes", all.iter().map(|link| Some(link.bytes.0))),
             count("drops", all.iter().map(|link| Some(link.drops))),
             count("marks", all.iter().map(|link| Some(link.marks))),
             float("utilisation", all.iter().map(|link| Some(link.utilisation))),
@@ -137,19 +139,20 @@ pub fn links(outcome: &Outcome) -> Table {
             count("allocated_bps", counted(|now| now.allocated)),
             count("requested_bps", counted(|now| now.requested)),
         ],
-    }
+    };
+    Table { columns: table.columns.into_iter().chain(by_faults).collect() }
 }
 
 /// One row per sample: when, which signal, its subject (a message's row in [`flows`], or a link), and its value.
 pub fn trace(outcome: &Outcome) -> Table {
     let all = &outcome.trace;
     let message = |sample: &Sample| match sample.subject {
-        Subject::Message(row) => Some(row),
+        Subject::Message(row) => Some(row.0),
         Subject::Link(_) => None,
     };
     let link = |sample: &Sample| match sample.subject {
         Subject::Message(_) => None,
-        Subject::Link(row) => Some(row),
+        Subject::Link(row) => Some(row.0),
     };
     let of_message = |sample: &Sample| message(sample).map(|row| &outcome.messages[row as usize]);
     let link_names = outcome.links.iter().map(|link| format!("{} -> {}", link.from, link.to)).collect();
@@ -158,8 +161,8 @@ pub fn trace(outcome: &Outcome) -> Table {
             float("time_s", all.iter().map(|sample| Some(sample.at.as_secs_f64()))),
             signals("what", all),
             class_names("class", outcome, all.iter().map(|sample| of_message(sample).map(|m| m.class))),
-            small("from", all.iter().map(|sample| of_message(sample).map(|m| m.from))),
-            small("to", all.iter().map(|sample| of_message(sample).map(|m| m.to))),
+            small("from", all.iter().map(|sample| of_message(sample).map(|m| m.from.0))),
+            small("to", all.iter().map(|sample| of_message(sample).map(|m| m.to.0))),
             small("message", all.iter().map(message)),
             coded("link", link_names, all.iter().map(link)),
             float("value", all.iter().map(|sample| Some(sample.value))),
@@ -180,8 +183,9 @@ fn missed(message: &Message, outcome: &Outcome) -> Option<bool> {
     }
 }
 
-fn class_names(name: &'static str, outcome: &Outcome, rows: impl Iterator<Item = Option<u32>>) -> Column {
-    coded(name, outcome.classes.iter().map(|class| class.name.clone()).collect(), rows)
+fn class_names(name: &'static str, outcome: &Outcome, rows: impl Iterator<Item = Option<ClassId>>) -> Column {
+    let codes = rows.map(|class| class.map(|class| class.0));
+    coded(name, outcome.classes.iter().map(|class| class.name.clone()).collect(), codes)
 }
 
 fn signals(name: &'static str, samples: &[Sample]) -> Column {
@@ -247,6 +251,7 @@ fn split<T: Default>(rows: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<V
 mod tests {
     use super::*;
     use crate::samples::{at_ms, link, message, ms, outcome};
+    use units::{LinkId, MessageId};
 
     fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
         table.columns.iter().find(|column| column.name == name).unwrap()
@@ -309,8 +314,8 @@ mod tests {
         let mut run = outcome(&["poisson"], vec![message().build()]);
         run.links = vec![link("switch", "host 4", 0.0)];
         run.trace = vec![
-            Sample { at: at_ms(20), what: "cwnd", subject: Subject::Message(0), value: 2.5 },
-            Sample { at: at_ms(20), what: "queue", subject: Subject::Link(0), value: 7.0 },
+            Sample { at: at_ms(20), what: "cwnd", subject: Subject::Message(MessageId(0)), value: 2.5 },
+            Sample { at: at_ms(20), what: "queue", subject: Subject::Link(LinkId(0)), value: 7.0 },
         ];
         let table = trace(&run);
         assert_eq!(names(&table), ["time_s", "what", "class", "from", "to", "message", "link", "value"]);

@@ -1,18 +1,19 @@
 //! Everything that can be written, with defaults, ranges and sources, as data.
 
 use serde_json::{Value as Json, json};
-use sim::{network, run, topology, traffic};
-use transport::Signal;
+use sim::{faults, network, run, topology, traffic};
+use transport::{Needs, Signal};
 use units::{Default, Key, Kind, Range};
 
 use crate::distribution::BUILT_IN;
 use crate::language::{self, Family, ROOT_KEYS};
 use crate::lints::LINTS;
 
-/// Transports, topologies, patterns and the keys of all sections, from their declarations.
+/// Transports, topologies, patterns, kinds of faults and the keys of all sections, from their declarations.
 ///
-/// An object with `transports`, `topologies` and `patterns`, each a list of `{name, help, source,
-/// keys}`; `root`, `run`, `trace`, `network`, `links`, `traffic` and `flows`, each a list of keys that do not depend
+/// An object with `transports`, `topologies`, `patterns` and `faults`, each a list of `{name, help, source,
+/// keys}`, transports with `needs` of `{switches, hosts, discipline, marking}`; `root`, `run`, `trace`, `network`,
+/// `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
 /// on those; `notes`, what a valid scenario is told all the same; `signals`, what `run.trace.what` can name, each
 /// `{name, help, unit}`; and `distributions`, those that come with the language. A key is `{name, kind, unit,
 /// default, required, range, choices, help, source}`; null where there is nothing to say.
@@ -21,6 +22,7 @@ pub fn catalog() -> Json {
         "transports": family(&language::transport_family()),
         "topologies": family(&language::topologies()),
         "patterns": family(&language::patterns()),
+        "faults": family(&language::faults()),
         "root": keys(ROOT_KEYS.iter()),
         "run": keys(run::KEYS.iter()),
         "trace": keys(run::TRACE_KEYS.iter()),
@@ -28,6 +30,7 @@ pub fn catalog() -> Json {
         "traffic": keys(traffic::KEYS.iter()),
         "links": keys(topology::LINK_KEYS.iter()),
         "flows": keys(traffic::ENTRY_KEYS.iter()),
+        "fault": keys(faults::KEYS.iter()),
         "notes": LINTS.iter().map(|lint| json!({ "name": lint.name, "help": lint.reason })).collect::<Vec<_>>(),
         "signals": run::SIGNALS.signals().iter().map(|known| signal(known)).collect::<Vec<_>>(),
         "distributions": BUILT_IN.iter().map(|known| json!({ "name": known.name, "help": known.help })).collect::<Vec<_>>(),
@@ -36,12 +39,20 @@ pub fn catalog() -> Json {
 
 fn family(family: &Family) -> Vec<Json> {
     let variants = family.variants.iter().map(|variant| {
-        json!({
+        let needs = |needs: &Needs| {
+            let Needs { switches, hosts, discipline, marking, .. } = needs;
+            json!({ "switches": switches, "hosts": hosts, "discipline": discipline, "marking": marking })
+        };
+        let mut described = json!({
             "name": variant.name,
             "help": variant.help,
             "source": said(variant.source),
             "keys": keys(variant.own.iter().copied()),
-        })
+        });
+        if let Some(found) = variant.needs.as_ref() {
+            described["needs"] = needs(found);
+        }
+        described
     });
     variants.collect()
 }

@@ -1,5 +1,7 @@
 //! What values may refer to, beside what is written.
 
+use units::HostId;
+
 use crate::evaluate::Parameters;
 use crate::files::Files;
 
@@ -17,12 +19,12 @@ pub(crate) struct Context<'a> {
 
 impl Context<'_> {
     /// Whether that host exists.
-    pub(crate) fn check_host(&self, host: u64) -> Result<u32, String> {
+    pub(crate) fn check_host(&self, host: u64) -> Result<HostId, String> {
         match self.hosts {
             Some(hosts) if host >= u64::from(hosts) => {
                 Err(format!("host {host} does not exist; the network has hosts 0 to {}", hosts.saturating_sub(1)))
             }
-            _ => u32::try_from(host).map_err(|_| format!("host {host} does not exist")),
+            _ => u32::try_from(host).map(HostId).map_err(|_| format!("host {host} does not exist")),
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
+use sim::faults::Effect;
 use sim::traffic::Request;
-use units::Span;
+use units::{HostId, Span};
 
 use crate::lints::uses_marks;
 use crate::survey::{Survey, in_bytes};
@@ -16,7 +17,7 @@ pub(crate) const MOST_MESSAGES: usize = 200_000;
 const MOST_LINKS: usize = 12;
 
 /// An object with `title`, `seed`, `duration_s`; `classes`, a list; `links`, those with the highest loads first
-/// and how many `links_in_use` there are; and `random`, what another seed changes.
+/// and how many `links_in_use` there are; `faults`, a list; and `random`, what another seed changes.
 pub(crate) fn describe(survey: &Survey) -> Json {
     let scenario = survey.scenario;
     let links = asked_links(survey);
@@ -27,17 +28,18 @@ pub(crate) fn describe(survey: &Survey) -> Json {
         "classes": classes(survey),
         "links_in_use": links.len(),
         "links": links.iter().take(MOST_LINKS).map(|(link, asked)| of_link(survey, *link, asked)).collect::<Vec<_>>(),
+        "faults": faults(survey),
         "random": random(survey),
     })
 }
 
 fn classes(survey: &Survey) -> Vec<Json> {
     let of_class = survey.classes().map(|(class, transport, drawn)| {
-        let count = |what: fn(&Request) -> u32| drawn.messages.iter().map(what).collect::<BTreeSet<u32>>().len();
-        let sizes: Vec<f64> = drawn.messages.iter().filter_map(|message| Some(message.bytes? as f64)).collect();
+        let count = |what: fn(&Request) -> HostId| drawn.messages.iter().map(what).collect::<BTreeSet<HostId>>().len();
+        let sizes: Vec<f64> = drawn.messages.iter().filter_map(|message| Some(message.bytes?.as_f64())).collect();
         let deadlines: Vec<f64> =
             drawn.messages.iter().filter_map(|message| Some(message.deadline?.as_micros_f64())).collect();
-        let mut together: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+        let mut together: BTreeMap<(HostId, u64), u64> = BTreeMap::new();
         for message in &drawn.messages {
             if let Some(query) = message.query {
                 *together.entry((message.to, query)).or_default() += 1;
@@ -83,7 +85,7 @@ struct Asked {
 fn asked_links(survey: &Survey) -> Vec<(usize, Asked)> {
     let mut asked: BTreeMap<usize, Asked> = BTreeMap::new();
     for (index, (_, transport, drawn)) in survey.classes().enumerate() {
-        let mut pairs: BTreeMap<(u32, u32), (f64, u64)> = BTreeMap::new();
+        let mut pairs: BTreeMap<(HostId, HostId), (f64, u64)> = BTreeMap::new();
         for message in &drawn.messages {
             let entry = pairs.entry((message.from, message.to)).or_default();
             match message.bytes {
@@ -122,7 +124,7 @@ fn of_link(survey: &Survey, link: usize, asked: &Asked) -> Json {
     let floors = here.iter().flat_map(|(_, transport, drawn)| survey.at_floor(transport, drawn));
     let floor = floors.filter(|floor| floor.link == link).map(|floor| floor.bytes).reduce(f64::max);
     let path = here.iter().find_map(|(_, transport, drawn)| {
-        let message = drawn.messages.iter().find(|message| message.to == spec.to)?;
+        let message = drawn.messages.iter().find(|message| message.to.0 == spec.to)?;
         Some(survey.bandwidth_delay(message.from, message.to, transport))
     });
     let marks = here.iter().any(|(_, transport, _)| uses_marks(transport));
@@ -140,6 +142,22 @@ fn of_link(survey: &Survey, link: usize, asked: &Asked) -> Json {
     })
 }
 
+fn faults(survey: &Survey) -> Vec<Json> {
+    let graph = survey.routes.graph;
+    let described = survey.scenario.faults.iter().map(|fault| {
+        let name = |&(from, to): &(u32, u32)| format!("{} to {}", graph.name(from), graph.name(to));
+        json!({
+            "kind": fault.kind,
+            "at_s": fault.at.as_secs_f64(),
+            "until_s": fault.until.map(|until| until.as_secs_f64()),
+            "directions": fault.links.len(),
+            "links": fault.links.iter().take(MOST_LINKS).map(name).collect::<Vec<_>>(),
+            "carry_traffic": survey.carry_traffic(&fault.links),
+        })
+    });
+    described.collect()
+}
+
 /// In words, one for each thing that a seed decides.
 fn random(survey: &Survey) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -153,11 +171,18 @@ fn random(survey: &Survey) -> Vec<String> {
             found.push(format!("how late each data packet leaves its host: up to {} us", most.as_micros_f64()))
         }
     }
-    let pairs: BTreeSet<(u32, u32)> = survey
+    let pairs: BTreeSet<(HostId, HostId)> = survey
         .drawn
         .iter()
         .flat_map(|drawn| drawn.messages.iter().take(1000).map(|message| (message.from, message.to)))
         .collect();
+    let faults = &survey.scenario.faults;
+    if faults.iter().any(|fault| fault.drawn) {
+        found.push("which links faults are on".into());
+    }
+    if faults.iter().any(|fault| matches!(fault.effect, Effect::OnPackets(_))) {
+        found.push("which packets faults strike".into());
+    }
     if pairs.into_iter().any(|(from, to)| survey.routes.choose(from, to)) {
         found.push("which of several shortest paths a flow takes".into());
     }

@@ -1,7 +1,7 @@
 //! Hosts as people write them: 3, [0, 1], "0..40", and lists of these.
 
 use serde_json::{Value as Json, json};
-use units::measure;
+use units::{HostId, measure};
 
 use crate::context::Context;
 use crate::document::{Data, Node};
@@ -12,7 +12,7 @@ use crate::evaluate;
 pub(crate) const MOST: usize = 65_536;
 
 /// The hosts in the order in which they are written.
-pub(crate) fn read(node: &Node, context: &Context) -> Checked<Vec<u32>> {
+pub(crate) fn read(node: &Node, context: &Context) -> Checked<Vec<HostId>> {
     let items = match &node.data {
         Data::Array(items) if items.is_empty() => return Err(node.fault("no host is named")),
         Data::Array(items) => items.as_slice(),
@@ -41,7 +41,8 @@ pub(crate) fn read(node: &Node, context: &Context) -> Checked<Vec<u32>> {
             return Err(item.fault(format!("a list has at most {MOST} hosts")));
         }
         for host in first..end {
-            hosts.push(u32::try_from(host).map_err(|_| item.fault(format!("host {host} does not exist")))?);
+            let host = u32::try_from(host).map_err(|_| item.fault(format!("host {host} does not exist")))?;
+            hosts.push(HostId(host));
         }
     }
     Ok(hosts)
@@ -60,19 +61,19 @@ fn number(node: &Node, context: &Context) -> Checked<u64> {
 }
 
 /// As short as it can be written.
-pub(crate) fn write(hosts: &[u32]) -> Json {
+pub(crate) fn write(hosts: &[HostId]) -> Json {
     match hosts {
-        [one] => json!(one),
-        [first, .., last] if hosts.windows(2).all(|pair| pair[1] == pair[0] + 1) => {
-            json!(format!("{first}..{}", u64::from(*last) + 1))
+        [one] => json!(one.0),
+        [first, .., last] if hosts.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1) => {
+            json!(format!("{first}..{}", u64::from(last.0) + 1))
         }
-        _ => json!(hosts),
+        _ => json!(hosts.iter().map(|host| host.0).collect::<Vec<u32>>()),
     }
 }
 
 /// Pairs senders with receivers: lists of equal length pair up, a single host goes with all.
-pub(crate) fn pair(from: &[u32], to: &[u32]) -> Result<Vec<(u32, u32)>, String> {
-    let pairs: Vec<(u32, u32)> = match (from, to) {
+pub(crate) fn pair(from: &[HostId], to: &[HostId]) -> Result<Vec<(HostId, HostId)>, String> {
+    let pairs: Vec<(HostId, HostId)> = match (from, to) {
         _ if from.len() == to.len() => from.iter().copied().zip(to.iter().copied()).collect(),
         ([from], _) => to.iter().map(|to| (*from, *to)).collect(),
         (_, [to]) => from.iter().map(|from| (*from, *to)).collect(),
@@ -90,17 +91,22 @@ mod tests {
 
     #[test]
     fn lists_pair_up() {
-        assert_eq!(pair(&[0, 1], &[2, 3]).unwrap(), [(0, 2), (1, 3)]);
-        assert_eq!(pair(&[0, 1], &[3]).unwrap(), [(0, 3), (1, 3)]);
-        assert_eq!(pair(&[3], &[0, 1]).unwrap(), [(3, 0), (3, 1)]);
-        assert!(pair(&[0, 1, 2], &[3, 4]).is_err());
-        assert!(pair(&[0, 1], &[1]).is_err());
+        let hosts = |numbers: &[u32]| numbers.iter().copied().map(HostId).collect::<Vec<_>>();
+        let pairs = |from: &[u32], to: &[u32]| {
+            let pairs = pair(&hosts(from), &hosts(to)).ok()?;
+            Some(pairs.iter().map(|(from, to)| (from.0, to.0)).collect::<Vec<_>>())
+        };
+        assert_eq!(pairs(&[0, 1], &[2, 3]).unwrap(), [(0, 2), (1, 3)]);
+        assert_eq!(pairs(&[0, 1], &[3]).unwrap(), [(0, 3), (1, 3)]);
+        assert_eq!(pairs(&[3], &[0, 1]).unwrap(), [(3, 0), (3, 1)]);
+        assert!(pairs(&[0, 1, 2], &[3, 4]).is_none());
+        assert!(pairs(&[0, 1], &[1]).is_none());
     }
 
     #[test]
     fn runs_of_hosts_are_written_as_ranges() {
-        assert_eq!(write(&[3]), json!(3));
-        assert_eq!(write(&[0, 1, 2]), json!("0..3"));
-        assert_eq!(write(&[0, 2]), json!([0, 2]));
+        assert_eq!(write(&[HostId(3)]), json!(3));
+        assert_eq!(write(&[0, 1, 2].map(HostId)), json!("0..3"));
+        assert_eq!(write(&[0, 2].map(HostId)), json!([0, 2]));
     }
 }

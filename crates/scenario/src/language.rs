@@ -2,13 +2,15 @@
 //!
 //! The reader, the JSON schema and the catalogue all go by this file.
 
-use sim::{network, run, topology, traffic};
-use transport::connection;
+use sim::{faults, network, run, topology, traffic};
 use transport::registry::{self as transports, TRANSPORTS};
+use transport::{Needs, connection};
 use units::{Alias, Default, Key, Kind, Range};
 
 /// The sections of a file.
-pub(crate) const SECTIONS: &[&str] = &["parameters", "run", "network", "transport", "defaults", "traffic"];
+pub(crate) const SECTIONS: &[&str] = &["parameters", "run", "network", "fault", "transport", "defaults", "traffic"];
+/// Those of them that are lists of tables, each written with two brackets.
+pub(crate) const LISTS: &[&str] = &["fault", "traffic"];
 
 /// What people write for sections and for the keys that name something.
 const ALIASES: &[Alias] = &[
@@ -17,6 +19,8 @@ const ALIASES: &[Alias] = &[
     ("class", "traffic"),
     ("congestion_control", "transport"),
     ("congestion_control", "name"),
+    ("failure", "fault"),
+    ("faults", "fault"),
     ("flow", "traffic"),
     ("kind", "pattern"),
     ("kind", "topology"),
@@ -35,8 +39,9 @@ pub(crate) fn aliases() -> impl Iterator<Item = &'static Alias> {
     let transports = TRANSPORTS.iter().flat_map(|transport| transport.aliases);
     let topologies = topology::TOPOLOGIES.iter().flat_map(|topology| topology.aliases);
     let patterns = traffic::PATTERNS.iter().flat_map(|pattern| pattern.aliases);
+    let kinds = faults::KINDS.iter().flat_map(|kind| kind.aliases);
     let shared = traffic::ALIASES.iter().chain(network::ALIASES).chain(run::ALIASES).chain(connection::ALIASES);
-    ALIASES.iter().chain(transports).chain(topologies).chain(patterns).chain(shared)
+    ALIASES.iter().chain(transports).chain(topologies).chain(patterns).chain(shared).chain(kinds).chain(faults::ALIASES)
 }
 
 /// Keys outside of all sections.
@@ -54,6 +59,8 @@ pub(crate) struct Variant {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) source: &'static str,
+    /// What it needs of switches and hosts, if it is a transport.
+    pub(crate) needs: Option<Needs>,
     /// All keys that stand beside the name, those that all variants share first.
     pub(crate) keys: Vec<&'static Key>,
     /// Its own keys only.
@@ -105,6 +112,7 @@ pub(crate) fn topologies() -> Family {
         name: topology.name,
         help: topology.help,
         source: "",
+        needs: None,
         keys: topology.keys.iter().chain(network::keys()).collect(),
         own: topology.keys.iter().collect(),
     });
@@ -122,6 +130,7 @@ pub(crate) fn transport_family() -> Family {
         name: transport.name,
         help: transport.help,
         source: transport.source,
+        needs: Some(transport.needs),
         keys: transport.keys().collect(),
         own: transport.keys().collect(),
     });
@@ -139,6 +148,7 @@ pub(crate) fn patterns() -> Family {
         name: pattern.name,
         help: pattern.help,
         source: "",
+        needs: None,
         keys: traffic::KEYS.iter().chain(pattern.keys).collect(),
         own: pattern.keys.iter().collect(),
     });
@@ -148,6 +158,19 @@ pub(crate) fn patterns() -> Family {
         help: "when messages start, and between which hosts",
         variants: variants.collect(),
     }
+}
+
+/// `[[fault]]`
+pub(crate) fn faults() -> Family {
+    let variants = faults::KINDS.iter().map(|kind| Variant {
+        name: kind.name,
+        help: kind.help,
+        source: "",
+        needs: None,
+        keys: kind.keys.iter().chain(faults::KEYS).collect(),
+        own: kind.keys.iter().collect(),
+    });
+    Family { selector: "kind", what: "fault", help: "what goes wrong", variants: variants.collect() }
 }
 
 /// The path of a key that was named without its section.

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use sim::Transport;
+use sim::faults::{Effect, Fault};
 use transport::laws::{Ecn, Window};
 use transport::registry::Control;
-use units::Span;
+use units::{HostId, Span};
 
 use crate::survey::{Drawn, Survey, in_bytes};
 
@@ -70,6 +71,12 @@ pub(crate) const LINTS: &[Lint] = &[
                  however much the senders slow down.",
         find: floor_above_mark,
     },
+    Lint {
+        name: "fault-without-effect",
+        reason: "A fault that begins after the end, is on links that no message takes, or stops marks where nothing is \
+                 marked changes nothing.",
+        find: fault_without_effect,
+    },
 ];
 
 /// One thing that was found.
@@ -126,12 +133,13 @@ fn no_messages(survey: &Survey) -> Vec<Finding> {
 fn nothing_random(survey: &Survey) -> Vec<Finding> {
     let drawn = |all: &Drawn| !all.random.is_empty();
     let chosen = |all: &Drawn| {
-        let pairs: BTreeSet<(u32, u32)> = all.messages.iter().map(|message| (message.from, message.to)).collect();
+        let pairs: BTreeSet<(HostId, HostId)> = all.messages.iter().map(|message| (message.from, message.to)).collect();
         pairs.into_iter().any(|(from, to)| survey.routes.choose(from, to))
     };
     let random = survey.scenario.network.host_jitter != Some(Span::ZERO)
         || survey.drawn.iter().any(|all| drawn(all) || !all.all)
-        || survey.drawn.iter().any(chosen);
+        || survey.drawn.iter().any(chosen)
+        || survey.scenario.faults.iter().any(Fault::is_random);
     let sends = survey.drawn.iter().any(|all| !all.messages.is_empty());
     if random || !sends {
         return Vec::new();
@@ -185,8 +193,8 @@ fn no_bottleneck(survey: &Survey) -> Vec<Finding> {
 }
 
 fn no_marks(survey: &Survey) -> Vec<Finding> {
-    let marked =
-        (0..survey.routes.graph.links.len()).any(|link| survey.port(link).is_some_and(|port| port.mark.is_some()));
+    let marked = !survey.marks_by_threshold()
+        || (0..survey.routes.graph.links.len()).any(|link| survey.port(link).is_some_and(|port| port.mark.is_some()));
     let found =
         survey.scenario.transports.iter().filter(|transport| !marked && uses_marks(transport)).map(|transport| {
             let text =
@@ -197,9 +205,8 @@ fn no_marks(survey: &Survey) -> Vec<Finding> {
 }
 
 fn mark_beyond_port(survey: &Survey) -> Vec<Finding> {
-    let Some(frame) = survey.scenario.transports.iter().find(|own| uses_marks(own)).map(|own| survey.frame(own)) else {
-        return Vec::new();
-    };
+    let heeding = survey.scenario.transports.iter().find(|own| survey.marks_by_threshold() && uses_marks(own));
+    let Some(frame) = heeding.map(|own| survey.frame(own)) else { return Vec::new() };
     let beyond = |link: &usize| {
         let port = survey.port(*link)?;
         let (limit, mark) = (port.limit?, port.mark?);
@@ -232,7 +239,7 @@ fn deadline_too_short(survey: &Survey) -> Vec<Finding> {
             if deadline < least {
                 short += 1;
                 if worst.as_ref().is_none_or(|(factor, _)| deadline / least < *factor) {
-                    let bytes = size(message.bytes.unwrap_or(0) as f64);
+                    let bytes = size(message.bytes.unwrap_or_default().as_f64());
                     let text = format!(
                         "{bytes} in {}, and they take {} on an empty network",
                         span(message.deadline.unwrap_or(Span::ZERO)),
@@ -305,7 +312,7 @@ fn floor_above_mark(survey: &Survey) -> Vec<Finding> {
         let judged = survey.at_floor(transport, drawn).into_iter().filter_map(|floor| {
             let port = survey.port(floor.link)?;
             let room = floor.bandwidth_delay + in_bytes(port.limit?, frame);
-            let marks = port.mark.filter(|_| uses_marks(transport));
+            let marks = port.mark.filter(|_| survey.marks_by_threshold() && uses_marks(transport));
             let below_mark = marks.map(|mark| floor.bandwidth_delay + in_bytes(mark, frame));
             let outcome = match below_mark {
                 _ if floor.bytes > room => {
@@ -330,6 +337,46 @@ fn floor_above_mark(survey: &Survey) -> Vec<Finding> {
         Some((floor.bytes, Finding::new("transport", "cwnd_floor", text)))
     });
     worst_of(found.collect())
+}
+
+fn fault_without_effect(survey: &Survey) -> Vec<Finding> {
+    let run = &survey.scenario.run;
+    let graph = survey.routes.graph;
+    let marks = |fault: &Fault| {
+        let spec = |link: usize| (graph.links[link].from, graph.links[link].to);
+        let on: BTreeSet<(u32, u32)> = fault.links.iter().copied().collect();
+        let marking = |link: usize| survey.port(link).is_some_and(|port| port.mark.is_some());
+        (0..graph.links.len()).any(|link| on.contains(&spec(link)) && marking(link))
+    };
+    let found = survey.scenario.faults.iter().zip(1..).filter_map(|(fault, number)| {
+        let kind = fault.kind;
+        let begins = fault.at.since_start();
+        // The cool-down counts nothing new, but what is under way is struck there too.
+        if begins >= run.duration {
+            let text = format!(
+                "fault {number} (`{kind}`) begins at {}, when nothing is counted any more: the run's duration is {}",
+                span(begins),
+                span(run.duration)
+            );
+            return Some(Finding::new("fault", "at", text));
+        }
+        // What was not drawn may take other ways, and ACKs go back.
+        let either_way = |ends: &(u32, u32)| [*ends, (ends.1, ends.0)];
+        let round: Vec<(u32, u32)> = fault.links.iter().flat_map(either_way).collect();
+        if survey.drawn.iter().all(|drawn| drawn.all) && survey.carry_traffic(&round) == 0 {
+            return Some(Finding::new(
+                "fault",
+                "link",
+                format!("fault {number} (`{kind}`): no message takes its links"),
+            ));
+        }
+        if matches!(fault.effect, Effect::Unmarked) && !marks(fault) {
+            let text = format!("fault {number} (`{kind}`): its ports mark nothing anyhow");
+            return Some(Finding::new("network", "mark", text));
+        }
+        None
+    });
+    found.collect()
 }
 
 /// The largest, which says how many more there are.

@@ -1,7 +1,7 @@
 //! What files hold: distributions and lists of messages.
 
 use units::measure::{Measure, Term};
-use units::{Cdf, Deadline, Distribution, FlowSpec, Instant};
+use units::{Cdf, Deadline, Distribution, FlowSpec, HostId, Instant};
 
 use crate::context::Context;
 use crate::document::Node;
@@ -234,7 +234,7 @@ fn push(flows: &mut Vec<FlowSpec>, line: Line, flow: FlowSpec) -> Checked<()> {
     Ok(())
 }
 
-fn hosts(line: Line, from: &str, to: &str, context: &Context) -> Checked<(u32, u32)> {
+fn hosts(line: Line, from: &str, to: &str, context: &Context) -> Checked<(HostId, HostId)> {
     let host = |text: &str| {
         let host =
             text.parse::<u32>().map_err(|_| line.fault(text, format!("`{}` is not a host's number", shorten(text))))?;

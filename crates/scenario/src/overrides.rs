@@ -171,6 +171,10 @@ fn descend(root: &mut Table, section: &Segment, rest: &[Segment], value: Node) -
     named_transport(entry);
     match &mut entry.node.data {
         Data::Table(table) => within(table, section, rest, value),
+        Data::Array(_) => {
+            let fault = Fault::new(section.at, format!("`{}` is a list, whose keys have no path", section.name));
+            Err(fault.hint("let the key be a parameter, key = \"$name\", and set name=value"))
+        }
         _ => Err(Fault::new(section.at, format!("`{}` has no keys that could be set", section.name))),
     }
 }

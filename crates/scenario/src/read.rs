@@ -18,8 +18,9 @@ use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Error, Fault, Sources, clip};
 use crate::evaluate::Parameters;
 use crate::explain::{MOST_MESSAGES, describe};
+use crate::faults;
 use crate::files::Files;
-use crate::language::{self, ROOT_KEYS, SECTIONS};
+use crate::language::{self, LISTS, ROOT_KEYS, SECTIONS};
 use crate::lints;
 use crate::overrides;
 use crate::suggest;
@@ -174,7 +175,9 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     let (network, written) = network(&root, &context)?;
     resolved.insert("network".into(), written);
     context.hosts = Some(network.graph.hosts);
-    let mut transports = Transports::default();
+    let (faults, written) = faults::read(&root, &network, &run, &context)?;
+    resolved.extend(written.map(|written| ("fault".to_owned(), written)));
+    let mut transports = Transports::on(&network);
     let replacement = options
         .transport
         .as_deref()
@@ -202,7 +205,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
         Some(index) => transports.list[index].name.to_owned(),
         None => transports.names(),
     };
-    let scenario = Scenario { title, run, network, transport, transports: transports.list, classes };
+    let scenario = Scenario { title, run, network, faults, transport, transports: transports.list, classes };
     let read = Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() };
     Ok(Parts { read, root, drawn_from })
 }
@@ -247,11 +250,11 @@ fn check_sections(root: &Table) -> Checked<()> {
             matches!(&node.data, Data::Array(items) if items.iter().all(|item| matches!(item.data, Data::Table(_))));
         match key.as_str() {
             "title" => {}
-            "traffic" if is_list => {}
-            "traffic" => {
-                return Err(
-                    fault("each traffic class is a table of a list".into()).hint("write [[traffic]] with two brackets")
-                );
+            section if LISTS.contains(&section) && is_list => {}
+            section if LISTS.contains(&section) => {
+                let what = if section == "traffic" { "traffic class" } else { section };
+                return Err(fault(format!("each {what} is a table of a list"))
+                    .hint(format!("write [[{section}]] with two brackets")));
             }
             _ if matches!(node.data, Data::Table(_)) => {}
             _ if is_list => {

@@ -19,6 +19,7 @@ pub fn schema() -> Json {
     let topologies = language::topologies();
     let transports = language::transport_family();
     let patterns = language::patterns();
+    let faults = language::faults();
     let mut properties = table(ROOT_KEYS.iter());
     let parameter = json!({ "type": ["number", "string", "boolean"], "description": "a named value, used as $name" });
     properties.insert(
@@ -32,6 +33,11 @@ pub fn schema() -> Json {
     );
     properties.insert("run".into(), json!({ "$ref": "#/$defs/run" }));
     properties.insert("network".into(), variants(&topologies, "what hosts are connected by"));
+    let fault = variants(&faults, "a fault");
+    properties.insert(
+        "fault".into(),
+        json!({ "type": "array", "description": "what goes wrong in the network", "items": fault }),
+    );
     properties.insert("transport".into(), json!({ "$ref": "#/$defs/transport" }));
     properties.insert(
         "defaults".into(),

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use sim::network::{Network, Sharing};
+use sim::priorities::Priorities;
 use sim::topology::Graph;
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
 use transport::registry::Control;
-use units::{Amount, Instant};
+use units::{Amount, Bytes, HostId, Instant};
 
 /// A scenario with the beginning of its traffic.
 pub(crate) struct Survey<'a> {
@@ -51,17 +52,23 @@ impl<'a> Survey<'a> {
         Port::of(&self.scenario.network, link)
     }
 
+    /// Whether K is what ports mark by.
+    pub(crate) fn marks_by_threshold(&self) -> bool {
+        let Scenario { network, transports, classes, .. } = self.scenario;
+        network.service(transports, &Priorities::of(transports, classes)).marking.built_in
+    }
+
     /// Bytes on the wire of a full packet.
     pub(crate) fn frame(&self, transport: &Transport) -> f64 {
         let connection = &transport.config.connection;
-        f64::from(connection.mss + connection.header + self.scenario.network.frame_overhead)
+        f64::from(connection.mss + connection.header) + self.scenario.network.frame_overhead.as_f64()
     }
 
     /// Bytes on the wire of a message.
-    pub(crate) fn on_wire(&self, bytes: u64, transport: &Transport) -> f64 {
-        let mss = u64::from(transport.config.connection.mss);
-        let overhead = self.frame(transport) - mss as f64;
-        bytes as f64 + bytes.div_ceil(mss) as f64 * overhead
+    pub(crate) fn on_wire(&self, bytes: Bytes, transport: &Transport) -> f64 {
+        let mss = Bytes::from(transport.config.connection.mss);
+        let overhead = self.frame(transport) - mss.as_f64();
+        bytes.as_f64() + bytes.pieces(mss) as f64 * overhead
     }
 
     /// A time that a message cannot undercut, in seconds: its bytes at the pace of the slowest link, and the
@@ -75,7 +82,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Rate of the slowest link times the time there and back of a full packet on an empty path, in bytes.
-    pub(crate) fn bandwidth_delay(&self, from: u32, to: u32, transport: &Transport) -> f64 {
+    pub(crate) fn bandwidth_delay(&self, from: HostId, to: HostId, transport: &Transport) -> f64 {
         let frame = self.frame(transport);
         let links = || self.routes.path(from, to).into_iter().map(|link| self.routes.graph.links[link]);
         let round: f64 =
@@ -90,10 +97,13 @@ impl<'a> Survey<'a> {
         let connection = &transport.config.connection;
         // What an open connection may send at once depends on what it has done: a segment is certain.
         let window = if class.persistent { 1.0 } else { connection.initial_window } * f64::from(connection.mss);
-        let mut by_receiver: BTreeMap<u32, Vec<(Instant, f64)>> = BTreeMap::new();
+        let mut by_receiver: BTreeMap<HostId, Vec<(Instant, f64)>> = BTreeMap::new();
         for message in &drawn.messages {
-            let bytes = message.bytes.map_or(window, |bytes| window.min(bytes as f64));
-            by_receiver.entry(message.to).or_default().push((message.start, self.on_wire(bytes as u64, transport)));
+            let bytes = message.bytes.map_or(window, |bytes| window.min(bytes.as_f64()));
+            by_receiver
+                .entry(message.to)
+                .or_default()
+                .push((message.start, self.on_wire(Bytes(bytes as u64), transport)));
         }
         let bursts = by_receiver.into_iter().filter_map(|(to, mut starts)| {
             starts.sort_by_key(|(at, _)| *at);
@@ -122,14 +132,14 @@ impl<'a> Survey<'a> {
         let connection = &transport.config.connection;
         let frame = self.frame(transport);
         // Those that are under way at the same time for certain: answers to one query, and flows without end.
-        let mut together: BTreeMap<(u32, Option<u64>), (u32, f64, u64)> = BTreeMap::new();
+        let mut together: BTreeMap<(HostId, Option<u64>), (HostId, f64, u64)> = BTreeMap::new();
         for message in drawn.messages.iter().filter(|message| message.query.is_some() || message.bytes.is_none()) {
-            let segments = message.bytes.map_or(f64::INFINITY, |bytes| bytes.div_ceil(connection.mss.into()) as f64);
+            let segments = message.bytes.map_or(f64::INFINITY, |bytes| bytes.pieces(connection.mss.into()) as f64);
             let entry = together.entry((message.to, message.query)).or_insert((message.from, 0.0, 0));
             entry.1 += connection.cwnd_floor.min(segments) * frame;
             entry.2 += 1;
         }
-        let mut by_receiver: BTreeMap<u32, (u32, f64, u64)> = BTreeMap::new();
+        let mut by_receiver: BTreeMap<HostId, (HostId, f64, u64)> = BTreeMap::new();
         for ((to, _), found) in together {
             let entry = by_receiver.entry(to).or_insert(found);
             if found.1 > entry.1 {
@@ -146,13 +156,25 @@ impl<'a> Survey<'a> {
     /// The links that a class's messages take, each with those that they come from (itself, at the sender).
     pub(crate) fn links(&self, drawn: &Drawn) -> BTreeMap<usize, BTreeSet<usize>> {
         let mut links: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-        let pairs: BTreeSet<(u32, u32)> = drawn.messages.iter().map(|message| (message.from, message.to)).collect();
+        let pairs: BTreeSet<(HostId, HostId)> =
+            drawn.messages.iter().map(|message| (message.from, message.to)).collect();
         for (from, to) in pairs {
             for &(link, before, _) in self.routes.shares(from, to).iter() {
                 links.entry(link).or_default().insert(before);
             }
         }
         links
+    }
+
+    /// Of these directions of links, so many carry data of the messages that were drawn.
+    pub(crate) fn carry_traffic(&self, links: &[(u32, u32)]) -> usize {
+        let used: BTreeSet<(u32, u32)> = self
+            .drawn
+            .iter()
+            .flat_map(|drawn| self.links(drawn).into_keys())
+            .map(|link| (self.routes.graph.links[link].from, self.routes.graph.links[link].to))
+            .collect();
+        links.iter().filter(|ends| used.contains(ends)).count()
     }
 
     /// A link for people: "tor 3 to host 7".
@@ -185,6 +207,14 @@ pub(crate) struct Port {
     pub(crate) limit: Option<Amount>,
     /// K.
     pub(crate) mark: Option<Amount>,
+}
+
+/// For each link, what the switch port that feeds it holds at most and its K, in bytes where packets are full ones;
+/// infinite where there is no limit, and at a host's own port.
+pub fn ports(network: &Network, frame: f64) -> Vec<(f64, f64)> {
+    let bytes = |amount: Option<Amount>| amount.map_or(f64::INFINITY, |amount| in_bytes(amount, frame));
+    let of = |link| Port::of(network, link).map(|port| (bytes(port.limit), bytes(port.mark)));
+    (0..network.graph.links.len()).map(|link| of(link).unwrap_or((f64::INFINITY, f64::INFINITY))).collect()
 }
 
 impl Port {
@@ -287,9 +317,9 @@ fn differences(one: &[Request], other: &[Request], most: usize) -> Vec<&'static 
     };
     let aspects: [(&'static str, Aspect); 4] = [
         ("starts", |request| request.start.0),
-        ("sizes", |request| request.bytes.unwrap_or(0)),
+        ("sizes", |request| request.bytes.unwrap_or_default().0),
         ("deadlines", |request| request.deadline.map_or(0, |deadline| deadline.0)),
-        ("hosts", |request| u64::from(request.from) << 32 | u64::from(request.to)),
+        ("hosts", |request| u64::from(request.from.0) << 32 | u64::from(request.to.0)),
     ];
     let mut sorted = aspects.into_iter().filter(|(_, what)| differ(*what)).map(|(name, _)| name).collect::<Vec<_>>();
     // Messages stand in the order of their starts, so random starts shuffle the hosts of a fixed set too.
@@ -311,7 +341,7 @@ pub(crate) struct Routes<'a> {
     pub(crate) graph: &'a Graph,
     out: Vec<Vec<usize>>,
     into: Vec<Vec<usize>>,
-    distances: RefCell<BTreeMap<u32, Rc<Vec<u32>>>>,
+    distances: RefCell<BTreeMap<HostId, Rc<Vec<u32>>>>,
 }
 
 impl<'a> Routes<'a> {
@@ -326,18 +356,18 @@ impl<'a> Routes<'a> {
     }
 
     /// The link that leads to a host; none where several do.
-    pub(crate) fn last(&self, to: u32) -> Option<usize> {
-        match self.into[to as usize][..] {
+    pub(crate) fn last(&self, to: HostId) -> Option<usize> {
+        match self.into[to.index()][..] {
             [link] => Some(link),
             _ => None,
         }
     }
 
     /// One shortest path.
-    pub(crate) fn path(&self, from: u32, to: u32) -> Vec<usize> {
+    pub(crate) fn path(&self, from: HostId, to: HostId) -> Vec<usize> {
         let distances = self.distances(to);
-        let (mut path, mut node) = (Vec::new(), from);
-        while node != to {
+        let (mut path, mut node) = (Vec::new(), from.0);
+        while node != to.0 {
             let Some(link) = self.nearer(node, &distances).next() else { return path };
             path.push(link);
             node = self.graph.links[link].to;
@@ -346,17 +376,17 @@ impl<'a> Routes<'a> {
     }
 
     /// Whether a flow's hash chooses between paths.
-    pub(crate) fn choose(&self, from: u32, to: u32) -> bool {
+    pub(crate) fn choose(&self, from: HostId, to: HostId) -> bool {
         self.shares(from, to).iter().any(|(_, _, share)| *share < 0.999)
     }
 
     /// Every link that a flow may take.
-    pub(crate) fn shares(&self, from: u32, to: u32) -> Vec<Share> {
+    pub(crate) fn shares(&self, from: HostId, to: HostId) -> Vec<Share> {
         let distances = self.distances(to);
         let mut found: Vec<Share> = Vec::new();
         // For each node of one distance: how it was reached.
-        let mut here: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::from([(from, Vec::new())]);
-        while !here.is_empty() && !here.contains_key(&to) {
+        let mut here: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::from([(from.0, Vec::new())]);
+        while !here.is_empty() && !here.contains_key(&to.0) {
             let mut next: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
             for (node, reached) in here {
                 let links: Vec<usize> = self.nearer(node, &distances).collect();
@@ -389,13 +419,13 @@ impl<'a> Routes<'a> {
     }
 
     /// Hops from every node to a host; hosts do not forward.
-    fn distances(&self, to: u32) -> Rc<Vec<u32>> {
+    fn distances(&self, to: HostId) -> Rc<Vec<u32>> {
         if let Some(known) = self.distances.borrow().get(&to) {
             return known.clone();
         }
         let mut distances = vec![u32::MAX; self.out.len()];
-        distances[to as usize] = 0;
-        let mut edge = VecDeque::from([to]);
+        distances[to.index()] = 0;
+        let mut edge = VecDeque::from([to.0]);
         while let Some(node) = edge.pop_front() {
             for &link in &self.into[node as usize] {
                 let before = self.graph.links[link].from;

@@ -2,6 +2,8 @@
 
 use serde_json::Value as Json;
 use sim::Transport;
+use sim::network::Network;
+use transport::Surroundings;
 
 use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
@@ -11,12 +13,31 @@ use crate::values::{self, read_table};
 use crate::variants::{place, select, unknown_key, with_selector};
 
 /// The transports in use, each once.
-#[derive(Default)]
 pub(crate) struct Transports {
     pub(crate) list: Vec<Transport>,
+    surroundings: Surroundings,
+    /// `[network]` says itself in which order ports send, and how they mark.
+    chosen: [bool; 2],
 }
 
 impl Transports {
+    /// None yet, on this network.
+    pub(crate) fn on(network: &Network) -> Transports {
+        let chosen = ["discipline", "marking"].map(|key| network.settings.find(key).is_some());
+        Transports { list: Vec::new(), surroundings: network.surroundings(), chosen }
+    }
+
+    /// Another transport that wants ports to send or mark otherwise, with the key of `[network]` that decides.
+    fn at_odds(&self, transport: &Transport) -> Option<(&Transport, &'static str)> {
+        let wants = |transport: &Transport| [transport.needs().discipline, transport.needs().marking];
+        let keys = ["discipline", "marking"].into_iter().enumerate().filter(|&(index, _)| !self.chosen[index]);
+        keys.into_iter().find_map(|(index, key)| {
+            let own = wants(transport)[index]?;
+            let other = self.list.iter().find(|other| wants(other)[index].is_some_and(|wanted| wanted != own))?;
+            Some((other, key))
+        })
+    }
+
     fn add(&mut self, transport: Transport) -> usize {
         let same = |known: &Transport| known.name == transport.name && known.config == transport.config;
         self.list.iter().position(same).unwrap_or_else(|| {
@@ -105,7 +126,7 @@ pub(crate) fn read_transport(
     let mut read = read_table(table, title, &variant.keys, &[family.selector], context, unknown)?;
     let entry = language::find_transport(variant.name).expect("the family is made of the registry");
     let before = read.values.clone();
-    let config = entry.build(&mut read.values).map_err(|problem| place(table, problem))?;
+    let config = entry.build(&mut read.values, &transports.surroundings).map_err(|problem| place(table, problem))?;
     for key in entry.keys() {
         // What follows from other values is written as if it had been given.
         if let Some(settled) = read.values.find(key.name).filter(|value| before.find(key.name) != Some(value)) {
@@ -123,6 +144,10 @@ pub(crate) fn read_transport(
                 "`{name}` here asks its routers for other parameters than {other} does; a run has one set of routers"
             ),
         ));
+    }
+    if let Some((other, key)) = transports.at_odds(&transport) {
+        let message = format!("`{}` and `{}` need another `{key}` of the network's ports", transport.name, other.name);
+        return Err(Fault::new(table.at, message).hint(format!("write `{key}` in [network], which decides")));
     }
     let index = transports.add(transport);
     Ok((index, with_selector(&family, variant, read.written)))

@@ -5,7 +5,8 @@ use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use units::measure::{self, Dimension, Measure, Scale, Term};
 use units::{
-    Amount, Deadline, Default, FlowSpec, Formula, Instant, Key, Kind, Marks, Nodes, Range, Rate, Span, Value, Vary,
+    Amount, Bytes, Deadline, Default, FlowSpec, Formula, Instant, Key, Kind, Marks, Nodes, Range, Rate, Span, Value,
+    Vary,
 };
 
 use crate::context::Context;
@@ -71,7 +72,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
         Kind::Size => {
             let size = measured(Measure::Size, node, context)?.round();
             in_range(size, Scale::Of(Measure::Size))?;
-            (Value::Size(size as u64), json!(Measure::Size.write(size)))
+            (Value::Size(Bytes(size as u64)), json!(Measure::Size.write(size)))
         }
         Kind::Rate => {
             let rate = measured(Measure::Rate, node, context)?;
@@ -254,7 +255,7 @@ pub(crate) fn written(value: &Value) -> Json {
         Value::Count(count) => json!(count),
         Value::Number(number) => json!(number),
         Value::Time(time) => json!(Measure::Time.write(time.0 as f64)),
-        Value::Size(bytes) => json!(Measure::Size.write(*bytes as f64)),
+        Value::Size(bytes) => json!(Measure::Size.write(bytes.as_f64())),
         Value::Rate(rate) => json!(Measure::Rate.write(rate.0 as f64)),
         Value::Amount(amount) => json!(amount.to_string()),
         Value::Choice(word) => json!(word),

@@ -290,6 +290,38 @@ const CASES: &[(&str, &str, &str)] = &[
         "\"star\"\nhosts = 9",
         "\"leaf-spine\"\nleaves = 4096\nhosts_per_leaf = 16\nspines = 1024\nuplink = \"40 Gbps\"",
     ),
+    // faults
+    ("a fault in one bracket", "[transport]", "[fault]\nkind = \"loss\"\nprobability = 0.1\n[transport]"),
+    ("an unknown fault", "[transport]", "[[fault]]\nkind = \"los\"\nprobability = 0.1\n[transport]"),
+    ("a fault of no kind", "[transport]", "[[fault]]\nprobability = 0.1\n[transport]"),
+    ("a fault without its probability", "[transport]", "[[fault]]\nkind = \"loss\"\n[transport]"),
+    (
+        "a key of another fault",
+        "[transport]",
+        "[[fault]]\nkind = \"loss\"\nprobability = 0.1\nreroute = \"1 ms\"\n[transport]",
+    ),
+    ("a probability above one", "[transport]", "[[fault]]\nkind = \"loss\"\nprobability = \"120%\"\n[transport]"),
+    (
+        "a fault that ends before it begins",
+        "[transport]",
+        "[[fault]]\nkind = \"down\"\nat = \"20 ms\"\nuntil = \"10 ms\"\n[transport]",
+    ),
+    (
+        "a fault at a switch that does not exist",
+        "[transport]",
+        "[[fault]]\nkind = \"down\"\nlink = \"swich - host 1\"\n[transport]",
+    ),
+    (
+        "a fault at a host that does not exist",
+        "[transport]",
+        "[[fault]]\nkind = \"down\"\nlink = \"host 9\"\n[transport]",
+    ),
+    (
+        "a fault on a link that does not exist",
+        "[transport]",
+        "[[fault]]\nkind = \"down\"\nlink = \"host 0 - host 1\"\n[transport]",
+    ),
+    ("a fault with a synonym", "[transport]", "[[fault]]\nkind = \"down\"\nswitch = \"switch\"\n[transport]"),
 ];
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 use common::{examples, folder, read, read_with};
 use scenario::{Options, Source, to_toml};
 use sim::network::Sharing;
-use units::{Amount, Instant, Span};
+use units::{Amount, Bytes, Instant, Span};
 
 #[test]
 fn every_example_is_read() {
@@ -57,7 +57,7 @@ fn values_arrive_as_they_were_written() {
     let batch = generator.next().unwrap();
     assert_eq!((batch.at, batch.messages.len()), (Instant::from_millis(25), 40));
     for message in batch.messages {
-        assert_eq!(message.bytes, Some(14_000));
+        assert_eq!(message.bytes, Some(Bytes(14_000)));
         assert!((Span::from_millis(20)..Span::from_millis(30)).contains(&message.deadline.unwrap()));
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use common::small;
 use scenario::{Error, Options, Read, Source};
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 /// A folder of its own, removed at the end.
 struct Folder(PathBuf);
@@ -50,7 +50,10 @@ fn messages_come_from_a_file() {
     let mut class = folder.read(&trace("m.csv")).unwrap().scenario.classes.remove(0);
     let first = class.generator.next().unwrap();
     let second = class.generator.next().unwrap();
-    assert_eq!((first.at, first.messages[0].bytes, first.messages[0].deadline), (Instant::ZERO, Some(100), None));
+    assert_eq!(
+        (first.at, first.messages[0].bytes, first.messages[0].deadline),
+        (Instant::ZERO, Some(Bytes(100)), None)
+    );
     assert_eq!((second.at, second.messages[0].deadline), (Instant::from_millis(2), Some(Span::from_millis(20))));
     let found = folder.read(&trace("m.txt")).unwrap();
     assert_eq!(found.resolved["traffic"][0]["file"], "m.txt");
@@ -65,7 +68,7 @@ fn sizes_come_from_a_file() {
     assert_eq!(found.resolved["traffic"][0]["size"], "cdf(s.txt)");
     let mut class = found.scenario.classes.into_iter().next().unwrap();
     let bytes = class.generator.next().unwrap().messages[0].bytes.unwrap();
-    assert!((1000..=1001).contains(&bytes));
+    assert!((Bytes(1000)..=Bytes(1001)).contains(&bytes));
 }
 
 #[test]

@@ -171,6 +171,37 @@ fn classes_without_messages_that_count_are_named() {
     says(&["run.warm_up=95 ms", "traffic.answers.count=3"], "no-messages", "in the warm-up of 95 ms");
 }
 
+/// The notes on it with a fault.
+fn with_fault(fault: &str, changes: &[&str]) -> Vec<String> {
+    let text = QUIET.replace("[transport]", &format!("[[fault]]\n{fault}\n[transport]"));
+    read_with(&text, changes).notes
+}
+
+#[test]
+fn faults_that_change_nothing_are_named() {
+    let says = |fault: &str, changes: &[&str], words: &str| {
+        let notes = with_fault(fault, changes);
+        assert!(notes.iter().any(|note| note.contains(words) && note.contains("[fault-without-effect]")), "{notes:?}");
+    };
+    says("kind = 'down'\nat = '100 ms'", &[], "begins at 100 ms, when nothing is counted");
+    says("kind = 'down'\nlink = 'host 8'", &["network.hosts=10"], "no message takes");
+    says("kind = 'no-marks'\nlink = 'host 3'", &[], "mark nothing anyhow");
+    for quiet in ["kind = 'down'\nat = '99 ms'", "kind = 'down'\nlink = 'host 3 -> switch'", "kind = 'no-marks'"] {
+        let notes = with_fault(quiet, &[]);
+        assert!(names(&notes).iter().all(|name| name != "fault-without-effect"), "{quiet}: {notes:?}");
+    }
+}
+
+#[test]
+fn losses_are_random() {
+    let still = ["network.host_jitter=0 s", "traffic.answers.jitter=0 s"];
+    let has = |notes: Vec<String>| names(&notes).contains(&"nothing-random".to_owned());
+    assert!(has(read_with(QUIET, &still).notes));
+    assert!(has(with_fault("kind = 'down'\nat = '9 ms'", &still)));
+    assert!(!has(with_fault("kind = 'loss'\nprobability = 0.1", &still)));
+    assert!(!has(with_fault("kind = 'down'\nshare = '20%'", &still)));
+}
+
 /// What each scenario of `scenarios/` is told. All of it is true of them:
 /// the papers' regime lets bursts overflow 50 KB and two segments per answer exceed path and buffer (that is
 /// what it shows), marks at uplinks of the same 50 KB are never reached; W1 to W3 and the incast keep a standing

@@ -5,7 +5,7 @@ mod common;
 use common::{attempt, example, read_with, small};
 use scenario::Options;
 use sim::network::Sharing;
-use units::{Amount, Rate, Span};
+use units::{Amount, HostId, Rate, Span};
 
 const BASE: &str = include_str!("bad/base.toml");
 
@@ -30,7 +30,7 @@ fn a_key_of_a_section_is_set() {
     assert_eq!((found.scenario.run.duration, found.scenario.run.seed), (Span::from_millis(2000), u64::MAX));
     let switch = &found.scenario.network.switch;
     assert_eq!((switch.buffer, switch.sharing), (Amount::Bytes(50_000), Sharing::PerPort));
-    assert_eq!(found.scenario.network.graph.host_rates()[0], Rate::from_gbps(10));
+    assert_eq!(found.scenario.network.graph.host_rates()[HostId(0)], Rate::from_gbps(10));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use units::{Instant, Span};
+use units::{Bytes, ClassId, Instant, Span, Table};
 
 use crate::ledger::Ledger;
 use crate::outcome::Message;
@@ -17,7 +17,7 @@ use crate::traffic::Request;
 pub struct CoolDown {
     run: Run,
     /// By class, the queries that started in the window.
-    queries: Vec<Option<RangeInclusive<u64>>>,
+    queries: Table<ClassId, Option<RangeInclusive<u64>>>,
     /// When the awaited messages are decided at the latest, and how many are at each of these times.
     due: BTreeMap<Instant, u32>,
 }
@@ -28,11 +28,11 @@ impl CoolDown {
         run: &Run,
         classes: usize,
         ledger: &Ledger,
-        waiting: impl Iterator<Item = (u32, &'a Request)>,
+        waiting: impl Iterator<Item = (ClassId, &'a Request)>,
     ) -> CoolDown {
-        let mut queries: Vec<Option<RangeInclusive<u64>>> = vec![None; classes];
+        let mut queries: Table<ClassId, Option<RangeInclusive<u64>>> = vec![None; classes].into();
         for query in ledger.queries.iter().filter(|query| run.counts(query.start)) {
-            let range = &mut queries[query.class as usize];
+            let range = &mut queries[query.class];
             let first = range.as_ref().map_or(query.number, |range| *range.start());
             *range = Some(first..=query.number);
         }
@@ -49,13 +49,13 @@ impl CoolDown {
     }
 
     /// A message was announced.
-    pub fn expect(&mut self, class: u32, request: &Request) {
+    pub fn expect(&mut self, class: ClassId, request: &Request) {
         let &Request { start, bytes, deadline, query, .. } = request;
         self.add(self.due(class, query, start, bytes, deadline));
     }
 
     /// A message that was announced is not sent after all.
-    pub fn forget(&mut self, class: u32, request: &Request) {
+    pub fn forget(&mut self, class: ClassId, request: &Request) {
         let &Request { start, bytes, deadline, query, .. } = request;
         self.remove(self.due(class, query, start, bytes, deadline));
     }
@@ -90,13 +90,13 @@ impl CoolDown {
     /// When a message is decided at the latest; none if it is not waited for.
     fn due(
         &self,
-        class: u32,
+        class: ClassId,
         query: Option<u64>,
         start: Instant,
-        bytes: Option<u64>,
+        bytes: Option<Bytes>,
         deadline: Option<Span>,
     ) -> Option<Instant> {
-        let asked = || self.queries[class as usize].as_ref().zip(query);
+        let asked = || self.queries[class].as_ref().zip(query);
         let counts = self.run.counts(start) || asked().is_some_and(|(range, query)| range.contains(&query));
         match deadline {
             Some(allowed) => counts.then(|| start.saturating_add(allowed)),

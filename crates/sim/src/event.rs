@@ -14,10 +14,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use units::{Instant, Span, mix64};
+use units::{ClassId, ConnectionId, HostId, Instant, LinkId, Span, Table, mix64};
 
-/// Who causes an event: a kind and a number within it. Notices come first, links before timers, timers before
-/// new messages, and all of these before samples, the end of the warm-up and departures.
+/// Who causes an event: a kind and a number within it. Notices come first, links before timers, those of connections
+/// before those of hosts, timers before new messages, and all of these before samples, the end of the warm-up and
+/// departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source(u64);
 
@@ -25,40 +26,50 @@ pub struct Source(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The packet at the head of this link reaches the link's end.
-    Arrival(u32),
+    Arrival(LinkId),
     /// The timer of this connection's sending end.
-    SenderTimer(u32),
+    SenderTimer(ConnectionId),
     /// The timer of this connection's receiving end.
-    ReceiverTimer(u32),
+    ReceiverTimer(ConnectionId),
     /// The generator of this class has its next batch of messages.
-    Generate(u32),
+    Generate(ClassId),
     /// The earliest waiting message of this class starts.
-    Start(u32),
+    Start(ClassId),
     /// The warm-up ends.
     WarmedUp,
     /// Signals are sampled.
     Sample,
     /// A transmission ends on this link, whose port's discipline then decides what is next. Whatever else
     /// comes to the port at that time lets it do so first, so that the place of this event does not matter.
-    Departure(u32),
+    Departure(LinkId),
+    /// The state of this host is to be woken.
+    HostTimer(HostId),
     /// What a sending host tells the receiving one of a connection arrives there. A packet that was
     /// sent after it may take as little time, if it has no bytes, and comes after it.
-    Notice(u32),
+    Notice(ConnectionId),
+    /// A fault begins or ends, or routing learns of it: the change of this number. It comes before everything but
+    /// notices of the same instant.
+    Fault(u32),
+    /// A packet that a fault has held back at the end of this link, or its copy, goes on.
+    Held(LinkId),
 }
 
 impl Event {
     /// The source that stands for this event.
     pub fn source(self) -> Source {
         let (kind, number) = match self {
-            Event::Arrival(link) => (0, link),
-            Event::SenderTimer(connection) => (1, connection),
-            Event::ReceiverTimer(connection) => (2, connection),
-            Event::Generate(class) => (3, class),
-            Event::Start(class) => (4, class),
+            Event::Arrival(link) => (0, link.0),
+            Event::SenderTimer(connection) => (1, connection.0),
+            Event::ReceiverTimer(connection) => (2, connection.0),
+            Event::Generate(class) => (3, class.0),
+            Event::Start(class) => (4, class.0),
             Event::WarmedUp => (5, 0),
             Event::Sample => (6, 0),
-            Event::Departure(link) => (7, link),
-            Event::Notice(connection) => (NOTICE, connection),
+            Event::Departure(link) => (7, link.0),
+            Event::HostTimer(host) => (HOST_TIMER, host.0),
+            Event::Notice(connection) => (NOTICE, connection.0),
+            Event::Fault(change) => (FAULT, change),
+            Event::Held(link) => (HELD, link.0),
         };
         Source(kind << 32 | u64::from(number))
     }
@@ -71,7 +82,9 @@ impl Source {
         match self.0 >> 32 {
             // Of any two links each comes first at half of the instants; neighbours mostly stay together.
             0 => 1 + (self.0 ^ (mix64(at) >> 32)),
-            NOTICE => 0,
+            NOTICE | FAULT => 0,
+            // After the timers of connections.
+            HOST_TIMER => (3 << KIND) - 1,
             kind => kind << KIND,
         }
     }
@@ -80,15 +93,18 @@ impl Source {
     fn event(self) -> Event {
         let number = self.0 as u32;
         match self.0 >> 32 {
-            0 => Event::Arrival(number),
-            1 => Event::SenderTimer(number),
-            2 => Event::ReceiverTimer(number),
-            3 => Event::Generate(number),
-            4 => Event::Start(number),
+            0 => Event::Arrival(LinkId(number)),
+            1 => Event::SenderTimer(ConnectionId(number)),
+            2 => Event::ReceiverTimer(ConnectionId(number)),
+            3 => Event::Generate(ClassId(number)),
+            4 => Event::Start(ClassId(number)),
             5 => Event::WarmedUp,
             6 => Event::Sample,
-            7 => Event::Departure(number),
-            _ => Event::Notice(number),
+            7 => Event::Departure(LinkId(number)),
+            NOTICE => Event::Notice(ConnectionId(number)),
+            FAULT => Event::Fault(number),
+            HELD => Event::Held(LinkId(number)),
+            _ => Event::HostTimer(HostId(number)),
         }
     }
 }
@@ -97,6 +113,12 @@ impl Source {
 const KIND: u32 = 60;
 /// The kind of notices, which come before everything else of the same instant.
 const NOTICE: u64 = 8;
+/// The kind of changes by faults, which come next.
+const FAULT: u64 = 9;
+/// The kind of packets that were held back, which come after everything else.
+const HELD: u64 = 10;
+/// The kind of hosts' timers.
+const HOST_TIMER: u64 = 11;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
 /// everything else in a heap.
@@ -121,9 +143,17 @@ impl EventQueue {
 
     /// Schedules the arrival of the packet at the head of `link`, which has none scheduled.
     #[inline]
-    pub fn push_arrival(&mut self, now: Instant, at: Instant, link: u32) {
+    pub fn push_arrival(&mut self, now: Instant, at: Instant, link: LinkId) {
         if !self.wheel.push(now.0, at.0, link) {
             self.push(at, Event::Arrival(link));
+        }
+    }
+
+    /// Takes back the arrival at `link` that is scheduled for `at`: what would have arrived is lost.
+    pub fn cancel_arrival(&mut self, at: Instant, link: LinkId) {
+        if !self.wheel.cancel(Arrival { at: at.0, link }) {
+            let source = Event::Arrival(link).source();
+            self.far.retain(|Reverse(moment)| (moment.0, moment.2) != (at.0, source));
         }
     }
 
@@ -164,7 +194,7 @@ impl EventQueue {
 #[derive(Clone, Copy)]
 struct Arrival {
     at: u64,
-    link: u32,
+    link: LinkId,
 }
 
 impl Arrival {
@@ -179,7 +209,7 @@ impl Arrival {
 }
 
 const BUCKETS: u64 = 1024;
-const NONE: u32 = u32::MAX;
+const NONE: LinkId = LinkId(u32::MAX);
 
 /// A timing wheel over links, each of which has at most one pending arrival: a bucket is a list
 /// threaded through the links, sorted only when its turn comes. O(1) per event.
@@ -187,11 +217,11 @@ struct Wheel {
     /// A bucket spans 2^shift ps.
     shift: u32,
     /// First link of each bucket's list.
-    heads: Box<[u32; BUCKETS as usize]>,
+    heads: Box<[LinkId; BUCKETS as usize]>,
     /// One bit per bucket that is not empty.
     occupied: [u64; (BUCKETS / 64) as usize],
     /// Per link: its time and the next link in its bucket.
-    entries: Vec<(u64, u32)>,
+    entries: Table<LinkId, (u64, LinkId)>,
     /// The bucket that is being emptied, counted from time zero.
     cursor: u64,
     /// What is left of it and what has come into it since, latest first.
@@ -208,7 +238,7 @@ impl Wheel {
             shift: 64 - span.leading_zeros(),
             heads: Box::new([NONE; BUCKETS as usize]),
             occupied: [0; (BUCKETS / 64) as usize],
-            entries: vec![(0, NONE); links],
+            entries: vec![(0, NONE); links].into(),
             cursor: 0,
             current: Vec::new(),
             waiting: 0,
@@ -217,7 +247,7 @@ impl Wheel {
 
     /// False when `at` lies beyond the wheel.
     #[inline(always)]
-    fn push(&mut self, now: u64, at: u64, link: u32) -> bool {
+    fn push(&mut self, now: u64, at: u64, link: LinkId) -> bool {
         if self.waiting == 0 && self.current.is_empty() {
             self.cursor = now >> self.shift;
         }
@@ -230,7 +260,7 @@ impl Wheel {
             return false;
         }
         let slot = (bucket % BUCKETS) as usize;
-        self.entries[link as usize] = (at, self.heads[slot]);
+        self.entries[link] = (at, self.heads[slot]);
         self.heads[slot] = link;
         self.occupied[slot / 64] |= 1 << (slot % 64);
         self.waiting += 1;
@@ -242,6 +272,33 @@ impl Wheel {
     fn insert(&mut self, arrival: Arrival) {
         let place = self.current.partition_point(|entry| entry.is_after(arrival));
         self.current.insert(place, arrival);
+    }
+
+    /// Takes an arrival out; false when it is not here.
+    fn cancel(&mut self, arrival: Arrival) -> bool {
+        let is_it = |entry: &Arrival| (entry.at, entry.link) == (arrival.at, arrival.link);
+        if let Some(place) = self.current.iter().position(is_it) {
+            self.current.remove(place);
+            return true;
+        }
+        let slot = (arrival.at >> self.shift) % BUCKETS;
+        let (mut before, mut link) = (NONE, self.heads[slot as usize]);
+        while link != NONE {
+            let (at, next) = self.entries[link];
+            if is_it(&Arrival { at, link }) {
+                match before {
+                    NONE => self.heads[slot as usize] = next,
+                    before => self.entries[before].1 = next,
+                }
+                if self.heads[slot as usize] == NONE {
+                    self.occupied[(slot / 64) as usize] &= !(1 << (slot % 64));
+                }
+                self.waiting -= 1;
+                return true;
+            }
+            (before, link) = (link, next);
+        }
+        false
     }
 
     #[inline]
@@ -272,7 +329,7 @@ impl Wheel {
         self.occupied[word] &= !(1 << (slot % 64));
         let mut link = std::mem::replace(&mut self.heads[slot as usize], NONE);
         while link != NONE {
-            let (at, next) = self.entries[link as usize];
+            let (at, next) = self.entries[link];
             self.current.push(Arrival { at, link });
             link = next;
         }
@@ -302,12 +359,12 @@ mod tests {
                 queue.push_arrival(now, at, link);
                 pending.push(moment(at.0, Event::Arrival(link).source()));
             };
-            (0..100).for_each(|link| schedule(&mut queue, &mut pending, now, link, &mut stream));
+            (0..100).map(LinkId).for_each(|link| schedule(&mut queue, &mut pending, now, link, &mut stream));
             for step in 0..20_000 {
                 if step % 7 == 0 {
                     // Often several at the same time.
                     let at = Instant(now.0 + 100_000 * stream.below(10));
-                    let (timer, order) = (Event::SenderTimer(step), stream.bits() >> 4);
+                    let (timer, order) = (Event::SenderTimer(ConnectionId(step)), stream.bits() >> 4);
                     queue.push_timer(at, timer, order);
                     pending.push((at.0, 1 << 60 | order, timer.source()));
                 }
@@ -324,27 +381,64 @@ mod tests {
         }
     }
 
+    /// Whatever bucket they are in, those that are taken back do not come, and all others do.
+    #[test]
+    fn arrivals_that_are_taken_back_do_not_come() {
+        for longest_hop in [Span(1), Span::from_micros(1), Span::from_micros(100), Span::from_millis(10)] {
+            let mut stream = Stream::new(1, "events", longest_hop.0);
+            let mut queue = EventQueue::new(50, longest_hop);
+            let (mut now, mut pending) = (Instant::ZERO, std::collections::BTreeMap::new());
+            for step in 0..20_000 {
+                let link = LinkId(stream.below(50) as u32);
+                match pending.remove(&link) {
+                    Some(at) => queue.cancel_arrival(at, link),
+                    None => {
+                        let spread = [1, 50, 100_000, 40_000_000, 3_000_000_000][stream.below(5) as usize];
+                        let at = Instant(now.0 + stream.below(spread));
+                        queue.push_arrival(now, at, link);
+                        pending.insert(link, at);
+                    }
+                }
+                if step % 3 == 0 && !pending.is_empty() {
+                    let (at, event) = queue.pop(Instant::MAX).expect("something is pending");
+                    let Event::Arrival(link) = event else { panic!("{event:?}") };
+                    assert_eq!(Some(&at), pending.values().min());
+                    assert_eq!(pending.remove(&link), Some(at));
+                    now = at;
+                }
+            }
+            while let Some((at, event)) = queue.pop(Instant::MAX) {
+                let Event::Arrival(link) = event else { panic!("{event:?}") };
+                assert_eq!(pending.remove(&link), Some(at));
+            }
+            assert!(pending.is_empty());
+        }
+    }
+
     #[test]
     fn nothing_comes_after_the_end() {
         let mut queue = EventQueue::new(1, Span::from_micros(20));
-        queue.push_arrival(Instant::ZERO, Instant(100), 0);
+        queue.push_arrival(Instant::ZERO, Instant(100), LinkId(0));
         assert_eq!(queue.pop(Instant(99)), None);
-        assert_eq!(queue.pop(Instant(100)), Some((Instant(100), Event::Arrival(0))));
+        assert_eq!(queue.pop(Instant(100)), Some((Instant(100), Event::Arrival(LinkId(0)))));
         assert_eq!(queue.pop(Instant::MAX), None);
     }
 
     #[test]
     fn sources_are_taken_apart_as_they_were_put_together() {
         for event in [
-            Event::Arrival(7),
-            Event::SenderTimer(1),
-            Event::ReceiverTimer(2),
-            Event::Generate(3),
-            Event::Start(4),
+            Event::Arrival(LinkId(7)),
+            Event::SenderTimer(ConnectionId(1)),
+            Event::ReceiverTimer(ConnectionId(2)),
+            Event::Generate(ClassId(3)),
+            Event::Start(ClassId(4)),
             Event::WarmedUp,
             Event::Sample,
-            Event::Departure(8),
-            Event::Notice(9),
+            Event::Departure(LinkId(8)),
+            Event::Notice(ConnectionId(9)),
+            Event::Fault(10),
+            Event::Held(LinkId(11)),
+            Event::HostTimer(HostId(12)),
         ] {
             assert_eq!(event.source().event(), event);
         }
@@ -353,7 +447,7 @@ mod tests {
     #[test]
     fn of_two_links_each_comes_first_at_half_of_the_instants() {
         for (a, b) in [(0, 1), (3, 4), (7, 1000)] {
-            let when = |at, link| moment(at, Event::Arrival(link).source());
+            let when = |at, link| moment(at, Event::Arrival(LinkId(link)).source());
             let share = (0..10_000).filter(|&at| when(at, a) < when(at, b)).count();
             assert!((4_800..5_200).contains(&share), "{a} before {b}: {share} of 10000");
         }

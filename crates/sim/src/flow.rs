@@ -1,6 +1,6 @@
 //! Who a flow is: what its path and the order of its timers follow from.
 
-use units::{hash_of, mix64};
+use units::{HostId, hash_of, mix64};
 
 /// A flow's identity: 64 well-mixed bits that depend neither on when its connection was opened, nor on what
 /// others were open then, nor on the transport. So two transports of one comparison send every message the same
@@ -16,8 +16,8 @@ impl Flow {
 
     /// The flow of the connections that stay open between two hosts. Classes share these, and whether two classes
     /// have the same transport can change from one run of a comparison to the next; so all take the same path.
-    pub fn of_pair(from: u32, to: u32) -> Flow {
-        Flow(mix64(hash_of("pair of hosts") ^ mix64(u64::from(from) << 32 | u64::from(to))))
+    pub fn of_pair(from: HostId, to: HostId) -> Flow {
+        Flow(mix64(hash_of("pair of hosts") ^ mix64(u64::from(from.0) << 32 | u64::from(to.0))))
     }
 
     /// Its choice among `choices` ways at a node, where `salt` is drawn from the seed.
@@ -48,9 +48,9 @@ mod tests {
             Flow::of_message("a", 1),
             Flow::of_message("b", 0),
             Flow::of_message("b", 1),
-            Flow::of_pair(0, 1),
-            Flow::of_pair(1, 0),
-            Flow::of_pair(0, 2),
+            Flow::of_pair(HostId(0), HostId(1)),
+            Flow::of_pair(HostId(1), HostId(0)),
+            Flow::of_pair(HostId(0), HostId(2)),
         ];
         for (i, flow) in flows.iter().enumerate() {
             assert!(flows[..i].iter().all(|other| other != flow && other.order(0) != flow.order(0)), "{i}");

@@ -2,32 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use units::Instant;
+use units::{Bytes, ClassId, HostId, Instant, MessageId, Table};
 
 use crate::hosts::{Arrivals, Sent};
 use crate::outcome::{ClassOutcome, Framing, Message, Query};
 use crate::scenario::Class;
-
-/// A message: its row in the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MessageId(pub u32);
 
 /// Rows of messages, and sums by class.
 ///
 /// A message has two halves, each written by the host that knows it; they are joined when the run is over.
 pub struct Ledger {
     /// What sending hosts know: one row per message, in order of their starts, without end and marks.
-    sent: Vec<Message>,
+    sent: Table<MessageId, Message>,
     /// What receiving hosts know, as far as they have been told of messages.
-    received: Vec<Received>,
+    received: Table<MessageId, Received>,
     /// For each message, where its path begins.
     paths: Vec<u32>,
     /// One row per query, in order of their starts.
     pub queries: Vec<Query>,
     /// Payload delivered in order after the warm-up, by class.
-    delivered: Vec<u64>,
+    delivered: Table<ClassId, Bytes>,
     /// What arrived, by class and pair of hosts.
-    flows: BTreeMap<(u32, u32, u32), Arrivals>,
+    flows: BTreeMap<(ClassId, HostId, HostId), Arrivals>,
 }
 
 /// What a receiving host knows of a message.
@@ -43,11 +39,11 @@ impl Ledger {
     /// Empty, for so many classes.
     pub fn new(classes: usize) -> Ledger {
         Ledger {
-            sent: Vec::new(),
-            received: Vec::new(),
+            sent: Table::default(),
+            received: Table::default(),
             paths: Vec::new(),
             queries: Vec::new(),
-            delivered: vec![0; classes],
+            delivered: vec![Bytes::ZERO; classes].into(),
             flows: BTreeMap::new(),
         }
     }
@@ -55,13 +51,12 @@ impl Ledger {
     /// A message starts on a path.
     pub fn start(&mut self, path: u32, message: Message) -> MessageId {
         self.paths.push(path);
-        self.sent.push(message);
-        MessageId(self.sent.len() as u32 - 1)
+        self.sent.push(message)
     }
 
     /// What is known of a message where it is sent.
     pub fn sent(&self, message: MessageId) -> &Message {
-        &self.sent[message.0 as usize]
+        &self.sent[message]
     }
 
     /// A message has arrived completely.
@@ -71,19 +66,18 @@ impl Ledger {
 
     /// A message was given up.
     pub fn give_up(&mut self, message: MessageId) {
-        self.sent[message.0 as usize].aborted = true;
+        self.sent[message].aborted = true;
     }
 
     /// Whether a message has arrived or was given up.
     pub fn is_decided(&self, message: MessageId) -> bool {
-        let arrived = self.received.get(message.0 as usize).is_some_and(|received| received.end.is_some());
+        let arrived = self.received.find(message).is_some_and(|received| received.end.is_some());
         arrived || self.sent(message).aborted
     }
 
     /// The messages that have neither arrived nor been given up.
     pub fn undecided(&self) -> impl Iterator<Item = &Message> {
-        let ids = (0..self.sent.len() as u32).map(MessageId);
-        ids.filter(|&message| !self.is_decided(message)).map(|message| self.sent(message))
+        self.sent.entries().filter(|&(message, _)| !self.is_decided(message)).map(|(_, sent)| sent)
     }
 
     /// Retransmission timeouts and packets sent again, of all messages.
@@ -95,23 +89,23 @@ impl Ledger {
     }
 
     /// Payload of a message was delivered in order.
-    pub fn deliver(&mut self, message: MessageId, bytes: u64) {
-        let class = self.sent(message).class as usize;
+    pub fn deliver(&mut self, message: MessageId, bytes: Bytes) {
+        let class = self.sent(message).class;
         self.delivered[class] += bytes;
     }
 
     /// Books what a sending end has done on a message.
     pub fn book_sent(&mut self, sent: Sent) {
-        let message = &mut self.sent[sent.message.0 as usize];
+        let message = &mut self.sent[sent.message];
         message.retransmits += sent.retransmits;
         message.timeouts += sent.timeouts;
     }
 
     /// Books what has arrived at a receiving end on a message and its flow.
-    pub fn book_arrivals(&mut self, message: MessageId, arrivals: &mut Arrivals, dropped_bytes: u64) {
+    pub fn book_arrivals(&mut self, message: MessageId, arrivals: &mut Arrivals, dropped_bytes: Bytes) {
         let arrivals = std::mem::take(arrivals);
         self.received(message).marks += arrivals.marks;
-        if arrivals.packets > 0 || dropped_bytes > 0 {
+        if arrivals.packets > 0 || dropped_bytes > Bytes::ZERO {
             let flow = self.flow(message);
             flow.packets += arrivals.packets;
             flow.bytes += arrivals.bytes + dropped_bytes;
@@ -120,7 +114,7 @@ impl Ledger {
     }
 
     /// Books wire bytes that wait at the receiver's port when the run ends.
-    pub fn book_waiting(&mut self, message: MessageId, bytes: u64) {
+    pub fn book_waiting(&mut self, message: MessageId, bytes: Bytes) {
         self.flow(message).bytes += bytes;
     }
 
@@ -130,22 +124,19 @@ impl Ledger {
     }
 
     fn received(&mut self, message: MessageId) -> &mut Received {
-        let row = message.0 as usize;
-        if self.received.len() <= row {
-            self.received.resize(row + 1, Received::default());
-        }
-        &mut self.received[row]
+        self.received.reach(message)
     }
 
     /// The warm-up ends: what was delivered before does not count.
     pub fn warmed_up(&mut self) {
-        self.delivered.fill(0);
+        self.delivered.fill(Bytes::ZERO);
         self.flows.clear();
     }
 
     /// The sums of one class.
-    pub fn class(&self, number: u32, class: &Class, transport: &'static str, framing: Framing) -> ClassOutcome {
-        let flows = || self.flows.range((number, 0, 0)..(number + 1, 0, 0)).map(|(_, arrivals)| arrivals);
+    pub fn class(&self, number: ClassId, class: &Class, transport: &'static str, framing: Framing) -> ClassOutcome {
+        let first_of = |class: u32| (ClassId(class), HostId(0), HostId(0));
+        let flows = || self.flows.range(first_of(number.0)..first_of(number.0 + 1)).map(|(_, arrivals)| arrivals);
         let means: Vec<f64> =
             flows().filter(|flow| flow.packets > 0).map(|flow| flow.wait as f64 / flow.packets as f64).collect();
         const MICROS: f64 = 1024.0 / 1e6;
@@ -154,7 +145,7 @@ impl Ledger {
             set: class.set.clone(),
             pattern: class.pattern,
             transport,
-            delivered_bytes: self.delivered[number as usize],
+            delivered_bytes: self.delivered[number],
             bottleneck_delay_us: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64 * MICROS),
             bottleneck_bytes: flows().map(|flow| flow.bytes).sum(),
             framing,
@@ -164,8 +155,8 @@ impl Ledger {
 
     /// The messages, both halves joined, where the path of each begins, and the queries.
     pub fn join(self) -> (Vec<Message>, Vec<u32>, Vec<Query>) {
-        let mut messages = self.sent;
-        for (message, Received { end, marks }) in messages.iter_mut().zip(self.received) {
+        let mut messages = self.sent.into_vec();
+        for (message, Received { end, marks }) in messages.iter_mut().zip(self.received.into_vec()) {
             // It may have arrived before its receiver learnt that it was given up.
             let aborted = message.aborted && end.is_none();
             *message = Message { end, marks, aborted, ..*message };

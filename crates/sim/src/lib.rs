@@ -7,6 +7,7 @@
 
 mod cool_down;
 mod event;
+pub mod faults;
 mod flow;
 mod hosts;
 mod ledger;

@@ -1,10 +1,12 @@
 //! The `[network]` section: what all topologies share.
 
-use units::{Alias, Amount, Default, Key, Kind, Marks, Range, Span, Values};
+use transport::Surroundings;
+use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Range, Rate, Span, Values};
 
 use crate::port::mark::{self, MARKERS};
 use crate::port::queue::{self, DISCIPLINES};
 use crate::priorities::Priorities;
+use crate::scenario::Transport;
 use crate::topology::Graph;
 
 /// Every key of `[network]` beside those of the topology: the disciplines' and the markers' come last.
@@ -119,8 +121,8 @@ pub struct Network {
     pub graph: Graph,
     /// Buffers and marking of every switch.
     pub switch: Switch,
-    /// Bytes on the wire that each packet costs beside its headers.
-    pub frame_overhead: u32,
+    /// What each packet costs on the wire beside its headers.
+    pub frame_overhead: Bytes,
     /// The longest that a data packet is late at its host's switch; none: as long as its transmission takes.
     pub host_jitter: Option<Span>,
     /// All checked values of the section, for the discipline and the marker.
@@ -166,38 +168,46 @@ impl Network {
                 marks: values.marks_if_set("mark").unwrap_or(Marks { host: None, uplink: None }),
                 drop_non_ect: values.choice("non_ect") == "drop",
             },
-            frame_overhead: values.size("frame_overhead") as u32,
+            frame_overhead: values.size("frame_overhead"),
             host_jitter: values.time_if_set("host_jitter"),
             settings: values.clone(),
         }
     }
 
-    /// In which order ports send: switches as the scenario says or as the run's priorities ask, hosts as it comes.
-    pub fn ordering(&self, priorities: &Priorities) -> Ordering {
-        let asked = if priorities.are_asked_for() { "priority" } else { FIFO };
-        let switches = self.settings.choice_if_set("discipline").unwrap_or(asked);
-        let [switches, hosts] = [switches, FIFO].map(|name| queue::find(name).expect("a choice among the list"));
-        Ordering { switches, hosts, priorities: priorities.levels() }
+    /// How ports send and mark: as the scenario says, else as the run's transports and priorities ask.
+    pub fn service(&self, transports: &[Transport], priorities: &Priorities) -> Service {
+        let needs = || transports.iter().map(Transport::needs);
+        let by_class = || priorities.are_asked_for().then_some("priority");
+        let asked = || needs().find_map(|needs| needs.discipline).or_else(by_class);
+        let switches = self.settings.choice_if_set("discipline").or_else(asked).unwrap_or(FIFO);
+        let switches = queue::find(switches).expect("it is in the list");
+        let hosts = if switches.at_hosts { switches } else { queue::find(FIFO).expect("it is in the list") };
+        let asked = || needs().find_map(|needs| needs.marking);
+        let marking = match self.settings.choice_if_set("marking").or_else(asked) {
+            Some(name) => mark::find(name).expect("it is in the list"),
+            None => &MARKERS[0],
+        };
+        Service { switches, hosts, marking, priorities: priorities.levels() }
     }
 
-    /// What decides at the switches' ports which packets to mark.
-    pub fn marking(&self) -> &'static mark::Descriptor {
-        match self.settings.choice_if_set("marking") {
-            Some(name) => mark::find(name).expect("a choice among the list"),
-            None => &MARKERS[0],
-        }
+    /// What transports may know of it.
+    pub fn surroundings(&self) -> Surroundings {
+        let line_rate = self.graph.host_rates().first().copied().unwrap_or(Rate(1));
+        Surroundings { line_rate, base_rtt: self.graph.longest_round_trip(Surroundings::ROUND_TRIP) }
     }
 }
 
 const FIFO: &str = "fifo";
 
-/// In which order ports send what waits.
+/// How ports send what waits, and mark it.
 #[derive(Clone, Copy)]
-pub struct Ordering {
+pub struct Service {
     /// The discipline of the switches' ports.
     pub switches: &'static queue::Descriptor,
     /// The discipline of the hosts' ports.
     pub hosts: &'static queue::Descriptor,
+    /// What decides at the switches' ports which packets to mark.
+    pub marking: &'static mark::Descriptor,
     /// In so many priorities the run's packets are divided, if a discipline has any use for them.
     pub priorities: u8,
 }

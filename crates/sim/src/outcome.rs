@@ -1,7 +1,7 @@
 //! What comes of a run.
 
 pub use transport::agent::Allocation;
-use units::{Instant, Span};
+use units::{Bytes, ClassId, HostId, Instant, LinkId, MessageId, Span};
 
 use crate::topology::Graph;
 use crate::traffic::Place;
@@ -29,6 +29,8 @@ pub struct Outcome {
     pub before_warm_up: Counters,
     /// Requests for rates, when a transport makes them.
     pub requests: Option<Requests>,
+    /// What faults did after the warm-up, when the scenario has any.
+    pub faults: Option<FaultCounts>,
     /// One entry per traffic class.
     pub classes: Vec<ClassOutcome>,
     /// One row per message, in order of their start.
@@ -51,9 +53,9 @@ impl Outcome {
         (self.warm_up..self.simulated).contains(&start)
     }
     /// The links that the data of the message in this row took, as indices into `links`.
-    pub fn path(&self, row: usize) -> &[u32] {
+    pub fn path(&self, row: usize) -> &[LinkId] {
         let links = &self.paths.links[self.paths.of_messages[row] as usize..];
-        let last = links.iter().position(|&link| self.graph.links[link as usize].to == self.messages[row].to);
+        let last = links.iter().position(|&link| self.graph.links[link.index()].to == self.messages[row].to.0);
         &links[..=last.expect("a path ends at its receiver")]
     }
 }
@@ -64,7 +66,7 @@ pub struct Paths {
     /// For each message, the position of its first link in `links`.
     pub of_messages: Vec<u32>,
     /// All paths, one after the other.
-    pub links: Vec<u32>,
+    pub links: Vec<LinkId>,
 }
 
 /// Totals up to the end of what is measured.
@@ -92,6 +94,31 @@ pub struct Counters {
     pub retransmits: u64,
 }
 
+/// What faults did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCounts {
+    /// Packets that were lost on links, or at the ports of links that were down.
+    pub drops: u64,
+    /// Packets that arrived a second time.
+    pub duplicates: u64,
+    /// Packets that were held back.
+    pub held_back: u64,
+    /// How often an end of a connection began to send another way.
+    pub rerouted: u64,
+}
+
+impl FaultCounts {
+    /// What was counted since then.
+    pub fn since(self, before: FaultCounts) -> FaultCounts {
+        FaultCounts {
+            drops: self.drops - before.drops,
+            duplicates: self.duplicates - before.duplicates,
+            held_back: self.held_back - before.held_back,
+            rerouted: self.rerouted - before.rerouted,
+        }
+    }
+}
+
 /// What one traffic class saw as a whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassOutcome {
@@ -104,12 +131,12 @@ pub struct ClassOutcome {
     /// The name of its transport.
     pub transport: &'static str,
     /// Payload bytes that reached receivers in order after the warm-up, endless flows included.
-    pub delivered_bytes: u64,
+    pub delivered_bytes: Bytes,
     /// Mean over its flows (pairs of hosts) of the mean wait of their packets in the queue of the
     /// receiver's port, in us. None without packets.
     pub bottleneck_delay_us: Option<f64>,
     /// Wire bytes of its data packets that arrived at the receivers' ports.
-    pub bottleneck_bytes: u64,
+    pub bottleneck_bytes: Bytes,
     /// How its messages become packets.
     pub framing: Framing,
     /// Messages of its list (`trace`, `flows`) that start when nothing is counted any more.
@@ -131,17 +158,17 @@ pub struct Framing {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message {
     /// Index into [`Outcome::classes`].
-    pub class: u32,
+    pub class: ClassId,
     /// Sending host.
-    pub from: u32,
+    pub from: HostId,
     /// Receiving host.
-    pub to: u32,
+    pub to: HostId,
     /// Which query of its class it answers (`fan-in`).
     pub query: Option<u64>,
     /// Its place, in a tree of several levels.
     pub place: Option<Place>,
     /// Its size; none for a flow without end.
-    pub bytes: Option<u64>,
+    pub bytes: Option<Bytes>,
     /// When it was handed to the transport.
     pub start: Instant,
     /// When its last byte reached the receiver.
@@ -164,11 +191,11 @@ pub struct Message {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Query {
     /// Index into [`Outcome::classes`].
-    pub class: u32,
+    pub class: ClassId,
     /// Its number in its class.
     pub number: u64,
     /// The host that asks.
-    pub parent: u32,
+    pub parent: HostId,
     /// When it asks.
     pub start: Instant,
     /// The time from the start in which the last answer is due at the parent, if any has a deadline.
@@ -191,9 +218,11 @@ pub struct Link {
     /// Packets put on the wire.
     pub packets: u64,
     /// Wire bytes put on the wire.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// Packets dropped at the port.
     pub drops: u64,
+    /// Packets that faults lost at the port or behind it, when the scenario has any.
+    pub fault_drops: Option<u64>,
     /// Packets marked at the port.
     pub marks: u64,
     /// Share of the time (after the warm-up) in which it sent, 0 to 1.
@@ -272,7 +301,7 @@ pub struct Sample {
 pub enum Subject {
     /// A connection, by the class, hosts and number of its current message
     /// (an index into [`Outcome::messages`]).
-    Message(u32),
+    Message(MessageId),
     /// A link, an index into [`Outcome::links`].
-    Link(u32),
+    Link(LinkId),
 }

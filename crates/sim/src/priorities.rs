@@ -20,7 +20,8 @@ impl Priorities {
             (0..transports.len()).map(|transport| limits(transport, transports, classes)).collect();
         let parted = limits.iter().flatten().map(|limits| limits.len() as u8 + 1);
         let named = classes.iter().filter_map(|class| class.priority).map(|priority| priority + 1);
-        let most = parted.chain(named).max();
+        let ranked = transports.iter().filter_map(|transport| transport.config.levels());
+        let most = parted.chain(named).chain(ranked).max();
         // One more, the lowest, for what has neither deadline nor priority.
         Priorities { levels: most.unwrap_or(0) + 1, limits, asked_for: most.is_some() }
     }

@@ -51,6 +51,14 @@ pub const KEYS: &[Key] = &[
         help: "multiplies every deadline: at 0.8 they are 20 % tighter, on the same traffic",
         source: "D2TCP table 3",
     },
+    Key {
+        name: "engine",
+        kind: Kind::Choice(&["packets", "fluid"]),
+        default: Default::Is("packets"),
+        range: Range::ANY,
+        help: "packets: every packet is simulated; fluid: rates and queues, a round trip at a time (see the fluid model)",
+        source: "fluid: as MCP's numerical study (section 5)",
+    },
 ];
 
 /// Keys of `run.trace`.

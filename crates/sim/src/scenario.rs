@@ -1,5 +1,8 @@
 //! A scenario as the simulator takes it: read, checked, and only valid ones can be made.
 
+use units::Bytes;
+
+use crate::faults::Fault;
 use crate::network::Network;
 use crate::outcome::Framing;
 use crate::run::Run;
@@ -13,6 +16,8 @@ pub struct Scenario {
     pub run: Run,
     /// Nodes, links, switches.
     pub network: Network,
+    /// What goes wrong in it, one entry per `[[fault]]`.
+    pub faults: Vec<Fault>,
     /// The name of `[transport]`, for reports.
     pub transport: String,
     /// The transports of all classes, each with its parameters.
@@ -23,9 +28,9 @@ pub struct Scenario {
 
 impl Class {
     /// How its messages become packets.
-    pub fn framing(&self, transport: &Transport, frame_overhead: u32) -> Framing {
+    pub fn framing(&self, transport: &Transport, frame_overhead: Bytes) -> Framing {
         let connection = &transport.config.connection;
-        Framing { mss: connection.mss, overhead: connection.header + frame_overhead, shared: self.persistent }
+        Framing { mss: connection.mss, overhead: connection.header + frame_overhead.0 as u32, shared: self.persistent }
     }
 }
 
@@ -38,6 +43,11 @@ pub struct Transport {
 }
 
 impl Transport {
+    /// What it needs of switches and hosts.
+    pub fn needs(&self) -> &'static transport::Needs {
+        &transport::registry::find(self.name).expect("it is in the list").needs
+    }
+
     /// What it needs at the ports of the network, if it talks to them.
     pub fn agents(&self) -> Option<transport::Agents> {
         self.config.control.agents()

@@ -5,17 +5,23 @@ use std::collections::BinaryHeap;
 
 use transport::Flags;
 use transport::registry::Config;
+<<<<<<< HEAD
+use transport::{Flags, Packet};
+use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
+=======
 use units::{Instant, Span};
+>>>>>>> faults10
 
 use crate::cool_down::CoolDown;
 use crate::event::Event;
 use crate::flow::Flow;
-use crate::hosts::{ConnectionId, Hosts, Notice, Opening, Progress, Way};
-use crate::ledger::{Ledger, MessageId};
+use crate::hosts::{Hosts, Notice, Opening, Progress, Way};
+use crate::ledger::Ledger;
 use crate::net::Net;
 use crate::observe::{RateWatch, Sampler};
 use crate::outcome::{
-    ClassOutcome, Counters, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests, Sample,
+    ClassOutcome, Counters, FaultCounts, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests,
+    Sample,
 };
 use crate::port::Port;
 use crate::priorities::Priorities;
@@ -35,7 +41,7 @@ pub struct World {
     /// The transports' configurations.
     configs: Vec<Config>,
     names: Vec<&'static str>,
-    sources: Vec<TrafficSource>,
+    sources: Table<ClassId, TrafficSource>,
     ledger: Ledger,
     sampler: Option<Sampler>,
     /// Watches requests for rates, when a transport makes them.
@@ -53,6 +59,7 @@ struct Measured {
     counters: Counters,
     classes: Vec<ClassOutcome>,
     requests: Option<Requests>,
+    faults: Option<FaultCounts>,
     links: Vec<Link>,
     trace: Vec<Sample>,
 }
@@ -105,10 +112,11 @@ impl World {
     /// Everything in place, nothing sent yet.
     pub fn new(scenario: Scenario) -> World {
         let priorities = Priorities::of(&scenario.transports, &scenario.classes);
-        let ordering = scenario.network.ordering(&priorities);
-        let Scenario { title, run, network, transport, transports, classes } = scenario;
+        let service = scenario.network.service(&scenario.transports, &priorities);
+        let Scenario { title, run, network, faults, transport, transports, classes } = scenario;
         let frame_overhead = network.frame_overhead;
-        let mut net = Net::new(network, run.seed, ordering);
+        let mut net = Net::new(network, run.seed, service);
+        net.strike(faults, run.seed);
         if run.warm_up > Span::ZERO {
             net.events.push(run.warm_up.after_start(), Event::WarmedUp);
         }
@@ -129,16 +137,16 @@ impl World {
                 let too_late = class.generator.listed(run.duration.after_start()).too_late;
                 TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), numbered: 0, too_late }
             })
-            .collect::<Vec<_>>();
+            .collect::<Table<ClassId, _>>();
         let mut world = World {
             title,
             transport,
             sampler: run.trace.clone().map(Sampler::new),
-            rates: (!families.is_empty()).then(|| RateWatch::new(net.leave_switches())),
+            rates: families.iter().any(transport::Agents::count_requests).then(|| RateWatch::new(net.leave_switches())),
             run,
             priorities,
+            hosts: Hosts::new(net.graph.hosts, sources.len() + transports.len()),
             net,
-            hosts: Hosts::new(sources.len() + transports.len()),
             names: transports.iter().map(|transport| transport.name).collect(),
             configs: transports.into_iter().map(|transport| transport.config).collect(),
             ledger: Ledger::new(sources.len()),
@@ -148,7 +156,7 @@ impl World {
             measured: None,
         };
         world.until = world.run.duration.after_start();
-        (0..world.sources.len() as u32).for_each(|class| world.next_batch(class));
+        (0..world.sources.len()).for_each(|class| world.next_batch(ClassId::from_index(class)));
         world
     }
 
@@ -162,23 +170,38 @@ impl World {
             };
             debug_assert!(at >= self.net.now, "time runs back");
             self.net.now = at;
+            self.hosts.stage.begins();
             match event {
+<<<<<<< HEAD
                 Event::Arrival(link) => self.arrival(link),
+                Event::SenderTimer(id) => {
+                    let progress = self.hosts.on_sender_timer(&mut self.net, &self.configs, id);
+=======
+                // One place for both, so that what follows from an arrival is compiled into it.
+                Event::Arrival(link) | Event::Held(link) => {
+                    if matches!(event, Event::Held(_)) && !self.net.release(link) {
+                        continue;
+                    }
+                    self.arrival(link);
+                }
                 Event::SenderTimer(connection) => {
                     let id = ConnectionId(connection);
                     let progress = self.hosts.senders.on_timer(&mut self.net, &self.configs, id);
+>>>>>>> faults10
                     self.follow_up(id, progress);
                 }
-                Event::ReceiverTimer(connection) => {
-                    self.hosts.receivers.on_timer(&mut self.net, &self.configs, ConnectionId(connection));
+                Event::ReceiverTimer(id) => {
+                    self.hosts.on_receiver_timer(&mut self.net, &self.configs, id);
                 }
+                Event::HostTimer(host) => self.hosts.on_host_timer(&mut self.net, host),
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
-                    let waiting = self.sources[class as usize].waiting.pop();
+                    let waiting = self.sources[class].waiting.pop();
                     self.start(class, waiting.expect("each start has its message"));
                 }
                 Event::Departure(link) => self.net.depart(link),
-                Event::Notice(connection) => self.noticed(ConnectionId(connection)),
+                Event::Notice(id) => self.noticed(id),
+                Event::Fault(change) => self.change(change),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
             }
@@ -199,9 +222,8 @@ impl World {
         let measured = self.take_stock();
         let waiting = self
             .sources
-            .iter()
-            .zip(0..)
-            .flat_map(|(source, class)| source.waiting.iter().map(move |waiting| (class, &waiting.request)));
+            .entries()
+            .flat_map(|(class, source)| source.waiting.iter().map(move |waiting| (class, &waiting.request)));
         let cool_down = CoolDown::new(&self.run, self.sources.len(), &self.ledger, waiting);
         self.until = cool_down.until(self.net.now);
         self.measured = Some(Box::new((measured, cool_down)));
@@ -225,17 +247,45 @@ impl World {
 
     /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
     #[inline]
-    fn arrival(&mut self, link: u32) {
+    fn arrival(&mut self, link: LinkId) {
         if let Some(packet) = self.net.arrive(link) {
+<<<<<<< HEAD
+            self.deliver(packet);
+        }
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, packet: Packet) {
+        let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
+        if progress != Progress::None {
+            self.follow_up(packet.connection, progress);
+        }
+    }
+
+    /// A packet that a fault has held back at the end of a link goes on.
+    #[cold]
+    fn release(&mut self, link: LinkId) {
+        if let Some(packet) = self.net.release(link) {
+            self.deliver(packet);
+=======
             let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
             if progress != Progress::None {
                 self.follow_up(ConnectionId(packet.connection), progress);
             }
+>>>>>>> faults10
         }
     }
 
-    fn generate(&mut self, class: u32) {
-        let source = &mut self.sources[class as usize];
+    /// A fault begins or ends, or routing learns of it.
+    #[cold]
+    fn change(&mut self, number: u32) {
+        if self.net.change(number) {
+            self.hosts.reroute(&mut self.net);
+        }
+    }
+
+    fn generate(&mut self, class: ClassId) {
+        let source = &mut self.sources[class];
         let batch = source.batch.take().expect("a batch was announced");
         if let Some(Asked { number, parent, answers, children, deadline }) = batch.query {
             self.ledger.queries.push(Query { class, number, parent, start: batch.at, deadline, answers, children });
@@ -245,12 +295,12 @@ impl World {
     }
 
     /// A message is to start at its time.
-    fn announce(&mut self, class: u32, request: Request) {
+    fn announce(&mut self, class: ClassId, request: Request) {
         if let Some((_, cool_down)) = self.measured.as_deref_mut() {
             cool_down.expect(class, &request);
             self.until = cool_down.until(self.net.now);
         }
-        let source = &mut self.sources[class as usize];
+        let source = &mut self.sources[class];
         let ordinal = match (request.query, request.place) {
             (Some(query), Some(place)) => query << 32 | u64::from(place.node),
             _ => source.numbered,
@@ -260,8 +310,8 @@ impl World {
         self.net.events.push(request.start, Event::Start(class));
     }
 
-    fn next_batch(&mut self, class: u32) {
-        let source = &mut self.sources[class as usize];
+    fn next_batch(&mut self, class: ClassId) {
+        let source = &mut self.sources[class];
         source.batch = source.class.generator.next();
         if let Some(batch) = &source.batch {
             self.net.events.push(batch.at, Event::Generate(class));
@@ -269,39 +319,57 @@ impl World {
     }
 
     /// A message is handed to its connection.
-    fn start(&mut self, class: u32, Waiting { mut request, ordinal }: Waiting) {
-        if request.place.is_some() && !self.sources[class as usize].class.generator.departs(&mut request) {
+    fn start(&mut self, class: ClassId, Waiting { mut request, ordinal }: Waiting) {
+        if request.place.is_some() && !self.sources[class].class.generator.departs(&mut request) {
             if let Some((_, cool_down)) = self.measured.as_deref_mut() {
                 cool_down.forget(class, &request);
                 self.until = cool_down.until(self.net.now);
             }
             return;
         }
-        let Request { start, from, to, bytes, deadline, query, place } = request;
-        let source = &self.sources[class as usize].class;
+        let Request { start, from, to, bytes, deadline, .. } = request;
+        let source = &self.sources[class].class;
         let rank = self.priorities.of_message(source, deadline);
         let &Class { transport, persistent, short, .. } = source;
         let config = &self.configs[transport];
-        let key = (transport as u32, from, to);
-        let open = if persistent { self.hosts.senders.persistent(key) } else { None };
+        let open = if persistent { self.hosts.state(from).persistent(transport as u32, to) } else { None };
         let (id, opening) = match open {
             Some(id) => (id, None),
             None => {
-                let flow = if persistent { Flow::of_pair(from, to) } else { Flow::of_message(&source.name, ordinal) };
+                let flow = self.flow_of(class, &request, ordinal);
                 let path = self.net.path(from, to, flow);
                 let way = Way { path, delay: self.net.propagation(path, to) };
-                let (group, key) =
-                    if persistent { (self.sources.len() + transport, Some(key)) } else { (class as usize, None) };
+                let group = if persistent { self.sources.len() + transport } else { class.index() };
                 let config = (transport as u32, config);
-                let id = self.hosts.senders.open(self.net.now, group, config, (flow, way), key);
+                let id = self.hosts.senders.open(self.net.now, group, config, (flow, from, way), !persistent);
+                if persistent {
+                    self.hosts.state(from).keep(transport as u32, to, id);
+                }
                 let generation = self.hosts.senders.at(id).generation();
                 (id, Some(Opening { config: transport as u32, flow, from, to, generation }))
             }
         };
         let path = self.hosts.senders.at(id).path();
-        let connection = &config.connection;
+        let number = self.enter(class, path, &request);
+        if opening.is_none() {
+            self.book_sent(id);
+        }
+        let end = self.hosts.senders.at(id).starts(number, bytes);
+        self.hosts.notify(&mut self.net, id, Notice::Starts { message: number, end, opening });
+        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, rank };
+        let sending = self.hosts.senders.at(id);
+        if let Some(watch) = &mut self.rates {
+            watch.started(id, sending.generation(), message.deadline);
+        }
+        self.hosts.hand_over(&mut self.net, &self.configs, id, message);
+    }
+
+    /// Writes a row for a message that starts on a path.
+    fn enter(&mut self, class: ClassId, path: u32, request: &Request) -> MessageId {
+        let &Request { start, from, to, bytes, deadline, query, place } = request;
+        let connection = &self.configs[self.sources[class].class.transport].connection;
         let ideal = bytes.map(|bytes| self.net.ideal(path, to, bytes, connection.mss, connection.header));
-        let number = self.ledger.start(
+        self.ledger.start(
             path,
             Message {
                 class,
@@ -319,24 +387,46 @@ impl World {
                 retransmits: 0,
                 marks: 0,
             },
-        );
-        if opening.is_none() {
-            self.book_sent(id);
+        )
+    }
+
+    /// The way that a message's packets take from switch to switch.
+    fn flow_of(&self, class: ClassId, request: &Request, ordinal: u64) -> Flow {
+        let source = &self.sources[class].class;
+        match source.persistent {
+            true => Flow::of_pair(request.from, request.to),
+            false => Flow::of_message(&source.name, ordinal),
         }
-        let end = self.hosts.senders.at(id).starts(number, bytes);
-        self.hosts.notify(&mut self.net, id, Notice::Starts { message: number, end, opening });
-        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, rank };
-        let sending = self.hosts.senders.at(id);
-        if let Some(watch) = &mut self.rates {
-            watch.started(id, sending.generation(), message.deadline);
+    }
+
+    /// All messages up to the end of what is measured, each with its path, and none of them sent. The name of a
+    /// class is the error where it only follows from a run what it sends.
+    pub fn foreseen(mut self) -> Result<Outcome, String> {
+        while let Some((at, event)) = self.net.events.pop(self.until) {
+            self.net.now = at;
+            match event {
+                Event::Generate(class) => self.generate(class),
+                Event::Start(class) => {
+                    let waiting = self.sources[class].waiting.pop();
+                    let Waiting { request, ordinal } = waiting.expect("each start has its message");
+                    if request.place.is_some() {
+                        return Err(self.sources[class].class.name.clone());
+                    }
+                    let flow = self.flow_of(class, &request, ordinal);
+                    let path = self.net.path(request.from, request.to, flow);
+                    self.enter(class, path, &request);
+                }
+                // Nothing is under way that could be looked at.
+                _ => {}
+            }
         }
-        sending.hand_over(&mut self.net, &self.configs, id, message);
+        Ok(self.finish())
     }
 
     /// Shows the watch what agents have decided.
     #[cold]
     fn watch_rates(&mut self) {
-        let watch = self.rates.as_mut().expect("where there are agents there is a watch");
+        let watch = self.rates.as_mut().expect("where agents decide on requests there is a watch");
         let now = self.net.now;
         self.net.agents.decided.drain(..).for_each(|(link, decision)| watch.decided(now, link, &decision));
     }
@@ -393,7 +483,7 @@ impl World {
             self.ledger.complete(over.message, self.net.now);
             if let &Message { class, query: Some(query), place: Some(place), .. } = self.ledger.sent(over.message) {
                 let arrival = Arrival { query, place, at: self.net.now };
-                if let Some(request) = self.sources[class as usize].class.generator.arrived(arrival) {
+                if let Some(request) = self.sources[class].class.generator.arrived(arrival) {
                     self.announce(class, request);
                 }
             }
@@ -430,7 +520,7 @@ impl World {
     /// Books what has arrived at a receiving end since this was last called, on the message that is arriving.
     fn book_arrivals(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
-        let dropped = self.net.take_dropped_at_receiver((id.0, receiving.generation()));
+        let dropped = self.net.take_dropped_at_receiver((id, receiving.generation()));
         self.ledger.book_arrivals(receiving.message(), &mut receiving.arrivals, dropped);
     }
 
@@ -445,7 +535,7 @@ impl World {
     fn close(&mut self, id: ConnectionId) {
         self.book_sent(id);
         self.hosts.notify(&mut self.net, id, Notice::Closes);
-        self.hosts.senders.close(self.net.now, id);
+        self.hosts.close_sender(&mut self.net, &self.configs, id);
     }
 
     fn close_receiver(&mut self, id: ConnectionId) {
@@ -455,7 +545,7 @@ impl World {
             let receiving = self.hosts.receivers.at(id);
             sampler.keep(receiving.message(), receiving.unsampled);
         }
-        self.hosts.receivers.close(id);
+        self.hosts.close_receiver(&mut self.net, &self.configs, id);
     }
 
     /// Books what all sending ends have done.
@@ -474,6 +564,7 @@ impl World {
     }
 
     fn warmed_up(&mut self) {
+        self.hosts.stage.watched();
         self.book_receivers();
         self.book_senders();
         self.before_warm_up = self.totals();
@@ -485,12 +576,14 @@ impl World {
     fn totals(&self) -> Counters {
         let mut counters = self.net.counters;
         counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
+        counters.packets_in_flight += self.net.held().count() as u64;
         counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
         (counters.timeouts, counters.retransmits) = self.ledger.repairs();
         counters
     }
 
     fn sample(&mut self) {
+        self.hosts.stage.watched();
         if let Some(sampler) = &mut self.sampler {
             self.net.settle();
             sampler.take(&self.net, &mut self.hosts, &self.configs);
@@ -501,6 +594,7 @@ impl World {
 
     /// What was measured up to now.
     fn take_stock(&mut self) -> Measured {
+        self.hosts.stage.watched();
         self.book_receivers();
         self.book_senders();
         self.net.settle();
@@ -508,8 +602,8 @@ impl World {
         let mut counters = self.totals();
         // Notices are no events of the network. What has happened is counted by now.
         counters.events -= self.hosts.notices.arrived();
-        let classes = self.sources.iter().enumerate().map(|(i, TrafficSource { class, framing, too_late, .. })| {
-            let outcome = self.ledger.class(i as u32, class, self.names[class.transport], *framing);
+        let classes = self.sources.entries().map(|(id, TrafficSource { class, framing, too_late, .. })| {
+            let outcome = self.ledger.class(id, class, self.names[class.transport], *framing);
             ClassOutcome { too_late: *too_late, ..outcome }
         });
         Measured {
@@ -517,6 +611,7 @@ impl World {
             counters,
             classes: classes.collect(),
             requests: self.rates.as_ref().map(RateWatch::total),
+            faults: self.net.fault_counts(),
             links: links(&self.net, self.rates.as_ref(), self.run.warm_up.after_start()),
             trace: self.sampler.take().map_or_else(Vec::<Sample>::new, Sampler::into_samples),
         }
@@ -524,6 +619,7 @@ impl World {
 
     /// Ends the run here.
     pub fn finish(mut self) -> Outcome {
+        self.hosts.stage.watched();
         let (measured, decided_until) = match self.measured.take().map(|both| both.0) {
             Some(measured) => {
                 self.book_receivers();
@@ -535,7 +631,7 @@ impl World {
             None => (self.take_stock(), self.net.now),
         };
         let (messages, of_messages, queries) = self.ledger.join();
-        let Measured { at, counters, classes, requests, links, trace } = measured;
+        let Measured { at, counters, classes, requests, faults, links, trace } = measured;
         Outcome {
             title: self.title,
             seed: self.run.seed,
@@ -547,6 +643,7 @@ impl World {
             counters,
             before_warm_up: self.before_warm_up,
             requests,
+            faults,
             paths: Paths { of_messages, links: self.net.take_paths() },
             classes,
             messages,
@@ -562,7 +659,7 @@ impl World {
         for port in self.net.ports().iter().filter(|port| port.place.to_host()) {
             for packet in port.packets().filter(|packet| !packet.flags.has(Flags::ACK)) {
                 if let Some(message) = self.hosts.senders.message_of(packet) {
-                    self.ledger.book_waiting(message, u64::from(packet.size));
+                    self.ledger.book_waiting(message, Bytes::from(packet.size));
                 }
             }
         }
@@ -571,23 +668,24 @@ impl World {
 
 fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Instant) -> Vec<Link> {
     let watched_for = net.now.saturating_sub(warm_up);
-    let row = |(i, (spec, port)): (usize, (&LinkSpec, &Port))| {
+    let row = |(spec, (link, port)): (&LinkSpec, (LinkId, &Port))| {
         let watch = port.watch();
         Link {
             from: net.graph.name(spec.from),
             to: net.graph.name(spec.to),
             rate_bps: spec.rate.0,
             packets: port.packets,
-            bytes: port.bytes,
+            bytes: Bytes(port.bytes),
             drops: watch.drops,
+            fault_drops: net.fault_drops(link),
             marks: watch.marks,
-            utilisation: net.utilisation(i, warm_up),
+            utilisation: net.utilisation(link, warm_up),
             queue: queue(&watch.levels, watched_for, watch.most_waiting),
             rates: rates
-                .and_then(|rates| Some(LinkRates { requests: rates.at(i), counters: net.agents.allocation(i)? })),
+                .and_then(|rates| Some(LinkRates { requests: rates.at(link), counters: net.agents.allocation(link)? })),
         }
     };
-    net.graph.links.iter().zip(net.ports()).enumerate().map(row).collect()
+    net.graph.links.iter().zip(net.ports().entries()).map(row).collect()
 }
 
 /// The distribution over time from the time spent with 1, 2, ... waiting packets.

@@ -1,7 +1,7 @@
 //! A run goes on after its measured time until every message that counts is decided, and no longer.
 
 use sim::{Outcome, World};
-use units::Instant;
+use units::{ClassId, Instant};
 
 const NETWORK: &str = "[network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '20 us'\n\
                        [transport]\nname = 'dctcp'\n";
@@ -67,9 +67,9 @@ fn traffic_goes_on_and_is_not_counted() {
     let outcome = run("duration = '6 ms'\nwarm_up = '1 ms'", &text);
     let started = |from: u64, to: u64| {
         let within = |start: Instant| (Instant::from_micros(from)..Instant::from_micros(to)).contains(&start);
-        outcome.messages.iter().filter(|message| message.class == 1 && within(message.start)).count()
+        outcome.messages.iter().filter(|message| message.class == ClassId(1) && within(message.start)).count()
     };
-    let all = outcome.messages.iter().filter(|message| message.class == 1);
+    let all = outcome.messages.iter().filter(|message| message.class == ClassId(1));
     assert_eq!(all.clone().filter(|message| outcome.counts(message.start)).count(), started(1000, 6000));
     assert_eq!(started(1000, 6000), 50);
     assert!(started(6000, 13_000) == 70, "traffic goes on");

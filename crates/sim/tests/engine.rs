@@ -1,7 +1,7 @@
 //! What must hold in every run, whatever the scenario.
 
 use sim::{Outcome, World};
-use units::{Instant, Span};
+use units::{Bytes, ClassId, HostId, Instant, Span};
 
 fn world(text: &str, folder: Option<&std::path::Path>) -> World {
     let source = scenario::Source { name: "test", text, folder };
@@ -31,11 +31,11 @@ fn check(outcome: &Outcome, text: &str) {
     }
     if outcome.warm_up == Instant::ZERO {
         for (class, sums) in outcome.classes.iter().enumerate() {
-            let of_class = outcome.messages.iter().filter(|message| message.class as usize == class);
+            let of_class = outcome.messages.iter().filter(|message| message.class.index() == class);
             let messages = || of_class.clone().filter(|message| message.start <= outcome.simulated);
             let by_then = |end: Option<Instant>| end.is_some_and(|end| end <= outcome.simulated);
-            let whole: u64 = messages().filter(|m| by_then(m.end)).filter_map(|m| m.bytes).sum();
-            let most = messages().map(|m| m.bytes.unwrap_or(1 << 50)).fold(0, u64::saturating_add);
+            let whole: Bytes = messages().filter(|m| by_then(m.end)).filter_map(|m| m.bytes).sum();
+            let most = messages().map(|m| m.bytes.unwrap_or(Bytes(1 << 50))).fold(Bytes::ZERO, Bytes::saturating_add);
             assert!((whole..=most).contains(&sums.delivered_bytes), "{}: {}\n{text}", sums.name, sums.delivered_bytes);
         }
     }
@@ -209,6 +209,46 @@ fn any_scenario_with_granted_rates_keeps_every_packet_and_repeats_itself() {
     }
 }
 
+/// Bursts into small ports, with and without deadlines, beside other messages; all start in the first 20 ms.
+fn small_ports(topology: &str, transport: &str, connections: &str) -> String {
+    format!(
+        "[run]\nduration = '3 s'\n[network]\n{topology}\nrate = '1 Gbps'\ndelay = '5 us'\n\
+         buffer = '30 KB'\nsharing = 'per-port'\nmark = '8 packets'\n[transport]\nname = '{transport}'\n\
+         [defaults.traffic]\nconnections = '{connections}'\n\
+         [[traffic]]\nname = 'answers'\npattern = 'fan-in'\nleaves = 6\nevery = '3 ms'\ncount = 5\n\
+         size = 'uniform(1 KB, 30 KB)'\ndeadline = {{ base = '2 ms', vary = 'uniform(0, 50%)' }}\n\
+         [[traffic]]\nname = 'pages'\npattern = 'poisson'\nload = '20%'\ncount = 60\nsize = 'pareto(2 KB, 1.3)'\ndeadline = '1 s'\n\
+         [[traffic]]\nname = 'copies'\npattern = 'flows'\nflows = [ {{ from = [0, 1, 2], to = 5, size = '400 KB' }} ]\n"
+    )
+}
+
+#[test]
+fn every_transport_ends_every_message_on_every_topology() {
+    let topologies = [
+        "topology = 'star'\nhosts = 8",
+        "topology = 'racks'\nracks = 2\nhosts_per_rack = 4\nuplink = '1 Gbps'",
+        "topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\nuplink = '700 Mbps'",
+        "topology = 'fat-tree'\nk = 4",
+        "topology = 'custom'\nhosts = 8\nswitches = ['left', 'right']\nlinks = [ { from = '0..4', to = 'left' }, \
+         { from = '4..8', to = 'right' }, { from = 'left', to = 'right', rate = '1.5 Gbps' } ]",
+    ];
+    for transport in transport::registry::TRANSPORTS {
+        for (number, topology) in topologies.into_iter().enumerate() {
+            for connections in ["fresh", "persistent"] {
+                let text = small_ports(topology, transport.name, connections);
+                let outcome = run(&text);
+                check(&outcome, &text);
+                let left: Vec<_> = outcome.messages.iter().filter(|message| message.end.is_none()).collect();
+                assert!(left.iter().all(|message| message.aborted), "{left:?} of {}\n{text}", outcome.messages.len());
+                assert!(outcome.messages.len() > 60, "{}", outcome.messages.len());
+                if number == 0 {
+                    assert!(outcome == run(&text), "differs from itself:\n{text}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn without_a_threshold_nothing_is_marked_and_d2tcp_without_deadlines_is_dctcp() {
     for seed in 0..60 {
@@ -286,7 +326,7 @@ fn forty_windows_on_the_floor_fill_the_queue_that_the_link_does_not() {
          [[traffic]]\nname = 'long'\npattern = 'long'\nfrom = '0..40'\nto = 40\nstart = 'index * 10 us'\n",
     );
     assert_eq!(outcome.counters.drops, 0);
-    let goodput = outcome.classes[0].delivered_bytes as f64 * 8.0 / 0.8 / 1e9;
+    let goodput = outcome.classes[0].delivered_bytes.as_f64() * 8.0 / 0.8 / 1e9;
     assert!((goodput / (1460.0 / 1500.0) - 1.0).abs() < 0.02, "{goodput} Gbps");
     let port = outcome.links.iter().find(|link| link.to == "host 40").unwrap();
     let bdp = (80.0 + 24.0 + 0.64) / 12.0;
@@ -403,7 +443,7 @@ fn what_is_given_up_on_a_connection_that_stays_open_is_that_message_alone() {
          deadline = '1 ms'\nconnections = 'persistent'\ncount = 10\n\
          [[traffic]]\nname = 'lazy'\npattern = 'periodic'\nfrom = '0..8'\nto = 8\nevery = '100 ms'\nsize = '50 KB'\n\
          connections = 'persistent'\ncount = 10\n");
-    let of = |class| outcome.messages.iter().filter(move |message| message.class == class);
+    let of = |class| outcome.messages.iter().filter(move |message| message.class == ClassId(class));
     assert!(of(0).all(|message| message.aborted != message.end.is_some()));
     assert!(of(0).filter(|message| message.aborted).count() > 40);
     assert!(of(1).all(|message| message.end.is_some() && !message.aborted));
@@ -451,7 +491,7 @@ fn physics(mut outcome: Outcome) -> Outcome {
     for link in &mut outcome.links {
         // FIFO ports count packets that wait as sent already, and take them off again by the time they need,
         // which is known to a ps for each.
-        (link.packets, link.bytes) = (0, 0);
+        (link.packets, link.bytes) = (0, Bytes::ZERO);
         link.utilisation = (link.utilisation * 1e3).round();
     }
     outcome
@@ -501,7 +541,7 @@ fn burst(network: &str, transport: &str) -> Outcome {
 
 fn missed(outcome: &Outcome, class: u32) -> usize {
     let late = |message: &&sim::outcome::Message| {
-        message.class == class && message.end.is_none_or(|end| end - message.start > message.deadline.unwrap())
+        message.class == ClassId(class) && message.end.is_none_or(|end| end - message.start > message.deadline.unwrap())
     };
     outcome.messages.iter().filter(late).count()
 }
@@ -535,7 +575,12 @@ fn a_full_port_keeps_the_tight_ones_where_others_are_pushed_out() {
     let dropping = burst("buffer = '60 packets'", "name = 'tcppr'");
     let pushing = burst("buffer = '60 packets'\nwhen_full = 'push-out'", "name = 'tcppr'");
     let lost = |outcome: &Outcome, class: u32| -> u32 {
-        outcome.messages.iter().filter(|message| message.class == class).map(|message| message.retransmits).sum()
+        outcome
+            .messages
+            .iter()
+            .filter(|message| message.class == ClassId(class))
+            .map(|message| message.retransmits)
+            .sum()
     };
     assert!(lost(&pushing, 0) < lost(&dropping, 0), "{} < {}", lost(&pushing, 0), lost(&dropping, 0));
     assert!(lost(&pushing, 1) > lost(&dropping, 1));
@@ -577,7 +622,7 @@ fn links_of_a_custom_network_have_their_own_buffers_and_thresholds() {
     assert!(queue(&plain).max > 50 && queue(&plain).p50 >= 25, "{:?}", queue(&plain));
     assert!(small.counters.drops > 0 && queue(&small).max == 40 && queue(&small).p50 <= 21, "{:?}", queue(&small));
     let slow = outcome(", rate = '100 Mbps', delay = '1 ms'");
-    assert!(slow.messages.len() == 8 && slow.classes[0].delivered_bytes * 8 < 5_000_000);
+    assert!(slow.messages.len() == 8 && slow.classes[0].delivered_bytes * 8 < Bytes(5_000_000));
 }
 
 #[test]
@@ -595,6 +640,11 @@ fn oversubscription_is_the_hosts_rate_over_that_of_the_uplinks() {
     assert_eq!(uplink(leaf_spine, "leaf 1"), 16_000);
     assert_eq!(uplink("topology = 'fat-tree'\nk = 4\noversubscription = 4", "edge 0"), 2_500);
     assert_eq!(uplink("topology = 'fat-tree'\nk = 4", "aggregation 0"), 10_000);
+    let core = "topology = 'fat-tree'\nk = 4\nuplink = '20 Gbps'\ncore = '40 Gbps'";
+    assert_eq!(
+        [uplink(core, "edge 0"), uplink(core, "aggregation 0"), uplink(core, "core 0")],
+        [20_000, 40_000, 40_000]
+    );
 }
 
 #[test]
@@ -651,17 +701,20 @@ fn trees_of_several_levels_answer_from_the_leaves_up() {
     check(&outcome, "three levels");
     assert!(outcome.queries.len() == 20 && outcome.messages.len() == 20 * (16 + 4 + 2));
     for query in &outcome.queries {
-        assert_eq!((query.parent, query.answers, query.children), (29, 16, 2));
+        assert_eq!((query.parent, query.answers, query.children), (HostId(29), 16, 2));
         let own: Vec<_> = outcome.messages.iter().filter(|message| message.query == Some(query.number)).collect();
         let level = |level| own.iter().filter(move |message| message.place.unwrap().level == level);
-        let ends = |of: u8, to: u32| level(of).filter(move |message| message.to == to).map(|m| m.end.unwrap()).max();
+        let ends = |of: u8, to: HostId| level(of).filter(move |message| message.to == to).map(|m| m.end.unwrap()).max();
         for parent in level(0).chain(level(1)) {
             let place = parent.place.unwrap();
             // It answers 100 us after the last of its children, for all leaves below it.
             assert_eq!(Some(parent.start), ends(place.level + 1, parent.from).map(|end| end + Span::from_micros(100)));
-            assert_eq!((place.answers, parent.bytes), (if place.level == 0 { 8 } else { 4 }, Some(30_000)));
+            assert_eq!((place.answers, parent.bytes), (if place.level == 0 { 8 } else { 4 }, Some(Bytes(30_000))));
         }
-        assert!(level(0).all(|message| message.to == 29) && level(2).all(|message| message.bytes == Some(10_000)));
+        assert!(
+            level(0).all(|message| message.to == HostId(29))
+                && level(2).all(|message| message.bytes == Some(Bytes(10_000)))
+        );
     }
     // 10 KB from each of four leaves takes 0.33 ms: with 0.2 ms for their level parents do not wait for all.
     let hurried = run(&text("deadline = '10 ms'\nsplit = ['2%', '49%', '49%']"));
@@ -677,5 +730,48 @@ fn trees_of_several_levels_answer_from_the_leaves_up() {
             }
             _ => assert_eq!(after + message.deadline.unwrap(), Span::from_millis(10)),
         }
+    }
+}
+
+/// Far along and far apart: an hour at 400 Gbps, and a terabyte. A picosecond is still a picosecond there, as time is an
+/// integer; sums of bytes and times stay within 64 bits.
+#[test]
+fn an_hour_at_400_gbps_is_as_exact_as_its_first_microsecond() {
+    let outcome = run("run = { duration = '3601 s' }\ntransport = { name = 'tcp', initial_window = 3 }\n\
+         network = { topology = 'star', hosts = 2, rate = '400 Gbps', delay = '1 us', host_jitter = '0 s' }\n\
+         [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [\
+         { from = 0, to = 1, size = '1460 B' }, { from = 0, to = 1, size = '1460 B', start = '3600 s' },\
+         { from = 1, to = 0, size = '4380 B', start = '3600.5 s' }]");
+    check(&outcome, "an hour");
+    // 1500 B take 30 ns on each of two links, and light a microsecond.
+    let fct: Vec<Span> = outcome.messages.iter().map(|m| m.end.expect("it has arrived") - m.start).collect();
+    assert_eq!(fct, [2_060, 2_060, 2_120].map(Span::from_nanos));
+    let busy: f64 = outcome.links.iter().map(|link| link.utilisation).sum();
+    // 5 data packets and their ACKs (40 B, 0.8 ns), each over two links, in 3601 s.
+    let sent = outcome.links.iter().map(|link| link.bytes).sum::<u64>() as f64 * 8.0 / 400e9 / 3601.0;
+    assert!((busy / sent - 1.0).abs() < 1e-9, "{busy} for {sent}");
+}
+
+/// A message of 10^12 bytes at 400 Gbps: 684 931 507 segments, of which a few are sent here.
+#[test]
+fn a_terabyte_has_its_ideal_time_and_no_more_is_sent_than_the_window_allows() {
+    for (bytes, size) in [(1_000_000_000_000_u64, "1e12 B"), (1_000_000_000_000_000, "1e15 B")] {
+        let outcome = run(&format!(
+            "run = {{ duration = '1 ms', cool_down = '0 s' }}\n\
+             transport = {{ name = 'tcp', window_limit = '2 packets' }}\n\
+             network = {{ topology = 'star', hosts = 2, rate = '400 Gbps', delay = '10 us', host_jitter = '0 s' }}\n\
+             [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = 0, to = 1, size = '{size}', deadline = '20 s' }}]"
+        ));
+        check(&outcome, size);
+        let message = outcome.messages[0];
+        assert_eq!((message.bytes, message.end), (Some(bytes), None));
+        // Every segment at the pace of a link (30 ns, the last one's size by the byte at 20 ps), once more over the
+        // second, and light.
+        let (segments, last) = (bytes.div_ceil(1460), (bytes - 1) % 1460 + 1 + 40);
+        let paced = segments * 30_000 + last * 20 + 20_000_000;
+        assert_eq!(message.ideal, Some(Span(paced)), "{size}");
+        // A window of two each 40.1 us.
+        let delivered = outcome.classes[0].delivered_bytes;
+        assert!((48 * 1460..=52 * 1460).contains(&delivered), "{delivered}");
     }
 }

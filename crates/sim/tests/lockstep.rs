@@ -16,7 +16,7 @@ fn goodputs(transport: &str, network: &str) -> [f64; 2] {
     let mut world = World::new(read.scenario);
     while world.advance(1 << 20) {}
     let outcome = world.finish();
-    [0, 1].map(|class| outcome.classes[class].delivered_bytes as f64 * 8e-6 / 2.0)
+    [0, 1].map(|class| outcome.classes[class].delivered_bytes.as_f64() * 8e-6 / 2.0)
 }
 
 #[test]

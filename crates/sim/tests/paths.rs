@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sim::World;
 use sim::outcome::{Message, Outcome};
+use units::{Bytes, HostId, LinkId};
 
 fn run(text: &str, change: impl Fn(&mut scenario::Options)) -> Outcome {
     let source = scenario::Source { name: "test", text, folder: None };
@@ -43,16 +44,16 @@ fn mixed(change: impl Fn(String) -> String, transport: Option<&str>) -> Outcome 
 }
 
 /// What tells a message from all others of its run: where it is in its query's tree, or when and where it starts.
-type Name = (String, Option<(u64, u32)>, (u64, u32, u32, Option<u64>));
+type Name = (String, Option<(u64, u32)>, (u64, HostId, HostId, Option<Bytes>));
 
 /// What a run decided about each message of some classes.
 fn decided(outcome: &Outcome, classes: &[&str]) -> BTreeMap<Name, Vec<Vec<String>>> {
     let mut all: BTreeMap<Name, Vec<Vec<String>>> = BTreeMap::new();
     for (row, message) in outcome.messages.iter().enumerate() {
-        let class = &outcome.classes[message.class as usize].name;
+        let class = &outcome.classes[message.class.index()].name;
         if classes.contains(&class.as_str()) {
-            let link = |&link: &u32| {
-                let link = &outcome.links[link as usize];
+            let link = |link: &LinkId| {
+                let link = &outcome.links[link.index()];
                 format!("{} to {}", link.from, link.to)
             };
             let path = outcome.path(row).iter().map(link).collect();
@@ -106,7 +107,7 @@ fn flows_spread_over_all_spines_within_what_chance_allows() {
     for seed in 0..10 {
         let outcome = leaf_spine(seed, "");
         for row in 0..outcome.messages.len() {
-            let spine = outcome.links[outcome.path(row)[1] as usize].to.clone();
+            let spine = outcome.links[outcome.path(row)[1].index()].to.clone();
             *used.entry(spine).or_default() += 1;
         }
     }
@@ -135,8 +136,8 @@ fn timers_of_the_same_instant_do_not_know_what_was_opened_before() {
             ),
             |_| {},
         );
-        let class = outcome.classes.iter().position(|class| class.name == "a").expect("it is there") as u32;
-        let own = outcome.messages.iter().filter(|message| message.class == class);
+        let class = outcome.classes.iter().position(|class| class.name == "a").expect("it is there");
+        let own = outcome.messages.iter().filter(|message| message.class.index() == class);
         own.map(|message| message.end).collect::<Vec<_>>()
     };
     // They close in the order opposite to that in which they were opened, all before the others start.

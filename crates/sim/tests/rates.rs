@@ -2,7 +2,7 @@
 
 use sim::outcome::{Link, Outcome};
 use sim::{World, outcome};
-use units::Instant;
+use units::{ClassId, Instant, MessageId};
 
 fn run(text: &str) -> Outcome {
     let source = scenario::Source { name: "test", text, folder: None };
@@ -37,7 +37,7 @@ fn mean(outcome: &Outcome, what: &str, message: u32, from: u64, to: u64) -> f64 
         .trace
         .iter()
         .filter(|sample| sample.what == what && within.contains(&sample.at))
-        .filter(|sample| sample.subject == outcome::Subject::Message(message))
+        .filter(|sample| sample.subject == outcome::Subject::Message(MessageId(message)))
         .map(|sample| sample.value)
         .collect();
     assert!(!samples.is_empty(), "no {what} of {message}");
@@ -229,7 +229,7 @@ fn d3_beside_tcp_gives_away_what_tcp_uses() {
         };
         let traffic = long("a", 0, transport) + &long("b", 1, "tcp");
         let outcome = star("name = 'd3'", "sharing = 'per-port'\nbuffer = '50 KB'\nhost_jitter = '1 us'", &traffic);
-        [0, 1].map(|class| outcome.classes[class].delivered_bytes as f64 * 8e-6)
+        [0, 1].map(|class| outcome.classes[class].delivered_bytes.as_f64() * 8e-6)
     };
     let ([_, beside_tcp], [d3, beside_d3]) = (goodputs("tcp"), goodputs("d3"));
     assert!(beside_tcp > 200.0 && beside_d3 < 50.0 && d3 > 850.0, "{beside_tcp}; {beside_d3} beside {d3}");
@@ -299,7 +299,7 @@ fn adaptation_sees_the_queue_at_a_hosts_own_link_too() {
                        [[traffic]]\nname = 'other'\npattern = 'periodic'\nfrom = 0\nto = 3\nevery = '1 ms'\n\
                        size = '5 KB'\ntransport = 'tcp'\nstart = '1 ms'";
         let outcome = star(&format!("name = 'd3'\nadaptation = {adaptation}"), "", traffic);
-        let last = outcome.messages.iter().rposition(|message| message.end.is_some() && message.class == 1);
+        let last = outcome.messages.iter().rposition(|message| message.end.is_some() && message.class == ClassId(1));
         fct_ms(&outcome, last.expect("some have arrived"))
     };
     let (fixed, adapted) = (last_ms(false), last_ms(true));

@@ -25,7 +25,7 @@ fn recovery_is_repaired_without_a_timeout_though_a_round_trip_takes_longer_than_
     let runs = ["", "rto_restart = 'ack'", "rto_granularity = '1 us'", "rto_granularity = '20 ms'", "rto_min = '1 s'"]
         .map(|keys| long_path(&format!("name = 'cubic'\nrto_initial = '1 s'\n{keys}")));
     for outcome in &runs {
-        let goodput = outcome.classes[0].delivered_bytes as f64 * 8.0 / 60e6;
+        let goodput = outcome.classes[0].delivered_bytes.as_f64() * 8.0 / 60e6;
         let counters = &outcome.counters;
         assert!((least..most).contains(&goodput), "{goodput}");
         assert_eq!((counters.timeouts, counters.retransmits), (0, counters.drops), "nothing is sent again in vain");

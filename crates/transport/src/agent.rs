@@ -4,7 +4,7 @@
 //! the header of its own family and leaves those of others alone. What it decides it says as a [`Decision`], for
 //! whoever watches: that is for statistics only and travels nowhere.
 
-use units::{Instant, Span};
+use units::{Bytes, ConnectionId, Instant, Span};
 
 use crate::{Header, Packet};
 
@@ -32,11 +32,11 @@ pub struct PortState {
     /// For how long the port has been sending in all.
     pub sent_for: Span,
     /// Wire bytes that wait.
-    pub waiting_bytes: u64,
+    pub waiting_bytes: Bytes,
 }
 
 /// Which flow a decision is about: a connection's number and generation, and which of its messages, from 0.
-pub type Flow = (u32, u16, u64);
+pub type Flow = (ConnectionId, u16, u64);
 
 /// What an agent has decided about a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! How a transport describes itself: one constant in its own file.
 
-use units::{Alias, Key, Problem, Values};
+use units::{Alias, Bytes, Key, Problem, Rate, Span, Values};
 
 use crate::{Signal, connection};
 
@@ -15,8 +15,10 @@ pub struct Descriptor<T> {
     pub source: &'static str,
     /// Words that people write for its name or for one of its parameters.
     pub aliases: &'static [Alias],
-    /// Its parameters, in groups, beside those of every connection.
+    /// Its parameters, in groups, beside those of every connection; one of the same name takes the place of theirs.
     pub groups: &'static [&'static [Key]],
+    /// What it needs of switches and hosts.
+    pub needs: Needs,
     /// What can be observed of it, beside what every transport of its kind shows. Signals of one name are one signal.
     pub signals: &'static [Signal],
     /// From checked values, and what they say of every connection. A value may be settled that follows from
@@ -26,3 +28,64 @@ pub struct Descriptor<T> {
 
 /// What a [`Descriptor`] builds with; fails where the values do not fit one another.
 pub type Build<T> = fn(&mut Values, &connection::Config) -> Result<T, Problem>;
+
+/// What a transport needs of the network and of the hosts that run it.
+#[derive(Clone, Copy)]
+pub struct Needs {
+    /// Of switches, in words.
+    pub switches: &'static str,
+    /// Of hosts, in words.
+    pub hosts: &'static str,
+    /// The order in which ports are to send where a scenario leaves that open: the name of a discipline.
+    pub discipline: Option<&'static str>,
+    /// How ports are to mark where a scenario leaves that open: the name of a marker.
+    pub marking: Option<&'static str>,
+    /// Settles the parameters that follow from the network, where nobody wrote them.
+    pub settle: fn(&mut Values, &Surroundings),
+}
+
+impl Needs {
+    /// Of switches and of hosts, in words.
+    pub const fn of(switches: &'static str, hosts: &'static str) -> Needs {
+        Needs { switches, hosts, discipline: None, marking: None, settle: |_, _| {} }
+    }
+    /// Ports that send in the order of this discipline.
+    pub const fn discipline(self, name: &'static str) -> Needs {
+        Needs { discipline: Some(name), ..self }
+    }
+    /// Ports that mark as this marker does.
+    pub const fn marking(self, name: &'static str) -> Needs {
+        Needs { marking: Some(name), ..self }
+    }
+    /// Parameters that follow from the network.
+    pub const fn settling(self, settle: fn(&mut Values, &Surroundings)) -> Needs {
+        Needs { settle, ..self }
+    }
+}
+
+/// What of a network a transport's parameters may follow from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The rate of a host's link.
+    pub line_rate: Rate,
+    /// The longest round trip without queues: a full packet one way, an acknowledgement back.
+    pub base_rtt: Span,
+}
+
+impl Surroundings {
+    /// A full packet of Ethernet and an acknowledgement: those of [`base_rtt`](Surroundings::base_rtt).
+    pub const ROUND_TRIP: (Bytes, Bytes) = (Bytes(1500), Bytes(40));
+
+    /// What the rate brings in a round trip, in packets of so many wire bytes; never less than one.
+    pub fn bandwidth_delay(&self, packet: Bytes) -> f64 {
+        let bytes = self.line_rate.0 as f64 * self.base_rtt.as_secs_f64() / 8.0;
+        (bytes / packet.as_f64()).max(1.0)
+    }
+}
+
+/// Those of pFabric's simulations (5.1): links of 10 Gbit/s, 14.6 us between hosts of different racks.
+impl Default for Surroundings {
+    fn default() -> Surroundings {
+        Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) }
+    }
+}

@@ -1,13 +1,16 @@
 //! The families of transports, and the two ends of a connection whatever its family: matched, not called
 //! through a pointer, so that they are inlined per packet.
 
-use units::{Instant, Problem, Rate, Values};
+use units::{Bytes, Instant, Problem, Rate, Values};
 
 use crate::agent::Agent;
 use crate::descriptor::{Build, Descriptor};
+use crate::host::{AtHost, HostOutput, HostState};
 use crate::laws::{self, Law, Window};
 use crate::registry::{Config, Entry};
-use crate::{Extension, Message, Observation, Output, Packet, connection, d3};
+#[cfg(feature = "trial")]
+use crate::trial;
+use crate::{Extension, Message, Observation, Packet, connection, d3, mcp, pdq};
 
 macro_rules! families {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
@@ -77,7 +80,7 @@ macro_rules! families {
             pub fn agents(&self) -> Option<Agents> {
                 match self {
                     Control::Window(_) => None,
-                    $(Control::$Family(own) => Some(Agents::$Family(own.agents()))),*
+                    $(Control::$Family(own) => own.agents().map(Agents::$Family)),*
                 }
             }
         }
@@ -87,10 +90,25 @@ macro_rules! families {
             pub fn same_family(&self, other: &Agents) -> bool {
                 std::mem::discriminant(self) == std::mem::discriminant(other)
             }
-            /// The agent at a port with a link of this rate, each of whose frames costs `frame_overhead` bytes
+            /// Whether what they answer is to be counted as requests for rates.
+            pub fn count_requests(&self) -> bool {
+                match self { $(Agents::$Family(_) => $module::Agents::COUNTS_REQUESTS),* }
+            }
+            /// The agent at a port with a link of this rate, each of whose frames costs `frame_overhead`
             /// beside its packet.
-            pub fn at(&self, rate: Rate, frame_overhead: u64) -> Box<dyn Agent> {
+            pub fn at(&self, rate: Rate, frame_overhead: Bytes) -> Box<dyn Agent> {
                 match self { $(Agents::$Family(own) => own.at(rate, frame_overhead)),* }
+            }
+        }
+
+        /// What the connections of one host share, family by family.
+        #[derive(Debug, Default)]
+        pub struct Shared { $($(#[$doc])* pub(crate) $module: $module::Host),* }
+
+        impl Shared {
+            /// A time has come for which some family's state was to be woken.
+            pub fn on_timer(&mut self, now: Instant, out: &mut impl HostOutput) {
+                $(HostState::on_timer(&mut self.$module, now, out);)*
             }
         }
 
@@ -128,7 +146,7 @@ macro_rules! families {
                 }
             }
             /// Takes a message; it follows those handed over before.
-            pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
+            pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl AtHost) {
                 match self {
                     Sender::Window(sender) => sender.hand_over(&config.connection, now, message, out),
                     $(Sender::$Family(sender) => sender.hand_over(&config.connection, now, message, out)),*
@@ -157,7 +175,7 @@ macro_rules! families {
                 now: Instant,
                 packet: &Packet,
                 extension: Option<&mut Extension>,
-                out: &mut impl Output,
+                out: &mut impl AtHost,
             ) {
                 match self {
                     Sender::Window(sender) => {
@@ -169,10 +187,17 @@ macro_rules! families {
                 }
             }
             /// The time for which the timer was armed has come.
-            pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+            pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
                 match self {
                     Sender::Window(sender) => sender.on_timer(&config.connection, now, out),
                     $(Sender::$Family(sender) => sender.on_timer(&config.connection, now, out)),*
+                }
+            }
+            /// The connection is closed here, whatever became of it.
+            pub fn on_close(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
+                match self {
+                    Sender::Window(_) => {}
+                    $(Sender::$Family(sender) => sender.on_close(&config.connection, now, out)),*
                 }
             }
             /// Shows what can be observed now: the signals of its transport, but for those that have no value yet.
@@ -208,7 +233,7 @@ macro_rules! families {
                 now: Instant,
                 packet: &Packet,
                 extension: Option<&mut Extension>,
-                out: &mut impl Output,
+                out: &mut impl AtHost,
             ) {
                 match self {
                     Receiver::Window(receiver) => receiver.on_packet(&config.connection, now, packet, out),
@@ -218,19 +243,43 @@ macro_rules! families {
                 }
             }
             /// The time for which the timer was armed has come.
-            pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+            pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
                 match self {
                     Receiver::Window(receiver) => receiver.on_timer(&config.connection, now, out),
                     $(Receiver::$Family(receiver) => receiver.on_timer(&config.connection, now, out)),*
+                }
+            }
+            /// The connection is closed here, whatever became of it.
+            pub fn on_close(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
+                match self {
+                    Receiver::Window(_) => {}
+                    $(Receiver::$Family(receiver) => receiver.on_close(&config.connection, now, out)),*
                 }
             }
         }
     };
 }
 
-// THE list of families that talk to switches, beside that of the window laws. A family is a folder with its
-// `Config`, `Header`, `Agents`, `Sender`, `Receiver` and the `DESCRIPTORS` of its transports.
-families! {
-    /// The network grants rates on request (D3).
-    D3(d3),
+// THE list of families beside the window laws: those that talk to switches, or keep state at hosts. A family is a
+// folder with its `Config`, `Header`, `Agents`, `Host`, `Sender`, `Receiver` and the `DESCRIPTORS` of its transports.
+macro_rules! list {
+    ($($trial:tt)*) => {
+        families! {
+            /// The network grants rates on request (D3).
+            D3(d3),
+            /// The network adds up what a path costs (MCP).
+            Mcp(mcp),
+            /// Ports let the most urgent flows send and pause the others (PDQ).
+            Pdq(pdq),
+            $($trial)*
+        }
+    };
+}
+
+#[cfg(not(feature = "trial"))]
+list! {}
+#[cfg(feature = "trial")]
+list! {
+    /// Receiving hosts grant, in the order of deadlines.
+    Trial(trial),
 }

@@ -14,20 +14,26 @@ pub mod connection;
 pub mod d3;
 mod descriptor;
 mod families;
+pub mod host;
 pub mod laws;
+pub mod mcp;
 mod pacing;
 mod packet;
+pub mod pdq;
 mod recovery;
 pub mod registry;
+mod returning;
 mod signal;
+#[cfg(feature = "trial")]
+pub mod trial;
 
-pub use descriptor::{Build, Descriptor};
-pub use families::{Agents, Header, Receiver, Sender};
+pub use descriptor::{Build, Descriptor, Needs, Surroundings};
+pub use families::{Agents, Header, Receiver, Sender, Shared};
 pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
 pub use signal::{Catalog, Observation, Signal};
 
-use units::Instant;
+use units::{Bytes, Instant, Rate};
 
 /// What an end of a connection may ask of whoever runs it.
 pub trait Output {
@@ -37,18 +43,33 @@ pub trait Output {
     fn send_extended(&mut self, packet: Packet, extension: Extension);
     /// Asks to be woken at `at` or earlier; an earlier request stays in force.
     fn arm(&mut self, at: Instant);
+    /// When all that was sent from here will have left the host's port; in the past if that is not known.
+    fn leaves(&self) -> Instant {
+        Instant::ZERO
+    }
     /// Says that the retransmission timer expired, for the statistics.
     fn timed_out(&mut self);
     /// Says that the message that ends at position `end` of the stream is given up and that its last
     /// `unsent` bytes will never be sent, so that it and those after it end that much earlier.
-    fn abandon(&mut self, end: u64, unsent: u64);
+    fn abandon(&mut self, end: u64, unsent: Bytes);
+    /// What a sending end may know of where it is; asked when a message is handed over, not per packet.
+    fn site(&self) -> Site;
+}
+
+/// What a sending end may know of where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The rate of its host's link.
+    pub rate: Rate,
+    /// Bits of its own, for what is to differ from one flow to another.
+    pub own: u64,
 }
 
 /// A message as it is handed to a connection's sending end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message {
     /// Its size; none for a flow without end.
-    pub bytes: Option<u64>,
+    pub bytes: Option<Bytes>,
     /// When its last byte should have arrived, if that matters.
     pub deadline: Option<Instant>,
     /// What the application says of it: short, long, or nothing.
@@ -59,7 +80,7 @@ pub struct Message {
 
 impl Message {
     /// A message of so many bytes, with nothing else said of it.
-    pub fn of(bytes: u64) -> Message {
+    pub fn of(bytes: Bytes) -> Message {
         Message { bytes: Some(bytes), deadline: None, short: None, rank: Packet::UNTAGGED }
     }
 }

@@ -1,6 +1,6 @@
 //! What travels.
 
-use units::Instant;
+use units::{ConnectionId, Instant};
 
 use crate::Header;
 
@@ -13,7 +13,7 @@ pub struct Packet {
     /// ACK: the stamp of the data that it answers.
     pub stamp: Instant,
     /// Which connection it belongs to; set by whoever runs the transports.
-    pub connection: u32,
+    pub connection: ConnectionId,
     /// Where it goes; set and advanced by whoever runs the transports.
     pub route: u32,
     /// Where it stands among those that wait in front of a port whose queue goes by rank, lower numbers first, or
@@ -40,7 +40,7 @@ impl Packet {
     pub const BLANK: Packet = Packet {
         seq: 0,
         stamp: Instant::MAX,
-        connection: 0,
+        connection: ConnectionId(0),
         route: 0,
         rank: Packet::UNTAGGED,
         wait_or_extension: 0,
@@ -85,6 +85,8 @@ impl Flags {
     pub const CWR: Flags = Flags(16);
     /// Opens the connection.
     pub const SYN: Flags = Flags(32);
+    /// Completes the opening, and asks for no answer. (No SYN says CWR otherwise.)
+    pub const OPENED: Flags = Flags::SYN.with(Flags::CWR);
     /// Sent before.
     pub const AGAIN: Flags = Flags(64);
     /// It has an [`Extension`].
@@ -97,7 +99,7 @@ impl Flags {
     }
     /// These bits and those of `other`.
     #[inline]
-    pub fn with(self, other: Flags) -> Flags {
+    pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
     /// These bits and those of `other` if `condition`.

@@ -3,7 +3,7 @@
 
 use units::{Alias, Key, Problem, Values};
 
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Descriptor, Needs, Surroundings};
 pub use crate::families::Control;
 use crate::families::{self, Builder};
 use crate::laws::{Priorities, Window};
@@ -39,6 +39,8 @@ pub struct Entry {
     pub source: &'static str,
     /// Words that people write for its name or for one of its own parameters.
     pub aliases: &'static [Alias],
+    /// What it needs of switches and hosts.
+    pub needs: Needs,
     groups: &'static [&'static [Key]],
     shared_signals: &'static [Signal],
     signals: &'static [Signal],
@@ -46,9 +48,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Every parameter, shared ones first.
+    /// Every parameter, shared ones first, but for those that it declares anew.
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
-        connection::KEYS.iter().chain(self.groups.iter().flat_map(|group| group.iter()))
+        let groups = self.groups;
+        let own = move || groups.iter().flat_map(|group| group.iter());
+        let shared = connection::KEYS.iter().filter(move |shared| own().all(|own| own.name != shared.name));
+        shared.chain(own())
     }
 
     /// What can be observed of its sending ends.
@@ -56,29 +61,31 @@ impl Entry {
         self.shared_signals.iter().chain(self.signals)
     }
 
-    /// From checked values of [`Entry::keys`] to a configuration. Values that follow from others are settled.
+    /// From checked values of [`Entry::keys`] to a configuration for a network. Values that follow from it or from
+    /// others are settled.
     ///
     /// # Errors
     /// Values that do not fit one another. Panics when a declared key is missing: our bug.
-    pub fn build(&self, values: &mut Values) -> Result<Config, Problem> {
+    pub fn build(&self, values: &mut Values, surroundings: &Surroundings) -> Result<Config, Problem> {
+        (self.needs.settle)(values, surroundings);
         let connection = connection::Config::from_values(values)?;
         let control = self.builder.build(values, &connection)?;
         Ok(Config { connection, control })
     }
 
     /// A configuration with these settings, each written as in a scenario file without quotes, and the defaults
-    /// of the other parameters.
+    /// of the other parameters, for the network of [`Surroundings::default`].
     ///
     /// # Errors
     /// A parameter that this transport does not have, a value that it does not take, and what
     /// [`Entry::build`] finds.
     pub fn with(&self, settings: &[(&str, &str)]) -> Result<Config, Problem> {
-        self.build(&mut Values::read(self.keys(), settings)?)
+        self.build(&mut Values::read(self.keys(), settings)?, &Surroundings::default())
     }
 
     pub(crate) const fn of<T>(own: &Descriptor<T>, shared_signals: &'static [Signal], builder: Builder) -> Entry {
-        let &Descriptor { name, help, source, aliases, groups, signals, .. } = own;
-        Entry { name, help, source, aliases, groups, shared_signals, signals, builder }
+        let &Descriptor { name, help, source, aliases, needs, groups, signals, .. } = own;
+        Entry { name, help, source, aliases, needs, groups, shared_signals, signals, builder }
     }
 }
 
@@ -96,6 +103,14 @@ impl Config {
     pub fn priorities(&self) -> Option<&Priorities> {
         match &self.control {
             Control::Window(law) => law.priorities(),
+            _ => None,
+        }
+    }
+
+    /// Into how many priorities its packets are divided by its law, if they are.
+    pub fn levels(&self) -> Option<u8> {
+        match &self.control {
+            Control::Window(law) => law.levels(),
             _ => None,
         }
     }
@@ -133,7 +148,7 @@ mod tests {
     fn limits_settle_the_number_of_classes() {
         let tcppr = find("tcppr").unwrap();
         let mut values = Values::read(tcppr.keys(), &[("limits", "1 ms, 2 ms")]).unwrap();
-        let config = tcppr.build(&mut values).unwrap();
+        let config = tcppr.build(&mut values, &Surroundings::default()).unwrap();
         assert_eq!((values.count("classes"), config.priorities().unwrap().classes), (3, 3));
     }
 

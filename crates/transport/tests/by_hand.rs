@@ -5,7 +5,7 @@ mod common;
 use common::{Bench, Notes, config, timeline};
 use transport::registry::Config;
 use transport::{Flags, Message, Packet, Receiver};
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 const RTT: Span = Span::from_micros(100);
 
@@ -193,7 +193,25 @@ fn the_answer_to_a_repeated_syn_is_no_duplicate_ack() {
     bench.message(20_000, None);
     bench.sent();
     (0..5).for_each(|_| bench.ack(0, None, Flags::SYN, &[]));
-    assert_eq!(bench.sent(), (0..10).collect::<Vec<_>>());
+    // What completes the handshake has no payload, and is sent once.
+    assert!(bench.notes.sent[0].0.flags.has(Flags::OPENED));
+    assert_eq!(bench.sent()[1..], (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_completes_a_handshake_is_a_packet_that_nobody_answers() {
+    for (name, ect) in [("tcp", false), ("dctcp", true)] {
+        let mut bench = Bench::new(name, "handshake = true");
+        bench.message(1000, None);
+        bench.sent();
+        bench.ack(0, None, Flags::SYN, &[]);
+        let (completing, _) = bench.notes.sent.remove(0);
+        assert_eq!((completing.payload, completing.size, completing.flags.has(Flags::ECT)), (0, 40, ect));
+        assert_eq!(bench.sent(), [0]);
+        let mut receiver = Receiver::new(&bench.config);
+        receiver.on_packet(&bench.config, bench.now, &completing, None, &mut bench.notes);
+        assert!(bench.notes.sent.is_empty());
+    }
 }
 
 #[test]
@@ -383,13 +401,14 @@ fn each_packet_has_the_priority_of_its_message() {
     for handshake in [false, true] {
         let mut bench = Bench::new("tcp", &format!("handshake = {handshake}"));
         for priority in [2, 5, 3] {
-            bench.hand_over(Message { rank: priority, ..Message::of(2000) });
+            bench.hand_over(Message { rank: priority, ..Message::of(Bytes(2000)) });
         }
         let priorities =
             |bench: &mut Bench| -> Vec<u32> { bench.notes.sent.drain(..).map(|(packet, _)| packet.rank).collect() };
         if handshake {
             assert_eq!(priorities(&mut bench), [2], "the SYN");
             bench.ack(0, None, Flags::SYN, &[]);
+            assert_eq!(bench.notes.sent.remove(0).0.rank, 2, "what completes the handshake");
         }
         assert_eq!(priorities(&mut bench), [2, 2, 5, 5, 3, 3]);
         bench.ack(3, None, Flags::NONE, &[]);
@@ -400,7 +419,7 @@ fn each_packet_has_the_priority_of_its_message() {
 
 #[test]
 fn the_first_syn_gives_a_sample_and_a_repeated_one_does_not() {
-    timeline("tcp", "handshake = true", "50us | message 20 | syn\n 150us | ack 0 of 50us syn | 0-9 srtt=100us");
+    timeline("tcp", "handshake = true", "50us | message 20 | syn\n 150us | ack 0 of 50us syn | opened 0-9 srtt=100us");
     // RFC 3168 6.1.1: no ECT on a SYN; RFC 8257 3.5 leaves no packet of a DCTCP connection to be dropped for it.
     for (name, keys, ect) in [("tcp", "", false), ("tcp", "ecn = true", false), ("dctcp", "", true)] {
         let mut bench = Bench::new(name, &format!("handshake = true\n{keys}"));
@@ -419,10 +438,10 @@ fn the_first_syn_gives_a_sample_and_a_repeated_one_does_not() {
 fn what_follows_a_message_that_is_given_up_moves_up() {
     // Of ten segments four were sent; those of the second and third message take the place of the other six.
     let mut bench = Bench::new("d2tcp", "expired = 'abort'\ninitial_window = 4");
-    let late = Message { deadline: Some(Instant::from_millis(1)), rank: 2, ..Message::of(10_000) };
+    let late = Message { deadline: Some(Instant::from_millis(1)), rank: 2, ..Message::of(Bytes(10_000)) };
     bench.hand_over(late);
-    bench.hand_over(Message { rank: 5, ..Message::of(2000) });
-    bench.hand_over(Message { rank: 3, ..Message::of(2000) });
+    bench.hand_over(Message { rank: 5, ..Message::of(Bytes(2000)) });
+    bench.hand_over(Message { rank: 3, ..Message::of(Bytes(2000)) });
     bench.sent();
     bench.timer();
     assert_eq!((bench.notes.given_up.clone(), bench.sent()), (vec![(10_000, 6000)], vec![0]));

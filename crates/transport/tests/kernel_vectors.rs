@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use transport::laws::{Acked, Current, Cwnd, Law, Lost, NO_MORE, Window};
 use transport::registry::Control;
 use transport::{Message, Observation};
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 const MSS: u64 = 1000;
 
@@ -140,7 +140,7 @@ const ACKS: u64 = 150;
 fn law(keys: &str) -> Law {
     match common::config("d2tcp", &format!("mss = '{MSS} B'\n{keys}")).control {
         Control::Window(law) => law,
-        Control::D3(_) => unreachable!("d2tcp is a window law"),
+        _ => unreachable!("d2tcp is a window law"),
     }
 }
 
@@ -166,13 +166,13 @@ fn play(case: &Case, rows: &mut String) {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) % 100
     };
-    let none = Current { end: 0, message: Message::of(0) };
+    let none = Current { end: 0, message: Message::of(Bytes::ZERO) };
     let mut waiting: VecDeque<Current> = case
         .messages
         .iter()
         .map(|(end, deadline)| Current {
             end: *end,
-            message: Message { deadline: Some(Instant::from_micros(*deadline)), ..Message::of(*end) },
+            message: Message { deadline: Some(Instant::from_micros(*deadline)), ..Message::of(Bytes(*end)) },
         })
         .collect();
     let (mut una, mut next, mut window_end, mut congested) = (0, case.window as u64 * MSS, 0, false);

@@ -18,7 +18,10 @@ fn a_mark_cuts_when_the_table_says_so() {
         for recovery in ["sack", "newreno"] {
             let keys = format!("{with_ecn}recovery = '{recovery}'\ninitial_window = 20\ndup_ack_threshold = 3\n");
             let Control::Window(law) = common::config(transport.name, &keys).control else { continue };
-            assert_ne!(law.ecn(), Ecn::Off, "{}", transport.name);
+            if law.ecn() == Ecn::Off {
+                assert_eq!(transport.name, "pfabric");
+                continue;
+            }
             laws += 1;
             play(transport.name, &keys);
         }

@@ -4,9 +4,10 @@ mod common;
 
 use transport::agent::{Agent, PortState};
 use transport::d3::{self, Ask, Router};
+use transport::host::{AtHost, HostOutput};
 use transport::registry::{Config, Control};
-use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender};
-use units::{Instant, Rate, Span};
+use transport::{Blocks, Extension, Flags, Header, Message, Output, Packet, Receiver, Sender, Site};
+use units::{Bytes, ConnectionId, Instant, Rate, Span};
 
 const RTT: Span = Span::from_micros(100);
 const MBPS: u64 = 1_000_000;
@@ -48,10 +49,16 @@ impl Output for Notes {
         self.timer = Some(self.timer.map_or(at, |timer| timer.min(at)));
     }
     fn timed_out(&mut self) {}
-    fn abandon(&mut self, end: u64, unsent: u64) {
-        self.given_up.push((end, unsent));
+    fn abandon(&mut self, end: u64, unsent: Bytes) {
+        self.given_up.push((end, unsent.0));
+    }
+    fn site(&self) -> Site {
+        Site { rate: Rate(1000 * MBPS), own: 0 }
     }
 }
+
+impl HostOutput for Notes {}
+impl AtHost for Notes {}
 
 struct Bench {
     config: Config,
@@ -65,7 +72,7 @@ impl Bench {
         Bench { sender: Sender::new(&config), config, notes: Notes::default() }
     }
     fn message(&mut self, bytes: u64, deadline: Option<Instant>) {
-        let message = Message { deadline, ..Message::of(bytes) };
+        let message = Message { deadline, ..Message::of(Bytes(bytes)) };
         self.sender.hand_over(&self.config, self.notes.now, message, &mut self.notes);
     }
     /// An ACK of everything before `segment`, sent when the data of `stamp` arrived.
@@ -289,7 +296,7 @@ fn what_is_sent_again_of_one_message_leaves_the_next_ones_reservation_alone() {
             let mut answers = Vec::new();
             for mut rates in bench.notes.asked.drain(..) {
                 let open = rates.ask != Ask::Close;
-                router.answer(bench.notes.now, (0, 0, u64::from(rates.message)), &mut rates);
+                router.answer(bench.notes.now, (ConnectionId(0), 0, u64::from(rates.message)), &mut rates);
                 answers.extend(open.then_some(rates));
             }
             (answers, router.allocation().expect("it gives rates away"))
@@ -374,9 +381,13 @@ fn a_receiver_returns_requests_at_once_and_holds_other_acks_back() {
         let mut extension = ask.map(|ask| Extension::of_header(Header::D3(Box::new(header(ask)))));
         receiver.on_packet(&config, Instant::ZERO, &packet, extension.as_mut(), &mut notes);
         let acks = notes.sent.drain(..);
+        let granted = |header| match header {
+            Header::D3(header) => (header.number, header.grants),
+            _ => unreachable!("nobody sent one"),
+        };
         acks.map(|(ack, extension)| {
             let header = extension.and_then(|extension| extension.header);
-            (ack.seq / 1000, ack.flags.has(Flags::SYN), header.map(|Header::D3(header)| (header.number, header.grants)))
+            (ack.seq / 1000, ack.flags.has(Flags::SYN), header.map(granted))
         })
         .collect::<Vec<_>>()
     };
@@ -395,17 +406,17 @@ fn a_router_gives_away_what_frames_leave_and_the_base_to_everybody() {
     // and 83.2 Mbit/s.
     for (keys, rate, base) in [("", 963_391_136, 80_000_000), ("header = '40 B'", 964_749_536, 83_200_000)] {
         let Control::D3(own) = config("d3", keys).control else { unreachable!() };
-        let mut router = own.router.at(Rate(1000 * MBPS), 38);
+        let mut router = own.router.at(Rate(1000 * MBPS), Bytes(38));
         let grants = [0, 1].map(|connection| {
             let mut sender = Bench::new("d3", keys);
             sender.message(50_000, None);
             let asked = sender.notes.asked.remove(0);
             let mut packet = Packet::data(0, 0, 40, Instant::ZERO, Flags::SYN);
-            packet.connection = connection;
+            packet.connection = ConnectionId(connection);
             let mut header = Header::D3(Box::new(asked));
-            let port = PortState { now: Instant::ZERO, sent_for: Span::ZERO, waiting_bytes: 0 };
+            let port = PortState { now: Instant::ZERO, sent_for: Span::ZERO, waiting_bytes: Bytes::ZERO };
             assert!(router.on_packet(&port, &packet, &mut header).is_some());
-            let Header::D3(answer) = header;
+            let Header::D3(answer) = header else { unreachable!() };
             assert_eq!(answer.uplink, rate);
             answer.grants
         });
@@ -424,7 +435,8 @@ fn requests_fit_into_their_field_and_control_packets_pass_as_told() {
         let mut bench = Bench::new("d3", &format!("control = '{control}'"));
         bench.message(50_000, None);
         let Control::D3(own) = bench.config.control else { unreachable!() };
-        let (router, header) = (own.router.at(Rate(1000 * MBPS), 0), Header::D3(Box::new(bench.notes.asked.remove(0))));
+        let (router, header) =
+            (own.router.at(Rate(1000 * MBPS), Bytes::ZERO), Header::D3(Box::new(bench.notes.asked.remove(0))));
         let packet = |bytes| Packet::data(0, bytes, 40, Instant::ZERO, Flags::NONE);
         assert_eq!(router.passes_full_buffers(&packet(0), &header), passes, "{control}");
         assert!(!router.passes_full_buffers(&packet(1000), &header), "{control}");

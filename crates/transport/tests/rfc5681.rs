@@ -54,7 +54,7 @@ fn s3_1_after_a_lost_syn_the_first_window_is_one_segment() {
         "tcp",
         "handshake = true",
         "0us   | message 20       | syn
-         100us | ack 0 of 0us syn | 0-9 cwnd=10",
+         100us | ack 0 of 0us syn | opened 0-9 cwnd=10",
     );
     for name in ["tcp", "cubic", "dctcp", "d2tcp"] {
         timeline(
@@ -62,7 +62,7 @@ fn s3_1_after_a_lost_syn_the_first_window_is_one_segment() {
             "handshake = true",
             "0ms    | message 20 | syn
              20ms   | timer      | syn
-             20.1ms | ack 0 syn  | 0   cwnd=1
+             20.1ms | ack 0 syn  | opened 0 cwnd=1
              20.2ms | ack 1 of 20.1ms | 1-2 cwnd=2",
         );
     }
@@ -72,7 +72,7 @@ fn s3_1_after_a_lost_syn_the_first_window_is_one_segment() {
         "handshake = true",
         "0ms  | message 20 | syn
          20ms | timer      | syn
-         21ms | ack 0 syn  | 0
+         21ms | ack 0 syn  | opened 0
          61ms | timer      | 0r",
     );
 }

@@ -1,7 +1,8 @@
 //! What everything else is counted in, how parameters are declared and read, and where chance comes from.
 //!
 //! Quantities are integers with a type of their own ([`Instant`] and [`Span`] in picoseconds, [`Rate`] in bit/s,
-//! bytes, packets), so that no float decides when an event happens. A [`Key`] declares one
+//! [`Bytes`]), so that no float decides when an event happens. Numbers of hosts, links, classes, connections and
+//! messages have one each too, and a [`Table`] is indexed by one of them. A [`Key`] declares one
 //! parameter of a transport, topology or traffic pattern: its name, kind, default, range, help
 //! and source. Scenario validation, command-line help, the JSON schema and the documentation
 //! all follow from these declarations. [`Key::read`] reads what stands by itself ("20 ms"), with the
@@ -9,6 +10,8 @@
 
 #![forbid(unsafe_code)]
 
+mod bytes;
+mod id;
 mod key;
 pub mod measure;
 mod plain;
@@ -18,6 +21,8 @@ mod random;
 mod stream;
 mod value;
 
+pub use bytes::Bytes;
+pub use id::{ClassId, ConnectionId, HostId, Id, LinkId, MessageId, Table};
 pub use key::{Alias, Default, Key, Kind, Range};
 pub use problem::Problem;
 pub use quantity::{Amount, Instant, Rate, Span, Transmission};

@@ -3,7 +3,7 @@
 //! The scenario language reads its expressions with the same units and checks.
 
 use crate::measure::{Measure, Mistake, Scale, Term, number, number_width, whole};
-use crate::{Default, Key, Kind, Marks, Problem, Rate, Span, Value, Values};
+use crate::{Bytes, Default, Key, Kind, Marks, Problem, Rate, Span, Value, Values};
 
 impl Key {
     /// Reads a value as it is written in a scenario file, without quotes: "20 ms", "65 packets", "true", "sack".
@@ -23,7 +23,7 @@ impl Key {
             Kind::Size => {
                 let size = measured(Measure::Size)?.round();
                 self.check(size, Scale::Of(Measure::Size))?;
-                Value::Size(size as u64)
+                Value::Size(Bytes(size as u64))
             }
             Kind::Rate => {
                 let rate = measured(Measure::Rate)?;
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(read(Kind::Share, "30%"), Value::Number(0.3));
         assert_eq!(read(Kind::Time, "1_000 us"), Value::Time(Span::from_millis(1)));
         assert_eq!(read(Kind::Times, "1 ms, 2 ms"), Value::Times(vec![Span::from_millis(1), Span::from_millis(2)]));
-        assert_eq!(read(Kind::Size, "1.5 KiB"), Value::Size(1536));
+        assert_eq!(read(Kind::Size, "1.5 KiB"), Value::Size(Bytes(1536)));
         assert_eq!(read(Kind::Rate, "2.5 Gbps"), Value::Rate(Rate(2_500_000_000)));
         assert_eq!(read(Kind::Amount, "65 packets"), Value::Amount(Amount::Packets(65)));
         assert_eq!(read(Kind::Amount, "94900 B"), Value::Amount(Amount::Bytes(94_900)));

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
+use crate::Bytes;
+
 /// A point in simulated time, in picoseconds after the start of the run.
 ///
 /// Picoseconds, because a byte at 11 Gbps takes 727.27 ps; 64 bits hold 213 days.
@@ -174,8 +176,8 @@ pub struct Transmission {
 impl Transmission {
     /// How long `bytes` occupy the wire, rounded to the nearest picosecond.
     #[inline]
-    pub fn of(self, bytes: u64) -> Span {
-        let q = u128::from(bytes) * u128::from(self.ps_per_byte_q32);
+    pub fn of(self, bytes: Bytes) -> Span {
+        let q = u128::from(bytes.0) * u128::from(self.ps_per_byte_q32);
         Span(((q + (1 << 31)) >> 32) as u64)
     }
 }
@@ -210,15 +212,15 @@ mod tests {
 
     #[test]
     fn bytes_on_the_wire_take_their_time() {
-        assert_eq!(Rate::from_gbps(1).transmission().of(1500), Span::from_micros(12));
-        assert_eq!(Rate::from_gbps(10).transmission().of(1500), Span(1_200_000));
-        assert_eq!(Rate::from_gbps(11).transmission().of(1500), Span(1_090_909));
-        assert_eq!(Rate(8_000).transmission().of(9000), Span::from_secs_f64(9.0));
+        assert_eq!(Rate::from_gbps(1).transmission().of(Bytes(1500)), Span::from_micros(12));
+        assert_eq!(Rate::from_gbps(10).transmission().of(Bytes(1500)), Span(1_200_000));
+        assert_eq!(Rate::from_gbps(11).transmission().of(Bytes(1500)), Span(1_090_909));
+        assert_eq!(Rate(8_000).transmission().of(Bytes(9000)), Span::from_secs_f64(9.0));
     }
 
     #[test]
     fn a_long_run_at_an_odd_rate_does_not_drift() {
-        let per_packet = Rate::from_gbps(11).transmission().of(1500).0 as f64;
+        let per_packet = Rate::from_gbps(11).transmission().of(Bytes(1500)).0 as f64;
         assert!((per_packet - 1500.0 * 8.0 / 11.0 * 1e3).abs() < 0.5);
     }
 

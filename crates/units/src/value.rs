@@ -1,6 +1,6 @@
 //! The values that keys take once a scenario has been read and checked.
 
-use crate::{Amount, Distribution, Instant, Rate, Span};
+use crate::{Amount, Bytes, Distribution, HostId, Instant, Rate, Span};
 
 /// What a key holds. Which variant follows from the key's [`Kind`](crate::Kind).
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +17,8 @@ pub enum Value {
     Time(Span),
     /// [`Kind::Times`](crate::Kind::Times)
     Times(Vec<Span>),
-    /// [`Kind::Size`](crate::Kind::Size), in bytes
-    Size(u64),
+    /// [`Kind::Size`](crate::Kind::Size)
+    Size(Bytes),
     /// [`Kind::Rate`](crate::Kind::Rate)
     Rate(Rate),
     /// [`Kind::Amount`](crate::Kind::Amount)
@@ -39,7 +39,7 @@ pub enum Value {
     /// [`Kind::Deadline`](crate::Kind::Deadline)
     Deadline(Deadline),
     /// [`Kind::Hosts`](crate::Kind::Hosts), expanded
-    Hosts(Vec<u32>),
+    Hosts(Vec<HostId>),
     /// [`Kind::Flows`](crate::Kind::Flows), expanded, and [`Kind::FlowFile`](crate::Kind::FlowFile), read
     Flows(Vec<FlowSpec>),
     /// [`Kind::Names`](crate::Kind::Names)
@@ -54,7 +54,7 @@ pub enum Value {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Nodes {
     /// Some hosts, each of them.
-    Hosts(Vec<u32>),
+    Hosts(Vec<HostId>),
     /// A switch, by its name.
     Switch(String),
 }
@@ -159,8 +159,8 @@ impl Values {
     pub fn times_if_set(&self, name: &str) -> Option<Vec<Span>> {
         self.optional(name, |v| if let Value::Times(x) = v { Some(x.clone()) } else { None })
     }
-    /// A [`Value::Size`] in bytes.
-    pub fn size(&self, name: &str) -> u64 {
+    /// A [`Value::Size`].
+    pub fn size(&self, name: &str) -> Bytes {
         self.expect(name, |v| if let Value::Size(x) = v { Some(*x) } else { None })
     }
     /// A [`Value::Rate`].
@@ -208,11 +208,11 @@ impl Values {
         self.optional(name, |v| if let Value::Deadline(x) = v { Some(x.clone()) } else { None })
     }
     /// [`Value::Hosts`].
-    pub fn hosts(&self, name: &str) -> Vec<u32> {
+    pub fn hosts(&self, name: &str) -> Vec<HostId> {
         self.expect(name, |v| if let Value::Hosts(x) = v { Some(x.clone()) } else { None })
     }
     /// [`Value::Hosts`] that may be absent.
-    pub fn hosts_if_set(&self, name: &str) -> Option<Vec<u32>> {
+    pub fn hosts_if_set(&self, name: &str) -> Option<Vec<HostId>> {
         self.optional(name, |v| if let Value::Hosts(x) = v { Some(x.clone()) } else { None })
     }
     /// [`Value::Names`].
@@ -275,9 +275,9 @@ pub enum Vary {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
     /// The sending host.
-    pub from: u32,
+    pub from: HostId,
     /// The receiving host.
-    pub to: u32,
+    pub to: HostId,
     /// Bytes.
     pub size: Distribution,
     /// When it starts.
@@ -337,9 +337,9 @@ mod tests {
     #[test]
     fn a_later_value_replaces_an_earlier_one() {
         let mut values = Values::default();
-        values.set("mss", Value::Size(1460));
-        values.set("mss", Value::Size(536));
-        assert_eq!(values.size("mss"), 536);
+        values.set("mss", Value::Size(Bytes(1460)));
+        values.set("mss", Value::Size(Bytes(536)));
+        assert_eq!(values.size("mss"), Bytes(536));
         assert_eq!(values.time_if_set("deadline"), None);
     }
 }

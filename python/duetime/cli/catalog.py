@@ -1,4 +1,4 @@
-"""`duetime transports`, `topologies` and `patterns`: what there is, from its own declarations."""
+"""`duetime transports`, `topologies`, `patterns` and `faults`: what there is, from its own declarations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from duetime.cli.options import Mistake
 from duetime.run import catalog
 
 #: Keys that every entry of a kind has beside its own.
-SHARED = {"topologies": "network", "patterns": "traffic"}
+SHARED = {"topologies": "network", "patterns": "traffic", "faults": "fault"}
 
 
 def _command(kind: str, what: str) -> click.Command:
@@ -47,3 +47,4 @@ def _unknown(what: str, name: str, names: list[str]) -> str:
 transports = _command("transports", "transport")
 topologies = _command("topologies", "topology")
 patterns = _command("patterns", "pattern")
+faults = _command("faults", "fault")

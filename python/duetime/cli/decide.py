@@ -59,6 +59,28 @@ def _shared(command: F) -> F:
     return click.argument("file", type=click.Path(path_type=Path))(command)
 
 
+def _searched(over: str, *, required: bool) -> Callable[[F], F]:
+    """Options of a search over the values of a key."""
+
+    def add(command: F) -> F:
+        for option in (
+            click.option("--step", metavar="VALUE", help="How exact the answer is."),
+            click.option("--to", "end", metavar="VALUE", help="The largest value to try."),
+            click.option("--from", "start", metavar="VALUE", help="The smallest value to try."),
+            click.option("--over", required=required, metavar="KEY", help=over),
+            _target(required=True),
+        ):
+            command = option(command)
+        return command
+
+    return add
+
+
+def _target(*, required: bool) -> Callable[[F], F]:
+    told = "So many deadlines may be missed, in percent."
+    return click.option("--target", type=Percent(), required=required, metavar="P", help=told)
+
+
 def _out(name: str) -> Callable[[F], F]:
     return click.option(
         "--out",
@@ -70,7 +92,7 @@ def _out(name: str) -> Callable[[F], F]:
 
 @click.command(short_help="Find how much tighter deadlines can be.")
 @_shared
-@click.option("--target", type=Percent(), metavar="P", help="So many deadlines may be missed, in percent.")
+@_target(required=False)
 @click.option(
     "--against",
     metavar="NAME",
@@ -99,22 +121,11 @@ def tighten(
 
 @click.command(short_help="Find the largest fan-in or load that a network carries.")
 @_shared
-@click.option(
-    "--target",
-    type=Percent(),
-    required=True,
-    metavar="P",
-    help="So many deadlines may be missed, in percent.",
-)
-@click.option(
-    "--over",
-    metavar="KEY",
-    help="What to raise: a parameter (fan_in) or a key as for --set (traffic.NAME.load); "
+@_searched(
+    "What to raise: a parameter (fan_in) or a key as for --set (traffic.NAME.load); "
     "by default the fan-in, or else the load.",
+    required=False,
 )
-@click.option("--from", "start", metavar="VALUE", help="The smallest value to try.")
-@click.option("--to", "end", metavar="VALUE", help="The largest value to try.")
-@click.option("--step", metavar="VALUE", help="How exact the answer is.")
 @_out("capacity")
 def capacity(
     target: float,
@@ -138,22 +149,9 @@ def capacity(
 
 @click.command(short_help="Find the smallest rate or buffer that does.")
 @_shared
-@click.option(
-    "--target",
-    type=Percent(),
-    required=True,
-    metavar="P",
-    help="So many deadlines may be missed, in percent.",
+@_searched(
+    "What to lower: a parameter (k) or a key as for --set (network.rate, network.buffer).", required=True
 )
-@click.option(
-    "--over",
-    required=True,
-    metavar="KEY",
-    help="What to lower: a parameter (k) or a key as for --set (network.rate, network.buffer).",
-)
-@click.option("--from", "start", metavar="VALUE", help="The smallest value to try.")
-@click.option("--to", "end", metavar="VALUE", help="The largest value to try.")
-@click.option("--step", metavar="VALUE", help="How exact the answer is.")
 @_out("need")
 def need(
     target: float,

@@ -30,6 +30,8 @@ def explained(data: dict[str, Any]) -> None:
         "  port holds when the others are empty; BDP: the rate times the time there and back on the empty\n"
         "  path; floors: what all windows at cwnd_floor keep under way"
     )
+    for number, each in enumerate(data["faults"], 1):
+        shown.print(Text(f"  fault {number}: {fault(each)}"))
     words = "; ".join(data["random"])
     shown.print(Text(f"  random: {words}" if words else "  nothing is random: every seed gives the same run"))
 
@@ -49,6 +51,16 @@ def sentence(each: dict[str, Any]) -> str:
     if each["deadline_us"]:
         parts.append(f"deadlines {_spread(each['deadline_us'], _time)}")
     return ", ".join(parts) if each["messages"] else f"{parts[0]}: sends nothing"
+
+
+def fault(each: dict[str, Any]) -> str:
+    """Say what goes wrong, when, on which links, and how many of them carry traffic."""
+    end = "on" if each["until_s"] is None else f"to {_time(each['until_s'] * 1e6)}"
+    names = ", ".join(each["links"][:4]) + (", ..." if each["directions"] > 4 else "")
+    links = f"{_counted(each['directions'], 'direction')} of links ({names})"
+    return (
+        f"{each['kind']} from {_time(each['at_s'] * 1e6)} {end}, {links}, {each['carry_traffic']} with data"
+    )
 
 
 def _links(links: list[dict[str, Any]]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,8 @@ MISSED = "missed %"
 #: Units of time, the largest first: what a time in them has at least, in us.
 TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
 ALL = "all"
+#: Below this a difference is what floats leave behind.
+LEAST = 1e-9
 
 
 def result(run: Result) -> None:
@@ -397,17 +400,23 @@ def _written(value: Any, write: Callable[[float], str]) -> str:
         return write(mean)
     if write is _time:
         scale, unit = next((each for each in TIMES if abs(mean) >= each[0]), TIMES[-1])
-        return f"{mean / scale:.2f} ± {(high - low) / 2 / scale:.2f} {unit}"
+        return f"{_seen(mean / scale, _hundredths)} ± {_seen((high - low) / 2 / scale, _hundredths)} {unit}"
     if max(high - mean, mean - low) > 1.2 * min(high - mean, mean - low):
-        return f"{write(mean)} ({write(low)} to {write(high)})"
-    return f"{write(mean)} ± {write((high - low) / 2)}"
+        return f"{_seen(mean, write)} ({write(low)} to {_seen(high, write)})"
+    return f"{_seen(mean, write)} ± {_seen((high - low) / 2, write)}"
+
+
+def _seen(value: float, write: Callable[[float], str]) -> str:
+    """Write a value that is not nothing so that it does not look like nothing."""
+    text = write(value)
+    return f"{value:.1g}" if abs(value) > LEAST and not re.search("[1-9]", text) else text
 
 
 def _signed(value: Any, write: Callable[[float], str]) -> str:
     """Write a difference, with its sign."""
     text = _written(value, write)
     mean = value["mean"] if isinstance(value, dict) else value
-    return f"+{text}" if mean is not None and mean > 0 and not text.startswith("0.00") else text
+    return f"+{text}" if mean is not None and mean > LEAST else text
 
 
 def _compared(figure: Figure, run: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
@@ -466,6 +475,10 @@ def _nothing_missed(summary: dict[str, Any]) -> list[str]:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _hundredths(value: float) -> str:
+    return f"{value:.2f}"
 
 
 def _plain(value: float) -> str:

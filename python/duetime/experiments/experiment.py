@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from duetime.experiments.places import FACTS, PUBLISHED, REGIMES
+from duetime.run import catalog
 from duetime.scenario import Unreadable
 
 Scale = Literal["quick", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 Kind = Literal["claim", "setup", "own"]
 Labels: TypeAlias = dict[str, Any]
+
+
+#: Among the transports of an experiment: every one that there is.
+ALL = "all"
 
 
 class Mistaken(Unreadable):
@@ -142,7 +147,7 @@ class Experiment:
     scales: dict[str, Size]
     charts: list[Chart]
     claims: list[Claim]
-    #: Names of transports or of variants.
+    #: Names of transports or of variants; ``all`` stands for every transport that there is.
     transports: list[str]
     measures: list[str] = field(default_factory=lambda: ["summary"])
     #: What the measures need to know.
@@ -161,6 +166,8 @@ class Experiment:
     columns: dict[str, str] = field(default_factory=dict)
     #: Sections of the published numbers that this experiment answers.
     published: list[str] = field(default_factory=list)
+    #: Fewer values of axes, for the many variants of ``--robust``.
+    robust: dict[str, list[Any]] = field(default_factory=dict)
     #: Rows that were measured elsewhere, on a real network: a file relative to this one.
     real: str = ""
     notes: list[str] = field(default_factory=list)
@@ -198,6 +205,10 @@ def read(path: Path) -> Experiment:
         table["finding"] = _make(Finding, table["finding"], f"{where}: [finding]")
     name = path.relative_to(path.parent.parent).with_suffix("").as_posix()
     experiment = _make(Experiment, {**table, "name": name, "path": path}, where)
+    if ALL in experiment.transports:
+        others = (each for each in experiment.transports if each != ALL)
+        every = (each["name"] for each in catalog()["transports"])
+        experiment = replace(experiment, transports=list(dict.fromkeys((*every, *others))))
     known = regimes(experiment.root)["regimes"]
     for regime in experiment.regimes:
         if regime not in known:
@@ -211,6 +222,10 @@ def read(path: Path) -> Experiment:
         # One with a place for what the claim ranges over is looked up when the claim is judged.
         if claim.fact and "{" not in claim.fact and claim.fact not in told:
             raise Mistaken(f"{where}: no fact is called {claim.fact}; there are {', '.join(told)}")
+    columns = [axis.column for axis in experiment.axes]
+    for column in experiment.robust:
+        if column not in columns:
+            raise Mistaken(f"{where}: no axis is called {column}; there are {', '.join(columns)}")
     if not experiment.transports:
         raise Mistaken(f"{where}: `transports` is empty")
     if set(experiment.scales) != set(SCALES):

@@ -56,6 +56,7 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     panels = figure.subplots(lines, columns, squeeze=False, sharex=sharex, sharey=sharey).flatten()
     for axes in panels[len(charts) :]:
         axes.set_axis_off()
+    drawn: list[tuple[Axes, Chart]] = []
     for axes, chart, some in zip(panels, charts, chosen, strict=False):
         if len(charts) > 1:
             axes.set_title(chart.title)
@@ -65,6 +66,10 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
             _bars(axes, chart, some, looks)
         else:
             _lines(axes, chart, some, looks)
+            drawn.append((axes, chart))
+    # Panels with their axes in common have one range, which is known when all are drawn.
+    for axes, chart in drawn[:1] if sharey else drawn:
+        _range(axes, chart)
     _legend(figure, charts, series, looks)
     return figure
 
@@ -119,15 +124,19 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
         axes.tick_params(axis="x", rotation=30 if len(_values(rows, chart.x)) > 4 else 0)
     _scale(axes, chart.x, "x")
     _scale(axes, chart.y, "y")
+    ticks = _values(rows, chart.x)
+    if len(ticks) <= 9 and all(isinstance(tick, int | float) for tick in ticks):
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+
+
+def _range(axes: Axes, chart: Chart) -> None:
+    """From zero, or where the chart says that its vertical axis begins, with room above what is drawn."""
     if not chart.y.log:
         bottom, top = axes.get_ylim()
         axes.set_ylim(min(0.0, bottom) if not chart.y.begin else chart.y.begin, top + 0.04 * (top - bottom))
     if chart.y.limit is not None:
         axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
-    ticks = _values(rows, chart.x)
-    if len(ticks) <= 9 and all(isinstance(tick, int | float) for tick in ticks):
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.minorticks_off()
 
 
 def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, style.Look]) -> None:

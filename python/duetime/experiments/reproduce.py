@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as version_of
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import tomli_w
@@ -45,7 +46,8 @@ def reproduce(
     """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice.
 
     `set` changes every run, after all that the experiment sets. With `variants` its claims are judged anew,
-    with one seed, in so many variants of what its scenario leaves open (`duetime.robust`).
+    with one seed and the axes that it names under ``robust``, in so many variants of what its scenario leaves
+    open (`duetime.robust`).
     """
     folder = out / experiment.name
     files.check(folder)
@@ -174,6 +176,7 @@ def _robust(
     for variant in chosen:
         varied = replace(
             study,
+            size=replace(study.size, axes=study.size.axes | experiment.robust),
             seeds=[variant.seed(study.seeds[0])],
             given=(*study.given, *variant.changes),
             made=set(),
@@ -302,8 +305,13 @@ def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
 
 
 def _with_columns(row: Row, columns: Mapping[str, str]) -> Row:
-    bound = row["transport"] == BOUND
-    return row | {name: BOUND if bound else pattern.format(**row) for name, pattern in columns.items()}
+    """Put the columns together for which a row has all the parts."""
+    if row["transport"] == BOUND:
+        return row | dict.fromkeys(columns, BOUND)
+    parts = {
+        name: {part for _, part, _, _ in Formatter().parse(text) if part} for name, text in columns.items()
+    }
+    return row | {name: text.format(**row) for name, text in columns.items() if parts[name] <= row.keys()}
 
 
 def _resolved(chart: Chart, numbers: Mapping[str, Any]) -> Chart:

@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from duetime.statistics import seeds_differ
+
 MESSAGES = [
     "class",
     "from",
@@ -72,6 +74,11 @@ class Arm:
         """The messages that count, of all seeds."""
         return pl.concat([run.counted.with_columns(seed=pl.lit(i)) for i, run in enumerate(self.runs)])
 
+    @cached_property
+    def seeds_differ(self) -> bool:
+        """Whether several seeds gave different results; true of one."""
+        return seeds_differ([{**run.about, "scenario": None} for run in self.runs])
+
 
 @dataclass(frozen=True)
 class Results:
@@ -81,6 +88,8 @@ class Results:
     arms: tuple[Arm, ...]
     #: The transport that the others are compared with; none: the first.
     against: str | None = None
+    #: What came of the conditions of ``--fail-if``, as the JSON object tells it.
+    limits: tuple[dict[str, Any], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -107,6 +116,14 @@ class Results:
         tables = scenario.get("traffic", []) if isinstance(scenario, dict) else []
         return [table for table in tables if isinstance(table, dict) and "name" in table]
 
+    def thresholds(self, figure: str) -> dict[str, tuple[str | None, float]]:
+        """What was asked of a figure: each condition, its class (none: all together) and its threshold."""
+        return {
+            limit["condition"]: (limit["class"], limit["threshold"])
+            for limit in self.limits
+            if limit["figure"] == figure
+        }
+
     @property
     def conditions(self) -> str:
         """How it was run, for the line below a title."""
@@ -125,9 +142,8 @@ def load(directory: Path) -> Results:
     """Read what `duetime run --out` or `duetime compare --out` wrote."""
     if (directory / "run.json").exists():
         run = load_run(directory)
-        return Results(
-            str(run.about.get("title", "")), (Arm(str(run.about.get("transport", "run")), (run,)),)
-        )
+        arm = Arm(str(run.about.get("transport", "run")), (run,))
+        return Results(str(run.about.get("title", "")), (arm,), limits=_limits(run.about))
     if not (directory / "compare.json").exists():
         raise NoResults(f"{directory} holds no results: neither run.json nor compare.json is there")
     arms = []
@@ -139,7 +155,12 @@ def load(directory: Path) -> Results:
         arms.append(Arm(name, tuple(load_run(folder) for folder in folders)))
     if not arms:
         raise NoResults(f"{directory / 'compare.json'} names no runs")
-    return Results(str(arms[0].runs[0].about.get("title", "")), tuple(arms), record.get("against"))
+    title = str(arms[0].runs[0].about.get("title", ""))
+    return Results(title, tuple(arms), record.get("against"), _limits(record))
+
+
+def _limits(record: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    return tuple(record.get("limits") or ())
 
 
 def load_run(directory: Path) -> Run:

@@ -41,9 +41,20 @@ def curves(axes: Axes, results: Results, name: str | None) -> None:
         style.sentence(axes, "No message finished.")
         return
     style.percent(axes, "share of messages", 0, 101)
+    thresholds(axes, results, name)
     if unfinished:
         text = f"{unfinished_share(unfinished, shares)} unfinished at the end"
         axes.text(0.98, 0.03, text, transform=axes.transAxes, ha="right", fontsize=8.5, color="#555555")
+
+
+def thresholds(axes: Axes, results: Results, name: str | None) -> None:
+    """Mark the percentiles that ``--fail-if`` asked for, where they belong."""
+    for percentile in (50, 90, 99):
+        for text, (of_class, at) in results.thresholds(f"fct_us.p{percentile}").items():
+            if of_class == name or results.classes == [name]:
+                axes.plot([at, at], [0, percentile], **style.THRESHOLD)
+                axes.plot(at, percentile, marker="<", color=style.INK, markersize=6)
+                style.label(axes, text, (at, percentile), (-7, 0), ha="right", va="center")
 
 
 def unfinished_share(count: int, shares: Sequence[float]) -> str:

@@ -8,38 +8,45 @@ import numpy as np
 import numpy.typing as npt
 
 from duetime.plots.data import Arm
-from duetime.statistics import estimate
+from duetime.statistics import of_figure, trials
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds with half the width of its 95 % interval; none for a single seed."""
+    """A mean over seeds with the ends of its 95 % interval; none for a single seed."""
 
     mean: float
-    half: float | None
+    low: float | None = None
+    high: float | None = None
 
-    @staticmethod
-    def of(values: Sequence[float]) -> "Estimate | None":
-        """The estimate from one value per seed; none without values."""
-        found = estimate(values)
-        if found is None:
-            return None
-        high = found["ci95"][1]
-        return Estimate(found["mean"], None if high is None else high - found["mean"])
+    @property
+    def top(self) -> float:
+        """How high it reaches."""
+        return self.mean if self.high is None else self.high
 
 
 def reported(arm: Arm, *path: str) -> Estimate | None:
-    """A number that the runs report, found under `path` in `run.json`; none where no run has it."""
-    values = []
-    for run in arm.runs:
-        value: Any = run.about
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        if isinstance(value, int | float):
-            values.append(float(value))
-    return Estimate.of(values)
+    """A number that the runs report, found under `path` in `run.json`; none where no run has it.
+
+    The interval is that of the tables: of shares it stays between 0 and 100.
+    """
+    # What stands in an object of shares is one.
+    name = next((key for key in path if key.endswith("_percent")), path[-1])
+    parents = [_at(run.about, path[: path.index(name)]) for run in arm.runs]
+    values = [_at(run.about, path) for run in arm.runs]
+    numbers = [float(value) if isinstance(value, int | float) else None for value in values]
+    found = of_figure(name, numbers, trials(name, parents))
+    if found is None:
+        return None
+    return Estimate(found["mean"], *(found["ci95"] if arm.seeds_differ else ()))
+
+
+def _at(part: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        part = part.get(key) if isinstance(part, dict) else None
+    return part
 
 
 def missed_percent(arm: Arm, name: str | None) -> Estimate | None:

@@ -1,7 +1,6 @@
 """Deadlines missed, by class and transport."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -60,10 +59,20 @@ def bars_by_class(axes: Axes, results: Results) -> None:
             bound(axes, (x - 0.44, x + 0.44), least_missed_percent(results.arms, name), font)
         words(axes, classes)
         axes.set_xlim(-0.6, len(classes) - 0.4)
-    top = max(value.mean + (value.half or 0) for values in groups.values() for value in values if value)
-    style.percent(axes, "deadlines missed", 0, min(103, top * 1.15) or 1)
+    highest = [value.top for values in groups.values() for value in values if value]
+    highest += thresholds(axes, results, classes)
+    style.percent(axes, "deadlines missed", 0, min(103, max(highest) * 1.15) or 1)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="x", visible=False)
+
+
+def thresholds(axes: Axes, results: Results, classes: Sequence[str]) -> list[float]:
+    """Draw what ``--fail-if`` asked for: over the bars of its class, or over all."""
+    found = results.thresholds("missed_percent")
+    for text, (of_class, at) in found.items():
+        x = classes.index(of_class) if of_class in classes and len(classes) > 1 else None
+        style.threshold(axes, at, text, None if x is None else (x - 0.5, x + 0.5))
+    return [at for _, at in found.values()]
 
 
 def words(axes: Axes, names: Sequence[str]) -> None:
@@ -81,10 +90,7 @@ def bound(axes: Axes, across: tuple[float, float], value: Estimate | None, font:
         return
     axes.plot(across, [value.mean] * 2, color=style.INK, linestyle=style.DASHES, linewidth=1.2, zorder=3)
     if font is not None:
-        text = f"bound {style.number(value.mean)}"
-        place: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": font - 1}
-        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85}
-        axes.annotate(text, (across[1], value.mean), (0, 4), bbox=behind, **place)
+        style.label(axes, f"bound {style.number(value.mean)}", (across[1], value.mean), (0, 4), ha="right")
 
 
 def bar(
@@ -95,10 +101,10 @@ def bar(
         return
     axes.bar(x, value.mean, width, color=colour)
     top = value.mean
-    if value.half is not None:
-        low = min(value.half, value.mean)
-        axes.errorbar(x, value.mean, [[low], [value.half]], color=style.INK, capsize=3, linewidth=1.2)
-        top += value.half
+    if value.low is not None and value.high is not None:
+        reach = [[value.mean - value.low], [value.high - value.mean]]
+        axes.errorbar(x, value.mean, reach, color=style.INK, capsize=3, linewidth=1.2)
+        top = value.high
     if font is not None:
         text, above = style.number(value.mean), (0, 3)
         axes.annotate(text, (x, top), above, textcoords="offset points", ha="center", fontsize=font)

@@ -44,6 +44,9 @@ RC: Any = {
     "svg.fonttype": "none",
 }
 
+#: A value that was asked for: no transport is drawn so.
+THRESHOLD: Any = {"color": INK, "linewidth": 1.0, "zorder": 3}
+
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
 
@@ -86,6 +89,14 @@ TRANSPORTS = {
     "d3": Look(ORANGE, LONG, "P"),
     "tcppr": Look(BROWN, LONG, "X"),
     "rcpdc": Look(SKY, DASH_DOT, "h"),
+    "mcp": Look(PURPLE, SOLID, "o"),
+    "mcp-opt": Look(GREEN, DASHES, "*"),
+    "karuna": Look(BROWN, DASHES, "d"),
+    "jit": Look(SKY, DOTS, "<"),
+    "adm": Look(GREY, DASH_DOT, ">"),
+    "hull": Look(VERMILLION, DOTS, "p"),
+    "pfabric": Look(PURPLE, LONG, "*"),
+    "pdq": Look(GREEN, DOTS, "d"),
     "bound": Look(BLACK, DOTS),
 }
 # For names that the table above does not know, and for things without a name of their own (flows, classes).
@@ -137,6 +148,19 @@ def settle(figure: Figure) -> None:
     figure.set_layout_engine("none")
     for axes in figure.axes:
         axes.set_position(tuple(round(edge, 5) for edge in axes.get_position().bounds))
+
+
+def threshold(axes: Axes, at: float, text: str, across: tuple[float, float] | None = None) -> None:
+    """Draw a line at a value that was asked for, from edge to edge unless it is to reach `across`."""
+    low, high = axes.get_xlim() if across is None else across
+    axes.plot([low, high], [at, at], **THRESHOLD)
+    label(axes, text, (low, at), (3, 3), ha="left", va="bottom")
+
+
+def label(axes: Axes, text: str, at: tuple[float, float], aside: tuple[float, float], **words: Any) -> None:
+    """Name a line, readable over bars and curves; `aside` is in points."""
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85}
+    axes.annotate(text, at, aside, textcoords="offset points", fontsize=8, bbox=behind, zorder=6, **words)
 
 
 def sentence(axes: Axes, text: str) -> None:

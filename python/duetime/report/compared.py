@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ def _experiment(
         _missed(objects, record),
         _apart(objects, record),
         _in_time(objects),
-        *_times(objects),
+        *_times(objects, record),
         _distribution(results),
         *_slowdowns(results),
         _goodput(objects),
@@ -106,13 +106,17 @@ def _missed(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any])
         )
         for transport, each in {**objects, **parts}.items()
     )
-    limits = {
-        limit["condition"]: Mark("y", limit["threshold"], limit["condition"])
-        for limit in record.get("limits") or ()
-        if limit["figure"] == "missed_percent"
-    }
+    limits = [limit for limit in record.get("limits") or () if limit["figure"] == "missed_percent"]
     y = Axis("missed", "%")
-    return Chart("Deadlines missed", "bar", Axis("class"), y, _some(series), tuple(limits.values()))
+    return Chart("Deadlines missed", "bar", Axis("class"), y, _some(series), _thresholds(limits))
+
+
+def _thresholds(limits: Iterable[Mapping[str, Any]], scale: float = 1) -> tuple[Mark, ...]:
+    """A line for each condition, whatever the number of transports that it was asked of."""
+    marks = {
+        limit["condition"]: Mark("y", scale * limit["threshold"], limit["condition"]) for limit in limits
+    }
+    return tuple(marks.values())
 
 
 def _apart(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Chart | None:
@@ -147,10 +151,13 @@ def _in_time(objects: Mapping[str, Mapping[str, Any]]) -> Chart:
     return Chart("Answers in time", "bar", Axis("query"), Axis("answers in time", "%"), _some(series))
 
 
-def _times(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
+def _times(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> Iterator[Chart]:
+    limits = [limit for limit in record.get("limits") or () if limit["figure"].startswith("fct_us.p")]
+    classes = next(iter(objects.values()))["classes"]
     for name, find in _parts(objects):
         if name == ALL:
             continue
+        own = [limit for limit in limits if limit["class"] == name or len(classes) == 1]
         series = (
             Series(
                 transport,
@@ -167,6 +174,7 @@ def _times(objects: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
             Axis("percentile of messages"),
             Axis("completion time", "ms"),
             _some(series),
+            _thresholds(own, 1e-3),
         )
 
 

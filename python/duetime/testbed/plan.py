@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from duetime.quantities import amount, size_bytes, time_ps
 from duetime.results import Result
 from duetime.scenario import Unreadable
-from duetime.testbed.quantities import amount, size_bytes, time_ps
 
 #: Transport of a scenario -> the kernel's name of the congestion control.
 CONTROLS = {"tcp": "reno", "cubic": "cubic", "dctcp": "d2tcp", "d2tcp": "d2tcp"}
@@ -111,6 +111,8 @@ def make(simulated: Result, options: Options) -> Plan:
     """
     scenario = simulated.scenario
     network, run = scenario["network"], scenario["run"]
+    if scenario.get("fault"):
+        raise Unreadable("the testbed has no faults: leave out [[fault]]")
     hosts = _hosts(network)
     transports = [_transport(scenario, traffic) for traffic in scenario["traffic"]]
     first = transports[0]

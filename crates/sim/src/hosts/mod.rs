@@ -2,22 +2,26 @@
 //!
 //! Sending ends and receiving ends are apart, and nothing here reads the one and changes the other: what a receiving
 //! host must know of a message is told by a [`Notice`], which takes the time that the path takes. So everything that
-//! one host does to another comes at least one propagation delay later.
+//! one host does to another comes at least one propagation delay later. A [`Stage`] holds each event to one host.
 
 mod notice;
+mod numbers;
 mod outbox;
 mod receiving;
 mod sending;
-mod table;
+mod stage;
+mod state;
 
 pub use notice::{Notice, Notices, Opening};
 pub use outbox::Sent;
 pub use receiving::{Arrivals, Receivers};
 pub use sending::{Senders, Way};
-pub use table::ConnectionId;
+pub use stage::Stage;
+pub use state::HostState;
 
 use transport::registry::Config;
-use transport::{Flags, Packet};
+use transport::{Flags, Message, Packet};
+use units::{ConnectionId, HostId, Table};
 
 use crate::net::Net;
 
@@ -29,6 +33,10 @@ pub struct Hosts {
     pub receivers: Receivers,
     /// Notices on their way.
     pub notices: Notices,
+    /// What belongs to each host as a whole; its ends reach it by its number.
+    pub states: Table<HostId, HostState>,
+    /// Who acts.
+    pub stage: Stage,
 }
 
 /// What a timer or packet left behind, for the ledger.
@@ -45,20 +53,69 @@ pub enum Progress {
 }
 
 impl Hosts {
-    /// Without connections, which will be in so many groups.
-    pub fn new(groups: usize) -> Hosts {
-        Hosts { senders: Senders::new(groups), receivers: Receivers::default(), notices: Notices::default() }
+    /// So many, without connections, which will be in so many groups.
+    pub fn new(hosts: u32, groups: usize) -> Hosts {
+        let stage = Stage::default();
+        Hosts {
+            senders: Senders::new(groups, stage.clone()),
+            receivers: Receivers::new(stage.clone()),
+            notices: Notices::default(),
+            states: (0..hosts).map(HostId).map(HostState::new).collect(),
+            stage,
+        }
+    }
+
+    /// The state of a host.
+    pub fn state(&mut self, host: HostId) -> &mut HostState {
+        self.stage.acts(host);
+        &mut self.states[host]
+    }
+
+    /// Hands a message to its connection's sending end.
+    pub fn hand_over(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId, message: Message) {
+        self.senders.at(id).hand_over(net, configs, &mut self.states, id, message);
+    }
+
+    /// A sending end's timer has come.
+    pub fn on_sender_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) -> Progress {
+        self.senders.on_timer(net, configs, &mut self.states, id)
+    }
+
+    /// A receiving end's timer has come.
+    pub fn on_receiver_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
+        self.receivers.on_timer(net, configs, &mut self.states, id);
+    }
+
+    /// A host's own timer has come.
+    pub fn on_host_timer(&mut self, net: &mut Net, host: HostId) {
+        self.state(host).on_timer(net, host);
+    }
+
+    /// Closes a sending end.
+    pub fn close_sender(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
+        self.senders.close(net, configs, &mut self.states, id);
+    }
+
+    /// Closes a receiving end.
+    pub fn close_receiver(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
+        self.receivers.close(net, configs, &mut self.states, id);
     }
 
     /// Hands a packet that has reached its host to the connection's end there.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
         let mut extension = net.take_extension(packet);
         if packet.flags.has(Flags::ACK) {
-            return self.senders.deliver(net, configs, packet, extension.as_mut());
+            return self.senders.deliver(net, configs, &mut self.states, packet, extension.as_mut());
         }
         net.counters.packets_delivered += u64::from(packet.payload > 0);
-        self.receivers.deliver(net, configs, packet, extension.as_mut())
+        self.receivers.deliver(net, configs, &mut self.states, packet, extension.as_mut())
+    }
+
+    /// Ways through the network are other ones now: both ends of every connection look for theirs.
+    pub fn reroute(&mut self, net: &mut Net) {
+        self.senders.reroute(net);
+        self.receivers.reroute(net);
     }
 
     /// The sending end of a connection tells the receiving host something.

@@ -2,13 +2,10 @@
 
 use std::collections::VecDeque;
 
-use units::Instant;
+use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Table};
 
-use super::ConnectionId;
-use super::table::Table;
 use crate::event::{Event, EventQueue};
 use crate::flow::Flow;
-use crate::ledger::MessageId;
 
 /// What a sending host tells the receiving one of a connection. It stands for what a handshake and the application's
 /// own framing say: it takes no room on the wire, but it takes the time that light does, so that it is there before any
@@ -29,7 +26,7 @@ pub enum Notice {
         /// Which.
         message: MessageId,
         /// Those after it end that much earlier.
-        unsent: u64,
+        unsent: Bytes,
     },
     /// The sending end is closed: everything was acknowledged or given up.
     Closes,
@@ -43,9 +40,9 @@ pub struct Opening {
     /// Who it is.
     pub flow: Flow,
     /// The sending host.
-    pub from: u32,
+    pub from: HostId,
     /// The receiving host.
-    pub to: u32,
+    pub to: HostId,
     /// Which of the connections that used its number it is.
     pub generation: u16,
 }
@@ -53,7 +50,7 @@ pub struct Opening {
 /// The notices on their way: those of a connection arrive in the order in which they were sent.
 #[derive(Default)]
 pub struct Notices {
-    travelling: Table<VecDeque<(Instant, Notice)>>,
+    travelling: Table<ConnectionId, VecDeque<(Instant, Notice)>>,
     arrived: u64,
 }
 
@@ -61,7 +58,7 @@ impl Notices {
     /// A notice leaves the sending host and will arrive at `at`.
     pub fn send(&mut self, events: &mut EventQueue, at: Instant, id: ConnectionId, notice: Notice) {
         self.travelling.reach(id).push_back((at, notice));
-        events.push(at, Event::Notice(id.0));
+        events.push(at, Event::Notice(id));
     }
 
     /// The notice that arrives at a receiving host now.

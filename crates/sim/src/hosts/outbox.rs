@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use transport::{Extension, Flags, Output, Packet};
-use units::Instant;
+use transport::host::{AtHost, End, HostOutput};
+use transport::{Extension, Flags, Output, Packet, Shared, Site};
+use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Table};
 
-use super::ConnectionId;
+use super::state::{self, HostState};
 use crate::event::Event;
-use crate::ledger::MessageId;
 use crate::net::Net;
 
 /// Puts an end's packets on their way and its timer among the events.
@@ -18,6 +18,10 @@ pub struct Outbox<'a> {
     pub address: Address,
     /// The end's timer.
     pub timer: &'a mut Timer,
+    /// Where the end stands.
+    pub host: HostId,
+    /// All hosts.
+    pub hosts: &'a mut Table<HostId, HostState>,
     /// What is noted of messages that are sent, at a sending end.
     pub journal: Option<&'a mut Journal>,
 }
@@ -50,7 +54,7 @@ pub struct Journal {
     /// Everything before this position was acknowledged when the retransmission timer was last looked at.
     acknowledged: u64,
     /// A message was given up: its end in the stream, and how many of its bytes will never be sent.
-    pub given_up: Option<(u64, u64)>,
+    pub given_up: Option<(u64, Bytes)>,
 }
 
 /// A message at its sending end.
@@ -72,6 +76,14 @@ impl Timer {
     pub fn new(order: u64) -> Timer {
         Timer { at: Instant::MAX, order }
     }
+    /// Rings at `at` or earlier.
+    #[inline]
+    pub fn arm(&mut self, net: &mut Net, at: Instant, event: Event) {
+        if at < self.at {
+            self.at = at;
+            net.events.push_timer(at, event, self.order);
+        }
+    }
     /// Forgets what it was armed for.
     pub fn disarm(&mut self) {
         self.at = Instant::MAX;
@@ -88,8 +100,8 @@ impl Timer {
 
 impl Journal {
     /// A message follows those before; gives the position of its end.
-    pub fn starts(&mut self, message: MessageId, bytes: Option<u64>) -> u64 {
-        let end = self.end().saturating_add(bytes.unwrap_or(u64::MAX));
+    pub fn starts(&mut self, message: MessageId, bytes: Option<Bytes>) -> u64 {
+        let end = self.end().saturating_add(bytes.map_or(u64::MAX, |bytes| bytes.0));
         self.sent.push_back(Sent { message, end, given_up: false, retransmits: 0, timeouts: 0 });
         end
     }
@@ -106,11 +118,11 @@ impl Journal {
 
     /// The message that was given up, if one was, and how many of its bytes will never be sent; those after it
     /// end that much earlier.
-    pub fn take_given_up(&mut self) -> Option<(MessageId, u64)> {
+    pub fn take_given_up(&mut self) -> Option<(MessageId, Bytes)> {
         let (end, unsent) = self.given_up.take()?;
         let index = self.sent.iter().position(|sent| sent.end == end && !sent.given_up)?;
         self.sent[index].given_up = true;
-        self.sent.iter_mut().skip(index).for_each(|sent| sent.end -= unsent);
+        self.sent.iter_mut().skip(index).for_each(|sent| sent.end -= unsent.0);
         Some((self.sent[index].message, unsent))
     }
 
@@ -144,7 +156,7 @@ impl Journal {
 impl Outbox<'_> {
     #[inline]
     fn address(&mut self, mut packet: Packet) -> Packet {
-        packet.connection = self.address.id.0;
+        packet.connection = self.address.id;
         packet.generation = self.address.generation;
         packet.route = self.address.path;
         if packet.flags.has(Flags::AGAIN)
@@ -167,10 +179,10 @@ impl Output for Outbox<'_> {
         self.net.send_extended(packet, extension);
     }
     fn arm(&mut self, at: Instant) {
-        if at < self.timer.at {
-            self.timer.at = at;
-            self.net.events.push_timer(at, self.address.timer, self.timer.order);
-        }
+        self.timer.arm(self.net, at, self.address.timer);
+    }
+    fn leaves(&self) -> Instant {
+        self.net.nic_idle_at(self.address.path)
     }
     fn timed_out(&mut self) {
         if let Some(journal) = &mut self.journal {
@@ -178,10 +190,32 @@ impl Output for Outbox<'_> {
             journal.sent[index].timeouts += 1;
         }
     }
-    fn abandon(&mut self, end: u64, unsent: u64) {
+    fn abandon(&mut self, end: u64, unsent: Bytes) {
         if let Some(journal) = &mut self.journal {
             journal.given_up = Some((end, unsent));
         }
+    }
+    fn site(&self) -> Site {
+        Site { rate: self.net.first_rate(self.address.path), own: self.timer.order }
+    }
+}
+
+impl HostOutput for Outbox<'_> {
+    fn send_from(&mut self, end: End, packet: Packet, extension: Extension) {
+        state::send_from(self.net, self.host, end, packet, extension);
+    }
+    fn arm_host(&mut self, at: Instant) {
+        self.hosts[self.host].arm(self.net, self.host, at);
+    }
+}
+
+impl AtHost for Outbox<'_> {
+    fn end(&self) -> End {
+        let &Address { id, generation, path, .. } = &self.address;
+        End { connection: id, generation, route: path }
+    }
+    fn shared(&mut self) -> &mut Shared {
+        &mut self.hosts[self.host].shared
     }
 }
 
@@ -192,7 +226,7 @@ mod tests {
     #[test]
     fn what_is_sent_again_counts_for_the_message_whose_bytes_it_carries() {
         let mut journal = Journal::default();
-        let ends: Vec<u64> = (0..3).map(|number| journal.starts(MessageId(number), Some(1000))).collect();
+        let ends: Vec<u64> = (0..3).map(|number| journal.starts(MessageId(number), Some(Bytes(1000)))).collect();
         assert_eq!(ends, [1000, 2000, 3000]);
         [0, 999, 1000, 2999, 3000].into_iter().for_each(|position| journal.sent_again(position));
         let mut booked = Vec::new();
@@ -207,14 +241,14 @@ mod tests {
     #[test]
     fn what_follows_a_message_that_was_given_up_ends_earlier() {
         let mut journal = Journal::default();
-        (0..4).for_each(|number| _ = journal.starts(MessageId(number), Some(1000)));
-        journal.given_up = Some((2000, 1000));
-        assert_eq!(journal.take_given_up(), Some((MessageId(1), 1000)));
+        (0..4).for_each(|number| _ = journal.starts(MessageId(number), Some(Bytes(1000))));
+        journal.given_up = Some((2000, Bytes(1000)));
+        assert_eq!(journal.take_given_up(), Some((MessageId(1), Bytes(1000))));
         assert_eq!(journal.take_given_up(), None);
         assert_eq!(journal.message_at(1000), Some(MessageId(2)));
         // Nothing is left of message 1, which ends where message 0 does: that is the one meant now.
-        journal.given_up = Some((2000, 400));
-        assert_eq!(journal.take_given_up(), Some((MessageId(2), 400)));
+        journal.given_up = Some((2000, Bytes(400)));
+        assert_eq!(journal.take_given_up(), Some((MessageId(2), Bytes(400))));
         assert_eq!(journal.starts(MessageId(4), None), u64::MAX);
         assert_eq!((journal.message_at(1600), journal.message_at(2600)), (Some(MessageId(3)), Some(MessageId(4))));
     }

@@ -4,24 +4,28 @@ use std::collections::VecDeque;
 
 use transport::registry::Config;
 use transport::{Extension, Flags, Packet, Receiver};
+use units::{Bytes, ConnectionId, HostId, MessageId, Table};
 
 use super::outbox::{Address, Outbox, Timer};
-use super::table::Table;
-use super::{ConnectionId, Opening, Progress};
+use super::state::HostState;
+use super::{Opening, Progress, Stage};
 use crate::event::Event;
-use crate::ledger::MessageId;
+use crate::flow::Flow;
 use crate::net::Net;
 
 /// The receiving ends of all connections that their hosts have been told of.
-#[derive(Default)]
 pub struct Receivers {
-    ends: Table<Option<ReceivingEnd>>,
+    ends: Table<ConnectionId, Option<ReceivingEnd>>,
+    stage: Stage,
 }
 
 /// The receiving end of a connection, with its place in the network and the messages it waits for.
 pub struct ReceivingEnd {
     receiver: Receiver,
+    flow: Flow,
     path: u32,
+    /// Where it stands.
+    host: HostId,
     /// Index of its configuration.
     config: u32,
     generation: u16,
@@ -33,7 +37,7 @@ pub struct ReceivingEnd {
     /// Up to here, payload has been counted as delivered.
     counted: u64,
     /// Payload bytes that have arrived, in order or not, since the last sample.
-    pub unsampled: u64,
+    pub unsampled: Bytes,
     /// Messages that have not arrived.
     expected: VecDeque<Expected>,
     /// The last message, when none is expected.
@@ -56,7 +60,7 @@ pub struct Arrivals {
     /// Data packets.
     pub packets: u64,
     /// Their wire bytes.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// Their waits at the last switch, in units of 1024 ps.
     pub wait: u64,
     /// How many of them were marked.
@@ -69,50 +73,69 @@ pub struct Over {
     /// Which.
     pub message: MessageId,
     /// Payload that was delivered of it and has not been counted.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// It is not complete: the sender has given it up.
     pub given_up: bool,
 }
 
 impl Receivers {
+    /// None, held to this.
+    pub fn new(stage: Stage) -> Receivers {
+        Receivers { ends: Table::default(), stage }
+    }
+
     /// Opens the receiving end of a connection; its answers take a path back.
     pub fn open(&mut self, configs: &[Config], id: ConnectionId, opening: &Opening, path: u32) {
-        let &Opening { config, flow, generation, .. } = opening;
+        let &Opening { config, flow, to, generation, .. } = opening;
+        self.stage.acts(to);
         let place = self.ends.reach(id);
         debug_assert!(place.is_none(), "a number is used again when its receiving end is closed");
         *place = Some(ReceivingEnd {
             receiver: Receiver::new(&configs[config as usize]),
+            flow,
             path,
+            host: to,
             config,
             generation,
             timer: Timer::new(flow.order(config)),
             boundary: u64::MAX,
             arrivals: Arrivals::default(),
             counted: 0,
-            unsampled: 0,
+            unsampled: Bytes::ZERO,
             expected: VecDeque::new(),
             last: MessageId(0),
         });
     }
 
+    /// Every open end answers the way that its flow has now.
+    pub fn reroute(&mut self, net: &mut Net) {
+        for end in self.ends.iter_mut().flatten() {
+            end.path = net.detour(end.path, end.flow);
+        }
+    }
+
     /// Closes a connection here; packets of it that still travel will be ignored.
-    pub fn close(&mut self, id: ConnectionId) {
+    pub fn close(&mut self, net: &mut Net, configs: &[Config], hosts: &mut Table<HostId, HostState>, id: ConnectionId) {
+        let (receiver, config, mut out) = self.at(id).parts(net, configs, hosts, id);
+        receiver.on_close(config, out.net.now, &mut out);
         self.ends[id] = None;
     }
 
     /// The receiving end of an open connection.
     pub fn at(&mut self, id: ConnectionId) -> &mut ReceivingEnd {
-        self.ends[id].as_mut().expect("it is open")
+        let end = self.ends[id].as_mut().expect("it is open");
+        self.stage.acts(end.host);
+        end
     }
 
     /// All connections that are open here.
     pub fn open_ones(&self) -> Vec<ConnectionId> {
-        self.ends.iter().filter(|(_, end)| end.is_some()).map(|(id, _)| id).collect()
+        self.ends.entries().filter(|(_, end)| end.is_some()).map(|(id, _)| id).collect()
     }
 
     /// The receiving end of a connection, if its host has been told of it and it is open.
     pub fn get(&mut self, id: ConnectionId) -> Option<&mut ReceivingEnd> {
-        self.ends.get_mut(id)?.as_mut()
+        self.ends.find_mut(id)?.as_mut().inspect(|end| self.stage.acts(end.host))
     }
 
     /// A packet has reached its host.
@@ -121,32 +144,41 @@ impl Receivers {
         &mut self,
         net: &mut Net,
         configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
         packet: &Packet,
         extension: Option<&mut Extension>,
     ) -> Progress {
-        let id = ConnectionId(packet.connection);
+        let id = packet.connection;
         let Some(end) = &mut self.ends[id] else { return Progress::None };
         if end.generation != packet.generation {
             return Progress::None;
         }
+        self.stage.acts(end.host);
         debug_assert!(packet.payload == 0 || packet.end() <= end.told(), "a packet was faster than its notice");
         end.arrivals.packets += 1;
-        end.arrivals.bytes += u64::from(packet.size);
+        end.arrivals.bytes += Bytes::from(packet.size);
         end.arrivals.wait += u64::from(extension.as_ref().map_or(packet.wait_or_extension, |extension| extension.wait));
-        end.unsampled += u64::from(packet.payload);
+        end.unsampled += Bytes::from(packet.payload);
         end.arrivals.marks += u32::from(packet.flags.has(Flags::CE));
-        let (receiver, config, mut out) = end.parts(net, configs, id);
+        let (receiver, config, mut out) = end.parts(net, configs, hosts, id);
         receiver.on_packet(config, out.net.now, packet, extension, &mut out);
         if end.receiver.next() >= end.boundary { Progress::Arrived } else { Progress::None }
     }
 
     /// A timer of a receiving end has come, unless it was overtaken by an earlier one.
-    pub fn on_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) {
+    pub fn on_timer(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
+        id: ConnectionId,
+    ) {
         let Some(end) = &mut self.ends[id] else { return };
+        self.stage.acts(end.host);
         if !end.timer.rings(net.now) {
             return;
         }
-        let (receiver, config, mut out) = end.parts(net, configs, id);
+        let (receiver, config, mut out) = end.parts(net, configs, hosts, id);
         receiver.on_timer(config, out.net.now, &mut out);
     }
 }
@@ -157,10 +189,11 @@ impl ReceivingEnd {
         &'a mut self,
         net: &'a mut Net,
         configs: &'a [Config],
+        hosts: &'a mut Table<HostId, HostState>,
         id: ConnectionId,
     ) -> (&'a mut Receiver, &'a Config, Outbox<'a>) {
-        let address = Address { id, generation: self.generation, path: self.path, timer: Event::ReceiverTimer(id.0) };
-        let outbox = Outbox { net, address, timer: &mut self.timer, journal: None };
+        let address = Address { id, generation: self.generation, path: self.path, timer: Event::ReceiverTimer(id) };
+        let outbox = Outbox { net, address, timer: &mut self.timer, host: self.host, hosts, journal: None };
         (&mut self.receiver, &configs[self.config as usize], outbox)
     }
 
@@ -186,10 +219,10 @@ impl ReceivingEnd {
     }
 
     /// The sender has given a message up, which may have arrived all the same.
-    pub fn given_up(&mut self, message: MessageId, unsent: u64) {
+    pub fn given_up(&mut self, message: MessageId, unsent: Bytes) {
         let Some(index) = self.expected.iter().position(|expected| expected.message == message) else { return };
         self.expected[index].given_up = true;
-        self.expected.iter_mut().skip(index).for_each(|expected| expected.end -= unsent);
+        self.expected.iter_mut().skip(index).for_each(|expected| expected.end -= unsent.0);
     }
 
     /// The first message, once it is over.
@@ -200,14 +233,14 @@ impl ReceivingEnd {
         self.boundary = self.expected.front().map_or(u64::MAX, |first| first.end);
         let Expected { message, end, given_up } = over?;
         self.last = message;
-        let bytes = end - self.counted;
+        let bytes = Bytes(end - self.counted);
         self.counted = end;
         Some(Over { message, bytes, given_up })
     }
 
     /// Payload that has been delivered in order of a message that is not complete, and was not counted.
-    pub fn take_partial(&mut self) -> u64 {
+    pub fn take_partial(&mut self) -> Bytes {
         let next = self.receiver.next();
-        next - std::mem::replace(&mut self.counted, next)
+        Bytes(next - std::mem::replace(&mut self.counted, next))
     }
 }

@@ -1,32 +1,32 @@
 //! Sending ends.
 
-use std::collections::BTreeMap;
-
 use transport::registry::Config;
 use transport::{Extension, Message, Packet, Sender};
-use units::{Instant, Span};
+use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Span, Table};
 
+use super::numbers::Numbers;
 use super::outbox::{Address, Journal, Outbox, Timer};
-use super::table::{Numbers, Table};
-use super::{ConnectionId, Progress};
+use super::state::HostState;
+use super::{Progress, Stage};
 use crate::event::Event;
 use crate::flow::Flow;
-use crate::ledger::MessageId;
 use crate::net::Net;
 
 /// The sending ends of all connections. A number is used again when the receiving host has learnt that its connection
 /// was closed; a generation tells the packets of those that used it apart.
 pub struct Senders {
-    ends: Table<Option<SendingEnd>>,
+    ends: Table<ConnectionId, Option<SendingEnd>>,
     numbers: Numbers,
-    /// Connections that stay open, by transport and hosts.
-    persistent: BTreeMap<(u32, u32, u32), ConnectionId>,
+    stage: Stage,
 }
 
 /// The sending end of a connection, with its place in the network.
 pub struct SendingEnd {
     sender: Sender,
+    flow: Flow,
     way: Way,
+    /// Where it stands.
+    host: HostId,
     /// Index of its configuration.
     config: u32,
     generation: u16,
@@ -47,24 +47,19 @@ pub struct Way {
 }
 
 impl Senders {
-    /// None, in so many groups.
-    pub fn new(groups: usize) -> Senders {
-        Senders { ends: Table::default(), numbers: Numbers::new(groups), persistent: BTreeMap::new() }
+    /// None, in so many groups, held to this.
+    pub fn new(groups: usize, stage: Stage) -> Senders {
+        Senders { ends: Table::default(), numbers: Numbers::new(groups), stage }
     }
 
-    /// The connection of a transport that stays open between two hosts, if they have one.
-    pub fn persistent(&self, key: (u32, u32, u32)) -> Option<ConnectionId> {
-        self.persistent.get(&key).copied()
-    }
-
-    /// Opens a flow's connection in a group; with a `key` it stays open.
+    /// Opens a flow's connection in a group; it `closes` when everything is acknowledged, or stays open.
     pub fn open(
         &mut self,
         now: Instant,
         group: usize,
         (config, transport): (u32, &Config),
-        (flow, way): (Flow, Way),
-        key: Option<(u32, u32, u32)>,
+        (flow, host, way): (Flow, HostId, Way),
+        closes: bool,
     ) -> ConnectionId {
         let id = self.numbers.take(group, now);
         let place = self.ends.reach(id);
@@ -72,38 +67,50 @@ impl Senders {
         sender.identify(flow.number());
         let end = SendingEnd {
             sender,
+            flow,
             way,
+            host,
             config,
             generation: place.as_ref().map_or(0, |old| old.generation),
             open: true,
-            closes: key.is_none(),
+            closes,
             timer: Timer::new(flow.order(config)),
             journal: Journal::default(),
         };
         *place = Some(end);
-        key.map(|key| self.persistent.insert(key, id));
         id
     }
 
     /// Closes a connection here; acknowledgements that still travel will be ignored. Its number will be free when
     /// the receiving host knows.
-    pub fn close(&mut self, now: Instant, id: ConnectionId) {
+    pub fn close(&mut self, net: &mut Net, configs: &[Config], hosts: &mut Table<HostId, HostState>, id: ConnectionId) {
         let end = self.at(id);
+        let (sender, config, mut out) = end.parts(net, configs, hosts, id);
+        sender.on_close(config, out.net.now, &mut out);
         end.open = false;
         end.generation = end.generation.wrapping_add(1);
         end.timer.disarm();
-        let known = now + end.way.delay;
+        let known = net.now + end.way.delay;
         self.numbers.give_back(id, known);
     }
 
     /// A connection's sending end.
     pub fn at(&mut self, id: ConnectionId) -> &mut SendingEnd {
-        self.ends[id].as_mut().expect("it was opened")
+        let end = self.ends[id].as_mut().expect("it was opened");
+        self.stage.acts(end.host);
+        end
     }
 
     /// All connections that are open here.
     pub fn open_ones(&self) -> Vec<ConnectionId> {
-        self.ends.iter().filter(|(_, end)| end.as_ref().is_some_and(|end| end.open)).map(|(id, _)| id).collect()
+        self.ends.entries().filter(|(_, end)| end.as_ref().is_some_and(|end| end.open)).map(|(id, _)| id).collect()
+    }
+
+    /// Every open end sends the way that its flow has now.
+    pub fn reroute(&mut self, net: &mut Net) {
+        for end in self.ends.iter_mut().flatten().filter(|end| end.open) {
+            end.way.path = net.detour(end.way.path, end.flow);
+        }
     }
 
     /// Whether a connection is open here, not one that had its number before.
@@ -113,7 +120,7 @@ impl Senders {
 
     /// The message that a packet is of, if its connection is open here.
     pub fn message_of(&self, packet: &Packet) -> Option<MessageId> {
-        let id = ConnectionId(packet.connection);
+        let id = packet.connection;
         self.ends[id].as_ref().filter(|_| self.is_open(id, packet.generation))?.journal.message_at(packet.seq)
     }
 
@@ -123,27 +130,35 @@ impl Senders {
         &mut self,
         net: &mut Net,
         configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
         packet: &Packet,
         extension: Option<&mut Extension>,
     ) -> Progress {
-        let id = ConnectionId(packet.connection);
+        let id = packet.connection;
         let Some(end) = &mut self.ends[id] else { return Progress::None };
         if end.generation != packet.generation {
             return Progress::None;
         }
-        let (sender, config, mut out) = end.parts(net, configs, id);
+        self.stage.acts(end.host);
+        let (sender, config, mut out) = end.parts(net, configs, hosts, id);
         sender.on_packet(config, out.net.now, packet, extension, &mut out);
         end.progress()
     }
 
     /// A timer of a sending end has come, unless it was overtaken by an earlier one.
-    pub fn on_timer(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId) -> Progress {
+    pub fn on_timer(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
+        id: ConnectionId,
+    ) -> Progress {
         let end = self.at(id);
         if !end.timer.rings(net.now) {
             return Progress::None;
         }
         end.journal.acknowledged(end.sender.acknowledged());
-        let (sender, config, mut out) = end.parts(net, configs, id);
+        let (sender, config, mut out) = end.parts(net, configs, hosts, id);
         sender.on_timer(config, out.net.now, &mut out);
         end.progress()
     }
@@ -155,22 +170,31 @@ impl SendingEnd {
         &'a mut self,
         net: &'a mut Net,
         configs: &'a [Config],
+        hosts: &'a mut Table<HostId, HostState>,
         id: ConnectionId,
     ) -> (&'a mut Sender, &'a Config, Outbox<'a>) {
-        let timer = Event::SenderTimer(id.0);
+        let timer = Event::SenderTimer(id);
         let address = Address { id, generation: self.generation, path: self.way.path, timer };
-        let outbox = Outbox { net, address, timer: &mut self.timer, journal: Some(&mut self.journal) };
+        let outbox =
+            Outbox { net, address, timer: &mut self.timer, host: self.host, hosts, journal: Some(&mut self.journal) };
         (&mut self.sender, &configs[self.config as usize], outbox)
     }
 
     /// Notes that a message follows; gives the position of its end.
-    pub fn starts(&mut self, message: MessageId, bytes: Option<u64>) -> u64 {
+    pub fn starts(&mut self, message: MessageId, bytes: Option<Bytes>) -> u64 {
         self.journal.starts(message, bytes)
     }
 
     /// Hands a message to the transport.
-    pub fn hand_over(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId, message: Message) {
-        let (sender, config, mut out) = self.parts(net, configs, id);
+    pub fn hand_over(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
+        id: ConnectionId,
+        message: Message,
+    ) {
+        let (sender, config, mut out) = self.parts(net, configs, hosts, id);
         sender.hand_over(config, out.net.now, message, &mut out);
     }
 

@@ -5,7 +5,7 @@
 //! order events of the same time come.
 
 use transport::{Flags, Packet};
-use units::Span;
+use units::{LinkId, Span};
 
 use super::Net;
 use crate::event::Event;
@@ -13,25 +13,25 @@ use crate::port::{Fate, Port, Verdict, units_of_wait};
 
 impl Net {
     /// The transmission at a port has ended.
-    pub fn depart(&mut self, link: u32) {
-        self.ports[link as usize].choice_mut().armed = false;
+    pub fn depart(&mut self, link: LinkId) {
+        self.ports[link].choice_mut().armed = false;
         self.begin_due(link);
         self.arm(link);
     }
 
     /// Takes a packet, or drops it; a protected one is taken also when there is no room. Its route is that from the end
     /// of this link on.
-    pub(super) fn offer_choosing(&mut self, link: u32, mut packet: Packet, protected: bool) -> Fate {
+    pub(super) fn offer_choosing(&mut self, link: LinkId, mut packet: Packet, protected: bool) -> Fate {
         self.begin_due(link);
         let now = self.now;
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.ports[link];
         let (idle, with_it) = (port.is_idle(now), port.length_with(&packet));
         let verdict = port.verdict_on(&packet, with_it, now);
         if verdict == Verdict::Drop || !(idle || protected || self.make_room(link, &packet)) {
-            self.ports[link as usize].count_drop();
+            self.ports[link].count_drop();
             return Fate::Dropped;
         }
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.ports[link];
         if verdict == Verdict::Mark {
             packet.flags = port.mark(packet.flags);
         }
@@ -50,24 +50,24 @@ impl Net {
 
     /// Lets transmissions that are due begin.
     pub(super) fn settle_choosing(&mut self) {
-        for link in 0..self.ports.len() {
+        for link in (0..self.ports.len()).map(LinkId::from_index) {
             if self.ports[link].pool == Port::CHOOSES {
-                self.begin_due(link as u32);
-                self.arm(link as u32);
+                self.begin_due(link);
+                self.arm(link);
             }
         }
     }
 
     /// Begins transmissions while the wire is free and something waits; more than one where packets have no size.
-    fn begin_due(&mut self, link: u32) {
-        while let Some(slot) = self.ports[link as usize].pop_due(self.now) {
+    pub(super) fn begin_due(&mut self, link: LinkId) {
+        while let Some(slot) = self.ports[link].pop_due(self.now) {
             self.leaves(link, &slot.packet);
             self.begin(link, slot.packet, self.now - slot.at);
         }
     }
 
     /// Puts a packet that has waited on the wire.
-    fn begin(&mut self, link: u32, mut packet: Packet, waited: Span) {
+    fn begin(&mut self, link: LinkId, mut packet: Packet, waited: Span) {
         let wait = units_of_wait(waited);
         if packet.flags.has(Flags::EXTENDED) {
             self.extensions.at(packet.wait_or_extension).wait = wait;
@@ -75,7 +75,7 @@ impl Net {
             packet.wait_or_extension = wait;
         }
         let (now, jitter) = (self.now, self.jitter);
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.ports[link];
         let is_late = port.place.at_host() && packet.payload > 0;
         let late = |transmission| if is_late { jitter.draw(now, link, transmission) } else { Span::ZERO };
         if let Some(at) = port.begin(now, packet, late) {
@@ -84,10 +84,10 @@ impl Net {
     }
 
     /// Whether an arriving packet may wait; pushes others out if the discipline says so.
-    fn make_room(&mut self, link: u32, packet: &Packet) -> bool {
+    fn make_room(&mut self, link: LinkId, packet: &Packet) -> bool {
         let mut settled = false;
         loop {
-            let port = &mut self.ports[link as usize];
+            let port = &mut self.ports[link];
             let pool = port.choice_mut().pool;
             let room = match self.pools.get(pool as usize) {
                 Some(pool) => pool.room(port.waiting(), port.waiting_bytes()),
@@ -111,16 +111,16 @@ impl Net {
     }
 
     /// A packet leaves the shared buffer, if there is one.
-    fn leaves(&mut self, link: u32, packet: &Packet) {
-        let pool = self.ports[link as usize].choice_mut().pool;
+    pub(super) fn leaves(&mut self, link: LinkId, packet: &Packet) {
+        let pool = self.ports[link].choice_mut().pool;
         if let Some(pool) = self.pools.get_mut(pool as usize) {
             pool.leave(packet);
         }
     }
 
     /// Asks for an event at the end of the transmission while something waits.
-    fn arm(&mut self, link: u32) {
-        let port = &mut self.ports[link as usize];
+    fn arm(&mut self, link: LinkId) {
+        let port = &mut self.ports[link];
         let (idle_at, choice) = (port.idle_at(), port.choice_mut());
         if choice.waiting() > 0 && !choice.armed {
             choice.armed = true;

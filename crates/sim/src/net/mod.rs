@@ -2,6 +2,7 @@
 
 mod agents;
 mod choosing;
+mod faulty;
 mod pool;
 mod route;
 
@@ -9,17 +10,18 @@ use std::collections::BTreeMap;
 
 use transport::agent::PortState;
 use transport::{Agents, Extension, Flags, Packet};
-use units::{Instant, Span, Stream};
+use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Table};
 
 use crate::event::EventQueue;
 use crate::flow::Flow;
-use crate::network::{Network, Ordering, Sharing};
+use crate::network::{Network, Service, Sharing};
 use crate::outcome::Counters;
 use crate::port::level::Level;
-use crate::port::mark::Site;
+use crate::port::mark::{MARKERS, Site};
 use crate::port::{Fate, Place, Port, units_of_wait};
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
+use faulty::Faults;
 use pool::Pool;
 use route::Router;
 
@@ -33,29 +35,30 @@ pub struct Net {
     pub counters: Counters,
     /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
     pub graph: Graph,
-    ports: Vec<Port>,
+    ports: Table<LinkId, Port>,
     /// For how long each port had sent when the warm-up ended.
-    sent_before: Vec<Span>,
+    sent_before: Table<LinkId, Span>,
     pools: Vec<Pool>,
     router: Router,
     extensions: Extensions,
     /// What families of transports keep at the ports.
     pub agents: AtPorts,
     /// Wire bytes that were dropped at their receivers' ports, by connection and generation.
-    dropped_at_receiver: BTreeMap<(u32, u16), u64>,
+    dropped_at_receiver: BTreeMap<(ConnectionId, u16), Bytes>,
     frame_overhead: u16,
     jitter: Jitter,
+    /// What goes wrong; none in nearly all runs.
+    faults: Option<Box<Faults>>,
 }
 
 impl Net {
     /// An empty network.
-    pub fn new(network: Network, seed: u64, ordering: Ordering) -> Net {
-        let marking = network.marking();
+    pub fn new(network: Network, seed: u64, service: Service) -> Net {
         let Network { mut graph, switch, frame_overhead, host_jitter, settings } = network;
         // Events at the same time go by link number: by the node that they happen at.
         graph.links.sort_by_key(|link| (link.to, link.from));
         let hosts = graph.hosts;
-        let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(1600) + link.delay).max();
+        let longest_hop = graph.links.iter().map(|link| link.rate.transmission().of(Bytes(1600)) + link.delay).max();
         let mut pools = Vec::new();
         let mut pool_of = vec![Port::NO_POOL; graph.switches.len()];
         if let Sharing::Dynamic(alpha) = switch.sharing {
@@ -78,6 +81,8 @@ impl Net {
             };
             let mut port = Port::new(spec.rate, spec.delay, place);
             let mut site = Site { rate: spec.rate, mark: Level::INFINITE };
+            // Nothing is ever marked at a host, nor where there is no limit.
+            let mut marking = &MARKERS[0];
             if !place.at_host() {
                 let node = (spec.from - hosts) as usize;
                 let mut buffer = Level::INFINITE;
@@ -91,6 +96,7 @@ impl Net {
                     };
                     let of_switch = if place.to_host() { switch.marks.host } else { switch.marks.uplink };
                     site.mark = Level::from(spec.mark.or(of_switch));
+                    marking = service.marking;
                     drop_unmarkable = switch.drop_non_ect;
                 }
                 port = port.limited(buffer, site.mark, drop_unmarkable);
@@ -98,18 +104,17 @@ impl Net {
                     port.pool = pool_of[node];
                 }
             }
-            let queue = if place.at_host() { ordering.hosts } else { ordering.switches };
-            (port, queue, site)
+            let queue = if place.at_host() { service.hosts } else { service.switches };
+            (port, queue, marking, site)
         };
         let mut ports = Vec::with_capacity(graph.links.len());
-        for (index, (port, queue, site)) in graph.links.iter().map(port).enumerate() {
+        for (index, (port, queue, marking, site)) in graph.links.iter().map(port).enumerate() {
             if port.pool != Port::NO_POOL {
-                pools[port.pool as usize].add(index as u32);
+                pools[port.pool as usize].add(LinkId::from_index(index));
             }
-            // Nothing is ever marked at a host.
-            let by_itself = queue.built_in && (marking.built_in || port.place.at_host());
+            let by_itself = queue.built_in && marking.built_in;
             let choosing = |port: Port| {
-                port.choosing((queue.queue)(&settings, ordering.priorities), (marking.marker)(&settings, &site))
+                port.choosing((queue.queue)(&settings, service.priorities), (marking.marker)(&settings, &site))
             };
             ports.push(if by_itself { port } else { choosing(port) });
         }
@@ -119,21 +124,22 @@ impl Net {
             counters: Counters::default(),
             router: Router::new(&graph, Stream::new(seed, "paths of flows", 0).bits()),
             graph,
-            sent_before: vec![Span::ZERO; ports.len()],
-            ports,
+            sent_before: vec![Span::ZERO; ports.len()].into(),
+            ports: ports.into(),
             pools,
             extensions: Extensions::default(),
             agents: AtPorts::default(),
             dropped_at_receiver: BTreeMap::new(),
-            frame_overhead: frame_overhead as u16,
+            frame_overhead: frame_overhead.0 as u16,
             jitter: Jitter::new(host_jitter, seed),
+            faults: None,
         }
     }
 
     /// Puts the agents of these families at every port.
     pub fn station(&mut self, families: &[Agents]) {
         let rates = self.graph.links.iter().map(|link| link.rate);
-        self.agents = AtPorts::new(families, u64::from(self.frame_overhead), rates);
+        self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
     }
 
     /// Whether each link leaves a switch, not a host.
@@ -141,13 +147,23 @@ impl Net {
         self.graph.links.iter().map(|link| link.from >= self.graph.hosts)
     }
 
+    /// Whether a path begins at a host.
+    pub fn begins_at(&self, path: u32, host: HostId) -> bool {
+        self.graph.links[self.router.link(path).index()].from == host.0
+    }
+
+    /// When all that was sent by a path will have left its host: a NIC is first in, first out.
+    pub fn nic_idle_at(&self, path: u32) -> Instant {
+        self.ports[self.router.link(path)].idle_at()
+    }
+
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
-    pub fn path(&mut self, from: u32, to: u32, flow: Flow) -> u32 {
+    pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         self.router.path(from, to, flow)
     }
 
     /// Gives all paths away, one after the other, as link numbers: positions are what [`path`](Net::path) gave.
-    pub fn take_paths(&mut self) -> Vec<u32> {
+    pub fn take_paths(&mut self) -> Vec<LinkId> {
         self.router.take_links()
     }
 
@@ -159,9 +175,9 @@ impl Net {
         packet.route += 1;
         packet.size += self.frame_overhead;
         let (now, jitter) = (self.now, self.jitter);
-        let port = &mut self.ports[link as usize];
-        if port.pool == Port::CHOOSES {
-            return self.send_choosing(link, packet);
+        let port = &mut self.ports[link];
+        if port.pool > Port::NO_POOL {
+            return self.send_apart(link, packet);
         }
         let is_data = packet.payload > 0;
         let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Span::ZERO };
@@ -171,17 +187,20 @@ impl Net {
     }
 
     #[cold]
-    fn send_choosing(&mut self, link: u32, packet: Packet) {
-        if self.offer_choosing(link, packet, true) == Fate::Dropped {
+    fn send_apart(&mut self, link: LinkId, packet: Packet) {
+        let is_down = self.ports[link].pool == Port::DOWN;
+        if is_down || self.offer_choosing(link, packet, true) == Fate::Dropped {
             self.dropped(link, &packet);
         }
     }
 
     /// As [`send`](Net::send), with more than its header.
     pub fn send_extended(&mut self, mut packet: Packet, mut extension: Extension) {
-        if let Some(header) = &mut extension.header {
-            let link = self.router.link(packet.route);
-            let state = state(self.now, &self.ports[link as usize]);
+        let link = self.router.link(packet.route);
+        if let Some(header) = &mut extension.header
+            && self.ports[link].pool != Port::DOWN
+        {
+            let state = state(self.now, &self.ports[link]);
             self.agents.show(link, &state, &packet, header);
         }
         packet.wait_or_extension = self.extensions.keep(extension);
@@ -191,8 +210,16 @@ impl Net {
 
     /// Takes the packet that has reached the end of `link`; gives it back if that is a host.
     #[inline]
+<<<<<<< HEAD
+    pub fn arrive(&mut self, link: LinkId) -> Option<Packet> {
+        let port = &mut self.ports[link];
+=======
     pub fn arrive(&mut self, link: u32) -> Option<Packet> {
+        if self.faults.is_some() {
+            return self.arrive_through_faults(link);
+        }
         let port = &mut self.ports[link as usize];
+>>>>>>> faults10
         let (packet, next) = port.take();
         let to_host = port.place.to_host();
         if let Some(at) = next {
@@ -207,6 +234,20 @@ impl Net {
         None
     }
 
+<<<<<<< HEAD
+    /// A packet that has reached the end of `link` goes on; gives it back if that is a host.
+    #[cold]
+    fn pass_on(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
+        if self.ports[link].place.to_host() {
+            self.counters.packets_received += 1;
+            return Some(packet);
+        }
+        self.forward(&packet);
+        None
+    }
+
+=======
+>>>>>>> faults10
     /// Takes what an extended packet carries beside its header, once.
     pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
         packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))
@@ -214,20 +255,20 @@ impl Net {
 
     /// Wire bytes of a connection, by number and generation, that were dropped at its receiver's port since the
     /// last call. Those of earlier ones of that number are forgotten: nobody is left to whom they matter.
-    pub fn take_dropped_at_receiver(&mut self, connection: (u32, u16)) -> u64 {
+    pub fn take_dropped_at_receiver(&mut self, connection: (ConnectionId, u16)) -> Bytes {
         if self.dropped_at_receiver.is_empty() {
-            return 0;
+            return Bytes::ZERO;
         }
         let of_number = (connection.0, 0)..=(connection.0, u16::MAX);
-        let mut dropped = 0;
+        let mut dropped = Bytes::ZERO;
         while let Some((&key, &bytes)) = self.dropped_at_receiver.range(of_number.clone()).next() {
             self.dropped_at_receiver.remove(&key);
-            dropped += if key == connection { bytes } else { 0 };
+            dropped += if key == connection { bytes } else { Bytes::ZERO };
         }
         dropped
     }
 
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, packet: &Packet) {
         let link = self.router.link(packet.route);
         let fate = if packet.flags.has(Flags::EXTENDED) {
@@ -243,27 +284,34 @@ impl Net {
     }
 
     #[inline(always)]
-    fn offer(&mut self, link: u32, packet: &Packet) -> Fate {
-        let port = &mut self.ports[link as usize];
+    fn offer(&mut self, link: LinkId, packet: &Packet) -> Fate {
+        let port = &mut self.ports[link];
         match port.pool {
             Port::NO_POOL => port.offer(self.now, packet),
             Port::CHOOSES => self.offer_choosing(link, onwards(packet), false),
-            pool => self.pools[pool as usize].offer(self.now, packet, link, &mut self.ports),
+            pool => match self.pools.get_mut(pool as usize) {
+                Some(pool) => pool.offer(self.now, packet, link, &mut self.ports),
+                // A port whose link is down.
+                None => Fate::Dropped,
+            },
         }
     }
 
     /// As [`offer`](Net::offer). The port's agents see a packet with a header that the port has accepted.
     #[inline(never)]
-    fn offer_extended(&mut self, link: u32, packet: &Packet) -> Fate {
-        let wait = self.ports[link as usize].idle_at().saturating_sub(self.now);
+    fn offer_extended(&mut self, link: LinkId, packet: &Packet) -> Fate {
+        let wait = self.ports[link].idle_at().saturating_sub(self.now);
         let extension = self.extensions.at(packet.wait_or_extension);
         extension.wait = units_of_wait(wait);
         let Some(header) = &extension.header else { return self.offer(link, packet) };
         let fate = if self.agents.pass_full_buffers(link, packet, header) {
-            match self.ports[link as usize].pool {
-                Port::NO_POOL => self.ports[link as usize].offer_within(self.now, packet, Level::INFINITE),
+            match self.ports[link].pool {
+                Port::NO_POOL => self.ports[link].offer_within(self.now, packet, Level::INFINITE),
                 Port::CHOOSES => self.offer_choosing(link, onwards(packet), true),
-                pool => self.pools[pool as usize].admit(self.now, packet, link, &mut self.ports),
+                pool => match self.pools.get_mut(pool as usize) {
+                    Some(pool) => pool.admit(self.now, packet, link, &mut self.ports),
+                    None => Fate::Dropped,
+                },
             }
         } else {
             self.offer(link, packet)
@@ -271,17 +319,25 @@ impl Net {
         if fate != Fate::Dropped
             && let Some(header) = &mut self.extensions.at(packet.wait_or_extension).header
         {
-            self.agents.show(link, &state(self.now, &self.ports[link as usize]), packet, header);
+            self.agents.show(link, &state(self.now, &self.ports[link]), packet, header);
         }
         fate
     }
 
     #[cold]
-    fn dropped(&mut self, link: u32, packet: &Packet) {
+    fn dropped(&mut self, link: LinkId, packet: &Packet) {
+        if self.ports[link].pool == Port::DOWN {
+            return self.lost(link, packet);
+        }
         self.counters.drops += 1;
-        if self.ports[link as usize].place.to_host() && packet.payload > 0 {
+        self.forget(link, packet);
+    }
+
+    /// A packet has gone at the port that feeds `link`, or on the wire behind it.
+    fn forget(&mut self, link: LinkId, packet: &Packet) {
+        if self.ports[link].place.to_host() && packet.payload > 0 {
             *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
-                u64::from(packet.size);
+                Bytes::from(packet.size);
         }
         self.take_extension(packet);
     }
@@ -292,9 +348,9 @@ impl Net {
             pool.settle(self.now, &mut self.ports);
         }
         self.settle_choosing();
-        for link in 0..self.ports.len() {
-            self.ports[link].settle(self.now);
-            self.ports[link].catch_up(self.now);
+        for port in self.ports.iter_mut() {
+            port.settle(self.now);
+            port.catch_up(self.now);
         }
         self.agents.settle(self.now);
     }
@@ -304,44 +360,54 @@ impl Net {
         self.settle();
         self.sent_before = self.ports.iter().map(|port| port.sent_for(self.now)).collect();
         self.ports.iter_mut().for_each(Port::warmed_up);
+        self.faults_warmed_up();
     }
 
     /// All ports, numbered like the links.
-    pub fn ports(&self) -> &[Port] {
+    pub fn ports(&self) -> &Table<LinkId, Port> {
         &self.ports
     }
 
     /// The share of the time since the warm-up in which a link has sent.
-    pub fn utilisation(&self, link: usize, warm_up: Instant) -> f64 {
+    pub fn utilisation(&self, link: LinkId, warm_up: Instant) -> f64 {
         let watched_for = self.now.saturating_sub(warm_up);
         let sent_for = self.ports[link].sent_for(self.now).saturating_sub(self.sent_before[link]);
         if watched_for == Span::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
     }
 
-    /// How long light takes along a path.
-    pub fn propagation(&self, path: u32, to: u32) -> Span {
+    /// The rate of the first link of a path.
+    pub fn first_rate(&self, path: u32) -> Rate {
+        self.graph.links[self.router.link(path).index()].rate
+    }
+
+    /// How long light takes along a path; where flows may be sent another way, along the shortest there can be.
+    pub fn propagation(&mut self, path: u32, to: HostId) -> Span {
+        let from = self.graph.links[self.router.link(path).index()].from;
+        if let Some(least) = self.least_propagation(HostId(from), to) {
+            return least;
+        }
         let mut delay = Span::ZERO;
         for position in path.. {
-            let spec = &self.graph.links[self.router.link(position) as usize];
+            let spec = &self.graph.links[self.router.link(position).index()];
             delay = delay.saturating_add(spec.delay);
-            if spec.to == to {
+            if spec.to == to.0 {
                 break;
             }
         }
         delay
     }
 
-    /// How long `bytes` of payload in segments of `mss` with `header` take along a path of an empty
+    /// How long `payload` in segments of `mss` with `header` take along a path of an empty
     /// network: the last packet waits at each hop for its turn behind the others.
-    pub fn ideal(&self, path: u32, to: u32, bytes: u64, mss: u32, header: u32) -> Span {
-        let overhead = u64::from(header) + u64::from(self.frame_overhead);
-        let mss = u64::from(mss);
-        let packets = bytes.div_ceil(mss);
-        let (full, last) = (mss + overhead, bytes - (packets - 1) * mss + overhead);
+    pub fn ideal(&self, path: u32, to: HostId, payload: Bytes, mss: u32, header: u32) -> Span {
+        let overhead = Bytes::from(header) + Bytes::from(self.frame_overhead);
+        let mss = Bytes::from(mss);
+        let packets = payload.pieces(mss);
+        let (full, last) = (mss + overhead, payload - mss * (packets - 1) + overhead);
         // When the packet before the last, and the last, have left each hop and arrived at its end.
         let (mut first, mut slowest, mut last_at) = (Span::ZERO, Span::ZERO, Span::ZERO);
         for position in path.. {
-            let spec = &self.graph.links[self.router.link(position) as usize];
+            let spec = &self.graph.links[self.router.link(position).index()];
             let transmission = spec.rate.transmission();
             let of_full = transmission.of(full);
             slowest = slowest.max(of_full);
@@ -352,7 +418,7 @@ impl Net {
             let before_last = if packets > 1 { first.saturating_add(others) } else { Span::ZERO };
             last_at = last_at.max(before_last).saturating_add(transmission.of(last) + spec.delay);
             first += spec.delay;
-            if spec.to == to {
+            if spec.to == to.0 {
                 return last_at;
             }
         }
@@ -362,7 +428,7 @@ impl Net {
 
 /// What agents may know of a port.
 fn state(now: Instant, port: &Port) -> PortState {
-    PortState { now, sent_for: port.sent_for(now), waiting_bytes: port.backlog(now) }
+    PortState { now, sent_for: port.sent_for(now), waiting_bytes: Bytes(port.backlog(now)) }
 }
 
 /// A packet that has taken one more hop.
@@ -394,9 +460,9 @@ impl Jitter {
     /// A function of time and link alone: what else a run sends changes no draw. One multiplication mixes (as in
     /// wyhash), another scales.
     #[inline(always)]
-    fn draw(self, now: Instant, link: u32, transmission: Span) -> Span {
+    fn draw(self, now: Instant, link: LinkId, transmission: Span) -> Span {
         let longest = (transmission.0 & self.own) + self.longest.0;
-        let product = u128::from(now.0 ^ self.salt) * u128::from(0xa076_1d64_78bd_642f ^ u64::from(link) << 32);
+        let product = u128::from(now.0 ^ self.salt) * u128::from(0xa076_1d64_78bd_642f ^ u64::from(link.0) << 32);
         let random = (product >> 64) as u64 ^ product as u64;
         Span(((u128::from(random) * u128::from(longest)) >> 64) as u64)
     }
@@ -452,9 +518,9 @@ mod tests {
         let mut settings = Values::default();
         settings.set("untagged", Value::Choice("lowest"));
         settings.set("when_full", Value::Choice("drop-arriving"));
-        let network = Network { graph, switch, frame_overhead: 0, host_jitter, settings };
+        let network = Network { graph, switch, frame_overhead: Bytes::ZERO, host_jitter, settings };
         let [switches, hosts] = ordering.map(|name| queue::find(name).expect("it is there"));
-        Net::new(network, seed, Ordering { switches, hosts, priorities: 3 })
+        Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3 })
     }
 
     fn net(seed: u64, host_jitter: Option<Span>) -> Net {
@@ -477,7 +543,7 @@ mod tests {
 
     /// 1500 B from one host to another.
     fn full(net: &mut Net, (from, to): (u32, u32), seq: u64) -> Packet {
-        let route = net.path(from, to, Flow::of_pair(from, to));
+        let route = net.path(HostId(from), HostId(to), Flow::of_pair(HostId(from), HostId(to)));
         Packet { route, ..Packet::data(seq, 1460, 40, Instant::ZERO, Flags::ECT) }
     }
 
@@ -506,7 +572,7 @@ mod tests {
             let packet = full(&mut net, (0, 1), seq);
             net.send(packet);
         }
-        let nic = net.graph.links.iter().position(|link| link.from == 0).expect("it is there") as u32;
+        let nic = net.graph.links.iter().position(|link| link.from == 0).map(LinkId::from_index).expect("it is there");
         let (mut last, mut late) = (Instant::ZERO, 0);
         for number in 1..=100 {
             let (at, link) = loop {
@@ -526,7 +592,7 @@ mod tests {
                 assert!(at >= exact.max(last) && at < exact + Span::from_micros(12), "{at} for {exact}");
                 late += u32::from(at > exact);
                 last = at;
-                net.ports[nic as usize].take().1.inspect(|&next| net.events.push_arrival(at, next, nic));
+                net.ports[nic].take().1.inspect(|&next| net.events.push_arrival(at, next, nic));
             }
         }
         assert!(late > 90, "{late} of 100 were late");
@@ -561,11 +627,12 @@ mod tests {
             let run = |beside: bool| {
                 let mut net = star(4, seed, None, ["fifo", "fifo"]);
                 let link = net.ports.iter().position(|port| port.place.to_host()).expect("it is there");
+                let link = LinkId::from_index(link);
                 let site = Site { rate: Rate::from_gbps(1), mark: Level::share(Amount::Packets(3), 1) };
                 if sharing {
                     net.ports[link].pool = 0;
                     net.pools.push(Pool::new(Amount::Packets(12), 1.0));
-                    net.pools[0].add(link as u32);
+                    net.pools[0].add(link);
                 }
                 if beside {
                     let port = std::mem::replace(
@@ -576,7 +643,7 @@ mod tests {
                     let queue = (queue::find("fifo").expect("it is there").queue)(&settings, 1);
                     net.ports[link] = port.choosing(queue, (MARKERS[0].marker)(&settings, &site));
                 }
-                let to = net.graph.links[link].to;
+                let to = net.graph.links[link.index()].to;
                 let mut stream = Stream::new(seed, "bursts", 0);
                 for seq in 0..60 {
                     for from in (0..4).filter(|&from| from != to) {
@@ -614,8 +681,8 @@ mod tests {
             }
         }
         let mut net = star(2, 1, Some(Span::ZERO), ["fifo", "fifo"]);
-        let path = net.path(0, 1, Flow::of_pair(0, 1));
-        let link = net.router.link(path + 1) as usize;
+        let path = net.path(HostId(0), HostId(1), Flow::of_pair(HostId(0), HostId(1)));
+        let link = net.router.link(path + 1);
         let port =
             std::mem::replace(&mut net.ports[link], Port::new(Rate::from_gbps(1), Span::ZERO, Place::HostToHost));
         let queue = (queue::find("fifo").expect("it is there").queue)(&Values::default(), 1);
@@ -633,9 +700,10 @@ mod tests {
     #[test]
     fn what_a_closed_connection_lost_is_not_booked_on_the_next_one_of_its_number() {
         let mut net = net(1, None);
-        let to_host = net.ports().iter().position(|port| port.place.to_host()).expect("there is one") as u32;
+        let to_host = net.ports().iter().position(|port| port.place.to_host()).expect("there is one");
+        let to_host = LinkId::from_index(to_host);
         let packet = |connection, generation| Packet {
-            connection,
+            connection: ConnectionId(connection),
             generation,
             ..Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE)
         };
@@ -643,10 +711,14 @@ mod tests {
         for (number, generation) in [(7, 0), (7, 2), (7, 2), (8, 2)] {
             net.dropped(to_host, &packet(number, generation));
         }
-        assert_eq!(net.take_dropped_at_receiver((7, 2)), 3000);
-        assert_eq!(net.take_dropped_at_receiver((7, 2)), 0);
-        assert_eq!(net.take_dropped_at_receiver((7, 0)), 0, "nobody is left to whom it matters");
-        assert_eq!(net.take_dropped_at_receiver((8, 2)), 1500);
+        assert_eq!(net.take_dropped_at_receiver((ConnectionId(7), 2)), Bytes(3000));
+        assert_eq!(net.take_dropped_at_receiver((ConnectionId(7), 2)), Bytes::ZERO);
+        assert_eq!(
+            net.take_dropped_at_receiver((ConnectionId(7), 0)),
+            Bytes::ZERO,
+            "nobody is left to whom it matters"
+        );
+        assert_eq!(net.take_dropped_at_receiver((ConnectionId(8), 2)), Bytes(1500));
     }
 
     /// Evenly between nothing and the packet's own time, or what the scenario says, by seed, link and time.
@@ -655,7 +727,7 @@ mod tests {
         let own = net(1, None).jitter;
         let full = Span::from_micros(12);
         let drawn = |jitter: Jitter, link| -> Vec<u64> {
-            (0..10_000).map(|i| jitter.draw(Instant(12_000_000 * i), link, full).0).collect()
+            (0..10_000).map(|i| jitter.draw(Instant(12_000_000 * i), LinkId(link), full).0).collect()
         };
         let (one, link, seed) = (drawn(own, 0), drawn(own, 1), drawn(net(2, None).jitter, 0));
         for draws in [&one, &link, &seed] {

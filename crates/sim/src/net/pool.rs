@@ -1,7 +1,7 @@
 //! A switch's shared buffer with dynamic thresholds.
 
 use transport::Packet;
-use units::{Amount, Instant};
+use units::{Amount, Instant, LinkId, Table};
 
 use crate::port::level::Level;
 use crate::port::{Fate, Port};
@@ -11,8 +11,8 @@ use crate::port::{Fate, Port};
 pub struct Pool {
     capacity: Amount,
     alpha: f64,
-    /// The numbers of the switch's ports.
-    members: Vec<u32>,
+    /// The switch's ports.
+    members: Vec<LinkId>,
     /// Packets and bytes that waited at all ports when each was last looked at: never less than what
     /// waits now.
     packets: u64,
@@ -25,13 +25,13 @@ impl Pool {
         Pool { capacity, alpha, members: Vec::new(), packets: 0, bytes: 0 }
     }
 
-    /// A port, by its number, draws on this buffer.
-    pub fn add(&mut self, index: u32) {
-        self.members.push(index);
+    /// A port draws on this buffer.
+    pub fn add(&mut self, link: LinkId) {
+        self.members.push(link);
     }
 
-    /// The numbers of the switch's ports.
-    pub fn members(&self) -> &[u32] {
+    /// The switch's ports.
+    pub fn members(&self) -> &[LinkId] {
         &self.members
     }
     /// A packet waits in it.
@@ -46,23 +46,23 @@ impl Pool {
     }
 
     /// Offers a packet to one of the ports, within what the others leave to it.
-    pub fn offer(&mut self, now: Instant, packet: &Packet, index: u32, ports: &mut [Port]) -> Fate {
-        self.look_at(now, &mut ports[index as usize]);
+    pub fn offer(&mut self, now: Instant, packet: &Packet, index: LinkId, ports: &mut Table<LinkId, Port>) -> Fate {
+        self.look_at(now, &mut ports[index]);
         // What has left other ports since they were looked at only adds to the room: where it is
         // enough without, they need not be looked at.
-        let port = &ports[index as usize];
+        let port = &ports[index];
         let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());
         if !port.fits(now, packet, self.room(packets, bytes)) {
             self.settle(now, ports);
         }
         let room = self.room(packets, bytes);
-        self.offer_within(now, packet, &mut ports[index as usize], room)
+        self.offer_within(now, packet, &mut ports[index], room)
     }
 
     /// As [`offer`](Pool::offer), for a packet that is taken also when there is no room.
-    pub fn admit(&mut self, now: Instant, packet: &Packet, index: u32, ports: &mut [Port]) -> Fate {
-        self.look_at(now, &mut ports[index as usize]);
-        self.offer_within(now, packet, &mut ports[index as usize], Level::INFINITE)
+    pub fn admit(&mut self, now: Instant, packet: &Packet, index: LinkId, ports: &mut Table<LinkId, Port>) -> Fate {
+        self.look_at(now, &mut ports[index]);
+        self.offer_within(now, packet, &mut ports[index], Level::INFINITE)
     }
 
     #[inline]
@@ -75,10 +75,18 @@ impl Pool {
     }
 
     /// Lets every packet that has begun its transmission by `now` leave the buffer.
-    pub fn settle(&mut self, now: Instant, ports: &mut [Port]) {
+    pub fn settle(&mut self, now: Instant, ports: &mut Table<LinkId, Port>) {
         for i in 0..self.members.len() {
-            self.look_at(now, &mut ports[self.members[i] as usize]);
+            self.look_at(now, &mut ports[self.members[i]]);
         }
+    }
+
+    /// Gives up everything at a port and behind it.
+    pub fn flush(&mut self, now: Instant, port: &mut Port) -> Vec<Packet> {
+        self.look_at(now, port);
+        self.packets -= port.waiting_in_ring();
+        self.bytes -= port.waiting_bytes();
+        port.flush(now)
     }
 
     #[inline]
@@ -109,17 +117,17 @@ mod tests {
     use transport::Flags;
     use units::{Rate, Span};
 
-    fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Vec<Port>) {
+    fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Table<LinkId, Port>) {
         let mut pool = Pool::new(capacity, alpha);
-        (0..ports).for_each(|index| pool.add(index));
+        (0..ports).for_each(|index| pool.add(LinkId(index)));
         let port = || Port::new(Rate::from_gbps(1), Span(1), Place::SwitchToHost);
         (pool, (0..ports).map(|_| port().limited(Level::INFINITE, Level::INFINITE, false)).collect())
     }
 
     /// Offers full packets to one port until it drops, and says how many it took.
-    fn fill(pool: &mut Pool, ports: &mut [Port], index: u32, now: Instant) -> u64 {
+    fn fill(pool: &mut Pool, ports: &mut Table<LinkId, Port>, index: u32, now: Instant) -> u64 {
         let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
-        (0..).find(|_| pool.offer(now, &packet, index, ports) == Fate::Dropped).expect("it drops at last")
+        (0..).find(|_| pool.offer(now, &packet, LinkId(index), ports) == Fate::Dropped).expect("it drops at last")
     }
 
     #[test]
@@ -165,7 +173,7 @@ mod tests {
         // Two wait where four were free: a third would be more than the two that are left.
         assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
         let packet = Packet::data(0, 0, 40, Instant::ZERO, Flags::NONE);
-        assert_eq!(pool.admit(Instant::ZERO, &packet, 0, &mut ports), Fate::Queued);
+        assert_eq!(pool.admit(Instant::ZERO, &packet, LinkId(0), &mut ports), Fate::Queued);
         assert_eq!((pool.packets, pool.bytes), (3, 3040));
         // The first that waits begins after 12 us, the second after 24, the small one after 36.
         for (at, left) in [(12_000_000, (2, 1540)), (23_999_999, (2, 1540)), (24_000_000, (1, 40))] {
@@ -190,14 +198,14 @@ mod tests {
             assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
             assert_eq!(fill(&mut pool, &mut ports, 1, Instant(1_000_000)), 2);
             let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
-            assert_eq!(pool.offer(Instant(at), &packet, 1, &mut ports), fate, "{at} ps");
+            assert_eq!(pool.offer(Instant(at), &packet, LinkId(1), &mut ports), fate, "{at} ps");
         }
     }
 
     #[test]
     fn what_waits_elsewhere_is_counted_too() {
         let (mut pool, _) = pool(Amount::Bytes(6000), 1.0, 2);
-        assert_eq!(pool.members(), [0, 1]);
+        assert_eq!(pool.members(), [LinkId(0), LinkId(1)]);
         let packet = |payload| Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE);
         pool.enter(&packet(1460));
         pool.enter(&packet(460));

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use transport::agent::{Decision, Flow, Verdict};
-use units::Instant;
+use units::{ConnectionId, Instant, LinkId, Table};
 
-use crate::hosts::ConnectionId;
 use crate::outcome::Requests;
 
 /// Watches what the agents of all ports decide on requests for rates, beside the deadlines of the messages.
 pub struct RateWatch {
-    ports: Vec<PortWatch>,
+    ports: Table<LinkId, PortWatch>,
     /// By number and generation. Packets of one that was closed may still travel.
-    connections: BTreeMap<(u32, u16), ConnectionWatch>,
+    connections: BTreeMap<(ConnectionId, u16), ConnectionWatch>,
     /// Each request once, whatever the number of ports that saw it.
     total: Requests,
 }
@@ -97,16 +96,15 @@ impl RateWatch {
 
     /// A message is handed to a connection.
     pub fn started(&mut self, connection: ConnectionId, generation: u16, deadline: Option<Instant>) {
-        let connection = connection.0;
         self.connections.remove(&(connection, generation.wrapping_sub(RateWatch::GENERATIONS)));
         let message = MessageWatch { deadline, counted: false, inverted: false };
         self.connections.entry((connection, generation)).or_default().messages.push_back(message);
     }
 
     /// An agent at a port has decided.
-    pub fn decided(&mut self, now: Instant, link: u32, decision: &Decision) {
+    pub fn decided(&mut self, now: Instant, link: LinkId, decision: &Decision) {
         let &Decision { flow, verdict } = decision;
-        let port = &mut self.ports[link as usize];
+        let port = &mut self.ports[link];
         let Verdict::Granted { number, .. } = verdict else {
             port.decided(now, flow, None, verdict);
             return;
@@ -140,7 +138,7 @@ impl RateWatch {
     }
 
     /// What one port saw.
-    pub fn at(&self, link: usize) -> Requests {
+    pub fn at(&self, link: LinkId) -> Requests {
         self.ports[link].requests
     }
 }
@@ -254,7 +252,7 @@ mod tests {
         fn ask(&mut self, flow: u32, asked: u64, granted: u64, left: u64) -> Noted {
             let deadline = self.deadlines.get(&flow).copied();
             let verdict = Verdict::Granted { number: 0, asked, granted, left, until: Instant::MAX };
-            self.port.decided(Instant::ZERO, (flow, 0, 0), deadline, verdict)
+            self.port.decided(Instant::ZERO, (ConnectionId(flow), 0, 0), deadline, verdict)
         }
     }
 
@@ -282,7 +280,7 @@ mod tests {
         // A request above what flow 1 holds beyond it could not have been met either.
         assert_eq!(port.ask(2, 1100, 500, 500), Noted { displaceable: false, ..all });
         // Denied behind flows with earlier deadlines only: no inversion.
-        port.port.decided(Instant::ZERO, (1, 0, 0), None, Verdict::Ended);
+        port.port.decided(Instant::ZERO, (ConnectionId(1), 0, 0), None, Verdict::Ended);
         port.ask(2, 600, 1000, 1000);
         let denied = Noted { asked: true, denied: true, refused: true, ..Noted::default() };
         assert_eq!(port.ask(4, 700, 60, 0), denied);
@@ -309,10 +307,10 @@ mod tests {
         let mut port = PortWatch::default();
         let (soon, late) = (Instant::from_millis(1), Instant::from_millis(9));
         let ask = |asked, granted, left, until| Verdict::Granted { number: 0, asked, granted, left, until };
-        port.decided(Instant::ZERO, (1, 0, 0), Some(late), ask(500, 1000, 1000, soon));
-        let noted = port.decided(Instant::ZERO, (2, 0, 0), Some(soon), ask(500, 60, 0, late));
+        port.decided(Instant::ZERO, (ConnectionId(1), 0, 0), Some(late), ask(500, 1000, 1000, soon));
+        let noted = port.decided(Instant::ZERO, (ConnectionId(2), 0, 0), Some(soon), ask(500, 60, 0, late));
         assert!(noted.inverted && noted.passed_over);
-        let noted = port.decided(soon, (2, 0, 0), Some(soon), ask(500, 60, 0, late));
+        let noted = port.decided(soon, (ConnectionId(2), 0, 0), Some(soon), ask(500, 60, 0, late));
         assert_eq!(noted, Noted { asked: true, denied: true, refused: true, ..Noted::default() });
     }
 }

@@ -2,10 +2,9 @@
 
 use transport::registry::Config;
 use transport::{Observation, Signal};
-use units::{Instant, Span};
+use units::{Bytes, Instant, MessageId, Span};
 
 use crate::hosts::Hosts;
-use crate::ledger::MessageId;
 use crate::net::Net;
 use crate::outcome::{Sample, Subject};
 use crate::run::{QUEUE, THROUGHPUT, Trace};
@@ -15,7 +14,7 @@ pub struct Sampler {
     trace: Trace,
     samples: Vec<Sample>,
     /// Payload that had arrived on connections that were closed since the last sample, by message.
-    closed: Vec<(MessageId, u64)>,
+    closed: Vec<(MessageId, Bytes)>,
 }
 
 impl Sampler {
@@ -30,8 +29,8 @@ impl Sampler {
     }
 
     /// A connection was closed on which `bytes` have arrived since the last sample.
-    pub fn keep(&mut self, message: MessageId, bytes: u64) {
-        if bytes > 0 {
+    pub fn keep(&mut self, message: MessageId, bytes: Bytes) {
+        if bytes > Bytes::ZERO {
             self.closed.push((message, bytes));
         }
     }
@@ -45,7 +44,7 @@ impl Sampler {
         for id in hosts.receivers.open_ones() {
             let receiving = hosts.receivers.at(id);
             let bytes = std::mem::take(&mut receiving.unsampled);
-            if bytes > 0 || hosts.senders.is_open(id, receiving.generation()) {
+            if bytes > Bytes::ZERO || hosts.senders.is_open(id, receiving.generation()) {
                 arrived.push((receiving.message(), bytes));
             }
         }
@@ -56,24 +55,24 @@ impl Sampler {
             seen.push((message, of_sender));
             if hosts.receivers.get(id).is_none_or(|receiving| receiving.generation() != generation) {
                 // Its receiving host has not been told of it.
-                arrived.push((message, 0));
+                arrived.push((message, Bytes::ZERO));
             }
         }
         let throughput = arrived.into_iter().map(|(message, bytes)| {
             let mut own = Observation::default();
-            own.add(&THROUGHPUT, bytes as f64 * per_sample);
+            own.add(&THROUGHPUT, bytes.as_f64() * per_sample);
             (message, own)
         });
         let mut found: Vec<(MessageId, Observation)> = throughput.chain(seen).collect();
         found.sort_by_key(|(message, _)| *message);
         for (message, signals) in found {
             for (signal, value) in signals.iter() {
-                self.add(now, signal, Subject::Message(message.0), value);
+                self.add(now, signal, Subject::Message(message), value);
             }
         }
-        for (link, port) in net.ports().iter().enumerate() {
+        for (link, port) in net.ports().entries() {
             if port.place.at_switch() && port.watch().most_waiting > 0 {
-                self.add(now, &QUEUE, Subject::Link(link as u32), port.waiting() as f64);
+                self.add(now, &QUEUE, Subject::Link(link), port.waiting() as f64);
             }
         }
     }

@@ -21,6 +21,8 @@ pub struct Choice {
     pub pool: u32,
     /// The end of the transmission is a pending event.
     pub armed: bool,
+    /// What the marker says does not count: a fault.
+    pub unheard: bool,
 }
 
 impl Choice {
@@ -39,7 +41,7 @@ impl Port {
     pub fn choosing(mut self, queue: Box<dyn Queue>, marker: Box<dyn Marker>) -> Port {
         let pool = std::mem::replace(&mut self.pool, Port::CHOOSES);
         let beside = self.beside.get_or_insert_default();
-        beside.choice = Some(Choice { queue, marker, packets: 0, pool, armed: false });
+        beside.choice = Some(Choice { queue, marker, packets: 0, pool, armed: false, unheard: false });
         self
     }
 
@@ -60,7 +62,8 @@ impl Port {
 
     /// What its marker says to a packet that comes to a queue which with it is so long.
     pub fn verdict_on(&mut self, packet: &Packet, with_it: Length, now: Instant) -> Verdict {
-        let congested = self.choice_mut().marker.arrives(packet, with_it, now);
+        let choice = self.choice_mut();
+        let congested = choice.marker.arrives(packet, with_it, now) && !choice.unheard;
         self.verdict(congested, packet.flags)
     }
 
@@ -92,6 +95,14 @@ impl Port {
         Some(packet)
     }
 
+    /// Takes out a packet that waits beside the port, as long as one does.
+    pub fn drop_waiting(&mut self, now: Instant) -> Option<Packet> {
+        self.choice()?;
+        let packet = self.choice_mut().queue.pop()?.packet;
+        self.leaves(&packet, now);
+        Some(packet)
+    }
+
     /// A packet leaves the queue.
     fn leaves(&mut self, packet: &Packet, now: Instant) {
         let packets = self.waiting();
@@ -104,7 +115,8 @@ impl Port {
     /// to be scheduled. It arrives `late`, which is told how long the transmission takes, but keeps its place.
     pub fn begin(&mut self, now: Instant, mut packet: Packet, late: impl FnOnce(Span) -> Span) -> Option<Instant> {
         let behind = Length { packets: self.waiting(), bytes: self.waiting_bytes };
-        if self.choice_mut().marker.departs(&packet, behind, now) && packet.flags.has(Flags::ECT) {
+        let choice = self.choice_mut();
+        if choice.marker.departs(&packet, behind, now) && !choice.unheard && packet.flags.has(Flags::ECT) {
             packet.flags = self.mark(packet.flags);
         }
         let first = self.transmit(now, late, packet);

@@ -6,6 +6,7 @@
 //! [discipline](queue) or [marker](mark) stands beside the port ([`Choice`]), which then decides at each departure.
 
 mod choice;
+mod faulty;
 pub mod level;
 pub mod mark;
 pub mod queue;
@@ -16,7 +17,7 @@ pub use choice::Choice;
 pub use watch::Watch;
 
 use transport::{Flags, Packet};
-use units::{Instant, Rate, Span, Transmission};
+use units::{Bytes, Instant, Rate, Span, Transmission};
 
 use level::{Length, Level};
 use mark::{Marker, Threshold};
@@ -45,7 +46,7 @@ pub struct Port {
     drop_unmarkable: bool,
     /// Where it stands.
     pub place: Place,
-    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], or [`Port::CHOOSES`].
+    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::CHOOSES`] or [`Port::DOWN`].
     pub pool: u32,
     /// Packets that were accepted.
     pub packets: u64,
@@ -115,9 +116,11 @@ pub enum Verdict {
 
 impl Port {
     /// The port has a buffer of its own.
-    pub const NO_POOL: u32 = u32::MAX;
+    pub const NO_POOL: u32 = u32::MAX - 2;
     /// What waits for the port stands beside it, in a queue of its discipline ([`Choice`]).
     pub const CHOOSES: u32 = u32::MAX - 1;
+    /// A fault has taken the link down: the port takes nothing.
+    pub const DOWN: u32 = u32::MAX;
 
     /// An idle port with an unlimited queue and no marking.
     pub fn new(rate: Rate, delay: Span, place: Place) -> Port {
@@ -165,7 +168,7 @@ impl Port {
         let size = u64::from(packet.size);
         self.packets += 1;
         self.bytes += size;
-        let transmission = self.transmission.of(size);
+        let transmission = self.transmission.of(Bytes(size));
         // An unlimited queue may take longer than `Instant` holds: then it does not end.
         self.busy_until = start.saturating_add(transmission);
         let mut at = self.busy_until.saturating_add(self.delay + late(transmission));
@@ -211,7 +214,7 @@ impl Port {
         }
         self.packets += 1;
         self.bytes += size;
-        self.busy_until = start.saturating_add(self.transmission.of(size));
+        self.busy_until = start.saturating_add(self.transmission.of(Bytes(size)));
         let at = self.busy_until.saturating_add(self.delay);
         let first = self.ring.is_empty();
         if first {
@@ -319,8 +322,11 @@ impl Port {
         }
         self.waiting += 1;
         self.waiting_bytes -= size;
-        self.next_start =
-            if self.waiting == self.ring.tail() { Instant::MAX } else { self.next_start + self.transmission.of(size) };
+        self.next_start = if self.waiting == self.ring.tail() {
+            Instant::MAX
+        } else {
+            self.next_start + self.transmission.of(Bytes(size))
+        };
     }
 
     /// Packets that wait (as of the last [`settle`](Port::settle)).
@@ -345,7 +351,7 @@ impl Port {
         let (mut start, mut bytes) = (self.busy_until, 0);
         for position in (self.ring.head()..self.ring.tail()).rev() {
             let size = u64::from(self.ring.at(position).packet.size);
-            start = start.earlier_by(self.transmission.of(size));
+            start = start.earlier_by(self.transmission.of(Bytes(size)));
             if start <= now {
                 break;
             }
@@ -360,7 +366,7 @@ impl Port {
     }
     /// For how long it has sent by `now`.
     pub fn sent_for(&self, now: Instant) -> Span {
-        self.transmission.of(self.bytes).saturating_sub(self.busy_until.saturating_sub(now))
+        self.transmission.of(Bytes(self.bytes)).saturating_sub(self.busy_until.saturating_sub(now))
     }
     /// What has been seen here.
     pub fn watch(&self) -> &Watch {

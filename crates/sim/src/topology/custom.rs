@@ -149,8 +149,8 @@ fn build(values: &Values) -> Result<Graph, Problem> {
 fn ends(graph: &Graph, names: &[String], link: &Values, entry: usize, part: &'static str) -> Result<Vec<u32>, Problem> {
     let problem = |message: String| Problem::new("links", message).at(entry, part);
     match link.nodes(part) {
-        Nodes::Hosts(hosts) => match hosts.iter().find(|host| **host >= graph.hosts) {
-            None => Ok(hosts),
+        Nodes::Hosts(hosts) => match hosts.iter().find(|host| host.0 >= graph.hosts) {
+            None => Ok(hosts.into_iter().map(|host| host.0).collect()),
             Some(host) => {
                 let last = graph.hosts - 1;
                 Err(problem(format!("host {host} does not exist; the network has hosts 0 to {last}")))

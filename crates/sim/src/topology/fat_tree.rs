@@ -30,6 +30,15 @@ const KEYS: &[Key] = &[
         help: "rate of the links between switches; the hosts' rate when left out",
         source: "",
     },
+    Key {
+        name: "core",
+        kind: Kind::Rate,
+        default: Default::Absent,
+        range: Range::at_least(1e4),
+        help: "rate of the links between aggregation and core switches; that of the other links between switches when \
+               left out",
+        source: "MCP 5: 10G below, 40G above",
+    },
     OVERSUBSCRIPTION,
 ];
 
@@ -41,6 +50,7 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     let half = k / 2;
     let (rate, delay) = (values.rate("rate"), values.time("delay"));
     let uplink = super::uplink(values, u64::from(half) * rate.0, half)?.unwrap_or(rate);
+    let core = values.rate_if_set("core").unwrap_or(uplink);
     let mut graph = Graph::new(DESCRIPTOR.name, k * half * half);
     // Nodes after the hosts: edge switches, aggregation switches, core switches.
     let first_aggregation = graph.hosts + k * half;
@@ -56,7 +66,7 @@ fn build(values: &Values) -> Result<Graph, Problem> {
     for aggregation in 0..k * half {
         let switch = graph.switch(format!("aggregation {aggregation}"), false);
         for i in 0..half {
-            graph.join(switch, first_core + (aggregation % half) * half + i, uplink, delay);
+            graph.join(switch, first_core + (aggregation % half) * half + i, core, delay);
         }
     }
     for core in 0..half * half {

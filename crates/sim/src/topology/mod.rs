@@ -8,7 +8,9 @@ mod star;
 
 pub use custom::LINK_KEYS;
 
-use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Rate, Span, Values};
+use std::collections::VecDeque;
+
+use units::{Alias, Amount, Bytes, Default, HostId, Key, Kind, Problem, Range, Rate, Span, Table, Values};
 
 /// One topology: its name, what it is, its keys beside those of every network.
 pub struct Descriptor {
@@ -154,19 +156,46 @@ impl Graph {
             self.join(host, switch, rate, delay);
         }
     }
+    /// The hosts, each a node of the same number.
+    pub fn all_hosts(&self) -> impl Iterator<Item = HostId> + use<> {
+        (0..self.hosts).map(HostId)
+    }
     /// The number of nodes.
     pub fn nodes(&self) -> u32 {
         self.hosts + self.switches.len() as u32
     }
     /// The rates at which all hosts can send, in one pass.
-    pub fn host_rates(&self) -> Vec<Rate> {
-        let mut rates = vec![Rate(0); self.hosts as usize];
+    pub fn host_rates(&self) -> Table<HostId, Rate> {
+        let mut rates = Table::from(vec![Rate(0); self.hosts as usize]);
         for link in &self.links {
-            if let Some(rate) = rates.get_mut(link.from as usize) {
+            if let Some(rate) = rates.find_mut(HostId(link.from)) {
                 *rate = link.rate;
             }
         }
         rates
+    }
+    /// The longest round trip from host 0 without queues, by the paths with the fewest links: so many bytes one way, so
+    /// many back.
+    pub fn longest_round_trip(&self, (there, back): (Bytes, Bytes)) -> Span {
+        let mut leaving = vec![Vec::new(); self.nodes() as usize];
+        for link in &self.links {
+            leaving[link.from as usize].push(link);
+        }
+        let mut reached: Vec<Option<Span>> = vec![None; self.nodes() as usize];
+        reached[0] = Some(Span::ZERO);
+        let mut next = VecDeque::from([0]);
+        while let Some(node) = next.pop_front() {
+            let so_far = reached[node as usize].unwrap_or_default();
+            for link in &leaving[node as usize] {
+                if reached[link.to as usize].is_none() {
+                    let sent = link.rate.transmission();
+                    let hop = sent.of(there) + sent.of(back) + link.delay * 2;
+                    reached[link.to as usize] = Some(so_far.saturating_add(hop));
+                    next.push_back(link.to);
+                }
+            }
+        }
+        reached.iter().take(self.hosts as usize).flatten().copied().max().unwrap_or_default()
     }
     /// A node's name for reports.
     pub fn name(&self, node: u32) -> String {

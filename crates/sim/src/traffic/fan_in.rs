@@ -1,6 +1,6 @@
 //! `fan-in`: parents ask, leaves answer at nearly the same time.
 
-use units::{Deadline, Default, Distribution, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
+use units::{Deadline, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
 
 use super::tree::{Inner, Shape, Trees};
 use super::{
@@ -216,11 +216,11 @@ struct Streams {
     parents: Stream,
     leaves: Option<Stream>,
     /// The hosts of the class's part, in the order in which they were dealt; none where hosts are not divided.
-    part: Option<Vec<u32>>,
+    part: Option<Vec<HostId>>,
 }
 
 /// The hosts that are dealt to a class with `placement = "divided"`.
-fn part(values: &Values, context: &Context) -> Result<Option<Vec<u32>>, Problem> {
+fn part(values: &Values, context: &Context) -> Result<Option<Vec<HostId>>, Problem> {
     let given = ["parts", "part"].map(|key| (key, values.count_if_set(key)));
     let [(_, Some(parts)), (_, Some(part))] = given else {
         return match given.into_iter().find(|(_, value)| value.is_some() != (values.choice("placement") == "divided")) {
@@ -239,7 +239,7 @@ fn part(values: &Values, context: &Context) -> Result<Option<Vec<u32>>, Problem>
     let size = hosts as usize / parts as usize;
     // The same deal for every class, whatever its name.
     let dealt = Stream::new(context.seed, "divided", u64::MAX).distinct(hosts, hosts);
-    Ok(Some(dealt.into_iter().skip((part as usize - 1) * size).take(size).collect()))
+    Ok(Some(dealt.into_iter().map(HostId).skip((part as usize - 1) * size).take(size).collect()))
 }
 
 /// The shape of trees of several levels; none for one level.
@@ -270,6 +270,9 @@ fn shape(values: &Values) -> Result<Option<Shape>, Problem> {
     Ok(Some(Shape::new(levels, branches as u32, values.count("leaves") as u32)))
 }
 
+/// The host of a parent with the hosts of its leaves.
+type Placed = (HostId, Vec<HostId>);
+
 /// The host of each parent with the hosts of its leaves.
 fn place(
     placement: &str,
@@ -277,7 +280,7 @@ fn place(
     leaves: u32,
     graph: &Graph,
     streams: &mut Streams,
-) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
+) -> Result<Vec<Placed>, Problem> {
     const MOST_LEAVES: u64 = 1 << 24;
     let hosts = graph.hosts;
     if u64::from(parents) * u64::from(leaves) > MOST_LEAVES {
@@ -298,7 +301,9 @@ fn place(
         return Err(Problem::new("leaves", message));
     }
     if in_order {
-        return Ok((0..parents).map(|parent| (hosts - 1 - parent, (0..leaves).collect())).collect());
+        return Ok((0..parents)
+            .map(|parent| (HostId(hosts - 1 - parent), (0..leaves).map(HostId).collect()))
+            .collect());
     }
     if parents > hosts {
         return Err(Problem::new(
@@ -312,7 +317,7 @@ fn place(
     let trees = roots.into_iter().map(|root| {
         // Leaves are drawn among the other hosts: numbers from the root on are one higher.
         let leaves = stream.distinct(leaves, hosts - 1);
-        (root, leaves.into_iter().map(|leaf| leaf + u32::from(leaf >= root)).collect())
+        (HostId(root), leaves.into_iter().map(|leaf| HostId(leaf + u32::from(leaf >= root))).collect())
     });
     Ok(trees.collect())
 }
@@ -324,7 +329,7 @@ fn place_trees(
     shape: &Shape,
     graph: &Graph,
     streams: &mut Streams,
-) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
+) -> Result<Vec<Placed>, Problem> {
     if placement == "spread" {
         return Err(Problem::new("placement", "`spread` places trees of one level"));
     }
@@ -341,7 +346,7 @@ fn place_trees(
 
 /// Trees on the hosts of a part: the first are parents, and of the others each tree takes the next ones; from the
 /// other end where a class above has taken its own.
-fn divided(parents: u32, leaves: u32, part: &[u32], from_end: bool) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
+fn divided(parents: u32, leaves: u32, part: &[HostId], from_end: bool) -> Result<Vec<Placed>, Problem> {
     let (parents, leaves) = (parents as usize, leaves as usize);
     if parents + leaves > part.len() {
         let message = format!(
@@ -357,7 +362,7 @@ fn divided(parents: u32, leaves: u32, part: &[u32], from_end: bool) -> Result<Ve
     Ok(roots.iter().enumerate().map(|(tree, root)| (*root, (0..leaves).map(|j| leaf(tree, j)).collect())).collect())
 }
 
-fn spread(parents: u32, leaves: u32, graph: &Graph) -> Result<Vec<(u32, Vec<u32>)>, Problem> {
+fn spread(parents: u32, leaves: u32, graph: &Graph) -> Result<Vec<Placed>, Problem> {
     let racks = graph.rack_of.iter().max().map_or(0, |last| last + 1);
     let per_rack = graph.rack_of.iter().filter(|rack| **rack == 0).count() as u32;
     if racks < 2 {
@@ -379,8 +384,8 @@ fn spread(parents: u32, leaves: u32, graph: &Graph) -> Result<Vec<(u32, Vec<u32>
             format!("`spread` puts leaf j on host j of a rack, and a rack has {per_rack} hosts"),
         ));
     }
-    let leaf = |parent: u32, j: u32| (parent + 1 + j % (racks - 1)) % racks * per_rack + j;
-    Ok((0..parents).map(|parent| (parent * per_rack, (0..leaves).map(|j| leaf(parent, j)).collect())).collect())
+    let leaf = |parent: u32, j: u32| HostId((parent + 1 + j % (racks - 1)) % racks * per_rack + j);
+    Ok((0..parents).map(|parent| (HostId(parent * per_rack), (0..leaves).map(|j| leaf(parent, j)).collect())).collect())
 }
 
 struct FanIn {
@@ -396,8 +401,8 @@ struct FanIn {
 }
 
 struct Parent {
-    host: u32,
-    leaves: Vec<u32>,
+    host: HostId,
+    leaves: Vec<HostId>,
     next: Option<Instant>,
     asked: u64,
     stream: Stream,
@@ -492,11 +497,11 @@ mod tests {
             *rack = host as u32 / 40;
         }
         let trees = spread(25, 40, &graph).unwrap();
-        assert_eq!(trees[0].0, 0);
-        assert_eq!(trees[0].1[..2], [40, 81]);
+        assert_eq!(trees[0].0, HostId(0));
+        assert_eq!(trees[0].1[..2], [HostId(40), HostId(81)]);
         // leaf 24 of parent 24: rack (24 + 1 + 24 mod 24) mod 25 = 0
-        assert_eq!((trees[24].0, trees[24].1[24]), (960, 24));
-        assert!(trees.iter().all(|(parent, leaves)| leaves.iter().all(|leaf| leaf / 40 != parent / 40)));
+        assert_eq!((trees[24].0, trees[24].1[24]), (HostId(960), HostId(24)));
+        assert!(trees.iter().all(|(parent, leaves)| leaves.iter().all(|leaf| leaf.0 / 40 != parent.0 / 40)));
     }
 
     fn drawn_from(seed: u64) -> Streams {
@@ -504,7 +509,7 @@ mod tests {
     }
 
     /// How many trees each host serves, as parent or as leaf.
-    fn served(trees: &[(u32, Vec<u32>)]) -> std::collections::BTreeMap<u32, u32> {
+    fn served(trees: &[Placed]) -> std::collections::BTreeMap<HostId, u32> {
         let mut found = std::collections::BTreeMap::new();
         for host in trees.iter().flat_map(|(parent, leaves)| std::iter::once(parent).chain(leaves)) {
             *found.entry(*host).or_insert(0) += 1;
@@ -514,7 +519,7 @@ mod tests {
 
     #[test]
     fn a_part_serves_one_tree_with_each_host_while_it_suffices() {
-        let part: Vec<u32> = (300..500).rev().collect();
+        let part: Vec<HostId> = (300..500).rev().map(HostId).collect();
         let trees = divided(5, 20, &part, false).unwrap();
         assert_eq!(served(&trees).len(), 105);
         assert!(served(&trees).values().all(|trees| *trees == 1));
@@ -526,7 +531,7 @@ mod tests {
 
     #[test]
     fn five_trees_of_forty_leaves_share_five_of_two_hundred_hosts() {
-        let part: Vec<u32> = (0..200).collect();
+        let part: Vec<HostId> = (0..200).map(HostId).collect();
         let trees = divided(5, 40, &part, false).unwrap();
         let served = served(&trees);
         assert_eq!(served.len(), 200);
@@ -546,7 +551,7 @@ mod tests {
         let trees = place("random", 5, 40, &graph, &mut drawn_from(1)).unwrap();
         let mut beside = Streams { leaves: Some(Stream::new(1, "other", 0)), ..drawn_from(1) };
         let others = place("random", 5, 1, &graph, &mut beside).unwrap();
-        let parents = |trees: &[(u32, Vec<u32>)]| trees.iter().map(|tree| tree.0).collect::<Vec<_>>();
+        let parents = |trees: &[Placed]| trees.iter().map(|tree| tree.0).collect::<Vec<_>>();
         assert_eq!(parents(&trees), parents(&others));
         assert!(trees.iter().zip(&others).any(|(tree, other)| tree.1[0] != other.1[0]));
         assert!(others.iter().all(|(parent, leaves)| !leaves.contains(parent)));
@@ -559,7 +564,7 @@ mod tests {
         for (parent, mut leaves) in trees {
             leaves.push(parent);
             leaves.sort_unstable();
-            assert_eq!(leaves, (0..41).collect::<Vec<_>>());
+            assert_eq!(leaves, (0..41).map(HostId).collect::<Vec<_>>());
         }
     }
 

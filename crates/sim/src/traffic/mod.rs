@@ -5,12 +5,15 @@ mod flows;
 mod long;
 mod periodic;
 mod poisson;
+mod sessions;
 mod trace;
 mod tree;
 
 pub use flows::ENTRY_KEYS;
 
-use units::{Alias, Deadline, Default, Formula, Instant, Key, Kind, Problem, Range, Span, Stream, Values, Vary};
+use units::{
+    Alias, Bytes, Deadline, Default, Formula, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values, Vary,
+};
 
 use crate::topology::Graph;
 
@@ -38,6 +41,7 @@ pub const PATTERNS: &[Descriptor] = &[
     poisson::DESCRIPTOR,
     periodic::DESCRIPTOR,
     long::DESCRIPTOR,
+    sessions::DESCRIPTOR,
     trace::DESCRIPTOR,
 ];
 
@@ -184,7 +188,7 @@ pub struct Asked {
     /// Its number in its class.
     pub number: u64,
     /// The host that asks.
-    pub parent: u32,
+    pub parent: HostId,
     /// How many leaves are to answer.
     pub answers: u32,
     /// How many answers the host that asks waits for.
@@ -221,11 +225,11 @@ pub struct Request {
     /// When it is handed to the transport.
     pub start: Instant,
     /// The sending host.
-    pub from: u32,
+    pub from: HostId,
     /// The receiving host, never the sending one.
-    pub to: u32,
-    /// Bytes, at least 1; none for a flow without end.
-    pub bytes: Option<u64>,
+    pub to: HostId,
+    /// Its size, at least one byte; none for a flow without end.
+    pub bytes: Option<Bytes>,
     /// The allowed time, if any.
     pub deadline: Option<Span>,
     /// Which query of its class it answers.
@@ -272,12 +276,12 @@ const COUNT: Key = Key {
 };
 
 /// Heavy tails end here, so that sums of draws fit into 64 bits.
-const MOST_BYTES: u64 = 1_000_000_000_000_000;
+const MOST_BYTES: Bytes = Bytes(1_000_000_000_000_000);
 /// See [`MOST_BYTES`]: 30 days.
 const LONGEST: Span = Span(30 * 86_400_000_000_000_000);
 
-fn draw_bytes(size: &units::Distribution, stream: &mut Stream) -> u64 {
-    (stream.sample(size).round() as u64).clamp(1, MOST_BYTES)
+fn draw_bytes(size: &units::Distribution, stream: &mut Stream) -> Bytes {
+    Bytes(stream.sample(size).round() as u64).clamp(Bytes(1), MOST_BYTES)
 }
 
 fn draw_time(time: &units::Distribution, stream: &mut Stream) -> Span {
@@ -318,12 +322,12 @@ fn deadlines(deadline: &Option<Deadline>) -> Option<(Span, Span)> {
 }
 
 /// Pairs senders with receivers: lists of equal length pair up, a single host goes with all.
-fn pairs(values: &Values, graph: &Graph) -> Result<Vec<(u32, u32)>, Problem> {
+fn pairs(values: &Values, graph: &Graph) -> Result<Vec<(HostId, HostId)>, Problem> {
     let (from, to) = (values.hosts("from"), values.hosts("to"));
     for (key, hosts) in [("from", &from), ("to", &to)] {
         check_hosts(key, hosts, graph)?;
     }
-    let pairs: Vec<(u32, u32)> = match (from.len(), to.len()) {
+    let pairs: Vec<(HostId, HostId)> = match (from.len(), to.len()) {
         (a, b) if a == b => from.into_iter().zip(to).collect(),
         (1, _) => to.into_iter().map(|to| (from[0], to)).collect(),
         (_, 1) => from.into_iter().map(|from| (from, to[0])).collect(),
@@ -338,11 +342,11 @@ fn pairs(values: &Values, graph: &Graph) -> Result<Vec<(u32, u32)>, Problem> {
     }
 }
 
-fn check_hosts(key: &'static str, hosts: &[u32], graph: &Graph) -> Result<(), Problem> {
+fn check_hosts(key: &'static str, hosts: &[HostId], graph: &Graph) -> Result<(), Problem> {
     if hosts.is_empty() {
         return Err(Problem::new(key, "no host is named"));
     }
-    match hosts.iter().find(|host| **host >= graph.hosts) {
+    match hosts.iter().find(|host| host.0 >= graph.hosts) {
         Some(host) => {
             let message = format!("host {host} does not exist; the network has hosts 0 to {}", graph.hosts - 1);
             Err(Problem::new(key, message))

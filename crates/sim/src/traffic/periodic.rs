@@ -1,6 +1,6 @@
 //! `periodic`: each pair of hosts gets a message every so often.
 
-use units::{Deadline, Default, Distribution, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
+use units::{Deadline, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
 
 use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, FROM, Generator, Request, SIZE, START, TO};
 
@@ -55,8 +55,8 @@ struct Periodic {
 }
 
 struct Pair {
-    from: u32,
-    to: u32,
+    from: HostId,
+    to: HostId,
     next: Option<Instant>,
     sent: u64,
     stream: Stream,

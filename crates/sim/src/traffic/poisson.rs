@@ -1,6 +1,6 @@
 //! `poisson`: open-loop arrivals between random pairs of hosts.
 
-use units::{Deadline, Default, Distribution, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
+use units::{Deadline, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
 
 use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE};
 
@@ -53,7 +53,7 @@ const KEYS: &[Key] = &[
 
 fn build(values: &Values, context: &Context) -> Built {
     let hosts_of = |key: &'static str| {
-        let hosts = values.hosts_if_set(key).unwrap_or_else(|| (0..context.graph.hosts).collect());
+        let hosts = values.hosts_if_set(key).unwrap_or_else(|| context.graph.all_hosts().collect());
         super::check_hosts(key, &hosts, context.graph).map(|()| hosts)
     };
     let (from, to) = (hosts_of("from")?, hosts_of("to")?);
@@ -69,7 +69,7 @@ fn build(values: &Values, context: &Context) -> Built {
     }
     // Bytes per second of all senders together, by the rate of each one's own link.
     let rates = context.graph.host_rates();
-    let capacity: f64 = from.iter().map(|&host| rates[host as usize].as_bps_f64() / 8.0).sum();
+    let capacity: f64 = from.iter().map(|&host| rates[host].as_bps_f64() / 8.0).sum();
     let mean_gap = size.mean() / (values.number("load") * capacity) * 1e12;
     Ok(Box::new(Poisson {
         now: values.time("start").after_start(),
@@ -86,8 +86,8 @@ fn build(values: &Values, context: &Context) -> Built {
 struct Poisson {
     now: Instant,
     gap: Distribution,
-    from: Vec<u32>,
-    to: Vec<u32>,
+    from: Vec<HostId>,
+    to: Vec<HostId>,
     size: Distribution,
     deadline: Option<Deadline>,
     left: u64,

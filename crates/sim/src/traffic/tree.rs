@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use units::{Instant, Span};
+use units::{Bytes, HostId, Instant, Span};
 
 use super::{Arrival, Place, Request};
 
@@ -78,7 +78,7 @@ pub struct Trees {
     /// For each level, counted from the root, the part of the deadline that passes before its answers are due.
     due: Vec<f64>,
     /// The hosts of each tree, by node.
-    hosts: Vec<Vec<u32>>,
+    hosts: Vec<Vec<HostId>>,
     open: BTreeMap<u64, Query>,
 }
 
@@ -98,8 +98,8 @@ struct Query {
 pub struct Inner {
     /// From its children's last answer, or from their deadline, to its own answer.
     pub aggregation: Span,
-    /// Bytes of its answer.
-    pub bytes: u64,
+    /// The size of its answer.
+    pub bytes: Bytes,
     missing: u32,
     answers: u32,
     left: bool,
@@ -107,7 +107,7 @@ pub struct Inner {
 
 impl Inner {
     /// Nothing has come in.
-    pub fn new(aggregation: Span, bytes: u64) -> Inner {
+    pub fn new(aggregation: Span, bytes: Bytes) -> Inner {
         Inner { aggregation, bytes, missing: 0, answers: 0, left: false }
     }
 }
@@ -122,7 +122,7 @@ impl Query {
 
 impl Trees {
     /// `split` holds each level's share of the deadline, from the leaves up.
-    pub fn new(shape: Shape, split: &[f64], hosts: Vec<Vec<u32>>) -> Trees {
+    pub fn new(shape: Shape, split: &[f64], hosts: Vec<Vec<HostId>>) -> Trees {
         let levels = shape.levels as usize;
         let due = (0..levels).map(|level| if level == 0 { 1.0 } else { split[..levels - level].iter().sum() });
         Trees { due: due.collect(), shape, hosts, open: BTreeMap::new() }
@@ -140,7 +140,7 @@ impl Trees {
         number: u64,
         (tree, asked, deadline): (u32, Instant, Option<Span>),
         inner: impl Iterator<Item = Inner>,
-        mut leaf: impl FnMut() -> (Span, u64),
+        mut leaf: impl FnMut() -> (Span, Bytes),
     ) -> Vec<Request> {
         let shape = &self.shape;
         let children =
@@ -163,7 +163,7 @@ impl Trees {
         requests
     }
 
-    fn request(&self, number: u64, query: &Query, node: u32, start: Instant, bytes: u64, answers: u32) -> Request {
+    fn request(&self, number: u64, query: &Query, node: u32, start: Instant, bytes: Bytes, answers: u32) -> Request {
         let hosts = &self.hosts[query.tree as usize];
         let level = self.shape.layer(node).0 - 1;
         let due = query.due(&self.due, level);
@@ -233,9 +233,9 @@ mod tests {
 
     /// Two parents with two leaves each, 10 ms split 3:7, one query at 1 ms with 100 us of aggregation.
     fn asked(deadline: Option<Span>) -> (Trees, Vec<Request>) {
-        let mut trees = Trees::new(Shape::new(2, 2, 2), &[0.3, 0.7], vec![(10..17).collect()]);
-        let inner = (0..2).map(|_| Inner::new(Span::from_micros(100), 500));
-        let requests = trees.ask(4, (0, Instant::from_millis(1), deadline), inner, || (Span::ZERO, 200));
+        let mut trees = Trees::new(Shape::new(2, 2, 2), &[0.3, 0.7], vec![(10..17).map(HostId).collect()]);
+        let inner = (0..2).map(|_| Inner::new(Span::from_micros(100), Bytes(500)));
+        let requests = trees.ask(4, (0, Instant::from_millis(1), deadline), inner, || (Span::ZERO, Bytes(200)));
         (trees, requests)
     }
 
@@ -246,12 +246,12 @@ mod tests {
     #[test]
     fn a_parent_answers_when_all_is_in() {
         let (mut trees, requests) = asked(Some(Span::from_millis(10)));
-        let ends: Vec<(u32, u32)> = requests.iter().map(|request| (request.from, request.to)).collect();
+        let ends: Vec<(u32, u32)> = requests.iter().map(|request| (request.from.0, request.to.0)).collect();
         assert_eq!(ends, [(13, 11), (14, 11), (15, 12), (16, 12), (11, 10), (12, 10)]);
         assert_eq!(requests[0].deadline, Some(Span::from_millis(3)));
         assert_eq!(answer(&mut trees, 3, Instant::from_millis(2)), None);
         let mut early = answer(&mut trees, 4, Instant::from_millis(3)).unwrap();
-        assert_eq!((early.from, early.to, early.bytes), (11, 10, Some(500)));
+        assert_eq!((early.from, early.to, early.bytes), (HostId(11), HostId(10), Some(Bytes(500))));
         assert_eq!(early.start, Instant::from_micros(3100));
         // The query ends at 11 ms.
         assert_eq!(early.deadline, Some(Span::from_micros(7900)));

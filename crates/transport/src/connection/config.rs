@@ -1,6 +1,6 @@
 //! The parameters that every window transport has.
 
-use units::{Alias, Amount, Default, Key, Kind, Problem, Range, Span, Values};
+use units::{Alias, Amount, Bytes, Default, Key, Kind, Problem, Range, Span, Values};
 
 use crate::pacing::Pacing;
 
@@ -81,6 +81,16 @@ pub const KEYS: &[Key] = &[
         source: "no limit unless a study states one",
     },
     Key {
+        name: "nic_limit",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "how much of a connection's data may be at its own host's port at once, in packets or payload bytes; the \
+               rest waits behind it without taking the place of others; left out: as much as the window allows",
+        source: "Linux: TCP small queues, about 1 ms at the connection's rate and at most tcp_limit_output_bytes; ns-3 has \
+                 a send buffer of 128 KiB instead, which is a window_limit; open in the papers",
+    },
+    Key {
         name: "cwnd_validation",
         kind: Kind::Bool,
         default: Default::Is("false"),
@@ -119,7 +129,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bool,
         default: Default::Is("false"),
         range: Range::ANY,
-        help: "a fresh connection exchanges SYN and SYN-ACK before its first data",
+        help: "a fresh connection exchanges SYN, SYN-ACK and an ACK before its first data",
         source: "RFC 9293 3.5; off: the papers' flows start with data",
     },
     Key {
@@ -256,8 +266,10 @@ pub struct Config {
     pub loss_window: f64,
     /// How packets are spaced.
     pub pacing: Pacing,
-    /// Upper limit of the window, in payload bytes.
-    pub window_limit: u64,
+    /// Upper limit of the window, in payload.
+    pub window_limit: Bytes,
+    /// Upper limit of what is at the host's own port, in payload.
+    pub nic_limit: Bytes,
     /// Grow only while cwnd limits the sender.
     pub cwnd_validation: bool,
     /// A segment that is not full waits while anything is unacknowledged.
@@ -317,12 +329,17 @@ impl Config {
         if tlp && !rack {
             return Err(Problem::new("tlp", "a tail loss probe needs `loss_detection = \"rack\"`"));
         }
-        let mss = values.size("mss") as u32;
+        let mss = values.size("mss").0 as u32;
+        let payload = |key| match values.amount_if_set(key) {
+            None => Bytes::MAX,
+            Some(Amount::Packets(n)) => Bytes(n.saturating_mul(u64::from(mss))),
+            Some(Amount::Bytes(n)) => Bytes(n),
+        };
         let cwnd_floor = values.number("cwnd_floor");
         let least = if values.choice("floor_holds") == "always" { cwnd_floor } else { 1.0 };
         Ok(Config {
             mss,
-            header: values.size("header") as u32,
+            header: values.size("header").0 as u32,
             initial_window: values.number("initial_window").max(least),
             cwnd_floor,
             loss_window: least,
@@ -331,11 +348,8 @@ impl Config {
                 gain: values.number("pacing_gain"),
                 gain_slow_start: values.number("pacing_gain_slow_start"),
             },
-            window_limit: match values.amount_if_set("window_limit") {
-                None => u64::MAX,
-                Some(Amount::Packets(n)) => n.saturating_mul(u64::from(mss)),
-                Some(Amount::Bytes(n)) => n,
-            },
+            window_limit: payload("window_limit"),
+            nic_limit: payload("nic_limit"),
             cwnd_validation: values.bool("cwnd_validation"),
             nagle: values.bool("nagle"),
             spread_cuts: values.choice("cut") == "spread",
@@ -371,7 +385,8 @@ pub(crate) mod tests {
             cwnd_floor: 2.0,
             loss_window: 1.0,
             pacing: Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 },
-            window_limit: u64::MAX,
+            window_limit: Bytes::MAX,
+            nic_limit: Bytes::MAX,
             cwnd_validation: false,
             nagle: false,
             spread_cuts: false,

@@ -16,9 +16,15 @@ use crate::Signal;
 pub const SIGNALS: &[Signal] = &[CWND, SSTHRESH, SRTT];
 
 /// The congestion window.
-const CWND: Signal = Signal { name: "cwnd", help: "the congestion window", unit: "segments" };
+pub(crate) const CWND: Signal = Signal { name: "cwnd", help: "the congestion window", unit: "segments" };
 /// The slow-start threshold; not shown while it is infinite.
-const SSTHRESH: Signal =
+pub(crate) const SSTHRESH: Signal =
     Signal { name: "ssthresh", help: "the slow-start threshold, once a loss or mark has set it", unit: "segments" };
 /// The smoothed round-trip time.
 pub(crate) const SRTT: Signal = Signal { name: "srtt", help: "the smoothed round-trip time", unit: "us" };
+/// The rate in force, of transports that have one.
+pub(crate) const RATE: Signal = Signal {
+    name: "rate",
+    help: "the rate at which it paces, with headers: granted by the network (D3's family, pdq), or its own (MCP's family)",
+    unit: "Mbit/s",
+};

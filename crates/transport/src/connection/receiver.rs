@@ -53,6 +53,9 @@ impl Receiver {
     pub fn on_packet(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
         self.rank = packet.rank;
         if packet.flags.has(Flags::SYN) {
+            if packet.flags.has(Flags::OPENED) {
+                return;
+            }
             let mut ack = Packet::ack(self.next, config.header, packet.stamp, Flags::SYN);
             ack.rank = self.rank;
             out.send(ack);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 use super::{CWND, Config, SRTT, SSTHRESH};
 use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window};
@@ -37,6 +37,8 @@ pub struct Sender {
     queue: VecDeque<Current>,
     /// When packets may leave, if they may have to wait.
     pacer: Pacer,
+    /// What is at the host's port: when it leaves, and its payload; kept where that is limited.
+    at_port: VecDeque<(Instant, u64)>,
     /// The cut that is being spread over a round trip.
     spread: Option<Box<Spread>>,
 }
@@ -73,15 +75,15 @@ impl Spread {
 impl Sender {
     /// Nothing to send yet.
     pub fn new(config: &Config, law: &Law) -> Sender {
-        let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces();
+        let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces() || config.nic_limit < Bytes::MAX;
         Sender {
-            recovery: Recovery::timed(config),
+            recovery: if law.repairs_by_timer_alone() { Recovery::new(config) } else { Recovery::timed(config) },
             end: 0,
             window: Cwnd {
                 cwnd: config.initial_window,
                 ssthresh: f64::INFINITY,
                 floor: config.cwnd_floor,
-                limit: (config.window_limit as f64 / f64::from(config.mss)).max(1.0),
+                limit: (config.window_limit.as_f64() / f64::from(config.mss)).max(1.0),
             },
             inflation: 0.0,
             law: law.clone(),
@@ -90,9 +92,10 @@ impl Sender {
             opening: config.handshake,
             tell_reduced: false,
             last_sent: Instant::ZERO,
-            current: Current { end: 0, message: Message::of(0) },
+            current: Current { end: 0, message: Message::of(Bytes::ZERO) },
             queue: VecDeque::new(),
             pacer: Pacer::default(),
+            at_port: VecDeque::new(),
             spread: None,
         }
     }
@@ -112,12 +115,16 @@ impl Sender {
         if idle {
             self.law.on_idle(now.saturating_sub(self.last_sent));
         }
-        self.end = self.end.saturating_add(message.bytes.unwrap_or(ENDLESS)).min(ENDLESS);
+        self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         let handed_over = Current { end: self.end, message };
         if idle {
             self.current = handed_over;
         } else {
             self.queue.push_back(handed_over);
+        }
+        if self.paces {
+            let state = self.acked(config, now, 0, false);
+            self.law.on_message(&mut self.window, &Acked { later: &self.queue, ..state }, idle, out.site());
         }
         if !self.opening {
             self.transmit(config, now, out);
@@ -149,7 +156,7 @@ impl Sender {
         out: &mut impl Output,
     ) {
         if self.opening {
-            self.opened(config, now, packet);
+            self.opened(config, now, packet, out);
             self.transmit(config, now, out);
             self.schedule_probe(config, now, false, out);
             return;
@@ -222,9 +229,9 @@ impl Sender {
     }
 
     /// RFC 8985 7.3: a probe, something new if there is, and then the RTO from the start.
-    fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+    fn probe_tail(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let Recovery { una, next, .. } = self.recovery;
-        let buffer_end = una.saturating_add(config.window_limit);
+        let buffer_end = una.saturating_add(config.window_limit.0);
         let len = u64::from(config.mss).min(self.end - next);
         if len > 0 && next + len <= buffer_end {
             self.emit(config, now, next, len as u32, out);
@@ -246,7 +253,7 @@ impl Sender {
         }
         if let Some(may_probe) = self.recovery.probe_is_due(now) {
             if may_probe && !self.is_held(now, out) {
-                self.probe(config, now, out);
+                self.probe_tail(config, now, out);
             }
             self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         }
@@ -277,7 +284,7 @@ impl Sender {
             self.open(config, now, out);
             return;
         }
-        self.abandon_expired(now, out);
+        self.give_up(now, out);
         // RFC 5681 3.1: ssthresh is set at the first timeout of a segment, not at its repetitions.
         if self.recovery.phase != Phase::Loss || self.recovery.una >= self.recovery.recover {
             self.lost(config, now, true);
@@ -285,9 +292,27 @@ impl Sender {
         self.recovery.on_timeout();
         self.recovery.go_back(config, now);
         self.time_out_law(config, now);
-        self.abandon_expired(now, out);
+        self.give_up(now, out);
         self.inflation = 0.0;
-        self.transmit(config, now, out);
+        if self.law.probes() {
+            self.probe(config, now, out);
+        } else {
+            self.transmit(config, now, out);
+        }
+    }
+
+    /// Sends the first byte that is not acknowledged, alone.
+    #[cold]
+    fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if let Some((start, _)) = self.recovery.upcoming(self.end) {
+            self.emit(config, now, start, 1, out);
+            self.recovery.sent(start + 1);
+        }
+    }
+
+    /// Its law.
+    pub(crate) fn law(&mut self) -> &mut Law {
+        &mut self.law
     }
 
     /// Shows what can be observed now.
@@ -348,7 +373,7 @@ impl Sender {
         if spreading || reduced && config.spread_cuts {
             self.spread_cut(config, before, ack.bytes);
         }
-        self.abandon_expired(now, out);
+        self.give_up(now, out);
         if self.recovery.una == self.recovery.highest {
             self.recovery.rto_at = Instant::MAX;
         } else if config.sack || !(was_recovering && self.recovery.phase == Phase::Recovery) {
@@ -415,6 +440,9 @@ impl Sender {
 
     #[cold]
     fn on_dup_ack(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if self.law.repairs_by_timer_alone() {
+            return self.transmit(config, now, out);
+        }
         match self.recovery.on_duplicate(config) {
             Duplicate::Loss => self.enter_recovery(config, now, out),
             Duplicate::Departure => self.inflation += 1.0,
@@ -488,8 +516,8 @@ impl Sender {
             }
             _ => self.inflation,
         };
-        let window = (((self.window.cwnd + extra) as u64) * mss).min(config.window_limit);
-        let buffer_end = recovery.una.saturating_add(config.window_limit);
+        let window = (((self.window.cwnd + extra) as u64) * mss).min(config.window_limit.0);
+        let buffer_end = recovery.una.saturating_add(config.window_limit.0);
         let mut flight = recovery.next - recovery.una;
         if !recovery.none_sacked() && (recovery.phase == Phase::Loss || config.limited_transmit) {
             flight -= recovery.sacked_below(recovery.next);
@@ -515,8 +543,8 @@ impl Sender {
     fn transmit_by_pipe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let mss = u64::from(config.mss);
         // Below one segment it is a matter of time, not of what is in flight.
-        let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit);
-        let buffer_end = self.recovery.una.saturating_add(config.window_limit);
+        let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit.0);
+        let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
         let mut pipe = self.recovery.pipe(config);
         // After a timeout something is sent whatever the pipe says: nothing else would wake it.
         while pipe + mss <= window || self.recovery.rto_at == Instant::MAX {
@@ -544,16 +572,16 @@ impl Sender {
     /// Whether the next packet must wait for its turn though the window is open, and then asks to be woken for it. What
     /// a loss makes to be sent again at once does not wait, but those after it wait for it.
     #[cold]
-    fn must_wait(&self, config: &Config, now: Instant, out: &mut impl Output) -> bool {
+    fn must_wait(&mut self, config: &Config, now: Instant, out: &mut impl Output) -> bool {
         if self.is_held(now, out) {
             return true;
         }
-        let Some(srtt) = self.recovery.rto.srtt() else { return false };
-        let cwnd = self.window.cwnd;
-        let rate = if cwnd < 1.0 { Some(cwnd) } else { self.law.pacing_rate(&config.pacing, &self.window) };
-        let Some(segments) = rate else { return false };
-        let bits = f64::from(config.mss + config.header) * 8.0;
-        let due = self.pacer.due((segments * bits / srtt.as_secs_f64()).round().max(1.0) as u64);
+        if let Some(room) = self.room_at_port(config, now) {
+            out.arm(room);
+            return true;
+        }
+        let Some(rate) = self.law.rate().or_else(|| self.window_rate(config)) else { return false };
+        let due = self.pacer.due(rate.round().max(1.0) as u64);
         if due > now {
             out.arm(due);
         }
@@ -567,6 +595,32 @@ impl Sender {
             out.arm(until);
         }
         until > now
+    }
+
+    /// When a segment may follow those at the host's port; none if it may now. One may be there whatever the limit.
+    fn room_at_port(&mut self, config: &Config, now: Instant) -> Option<Instant> {
+        while self.at_port.front().is_some_and(|(leaves, _)| *leaves <= now) {
+            self.at_port.pop_front();
+        }
+        let mut there: u64 = self.at_port.iter().map(|(_, payload)| payload).sum();
+        let mut room = None;
+        for &(leaves, payload) in &self.at_port {
+            if there + u64::from(config.mss) <= config.nic_limit.0 {
+                break;
+            }
+            there -= payload;
+            room = Some(leaves);
+        }
+        room
+    }
+
+    /// The rate that paces a window, in bit/s with headers; none before the first RTT sample.
+    fn window_rate(&self, config: &Config) -> Option<f64> {
+        let srtt = self.recovery.rto.srtt()?;
+        let cwnd = self.window.cwnd;
+        let segments = if cwnd < 1.0 { cwnd } else { self.law.pacing_rate(&config.pacing, &self.window)? };
+        let bits = f64::from(config.mss + config.header) * 8.0;
+        Some(segments * bits / srtt.as_secs_f64())
     }
 
     /// Sends the segment at `start` again, not beyond `limit`; gives its length.
@@ -598,18 +652,23 @@ impl Sender {
         let mut packet = Packet::data(seq, len, config.header, stamp, flags);
         packet.rank = self.rank_at(seq);
         if self.counts_sent {
-            self.count_sent(config, now, &packet);
+            self.send_counted(config, now, packet, out);
+        } else {
+            out.send(packet);
         }
-        out.send(packet);
     }
 
-    /// A packet is sent, which spacing or the spreading of a cut takes into account.
+    /// Sends a packet, which spacing, the spreading of a cut or the limit at the port takes into account.
     #[cold]
-    fn count_sent(&mut self, config: &Config, now: Instant, packet: &Packet) {
+    fn send_counted(&mut self, config: &Config, now: Instant, packet: Packet, out: &mut impl Output) {
         self.pacer.sent(now, u64::from(packet.size));
         self.recovery.note_sent(now, packet.seq, packet.end());
         if let Some(spread) = &mut self.spread {
             spread.sent += f64::from(packet.payload) / f64::from(config.mss);
+        }
+        out.send(packet);
+        if config.nic_limit < Bytes::MAX {
+            self.at_port.push_back((out.leaves(), u64::from(packet.payload)));
         }
     }
 
@@ -634,19 +693,25 @@ impl Sender {
         out.send(packet);
     }
 
+    /// RFC 9293 3.5: what completes the handshake is a packet by itself, ahead of the first data, as in Linux: it takes a
+    /// place in the queues on its way.
     #[cold]
-    fn opened(&mut self, config: &Config, now: Instant, packet: &Packet) {
+    fn opened(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {
         self.opening = false;
         self.recovery.rto_at = Instant::MAX;
         if packet.stamp != Instant::MAX {
             self.recovery.rto.sample(now - packet.stamp, config);
         }
+        let flags = Flags::OPENED.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT);
+        let mut completing = Packet::data(0, 0, config.header, Instant::MAX, flags);
+        completing.rank = self.current.message.rank;
+        out.send(completing);
     }
 
-    /// Gives the current message up, once, if the law says so.
+    /// Gives the current message up, once, if the law says so: only those with a deadline are.
     #[inline]
-    fn abandon_expired(&mut self, now: Instant, out: &mut impl Output) {
-        if !self.law.gives_up(&self.current, now) {
+    fn give_up(&mut self, now: Instant, out: &mut impl Output) {
+        if self.current.message.deadline.is_none() || !self.law.gives_up(&self.current.message, now) {
             return;
         }
         let end = self.current.end;
@@ -655,7 +720,7 @@ impl Sender {
         self.end -= unsent;
         self.current.end -= unsent;
         self.queue.iter_mut().for_each(|message| message.end -= unsent);
-        out.abandon(end, unsent);
+        out.abandon(end, Bytes(unsent));
     }
 
     /// What counts as in flight at a loss, in segments: what is not acknowledged, but no more than

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use units::{Default, Instant, Key, Kind, Range, Rate, Span, Values};
+use units::{Bytes, Default, Instant, Key, Kind, Range, Rate, Span, Values};
 
 use super::asks::rate_of;
 use super::{Ask, Header, Rounding};
@@ -147,10 +147,13 @@ pub struct Adaptation {
 }
 
 impl Agents {
+    /// It answers requests, which may be denied.
+    pub const COUNTS_REQUESTS: bool = true;
+
     /// The router of one port. Rates count headers but not the overhead of frames, so that so much of the link
     /// is not given away.
-    pub fn at(&self, rate: Rate, frame_overhead: u64) -> Box<dyn Agent> {
-        let net = u128::from(rate.0) * u128::from(self.segment) / u128::from(self.segment + frame_overhead);
+    pub fn at(&self, rate: Rate, frame_overhead: Bytes) -> Box<dyn Agent> {
+        let net = u128::from(rate.0) * u128::from(self.segment) / u128::from(self.segment + frame_overhead.0);
         Box::new(Router::new(*self, net as u64))
     }
 
@@ -321,19 +324,19 @@ impl Router {
 
 impl Agent for Router {
     fn on_packet(&mut self, port: &PortState, packet: &Packet, header: &mut crate::Header) -> Option<Decision> {
-        let crate::Header::D3(request) = header;
+        let crate::Header::D3(request) = header else { return None };
         if packet.flags.has(Flags::ACK) {
             // What comes back was answered on its way there.
             return None;
         }
-        self.adapt(port.now, port.sent_for, port.waiting_bytes);
+        self.adapt(port.now, port.sent_for, port.waiting_bytes.0);
         let flow = (packet.connection, packet.generation, u64::from(request.message));
         let verdict = self.answer(port.now, flow, request);
         Some(Decision { flow, verdict })
     }
 
-    fn passes_full_buffers(&self, packet: &Packet, _: &crate::Header) -> bool {
-        self.config.protected && packet.payload == 0
+    fn passes_full_buffers(&self, packet: &Packet, header: &crate::Header) -> bool {
+        self.config.protected && packet.payload == 0 && matches!(header, crate::Header::D3(_))
     }
 
     fn settle(&mut self, now: Instant) {
@@ -396,7 +399,7 @@ mod tests {
                 grants: Vec::new(),
                 uplink: 0,
             };
-            self.router.answer(self.now, (flow, 0, 0), &mut header);
+            self.router.answer(self.now, (units::ConnectionId(flow), 0, 0), &mut header);
             assert_eq!(header.grants.len(), 1, "each hop adds its grant");
             header.grants[0]
         }

@@ -2,8 +2,9 @@
 
 use units::{Default, Key, Kind, Range, Span, Values};
 
+use super::GRANTS;
 use super::agent::{self, Agents};
-use crate::{Descriptor, connection};
+use crate::{Descriptor, Needs, connection};
 
 /// D3.
 pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
@@ -13,6 +14,7 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     source: "Wilson et al., SIGCOMM 2011; D2TCP 2.4.1, 4.2.1",
     aliases: &[],
     groups: &[agent::KEYS, KEYS],
+    needs: Needs::of(GRANTS, "sizes and deadlines from the application, pacing at the granted rate"),
     signals: super::SIGNALS,
     build: |values, connection| Ok(build(values, connection)),
 };
@@ -56,8 +58,8 @@ pub struct Config {
 
 impl Config {
     /// What stands at every port.
-    pub fn agents(&self) -> Agents {
-        self.router
+    pub fn agents(&self) -> Option<Agents> {
+        Some(self.router)
     }
 }
 

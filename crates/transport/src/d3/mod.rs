@@ -17,17 +17,20 @@ pub use header::{Ask, Header};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::connection::SRTT;
+use crate::connection::{RATE, SRTT};
 use crate::{Descriptor, Signal};
+
+/// Connections of one host share nothing beyond its port.
+pub type Host = ();
 
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];
 
+/// What switches must do for the family.
+const GRANTS: &str = "a rate for each request: a header that every port reads and writes, three counters per port";
+
 /// What can be observed of the family.
 const SIGNALS: &[Signal] = &[SRTT, RATE, REQUEST];
-/// The rate in force.
-const RATE: Signal =
-    Signal { name: "rate", help: "the rate that the network has granted, with headers (D3's family)", unit: "Mbit/s" };
 /// The rate asked for.
 const REQUEST: Signal =
     Signal { name: "request", help: "the rate that was last asked for, with headers (D3's family)", unit: "Mbit/s" };

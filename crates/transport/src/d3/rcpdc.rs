@@ -2,7 +2,7 @@
 
 use super::agent::{self, Agents};
 use super::asks::Config;
-use crate::Descriptor;
+use crate::{Descriptor, Needs};
 
 /// Fair sharing by D3's routers.
 pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
@@ -11,6 +11,7 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     source: "Wilson et al., SIGCOMM 2011, section 6: their upper bound for fair sharing",
     aliases: &[],
     groups: &[agent::KEYS],
+    needs: Needs::of(super::GRANTS, "pacing at the granted rate"),
     signals: super::SIGNALS,
     build: |values, connection| {
         let router = Agents::from_values(values, connection);

@@ -5,6 +5,7 @@ use units::Instant;
 use super::{Ask, Config as Own};
 use crate::connection::{self, Config};
 use crate::laws::Ecn;
+use crate::returning::Returning;
 use crate::{Extension, Flags, Header, Output, Packet};
 
 /// The receiving end of a connection whose rate the network grants.
@@ -33,19 +34,18 @@ impl Receiver {
         extension: Option<&mut Extension>,
         out: &mut impl Output,
     ) {
-        let Some(header) = extension.and_then(|extension| extension.header.take()) else {
+        let Some(Header::D3(request)) = extension.and_then(|extension| extension.header.take()) else {
             self.data.on_packet(config, now, packet, out);
             return;
         };
-        let Header::D3(request) = &header;
         if packet.payload > 0 {
             // A request is answered at once, whatever else is held back.
-            let mut out = Returning { out, header: Some(header) };
+            let mut out = Returning { out, header: Some(Header::D3(request)) };
             self.data.on_packet(config, now, packet, &mut out);
             self.data.flush(config, &mut out);
         } else if request.ask != Ask::Close {
             let ack = Packet::ack(self.data.next(), config.header, Instant::MAX, Flags::SYN);
-            out.send_extended(ack, Extension::of_header(header));
+            out.send_extended(ack, Extension::of_header(Header::D3(request)));
         }
     }
 
@@ -53,32 +53,7 @@ impl Receiver {
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         self.data.on_timer(config, now, out);
     }
-}
 
-/// Adds what the routers granted to the next acknowledgement.
-struct Returning<'a, O> {
-    out: &'a mut O,
-    header: Option<Header>,
-}
-
-impl<O: Output> Output for Returning<'_, O> {
-    fn send(&mut self, packet: Packet) {
-        match self.header.take() {
-            Some(header) => self.out.send_extended(packet, Extension::of_header(header)),
-            None => self.out.send(packet),
-        }
-    }
-    fn send_extended(&mut self, packet: Packet, mut extension: Extension) {
-        extension.header = self.header.take();
-        self.out.send_extended(packet, extension);
-    }
-    fn arm(&mut self, at: Instant) {
-        self.out.arm(at);
-    }
-    fn timed_out(&mut self) {
-        self.out.timed_out();
-    }
-    fn abandon(&mut self, end: u64, unsent: u64) {
-        self.out.abandon(end, unsent);
-    }
+    /// The connection is closed here.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 }

@@ -6,12 +6,12 @@
 
 use std::collections::VecDeque;
 
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 use super::asks::rate_of;
 use super::header::Header as Request;
-use super::{Ask, Config as Own, RATE, REQUEST};
-use crate::connection::{Config, ENDLESS, SRTT};
+use super::{Ask, Config as Own, REQUEST};
+use crate::connection::{Config, ENDLESS, RATE, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
 use crate::recovery::{Duplicate, Phase, Recovery};
@@ -88,7 +88,7 @@ impl Sender {
 
     /// Takes a message; it follows those handed over before.
     pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl Output) {
-        self.end = self.end.saturating_add(message.bytes.unwrap_or(ENDLESS)).min(ENDLESS);
+        self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
         self.messages.push_back(Current { end: self.end, message });
         self.transmit(config, now, out);
     }
@@ -119,7 +119,7 @@ impl Sender {
         }
         match answer {
             Some(Header::D3(answer)) => self.answered(config, now, *answer),
-            None => self.sample(config, now, packet.stamp),
+            _ => self.sample(config, now, packet.stamp),
         }
         if packet.seq > self.recovery.una {
             self.on_new_ack(config, now, packet.seq);
@@ -143,6 +143,9 @@ impl Sender {
         }
         self.transmit(config, now, out);
     }
+
+    /// The connection is closed here.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
     /// Shows what can be observed now.
     pub fn observe(&self, _: &Config, _: Instant, seen: &mut Observation) {
@@ -286,7 +289,7 @@ impl Sender {
     fn next_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
         let (start, limit) = self.recovery.upcoming(self.end)?;
         let end = self.segment_end(config, start, limit);
-        let buffer_end = self.recovery.una.saturating_add(config.window_limit);
+        let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
         (end <= buffer_end || start == self.recovery.una).then_some((start, end))
     }
 
@@ -455,7 +458,7 @@ impl Sender {
         self.messages.iter_mut().for_each(|message| message.end -= unsent);
         self.messages[0].message.deadline = None;
         self.forget_acknowledged();
-        out.abandon(oldest.end, unsent);
+        out.abandon(oldest.end, Bytes(unsent));
     }
 
     /// Which of the messages a position of the stream belongs to; the last one at its end.

@@ -4,7 +4,7 @@ use units::{Default, Instant, Key, Kind, Range, Span, Values};
 
 use super::echo::Echoes;
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::Descriptor;
+use crate::{Descriptor, Needs};
 
 /// CUBIC.
 pub const DESCRIPTOR: Descriptor<Cubic> = Descriptor {
@@ -13,6 +13,7 @@ pub const DESCRIPTOR: Descriptor<Cubic> = Descriptor {
     source: "RFC 9438",
     aliases: &[],
     groups: &[KEYS],
+    needs: Needs::of("nothing", "what they have"),
     signals: &[],
     build: |values, _| Ok(build(values)),
 };

@@ -4,7 +4,7 @@ use units::{Default, Instant, Key, Kind, Range, Span, Values};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Message, Observation, Signal};
+use crate::{Descriptor, Message, Needs, Observation, Signal};
 
 /// D2TCP.
 pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
@@ -13,6 +13,7 @@ pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
     source: "Vamanan, Hasan, Vijaykumar, SIGCOMM 2012",
     aliases: &[("alpha", "initial_alpha"), ("cap", "d_cap"), ("gain", "g")],
     groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
+    needs: Needs::of(dctcp::ON_MARKS.switches, "a window law; sizes and deadlines from the application"),
     signals: &[dctcp::ALPHA, D, dctcp::P],
     build: |values, _| Ok(build(values)),
 };
@@ -187,8 +188,8 @@ impl Window for D2tcp {
         seen.add(&dctcp::P, penalty(self.marking.alpha, d));
     }
     #[inline]
-    fn gives_up(&self, current: &Current, now: Instant) -> bool {
-        self.urgency.expired == Expired::Abort && current.message.deadline.is_some_and(|deadline| deadline < now)
+    fn gives_up(&self, message: &Message, now: Instant) -> bool {
+        self.urgency.expired == Expired::Abort && message.deadline.is_some_and(|deadline| deadline < now)
     }
 }
 
@@ -241,7 +242,7 @@ mod tests {
             end: first.message.end + segments * 1000,
             message: Message {
                 deadline: left.map(|us| first.now + Span::from_micros(us)),
-                ..Message::of(segments * 1000)
+                ..Message::of(units::Bytes(segments * 1000))
             },
         };
         let d = |own: Option<u64>, later: &[Current]| {

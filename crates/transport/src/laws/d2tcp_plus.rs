@@ -5,7 +5,8 @@ use units::{Default, Instant, Key, Kind, Range, Span, Values, mix64};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Message, Observation, Pacing, Signal};
+
+use crate::{Descriptor, Message, Needs, Observation, Pacing, Signal};
 
 /// D2TCP with deferral and needed rates.
 pub const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
@@ -15,6 +16,10 @@ pub const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
     aliases: &[("alpha", "initial_alpha"), ("gain", "g"), ("lax", "d2tcp_plus"), ("plus", "d2tcp_plus")],
     groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
     signals: &[dctcp::ALPHA, NEED, LAXITY],
+    needs: Needs::of(
+        dctcp::ON_MARKS.switches,
+        "a window law that paces and holds back; sizes and deadlines from the application",
+    ),
     build: |values, _| Ok(build(values)),
 };
 
@@ -185,8 +190,8 @@ pub struct D2tcpPlus {
     /// It needs more than a segment per round trip.
     pressed: bool,
     held_until: Instant,
-    /// The end of the message that there is no hope for.
-    hopeless: Option<u64>,
+    /// The deadline that there is no hope for.
+    hopeless: Option<Instant>,
 }
 
 /// The values of [`KEYS`]; times in seconds.
@@ -211,6 +216,7 @@ struct Constants {
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     end: u64,
+    deadline: Instant,
     /// Segments that are left before it is complete.
     rest: f64,
     /// Its share of these, 0 to 1.
@@ -239,9 +245,9 @@ impl Standing {
         let rest = current.end.saturating_sub(ack.una) as f64 / ack.mss;
         let left = deadline.saturating_sub(ack.now).as_secs_f64();
         let rtt = ack.srtt.map_or(0.0, Span::as_secs_f64);
-        let share = (rest * ack.mss / bytes.max(1) as f64).min(1.0);
+        let share = (rest * ack.mss / bytes.0.max(1) as f64).min(1.0);
         let need = if left > 0.0 { rest * rtt / left } else { f64::INFINITY };
-        Some(Standing { end: current.end, rest, share, left, rtt, need })
+        Some(Standing { end: current.end, deadline, rest, share, left, rtt, need })
     }
 }
 
@@ -280,7 +286,7 @@ impl D2tcpPlus {
         let cut = if timeout { 1.0 } else { self.cut(standing, cwnd) };
         let laxity = self.laxity(standing, cut);
         if laxity < 0.0 {
-            self.hopeless = Some(standing.end);
+            self.hopeless = Some(standing.deadline);
             if !self.constants.aborts {
                 let wait = self.constants.hopeless_hold * (0.5 + self.draw(now));
                 self.hold(now, wait);
@@ -373,9 +379,9 @@ impl Window for D2tcpPlus {
         self.identity = identity;
     }
     #[inline]
-    fn gives_up(&self, current: &Current, now: Instant) -> bool {
-        let Some(deadline) = current.message.deadline else { return false };
-        self.constants.aborts && (self.hopeless == Some(current.end) || deadline < now)
+    fn gives_up(&self, message: &Message, now: Instant) -> bool {
+        let late = |deadline| deadline < now || self.hopeless == Some(deadline);
+        self.constants.aborts && message.deadline.is_some_and(late)
     }
     fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
         seen.add(&dctcp::ALPHA, self.marking.alpha);
@@ -387,6 +393,8 @@ impl Window for D2tcpPlus {
 }
 #[cfg(test)]
 mod tests {
+    use units::Bytes;
+
     use super::*;
     use crate::laws::dctcp::tests::marking;
     use crate::laws::tests::{acked, cwnd};
@@ -425,7 +433,7 @@ mod tests {
 
     fn ack(una: u64, marked: bool, left: Span) -> Acked<'static> {
         let ack = acked(una, marked);
-        let message = Message { deadline: Some(ack.now + left), ..Message::of(100_000) };
+        let message = Message { deadline: Some(ack.now + left), ..Message::of(Bytes(100_000)) };
         Acked { message: Current { end: 100_000, message }, ..ack }
     }
 
@@ -518,7 +526,7 @@ mod tests {
             let late = ack(10, true, Span::from_millis(2));
             assert!(law.on_ack(&mut window, &late) && window.cwnd == 1.0);
             let wait = held_for(&law, &late);
-            assert_eq!(law.gives_up(&late.message, late.now), aborts);
+            assert_eq!(law.gives_up(&late.message.message, late.now), aborts);
             assert!(if aborts { wait == 0.0 } else { (0.05..=0.15).contains(&wait) }, "{wait}");
         }
     }

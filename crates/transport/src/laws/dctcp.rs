@@ -3,10 +3,10 @@
 use units::{Default, Key, Kind, Range, Values};
 
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Observation, Signal};
+use crate::{Descriptor, Needs, Observation, Signal};
 
 /// Why DCTCP and D2TCP grow as they do.
-pub(super) const AS_RFC: Growth = Growth {
+pub(crate) const AS_RFC: Growth = Growth {
     on_echo: "never",
     on_echo_source: "RFC 3168 6.1.2 and Linux (never); the authors' ns-2 code (bursts)",
     steps: "per-ack",
@@ -14,7 +14,7 @@ pub(super) const AS_RFC: Growth = Growth {
 };
 
 /// How a member of the family grows unless told otherwise: they have different sources.
-pub(super) struct Growth {
+pub(crate) struct Growth {
     pub on_echo: &'static str,
     pub on_echo_source: &'static str,
     pub steps: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Growth {
 
 impl Growth {
     /// The parameters of growth, with these defaults.
-    pub(super) const fn keys(self) -> [Key; 2] {
+    pub(crate) const fn keys(self) -> [Key; 2] {
         [
             Key {
                 name: "grow_on_echo",
@@ -53,15 +53,19 @@ pub const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
     aliases: &[("alpha", "initial_alpha"), ("gain", "g")],
     groups: &[KEYS, &AS_RFC.keys()],
+    needs: ON_MARKS,
     signals: &[ALPHA, P],
-    build: |values, _| Ok(Dctcp { marking: Marking::from_values(values) }),
+    build: |values, _| Ok(Dctcp::from_values(values)),
 };
 
+/// What a law that goes by the share of marks needs.
+pub(super) const ON_MARKS: Needs = Needs::of("ECN marks above a threshold", "a window law, and an exact echo of marks");
+
 /// The estimate of the extent of marking.
-pub(super) const ALPHA: Signal =
+pub(crate) const ALPHA: Signal =
     Signal { name: "alpha", help: "the extent of marking, 0 to 1 (DCTCP's family)", unit: "" };
 /// The penalty.
-pub(super) const P: Signal =
+pub(crate) const P: Signal =
     Signal { name: "p", help: "the penalty, half of which a cut takes off: alpha (dctcp), alpha^d (d2tcp)", unit: "" };
 
 /// Parameters of the mark estimator, shared by all of DCTCP's family.
@@ -96,6 +100,13 @@ pub const KEYS: &[Key] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dctcp {
     marking: Marking,
+}
+
+impl Dctcp {
+    /// From the checked values of its keys.
+    pub(super) fn from_values(values: &Values) -> Dctcp {
+        Dctcp { marking: Marking::from_values(values) }
+    }
 }
 
 impl Window for Dctcp {

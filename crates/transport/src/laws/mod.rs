@@ -3,19 +3,26 @@
 mod cubic;
 mod d2tcp;
 mod d2tcp_plus;
-mod dctcp;
+pub(crate) mod dctcp;
 mod echo;
+mod hull;
+mod jit;
+mod karuna;
+pub(crate) mod mcp;
+mod pfabric;
+pub(crate) mod rate;
 mod reno;
 mod tcppr;
 mod xdctcp;
 
+pub use rate::stability;
 pub use tcppr::Priorities;
 
 use std::collections::VecDeque;
 
 use units::{Instant, Span};
 
-use crate::{Descriptor, Message, Observation, Pacing};
+use crate::{Descriptor, Message, Observation, Pacing, Site};
 
 /// A window law.
 pub trait Window {
@@ -46,6 +53,14 @@ pub trait Window {
     fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
         pacing.gain(window).map(|gain| gain * window.cwnd)
     }
+    /// A message was handed over: `idle` if everything before it is acknowledged. Asked only where the law
+    /// [paces](Window::paces). `state` is that of an acknowledgement of nothing.
+    fn on_message(&mut self, _window: &mut Cwnd, _state: &Acked, _idle: bool, _site: Site) {}
+    /// The rate at which packets leave, in bit/s with headers, whatever the window and the round trip; none: the window
+    /// decides. Asked only where the law [paces](Window::paces).
+    fn rate(&self) -> Option<f64> {
+        None
+    }
     /// There was nothing to send for this long.
     fn on_idle(&mut self, _: Span) {}
     /// Shows its own signals, those of its descriptor.
@@ -54,8 +69,20 @@ pub trait Window {
     fn priorities(&self) -> Option<&Priorities> {
         None
     }
+    /// Into how many priorities it divides its packets by itself, with [`rank`](Window::rank), if it does.
+    fn levels(&self) -> Option<u8> {
+        None
+    }
+    /// Whether only the retransmission timer tells it of losses, not duplicate ACKs.
+    fn repairs_by_timer_alone(&self) -> bool {
+        false
+    }
+    /// After a timeout: whether to ask with a byte if anything comes through, and to send no more until it does.
+    fn probes(&self) -> bool {
+        false
+    }
     /// Whether the message that is being sent is given up now.
-    fn gives_up(&self, _current: &Current, _now: Instant) -> bool {
+    fn gives_up(&self, _message: &Message, _now: Instant) -> bool {
         false
     }
     /// The rank of a packet of this message that begins at `seq`, where ports send the lowest rank first.
@@ -74,6 +101,7 @@ macro_rules! laws {
             source: $module::DESCRIPTOR.source,
             aliases: $module::DESCRIPTOR.aliases,
             groups: $module::DESCRIPTOR.groups,
+            needs: $module::DESCRIPTOR.needs,
             signals: $module::DESCRIPTOR.signals,
             build: |values, connection| ($module::DESCRIPTOR.build)(values, connection).map(Law::$law),
         }),*];
@@ -122,9 +150,24 @@ macro_rules! laws {
             fn priorities(&self) -> Option<&Priorities> {
                 match self { $(Law::$law(law) => law.priorities()),* }
             }
+            fn levels(&self) -> Option<u8> {
+                match self { $(Law::$law(law) => law.levels()),* }
+            }
+            fn repairs_by_timer_alone(&self) -> bool {
+                match self { $(Law::$law(law) => law.repairs_by_timer_alone()),* }
+            }
+            fn probes(&self) -> bool {
+                match self { $(Law::$law(law) => law.probes()),* }
+            }
             #[inline]
-            fn gives_up(&self, current: &Current, now: Instant) -> bool {
-                match self { $(Law::$law(law) => law.gives_up(current, now)),* }
+            fn gives_up(&self, message: &Message, now: Instant) -> bool {
+                match self { $(Law::$law(law) => law.gives_up(message, now)),* }
+            }
+            fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
+                match self { $(Law::$law(law) => law.on_message(window, state, idle, site)),* }
+            }
+            fn rate(&self) -> Option<f64> {
+                match self { $(Law::$law(law) => law.rate()),* }
             }
             #[inline]
             fn rank(&self, message: &Current, seq: u64) -> u32 {
@@ -142,6 +185,11 @@ laws! {
     d2tcp::D2tcp,
     d2tcp_plus::D2tcpPlus,
     xdctcp::Xdctcp,
+    hull::Hull,
+    pfabric::Pfabric,
+    mcp::Mcp,
+    karuna::Karuna,
+    jit::Jit,
 }
 
 /// How a transport uses ECN.
@@ -278,7 +326,7 @@ pub(crate) mod tests {
             mss: 1000.0,
             srtt: Some(Span::from_micros(100)),
             min_rtt: Some(Span::from_micros(80)),
-            message: Current { end: 1_000_000, message: Message::of(1_000_000) },
+            message: Current { end: 1_000_000, message: Message::of(units::Bytes(1_000_000)) },
             later: &NO_MORE,
         }
     }

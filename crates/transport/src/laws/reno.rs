@@ -4,7 +4,7 @@ use units::{Default, Key, Kind, Range, Values};
 
 use super::echo::Echoes;
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::Descriptor;
+use crate::{Descriptor, Needs};
 
 /// TCP as the papers' baseline.
 pub const DESCRIPTOR: Descriptor<Reno> = Descriptor {
@@ -13,6 +13,7 @@ pub const DESCRIPTOR: Descriptor<Reno> = Descriptor {
     source: "RFC 5681, RFC 6582, RFC 3168",
     aliases: &[("aimd", "tcp"), ("newreno", "tcp"), ("reno", "tcp")],
     groups: &[KEYS],
+    needs: Needs::of("nothing", "what they have"),
     signals: &[],
     build: |values, _| Ok(Reno::from_values(values)),
 };

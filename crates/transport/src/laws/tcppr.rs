@@ -6,7 +6,7 @@ use units::{Default, Key, Kind, Problem, Range, Span, Value, Values};
 
 use super::reno::{self, Reno};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::Descriptor;
+use crate::{Descriptor, Needs};
 
 /// TCP with switch priorities.
 pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
@@ -15,6 +15,8 @@ pub const DESCRIPTOR: Descriptor<Tcppr> = Descriptor {
     source: "TCPpr of Wilson et al. (D3), SIGCOMM 2011, 6.1.1: two priority classes",
     aliases: &[],
     groups: &[reno::KEYS, KEYS],
+    needs: Needs::of("strict priorities", "deadlines from the application, a priority on each packet")
+        .discipline("priority"),
     signals: &[],
     build: |values, _| build(values),
 };

@@ -1,10 +1,10 @@
 //! `xdctcp`: DCTCP with cuts of different size for short and long flows.
 
-use units::{Default, Key, Kind, Range, Values};
+use units::{Bytes, Default, Key, Kind, Range, Values};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Observation};
+use crate::{Descriptor, Needs, Observation};
 
 /// xDCTCP.
 pub const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
@@ -13,6 +13,10 @@ pub const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
     source: "xDCTCP: Extended DCTCP, checkpoint 2 report",
     aliases: &[("alpha", "initial_alpha"), ("beta", "nl"), ("gain", "g")],
     groups: &[dctcp::KEYS, &AS_STUDY.keys(), KEYS],
+    needs: Needs::of(
+        dctcp::ON_MARKS.switches,
+        "a window law; whether a flow is short, from the application or its size",
+    ),
     signals: &[dctcp::ALPHA],
     build: |values, _| Ok(build(values)),
 };
@@ -68,7 +72,7 @@ pub struct Xdctcp {
     marking: Marking,
     ns: f64,
     nl: f64,
-    short_limit: u64,
+    short_limit: Bytes,
 }
 
 impl Window for Xdctcp {
@@ -103,7 +107,7 @@ mod tests {
     use crate::laws::tests::{acked, cwnd};
 
     fn after_a_cut(message: Message) -> f64 {
-        let mut law = Xdctcp { marking: marking(0.5), ns: 0.4, nl: 1.0, short_limit: 1_000_000 };
+        let mut law = Xdctcp { marking: marking(0.5), ns: 0.4, nl: 1.0, short_limit: Bytes(1_000_000) };
         let mut window = cwnd(20.0);
         let current = Current { end: u64::MAX, message };
         law.on_ack(&mut window, &Acked { message: current, ..acked(1, true) });
@@ -112,11 +116,11 @@ mod tests {
 
     #[test]
     fn the_application_or_the_size_says_which_flow_is_short() {
-        let message = |bytes, short| Message { bytes, short, ..Message::of(0) };
+        let message = |bytes, short| Message { bytes, short, ..Message::of(Bytes::ZERO) };
         let (short, long) = (after_a_cut(message(None, Some(true))), after_a_cut(message(None, Some(false))));
         assert!(short > long);
-        assert_eq!(after_a_cut(message(Some(10_000), None)), short);
-        assert_eq!(after_a_cut(message(Some(2_000_000), None)), long);
+        assert_eq!(after_a_cut(message(Some(Bytes(10_000)), None)), short);
+        assert_eq!(after_a_cut(message(Some(Bytes(2_000_000)), None)), long);
         assert_eq!(after_a_cut(message(None, None)), long);
     }
 }

@@ -2,9 +2,10 @@
 //! hand, and timelines as tables.
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
+use transport::host::{AtHost, HostOutput};
 use transport::registry::{self, Config};
-use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
-use units::{Instant, Span};
+use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
+use units::{Bytes, Instant, Rate, Span};
 
 /// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
 pub fn config(name: &str, keys: &str) -> Config {
@@ -51,10 +52,16 @@ impl Output for Notes {
     fn timed_out(&mut self) {
         self.timeouts += 1;
     }
-    fn abandon(&mut self, end: u64, unsent: u64) {
-        self.given_up.push((end, unsent));
+    fn abandon(&mut self, end: u64, unsent: Bytes) {
+        self.given_up.push((end, unsent.0));
+    }
+    fn site(&self) -> Site {
+        Site { rate: Rate(1_000_000_000), own: 0 }
     }
 }
+
+impl HostOutput for Notes {}
+impl AtHost for Notes {}
 
 /// A sender whose time and acknowledgements are given by hand.
 pub struct Bench {
@@ -72,7 +79,7 @@ impl Bench {
         Bench { sender: Sender::new(&config), config, notes: Notes::default(), now: Instant::ZERO, timers: 0 }
     }
     pub fn message(&mut self, bytes: u64, deadline: Option<Instant>) {
-        self.hand_over(Message { deadline, ..Message::of(bytes) });
+        self.hand_over(Message { deadline, ..Message::of(Bytes(bytes)) });
     }
     pub fn hand_over(&mut self, message: Message) {
         self.sender.hand_over(&self.config, self.now, message, &mut self.notes);
@@ -121,7 +128,7 @@ impl Bench {
 /// - In comes `message 20` (segments), `ack 5` (segments 0 to 4 have arrived), `timer` (the retransmission timer
 ///   expires now, and not before), or `wait` (it has not expired until now). An ACK may carry `of 100us` (the time
 ///   when the data was sent that it answers, for an RTT sample), `sack 7-9`, `ece` and `syn`.
-/// - What follows is all that is sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`; and what can be
+/// - What follows is all that is sent, in order: `5`, `5-9`, `5r` (sent again), `5+cwr`, `syn`, `opened`; and what can be
 ///   observed then: `cwnd=`, `ssthresh=`, `alpha=`, `srtt=`.
 ///
 /// Until the time of the next line the timer must not expire.
@@ -271,6 +278,9 @@ fn spread(word: &str) -> Vec<String> {
 }
 
 fn describe(packet: &Packet) -> String {
+    if packet.flags.has(Flags::OPENED) {
+        return "opened".to_string();
+    }
     let again = packet.flags.has(Flags::AGAIN);
     // Karn's rule: what is sent again carries no stamp that could become a sample.
     assert_eq!(again, packet.stamp == Instant::MAX, "{packet:?}");

@@ -1,5 +1,6 @@
 //! Markers: which packets a switch's port marks.
 
+mod phantom;
 mod threshold;
 
 use transport::Packet;
@@ -33,8 +34,8 @@ pub struct Site {
     pub mark: Level,
 }
 
-/// Every marker; the first is meant where a scenario names none.
-pub const MARKERS: &[Descriptor] = &[threshold::DESCRIPTOR];
+/// Every marker; the first is meant where neither a scenario nor a transport names one.
+pub const MARKERS: &[Descriptor] = &[threshold::DESCRIPTOR, phantom::DESCRIPTOR];
 
 /// The marker of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
@@ -48,8 +49,9 @@ pub(crate) const KEY: Key = Key {
     default: Default::Absent,
     range: Range::ANY,
     help: "how a switch's port decides which packets to mark: threshold (the queue with an arriving packet exceeds \
-           `mark`), which is meant when this is left out",
-    source: "DCTCP 3.1",
+           `mark`), or phantom (a counter of what has left exceeds `phantom_mark`); when left out, what the run's \
+           transports ask for (hull: phantom), else threshold",
+    source: "DCTCP 3.1 (threshold), HULL (phantom)",
 };
 
 /// The names of all markers.

@@ -11,6 +11,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "first in, first out",
     keys: &[],
     queue: |_, _| Box::<Fifo>::default(),
+    at_hosts: true,
     built_in: true,
 };
 

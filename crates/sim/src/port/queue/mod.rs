@@ -1,6 +1,7 @@
 //! Disciplines: the order in which a port sends what waits.
 
 mod fifo;
+mod pfabric;
 mod priority;
 
 use transport::Packet;
@@ -18,6 +19,8 @@ pub struct Descriptor {
     pub keys: &'static [Key],
     /// How it keeps what waits.
     pub queue: MakeQueue,
+    /// Where switches' ports send in this order, hosts' do too.
+    pub at_hosts: bool,
     /// A port does it by itself, unless its marker is one of those that it does not do by itself.
     pub built_in: bool,
 }
@@ -26,7 +29,7 @@ pub struct Descriptor {
 pub type MakeQueue = fn(&Values, u8) -> Box<dyn Queue>;
 
 /// Every discipline.
-pub const DISCIPLINES: &[Descriptor] = &[fifo::DESCRIPTOR, priority::DESCRIPTOR];
+pub const DISCIPLINES: &[Descriptor] = &[fifo::DESCRIPTOR, priority::DESCRIPTOR, pfabric::DESCRIPTOR];
 
 /// The discipline of that name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
@@ -39,8 +42,9 @@ pub(crate) const KEY: Key = Key {
     kind: Kind::Choice(&NAMES),
     default: Default::Absent,
     range: Range::ANY,
-    help: "order in which a switch's ports send what waits: fifo, or priority (classes with a lower number first); \
-           when left out, what the run's transports and classes ask for (tcppr and `priority`: priority), else fifo",
+    help: "order in which a switch's ports send what waits: fifo; priority (classes with a lower number first); or \
+           pfabric (the most urgent flow's earliest packet first, at hosts too); when left out, what the run's transports \
+           and classes ask for (tcppr and `priority`: priority; pfabric: pfabric), else fifo",
     source: "",
 };
 

@@ -12,6 +12,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     help: "strict priorities without preemption; first in, first out within each",
     keys: KEYS,
     queue,
+    at_hosts: false,
     built_in: false,
 };
 
@@ -32,7 +33,8 @@ const KEYS: &[Key] = &[
         range: Range::ANY,
         help: "with discipline priority: a full port drops the packet that arrives, or the last one of the lowest \
                class below it",
-        source: "open in the D2TCP paper; drop-arriving: common switches drop at the tail of what a port may hold",
+        source: "open in D3 6.1.1, whose TCPpr it is for; drop-arriving: common switches drop at the tail of what a \
+                 port may hold",
     },
 ];
 

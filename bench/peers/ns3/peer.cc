@@ -1,0 +1,731 @@
+// Sends the messages of duetime's traces over ns-3, so that both simulate the same arrivals.
+//
+//     peer PLAN TRACE MESSAGES
+//
+// PLAN has a setting per line, "name value" (see `Plan`), and the network as lines "hosts N", "switches M" and
+// "link A B RATE DELAY": nodes by number, hosts first; bits per second and picoseconds. TRACE is what duetime reads
+// as a traffic trace, start,from,to,bytes[,deadline], with plain numbers: seconds, hosts, bytes. MESSAGES gets a line
+// for each message, when its last byte arrived in seconds after its start; empty if it did not. Counters and queues go
+// to the standard output as one JSON object.
+
+#include "ns3/core-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/network-module.h"
+#include "ns3/point-to-point-channel.h"
+#include "ns3/point-to-point-net-device.h"
+#include "ns3/traffic-control-module.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace ns3;
+
+namespace
+{
+
+constexpr uint16_t PORT = 5000;
+// Larger than any window here: nothing but the congestion window limits what is sent.
+constexpr uint32_t SOCKET_BUFFER = 512u << 20;
+// Packets above this size carry data.
+constexpr uint32_t HEADERS_ONLY = 120;
+
+[[noreturn]] void
+Refuse(const std::string& message)
+{
+    std::cerr << "peer: " << message << "\n";
+    std::exit(2);
+}
+
+struct Link
+{
+    uint32_t a, b;
+    uint64_t rate;
+    int64_t delayPs;
+};
+
+/// What is simulated. Times in seconds, queues in packets.
+struct Plan
+{
+    std::map<std::string, std::string> settings;
+    std::vector<Link> links;
+
+    static Plan Read(const std::string& path)
+    {
+        Plan plan;
+        std::ifstream file(path);
+        if (!file)
+        {
+            Refuse("cannot read " + path);
+        }
+        std::string line;
+        while (std::getline(file, line))
+        {
+            std::istringstream words(line);
+            std::string name;
+            words >> name;
+            if (name == "link")
+            {
+                Link link{};
+                words >> link.a >> link.b >> link.rate >> link.delayPs;
+                plan.links.push_back(link);
+            }
+            else if (!name.empty())
+            {
+                words >> plan.settings[name];
+            }
+            if (words.fail())
+            {
+                Refuse(path + ": not understood: " + line);
+            }
+        }
+        return plan;
+    }
+
+    std::string Text(const std::string& name) const
+    {
+        auto found = settings.find(name);
+        if (found == settings.end())
+        {
+            Refuse("the plan does not say " + name);
+        }
+        return found->second;
+    }
+
+    double Number(const std::string& name) const
+    {
+        return std::stod(Text(name));
+    }
+
+    Time Seconds(const std::string& name) const
+    {
+        return PicoSeconds(std::llround(Number(name) * 1e12));
+    }
+};
+
+struct Entry
+{
+    Time start;
+    uint32_t from, to, bytes;
+    uint32_t arrived{0};
+    Time end{Time::Min()};
+};
+
+/// How long after its message a connection is forgotten: nothing of it is on its way then. Each one that is still known
+/// costs time with every packet of its host.
+constexpr double KEPT = 0.1;
+
+std::vector<Entry> g_messages;
+/// (receiving host, sender's address, sender's port): which message a connection carries.
+std::map<std::tuple<uint32_t, uint32_t, uint16_t>, std::size_t> g_carries;
+
+std::vector<Entry>
+ReadTrace(const std::string& path, uint32_t hosts)
+{
+    std::ifstream file(path);
+    std::string line;
+    if (!file || !std::getline(file, line) || line.rfind("start,from,to,bytes", 0) != 0)
+    {
+        Refuse(path + ": expected the header start,from,to,bytes,deadline");
+    }
+    std::vector<Entry> messages;
+    while (std::getline(file, line))
+    {
+        std::replace(line.begin(), line.end(), ',', ' ');
+        std::istringstream words(line);
+        double start;
+        Entry entry{};
+        words >> start >> entry.from >> entry.to >> entry.bytes;
+        if (words.fail() || entry.from >= hosts || entry.to >= hosts || entry.bytes == 0)
+        {
+            Refuse(path + ": not understood: " + line);
+        }
+        entry.start = PicoSeconds(std::llround(start * 1e12));
+        entry.end = Time::Min();
+        messages.push_back(entry);
+    }
+    return messages;
+}
+
+/// A wire whose data packets arrive up to their own transmission later, never out of order: duetime's host_jitter.
+class JitterChannel : public PointToPointChannel
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid =
+            TypeId("JitterChannel").SetParent<PointToPointChannel>().AddConstructor<JitterChannel>();
+        return tid;
+    }
+
+    /// What this device sends is late.
+    void Jitter(Ptr<PointToPointNetDevice> device, Ptr<UniformRandomVariable> draw)
+    {
+        m_jittered = device;
+        m_draw = draw;
+    }
+
+    bool TransmitStart(Ptr<const Packet> packet, Ptr<PointToPointNetDevice> source, Time transmission) override
+    {
+        if (source != m_jittered)
+        {
+            return PointToPointChannel::TransmitStart(packet, source, transmission);
+        }
+        Time late;
+        if (packet->GetSize() > HEADERS_ONLY)
+        {
+            late = PicoSeconds(static_cast<int64_t>(m_draw->GetValue() * transmission.GetPicoSeconds()));
+        }
+        m_last = std::max(m_last, Simulator::Now() + transmission + GetDelay() + late);
+        auto target = GetPointToPointDevice(GetPointToPointDevice(0) == source ? 1 : 0);
+        Simulator::ScheduleWithContext(target->GetNode()->GetId(),
+                                       m_last - Simulator::Now(),
+                                       &PointToPointNetDevice::Receive,
+                                       target,
+                                       packet->Copy());
+        return true;
+    }
+
+  private:
+    Ptr<PointToPointNetDevice> m_jittered;
+    Ptr<UniformRandomVariable> m_draw;
+    Time m_last;
+};
+
+NS_OBJECT_ENSURE_REGISTERED(JitterChannel);
+
+/// The window after a mark or a loss as Linux reduces it, where ns-3 3.44's PRR differs: what the first acknowledgement
+/// delivers is counted once, not twice and one segment more, and in proportion to the window before (RFC 6937 3.1;
+/// Linux: tcp_cwnd_reduction). Losses that duplicate ACKs tell of halve at once (RFC 6675 5, 4.2), as duetime does.
+class Reduction : public TcpRecoveryOps
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("Reduction").SetParent<TcpRecoveryOps>().AddConstructor<Reduction>();
+        return tid;
+    }
+
+    std::string GetName() const override
+    {
+        return "Reduction";
+    }
+
+    void EnterRecovery(Ptr<TcpSocketState> tcb, uint32_t, uint32_t, uint32_t delivered) override
+    {
+        m_entered = Simulator::Now();
+        m_delivered = 0;
+        m_out = 0;
+        m_before = tcb->m_cWnd;
+        m_spreads = tcb->m_congState == TcpSocketState::CA_CWR;
+        Reduce(tcb, delivered);
+    }
+
+    void DoRecovery(Ptr<TcpSocketState> tcb, uint32_t delivered, bool) override
+    {
+        // The base class comes twice with the acknowledgement that began it.
+        if (Simulator::Now() > m_entered)
+        {
+            Reduce(tcb, delivered);
+        }
+    }
+
+    void ExitRecovery(Ptr<TcpSocketState> tcb) override
+    {
+        tcb->m_cWndInfl = tcb->m_cWnd;
+    }
+
+    void UpdateBytesSent(uint32_t bytes) override
+    {
+        m_out += bytes;
+    }
+
+    Ptr<TcpRecoveryOps> Fork() override
+    {
+        return CopyObject<Reduction>(this);
+    }
+
+  private:
+    void Reduce(Ptr<TcpSocketState> tcb, int64_t delivered)
+    {
+        int64_t target = tcb->m_ssThresh;
+        int64_t pipe = tcb->m_bytesInFlight;
+        int64_t segment = tcb->m_segmentSize;
+        m_delivered += delivered;
+        int64_t more;
+        if (pipe > target)
+        {
+            more = (target * m_delivered + m_before - 1) / m_before - m_out;
+        }
+        else
+        {
+            more = std::min(target - pipe, std::max(m_delivered - m_out, delivered) + segment);
+        }
+        more = std::max(more, m_out > 0 ? 0 : segment);
+        tcb->m_cWnd = static_cast<uint32_t>(m_spreads ? pipe + more : target);
+        tcb->m_cWndInfl = tcb->m_cWnd;
+    }
+
+    Time m_entered;
+    int64_t m_delivered{0};
+    int64_t m_out{0};
+    int64_t m_before{1};
+    bool m_spreads{false};
+};
+
+NS_OBJECT_ENSURE_REGISTERED(Reduction);
+
+/// Marks do not cut a window that a loss has cut and that is not repaired (RFC 3168 6.1.2; Linux).
+bool g_mendEcho;
+
+/// A socket with that, which can be forgotten.
+class Mended : public TcpSocketBase
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("Mended").SetParent<TcpSocketBase>().AddConstructor<Mended>();
+        return tid;
+    }
+
+    /// Whether everything that was handed over is acknowledged.
+    bool IsDone() const
+    {
+        return m_txBuffer->Size() == 0;
+    }
+
+    /// Forget the connection without a packet.
+    void Retire()
+    {
+        CancelAllTimers();
+        DeallocateEndPoint();
+        m_state = CLOSED;
+    }
+
+  protected:
+    Ptr<TcpSocketBase> Fork() override
+    {
+        return CopyObject<Mended>(this);
+    }
+
+    void ReceivedAck(Ptr<Packet> packet, const TcpHeader& header) override
+    {
+        auto number = header.GetAckNumber();
+        bool repairing = m_tcb->m_congState == TcpSocketState::CA_LOSS || m_tcb->m_congState == TcpSocketState::CA_RECOVERY;
+        bool marked = header.GetFlags() & TcpHeader::ECE;
+        if (g_mendEcho && repairing && marked && number <= m_recover)
+        {
+            // Counted for alpha, as if it had been answered already.
+            m_ecnEchoSeq = std::max(m_ecnEchoSeq.Get(), number);
+            m_tcb->m_ecnState = TcpSocketState::ECN_ECE_RCVD;
+        }
+        TcpSocketBase::ReceivedAck(packet, header);
+    }
+};
+
+NS_OBJECT_ENSURE_REGISTERED(Mended);
+
+/// As TcpL4Protocol::CreateSocket, with a class of ours.
+Ptr<Mended>
+CreateSocket(Ptr<Node> node)
+{
+    auto tcp = node->GetObject<TcpL4Protocol>();
+    auto make = [&](const std::string& attribute) {
+        TypeIdValue type;
+        tcp->GetAttribute(attribute, type);
+        ObjectFactory factory;
+        factory.SetTypeId(type.Get());
+        return factory;
+    };
+    auto socket = CreateObject<Mended>();
+    socket->SetNode(node);
+    socket->SetTcp(tcp);
+    socket->SetRtt(make("RttEstimatorType").Create<RttEstimator>());
+    socket->SetCongestionControlAlgorithm(make("SocketType").Create<TcpCongestionOps>());
+    socket->SetRecoveryAlgorithm(make("RecoveryType").Create<TcpRecoveryOps>());
+    tcp->AddSocket(socket);
+    return socket;
+}
+
+/// How long a queue had which length, between two times.
+class Watch
+{
+  public:
+    Watch(Time from, Time to)
+        : m_from(from),
+          m_to(to),
+          m_since(from)
+    {
+    }
+
+    void DiscHolds(uint32_t, uint32_t packets)
+    {
+        Account();
+        m_disc = packets;
+    }
+
+    void DeviceHolds(uint32_t, uint32_t packets)
+    {
+        Account();
+        m_device = packets;
+    }
+
+    void Dropped(Ptr<const QueueDiscItem>)
+    {
+        drops += Counts();
+    }
+
+    void Marked(Ptr<const QueueDiscItem>, const char*)
+    {
+        marks += Counts();
+    }
+
+    /// Until now the queue had the length that it has.
+    void Account()
+    {
+        Time now = std::clamp(Simulator::Now(), m_from, m_to);
+        uint32_t length = m_disc + m_device;
+        if (m_held.size() <= length)
+        {
+            m_held.resize(length + 1);
+        }
+        m_held[length] += (now - m_since).GetSeconds();
+        m_since = now;
+    }
+
+    double Mean() const
+    {
+        double area = 0;
+        double time = 0;
+        for (std::size_t length = 0; length < m_held.size(); length++)
+        {
+            area += length * m_held[length];
+            time += m_held[length];
+        }
+        return time > 0 ? area / time : 0;
+    }
+
+    std::size_t Quantile(double share) const
+    {
+        double time = 0;
+        for (double held : m_held)
+        {
+            time += held;
+        }
+        double below = 0;
+        for (std::size_t length = 0; length < m_held.size(); length++)
+        {
+            below += m_held[length];
+            if (below >= share * time)
+            {
+                return length;
+            }
+        }
+        return m_held.empty() ? 0 : m_held.size() - 1;
+    }
+
+    uint64_t drops{0};
+    uint64_t marks{0};
+
+  private:
+    bool Counts() const
+    {
+        return Simulator::Now() >= m_from && Simulator::Now() < m_to;
+    }
+
+    Time m_from, m_to, m_since;
+    uint32_t m_disc{0};
+    uint32_t m_device{0};
+    std::vector<double> m_held;
+};
+
+uint64_t g_timeouts, g_recoveries, g_sent;
+std::vector<Ptr<Mended>> g_senders;
+
+void
+Retire(std::size_t index, Ptr<Socket> receiver)
+{
+    if (g_senders[index]->IsDone())
+    {
+        g_senders[index]->Retire();
+        DynamicCast<Mended>(receiver)->Retire();
+        g_senders[index] = nullptr;
+    }
+    else
+    {
+        Simulator::Schedule(Seconds(KEPT), &Retire, index, receiver);
+    }
+}
+
+void
+Received(uint32_t host, Ptr<Socket> socket)
+{
+    Address address;
+    socket->GetPeerName(address);
+    auto peer = InetSocketAddress::ConvertFrom(address);
+    auto found = g_carries.find({host, peer.GetIpv4().Get(), peer.GetPort()});
+    NS_ABORT_MSG_IF(found == g_carries.end(), "data from nobody");
+    auto& entry = g_messages[found->second];
+    while (Ptr<Packet> packet = socket->Recv())
+    {
+        entry.arrived += packet->GetSize();
+    }
+    if (entry.arrived >= entry.bytes && entry.end == Time::Min())
+    {
+        entry.end = Simulator::Now();
+        Simulator::Schedule(Seconds(KEPT), &Retire, found->second, socket);
+    }
+}
+
+void
+Accepted(uint32_t host, Ptr<Socket> socket, const Address&)
+{
+    socket->SetRecvCallback(MakeBoundCallback(&Received, host));
+}
+
+void
+StateChanged(TcpSocketState::TcpCongState_t, TcpSocketState::TcpCongState_t state)
+{
+    g_timeouts += state == TcpSocketState::CA_LOSS;
+    g_recoveries += state == TcpSocketState::CA_RECOVERY;
+}
+
+void
+Sent(Ptr<const Packet> packet, const TcpHeader&, Ptr<const TcpSocketBase>)
+{
+    g_sent += packet->GetSize() > 0;
+}
+
+void
+Start(std::size_t index, Ptr<Node> node, Ipv4Address to)
+{
+    const auto& entry = g_messages[index];
+    g_senders[index] = CreateSocket(node);
+    Ptr<Socket> socket = g_senders[index];
+    socket->TraceConnectWithoutContext("CongState", MakeCallback(&StateChanged));
+    socket->TraceConnectWithoutContext("Tx", MakeCallback(&Sent));
+    socket->Bind();
+    NS_ABORT_MSG_IF(socket->Connect(InetSocketAddress(to, PORT)) != 0, "cannot connect");
+    Address address;
+    socket->GetSockName(address);
+    auto own = InetSocketAddress::ConvertFrom(address);
+    auto ip = node->GetObject<Ipv4>()->GetAddress(1, 0).GetLocal();
+    g_carries[{entry.to, ip.Get(), own.GetPort()}] = index;
+    NS_ABORT_MSG_IF(socket->Send(Create<Packet>(entry.bytes)) != static_cast<int>(entry.bytes),
+                    "a message is larger than the socket's buffer");
+}
+
+void
+Configure(const Plan& plan)
+{
+    std::map<std::string, std::string> laws{{"dctcp", "ns3::TcpDctcp"},
+                                            {"tcp", "ns3::TcpNewReno"},
+                                            {"linux-reno", "ns3::TcpLinuxReno"},
+                                            {"cubic", "ns3::TcpCubic"}};
+    auto law = laws.find(plan.Text("transport"));
+    if (law == laws.end())
+    {
+        Refuse("unknown transport: " + plan.Text("transport"));
+    }
+    auto text = [](const std::string& name, const std::string& value) {
+        Config::SetDefault(name, StringValue(value));
+    };
+    auto time = [&](const std::string& name, const std::string& setting) {
+        Config::SetDefault(name, TimeValue(plan.Seconds(setting)));
+    };
+    text("ns3::TcpL4Protocol::SocketType", law->second);
+    std::map<std::string, std::string> reductions{{"prr", "ns3::TcpPrrRecovery"},
+                                                  {"classic", "ns3::TcpClassicRecovery"},
+                                                  {"mended", "Reduction"}};
+    auto reduction = reductions.find(plan.Text("reduction"));
+    if (reduction == reductions.end())
+    {
+        Refuse("unknown reduction: " + plan.Text("reduction"));
+    }
+    text("ns3::TcpL4Protocol::RecoveryType", reduction->second);
+    g_mendEcho = plan.Text("mend_echo") == "1";
+    text("ns3::TcpSocketBase::UseEcn", plan.Text("ecn") == "1" ? "On" : "Off");
+    text("ns3::TcpSocketBase::Sack", plan.Text("sack") == "1" ? "true" : "false");
+    text("ns3::TcpSocketBase::LimitedTransmit", plan.Text("limited_transmit") == "1" ? "true" : "false");
+    text("ns3::TcpSocketBase::Timestamp", "false");
+    time("ns3::TcpSocketBase::MinRto", "rto_min");
+    time("ns3::TcpSocketBase::ClockGranularity", "rto_granularity");
+    time("ns3::RttEstimator::InitialEstimation", "rto_initial");
+    time("ns3::TcpSocket::ConnTimeout", "rto_initial");
+    time("ns3::TcpSocket::DelAckTimeout", "ack_delay");
+    text("ns3::TcpSocket::DelAckCount", plan.Text("ack_every"));
+    text("ns3::TcpSocket::SegmentSize", plan.Text("mss"));
+    text("ns3::TcpSocket::InitialCwnd", plan.Text("initial_window"));
+    text("ns3::TcpSocket::ConnCount", "1000");
+    text("ns3::TcpSocket::DataRetries", "1000");
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(SOCKET_BUFFER));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(SOCKET_BUFFER));
+    text("ns3::TcpCubic::HyStart", plan.Text("hystart") == "1" ? "true" : "false");
+    if (law->first == "dctcp")
+    {
+        text("ns3::TcpDctcp::DctcpShiftG", plan.Text("g"));
+        text("ns3::TcpDctcp::DctcpAlphaOnInit", plan.Text("initial_alpha"));
+    }
+}
+
+Ptr<PointToPointNetDevice>
+AddDevice(Ptr<Node> node, const Link& link)
+{
+    auto device = CreateObject<PointToPointNetDevice>();
+    device->SetAddress(Mac48Address::Allocate());
+    device->SetDataRate(DataRate(link.rate));
+    node->AddDevice(device);
+    // One packet beside the one in transmission, so that all others wait in the queue disc.
+    auto queue = CreateObjectWithAttributes<DropTailQueue<Packet>>("MaxSize", StringValue("1p"));
+    device->SetQueue(queue);
+    auto interface = CreateObject<NetDeviceQueueInterface>();
+    interface->GetTxQueue(0)->ConnectQueueTraces(queue);
+    device->AggregateObject(interface);
+    return device;
+}
+
+/// A port marks what finds K - 1 packets in the disc: with the device's one and itself the queue exceeds K.
+void
+AddQueue(const Plan& plan, Ptr<PointToPointNetDevice> device, bool isSwitch, Watch* watch)
+{
+    TrafficControlHelper control;
+    auto buffer = static_cast<uint32_t>(plan.Number("buffer"));
+    auto mark = static_cast<uint32_t>(plan.Number("mark"));
+    std::string room = std::to_string(isSwitch ? buffer - 1 : 1000000) + "p";
+    if (isSwitch && mark > 0)
+    {
+        control.SetRootQueueDisc("ns3::RedQueueDisc",
+                                 "MaxSize", StringValue(room),
+                                 "MinTh", DoubleValue(mark - 1),
+                                 "MaxTh", DoubleValue(mark - 1),
+                                 "QW", DoubleValue(1),
+                                 "Gentle", BooleanValue(false),
+                                 "UseEcn", BooleanValue(true),
+                                 "UseHardDrop", BooleanValue(false),
+                                 "LinkBandwidth", DataRateValue(DataRate(plan.links[0].rate)),
+                                 "MeanPktSize", UintegerValue(1500));
+    }
+    else
+    {
+        control.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", StringValue(room));
+    }
+    auto disc = control.Install(device).Get(0);
+    if (watch != nullptr)
+    {
+        disc->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Watch::DiscHolds, watch));
+        disc->TraceConnectWithoutContext("Drop", MakeCallback(&Watch::Dropped, watch));
+        disc->TraceConnectWithoutContext("Mark", MakeCallback(&Watch::Marked, watch));
+        device->GetQueue()->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Watch::DeviceHolds, watch));
+    }
+}
+
+} // namespace
+
+int
+main(int argc, char** argv)
+{
+    if (argc != 4)
+    {
+        Refuse("expected PLAN TRACE MESSAGES");
+    }
+    Time::SetResolution(Time::PS);
+    auto plan = Plan::Read(argv[1]);
+    RngSeedManager::SetSeed(static_cast<uint32_t>(plan.Number("seed")));
+    Configure(plan);
+
+    auto hosts = static_cast<uint32_t>(plan.Number("hosts"));
+    g_messages = ReadTrace(argv[2], hosts);
+    g_senders.resize(g_messages.size());
+    NodeContainer nodes;
+    nodes.Create(hosts + static_cast<uint32_t>(plan.Number("switches")));
+    InternetStackHelper().Install(nodes);
+
+    // A watch for each port of a switch, by the node that it leads to.
+    std::map<std::pair<uint32_t, uint32_t>, Watch> watches;
+    std::vector<Ipv4Address> addresses(hosts);
+    Ipv4AddressHelper subnets("10.0.0.0", "255.255.255.252");
+    auto draw = CreateObject<UniformRandomVariable>();
+    bool jitter = plan.Number("jitter") != 0;
+    for (const auto& link : plan.links)
+    {
+        auto channel = CreateObject<JitterChannel>();
+        channel->SetAttribute("Delay", TimeValue(PicoSeconds(link.delayPs)));
+        NetDeviceContainer devices;
+        for (auto [node, other] : {std::pair{link.a, link.b}, std::pair{link.b, link.a}})
+        {
+            auto device = AddDevice(nodes.Get(node), link);
+            device->Attach(channel);
+            Watch* watch = nullptr;
+            if (node >= hosts)
+            {
+                Watch fresh(plan.Seconds("warm_up"), plan.Seconds("duration"));
+                watch = &watches.emplace(std::pair{node, other}, fresh).first->second;
+            }
+            else if (jitter)
+            {
+                channel->Jitter(device, draw);
+            }
+            AddQueue(plan, device, node >= hosts, watch);
+            devices.Add(device);
+        }
+        auto interfaces = subnets.Assign(devices);
+        for (uint32_t end = 0; end < 2; end++)
+        {
+            uint32_t node = end == 0 ? link.a : link.b;
+            if (node < hosts)
+            {
+                addresses[node] = interfaces.GetAddress(end);
+            }
+        }
+        subnets.NewNetwork();
+    }
+    Ipv4GlobalRoutingHelper::PopulateRoutingTables();
+
+    for (uint32_t host = 0; host < hosts; host++)
+    {
+        auto listening = CreateSocket(nodes.Get(host));
+        listening->Bind(InetSocketAddress(Ipv4Address::GetAny(), PORT));
+        listening->Listen();
+        listening->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
+                                     MakeBoundCallback(&Accepted, host));
+    }
+    for (std::size_t index = 0; index < g_messages.size(); index++)
+    {
+        const auto& entry = g_messages[index];
+        Simulator::ScheduleWithContext(entry.from, entry.start, &Start, index, nodes.Get(entry.from), addresses[entry.to]);
+    }
+    Simulator::Stop(plan.Seconds("end"));
+    Simulator::Run();
+
+    std::ofstream ends(argv[3]);
+    ends.precision(13);
+    for (const auto& entry : g_messages)
+    {
+        if (entry.end != Time::Min())
+        {
+            ends << (entry.end - entry.start).GetSeconds();
+        }
+        ends << "\n";
+    }
+    std::cout << "{\"timeouts\": " << g_timeouts << ", \"recoveries\": " << g_recoveries << ", \"sent\": " << g_sent
+              << ", \"ports\": [";
+    const char* separator = "";
+    for (auto& [port, watch] : watches)
+    {
+        watch.Account();
+        std::cout << separator << "{\"from\": " << port.first << ", \"to\": " << port.second
+                  << ", \"drops\": " << watch.drops << ", \"marks\": " << watch.marks
+                  << ", \"mean\": " << watch.Mean() << ", \"p5\": " << watch.Quantile(0.05)
+                  << ", \"p99\": " << watch.Quantile(0.99) << "}";
+        separator = ", ";
+    }
+    std::cout << "]}\n";
+    Simulator::Destroy();
+    return ends.good() ? 0 : 1;
+}

@@ -1,0 +1,60 @@
+"""A check: something measured beside what it must be by a derivation that does not use the simulator."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import duetime as dt
+
+#: Payload of a full packet, what it takes on the wire, and an acknowledgement; bytes.
+MSS, WIRE, ACK = 1460, 1500, 40
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the table."""
+
+    what: str
+    expected: float
+    measured: float
+    #: How far they may be apart, in the same unit: it follows from the derivation, not from what was found.
+    tolerance: float
+    unit: str
+    derivation: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether what was measured is what must be."""
+        return abs(self.measured - self.expected) <= self.tolerance
+
+
+def us_on_wire(size: int, gbps: float) -> float:
+    """How long so many bytes take, in microseconds."""
+    return size * 8 / gbps / 1e3
+
+
+def star(hosts: int, **network: Any) -> dict[str, Any]:
+    """A star with clocks that keep perfect time."""
+    plain = {"topology": "star", "hosts": hosts, "rate": "1 Gbps", "delay": "20 us", "host_jitter": "0 s"}
+    return plain | {"buffer": "1000 packets", "sharing": "per-port"} | network
+
+
+def run(
+    network: dict[str, Any],
+    traffic: list[dict[str, Any]],
+    duration: str,
+    transport: dict[str, Any] | None = None,
+    **more: Any,
+) -> dt.Result:
+    """Simulate these sections."""
+    sections: dict[str, Any] = {"title": "check", "run": {"duration": duration} | more, "network": network}
+    return dt.run(sections | {"transport": {"name": "tcp"} | (transport or {}), "traffic": traffic})
+
+
+def flows(*listed: dict[str, Any]) -> list[dict[str, Any]]:
+    """One class of listed messages."""
+    return [{"name": "flows", "pattern": "flows", "flows": list(listed)}]
+
+
+def first_us(result: dt.Result) -> float:
+    """Completion time of the first message, in microseconds."""
+    return float(result.flows.sort("start_us", "from")["fct_us"][0])

@@ -1,0 +1,32 @@
+"""The closed forms: one file each, and one line in `CHECKS`."""
+
+from collections.abc import Callable, Iterable
+
+from validate.check import Check
+from validate.checks import (
+    completion,
+    d3,
+    dctcp,
+    delayed_ack,
+    ecmp,
+    incast,
+    max_min,
+    md1,
+    reno,
+    shared_buffer,
+    timeout,
+)
+
+CHECKS: dict[str, Callable[[], Iterable[Check]]] = {
+    "completion": completion.checks,
+    "delayed-ack": delayed_ack.checks,
+    "timeout": timeout.checks,
+    "incast": incast.checks,
+    "shared-buffer": shared_buffer.checks,
+    "md1": md1.checks,
+    "dctcp": dctcp.checks,
+    "reno": reno.checks,
+    "d3": d3.checks,
+    "max-min": max_min.checks,
+    "ecmp": ecmp.checks,
+}

@@ -1,0 +1,80 @@
+//! What any input must not do: panic, hang, or break what holds for every run.
+//!
+//! Each function takes bytes and panics on a finding. `fuzz/` hands them what a coverage-guided fuzzer finds
+//! (`make fuzz`); the tests here, the kept inputs and variations of them (`make test`).
+
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod ends;
+
+use std::collections::BTreeMap;
+
+use scenario::{Options, Source, explain, read};
+use sim::World;
+
+pub use ends::transports;
+
+/// One thing to fuzz: the name of its folder in `fuzz/corpus`, and what takes the bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Everything that is fuzzed.
+pub const TARGETS: &[Target] = &[("scenario", scenario_text), ("files", data_file), ("transports", transports)];
+
+/// The longest text that is tried: longer ones only take longer.
+const LONGEST: usize = 8192;
+
+/// Any text as a scenario: an error with a place, or a scenario that can be described and run.
+pub fn scenario_text(bytes: &[u8]) {
+    if bytes.len() <= LONGEST {
+        try_scenario(&String::from_utf8_lossy(bytes), &Options::default());
+    }
+}
+
+/// Any text as the file of a trace, of a CDF of sizes and of one of times: the first byte says which.
+pub fn data_file(bytes: &[u8]) {
+    let Some((first, text)) = bytes.split_first().filter(|_| bytes.len() <= LONGEST) else { return };
+    let traffic = match first % 3 {
+        0 => "pattern = \"trace\"\nfile = \"data\"",
+        1 => "pattern = \"fan-in\"\nleaves = 3\nevery = \"1 ms\"\nsize = \"cdf(data)\"",
+        _ => "pattern = \"fan-in\"\nleaves = 3\nevery = \"cdf(data)\"\nsize = \"2 KB\"",
+    };
+    let files = BTreeMap::from([("data".to_owned(), String::from_utf8_lossy(text).into_owned())]);
+    let text = format!(
+        "[run]\nduration = \"20 ms\"\n[network]\ntopology = \"star\"\nhosts = 4\nrate = \"1 Gbps\"\ndelay = \"20 us\"\n\
+         [transport]\nname = \"tcp\"\n[[traffic]]\nname = \"a\"\n{traffic}\n"
+    );
+    try_scenario(&text, &Options { files, ..Options::default() });
+}
+
+fn try_scenario(text: &str, options: &Options) {
+    // A larger network is one whose runs take longer.
+    const MOST_LINKS: usize = 200;
+    const EVENTS: u64 = 20_000;
+    let source = Source { name: "fuzzed", text, folder: None };
+    let found = match read(&source, options) {
+        Ok(found) => found,
+        Err(error) => {
+            assert!(error.line() >= 1 && error.column() >= 1 && !error.message().is_empty(), "{error:?}");
+            assert!(error.to_string().starts_with("error: "), "{error}");
+            return;
+        }
+    };
+    if found.scenario.network.graph.links.len() > MOST_LINKS {
+        return;
+    }
+    explain(&source, options).expect("what was read can be described");
+    let mut world = World::new(found.scenario);
+    let mut left = EVENTS;
+    while left > 0 && world.advance(left.min(1000)) {
+        left -= left.min(1000);
+    }
+    let outcome = world.finish();
+    let (counters, faults) = (&outcome.counters, outcome.faults.unwrap_or_default());
+    if outcome.warm_up.since_start().0 == 0 {
+        let somewhere = counters.packets_received + counters.packets_in_flight + counters.drops + faults.drops;
+        assert_eq!(counters.packets_sent + faults.duplicates, somewhere, "a packet came from nowhere, or went there");
+    }
+    let json = results::Report::measured(&outcome, 0.0).to_json();
+    assert!(!json.contains("NaN") && !json.contains("inf"), "{json}");
+}

@@ -1,0 +1,72 @@
+//! The kept inputs, and variations of them: a short look at what `make fuzz` looks for.
+
+use std::path::{Path, PathBuf};
+
+use fuzz::TARGETS;
+use units::Stream;
+
+/// So many variations of each kept input, and networks: some ten seconds in all.
+const VARIATIONS: u64 = 400;
+const NETWORKS: u64 = 20_000;
+
+fn kept(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(&folder).expect("every target has a corpus").map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+/// Some bytes replaced, left out, doubled or exchanged for a part of another input.
+fn varied(input: &[u8], other: &[u8], stream: &mut Stream) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    for _ in 0..=stream.below(6) {
+        let at = stream.below(bytes.len() as u64 + 1) as usize;
+        let end = (at + stream.below(12) as usize).min(bytes.len());
+        match stream.below(4) {
+            0 => bytes[at..end].iter_mut().for_each(|byte| *byte = stream.below(256) as u8),
+            1 => drop(bytes.drain(at..end)),
+            2 => {
+                let part = bytes[at..end].to_vec();
+                bytes.splice(at..at, part);
+            }
+            _ => {
+                let from = stream.below(other.len() as u64 + 1) as usize;
+                let part = other[from..(from + 40).min(other.len())].to_vec();
+                bytes.splice(at..end, part);
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn nothing_is_found_near_the_kept_inputs() {
+    for (name, target) in TARGETS {
+        let inputs = kept(name);
+        assert!(!inputs.is_empty(), "{name} keeps no input");
+        for (number, (path, input)) in inputs.iter().enumerate() {
+            println!("{}", path.display());
+            target(input);
+            let mut stream = Stream::new(1, name, number as u64);
+            for _ in 0..VARIATIONS {
+                let other = &inputs[stream.below(inputs.len() as u64) as usize].1;
+                let bytes = varied(input, other, &mut stream);
+                println!("{:?}", String::from_utf8_lossy(&bytes));
+                target(&bytes);
+            }
+        }
+    }
+}
+
+/// Any bytes are a network for some transport.
+#[test]
+fn no_network_stops_a_transport_for_good() {
+    let mut stream = Stream::new(1, "networks", 0);
+    for _ in 0..NETWORKS {
+        let length = 20 + stream.below(300);
+        let bytes: Vec<u8> = (0..length).map(|_| stream.below(256) as u8).collect();
+        println!("{bytes:?}");
+        fuzz::transports(&bytes);
+    }
+}

@@ -1,0 +1,228 @@
+//! Faults in the network: each kind is a file that declares its keys and says what it does.
+//!
+//! A fault holds on some links from one time until another. What happens to them is one of three things: they carry
+//! nothing, their ports stop marking, or each packet that reaches their end meets something. A fault draws from streams of
+//! its own, one for each direction of a link, so that a run without faults is not changed by what is possible here, and
+//! what one link carries changes no draw on another.
+
+mod corruption;
+mod down;
+mod duplication;
+mod loss;
+mod no_marks;
+mod reordering;
+mod select;
+
+use std::fmt::Debug;
+
+use transport::Packet;
+use units::{Alias, Default, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
+
+use crate::topology::Graph;
+
+/// One kind of fault: its name, what it is, its keys beside those of every fault.
+pub struct Descriptor {
+    /// As written in scenario files.
+    pub name: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// Words that people write for its name or for one of its keys.
+    pub aliases: &'static [Alias],
+    /// Its keys beside [`KEYS`].
+    pub keys: &'static [Key],
+    /// A node stands for the links that it sends to, not also for those that lead to it.
+    outward: bool,
+    /// From the checked values of `[[fault]]`.
+    build: fn(&Values) -> Result<Effect, Problem>,
+}
+
+/// Every kind of fault.
+pub const KINDS: &[Descriptor] = &[
+    down::DESCRIPTOR,
+    loss::DESCRIPTOR,
+    corruption::DESCRIPTOR,
+    reordering::DESCRIPTOR,
+    duplication::DESCRIPTOR,
+    no_marks::DESCRIPTOR,
+];
+
+/// Words that people write for keys of every fault.
+pub const ALIASES: &[Alias] =
+    &[("from", "at"), ("links", "link"), ("node", "link"), ("start", "at"), ("switch", "link"), ("to", "until")];
+
+/// Keys of every `[[fault]]` beside its `kind`.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "link",
+        kind: Kind::Text,
+        default: Default::Absent,
+        range: Range::ANY,
+        help: "where: \"leaf 0 - spine 1\", a link by its ends; \"leaf 0 -> spine 1\", one direction of it; \"spine 1\" or \
+               \"host 3\", all links of a node (with no-marks, all its ports); left out: everywhere",
+        source: "",
+    },
+    Key {
+        name: "share",
+        kind: Kind::Share,
+        default: Default::Is("100%"),
+        range: Range::above(0.0, 1.0),
+        help: "so many of these links, drawn from the seed, and at least one",
+        source: "",
+    },
+    Key {
+        name: "at",
+        kind: Kind::Time,
+        default: Default::Is("0 s"),
+        range: Range::at_least(0.0),
+        help: "when it begins; what happens at this very instant is struck",
+        source: "",
+    },
+    Key {
+        name: "until",
+        kind: Kind::Time,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "when it ends; what happens at this very instant is spared; left out: never",
+        source: "",
+    },
+];
+
+/// A fault of a run.
+#[derive(Debug)]
+pub struct Fault {
+    /// The name of its kind.
+    pub kind: &'static str,
+    /// Where: directions of links, as the nodes at their starts and ends.
+    pub links: Vec<(u32, u32)>,
+    /// The links were drawn at random.
+    pub drawn: bool,
+    /// When it begins.
+    pub at: Instant,
+    /// When it ends; none: never.
+    pub until: Option<Instant>,
+    /// What it does.
+    pub effect: Effect,
+}
+
+/// What a fault does to its links.
+#[derive(Debug)]
+pub enum Effect {
+    /// They carry nothing, and so much later flows take other ways.
+    Down {
+        /// What routing knows of links is this old.
+        reroute: Span,
+    },
+    /// The ports that feed them mark nothing.
+    Unmarked,
+    /// Each packet that reaches their end meets this.
+    OnPackets(Box<dyn OnPacket>),
+}
+
+/// What packets meet on a link.
+pub trait OnPacket: Debug + Send + Sync {
+    /// What this packet meets.
+    fn meets(&self, packet: &Packet, stream: &mut Stream) -> Met;
+}
+
+/// What a packet has met at the end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// Nothing.
+    Nothing,
+    /// It is lost.
+    Lost,
+    /// It arrives so much later, and others overtake it.
+    Late(Span),
+    /// It arrives a second time, behind all that arrives at the same instant.
+    Twice,
+}
+
+impl Fault {
+    /// The fault of that number in a run, from its checked values.
+    ///
+    /// # Errors
+    /// A link that does not exist, an end before the beginning, or what the kind itself refuses.
+    pub fn new(
+        descriptor: &'static Descriptor,
+        values: &Values,
+        graph: &Graph,
+        (seed, number): (u64, u64),
+    ) -> Result<Fault, Problem> {
+        let at = values.time("at").after_start();
+        let until = values.time_if_set("until").map(Span::after_start);
+        if let Some(until) = until.filter(|until| *until <= at) {
+            return Err(Problem::new("until", format!("the fault would end at {until}, and begin only at {at}")));
+        }
+        let all = select::links(graph, values.text_if_set("link").as_deref(), descriptor.outward)?;
+        let share = values.number("share");
+        let count = ((all.len() as f64 * share).round() as usize).clamp(1, all.len());
+        let drawn = count < all.len();
+        let links = if drawn {
+            let mut chosen = Stream::new(seed, "links of a fault", number).distinct(count as u32, all.len() as u32);
+            chosen.sort_unstable();
+            chosen.into_iter().flat_map(|index| all[index as usize].iter().copied()).collect()
+        } else {
+            all.into_iter().flatten().collect()
+        };
+        Ok(Fault { kind: descriptor.name, links, drawn, at, until, effect: (descriptor.build)(values)? })
+    }
+
+    /// Another seed strikes other packets or links.
+    pub fn is_random(&self) -> bool {
+        self.drawn || matches!(self.effect, Effect::OnPackets(_))
+    }
+}
+
+/// The kind of that name.
+pub fn find(name: &str) -> Option<&'static Descriptor> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
+
+/// `probability`, for kinds that strike single packets.
+const PROBABILITY: Key = Key {
+    name: "probability",
+    kind: Kind::Share,
+    default: Default::Required,
+    range: Range::above(0.0, 1.0),
+    help: "of each packet on each of the links, independent of all others",
+    source: "",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use transport::Flags;
+    use units::Value;
+
+    fn values(pairs: &[(&'static str, f64)]) -> Values {
+        let mut values = Values::default();
+        pairs.iter().for_each(|&(name, value)| values.set(name, Value::Number(value)));
+        values
+    }
+
+    /// How many of 100 000 packets of 1500 B meet what.
+    fn met(kind: &str, values: &Values, is: impl Fn(Met) -> bool) -> u32 {
+        let Ok(Effect::OnPackets(effect)) = (find(kind).expect("it is there").build)(values) else { panic!("{kind}") };
+        let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
+        let mut stream = Stream::new(1, "test", 0);
+        (0..100_000).filter(|_| is(effect.meets(&packet, &mut stream))).count() as u32
+    }
+
+    #[test]
+    fn so_many_packets_are_struck_as_was_said() {
+        // 1000 of 100 000, with a standard deviation of sqrt(1000 x 0.99) = 31; four of them.
+        let near = |found: u32| found.abs_diff(1000) <= 126;
+        let one_percent = values(&[("probability", 0.01)]);
+        assert!(near(met("loss", &one_percent, |met| met == Met::Lost)));
+        assert!(near(met("duplication", &one_percent, |met| met == Met::Twice)));
+        // 12 000 bits: 1 - (1 - p)^12000 = 1 % where p = 8.375e-7.
+        assert!(near(met("corruption", &values(&[("bit_error_rate", 8.375e-7)]), |met| met == Met::Lost)));
+        let mut late = one_percent.clone();
+        late.set("by", Value::Time(Span::from_micros(100)));
+        assert!(near(met("reordering", &late, |met| matches!(met, Met::Late(_)))));
+        // Evenly up to 100 us: half of them by more than 50.
+        let half = met("reordering", &late, |met| matches!(met, Met::Late(by) if by > Span::from_micros(50)));
+        assert!(half.abs_diff(500) <= 90, "{half}");
+        assert_eq!(met("reordering", &late, |met| matches!(met, Met::Late(by) if by > Span::from_micros(100))), 0);
+    }
+}

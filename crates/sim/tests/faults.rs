@@ -1,0 +1,266 @@
+//! Faults in the network: by hand, and under every transport.
+
+use sim::outcome::FaultCounts;
+use sim::{Outcome, World};
+use transport::registry::TRANSPORTS;
+use units::{Bytes, Instant, Span};
+
+fn run(text: &str) -> Outcome {
+    let source = scenario::Source { name: "test", text, folder: None };
+    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut world = World::new(read.scenario);
+    while world.advance(1 << 20) {}
+    check(&world.finish(), text)
+}
+
+/// Every packet is somewhere: arrived, dropped, lost to a fault or under way; and links count what the run does.
+fn check(outcome: &Outcome, text: &str) -> Outcome {
+    let counters = &outcome.counters;
+    let faults = outcome.faults.unwrap_or_default();
+    let gone = counters.packets_received + counters.drops + counters.packets_in_flight + faults.drops;
+    assert_eq!(counters.packets_sent + faults.duplicates, gone, "{text}");
+    let of_links: u64 = outcome.links.iter().filter_map(|link| link.fault_drops).sum();
+    assert_eq!(of_links, faults.drops, "{text}");
+    assert!(outcome.links.iter().all(|link| (0.0..=1.000_001).contains(&link.utilisation)), "{text}");
+    outcome.clone()
+}
+
+/// Two hosts at a switch: 1 Gbps, where a full packet takes 12 us, and 20 us per link. One segment leaves host 0 at
+/// time zero: at the switch at 32 us, on the wire to host 1 until 44 us, there at 64 us. A lost one is sent again after
+/// 20 ms.
+fn one_segment(faults: &str) -> Outcome {
+    run(&format!(
+        "run = {{ duration = '100 ms' }}\nfault = [{faults}]\ntransport = 'tcp'\n\
+         network = {{ topology = 'star', hosts = 2, rate = '1 Gbps', delay = '20 us', host_jitter = '0 s' }}\n\
+         [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = 0, to = 1, size = '1460 B' }}]"
+    ))
+}
+
+fn end(outcome: &Outcome) -> Instant {
+    outcome.messages[0].end.expect("it has arrived")
+}
+
+#[test]
+fn a_packet_is_lost_while_its_link_is_down_and_at_no_other_time() {
+    let in_time = Instant::from_micros(64);
+    let again = Instant::from_micros(20_064);
+    for (link, at, until, expected) in [
+        // Before anything came, and until it comes.
+        ("host 1 - switch", "1 us", "32 us", in_time),
+        ("switch -> host 1", "1 us", "32 us", in_time),
+        // Down when it comes, when it is on the wire, when it would arrive.
+        ("host 1 - switch", "1 us", "32.001 us", again),
+        ("host 1 - switch", "40 us", "41 us", again),
+        ("host 1 - switch", "64 us", "65 us", again),
+        ("host 1 - switch", "64.001 us", "65 us", in_time),
+        // At its host: in transmission, and travelling.
+        ("host 0 - switch", "5 us", "6 us", again),
+        ("host 0", "31.999 us", "32 us", again),
+        ("host 0", "33 us", "60 us", in_time),
+        // In the other direction travels its ACK, which is at the switch at 64 + 0.32 + 20 us: nobody waits for it.
+        ("host 1 -> switch", "64 us", "80 us", in_time),
+        // Down for several timeouts, at 20, 60 and 140 ms.
+        ("host 0", "0 s", "59 ms", Instant::from_micros(60_064)),
+    ] {
+        let fault = format!("{{ kind = 'down', link = '{link}', at = '{at}', until = '{until}' }}");
+        let outcome = one_segment(&fault);
+        assert_eq!(end(&outcome), expected, "{fault}");
+        let lost = outcome.faults.expect("there is one").drops;
+        assert_eq!(lost, u64::from(outcome.messages[0].timeouts), "{fault}");
+    }
+}
+
+/// What a port has in its queue is lost, the switch's buffer is free again, and the port sends at once when it is up.
+#[test]
+fn a_queue_is_lost_with_its_link_whatever_keeps_it() {
+    for network in ["sharing = 'dynamic'", "sharing = 'per-port'", "discipline = 'priority'"] {
+        let text = |fault: &str| {
+            format!(
+                "run = {{ duration = '200 ms' }}\n{fault}\ntransport = {{ name = 'tcp', initial_window = 10 }}\n[network]\n\
+                 topology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '20 us'\nhost_jitter = '0 s'\n\
+                 buffer = '100 KB'\n{network}\n[[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [\
+                 {{ from = 0, to = 3, size = '14600 B' }}, {{ from = 1, to = 3, size = '14600 B' }},\
+                 {{ from = 2, to = 3, size = '1460 B', start = '160 us' }}]"
+            )
+        };
+        // 20 packets reach the switch from 32 to 140 us; one leaves every 12 us. At 150 us the tenth is on the wire.
+        let fault = "fault = [{ kind = 'down', link = 'switch -> host 3', at = '150 us', until = '151 us' }]";
+        let outcome = run(&text(fault));
+        let FaultCounts { drops, .. } = outcome.faults.expect("there is one");
+        // Those that had arrived by then: (150 - 64) / 12 and one.
+        assert_eq!(drops, 20 - 8, "{network}");
+        // The third host's packet is at the switch at 192 us and finds nothing there.
+        assert_eq!(outcome.messages[2].end, Some(Instant::from_micros(160 + 64)), "{network}");
+        assert!(outcome.messages.iter().all(|message| message.end.is_some()), "{network}");
+        let to_host = outcome.links.iter().find(|link| link.to == "host 3").expect("it is there");
+        assert_eq!(to_host.fault_drops, Some(12), "{network}");
+    }
+}
+
+/// Two leaves with a host each, two spines; a segment takes 4 x 32 us. Whichever spine it takes, it is lost there, and
+/// the retransmission after 20 ms takes the other one if routing knows by then; else the second does, after 60 ms.
+#[test]
+fn flows_go_round_a_link_when_routing_knows() {
+    let ends = |reroute: &str, until: &str| {
+        let fct = |spine: u32| {
+            let outcome = run(&format!(
+                "run = {{ duration = '200 ms' }}\ntransport = 'tcp'\n\
+                 fault = [{{ kind = 'down', link = 'leaf 0 - spine {spine}', reroute = '{reroute}'{until} }}]\n\
+                 network = {{ topology = 'leaf-spine', leaves = 2, hosts_per_leaf = 1, spines = 2, rate = '1 Gbps', \
+                 uplink = '1 Gbps', delay = '20 us', host_jitter = '0 s' }}\n\
+                 [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = 0, to = 1, size = '1460 B' }}]"
+            ));
+            (end(&outcome), outcome.faults.expect("there is one").rerouted)
+        };
+        let (mut a, mut b) = (fct(0), fct(1));
+        if a > b {
+            std::mem::swap(&mut a, &mut b);
+        }
+        // The other spine may be on the way of its ACK.
+        assert_eq!(a.0, Instant::from_micros(128));
+        b
+    };
+    let struck = |micros: u64| Instant::from_micros(micros + 128);
+    // Both ends look for another way; the connection is open at 19 ms, and again when the link is back.
+    assert_eq!(ends("19 ms", "").0, struck(20_000));
+    assert_eq!(ends("0 s", "").0, struck(0));
+    assert_eq!(ends("21 ms", "").0, struck(60_000));
+    assert_eq!(ends("300 ms", ", until = '59 ms'").0, struck(60_000));
+    assert_eq!(ends("10 ms", ", until = '19 ms'").0, struck(20_000));
+}
+
+/// The scenario of a transport on one of three networks: bulk, and short messages with deadlines, across the middle.
+fn crowd(transport: &str, topology: &str, fault: &str) -> String {
+    let (network, hosts) = match topology {
+        "star" => ("topology = 'star'\nhosts = 8", 8),
+        "leaf-spine" => ("topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\nuplink = '2 Gbps'", 8),
+        _ => ("topology = 'fat-tree'\nk = 4", 16),
+    };
+    let half = hosts / 2;
+    format!(
+        "[run]\nduration = '4 s'\nseed = 3\n[network]\n{network}\nrate = '1 Gbps'\ndelay = '10 us'\n\
+         mark = '20 packets'\nbuffer = '300 KB'\n[[fault]]\n{fault}\n[transport]\nname = '{transport}'\n\
+         [[traffic]]\nname = 'short'\npattern = 'fan-in'\nparents = 1\nleaves = 5\nevery = '10 ms'\ncount = 6\nsize = '20 KB'\n\
+         deadline = '20 ms'\n[[traffic]]\nname = 'bulk'\npattern = 'flows'\nconnections = 'persistent'\nflows = [\
+         {{ from = '0..{half}', to = '{half}..{hosts}', size = '400 KB', start = '5 ms', deadline = '1 s' }}]"
+    )
+}
+
+const TOPOLOGIES: [&str; 3] = ["star", "leaf-spine", "fat-tree"];
+
+/// A fault of each kind; where it is on one link, it is the way of many.
+const FAULTS: [&str; 7] = [
+    "kind = 'down'\nlink = 'host 7'\nat = '7 ms'\nuntil = '40 ms'",
+    "kind = 'down'\nshare = '30%'\nat = '8 ms'\nuntil = '30 ms'\nreroute = '5 ms'",
+    "kind = 'loss'\nprobability = '1%'",
+    "kind = 'corruption'\nbit_error_rate = 1e-6",
+    "kind = 'reordering'\nprobability = '5%'\nby = '300 us'",
+    "kind = 'duplication'\nprobability = '5%'",
+    "kind = 'no-marks'\nat = '8 ms'",
+];
+
+#[test]
+fn every_transport_ends_every_message_under_each_fault() {
+    for transport in TRANSPORTS.iter().map(|transport| transport.name) {
+        for topology in TOPOLOGIES {
+            for fault in FAULTS {
+                let text = crowd(transport, topology, fault);
+                let outcome = run(&text);
+                for message in &outcome.messages {
+                    assert!(message.end.is_some() || message.aborted, "{transport}, {topology}: {message:?}\n{text}");
+                }
+                let FaultCounts { drops, duplicates, held_back, .. } = outcome.faults.expect("there is one");
+                let happened = match fault {
+                    fault if fault.contains("duplication") => duplicates,
+                    fault if fault.contains("reordering") => held_back,
+                    fault if fault.contains("no-marks") => continue,
+                    _ => drops,
+                };
+                assert!(happened > 0, "{transport}, {topology}: nothing happened\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_marks_there_are_none_while_it_lasts() {
+    for network in ["", "discipline = 'priority'\n"] {
+        let marks = |fault: &str| {
+            let text = crowd("dctcp", "star", fault).replace("[[fault]]", &format!("{network}[[fault]]"));
+            run(&text).counters.marks
+        };
+        let all = marks("kind = 'no-marks'\nat = '59 ms'");
+        assert!(all > 100, "{all}");
+        assert_eq!(marks("kind = 'no-marks'\nlink = 'switch'"), 0);
+        let later = marks("kind = 'no-marks'\nat = '5 ms'\nuntil = '8 ms'");
+        assert!(later > 0 && later != all, "{later} of {all}, {network}");
+    }
+}
+
+/// Routers grant by lease: what a flow held on a way that it has left is free again when it has expired.
+#[test]
+fn d3_routers_forget_what_was_granted_on_a_link_that_went_down() {
+    for transport in ["d3", "rcpdc"] {
+        let outcome = run(&format!(
+            "run = {{ duration = '100 ms', cool_down = '0 s' }}\ntransport = '{transport}'\n\
+             fault = [{{ kind = 'down', link = 'leaf 0 - spine 0', at = '20 ms', reroute = '5 ms' }}]\n\
+             network = {{ topology = 'leaf-spine', leaves = 2, hosts_per_leaf = 8, spines = 2, rate = '1 Gbps', \
+             uplink = '8 Gbps', delay = '20 us' }}\n\
+             [[traffic]]\nname = 'a'\npattern = 'long'\nfrom = '0..8'\nto = '8..16'"
+        ));
+        let flows = |from: &str, to: &str| {
+            let link = outcome.links.iter().find(|link| (&*link.from, &*link.to) == (from, to)).expect("it is there");
+            link.rates.expect("it grants").counters
+        };
+        // All eight flows ask over spine 1 now, each within what its host's link has.
+        assert_eq!(flows("leaf 0", "spine 0").flows, 0, "{transport}");
+        assert_eq!(flows("leaf 0", "spine 0").allocated, 0, "{transport}");
+        let there = flows("leaf 0", "spine 1");
+        assert_eq!(there.flows, 8, "{transport}");
+        assert!(there.allocated <= 8_000_000_000, "{transport}: {there:?}");
+        let rerouted = outcome.faults.expect("there is one").rerouted;
+        assert!(rerouted > 0 && rerouted <= 16, "{transport}: {rerouted}");
+        // 8 Gbit/s for 100 ms, of which those on spine 0, about half, were away for 5 ms and then in a timeout.
+        let delivered: Bytes = outcome.classes.iter().map(|class| class.delivered_bytes).sum();
+        assert!(delivered > Bytes(60_000_000), "{transport}: {delivered}");
+    }
+}
+
+/// A fault draws for itself: one that strikes nothing changes nothing, and the seed decides what it strikes.
+#[test]
+fn a_fault_that_strikes_nothing_changes_nothing() {
+    let text = |fault: &str| crowd("d2tcp", "fat-tree", fault);
+    let messages = |fault: &str| run(&text(fault)).messages;
+    let none = run(&text("kind = 'down'\nat = '59 ms'").replace("[[fault]]\nkind = 'down'\nat = '59 ms'\n", ""));
+    assert_eq!(none.faults, None);
+    for fault in [
+        "kind = 'loss'\nprobability = 1e-300",
+        "kind = 'reordering'\nprobability = 1e-300\nby = '1 ms'",
+        "kind = 'corruption'\nbit_error_rate = 1e-300",
+        "kind = 'down'\nat = '1000 s'",
+    ] {
+        assert_eq!(messages(fault), none.messages, "{fault}");
+    }
+    let loss = "kind = 'loss'\nprobability = '1%'";
+    assert_eq!(messages(loss), messages(loss));
+    let other = run(&text(loss).replace("seed = 3", "seed = 4"));
+    assert!(other.messages != messages(loss));
+}
+
+/// Of 1000 segments over four links with 1 % each, ACKs apart: 39.4 lost on the way, give or take 6.2.
+#[test]
+fn as_many_are_lost_as_the_probability_says() {
+    let outcome = run("run = { duration = '10 s' }\ntransport = { name = 'tcp', window_limit = '1 packet' }\n\
+         fault = [{ kind = 'loss', probability = '1%' }]\n\
+         network = { topology = 'leaf-spine', leaves = 2, hosts_per_leaf = 1, spines = 1, rate = '1 Gbps', \
+         uplink = '1 Gbps', delay = '20 us' }\n\
+         [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{ from = 0, to = 1, size = '1460000 B' }]");
+    let message = outcome.messages[0];
+    assert!(message.end.is_some());
+    // Each loss of a segment or of its ACK is a retransmission: 1 - 0.99^8 = 7.7 % of all that is sent, 83.7 of 1000,
+    // with a standard deviation of 9.6.
+    assert!(message.retransmits.abs_diff(84) <= 38, "{}", message.retransmits);
+    assert_eq!(u64::from(message.retransmits), u64::from(message.timeouts));
+    assert_eq!(outcome.faults.expect("there is one").drops, u64::from(message.retransmits));
+    assert!(outcome.ended.saturating_sub(Instant::ZERO) > Span::from_millis(20 * 40));
+}

@@ -1,0 +1,64 @@
+//! MCP with the path's price in a header: `mcp-opt`.
+//!
+//! Each data packet has a [`Header`], to which the agent of every port on the path adds what waits there and the price
+//! of its load; the receiving end returns it. The ends are those of window transports, whose law is that of `mcp`
+//! (`laws/rate/`).
+
+mod agent;
+mod receiver;
+mod sender;
+
+pub use agent::{Agents, Price};
+pub use receiver::Receiver;
+pub use sender::Sender;
+
+use crate::connection::{CWND, RATE, SRTT, SSTHRESH};
+use crate::laws::mcp::{ALIASES, Mcp};
+use crate::laws::rate::{BACKLOG, Feedback, GAMMA, NETWORK, keys};
+use crate::laws::{Law, dctcp};
+use crate::{Descriptor, Needs};
+
+/// The family's transports, in the order of `duetime transports`.
+pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[Descriptor {
+    name: "mcp-opt",
+    help: "MCP with feedback from switches: paces at bytes left over time left, corrected by queues and prices that each \
+           hop adds up in a header; messages without a deadline as dctcp",
+    source: "Chen, Hu, Chen, Wu, Tsang, HotNets 2013, (10): its MCP-Opt",
+    aliases: ALIASES,
+    groups: &[keys::DEMAND, keys::LAW, dctcp::KEYS, &dctcp::AS_RFC.keys()],
+    needs: Needs::of(
+        "a header in each packet to which every port adds what waits there and the price of its load",
+        "sizes and deadlines from the application, and pacing",
+    ),
+    signals: &[CWND, SSTHRESH, SRTT, RATE, GAMMA, BACKLOG, NETWORK, dctcp::ALPHA],
+    build: |values, connection| {
+        let law = Law::Mcp(Mcp::from_values(values, connection, Feedback::Header));
+        Ok(Config { law, agents: Agents::from_values(values) })
+    },
+}];
+
+/// Parameters of a connection's ends and of the ports on its path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    law: Law,
+    agents: Agents,
+}
+
+impl Config {
+    /// What stands at every port.
+    pub fn agents(&self) -> Option<Agents> {
+        Some(self.agents)
+    }
+}
+
+/// Connections of one host share nothing beyond its port.
+pub type Host = ();
+
+/// What data packets carry along their path, and their acknowledgements back.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Header {
+    /// Of all hops: the queue as a share of C tau, and the price of the load.
+    pub network: f64,
+    /// The rate of the largest link, in bit/s.
+    pub largest: u64,
+}

@@ -1,0 +1,459 @@
+//! A port's side: the most urgent flows, and which of them may send.
+
+use std::collections::BTreeMap;
+
+use units::{Bytes, Default, Instant, Key, Kind, Range, Rate, Span, Values};
+
+use super::Header;
+use crate::agent::{Agent, Decision, Flow, PortState};
+use crate::{Flags, Packet, connection};
+
+/// Base round trips after which a silent flow counts no more, unless `expiry` says so.
+pub(super) const EXPIRY: u64 = 10;
+
+/// Parameters of the ports; one set for all transports of a run.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "base_rtt",
+        kind: Kind::Time,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "what a flow's round trip counts for before its first sample, and a port's own for its rate controller; when \
+               left out, the network's longest round trip without queues",
+        source: "PDQ 3.3.3 takes the mean RTT of the flows",
+    },
+    Key {
+        name: "early_start",
+        kind: Kind::Number,
+        default: Default::Is("2"),
+        range: Range::between(0.0, 1e6),
+        help: "K: flows that need less than this many round trips more, in sum, do not keep those behind them from sending",
+        source: "PDQ 3.3.2, 5.1: 2; 0: none start early",
+    },
+    Key {
+        name: "probe_spread",
+        kind: Kind::Number,
+        default: Default::Is("0.2"),
+        range: Range::between(0.0, 1e6),
+        help: "X: a flow probes no more often than every so many round trips for each flow before it (suppressed probing)",
+        source: "PDQ 3.3.2: 0.2",
+    },
+    Key {
+        name: "dampening",
+        kind: Kind::Time,
+        default: Default::Is("10 us"),
+        range: Range::at_least(0.0),
+        help: "a port that has just let a paused flow send lets no other one until this has passed",
+        source: "PDQ 3.3.2 (dampening); 10 us in code that builds on the authors'",
+    },
+    Key {
+        name: "list_factor",
+        kind: Kind::Number,
+        default: Default::Is("2"),
+        range: Range::between(1.0, 1e6),
+        help: "a port remembers so many times the number of flows that send, and one flow at least for each of these",
+        source: "PDQ 3.3.1: 2 kappa",
+    },
+    Key {
+        name: "least_share",
+        kind: Kind::Share,
+        default: Default::Is("1%"),
+        range: Range::UNIT,
+        help: "a port pauses a flow that would get less than this share of its link",
+        source: "our choice: the paper accepts any rate above 0, and a flow at 1 bit/s asks again when its packet has left",
+    },
+    Key {
+        name: "rate_interval",
+        kind: Kind::Number,
+        default: Default::Is("2"),
+        range: Range::between(0.01, 1e6),
+        help: "round trips after which a port sets anew what it gives away: its rate, less what empties its queue in as long",
+        source: "PDQ 3.3.3: every 2 RTTs, C = max(0, r - q / (2 RTT))",
+    },
+    Key {
+        name: "expiry",
+        kind: Kind::Time,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "a flow of which a port has heard nothing for this long counts no more; when left out, 10 times base_rtt",
+        source: "our choice: what the paper does about lost TERMs is open",
+    },
+    Key {
+        name: "control",
+        kind: Kind::Choice(&["protected", "plain"]),
+        default: Default::Is("protected"),
+        range: Range::ANY,
+        help: "whether full buffers drop probes and TERMs, which have no payload: protected, they do not",
+        source: "open; as for d3",
+    },
+];
+
+/// The parameters of a run's ports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Agents {
+    /// The network's round-trip time without queues.
+    pub base_rtt: Span,
+    /// A full segment with its header.
+    pub segment: Bytes,
+    /// K, in round trips.
+    pub early_start: f64,
+    /// X, in round trips.
+    pub probe_spread: f64,
+    /// How long another paused flow must wait.
+    pub dampening: Span,
+    /// How many flows are remembered, for each that sends.
+    pub list_factor: f64,
+    /// Less than this share of the link is nothing.
+    pub least_share: f64,
+    /// Round trips between two settings of the rate.
+    pub rate_interval: f64,
+    /// When a silent flow is forgotten.
+    pub expiry: Span,
+    /// Control packets pass full buffers.
+    pub protected: bool,
+}
+
+impl Agents {
+    /// It answers no requests that could be denied.
+    pub const COUNTS_REQUESTS: bool = false;
+
+    /// The agent of one port. Rates count headers but not the overhead of frames, so that so much of the link is not
+    /// given away.
+    pub fn at(&self, rate: Rate, frame_overhead: Bytes) -> Box<dyn Agent> {
+        let net = u128::from(rate.0) * u128::from(self.segment.0) / u128::from((self.segment + frame_overhead).0);
+        Box::new(Port::new(*self, net as u64))
+    }
+
+    /// From checked values.
+    pub fn from_values(values: &Values, connection: &connection::Config) -> Agents {
+        Agents {
+            base_rtt: values.time("base_rtt"),
+            segment: Bytes::from(connection.mss + connection.header),
+            early_start: values.number("early_start"),
+            probe_spread: values.number("probe_spread"),
+            dampening: values.time("dampening"),
+            list_factor: values.number("list_factor"),
+            least_share: values.number("least_share"),
+            rate_interval: values.number("rate_interval"),
+            expiry: values.time("expiry"),
+            protected: values.choice("control") == "protected",
+        }
+    }
+}
+
+/// One egress port. Rates are in bit/s.
+#[derive(Clone, Debug)]
+pub struct Port {
+    config: Agents,
+    /// The link's rate.
+    rate: u64,
+    /// C: what may be given away.
+    capacity: u64,
+    /// When that was set.
+    set_at: Option<Instant>,
+    /// The most urgent flows, the first ones first.
+    list: Vec<Known>,
+    /// Flows that are not in it, and when they were last heard of.
+    others: BTreeMap<Flow, Instant>,
+    /// When a paused flow was last let send.
+    let_go: Option<Instant>,
+}
+
+/// What a port remembers of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    flow: Flow,
+    /// None: it has no deadline.
+    deadline: Option<Instant>,
+    /// How long the rest takes at the flow's full rate.
+    needs: Span,
+    rtt: Span,
+    /// What it may send; 0: it is paused.
+    rate: u64,
+    heard: Instant,
+}
+
+impl Known {
+    /// The most urgent first: the earliest deadline, then the shortest rest (PDQ 3.3.1).
+    fn order(&self) -> (Instant, Span, Flow) {
+        (self.deadline.unwrap_or(Instant::MAX), self.needs, self.flow)
+    }
+}
+
+impl Port {
+    /// A port with a link of `rate` bit/s, and no flows.
+    pub fn new(config: Agents, rate: u64) -> Port {
+        Port { config, rate, capacity: rate, set_at: None, list: Vec::new(), others: BTreeMap::new(), let_go: None }
+    }
+
+    /// A packet of a flow comes through: accepts it, at a rate, or pauses it (PDQ, algorithms 1 to 3).
+    ///
+    /// What a port has accepted holds from here on, not from the acknowledgement on, which may take another way back; if
+    /// a later port pauses the flow, the flow's next packet says so.
+    pub fn pass(&mut self, now: Instant, flow: Flow, header: &mut Header) {
+        let hop = header.hop;
+        header.hop = hop.saturating_add(1);
+        if hop == 0 {
+            header.uplink = self.rate;
+        }
+        self.forget_silent(now);
+        let known = self.list.iter().position(|known| known.flow == flow).map(|place| self.list.remove(place));
+        self.others.remove(&flow);
+        if header.over || header.paused_by.is_some_and(|by| by != hop) {
+            return;
+        }
+        let rate = known.map_or(0, |known| known.rate);
+        let own = Known { flow, deadline: header.deadline, needs: header.needs(), rtt: header.rtt, rate, heard: now };
+        let place = self.list.partition_point(|other| other.order() < own.order());
+        self.list.insert(place, own);
+        self.shorten(now);
+        let granted = if place < self.list.len() { self.available(place) } else { self.fair_share() };
+        let granted = granted.min(header.rate);
+        let accepted = granted > 0 && granted as f64 >= self.config.least_share * self.rate as f64;
+        if accepted && (rate > 0 || !self.is_dampened(now)) {
+            if rate == 0 {
+                self.let_go = Some(now);
+            }
+            (header.paused_by, header.rate) = (None, granted);
+        } else {
+            (header.paused_by, header.rate) = (Some(hop), 0);
+        }
+        if let Some(own) = self.list.get_mut(place) {
+            own.rate = header.rate;
+        }
+        header.probe_every = header.probe_every.max(self.config.probe_spread * place as f64);
+    }
+
+    /// What the flows before a place leave, but for those that are about to end (PDQ, algorithm 2).
+    fn available(&self, place: usize) -> u64 {
+        let (mut ending, mut held) = (0.0, 0_u64);
+        for known in &self.list[..place] {
+            let round_trips = known.needs.0 as f64 / known.rtt.0.max(1) as f64;
+            if round_trips < self.config.early_start && ending < self.config.early_start {
+                ending += round_trips;
+            } else {
+                held = held.saturating_add(known.rate);
+            }
+        }
+        self.capacity.saturating_sub(held)
+    }
+
+    /// What the flows of the list leave to each of the others.
+    fn fair_share(&self) -> u64 {
+        let held = self.list.iter().fold(0_u64, |sum, known| sum.saturating_add(known.rate));
+        self.capacity.saturating_sub(held) / (self.others.len() as u64).max(1)
+    }
+
+    /// Takes the least urgent flows off the list while it is too long.
+    fn shorten(&mut self, now: Instant) {
+        let sending = self.list.iter().filter(|known| known.rate > 0).count().max(1);
+        let most = (sending as f64 * self.config.list_factor) as usize;
+        for known in self.list.drain(most.min(self.list.len())..) {
+            self.others.insert(known.flow, now);
+        }
+    }
+
+    fn forget_silent(&mut self, now: Instant) {
+        let expiry = self.config.expiry;
+        self.list.retain(|known| known.heard.saturating_add(expiry) > now);
+        self.others.retain(|_, heard| heard.saturating_add(expiry) > now);
+    }
+
+    /// Whether a paused flow was let send just now.
+    fn is_dampened(&self, now: Instant) -> bool {
+        self.let_go.is_some_and(|at| at.saturating_add(self.config.dampening) > now)
+    }
+
+    /// Sets what may be given away: the rate, less what empties a queue of so many bytes in as long as this holds.
+    fn set_capacity(&mut self, now: Instant, waiting: Bytes) {
+        let interval = Span::from_ps_f64(self.config.rate_interval * self.config.base_rtt.0 as f64);
+        if self.set_at.is_some_and(|at| at.saturating_add(interval) > now) {
+            return;
+        }
+        self.set_at = Some(now);
+        let drain = u128::from(waiting.0) * 8_000_000_000_000 / u128::from(interval.0.max(1));
+        self.capacity = self.rate.saturating_sub(u64::try_from(drain).unwrap_or(u64::MAX));
+    }
+}
+
+impl Agent for Port {
+    fn on_packet(&mut self, port: &PortState, packet: &Packet, header: &mut crate::Header) -> Option<Decision> {
+        let crate::Header::Pdq(header) = header else { return None };
+        if !packet.flags.has(Flags::ACK) {
+            self.set_capacity(port.now, port.waiting_bytes);
+            self.pass(port.now, (packet.connection, packet.generation, u64::from(header.message)), header);
+        }
+        None
+    }
+
+    fn passes_full_buffers(&self, packet: &Packet, header: &crate::Header) -> bool {
+        self.config.protected && packet.payload == 0 && matches!(header, crate::Header::Pdq(_))
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.forget_silent(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::ConnectionId;
+
+    const GBPS: u64 = 1_000_000_000;
+    const RTT: Span = Span::from_micros(100);
+
+    fn config() -> Agents {
+        let transport = crate::registry::find("pdq").unwrap();
+        let settings = [("base_rtt", "100 us"), ("dampening", "0 s")];
+        let config = transport.with(&settings).unwrap();
+        let crate::registry::Control::Pdq(own) = config.control else { panic!("another family") };
+        own.ports
+    }
+
+    /// A port of 1 Gbit/s at a flow's second hop; flows come as (number, deadline in ms, kilobytes left).
+    struct Bench {
+        port: Port,
+        now: Instant,
+    }
+
+    impl Bench {
+        fn new(config: Agents) -> Bench {
+            Bench { port: Port::new(config, GBPS), now: Instant::ZERO }
+        }
+        fn header(&self, deadline_ms: Option<u64>, kb: u64) -> Header {
+            Header {
+                message: 0,
+                number: 0,
+                sent: self.now,
+                over: false,
+                deadline: deadline_ms.map(Instant::from_millis),
+                left: Bytes(kb * 1000),
+                rtt: RTT,
+                rate: GBPS,
+                paused_by: None,
+                probe_every: 0.0,
+                uplink: GBPS,
+                hop: 1,
+            }
+        }
+        /// The rate in Mbit/s at which a flow may send.
+        fn pass(&mut self, flow: u32, deadline_ms: Option<u64>, kb: u64) -> u64 {
+            let mut header = self.header(deadline_ms, kb);
+            self.port.pass(self.now, (ConnectionId(flow), 0, 0), &mut header);
+            assert_eq!(header.paused_by, (header.rate == 0).then_some(1));
+            header.rate / 1_000_000
+        }
+        fn order(&self) -> Vec<u32> {
+            self.port.list.iter().map(|known| known.flow.0.0).collect()
+        }
+    }
+
+    #[test]
+    fn the_earliest_deadline_comes_first_then_the_shortest_rest() {
+        let mut port = Bench::new(Agents { list_factor: 9.0, ..config() });
+        assert_eq!(port.pass(1, None, 1000), 1000);
+        assert_eq!(port.pass(2, None, 900), 1000, "it is shorter");
+        assert_eq!(port.pass(1, None, 1000), 0, "and the longer one has to wait");
+        assert_eq!(port.pass(3, Some(50), 5000), 1000);
+        assert_eq!(port.pass(4, Some(40), 6000), 1000);
+        assert_eq!([port.pass(2, None, 900), port.pass(3, Some(50), 5000)], [0, 0]);
+        assert_eq!(port.order(), [4, 3, 2, 1]);
+        // Its rest is shorter than that of flow 2 now.
+        assert_eq!(port.pass(1, None, 800), 0);
+        assert_eq!(port.order(), [4, 3, 1, 2]);
+    }
+
+    #[test]
+    fn the_next_flow_starts_two_round_trips_before_the_end_of_the_first() {
+        // 100 us at 1 Gbit/s are 12.5 KB.
+        let mut port = Bench::new(config());
+        assert_eq!([port.pass(1, None, 26), port.pass(2, None, 500)], [1000, 0]);
+        assert_eq!([port.pass(1, None, 24), port.pass(2, None, 500)], [1000, 1000]);
+        let mut port = Bench::new(Agents { early_start: 0.0, ..config() });
+        assert_eq!([port.pass(1, None, 24), port.pass(2, None, 500)], [1000, 0]);
+        // Early starters count up to two round trips in sum, then they hold what they send: 1.6 + 1.6, and the third.
+        let mut port = Bench::new(Agents { list_factor: 9.0, ..config() });
+        let rates: Vec<u64> = (1..=4).map(|flow| port.pass(flow, None, 20)).collect();
+        assert_eq!(rates, [1000, 1000, 1000, 0]);
+    }
+
+    #[test]
+    fn a_flow_that_another_port_has_paused_holds_nothing() {
+        let mut port = Bench::new(config());
+        assert_eq!([port.pass(1, Some(5), 500), port.pass(2, Some(9), 500)], [1000, 0]);
+        let mut elsewhere = port.header(Some(5), 500);
+        elsewhere.paused_by = Some(2);
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut elsewhere);
+        assert_eq!((elsewhere.paused_by, elsewhere.hop), (Some(2), 2));
+        assert_eq!(port.pass(2, Some(9), 500), 1000);
+        // The port that paused it decides anew.
+        let mut own = port.header(Some(5), 500);
+        own.paused_by = Some(1);
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut own);
+        assert_eq!((own.paused_by, own.rate), (None, GBPS));
+    }
+
+    #[test]
+    fn what_another_link_holds_back_is_left_to_those_behind() {
+        let mut port = Bench::new(config());
+        let mut slow = Header { rate: 400_000_000, ..port.header(Some(5), 500) };
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut slow);
+        assert_eq!((slow.rate, port.pass(2, Some(9), 500)), (400_000_000, 600));
+        // Less than a hundredth of the link is nothing.
+        let mut fast = Header { rate: 995_000_000, ..port.header(Some(5), 500) };
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut fast);
+        assert_eq!(port.pass(2, Some(9), 500), 0);
+    }
+
+    #[test]
+    fn the_list_holds_twice_as_many_as_send_and_the_place_says_how_often_to_probe() {
+        let mut port = Bench::new(config());
+        assert_eq!(port.pass(1, Some(1), 500), 1000);
+        (2..=5).for_each(|flow| assert_eq!(port.pass(flow, Some(u64::from(flow)), 500), 0));
+        assert_eq!((port.order(), port.port.others.len()), (vec![1, 2], 3));
+        let mut port = Bench::new(Agents { list_factor: 9.0, ..config() });
+        (1..=8).for_each(|flow| _ = port.pass(flow, Some(u64::from(flow)), 500));
+        let mut header = port.header(Some(8), 500);
+        port.port.pass(port.now, (ConnectionId(8), 0, 0), &mut header);
+        assert_eq!(header.probe_every, 0.2 * 7.0);
+    }
+
+    #[test]
+    fn a_port_that_has_let_one_go_keeps_the_others_for_a_moment() {
+        let mut port = Bench::new(Agents { dampening: Span::from_micros(10), ..config() });
+        assert_eq!(port.pass(1, Some(5), 10), 1000);
+        port.now = Instant::from_micros(9);
+        assert_eq!(port.pass(2, Some(6), 500), 0, "though the first is about to end");
+        assert_eq!(port.pass(1, Some(5), 9), 1000, "who sends goes on");
+        port.now = Instant::from_micros(10);
+        assert_eq!(port.pass(2, Some(6), 500), 1000);
+    }
+
+    #[test]
+    fn who_is_silent_or_has_ended_is_forgotten() {
+        let mut port = Bench::new(config());
+        assert_eq!([port.pass(1, Some(5), 500), port.pass(2, Some(9), 500)], [1000, 0]);
+        let mut over = Header { over: true, ..port.header(Some(5), 0) };
+        port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut over);
+        assert_eq!(port.pass(2, Some(9), 500), 1000);
+        port.now = Instant::from_micros(999);
+        assert_eq!(port.pass(3, None, 500), 0);
+        port.now = Instant::from_micros(1000);
+        assert_eq!(port.pass(3, None, 500), 1000, "after ten round trips");
+    }
+
+    #[test]
+    fn a_queue_takes_off_what_empties_it_in_two_round_trips() {
+        let mut port = Port::new(config(), GBPS);
+        // 5 KB in 200 us are 200 Mbit/s.
+        port.set_capacity(Instant::ZERO, Bytes(5000));
+        assert_eq!(port.capacity, 800_000_000);
+        port.set_capacity(Instant::from_micros(199), Bytes(0));
+        assert_eq!(port.capacity, 800_000_000);
+        port.set_capacity(Instant::from_micros(200), Bytes(0));
+        assert_eq!(port.capacity, GBPS);
+        port.set_capacity(Instant::from_micros(400), Bytes(1_000_000));
+        assert_eq!(port.capacity, 0);
+    }
+}

@@ -1,0 +1,98 @@
+//! `pdq`: ports let the most urgent flows send at full rate and pause the others.
+//!
+//! Every packet of the sending end carries a [`Header`]: its deadline, the bytes that are left, and who has paused it. The
+//! [`Port`] of every link on the path accepts or pauses it; the receiving end returns what came of it; the sending end
+//! paces at that rate, or asks again from time to time with a packet without data.
+
+mod agent;
+mod header;
+mod receiver;
+mod sender;
+
+pub use agent::{Agents, Port};
+pub use header::Header;
+pub use receiver::Receiver;
+pub use sender::Sender;
+
+use units::{Default, Key, Kind, Range, Value, Values};
+
+use crate::connection::{self, RATE, SRTT};
+use crate::{Descriptor, Needs, Surroundings};
+
+/// Connections of one host share nothing beyond its port.
+pub type Host = ();
+
+/// The family's one transport.
+pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[DESCRIPTOR];
+
+const DESCRIPTOR: Descriptor<Config> = Descriptor {
+    name: "pdq",
+    help: "PDQ: ports order flows by deadline, then by the time that they need, let the first send at full rate and pause \
+           the others; of the shared parameters those of windows and handshake mean nothing to it",
+    source: "Hong, Caesar, Godfrey, SIGCOMM 2012",
+    aliases: &[("k", "early_start"), ("terminate", "early_termination")],
+    groups: &[agent::KEYS, KEYS],
+    needs: Needs::of(
+        "a list of the most urgent flows at every port, and a header that it reads and writes in every packet",
+        "sizes and deadlines from the application, pacing at the accepted rate, probes while paused",
+    )
+    .settling(settle),
+    signals: &[SRTT, RATE],
+    build: |values, connection| Ok(Config::from_values(values, connection)),
+};
+
+/// Parameters of the ends, beside those of the ports.
+const KEYS: &[Key] = &[
+    Key {
+        name: "early_termination",
+        kind: Kind::Bool,
+        default: Default::Is("true"),
+        range: Range::ANY,
+        help: "give a message up when its deadline has passed, when the rest takes longer at full rate than is left, or when \
+               it is paused and less than a round trip is left",
+        source: "PDQ 3.1: three rules",
+    },
+    Key {
+        name: "probe_every",
+        kind: Kind::Number,
+        default: Default::Is("1"),
+        range: Range::between(0.01, 1e6),
+        help: "round trips between two probes of a paused flow, where ports do not ask for more",
+        source: "PDQ 3.3.2: once per RTT, without suppression",
+    },
+];
+
+fn settle(values: &mut Values, surroundings: &Surroundings) {
+    if values.find("base_rtt").is_none() {
+        values.set_default("base_rtt", Value::Time(surroundings.base_rtt));
+    }
+    if values.find("expiry").is_none() {
+        values.set_default("expiry", Value::Time(values.time("base_rtt") * agent::EXPIRY));
+    }
+}
+
+/// Parameters of a connection's ends and of the ports on its way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Give messages up that cannot be in time.
+    pub early_termination: bool,
+    /// Round trips between two probes, at least.
+    pub probe_every: f64,
+    /// What the ports do, the same for all connections of a run.
+    pub ports: Agents,
+}
+
+impl Config {
+    fn from_values(values: &Values, connection: &connection::Config) -> Config {
+        Config {
+            early_termination: values.bool("early_termination"),
+            probe_every: values.number("probe_every"),
+            ports: Agents::from_values(values, connection),
+        }
+    }
+
+    /// What stands at every port.
+    pub fn agents(&self) -> Option<Agents> {
+        Some(self.ports)
+    }
+}

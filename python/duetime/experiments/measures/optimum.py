@@ -1,0 +1,114 @@
+"""The best place of a grid by a rule with two goals, and how much hangs on the rule.
+
+The rule is xDCTCP's: the least delay among the places whose throughput is not hit significantly. What is
+significant is not said, so that every ``loss_percent`` is tried. ``[options.optimum]``: ``grid``, the columns
+of the place; ``own``, the place that the others are held against; ``repeats``, the column whose values make a
+run a repetition (empty without one), and ``repetition``, how such a one is called; ``mix``, the column that
+says which flows there are; and for each of its values ``flows``: how many of each class the delay is a mean
+over, and the throughput.
+
+Rows have a ``part``: ``place``, the means of a place over the repetitions; ``pick``, what the rule chooses,
+on the means (``repetition`` is "mean") and in each repetition; ``average``, for each value of a column of the
+grid the mean over all others.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from duetime.experiments.experiment import Labels
+from duetime.experiments.study import Row, Run, Study, over_seeds
+
+Place: TypeAlias = tuple[float, ...]
+#: Delay and throughput of every place.
+Grid: TypeAlias = Mapping[Place, tuple[float, float]]
+
+MEAN = "mean"
+
+
+def rows(study: Study) -> list[Row]:
+    """The places, the picks and the averages of each mix."""
+    options = study.experiment.options["optimum"]
+    columns: list[str] = options["grid"]
+    own = tuple(float(options["own"][column]) for column in columns)
+    samples = [sample(run, options) for run in study.runs()]
+    found = over_seeds((_without(labels, options["repeats"]), metrics) for labels, metrics in samples)
+    grids: dict[tuple[str, str], dict[Place, tuple[float, float]]] = defaultdict(dict)
+    for labels, metrics in samples:
+        repetition = options["repetition"].format(labels.get(options["repeats"]))
+        place = tuple(float(labels[column]) for column in columns)
+        grids[labels[options["mix"]], repetition][place] = metrics["delay_us"], metrics["mbps"]
+    for row in found:
+        place = tuple(float(row[column]) for column in columns)
+        grids[row[options["mix"]], MEAN][place] = row["delay_us"], row["mbps"]
+    return [
+        *found,
+        *(
+            {options["mix"]: mix, "transport": "xdctcp", "part": "pick", "repetition": repetition}
+            | {"loss_percent": loss}
+            | pick(columns, grid, own, loss)
+            for (mix, repetition), grid in grids.items()
+            if own in grid
+            for loss in options["loss_percent"]
+        ),
+        *averages(found, [options["mix"]], columns),
+    ]
+
+
+def sample(run: Run, options: Mapping[str, Any]) -> tuple[Labels, dict[str, float]]:
+    """The labels and the figures of one run: means over flows, in us and Mbit/s."""
+    flows, classes = options["flows"][run.labels[options["mix"]]], run.result["classes"]
+    delays: Mapping[str, int] = flows["delay"]
+    rates: Mapping[str, int] = flows["throughput"]
+    # The delay of a class is a mean over its flows already, its throughput a sum.
+    delay = sum(many * classes[name]["bottleneck_delay_us"] for name, many in delays.items())
+    rate = sum(classes[name]["bottleneck_mbps"] for name in rates)
+    return {**run.labels, "part": "place"}, {
+        "delay_us": delay / sum(delays.values()),
+        "mbps": rate / sum(rates.values()),
+        "query_us": classes["query"]["bottleneck_delay_us"],
+        "short_us": classes["short"]["bottleneck_delay_us"],
+    }
+
+
+def pick(columns: Sequence[str], grid: Grid, own: Place, loss_percent: float) -> Row:
+    """What the rule chooses: the least delay of those that lose at most so much of the own throughput."""
+    delay, rate = grid[own]
+    kept = [place for place, (_, mbps) in grid.items() if mbps >= (1 - loss_percent / 100) * rate]
+    best = min(kept, key=lambda place: (grid[place][0], place))
+    return {
+        **dict(zip(columns, best, strict=True)),
+        "place": "(" + ", ".join(f"{value:g}" for value in best) + ")",
+        "places": len(grid),
+        "kept": len(kept),
+        "delay_us": grid[best][0],
+        "mbps": grid[best][1],
+        "lower_percent": 100 * (1 - grid[best][0] / delay),
+        "lost_percent": 100 * (1 - grid[best][1] / rate),
+    }
+
+
+def averages(places: Sequence[Row], kept: Sequence[str], columns: Sequence[str]) -> Iterable[Row]:
+    """The means of all places with one value of one column."""
+    for column in columns:
+        groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for row in places:
+            groups[*(row[each] for each in kept), row[column]].append(row)
+        for (*labels, value), group in groups.items():
+            yield {
+                **dict(zip(kept, labels, strict=True)),
+                "transport": "xdctcp",
+                "part": "average",
+                "parameter": column,
+                "value": value,
+                "places": len(group),
+            } | {
+                name: float(np.mean([row[name] for row in group]))
+                for name in ("delay_us", "query_us", "short_us", "mbps")
+            }
+
+
+def _without(labels: Labels, column: str) -> Labels:
+    return {name: value for name, value in labels.items() if name != column}
