@@ -1,6 +1,6 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
-    python docs/generate.py                reference.md, results.md, the tables of science, studies, bound and fluid
+    python docs/generate.py                reference.md, results.md, the tables of the other pages
     python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR, and make the
                                            runs that bound.md shows
 

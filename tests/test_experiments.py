@@ -15,7 +15,7 @@ import pytest
 import duetime
 from duetime.experiments import claims as judging
 from duetime.experiments import experiment as reading
-from duetime.experiments import places, verdicts
+from duetime.experiments import figures, places, verdicts
 from duetime.experiments.measures import MEASURES, raw
 from duetime.experiments.measures.groups import together
 from duetime.experiments.measures.latency import percentiles
@@ -610,3 +610,18 @@ def test_variants_run_only_the_cells_that_are_asked_for(tiny: Path) -> None:
     path.write_text(written.replace("[scenario]", "robust = { fan_in = [4] }\n\n[scenario]", 1))
     answer = run(tiny, "paper/fig1", code=2)
     assert "no axis is called fan_in; there are leaves" in answer.stderr
+
+
+def test_panels_with_a_common_axis_show_all_of_the_largest() -> None:
+    x, y = reading.Coordinate("x", "x"), reading.Coordinate("y", "y")
+    charts = [reading.Chart(f"{n}", "line", x, y, "series", {"panel": n}) for n in (1, 2)]
+    rows = [
+        {"x": x, "y": y, "series": "dctcp", "panel": n}
+        for n, largest in ((1, 10.0), (2, 50.0))
+        for x, y in ((0, 1.0), (1, largest))
+    ]
+    figure = figures.draw(charts, rows, "Two panels", "of one axis")
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert low == 0
+        assert 50 < high < 60

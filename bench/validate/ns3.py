@@ -47,7 +47,9 @@ def build(folder: Path) -> Path:
     """Compile the driver against the wheel; `Absent` where that cannot be."""
     found = importlib.util.find_spec("ns3")
     if found is None or not found.submodule_search_locations:
-        raise Absent("no wheel of ns-3: pip install -r bench/peers/ns3/requirements.txt")
+        raise Absent(
+            "no wheel of ns-3: pip install --no-deps --require-hashes -r bench/peers/ns3/requirements.txt"
+        )
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise Absent("no C++ compiler")

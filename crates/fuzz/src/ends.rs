@@ -2,9 +2,10 @@
 //! and garble the echo of marks.
 
 use transport::agent::{Agent, PortState};
+use transport::host::{AtHost, HostOutput};
 use transport::registry::{Config, TRANSPORTS};
-use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender};
-use units::{Instant, Rate, Span};
+use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
+use units::{Bytes as Size, Instant, Rate, Span};
 
 use crate::bytes::Bytes;
 
@@ -61,6 +62,9 @@ fn configuration(bytes: &mut Bytes) -> Option<Config> {
     transport.with(&given).ok()
 }
 
+/// The one between them.
+const LINK: Rate = Rate(1_000_000_000);
+
 /// A packet on its way.
 type Sent = (Packet, Option<Extension>);
 
@@ -91,10 +95,16 @@ impl Output for Asked {
         self.timer = self.timer.min(at);
     }
     fn timed_out(&mut self) {}
-    fn abandon(&mut self, _: u64, unsent: u64) {
-        self.abandoned += unsent;
+    fn abandon(&mut self, _: u64, unsent: Size) {
+        self.abandoned += unsent.0;
+    }
+    fn site(&self) -> Site {
+        Site { rate: LINK, own: 0 }
     }
 }
+
+impl HostOutput for Asked {}
+impl AtHost for Asked {}
 
 impl Asked {
     fn put(&mut self, packet: Packet, extension: Option<Extension>) {
@@ -126,7 +136,7 @@ impl<'a> Pair<'a> {
             receiver: Receiver::new(config),
             data: Asked::default(),
             acks: Asked::default(),
-            agent: config.control.agents().map(|agents| agents.at(Rate(1_000_000_000), 0)),
+            agent: config.control.agents().map(|agents| agents.at(LINK, Size::ZERO)),
             handed: 0,
         }
     }
@@ -142,7 +152,7 @@ impl<'a> Pair<'a> {
             return;
         }
         self.handed += size;
-        let message = Message { deadline: allowed.map(|allowed| self.now + allowed), short, ..Message::of(size) };
+        let message = Message { deadline: allowed.map(|allowed| self.now + allowed), short, ..Message::of(Size(size)) };
         self.data.packets = 0;
         self.sender.hand_over(self.config, self.now, message, &mut self.data);
         self.look();
@@ -234,7 +244,11 @@ impl<'a> Pair<'a> {
         let now = self.now;
         packet.flags = packet.flags.with_if(mark && packet.flags.has(Flags::ECT), Flags::CE);
         if let (Some(Extension { header: Some(header), .. }), Some(agent)) = (&mut extension, &mut self.agent) {
-            agent.on_packet(&PortState { now, sent_for: now.since_start(), waiting_bytes: 0 }, &packet, header);
+            agent.on_packet(
+                &PortState { now, sent_for: now.since_start(), waiting_bytes: Size::ZERO },
+                &packet,
+                header,
+            );
         }
         assert!(packet.end() <= self.handed, "it sends what nobody gave it");
         let before = self.receiver.next();

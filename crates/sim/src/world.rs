@@ -5,12 +5,7 @@ use std::collections::BinaryHeap;
 
 use transport::Flags;
 use transport::registry::Config;
-<<<<<<< HEAD
-use transport::{Flags, Packet};
 use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
-=======
-use units::{Instant, Span};
->>>>>>> faults10
 
 use crate::cool_down::CoolDown;
 use crate::event::Event;
@@ -172,11 +167,6 @@ impl World {
             self.net.now = at;
             self.hosts.stage.begins();
             match event {
-<<<<<<< HEAD
-                Event::Arrival(link) => self.arrival(link),
-                Event::SenderTimer(id) => {
-                    let progress = self.hosts.on_sender_timer(&mut self.net, &self.configs, id);
-=======
                 // One place for both, so that what follows from an arrival is compiled into it.
                 Event::Arrival(link) | Event::Held(link) => {
                     if matches!(event, Event::Held(_)) && !self.net.release(link) {
@@ -184,10 +174,8 @@ impl World {
                     }
                     self.arrival(link);
                 }
-                Event::SenderTimer(connection) => {
-                    let id = ConnectionId(connection);
-                    let progress = self.hosts.senders.on_timer(&mut self.net, &self.configs, id);
->>>>>>> faults10
+                Event::SenderTimer(id) => {
+                    let progress = self.hosts.on_sender_timer(&mut self.net, &self.configs, id);
                     self.follow_up(id, progress);
                 }
                 Event::ReceiverTimer(id) => {
@@ -249,30 +237,10 @@ impl World {
     #[inline]
     fn arrival(&mut self, link: LinkId) {
         if let Some(packet) = self.net.arrive(link) {
-<<<<<<< HEAD
-            self.deliver(packet);
-        }
-    }
-
-    #[inline(always)]
-    fn deliver(&mut self, packet: Packet) {
-        let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
-        if progress != Progress::None {
-            self.follow_up(packet.connection, progress);
-        }
-    }
-
-    /// A packet that a fault has held back at the end of a link goes on.
-    #[cold]
-    fn release(&mut self, link: LinkId) {
-        if let Some(packet) = self.net.release(link) {
-            self.deliver(packet);
-=======
             let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
             if progress != Progress::None {
-                self.follow_up(ConnectionId(packet.connection), progress);
+                self.follow_up(packet.connection, progress);
             }
->>>>>>> faults10
         }
     }
 

@@ -748,7 +748,7 @@ fn an_hour_at_400_gbps_is_as_exact_as_its_first_microsecond() {
     assert_eq!(fct, [2_060, 2_060, 2_120].map(Span::from_nanos));
     let busy: f64 = outcome.links.iter().map(|link| link.utilisation).sum();
     // 5 data packets and their ACKs (40 B, 0.8 ns), each over two links, in 3601 s.
-    let sent = outcome.links.iter().map(|link| link.bytes).sum::<u64>() as f64 * 8.0 / 400e9 / 3601.0;
+    let sent = outcome.links.iter().map(|link| link.bytes.0).sum::<u64>() as f64 * 8.0 / 400e9 / 3601.0;
     assert!((busy / sent - 1.0).abs() < 1e-9, "{busy} for {sent}");
 }
 
@@ -764,7 +764,7 @@ fn a_terabyte_has_its_ideal_time_and_no_more_is_sent_than_the_window_allows() {
         ));
         check(&outcome, size);
         let message = outcome.messages[0];
-        assert_eq!((message.bytes, message.end), (Some(bytes), None));
+        assert_eq!((message.bytes, message.end), (Some(Bytes(bytes)), None));
         // Every segment at the pace of a link (30 ns, the last one's size by the byte at 20 ps), once more over the
         // second, and light.
         let (segments, last) = (bytes.div_ceil(1460), (bytes - 1) % 1460 + 1 + 40);
@@ -772,6 +772,6 @@ fn a_terabyte_has_its_ideal_time_and_no_more_is_sent_than_the_window_allows() {
         assert_eq!(message.ideal, Some(Span(paced)), "{size}");
         // A window of two each 40.1 us.
         let delivered = outcome.classes[0].delivered_bytes;
-        assert!((48 * 1460..=52 * 1460).contains(&delivered), "{delivered}");
+        assert!((48 * 1460..=52 * 1460).contains(&delivered.0), "{delivered}");
     }
 }

@@ -69,9 +69,22 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
             drawn.append((axes, chart))
     # Panels with their axes in common have one range, which is known when all are drawn.
     for axes, chart in drawn[:1] if sharey else drawn:
-        _range(axes, chart)
+        together = [each for each, _ in drawn] if sharey else [axes]
+        _limit(axes, chart, min(float(each.dataLim.y0) for each in together))
     _legend(figure, charts, series, looks)
     return figure
+
+
+def _limit(axes: Axes, chart: Chart, least: float) -> None:
+    """Where the vertical axis of curves begins and ends: at nothing, or lower where a value is."""
+    if not chart.y.log:
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(
+            (bottom if least < 0 else 0.0) if not chart.y.begin else chart.y.begin,
+            top + 0.04 * (top - bottom),
+        )
+    if chart.y.limit is not None:
+        axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
 
 
 def _shared(charts: Sequence[Chart], lying: bool) -> tuple[bool, bool]:
@@ -128,15 +141,6 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
     if len(ticks) <= 9 and all(isinstance(tick, int | float) for tick in ticks):
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
-
-
-def _range(axes: Axes, chart: Chart) -> None:
-    """From zero, or where the chart says that its vertical axis begins, with room above what is drawn."""
-    if not chart.y.log:
-        bottom, top = axes.get_ylim()
-        axes.set_ylim(min(0.0, bottom) if not chart.y.begin else chart.y.begin, top + 0.04 * (top - bottom))
-    if chart.y.limit is not None:
-        axes.set_ylim(top=min(axes.get_ylim()[1], chart.y.limit))
 
 
 def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, style.Look]) -> None:

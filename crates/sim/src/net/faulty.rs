@@ -20,13 +20,9 @@ pub(super) struct Faults {
     faults: Vec<Fault>,
     /// In the order of their times; the event of a change has its number.
     changes: Vec<Change>,
-<<<<<<< HEAD
     links: Table<LinkId, OfLink>,
-=======
-    links: Vec<OfLink>,
     /// A packet that was held back and goes on now.
     released: Option<Packet>,
->>>>>>> faults10
     counts: FaultCounts,
     /// What had been counted when the warm-up ended.
     before_warm_up: FaultCounts,
@@ -190,20 +186,16 @@ impl Net {
 
     /// As [`arrive`](Net::arrive), where the packet may meet faults.
     #[cold]
-<<<<<<< HEAD
-    pub(super) fn arrive_through_faults(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
-=======
     #[inline(never)]
-    pub(super) fn arrive_through_faults(&mut self, link: u32) -> Option<Packet> {
+    pub(super) fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
         if let Some(packet) = self.faults_mut().released.take() {
             return self.pass_on(link, packet);
         }
-        let (packet, next) = self.ports[link as usize].take();
+        let (packet, next) = self.ports[link].take();
         if let Some(at) = next {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;
->>>>>>> faults10
         let Faults { faults, links, counts, .. } = &mut **self.faults.as_mut().expect("only where there are faults");
         let of_link = &mut links[link];
         for (number, stream) in &mut of_link.met {
@@ -235,21 +227,12 @@ impl Net {
         self.pass_on(link, packet)
     }
 
-<<<<<<< HEAD
-    /// A packet that was held back at the end of a link goes on, if it was not lost since.
-    pub fn release(&mut self, link: LinkId) -> Option<Packet> {
-        let now = self.now;
-        let held = &mut self.faults_mut().links[link].held;
-        let place = held.iter().position(|(at, _)| *at == now)?;
-        let (_, packet) = held.remove(place);
-        self.pass_on(link, packet)
-=======
     /// The next packet to arrive at the end of a link is one that was held back there. False when it was lost since.
     #[cold]
-    pub fn release(&mut self, link: u32) -> bool {
+    pub fn release(&mut self, link: LinkId) -> bool {
         let now = self.now;
         let Faults { links, released, .. } = self.faults_mut();
-        let held = &mut links[link as usize].held;
+        let held = &mut links[link].held;
         let due = held.iter().position(|(at, _)| *at == now).map(|place| held.remove(place).1);
         *released = due;
         due.is_some()
@@ -257,14 +240,13 @@ impl Net {
 
     /// A packet that has reached the end of a link goes on; gives it back if that is a host.
     #[inline(never)]
-    fn pass_on(&mut self, link: u32, packet: Packet) -> Option<Packet> {
-        if self.ports[link as usize].place.to_host() {
+    fn pass_on(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
+        if self.ports[link].place.to_host() {
             self.counters.packets_received += 1;
             return Some(packet);
         }
         self.forward(&packet);
         None
->>>>>>> faults10
     }
 
     /// A packet is lost to a fault on a link or at the port that feeds it.

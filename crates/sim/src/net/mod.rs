@@ -210,16 +210,11 @@ impl Net {
 
     /// Takes the packet that has reached the end of `link`; gives it back if that is a host.
     #[inline]
-<<<<<<< HEAD
     pub fn arrive(&mut self, link: LinkId) -> Option<Packet> {
-        let port = &mut self.ports[link];
-=======
-    pub fn arrive(&mut self, link: u32) -> Option<Packet> {
         if self.faults.is_some() {
             return self.arrive_through_faults(link);
         }
-        let port = &mut self.ports[link as usize];
->>>>>>> faults10
+        let port = &mut self.ports[link];
         let (packet, next) = port.take();
         let to_host = port.place.to_host();
         if let Some(at) = next {
@@ -234,20 +229,6 @@ impl Net {
         None
     }
 
-<<<<<<< HEAD
-    /// A packet that has reached the end of `link` goes on; gives it back if that is a host.
-    #[cold]
-    fn pass_on(&mut self, link: LinkId, packet: Packet) -> Option<Packet> {
-        if self.ports[link].place.to_host() {
-            self.counters.packets_received += 1;
-            return Some(packet);
-        }
-        self.forward(&packet);
-        None
-    }
-
-=======
->>>>>>> faults10
     /// Takes what an extended packet carries beside its header, once.
     pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
         packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))

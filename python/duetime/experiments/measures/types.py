@@ -3,9 +3,9 @@
 ``[options.types]``: ``classes``; ``rate_gbps``, that of the hosts' links; and ``segment``, bytes of payload
 and of a whole packet, by which what a message asks of a link is known.
 
-The rows of transport ``adm`` are computed, not simulated: each message of a run, in the order of its start, is
-admitted if its sender's and its receiver's link have what it needs until its deadline, at a constant rate, and
-then keeps that for all of this time; it is missed otherwise. Links between switches are not looked at.
+The rows of transport ``adm`` are computed, not simulated. Each message of a run, in the order of its start,
+is admitted if its sender's and its receiver's link have what it needs until its deadline, at a constant rate,
+and then keeps that for all of this time; it is missed otherwise. Links between switches are not looked at.
 """
 
 import heapq
