@@ -159,6 +159,8 @@ CHOICES = {
     "placement at random": ["traffic.answers.placement=random"],
     "placement in order": ["traffic.answers.placement=in-order"],
 }
+#: What some words need beside them.
+NEEDS = {"tlp": ("transport.loss_detection=rack",)}
 #: A fault of each kind.
 FAULTS = {
     "down": 'link = "host 5"\nat = "10 ms"\nuntil = "20 ms"',
@@ -299,8 +301,8 @@ def of_words(folder: Path) -> Iterator[Golden]:
             words = {"true or false": ["true", "false"], "word": key["choices"]}.get(key["kind"], [])
             for word in words:
                 if word != key["default"]:
-                    change = f"transport.{key['name']}={word}"
-                    runs = Run(base, (change,), name), Run(base, (*OPEN, change), name)
+                    change = (f"transport.{key['name']}={word}", *NEEDS.get(key["name"], ()))
+                    runs = Run(base, change, name), Run(base, (*OPEN, *change), name)
                     yield Golden(f"{name}, {key['name']} = {word}", runs)
     network = tomllib.loads(BASE)["network"]
     for topology in names("topologies"):

@@ -25,6 +25,11 @@ impl Flow {
         mix64(self.0 ^ mix64(salt ^ u64::from(node))) % choices
     }
 
+    /// Itself as a number, for what its sending end draws.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
     /// Its place among the timers of the same instant: 60 bits. The transport, by number, tells apart what stays
     /// open between the same hosts.
     pub fn order(self, transport: u32) -> u64 {

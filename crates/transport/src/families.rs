@@ -139,6 +139,12 @@ macro_rules! families {
                     })*
                 }
             }
+            /// Takes a number that no other connection has, for what it draws.
+            pub fn identify(&mut self, identity: u64) {
+                if let Sender::Window(sender) = self {
+                    sender.identify(identity);
+                }
+            }
             /// Takes a message; it follows those handed over before.
             pub fn hand_over(&mut self, config: &Config, now: Instant, message: Message, out: &mut impl AtHost) {
                 match self {

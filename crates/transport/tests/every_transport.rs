@@ -251,9 +251,24 @@ fn every_config(more: &str) -> Vec<(String, Config)> {
     all
 }
 
+/// Those with SACK that find losses by time, with probes and without.
+fn timed_configs(more: &str) -> Vec<(String, Config)> {
+    let mut all = Vec::new();
+    for transport in TRANSPORTS {
+        for (tlp, ack_every, pacing) in [(true, 1, "off"), (true, 2, "window"), (false, 1, "window")] {
+            let keys = format!(
+                "loss_detection = 'rack'\ntlp = {tlp}\nack_every = {ack_every}\npacing = '{pacing}'\nrto_min = '5 ms'\n\
+                 rto_initial = '5 ms'\nrto_max = '100 ms'\ninitial_window = 3\n{more}\n"
+            );
+            all.push((format!("{} with {keys}", transport.name), config(transport.name, &keys)));
+        }
+    }
+    all
+}
+
 #[test]
 fn without_loss_nothing_is_sent_again_and_the_link_is_used() {
-    for (name, config) in every_config("") {
+    for (name, config) in every_config("").into_iter().chain(timed_configs("")) {
         let bytes = 3_000_000;
         let (model, done, _) = transfer(&config, FAIR, &[message(bytes)]);
         assert_eq!((model.retransmits, model.timeouts), (0, 0), "{name}");
@@ -270,7 +285,7 @@ fn without_loss_nothing_is_sent_again_and_the_link_is_used() {
 #[test]
 fn every_byte_arrives_whatever_is_lost() {
     let paced = every_config("pacing = 'window'\ncwnd_floor = 0.05");
-    for (name, config) in every_config("").into_iter().chain(paced) {
+    for (name, config) in every_config("").into_iter().chain(paced).chain(timed_configs("")) {
         for (loses, loses_acks) in [(100, 0), (20, 0), (5, 0), (0, 5), (7, 7), (3, 3)] {
             for seed in 1..=4 {
                 println!("{name}, one in {loses} and {loses_acks}, seed {seed}");
@@ -288,7 +303,8 @@ fn by_timer_alone(config: &Config) -> bool {
 
 #[test]
 fn one_loss_in_a_long_window_is_repaired_without_a_timeout_by_one_segment() {
-    for (name, config) in every_config("window_limit = '64 packets'") {
+    let limit = "window_limit = '64 packets'";
+    for (name, config) in every_config(limit).into_iter().chain(timed_configs(limit)) {
         // Behind each of these at least four of the 1370 segments are in flight: three for the duplicates, and one for
         // the ACK that is held back. The limit keeps the round trip, of 64 segments, below the RTO.
         for number in [10, 11, 30, 100, 500, 999, 1365] {
@@ -315,13 +331,14 @@ fn marks_keep_the_queue_short_where_they_are_heeded() {
 }
 
 #[test]
-fn d2tcp_without_deadlines_is_packet_for_packet_dctcp() {
+fn without_deadlines_d2tcp_and_d2tcp_plus_are_packet_for_packet_dctcp() {
     for keys in ["", "ack_every = 2\n", "initial_alpha = 0.0\nrecovery = 'newreno'\n", "cut_at = 'window-end'\n"] {
         for seed in 1..=5 {
             let weather = Weather { loses: 200, loses_acks: 200, seed, ..FAIR };
             let messages = [message(1_000_000), message(50_000)];
             let wire = |name| transfer(&config(name, keys), weather, &messages).2;
             assert_eq!(wire("d2tcp"), wire("dctcp"), "{keys}");
+            assert_eq!(wire("d2tcp_plus"), wire("dctcp"), "{keys}");
         }
     }
 }

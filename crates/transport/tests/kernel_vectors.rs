@@ -199,7 +199,7 @@ fn play(case: &Case, rows: &mut String) {
         let event = if phase == Phase::Open && window.cwnd >= 4.0 && lost < 4 && una > recover {
             let timeout = lost < 1;
             let flight = window.cwnd;
-            law.on_loss(&mut window, &Lost { now, flight, timeout });
+            law.on_loss(&mut window, &Lost { now, state: ack.clone(), flight, timeout });
             recover = next;
             (phase, window.cwnd) = if timeout { (Phase::Loss, 1.0) } else { (Phase::Recovery, window.ssthresh) };
             if timeout { "timeout" } else { "loss" }

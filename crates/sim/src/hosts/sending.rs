@@ -63,8 +63,10 @@ impl Senders {
     ) -> ConnectionId {
         let id = self.numbers.take(group, now);
         let place = self.ends.reach(id);
+        let mut sender = Sender::new(transport);
+        sender.identify(flow.number());
         let end = SendingEnd {
-            sender: Sender::new(transport),
+            sender,
             flow,
             way,
             host,

@@ -149,6 +149,24 @@ pub const KEYS: &[Key] = &[
         source: "RFC 5681 3.2",
     },
     Key {
+        name: "loss_detection",
+        kind: Kind::Choice(&["dupacks", "rack"]),
+        default: Default::Is("dupacks"),
+        range: Range::ANY,
+        help: "how window transports with SACK find losses: by the duplicate ACKs that follow, or by the time since a \
+               segment was sent once a later one has arrived; then what was sent again and small flights are covered too",
+        source: "RFC 6675 (dupacks); RFC 8985 6 and Linux since 4.18 (rack)",
+    },
+    Key {
+        name: "tlp",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "tail loss probe: two round trips after the last that was sent or heard, a segment asks what has arrived; \
+               needs loss_detection = \"rack\"",
+        source: "RFC 8985 7; Linux: on. Off here: into a full buffer of a datacenter a probe is one more loss",
+    },
+    Key {
         name: "limited_transmit",
         kind: Kind::Bool,
         default: Default::Is("false"),
@@ -266,6 +284,10 @@ pub struct Config {
     pub sack: bool,
     /// Duplicate ACKs that count as a loss.
     pub dup_ack_threshold: u32,
+    /// Time tells what is lost (RFC 8985), not duplicate ACKs.
+    pub rack: bool,
+    /// Tail loss probes (RFC 8985 7).
+    pub tlp: bool,
     /// RFC 3042.
     pub limited_transmit: bool,
     /// Lower limit of the RTO.
@@ -290,7 +312,7 @@ impl Config {
     /// From checked values.
     ///
     /// # Errors
-    /// The RTO's limits exclude each other.
+    /// The RTO's limits exclude each other, or what finds losses lacks what it needs.
     pub fn from_values(values: &Values) -> Result<Config, Problem> {
         let (least_rto, most_rto) = (values.time("rto_min"), values.time("rto_max"));
         if least_rto > most_rto {
@@ -298,6 +320,14 @@ impl Config {
                 true => Problem::new("rto_max", format!("{most_rto} is below `rto_min` ({least_rto})")),
                 false => Problem::new("rto_min", format!("{least_rto} is above `rto_max` ({most_rto})")),
             });
+        }
+        let (rack, tlp) = (values.choice("loss_detection") == "rack", values.bool("tlp"));
+        if rack && values.choice("recovery") != "sack" {
+            let problem = Problem::new("loss_detection", "\"rack\" needs `recovery = \"sack\"`");
+            return Err(problem.hint("RFC 8985 4: only SACK tells which segments have arrived"));
+        }
+        if tlp && !rack {
+            return Err(Problem::new("tlp", "a tail loss probe needs `loss_detection = \"rack\"`"));
         }
         let mss = values.size("mss").0 as u32;
         let payload = |key| match values.amount_if_set(key) {
@@ -327,6 +357,8 @@ impl Config {
             handshake: values.bool("handshake"),
             sack: values.choice("recovery") == "sack",
             dup_ack_threshold: values.count("dup_ack_threshold") as u32,
+            rack,
+            tlp,
             limited_transmit: values.bool("limited_transmit"),
             rto_min: least_rto,
             rto_granularity: values.time("rto_granularity"),
@@ -362,6 +394,8 @@ pub(crate) mod tests {
             handshake: false,
             sack: true,
             dup_ack_threshold: 3,
+            rack: false,
+            tlp: false,
             limited_transmit: true,
             rto_min: Span::from_millis(20),
             rto_granularity: Span::from_millis(1),

@@ -7,7 +7,7 @@ use units::{Bytes, Instant, Span};
 use super::{CWND, Config, SRTT, SSTHRESH};
 use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window};
 use crate::pacing::Pacer;
-use crate::recovery::{Advance, Duplicate, Phase, Recovery};
+use crate::recovery::{Advance, Answer, Duplicate, Findings, Phase, Recovery};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
 
 /// Flows without end stop here; far enough for every run, and sums with it do not overflow.
@@ -25,7 +25,7 @@ pub struct Sender {
     law: Law,
     /// Packets may have to wait for their turn though the window is open.
     paces: bool,
-    /// What is sent must be counted: for that, or for cuts that are spread.
+    /// What is sent must be counted: for that, for cuts that are spread, or to know when it was sent.
     counts_sent: bool,
     /// Waiting for the answer to a SYN.
     opening: bool,
@@ -77,7 +77,7 @@ impl Sender {
     pub fn new(config: &Config, law: &Law) -> Sender {
         let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces() || config.nic_limit < Bytes::MAX;
         Sender {
-            recovery: Recovery::new(config),
+            recovery: if law.repairs_by_timer_alone() { Recovery::new(config) } else { Recovery::timed(config) },
             end: 0,
             window: Cwnd {
                 cwnd: config.initial_window,
@@ -88,7 +88,7 @@ impl Sender {
             inflation: 0.0,
             law: law.clone(),
             paces,
-            counts_sent: paces || config.spread_cuts,
+            counts_sent: paces || config.spread_cuts || config.rack,
             opening: config.handshake,
             tell_reduced: false,
             last_sent: Instant::ZERO,
@@ -98,6 +98,11 @@ impl Sender {
             at_port: VecDeque::new(),
             spread: None,
         }
+    }
+
+    /// Takes a number that no other connection has, for what its law draws.
+    pub fn identify(&mut self, identity: u64) {
+        self.law.identify(identity);
     }
 
     /// Takes a message; it follows those handed over before.
@@ -123,6 +128,7 @@ impl Sender {
         }
         if !self.opening {
             self.transmit(config, now, out);
+            self.schedule_probe(config, now, false, out);
         } else if self.recovery.rto_at == Instant::MAX {
             self.open(config, now, out);
         }
@@ -152,14 +158,19 @@ impl Sender {
         if self.opening {
             self.opened(config, now, packet, out);
             self.transmit(config, now, out);
+            self.schedule_probe(config, now, false, out);
             return;
         }
         let news = match extension {
             Some(extension) => self.note_blocks(config, now, extension.sack.as_slice()),
             None => 0,
         };
+        let blocks = extension.map_or(&[][..], |extension| extension.sack.as_slice());
+        if config.tlp && self.recovery.answer_to_probe(packet.seq, !blocks.is_empty()) {
+            self.reduce(config, now);
+        }
         if packet.seq > self.recovery.una {
-            self.on_new_ack(config, now, packet, news, out);
+            self.on_new_ack(config, now, (packet, blocks), news, out);
         } else if packet.seq == self.recovery.una
             && self.recovery.highest > self.recovery.una
             && (news > 0 || !config.sack)
@@ -170,18 +181,97 @@ impl Sender {
                 self.spread_cut(config, self.window.cwnd, beyond);
             }
             self.law.on_beyond(beyond, packet.flags.has(Flags::ECE));
-            self.on_dup_ack(config, now, out);
+            if config.rack {
+                self.look_for_losses(config, now, blocks, true, out);
+                self.transmit(config, now, out);
+            } else {
+                self.on_dup_ack(config, now, out);
+            }
+        } else if config.rack && packet.seq == self.recovery.una {
+            self.look_for_losses(config, now, blocks, true, out);
+        }
+    }
+
+    /// RFC 8985: what an acknowledgement says of the segments that were sent before those that have arrived.
+    #[cold]
+    fn look_for_losses(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        blocks: &[(u64, u64)],
+        duplicate: bool,
+        out: &mut impl Output,
+    ) {
+        let found = self.recovery.look_for_losses(config, now, &Answer { blocks, duplicate });
+        self.react(config, now, found, out);
+    }
+
+    fn react(&mut self, config: &Config, now: Instant, found: Findings, out: &mut impl Output) {
+        if found.lost {
+            self.enter_recovery(config, now, out);
+        } else if found.lost_again {
+            self.reduce(config, now);
+        }
+        let at = self.recovery.wake_at();
+        if at < self.recovery.rto_at {
+            out.arm(at);
+        }
+    }
+
+    /// RFC 8985 7.2: after what was sent or acknowledged newly.
+    #[inline]
+    fn schedule_probe(&mut self, config: &Config, now: Instant, acknowledged: bool, out: &mut impl Output) {
+        if config.tlp
+            && let Some(at) = self.recovery.schedule_probe(config, now, acknowledged)
+        {
+            out.arm(at);
+        }
+    }
+
+    /// RFC 8985 7.3: a probe, something new if there is, and then the RTO from the start.
+    fn probe_tail(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        let Recovery { una, next, .. } = self.recovery;
+        let buffer_end = una.saturating_add(config.window_limit.0);
+        let len = u64::from(config.mss).min(self.end - next);
+        if len > 0 && next + len <= buffer_end {
+            self.emit(config, now, next, len as u32, out);
+            self.recovery.sent(next + len);
+            self.recovery.probed(false);
+        } else if let Some(last) = self.recovery.last_segment() {
+            self.resend(config, now, last, out);
+            self.recovery.probed(true);
+        }
+    }
+
+    /// What time itself brings: losses that it shows, and probes.
+    #[cold]
+    fn on_time(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        let found = self.recovery.look_again(config, now);
+        self.react(config, now, found, out);
+        if found.lost {
+            self.transmit(config, now, out);
+        }
+        if let Some(may_probe) = self.recovery.probe_is_due(now) {
+            if may_probe && !self.is_held(now, out) {
+                self.probe_tail(config, now, out);
+            }
+            self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         }
     }
 
     /// The time for which the timer was armed has come.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if config.rack {
+            self.on_time(config, now, out);
+        }
         if self.recovery.rto_at > now {
-            if self.recovery.rto_at != Instant::MAX {
-                out.arm(self.recovery.rto_at);
+            let at = self.recovery.wake_at();
+            if at != Instant::MAX {
+                out.arm(at);
             }
             if self.paces && !self.opening {
                 self.transmit(config, now, out);
+                self.schedule_probe(config, now, false, out);
             }
             return;
         }
@@ -189,7 +279,7 @@ impl Sender {
         if self.opening {
             // RFC 5681 3.1: the first window after a lost SYN, or a lost answer to it, is one segment. The RTO stays
             // doubled until there is a sample, for RFC 6298's 3 s (5.7) in a datacenter's measure.
-            self.law.on_timeout(&mut self.window, config.loss_window);
+            self.time_out_law(config, now);
             self.recovery.rto.back_off();
             self.open(config, now, out);
             return;
@@ -200,8 +290,9 @@ impl Sender {
             self.lost(config, now, true);
         }
         self.recovery.on_timeout();
-        self.recovery.go_back();
-        self.law.on_timeout(&mut self.window, config.loss_window);
+        self.recovery.go_back(config, now);
+        self.time_out_law(config, now);
+        self.give_up(now, out);
         self.inflation = 0.0;
         if self.law.probes() {
             self.probe(config, now, out);
@@ -235,7 +326,14 @@ impl Sender {
     }
 
     /// An acknowledgement of new data, with `news` bytes that it says have arrived beyond a gap.
-    fn on_new_ack(&mut self, config: &Config, now: Instant, packet: &Packet, news: u64, out: &mut impl Output) {
+    fn on_new_ack(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        (packet, blocks): (&Packet, &[(u64, u64)]),
+        news: u64,
+        out: &mut impl Output,
+    ) {
         let ahead = self.recovery.next - self.recovery.una;
         let limited = ahead + u64::from(config.mss) > self.window.cwnd as u64 * u64::from(config.mss);
         let advance = self.recovery.advance(config, now, packet.seq, packet.stamp);
@@ -251,7 +349,11 @@ impl Sender {
                 None => break,
             }
         }
-        let may_grow = !was_recovering && !spreading && (limited || !config.cwnd_validation);
+        if config.rack {
+            self.look_for_losses(config, now, blocks, false, out);
+        }
+        let recovering = was_recovering || self.recovery.phase == Phase::Recovery;
+        let may_grow = !recovering && !spreading && (limited || !config.cwnd_validation);
         let mut ack = self.acked(config, now, advance.bytes, packet.flags.has(Flags::ECE));
         ack.bytes = advance.bytes + news - advance.counted;
         let may_cut = self.recovery.phase == Phase::Open && self.recovery.una > self.recovery.recover;
@@ -278,6 +380,7 @@ impl Sender {
             self.restart_timer(config, now, out);
         }
         self.transmit(config, now, out);
+        self.schedule_probe(config, now, true, out);
     }
 
     /// Whether a cut is being spread still: it ends with what was sent before it.
@@ -353,8 +456,10 @@ impl Sender {
         // RFC 6582 3.2, step 2: the segments that have left the network. With SACK the pipe says so.
         self.inflation = if config.sack { 0.0 } else { f64::from(config.dup_ack_threshold) };
         let first = self.recovery.enter();
-        self.resend(config, now, first, out);
-        self.resent(config, now, out);
+        if !self.is_held(now, out) || !config.sack {
+            self.resend(config, now, first, out);
+            self.resent(config, now, out);
+        }
     }
 
     /// RFC 6675 6: the timer may be restarted with each retransmission of a recovery, or one that takes longer than
@@ -378,20 +483,28 @@ impl Sender {
     fn reduce(&mut self, config: &Config, now: Instant) {
         self.lost(config, now, false);
         self.window.cwnd = self.window.ssthresh;
-        self.recovery.recover = self.recovery.highest;
+        self.recovery.begin_window(now);
     }
 
     fn lost(&mut self, config: &Config, now: Instant, timeout: bool) {
         if let Some(spread) = self.spread.take() {
             self.window.cwnd = spread.target;
         }
+        let state = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
         let flight = self.flight(config);
-        self.law.on_loss(&mut self.window, &Lost { now, flight, timeout });
+        self.law.on_loss(&mut self.window, &Lost { now, state, flight, timeout });
         self.tell_reduced = self.law.ecn() == Ecn::Classic;
     }
 
+    /// The law sets the window after a timeout.
+    fn time_out_law(&mut self, config: &Config, now: Instant) {
+        let state = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
+        let loss = Lost { now, state, flight: self.flight(config), timeout: true };
+        self.law.on_timeout(&mut self.window, config.loss_window, &loss);
+    }
+
     fn transmit(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
-        if self.recovery.phase == Phase::Recovery && config.sack {
+        if self.recovery.repairs_by_pipe(config) {
             self.transmit_by_pipe(config, now, out);
             return;
         }
@@ -433,7 +546,8 @@ impl Sender {
         let window = ((self.window.cwnd.max(1.0) as u64) * mss).min(config.window_limit.0);
         let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
         let mut pipe = self.recovery.pipe(config);
-        while pipe + mss <= window {
+        // After a timeout something is sent whatever the pipe says: nothing else would wake it.
+        while pipe + mss <= window || self.recovery.rto_at == Instant::MAX {
             if self.paces && self.must_wait(config, now, out) {
                 break;
             }
@@ -459,6 +573,9 @@ impl Sender {
     /// a loss makes to be sent again at once does not wait, but those after it wait for it.
     #[cold]
     fn must_wait(&mut self, config: &Config, now: Instant, out: &mut impl Output) -> bool {
+        if self.is_held(now, out) {
+            return true;
+        }
         if let Some(room) = self.room_at_port(config, now) {
             out.arm(room);
             return true;
@@ -469,6 +586,15 @@ impl Sender {
             out.arm(due);
         }
         due > now
+    }
+
+    /// Whether the law wants nothing sent yet.
+    fn is_held(&self, now: Instant, out: &mut impl Output) -> bool {
+        let until = if self.paces { self.law.held_until() } else { Instant::ZERO };
+        if until > now {
+            out.arm(until);
+        }
+        until > now
     }
 
     /// When a segment may follow those at the host's port; none if it may now. One may be there whatever the limit.
@@ -536,6 +662,7 @@ impl Sender {
     #[cold]
     fn send_counted(&mut self, config: &Config, now: Instant, packet: Packet, out: &mut impl Output) {
         self.pacer.sent(now, u64::from(packet.size));
+        self.recovery.note_sent(now, packet.seq, packet.end());
         if let Some(spread) = &mut self.spread {
             spread.sent += f64::from(packet.payload) / f64::from(config.mss);
         }

@@ -218,7 +218,7 @@ impl Sender {
             }
             return;
         }
-        self.recovery.go_back();
+        self.recovery.go_back(config, now);
         self.hole = None;
         // One segment goes out as with TCP, with the request for those after it.
         if let Some(segment) = self.segment(config, Work::Next) {

@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn the_window_is_back_at_its_maximum_after_k() {
         let (mut law, mut window) = (law(), cwnd(100.0));
-        law.on_loss(&mut window, &Lost { now: Instant::ZERO, flight: 100.0, timeout: false });
+        law.on_loss(&mut window, &Lost { now: Instant::ZERO, state: acked(0, false), flight: 100.0, timeout: false });
         window.cwnd = window.ssthresh;
         assert_eq!(window.cwnd, 70.0);
         // K = cbrt(30 / 0.4) = 4.217 s; one ACK per window of data, a window per 10 ms.

@@ -2,6 +2,7 @@
 
 mod cubic;
 mod d2tcp;
+mod d2tcp_plus;
 pub(crate) mod dctcp;
 mod echo;
 mod hull;
@@ -34,9 +35,15 @@ pub trait Window {
     /// Data was lost: sets `ssthresh`; the connection sets cwnd.
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost);
     /// The retransmission timer has expired and everything is to be sent again: sets cwnd, to `loss_window` at most.
-    fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
+    fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, _loss: &Lost) {
         window.cwnd = window.cwnd.min(loss_window);
     }
+    /// Nothing is to be sent before this, whatever the window says; asked only where it [may space](Window::paces).
+    fn held_until(&self) -> Instant {
+        Instant::ZERO
+    }
+    /// A number that no other connection has, for what it draws.
+    fn identify(&mut self, _identity: u64) {}
     /// Whether it may space its packets even where the shared parameters do not ask for that.
     fn paces(&self) -> bool {
         false
@@ -119,8 +126,14 @@ macro_rules! laws {
             fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
                 match self { $(Law::$law(law) => law.on_loss(window, loss)),* }
             }
-            fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
-                match self { $(Law::$law(law) => law.on_timeout(window, loss_window)),* }
+            fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
+                match self { $(Law::$law(law) => law.on_timeout(window, loss_window, loss)),* }
+            }
+            fn held_until(&self) -> Instant {
+                match self { $(Law::$law(law) => law.held_until()),* }
+            }
+            fn identify(&mut self, identity: u64) {
+                match self { $(Law::$law(law) => law.identify(identity)),* }
             }
             fn paces(&self) -> bool {
                 match self { $(Law::$law(law) => law.paces()),* }
@@ -170,6 +183,7 @@ laws! {
     cubic::Cubic,
     dctcp::Dctcp,
     d2tcp::D2tcp,
+    d2tcp_plus::D2tcpPlus,
     xdctcp::Xdctcp,
     hull::Hull,
     pfabric::Pfabric,
@@ -278,10 +292,12 @@ pub struct Current {
 }
 
 /// A loss.
-#[derive(Clone, Copy, Debug)]
-pub struct Lost {
+#[derive(Clone, Debug)]
+pub struct Lost<'q> {
     /// The time.
     pub now: Instant,
+    /// What an acknowledgement of nothing would say now.
+    pub state: Acked<'q>,
     /// What was sent and not acknowledged, in segments.
     pub flight: f64,
     /// The retransmission timer found it.

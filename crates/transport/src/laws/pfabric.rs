@@ -184,7 +184,7 @@ impl Window for Pfabric {
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
         window.halve(loss);
     }
-    fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
+    fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, _: &Lost) {
         self.timeouts += 1;
         window.cwnd = window.cwnd.min(loss_window);
     }
@@ -240,14 +240,14 @@ mod tests {
     fn five_timeouts_in_a_row_lead_to_probes_and_an_ack_out_of_them() {
         let (mut law, mut window) = (law("size"), Cwnd { ssthresh: f64::INFINITY, ..crate::laws::tests::cwnd(12.0) });
         for _ in 0..4 {
-            law.on_timeout(&mut window, 1.0);
+            law.on_timeout(&mut window, 1.0, &lost());
             assert!(!law.probes());
         }
-        law.on_timeout(&mut window, 1.0);
+        law.on_timeout(&mut window, 1.0, &lost());
         assert!(law.probes());
         law.on_ack(&mut window, &acked(1, false));
         assert!(!law.probes());
-        (0..4).for_each(|_| law.on_timeout(&mut window, 1.0));
+        (0..4).for_each(|_| law.on_timeout(&mut window, 1.0, &lost()));
         assert!(!law.probes(), "they count from the last acknowledgement on");
     }
 
@@ -256,8 +256,8 @@ mod tests {
         let (mut law, mut window) = (law("size"), Cwnd { ssthresh: f64::INFINITY, ..crate::laws::tests::cwnd(12.0) });
         (1..=12).for_each(|una| _ = law.on_ack(&mut window, &acked(una, false)));
         assert!((window.cwnd - 13.0).abs() < 0.05, "{}", window.cwnd);
-        law.on_loss(&mut window, &Lost { now: Instant::ZERO, flight: 12.0, timeout: true });
-        law.on_timeout(&mut window, 1.0);
+        law.on_loss(&mut window, &lost());
+        law.on_timeout(&mut window, 1.0, &lost());
         (13..=15).for_each(|una| _ = law.on_ack(&mut window, &acked(una, false)));
         assert_eq!((window.cwnd, window.ssthresh), (4.0, 6.0), "slow start after a timeout");
     }
@@ -277,5 +277,9 @@ mod tests {
         let config = transport.build(&mut values, &slow).unwrap().connection;
         assert_eq!((config.initial_window, config.rto_min), (20.0, Span::from_micros(720)));
         assert_eq!((config.rto_max, values.is_given("rto_min")), (Span::from_millis(5), false));
+    }
+
+    fn lost() -> Lost<'static> {
+        Lost { now: Instant::ZERO, state: acked(0, false), flight: 12.0, timeout: true }
     }
 }

@@ -123,7 +123,7 @@ impl Sender {
         if self.recovery.rto_at <= now {
             out.timed_out();
             self.recovery.on_timeout();
-            self.recovery.go_back();
+            self.recovery.go_back(config, now);
             self.hole = None;
         }
         self.terminate_early(config, now, out);

@@ -1,6 +1,7 @@
 //! Sequence space and loss recovery, once for all senders: what was sent, acknowledged and lost, and when the
 //! retransmission timer expires. Whether a window or a rate decides how much is sent makes no difference here.
 
+mod rack;
 mod ranges;
 mod rto;
 mod scoreboard;
@@ -9,11 +10,12 @@ pub use ranges::Ranges;
 pub use rto::RtoEstimator;
 pub use scoreboard::{Rules, Scoreboard};
 
-use units::Instant;
+use rack::{Rack, Surroundings};
+use units::{Instant, Span};
 
 use crate::connection::Config;
 
-/// The sequence space of a sending end, and what becomes of its losses (RFC 5681, 6298, 6582, 6675).
+/// The sequence space of a sending end, and what becomes of its losses (RFC 5681, 6298, 6582, 6675, 8985).
 #[derive(Clone, Debug)]
 pub struct Recovery {
     /// Everything before this is acknowledged (SND.UNA).
@@ -43,6 +45,8 @@ struct Rare {
     board: Scoreboard,
     /// Without SACK: bytes that duplicate ACKs say have arrived beyond the gap.
     beyond: u64,
+    /// When segments were sent, if that decides which are lost (RFC 8985).
+    rack: Option<Rack>,
 }
 
 /// What is being repaired.
@@ -91,6 +95,24 @@ pub struct News {
     pub lost_again: bool,
 }
 
+/// An acknowledgement, as far as time decides which segments are lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// What has arrived beyond a gap.
+    pub blocks: &'a [(u64, u64)],
+    /// It acknowledges nothing new.
+    pub duplicate: bool,
+}
+
+/// What time has shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Findings {
+    /// Something is lost, and nothing is being repaired yet.
+    pub lost: bool,
+    /// Something is lost that was sent again after the last cut.
+    pub lost_again: bool,
+}
+
 impl Recovery {
     /// Nothing sent yet.
     pub fn new(config: &Config) -> Recovery {
@@ -108,9 +130,18 @@ impl Recovery {
         }
     }
 
+    /// As [`new`](Recovery::new), for a sending end that says when it sends what ([`note_sent`](Recovery::note_sent)),
+    /// wakes up [when asked](Recovery::wake_at) and repairs [by the pipe](Recovery::repairs_by_pipe).
+    pub fn timed(config: &Config) -> Recovery {
+        let mut recovery = Recovery::new(config);
+        recovery.rare.rack = config.rack.then(Rack::default);
+        recovery
+    }
+
     /// Takes the blocks of an acknowledgement.
     #[inline]
     pub fn note_blocks(&mut self, config: &Config, blocks: &[(u64, u64)]) -> News {
+        let board_decides = self.rare.rack.is_none();
         let board = &mut self.rare.board;
         let before = board.bytes();
         for &block in blocks {
@@ -118,7 +149,7 @@ impl Recovery {
         }
         let bytes = board.bytes() - before;
         let mut lost_again = false;
-        if bytes > 0 && self.phase == Phase::Recovery {
+        if bytes > 0 && self.phase == Phase::Recovery && board_decides {
             // RFC 5681 4.3: the loss of a retransmission is a second sign of congestion. What was sent
             // again before the last cut is no new one.
             lost_again = board.find_lost_again(rules(config)).is_some_and(|sent_at| sent_at >= self.recover);
@@ -205,7 +236,21 @@ impl Recovery {
         self.recover = self.highest;
         self.partial_seen = false;
         self.rare.board.begin(self.una);
+        if let Some(rack) = &mut self.rare.rack {
+            rack.probe_at = Instant::MAX;
+            if let Some(lost) = rack.next_lost() {
+                return lost;
+            }
+        }
         (self.una, self.rare.board.next_sacked(self.una))
+    }
+
+    /// The window has been cut for a loss: what is sent from here on belongs to a new one.
+    pub fn begin_window(&mut self, now: Instant) {
+        self.recover = self.highest;
+        if let Some(rack) = &mut self.rare.rack {
+            rack.cut_at = now;
+        }
     }
 
     /// The retransmission timer has expired (RFC 6298 5.5).
@@ -214,23 +259,152 @@ impl Recovery {
         self.rto_at = Instant::MAX;
     }
 
-    /// After a timeout: everything that is not acknowledged counts as lost (RFC 5681 3.1).
-    pub fn go_back(&mut self) {
+    /// After a timeout: everything that is not acknowledged counts as lost (RFC 5681 3.1), or all that may be in time
+    /// where that counts (RFC 8985 6.3).
+    pub fn go_back(&mut self, config: &Config, now: Instant) {
+        let around = self.surroundings(config, now);
         self.phase = Phase::Loss;
         self.recover = self.highest;
         self.dup_acks = 0;
         self.rare.beyond = 0;
-        self.next = self.una;
+        match &mut self.rare.rack {
+            Some(rack) => rack.time_out(&around),
+            None => self.next = self.una,
+        }
+    }
+
+    fn surroundings(&self, config: &Config, now: Instant) -> Surroundings {
+        Surroundings {
+            now,
+            smallest_rtt: self.rto.smallest().unwrap_or(Span::ZERO),
+            srtt: self.rto.srtt().unwrap_or(Span::ZERO),
+            repairing: self.phase != Phase::Open,
+            threshold: config.dup_ack_threshold as usize,
+        }
+    }
+
+    /// RFC 8985 7.4: whether an ACK of everything before `seq`, which is still to be taken, shows that a probe has repaired
+    /// a loss.
+    #[cold]
+    pub fn answer_to_probe(&mut self, seq: u64, has_blocks: bool) -> bool {
+        let duplicate = seq == self.una;
+        self.rare.rack.as_mut().is_some_and(|rack| rack.answer_to_probe(seq, duplicate, has_blocks))
+    }
+
+    /// RFC 8985 6.2: what an acknowledgement, which has been taken, says of the segments that were sent before those that
+    /// have arrived.
+    #[cold]
+    pub fn look_for_losses(&mut self, config: &Config, now: Instant, ack: &Answer) -> Findings {
+        let around = self.surroundings(config, now);
+        let (una, nothing_sacked) = (self.una, self.rare.board.is_empty());
+        let Some(rack) = &mut self.rare.rack else { return Findings::default() };
+        rack.arrived(&around, una, ack.blocks);
+        if ack.duplicate && !nothing_sacked {
+            // RFC 8985 7.2: time will tell.
+            rack.probe_at = Instant::MAX;
+        }
+        // Segments that arrive in order tell nothing of those behind them.
+        if nothing_sacked && self.phase == Phase::Open {
+            rack.reorder_at = Instant::MAX;
+            return Findings { lost: rack.lost_bytes() > 0, lost_again: false };
+        }
+        self.find_lost(&around)
+    }
+
+    /// The same, where the time may be up of what was overtaken.
+    #[cold]
+    pub fn look_again(&mut self, config: &Config, now: Instant) -> Findings {
+        let around = self.surroundings(config, now);
+        match &self.rare.rack {
+            Some(rack) if rack.reorder_at <= now => self.find_lost(&around),
+            _ => Findings::default(),
+        }
+    }
+
+    fn find_lost(&mut self, around: &Surroundings) -> Findings {
+        let phase = self.phase;
+        let Some(rack) = &mut self.rare.rack else { return Findings::default() };
+        // RFC 5681 4.3: the loss of what was sent again after the last cut is a second sign of congestion.
+        let again = rack.find_lost(around).is_some_and(|sent_at| sent_at >= rack.cut_at);
+        Findings { lost: phase == Phase::Open && rack.lost_bytes() > 0, lost_again: phase == Phase::Recovery && again }
+    }
+
+    /// RFC 8985 7.2: a probe is to be sent if nothing is heard for two round trips, unless something is being repaired or
+    /// looked at already; at the end of the RTO at the latest. Gives when. Not before the first RTT sample: without one no
+    /// probe may be sent (7.3), and all that would come of it is a later RTO.
+    #[cold]
+    pub fn schedule_probe(&mut self, config: &Config, now: Instant, acknowledged: bool) -> Option<Instant> {
+        let flight = self.highest - self.una;
+        let open = self.phase == Phase::Open && flight > 0 && self.rare.board.is_empty();
+        let rack = self.rare.rack.as_mut()?;
+        if std::mem::take(&mut rack.sent_new) || acknowledged {
+            rack.probe_at = Instant::MAX;
+            if let Some(srtt) = self.rto.srtt().filter(|_| open) {
+                let held_back = flight <= u64::from(config.mss) && config.ack_every > 1;
+                let delay = if held_back { config.ack_delay } else { Span::ZERO };
+                rack.probe_at = (now + srtt * 2 + delay).min(self.rto_at);
+                return Some(rack.probe_at);
+            }
+        }
+        None
+    }
+
+    /// Whether the time for a probe has come, which then is over, and whether one may be sent (RFC 8985 7.3): none is on its
+    /// way, and an RTT was measured since the last.
+    pub fn probe_is_due(&mut self, now: Instant) -> Option<bool> {
+        let rack = self.rare.rack.as_mut().filter(|rack| rack.probe_at <= now)?;
+        rack.probe_at = Instant::MAX;
+        Some(!rack.is_probing() && self.rto.fresh)
+    }
+
+    /// A probe was sent: something new, or `again` what was sent last.
+    pub fn probed(&mut self, again: bool) {
+        let highest = self.highest;
+        self.rto.fresh = false;
+        if let Some(rack) = &mut self.rare.rack {
+            rack.probed(highest, again);
+        }
+    }
+
+    /// The segment that was sent with the highest position.
+    pub fn last_segment(&self) -> Option<(u64, u64)> {
+        self.rare.rack.as_ref()?.last()
+    }
+
+    /// When it is to be looked at next.
+    pub fn wake_at(&self) -> Instant {
+        let rack = self.rare.rack.as_ref().map_or(Instant::MAX, |rack| rack.reorder_at.min(rack.probe_at));
+        self.rto_at.min(rack)
+    }
+
+    /// Whether what is sent follows from what is estimated to be in the network (RFC 6675 5).
+    #[inline]
+    pub fn repairs_by_pipe(&self, config: &Config) -> bool {
+        match self.phase {
+            Phase::Open => false,
+            Phase::Recovery => config.sack,
+            Phase::Loss => self.rare.rack.is_some(),
+        }
+    }
+
+    /// The bytes from `start` to `end` are sent now, whether for the first time or not.
+    pub fn note_sent(&mut self, now: Instant, start: u64, end: u64) {
+        if let Some(rack) = &mut self.rare.rack {
+            rack.sent(now, start, end);
+        }
     }
 
     /// The next part of what is lost and not on its way again: where it starts, and a position that it must not pass.
     pub fn next_lost(&mut self, config: &Config) -> Option<(u64, u64)> {
-        self.rare.board.next_lost(self.una, rules(config))
+        match &mut self.rare.rack {
+            Some(rack) => rack.next_lost(),
+            None => self.rare.board.next_lost(self.una, rules(config)),
+        }
     }
 
-    /// The same, for what may be lost (RFC 6675 4, NextSeg, rule 3).
+    /// The same, for what may be lost (RFC 6675 4, NextSeg, rule 3). Where time decides, that is waited for.
     pub fn next_doubtful(&self) -> Option<(u64, u64)> {
-        self.rare.board.next_doubtful(self.una)
+        if self.rare.rack.is_some() { None } else { self.rare.board.next_doubtful(self.una) }
     }
 
     /// The first position from `position` on that is not SACKed.
@@ -256,7 +430,10 @@ impl Recovery {
 
     /// RFC 6675 4, SetPipe: bytes that are estimated to be in the network.
     pub fn pipe(&self, config: &Config) -> u64 {
-        self.rare.board.pipe(self.una, self.highest, rules(config))
+        match &self.rare.rack {
+            Some(rack) => self.highest - self.una - self.rare.board.bytes() - rack.lost_bytes(),
+            None => self.rare.board.pipe(self.una, self.highest, rules(config)),
+        }
     }
 
     /// Of the bytes from `from` up to `to`, those that are lost and not on their way again.
@@ -285,7 +462,7 @@ impl Recovery {
 
     /// The bytes from `start` to `end`, which are lost, were sent again.
     pub fn sent_again(&mut self, config: &Config, start: u64, end: u64) {
-        if config.sack {
+        if config.sack && self.rare.rack.is_none() {
             self.rare.board.sent_again(start, end, self.highest);
         }
     }

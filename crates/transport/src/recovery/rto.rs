@@ -13,6 +13,8 @@ pub struct RtoEstimator {
     smallest: Span,
     timeout: Span,
     doublings: u32,
+    /// A sample was taken since this was last reset.
+    pub fresh: bool,
 }
 
 impl RtoEstimator {
@@ -24,6 +26,7 @@ impl RtoEstimator {
             smallest: Span::MAX,
             timeout: config.rto_initial,
             doublings: 0,
+            fresh: false,
         }
     }
     /// Takes a sample and ends the back-off.
@@ -31,6 +34,7 @@ impl RtoEstimator {
     pub fn sample(&mut self, rtt: Span, config: &Config) {
         self.smallest = self.smallest.min(rtt);
         self.doublings = 0;
+        self.fresh = true;
         if self.srtt == Span::ZERO {
             self.srtt = rtt.max(Span(1));
             self.variation = rtt / 2;

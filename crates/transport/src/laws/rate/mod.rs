@@ -389,7 +389,7 @@ macro_rules! by_paced {
         fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
             self.paced.on_loss(window, loss);
         }
-        fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64) {
+        fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, _: &Lost) {
             self.paced.on_timeout(window, loss_window);
         }
         fn paces(&self) -> bool {

@@ -1,0 +1,314 @@
+//! RACK-TLP (RFC 8985): a segment is lost when one that was sent later has arrived and its own time is up; and a probe
+//! asks after the tail of a flight that nothing follows.
+//!
+//! Receivers here send no DSACK, so the window for reordering stays a quarter of the smallest round trip (6.2, step 4,
+//! with RACK.reo_wnd_mult = 1), and what was sent again carries no time (Karn), so that only the smallest round trip
+//! tells an ACK of the first transmission from one of the second (step 2).
+
+use std::collections::VecDeque;
+
+use units::{Instant, Span};
+
+/// What was sent and is not acknowledged, segment by segment, and when.
+#[derive(Clone, Debug)]
+pub struct Rack {
+    /// From the first position that is not acknowledged to the highest that was sent, without gaps.
+    segments: VecDeque<Segment>,
+    /// Of the segments that have arrived the one that was sent last: when, and its end (RACK.xmit_ts, RACK.end_seq).
+    latest: Option<(Instant, u64)>,
+    /// How long a segment and its ACK took last (RACK.rtt).
+    rtt: Span,
+    /// The highest position that has arrived (RACK.fack).
+    highest_arrived: u64,
+    /// A segment has arrived after one that was sent later.
+    reordering_seen: bool,
+    /// Bytes that are lost and were not sent again.
+    lost_bytes: u64,
+    /// Nothing below this is lost.
+    lost_from: u64,
+    /// When the window was last cut for a loss.
+    pub cut_at: Instant,
+    /// When segments that are overtaken will be lost.
+    pub reorder_at: Instant,
+    /// When a probe is to be sent.
+    pub probe_at: Instant,
+    /// The probe on its way: the highest position sent then (TLP.end_seq), and whether it was sent before
+    /// (TLP.is_retrans).
+    probe: Option<(u64, bool)>,
+    /// New data was sent since a probe was last scheduled.
+    pub sent_new: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Segment {
+    start: u64,
+    end: u64,
+    /// When it was last sent.
+    sent_at: Instant,
+    /// It was sent more than once.
+    again: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Flying,
+    Arrived,
+    Lost,
+}
+
+/// What the rules depend on beside what was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// The time.
+    pub now: Instant,
+    /// Smallest RTT sample.
+    pub smallest_rtt: Span,
+    /// Smoothed RTT.
+    pub srtt: Span,
+    /// Something is being repaired.
+    pub repairing: bool,
+    /// Segments SACKed that count as a loss while no reordering was seen (DupThresh).
+    pub threshold: usize,
+}
+
+impl Default for Rack {
+    fn default() -> Rack {
+        Rack {
+            segments: VecDeque::new(),
+            latest: None,
+            rtt: Span::ZERO,
+            highest_arrived: 0,
+            reordering_seen: false,
+            lost_bytes: 0,
+            lost_from: 0,
+            cut_at: Instant::ZERO,
+            reorder_at: Instant::MAX,
+            probe_at: Instant::MAX,
+            probe: None,
+            sent_new: false,
+        }
+    }
+}
+
+impl Rack {
+    /// The bytes from `start` to `end` are sent now.
+    pub fn sent(&mut self, now: Instant, start: u64, end: u64) {
+        if self.segments.back().is_none_or(|last| last.end <= start) {
+            self.segments.push_back(Segment { start, end, sent_at: now, again: false, state: State::Flying });
+            self.sent_new = true;
+            return;
+        }
+        self.split(start);
+        self.split(end);
+        let first = self.segments.partition_point(|segment| segment.end <= start);
+        for segment in self.segments.range_mut(first..).take_while(|segment| segment.end <= end) {
+            if segment.state == State::Lost {
+                self.lost_bytes -= segment.end - segment.start;
+            }
+            if segment.state != State::Arrived {
+                *segment = Segment { sent_at: now, again: true, state: State::Flying, ..*segment };
+            }
+        }
+    }
+
+    fn split(&mut self, position: u64) {
+        let at = self.segments.partition_point(|segment| segment.end <= position);
+        if let Some(segment) = self.segments.get_mut(at).filter(|segment| segment.start < position) {
+            let behind = Segment { start: position, ..*segment };
+            segment.end = position;
+            self.segments.insert(at + 1, behind);
+        }
+    }
+
+    /// RFC 8985 6.2, steps 1 to 3: everything before `una` has arrived, and what the blocks say.
+    pub fn arrived(&mut self, around: &Surroundings, una: u64, blocks: &[(u64, u64)]) {
+        while let Some(first) = self.segments.front_mut()
+            && first.start < una
+        {
+            let part = Segment { end: first.end.min(una), ..*first };
+            if first.end > una {
+                first.start = una;
+            } else {
+                self.segments.pop_front();
+            }
+            self.take(around, part);
+        }
+        // In the order of positions, or two ranges of one ACK would look like reordering.
+        let mut sorted = [(0, 0); 3];
+        let sorted = &mut sorted[..blocks.len().min(3)];
+        sorted.copy_from_slice(&blocks[..sorted.len()]);
+        sorted.sort_unstable();
+        for &mut (start, end) in sorted {
+            let mut at = self.segments.partition_point(|segment| segment.start < start);
+            while let Some(segment) = self.segments.get_mut(at).filter(|segment| segment.end <= end) {
+                let before = *segment;
+                segment.state = State::Arrived;
+                self.take(around, before);
+                at += 1;
+            }
+        }
+    }
+
+    fn take(&mut self, around: &Surroundings, segment: Segment) {
+        match segment.state {
+            State::Arrived => return,
+            State::Lost => self.lost_bytes -= segment.end - segment.start,
+            State::Flying => {}
+        }
+        if segment.end > self.highest_arrived {
+            self.highest_arrived = segment.end;
+        } else if segment.end < self.highest_arrived && !segment.again {
+            self.reordering_seen = true;
+        }
+        let rtt = around.now - segment.sent_at;
+        if segment.again && rtt < around.smallest_rtt {
+            return;
+        }
+        self.rtt = rtt;
+        self.latest = self.latest.max(Some((segment.sent_at, segment.end)));
+    }
+
+    /// Steps 4 and 5: what was sent before the latest that has arrived is lost when its time is up, and otherwise looked
+    /// at again then ([`reorder_at`](Rack::reorder_at)). Gives when the last was sent of those that had been sent again.
+    pub fn find_lost(&mut self, around: &Surroundings) -> Option<Instant> {
+        self.reorder_at = Instant::MAX;
+        let latest = self.latest?;
+        let mut lost_again = None;
+        let mut next = None;
+        let patience = self.rtt + self.reordering_window(around);
+        for segment in self.segments.iter_mut().filter(|segment| segment.state == State::Flying) {
+            if (segment.sent_at, segment.end) >= latest {
+                continue;
+            }
+            let due = segment.sent_at + patience;
+            if due > around.now {
+                next = next.max(Some(due));
+                continue;
+            }
+            segment.state = State::Lost;
+            self.lost_bytes += segment.end - segment.start;
+            self.lost_from = self.lost_from.min(segment.start);
+            lost_again = lost_again.max(segment.again.then_some(segment.sent_at));
+        }
+        self.reorder_at = next.unwrap_or(Instant::MAX);
+        lost_again
+    }
+
+    /// Step 4: how much later than its successor a segment may arrive.
+    fn reordering_window(&self, around: &Surroundings) -> Span {
+        let sacked = || self.segments.iter().filter(|segment| segment.state == State::Arrived).count();
+        if !self.reordering_seen && (around.repairing || sacked() >= around.threshold) {
+            return Span::ZERO;
+        }
+        (around.smallest_rtt / 4).min(around.srtt)
+    }
+
+    /// RFC 8985 6.3: at a timeout the first segment is lost, and each whose time is up.
+    pub fn time_out(&mut self, around: &Surroundings) {
+        let patience = self.rtt + self.reordering_window(around);
+        for (i, segment) in self.segments.iter_mut().enumerate() {
+            if segment.state == State::Flying && (i == 0 || segment.sent_at + patience <= around.now) {
+                segment.state = State::Lost;
+                self.lost_bytes += segment.end - segment.start;
+                self.lost_from = self.lost_from.min(segment.start);
+            }
+        }
+        (self.reorder_at, self.probe_at, self.probe) = (Instant::MAX, Instant::MAX, None);
+    }
+
+    /// Bytes that are lost and were not sent again.
+    pub fn lost_bytes(&self) -> u64 {
+        self.lost_bytes
+    }
+
+    /// The first of them: where it starts, and a position that it must not pass.
+    pub fn next_lost(&mut self) -> Option<(u64, u64)> {
+        if self.lost_bytes == 0 {
+            self.lost_from = u64::MAX;
+            return None;
+        }
+        let from = self.segments.partition_point(|segment| segment.end <= self.lost_from);
+        let mut waiting = self.segments.range(from..).skip_while(|segment| segment.state != State::Lost);
+        let first = waiting.next()?;
+        self.lost_from = first.start;
+        Some((first.start, waiting.take_while(|segment| segment.state == State::Lost).last().unwrap_or(first).end))
+    }
+
+    /// Whether a probe is on its way.
+    pub fn is_probing(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// A probe was sent when `highest` was the highest position sent; `again` if it had been sent before.
+    pub fn probed(&mut self, highest: u64, again: bool) {
+        self.probe = Some((highest, again));
+        self.sent_new = false;
+    }
+
+    /// RFC 8985 7.4: an ACK of everything before `seq` has come, with SACK blocks if `has_blocks`. Gives true when it
+    /// shows that the probe has repaired a loss, which the window is to be cut for.
+    pub fn answer_to_probe(&mut self, seq: u64, duplicate: bool, has_blocks: bool) -> bool {
+        let Some((end, again)) = self.probe else { return false };
+        if seq < end {
+            return false;
+        }
+        let repaired = again && seq > end;
+        if !again || repaired || duplicate && !has_blocks {
+            self.probe = None;
+        }
+        repaired
+    }
+
+    /// The segment with the highest position.
+    pub fn last(&self) -> Option<(u64, u64)> {
+        self.segments.back().map(|segment| (segment.start, segment.end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(now: u64) -> Surroundings {
+        let smallest_rtt = Span::from_micros(100);
+        Surroundings {
+            now: Instant::from_micros(now),
+            smallest_rtt,
+            srtt: smallest_rtt,
+            repairing: false,
+            threshold: 3,
+        }
+    }
+
+    #[test]
+    fn what_is_sent_again_in_other_pieces_is_counted_once() {
+        let mut rack = Rack::default();
+        (0..4).for_each(|i| rack.sent(Instant::ZERO, i * 1000, i * 1000 + 1000));
+        rack.arrived(&around(100), 0, &[(3000, 4000)]);
+        rack.find_lost(&around(200));
+        assert_eq!((rack.lost_bytes(), rack.next_lost()), (3000, Some((0, 3000))));
+        rack.sent(Instant::from_micros(200), 500, 1500);
+        assert_eq!((rack.lost_bytes(), rack.next_lost()), (2000, Some((0, 500))));
+        rack.sent(Instant::from_micros(200), 0, 500);
+        assert_eq!((rack.lost_bytes(), rack.next_lost()), (1500, Some((1500, 3000))));
+        // A part of what is lost arrives after all.
+        rack.arrived(&around(210), 2500, &[]);
+        assert_eq!((rack.lost_bytes(), rack.next_lost()), (500, Some((2500, 3000))));
+        rack.arrived(&around(220), 4000, &[]);
+        assert_eq!((rack.lost_bytes(), rack.next_lost(), rack.last()), (0, None, None));
+    }
+
+    #[test]
+    fn a_block_that_comes_twice_says_nothing_new() {
+        let mut rack = Rack::default();
+        (0..4).for_each(|i| rack.sent(Instant::from_micros(i), i * 1000, i * 1000 + 1000));
+        rack.arrived(&around(103), 0, &[(3000, 4000)]);
+        let latest = rack.latest;
+        rack.arrived(&around(150), 0, &[(3000, 4000)]);
+        assert_eq!((rack.latest, rack.rtt, rack.reordering_seen), (latest, Span::from_micros(100), false));
+        // Two ranges that one ACK tells of, the higher first, are no reordering; a lower one later is.
+        rack.arrived(&around(151), 0, &[(3000, 4000), (2000, 3000)]);
+        assert!(rack.reordering_seen);
+    }
+}

@@ -1,0 +1,298 @@
+//! RFC 8985: losses found by time, and tail loss probes.
+
+mod common;
+
+use common::{config, timeline};
+use transport::registry;
+
+const RACK: &str = "loss_detection = 'rack'";
+
+fn rack(keys: &str, table: &str) {
+    timeline("tcp", &format!("{RACK}\n{keys}"), table);
+}
+
+fn rack_tlp(keys: &str, table: &str) {
+    timeline("tcp", &format!("{RACK}\ntlp = true\n{keys}"), table);
+}
+
+#[test]
+fn s4_needs_sack_and_a_probe_needs_time() {
+    for (keys, culprit) in [
+        (&[("loss_detection", "rack"), ("recovery", "newreno")][..], "loss_detection"),
+        (&[("tlp", "true")][..], "tlp"),
+    ] {
+        assert_eq!(registry::find("tcp").unwrap().with(keys).unwrap_err().key, culprit);
+    }
+    let rack = config("tcp", RACK).connection;
+    assert!(rack.rack && !rack.tlp && !config("tcp", "").connection.rack);
+}
+
+#[test]
+fn s6_2_step_5_what_was_overtaken_is_lost_when_its_time_is_up() {
+    // 3 has arrived after 110 us. 1 and 2, sent before it, have 110 us too, and a quarter of the smallest round trip. In
+    // flight are then 9 less 1 SACKed less 2 lost, with the first sent again 7: the second waits for room.
+    rack(
+        "",
+        "0us       | message 10         | 0-9
+         100us     | ack 1 of 0us       | cwnd=11
+         110us     | ack 1 sack 3-3     | cwnd=11
+         134.999us | wait               | cwnd=11
+         135us     | wait               | 1r cwnd=4.5 ssthresh=4.5
+         140us     | ack 1 sack 3-8     | 2r
+         230us     | ack 10             | cwnd=4.5",
+    );
+}
+
+#[test]
+fn s6_2_step_5_a_segment_sent_later_is_not_overtaken() {
+    // 10 and 11 leave when 0 is acknowledged. 9, sent before them, says nothing of them.
+    rack(
+        "",
+        "0us   | message 12     | 0-9
+         100us | ack 1 of 0us   | 10-11
+         110us | ack 1 sack 9-9 |
+         135us | wait           | 1-3r
+         150us | ack 10         | cwnd=5.5
+         400us | wait           |",
+    );
+}
+
+#[test]
+fn s6_2_step_4_three_segments_sacked_are_enough_while_no_reordering_was_seen() {
+    rack(
+        "",
+        "0us   | message 10         | 0-9
+         100us | ack 1 of 0us       | cwnd=11
+         110us | ack 1 sack 3-5     | 1r cwnd=4.5
+         111us | ack 1 sack 3-6     |
+         112us | ack 1 sack 3-7     | 2r",
+    );
+    // The threshold is that of duplicate ACKs.
+    rack(
+        "dup_ack_threshold = 5",
+        "0us   | message 10         | 0-9
+         100us | ack 1 of 0us       |
+         110us | ack 1 sack 3-5     |
+         111us | ack 1 sack 3-6     |
+         112us | ack 1 sack 3-7     | 1-2r",
+    );
+}
+
+#[test]
+fn s6_2_steps_3_and_4_after_reordering_time_alone_counts() {
+    // 1 comes after 2 and was sent once. From then on three segments do not hasten anything: 3 and 4 have 110 us and 25.
+    rack(
+        "",
+        "0us       | message 20         | 0-9
+         100us     | ack 1 of 0us       | 10-11
+         101us     | ack 1 sack 2-2     |
+         105us     | ack 3 of 0us       | 12-15 cwnd=13
+         110us     | ack 3 sack 5-7     |
+         134.999us | wait               | cwnd=13
+         135us     | wait               | 3r cwnd=6.5",
+    );
+    // Also in a recovery: 16, sent 5 us after 3 was sent again, comes before it, which has until 135 us + 100 us + 25 us.
+    rack(
+        "",
+        "0us       | message 20         | 0-9
+         100us     | ack 1 of 0us       | 10-11
+         101us     | ack 1 sack 2-2     |
+         105us     | ack 3 of 0us       | 12-15 cwnd=13
+         110us     | ack 3 sack 4-9     |
+         135us     | wait               | 3r cwnd=6.5
+         140us     | ack 3 sack 4-11    | 16
+         145us     | ack 3 sack 4-15    | 17-19
+         240us     | ack 3 sack 4-16    |
+         250us     | ack 17             | cwnd=6.5",
+    );
+}
+
+#[test]
+fn s6_2_step_2_an_answer_sooner_than_any_round_trip_is_to_the_first_transmission() {
+    // 1 was late, not lost: its ACK comes 10 us after it was sent again. Taken for an answer to that, everything sent
+    // before 110 us would be lost.
+    rack(
+        "",
+        "0us   | message 20         | 0-9
+         100us | ack 1 of 0us       | 10-11
+         110us | ack 1 sack 2-4     | 1r cwnd=5.5
+         120us | ack 5              | cwnd=5.5
+         121us | ack 7              |
+         122us | ack 8              | 12",
+    );
+}
+
+#[test]
+fn s6_2_what_was_sent_again_and_lost_again_is_found_and_cuts_again() {
+    // 10 and 11 were sent before 1 was sent again, 12 after it. The window is halved again, from 5.5, and 1 goes when one
+    // segment is in flight.
+    rack(
+        "",
+        "0us   | message 30         | 0-9
+         100us | ack 1 of 0us       | 10-11
+         110us | ack 1 sack 2-4     | 1r cwnd=5.5
+         115us | ack 1 sack 2-9     | 12-13
+         200us | ack 1 sack 2-11    | 14-15 cwnd=5.5
+         215us | ack 1 sack 2-12    | cwnd=2.75 ssthresh=2.75
+         216us | ack 1 sack 2-13    |
+         300us | ack 1 sack 2-14    | 1r
+         400us | ack 16             | 16-17 cwnd=2.75",
+    );
+    // Duplicate ACKs would find the same, but only with three of what was sent later.
+    timeline(
+        "tcp",
+        "",
+        "0us   | message 30         | 0-9
+         100us | ack 1 of 0us       | 10-11
+         110us | ack 1 sack 2-4     | 1r cwnd=5.5
+         115us | ack 1 sack 2-9     | 12-13
+         200us | ack 1 sack 2-11    | 14-15 cwnd=5.5
+         215us | ack 1 sack 2-12    | 16 cwnd=5.5",
+    );
+}
+
+#[test]
+fn s6_3_a_timeout_marks_the_first_segment_and_what_is_old_enough() {
+    // 1 to 3 are 21 ms old. 4 and 5 have their round trip of 1 ms and a quarter still, and arrive.
+    rack(
+        "",
+        "0ms    | message 4          | 0-3
+         1ms    | ack 1 of 0ms       |
+         20.5ms | message 2          | 4-5
+         21ms   | timer              | 1r cwnd=1
+         21.6ms | ack 1 sack 4-5     |
+         22ms   | ack 2 sack 4-5     | 2-3r cwnd=2
+         23ms   | ack 6              |",
+    );
+    // With everything lost and no sample, all of it is.
+    rack("", "0ms | message 4 | 0-3\n 20ms | timer | 0r cwnd=1\n 60ms | timer | 0r\n 61ms | ack 1 | 1-2r cwnd=2");
+}
+
+#[test]
+fn s6_3_in_the_repair_after_a_timeout_time_counts_too() {
+    // 2 is sent again at 22 ms and lost again; 3, which was sent after it, has arrived.
+    rack(
+        "initial_window = 6",
+        "0ms    | message 8          | 0-5
+         1ms    | ack 1 of 0ms       | 6-7 cwnd=7
+         21ms   | timer              | 1r cwnd=1
+         22ms   | ack 2              | 2-3r cwnd=2
+         23ms   | ack 2 sack 3-3     | 2r 4r
+         24ms   | ack 4              | 5-6r cwnd=3",
+    );
+}
+
+#[test]
+fn s7_2_and_7_3_two_round_trips_after_the_last_news_the_last_segment_is_sent_again() {
+    rack_tlp(
+        "",
+        "0us       | message 4          | 0-3
+         100us     | ack 2 of 0us       | cwnd=12
+         299.999us | wait               |
+         300us     | wait               | 3r cwnd=12
+         400us     | ack 2 sack 3-3     | 2r cwnd=2
+         500us     | ack 4              | cwnd=2",
+    );
+}
+
+#[test]
+fn s7_3_something_new_is_the_better_probe_and_the_rto_starts_anew() {
+    // The window of 3 is full: the probe goes beyond it. No second one follows. Nothing comes back: RTO, 20 ms after it.
+    rack_tlp(
+        "initial_window = 2",
+        "0us     | message 10         | 0-1
+         100us   | ack 1 of 0us       | 2-3 cwnd=3
+         300us   | wait               | 4
+         20300us | timer              | 1r cwnd=1",
+    );
+    // And not beyond the receiver's buffer.
+    rack_tlp(
+        "initial_window = 2\nwindow_limit = '3 packets'",
+        "0us     | message 10         | 0-1
+         100us   | ack 1 of 0us       | 2-3 cwnd=3
+         300us   | wait               | 3r",
+    );
+}
+
+#[test]
+fn s7_2_a_probe_waits_for_an_ack_that_may_be_held_back_and_not_beyond_the_rto() {
+    rack_tlp(
+        "ack_every = 2\nack_delay = '1 ms'",
+        "0us    | message 3          | 0-2
+         100us  | ack 2 of 0us       |
+         1299us | wait               |
+         1300us | wait               | 2r",
+    );
+    // RTO = 100 us + 4 x 50 us. The probe comes in its place.
+    rack_tlp(
+        "ack_every = 2\nack_delay = '1 ms'\nrto_min = '1 us'\nrto_granularity = '1 us'",
+        "0us    | message 3          | 0-2
+         100us  | ack 2 of 0us       | cwnd=12
+         399us  | wait               |
+         400us  | wait               | 2r cwnd=12
+         700us  | timer              | 2r cwnd=1",
+    );
+}
+
+#[test]
+fn s7_2_none_while_something_is_sacked_or_repaired() {
+    rack_tlp(
+        "",
+        "0us     | message 10         | 0-9
+         100us   | ack 1 of 0us       |
+         110us   | ack 1 sack 3-5     | 1r
+         20110us | timer              | 1r",
+    );
+}
+
+#[test]
+fn s7_3_none_without_a_sample_since_the_last() {
+    // Nothing is known of the round trip: the RTO comes as without probes.
+    rack_tlp("", "0us | message 4 | 0-3\n 20ms | timer | 0r");
+    // The probe is answered, but what was sent again gives no sample; the next message has no probe before its RTO.
+    rack_tlp(
+        "",
+        "0us     | message 4          | 0-3
+         100us   | ack 3 of 0us       |
+         300us   | wait               | 3r
+         400us   | ack 4              |
+         401us   | ack 4              |
+         500us   | message 1          | 4
+         20700us | timer              | 4r",
+    );
+}
+
+#[test]
+fn s7_4_a_loss_that_the_probe_has_repaired_cuts_the_window() {
+    // 3 was lost and the probe has brought it: the first ACK beyond it says so, for of a second copy the receiver would
+    // have told. 8 were in flight.
+    rack_tlp(
+        "",
+        "0us     | message 4          | 0-3
+         100us   | ack 3 of 0us       | cwnd=13
+         300us   | wait               | 3r
+         400us   | ack 4              | cwnd=14
+         500us   | message 8          | 4-11
+         600us   | ack 12 of 500us    | ssthresh=4",
+    );
+    // A duplicate ACK without blocks says that both copies have arrived.
+    rack_tlp(
+        "",
+        "0us     | message 4          | 0-3
+         100us   | ack 3 of 0us       | cwnd=13
+         300us   | wait               | 3r
+         400us   | ack 4              | cwnd=14
+         401us   | ack 4              | cwnd=14
+         500us   | message 8          | 4-11
+         600us   | ack 12 of 500us    | cwnd=22",
+    );
+    // What was new repairs nothing.
+    rack_tlp(
+        "initial_window = 2",
+        "0us     | message 10         | 0-1
+         100us   | ack 1 of 0us       | 2-3 cwnd=3
+         300us   | wait               | 4
+         400us   | ack 5              | 5-9 cwnd=7
+         500us   | ack 10             | cwnd=12",
+    );
+}
