@@ -1,6 +1,6 @@
 """Measure what a flow-step of the fluid model costs, up to 100 000 hosts.
 
-    python bench/fluid.py [--hosts N ...] [--library numpy|cupy|jax]   measure, print, append to bench/record/
+    python bench/fluid.py [--hosts N ...] [--library numpy|cupy|jax]  measure, print, append to bench/record/
 
 The traffic is that of MCP's evaluation on a fat-tree (`duetime.fluid.sessions`, messages between random hosts,
 load 0.8). Cost is CPU time of this process over flow-steps: flows that are under way, summed over the steps.
