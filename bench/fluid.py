@@ -2,9 +2,9 @@
 
     python bench/fluid.py [--hosts N ...] [--library numpy|cupy|jax]  measure, print, append to bench/record/
 
-The traffic is that of MCP's evaluation on a fat-tree (`duetime.fluid.sessions`, messages between random hosts,
-load 0.8). Cost is CPU time of this process over flow-steps: flows that are under way, summed over the steps.
-Drawing the messages is told apart.
+The traffic is that of MCP's evaluation on a fat-tree (`duetime.fluid.sessions`, messages between random
+hosts, load 0.8). Cost is CPU time of this process over flow-steps: flows that are under way, summed over the
+steps. Drawing the messages is told apart.
 """
 
 import argparse
