@@ -234,7 +234,7 @@ impl World {
     }
 
     /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
-    #[inline]
+    #[inline(always)]
     fn arrival(&mut self, link: LinkId) {
         if let Some(packet) = self.net.arrive(link) {
             let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);

@@ -167,8 +167,9 @@ macro_rules! families {
                     $(Sender::$Family(sender) => sender.acknowledged()),*
                 }
             }
-            /// Takes an acknowledgement with what it carries beside its fields, which it may take out.
-            #[inline]
+            /// Takes an acknowledgement with what it carries beside its fields, which it may take out. A function of
+            /// its own, into which the laws are inlined: within what handles events they would not be.
+            #[inline(never)]
             pub fn on_packet(
                 &mut self,
                 config: &Config,

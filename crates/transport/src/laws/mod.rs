@@ -116,7 +116,7 @@ macro_rules! laws {
             fn ecn(&self) -> Ecn {
                 match self { $(Law::$law(law) => law.ecn()),* }
             }
-            #[inline]
+            #[inline(always)]
             fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
                 match self { $(Law::$law(law) => law.on_ack(window, ack)),* }
             }

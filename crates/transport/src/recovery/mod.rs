@@ -159,7 +159,7 @@ impl Recovery {
 
     /// Everything before `seq` is acknowledged, which is news. `stamp` is the time when the data was sent that is
     /// answered, or [`Instant::MAX`] if that gives no sample (Karn's rule).
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, config: &Config, now: Instant, seq: u64, stamp: Instant) -> Advance {
         let bytes = seq - self.una;
         self.una = seq;
