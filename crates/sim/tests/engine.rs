@@ -643,7 +643,8 @@ fn oversubscription_is_the_hosts_rate_over_that_of_the_uplinks() {
     let core = "topology = 'fat-tree'\nk = 4\nuplink = '20 Gbps'\ncore = '40 Gbps'";
     assert_eq!(
         [uplink(core, "edge 0"), uplink(core, "aggregation 0"), uplink(core, "core 0")],
-        [20_000, 40_000, 40_000]
+        // The first link of an aggregation switch leads down, to an edge.
+        [20_000, 20_000, 40_000]
     );
 }
 
@@ -652,11 +653,14 @@ fn every_signal_that_a_transport_declares_appears_in_its_trace() {
     for transport in transport::registry::TRANSPORTS {
         let mut wanted: Vec<&str> = transport.signals().map(|signal| signal.name).collect();
         wanted.extend(["throughput", "queue"]);
-        // Three to one, with a queue too short for their first windows: losses set what has no value before.
+        // Three to one, with a queue too short for their first windows: losses set what has no value before. Answers
+        // with deadlines beside them show what only deadlines give.
         let text = format!(
             "title = 'Signals'\n[run]\nduration = '60 ms'\ntrace = {{ every = '1 ms', what = {wanted:?} }}\n\
              [network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '10 us'\nbuffer = '15 packets'\n\
-             sharing = 'per-port'\n[transport]\nname = '{}'\n[[traffic]]\nname = 'copies'\npattern = 'long'\nfrom = '0..3'\nto = 3\n",
+             sharing = 'per-port'\n[transport]\nname = '{}'\n[[traffic]]\nname = 'copies'\npattern = 'long'\nfrom = '0..3'\nto = 3\n\
+             [[traffic]]\nname = 'answers'\npattern = 'fan-in'\nleaves = 3\nevery = '20 ms'\nsize = '200 KB'\n\
+             deadline = '15 ms'\n",
             transport.name
         );
         let outcome = run(&text);
