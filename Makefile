@@ -51,7 +51,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/mypy bench/run.py docs/generate.py tests/check_wheel.py
+	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py docs/generate.py docs/man.py tests/check_wheel.py playground/build.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	$(BIN)/mypy linux/bench.py
@@ -69,7 +69,7 @@ test-rust: ## Run the Rust tests
 	cargo test --workspace --locked
 
 .PHONY: test-python
-test-python: $(BUILT) programs ## Run the Python tests
+test-python: $(BUILT) programs playground ## Run the Python tests
 	$(BIN)/pytest
 
 .PHONY: goldens
@@ -91,25 +91,40 @@ wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run 
 bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
 	$(BIN)/python bench/run.py
 
+.PHONY: instructions
+instructions: $(TOOLS) ## Count instructions per packet-hop on W1, W2, W3, which load does not change; needs valgrind
+	$(BIN)/python bench/instructions.py $(if $(NOTE),--note '$(NOTE)')
+
+.PHONY: scale
+scale: $(BUILT) ## Measure how time and memory grow with hosts, fan-in, flows, messages and rates (minutes; 2 GB)
+	$(BIN)/python bench/scale.py
+
 # Where a run of `make validate` is kept; docs/record/validation is what the page shows.
 RECORD :=
-# 1: figure 7 on real TCP too, ten repeats beside simulations of the same messages; needs root.
+# A tree of csg-htsim, built by `make -C sim libhtsim.a` there: compared too.
+HTSIM :=
+# 1: figures 6 and 7 on real TCP too, ten repeats beside simulations of the same messages (22 minutes); needs root.
 KERNEL :=
 .PHONY: validate
 validate: $(BUILT) ## Hold the simulator against closed forms and, where its wheel is, ns-3; RECORD=DIR keeps the tables
-	PYTHONPATH=bench $(BIN)/python -m validate $(if $(RECORD),--record $(RECORD))
+	PYTHONPATH=bench $(BIN)/python -m validate $(if $(RECORD),--record $(RECORD)) $(if $(HTSIM),--htsim $(HTSIM))
 ifneq ($(KERNEL),)
 	@if why=$$(linux/prepare); then $(MAKE) --no-print-directory linux; \
-	  $(BIN)/duetime testbed fig07 --seeds 10 --out out/validate/fig07; \
+	  PYTHONPATH=bench $(BIN)/python -m validate.kernel $(if $(RECORD),--record $(RECORD)); \
 	else echo "SKIPPED: real TCP: $$why"; fi
 endif
 
 .PHONY: docs
 docs: $(BUILT) ## Write anew what the documentation takes from the code and from docs/record
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/man.py
+
+.PHONY: man
+man: $(BUILT) ## Write the man pages anew from the commands
+	$(BIN)/python docs/man.py
 
 .PHONY: site
-site: $(BUILT) ## Build the documentation into out/site; warnings are errors
+site: $(BUILT) playground ## Build the documentation into out/site; warnings are errors
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -b html docs out/site
 
 .PHONY: record
@@ -117,6 +132,26 @@ record: $(BUILT) ## Run every experiment again and write its numbers into docs/r
 	$(BIN)/duetime reproduce all --scale $(SCALE) --out out/reproduce
 	$(BIN)/duetime reproduce d2tcp/fig10 --scale $(SCALE) --robust 20 --out out/reproduce
 	$(BIN)/python docs/generate.py --record out/reproduce
+
+# --- The playground: the simulator in a web page, one file that works without a server
+
+WASM := target/wasm32-unknown-unknown/wasm/duetime_wasm.wasm
+PAGE := out/playground/playground.html
+.PHONY: playground
+playground: ## Build out/playground/playground.html, a page to try the simulator in; says where it cannot be built
+	@if why=$$(playground/prepare); then $(MAKE) --no-print-directory $(PAGE); else echo "SKIPPED: the playground: $$why"; fi
+
+.PHONY: test-playground
+test-playground: $(BUILT) playground ## Hold the playground against the installed simulator, in node and in Chromium
+	$(BIN)/pytest tests/test_playground.py
+
+$(WASM): $(RUST)
+	cargo build --profile wasm --locked --package duetime-wasm --target wasm32-unknown-unknown
+	touch $@
+
+$(PAGE): $(WASM) python/duetime/template.toml $(wildcard scenarios/*.toml) \
+  $(shell find playground python/duetime/report/assets -type f -not -path '*/node_modules/*')
+	$(PYTHON) playground/build.py $(WASM) $@
 
 # --- D2TCP on Linux: workspaces of their own, since they need clang and Linux, and none is part of the simulator
 
@@ -193,13 +228,14 @@ linux-bench: linux ## Measure what D2TCP costs on loopback against cubic, in pai
 
 MUTANTS := target/tools/bin/cargo-mutants
 # Which files are changed; make mutants FILES=crates/transport/src/recovery/rto.rs takes minutes.
-FILES := crates/transport/src/**/*.rs $(addprefix crates/sim/src/net/,port.rs pool.rs ring.rs scheduled.rs)
+FILES := $(addsuffix /**/*.rs,$(addprefix crates/,transport/src sim/src/port sim/src/faults)) \
+  $(addprefix crates/sim/src/net/,choosing.rs faulty.rs pool.rs)
 MUTATE = $(MUTANTS) mutants --iterate --output out --cargo-arg=--locked
 # The files of one crate, and that a mutant survived or ran for ever stops no pass: mutants.out says which.
 OF = $(foreach file,$(filter crates/$(1)/%,$(FILES)),--file '$(file)')
 PASSED = || [[ $$? == [23] ]]
 .PHONY: mutants
-mutants: $(MUTANTS) ## Break transports, ports and pools line by line and test each mutant (hours); survivors in out/mutants.out
+mutants: $(MUTANTS) ## Break transports, ports, pools and faults line by line and test each mutant (hours); survivors in out/mutants.out
 	rm -rf out/mutants.out*
 	# First the quick tests of its crate, as one program that is built without optimization.
 ifneq ($(filter crates/transport/%,$(FILES)),)
@@ -248,13 +284,13 @@ audit: ## Look for known vulnerabilities, and for licenses and sources that deny
 	@if ! $(MAKE) --no-print-directory $(CHECKERS)/.pip-audit; then echo "SKIPPED: Python packages: no pip-audit to be had"; \
 	elif ! $(PYTHON) -c 'import urllib.request as web; web.urlopen("https://pypi.org/pypi/pip/24.0/json", timeout=20)' \
 	  2> /dev/null; then echo "SKIPPED: Python packages: their advisories cannot be reached"; \
-	else for set in runtime dev; do $(CHECKERS)/bin/pip-audit --requirement requirements/$$set.txt --require-hashes \
+	else for set in runtime all dev; do $(CHECKERS)/bin/pip-audit --requirement requirements/$$set.txt --require-hashes \
 	  --disable-pip --progress-spinner off; done; fi
 
 .PHONY: sbom
 sbom: $(WHEEL) $(CHECKERS)/.cyclonedx-bom ## Write what the wheel is made from and needs into dist, as CycloneDX
 	cd dist && unzip -qqjo duetime-*.whl '*/sboms/*'
-	$(CHECKERS)/bin/cyclonedx-py requirements requirements/runtime.txt --pyproject pyproject.toml --output-reproducible \
+	$(CHECKERS)/bin/cyclonedx-py requirements requirements/all.txt --pyproject pyproject.toml --output-reproducible \
 	  --of JSON -o dist/duetime-needs.cyclonedx.json
 	ls -l dist/*.json
 
@@ -286,20 +322,22 @@ $(CHECKERS)/.%:
 
 VENDOR := python/duetime/report/assets
 .PHONY: vendor
-vendor: ## Fetch the chart libraries of the report anew from npm
+vendor: ## Fetch the chart libraries of the report, and the playground's editor, anew from npm
 	cd $(VENDOR) && for file in d3@7.9.2:d3.min.js @observablehq/plot@0.6.17:plot.umd.min.js; do \
 	  tar=$$(npm pack --silent "$${file%:*}"); \
 	  tar -xzOf "$$tar" "package/dist/$${file##*:}" > "$${file##*:}"; \
 	  rm "$$tar"; \
 	done
+	cd playground/editor && npm ci --silent && npm run --silent bundle
 
 .PHONY: lock
 lock: $(TOOLS) ## Write requirements/*.txt anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv==0.13.8
-	for set in dev runtime; do \
+	for set in dev all runtime; do \
 	  $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" \
-	    $$([ $$set = dev ] && echo --extra dev || echo --constraint requirements/dev.txt) \
+	    $$([ $$set = runtime ] || echo --extra $$set) \
+	    $$([ $$set = dev ] || echo --constraint requirements/dev.txt) \
 	    --output-file requirements/$$set.txt; \
 	done
 	$(BIN)/uv pip compile linux/clients/python/pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
@@ -320,7 +358,7 @@ $(BUILT): $(TOOLS) $(RUST)
 	$(BIN)/maturin develop --release --locked
 	touch $@
 
-$(WHEEL): $(TOOLS) $(RUST) README.md $(shell find python -type f ! -name '*.pyc' ! -name '*.so')
+$(WHEEL): $(TOOLS) $(RUST) README.md $(shell find -L python -type f ! -name '*.pyc' ! -name '*.so')
 	rm -rf dist
 	$(BIN)/maturin build --release --locked --out dist
 	touch $@

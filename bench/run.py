@@ -19,7 +19,7 @@ import tempfile
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
@@ -100,17 +100,36 @@ def watched(text: str) -> None:
 
 def simulate(scenario: str, *options: str) -> tuple[dict[str, Any], int]:
     """One run: what `--json` printed, and the peak memory of the process in bytes."""
-    command = [str(DUETIME), "run", str(ROOT / scenario), "--json", *options]
-    with tempfile.TemporaryFile() as printed:
-        process = subprocess.Popen(command, stdout=printed)
+    whole = spent(ROOT / scenario, *options)
+    return whole.result, whole.peak_bytes
+
+
+class Spent(NamedTuple):
+    """One run of the command, with what its process took."""
+
+    #: What `--json` printed.
+    result: dict[str, Any]
+    #: Peak of its memory.
+    peak_bytes: int
+    #: CPU time, user and system.
+    cpu_s: float
+
+
+def spent(scenario: Path, *options: str) -> Spent:
+    """Run a scenario; exit with a message when that fails."""
+    command = [str(DUETIME), "run", str(scenario), "--json", *options]
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as told:
+        process = subprocess.Popen(command, stdout=printed, stderr=told)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
-            sys.exit(f"duetime run {scenario} failed")
+            told.seek(0)
+            sys.exit(f"duetime run {scenario} failed:\n{told.read().decode()}")
         printed.seek(0)
         result: dict[str, Any] = json.loads(printed.read())
     # Linux counts in KiB, macOS in bytes.
-    return result, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Spent(result, peak, usage.ru_utime + usage.ru_stime)
 
 
 def peak_of_nothing(scenario: str) -> int:

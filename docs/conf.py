@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from duetime import __version__
@@ -17,7 +18,12 @@ version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["record"]
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+# Two hyphens are two hyphens: options are copied from the pages.
+smartquotes = False
+with (HERE.parent / "Cargo.toml").open("rb") as file:
+    SOURCE = tomllib.load(file)["workspace"]["package"]["repository"]
+myst_substitutions = {"source": f"<{SOURCE}>"}
 myst_heading_anchors = 3
 
 nitpicky = True
@@ -50,4 +56,15 @@ def write_report() -> None:
         subprocess.run([*command, str(EXTRA / "report.html")], check=True, stdout=subprocess.DEVNULL)
 
 
+def write_playground() -> None:
+    """The page with the simulator in it, where `make playground` could build it; else one that says so."""
+    built, page = HERE.parent / "out" / "playground" / "playground.html", EXTRA / "playground.html"
+    if built.exists():
+        page.write_bytes(built.read_bytes())
+    else:
+        why = "This site was built without the playground: run make playground, then make site."
+        page.write_text(f'<!doctype html><html lang="en"><title>Playground</title><p>{why}', encoding="utf-8")
+
+
 write_report()
+write_playground()

@@ -113,7 +113,13 @@ def written() -> dict[str, str]:
 
 def validated(text: str, folder: Path) -> str:
     """The page with every `<!-- validation: NAME -->` filled from what `make validate` has kept."""
-    tables = {"closed-forms": closed_forms, "incast": steps, "ns3": beside}
+    tables = {
+        "closed-forms": closed_forms,
+        "incast": steps,
+        "cubic": steps,
+        "ns3": beside,
+        "htsim": beside_htsim,
+    }
 
     def fill(match: re.Match[str]) -> str:
         rows = json.loads((folder / f"{match[1]}.json").read_text(encoding="utf-8"))["rows"]
@@ -149,25 +155,49 @@ def closed_forms(rows: list[dict[str, Any]]) -> str:
 
 
 def steps(rows: list[dict[str, Any]]) -> str:
-    """One incast, one difference at a time."""
-    cells = [[row["simulator"], row["what"], f"{row['drops']:.1f}", f"{row['missed']:.1f} %"] for row in rows]
-    return tabled(["", "with", "drops per query", "late"], cells)
+    """One setup, one difference at a time."""
+    heads = {"drops": "drops per query", "timeouts": "timeouts per query", "queue": "queue's mean, packets"}
+    told = [key for key in heads if all(key in row for row in rows)]
+    cells = [
+        [row["simulator"], row["what"], *(f"{row[key]:.1f}" for key in told), f"{row['missed']:.1f} %"]
+        for row in rows
+    ]
+    return tabled(["", "with", *(heads[key] for key in told), "late"], cells)
 
 
 def beside(rows: list[dict[str, Any]]) -> str:
-    """duetime beside ns-3, as it is and mended."""
+    """duetime beside ns-3, mended and as it is."""
     found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for row in rows:
         key = (row["setup"], row["transport"], row["of"], row["figure"])
         found.setdefault(key, {})[row["side"]] = row
     cells = []
     for (setup, transport, of, figure), sides in found.items():
-        cells.append([f"{setup}, {transport}", f"{of}: {figure}", f"{sides['as it is']['ours']:.4g}"])
-        for side in ("as it is", "mended"):
-            row = sides[side]
-            apart = f"{row['difference']:+.2g} ± {row['half']:.1g}"
-            cells[-1] += [f"{row['theirs']:.4g}", apart if row["agrees"] else f"**{apart}**"]
-    return tabled(["setup", "figure", "duetime", "ns-3", "difference", "ns-3 mended", "difference"], cells)
+        cells.append([f"{setup}, {transport}", f"{of}: {figure}", f"{sides['mended']['ours']:.4g}"])
+        for side in ("mended", "as it is"):
+            held = sides.get(side)
+            cells[-1] += ["", ""] if held is None else [f"{held['theirs']:.4g}", apart(held)]
+    return tabled(["setup", "figure", "duetime", "ns-3 mended", "difference", "ns-3", "difference"], cells)
+
+
+def beside_htsim(rows: list[dict[str, Any]]) -> str:
+    """duetime beside csg-htsim."""
+    cells = [
+        [
+            row["transport"],
+            f"{row['of']}: {row['figure']}",
+            *(f"{row[key]:.4g}" for key in ("ours", "theirs")),
+            apart(row),
+        ]
+        for row in rows
+    ]
+    return tabled(["transport", "figure", "duetime", "csg-htsim", "difference"], cells)
+
+
+def apart(row: dict[str, Any]) -> str:
+    """A difference with its interval, and what it shows."""
+    text = f"{row['difference']:+.2g} ± {row['half']:.1g}"
+    return {"agrees": f"{text} =", "differs": f"**{text}**", "open": text}[row["verdict"]]
 
 
 def results() -> str:

@@ -65,6 +65,8 @@ EXPERIMENTS = {
     "mcp/fig02": "4 ms",
     "mcp/fig03": "1 ms",
     "mcp/fig04": "1 ms",
+    "mcp/karuna": "4 ms",
+    "mcp/shares": "1 ms",
 }
 
 #: Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts and misses.

@@ -229,6 +229,73 @@ def test_a_full_disk_is_told(small: Path) -> None:
     assert done.stderr == "error: the output cannot be written: No space left on device\n"
 
 
+#: Runs the command where no file may grow beyond so many bytes: the disk is full for whoever writes more.
+NO_ROOM = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.argv = sys.argv[1:]
+from duetime.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "room", "told"),
+    [
+        (("run", "small.toml", "--out", "result"), 3000, "result: "),
+        (("compare", "small.toml", "--transports", "tcp,dctcp", "--out", "result"), 100, "result/runs/"),
+        (("init", "first"), 100, "first.toml: "),
+        (("report", "kept", "--out", "page.html"), 1000, "page.html: "),
+        (("plot", "kept"), 1000, "kept/plots/"),
+    ],
+)
+def test_a_full_disk_is_no_bug_and_leaves_nothing(
+    words: tuple[str, ...], room: int, told: str, small: Path, tmp_path: Path
+) -> None:
+    dt.run(small).save(tmp_path / "kept")
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    done = subprocess.run(
+        [sys.executable, "-c", NO_ROOM, str(room), *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert re.fullmatch(rf"error: {re.escape(told)}.*File too large\n", done.stderr)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", "sweep.toml"), "sweep.toml: is a sweep, not a scenario; `duetime sweep sweep.toml` runs it"),
+        (("check", "sweep.toml"), "`duetime sweep sweep.toml` runs it"),
+        (("tighten", "sweep.toml", "--target", "1%"), "`duetime sweep sweep.toml` runs it"),
+        (("robust", "sweep.toml", "--transports", "tcp,dctcp"), "`duetime sweep sweep.toml` runs it"),
+        (("sweep", "small.toml"), "small.toml: is a scenario, not a sweep; `duetime run small.toml` runs it"),
+        (("run", str(SCENARIOS.parent / "experiments/d2tcp/fig10.toml")), "is an experiment, not a scenario"),
+        (("plot", "small.toml"), "is a scenario, which must be run first: duetime run small.toml --out DIR"),
+        (("plot", "sweep.toml"), "is a sweep, which must be run first: duetime sweep sweep.toml"),
+        (("plot", "nowhere"), "nowhere: there is no such folder"),
+        (("plot", "kept/run.json"), "can be drawn: duetime plot kept"),
+        (("plot", "above"), "holds no result itself, but these do: above/kept"),
+        (("plot", "stopped"), "was stopped before its result was written"),
+    ],
+)
+@pytest.mark.usefixtures("small")
+def test_a_file_of_another_kind_is_told_with_what_fits(
+    duetime: Command, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    sweep = 'scenario = "small.toml"\ntransports = ["tcp"]\n[grid]\nnetwork.buffer = ["1 MB", "2 MB"]\n'
+    (tmp_path / "sweep.toml").write_text(sweep)
+    for folder in ("kept", "above/kept"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "run.json").write_text("{}")
+    (tmp_path / "stopped" / "runs").mkdir(parents=True)
+    done = duetime(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_panic_becomes_one_line_that_asks_for_a_report(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(dt.InternalError, match="impossible thing"):
         _core._panic("an impossible\nthing")
@@ -267,6 +334,30 @@ def test_heavy_libraries_are_loaded_only_when_needed(small: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "offered"),
+    [
+        ("compare small.toml --transports", "tcp,dct", {"tcp,dctcp"}),
+        ("compare small.toml --transports", "tcp,tc", {"tcp,tcppr"}),
+        ("run small.toml --set", "network.b", {"network.buffer="}),
+        ("run small.toml --set", "traffic.queries.deadline.", {"traffic.queries.deadline.base="}),
+        ("reproduce", "d2tcp/fig0", {"d2tcp/fig03", "d2tcp/fig04", "d2tcp/fig10"}),
+        ("transports", "xd", {"xdctcp"}),
+        ("init mine --from", "incas", {"incast"}),
+    ],
+)
+def test_a_shell_is_offered_values(small: Path, words: str, typed: str, offered: set[str]) -> None:
+    environment = {
+        **os.environ,
+        "_DUETIME_COMPLETE": "bash_complete",
+        "COMP_WORDS": f"duetime {words} {typed}",
+        "COMP_CWORD": str(len(words.split()) + 1),
+    }
+    done = subprocess.run(arguments(), env=environment, cwd=small.parent, capture_output=True, text=True)
+    found = {line.partition(",")[2] for line in done.stdout.splitlines()}
+    assert found & offered == offered - {"d2tcp/fig10"}, done
 
 
 def test_the_version_is_that_of_the_crate(duetime: Command) -> None:

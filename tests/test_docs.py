@@ -188,6 +188,15 @@ def test_what_is_generated_is_up_to_date() -> None:
         assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, f"{name}: run `make docs`"
 
 
+def test_every_command_has_a_manual_page_that_is_up_to_date() -> None:
+    man = runpy.run_path(str(ROOT / "docs" / "man.py"))
+    pages = man["pages"]()
+    assert pages.keys() == {path.name for path in man["FOLDER"].iterdir()}
+    for name, text in pages.items():
+        assert (man["FOLDER"] / name).read_text(encoding="utf-8") == text, f"{name}: run `make man`"
+    assert "\\fB\\-\\-seed\\fR" in pages["duetime-run.1"].replace(" N", "")
+
+
 def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     record = generate["record"]

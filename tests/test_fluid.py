@@ -335,3 +335,19 @@ def test_a_library_that_is_not_there_is_named() -> None:
     if importlib.util.find_spec("cupy") is None:
         with pytest.raises(Missing, match="cupy is not installed"):
             arrays.namespace("cupy")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+@pytest.mark.parametrize("law", ["dctcp", "mcp-opt"])
+def test_jax_gives_what_numpy_gives(law: str) -> None:
+    setting = sessions.Setting(reading="random", hosts=16)
+    until = 40 * setting.rtt
+    drawn = sessions.draw(setting, 0.8, until, seed=1)
+
+    def ends(library: str) -> Any:
+        xp = arrays.namespace(library)
+        laws_of = [laws.LAWS[law](xp, sessions.FRAME)]
+        return engine.simulate(xp, drawn.links, drawn.messages, laws_of, tau=setting.rtt, until=until).end
+
+    # Sums may be taken in another order: times of some milliseconds, to a picosecond.
+    np.testing.assert_allclose(ends("jax"), ends("numpy"), rtol=0, atol=1e-12)

@@ -136,7 +136,7 @@ def test_what_is_no_trace_is_said(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_results_is_said(tmp_path: Path) -> None:
-    with pytest.raises(NoResults, match="neither"):
+    with pytest.raises(NoResults, match="holds no results; run, compare, sweep"):
         plot_dir(tmp_path)
     (tmp_path / "run.json").write_text("{")
     for name in ("flows", "links"):
@@ -319,6 +319,9 @@ def test_no_two_transports_look_alike() -> None:
     names = [*style.TRANSPORTS, *(f"new-{i}" for i in range(12))]
     looks = style.looks(names)
     assert len(set(looks.values())) == len(names)
+    # Those with a fixed look by colour alone, too.
+    colours = [look.colour for look in style.TRANSPORTS.values()]
+    assert len(set(colours)) == len(colours)
 
 
 @pytest.mark.parametrize(("low", "high"), [(90.0, 110.0), (1e3, 7e4), (30.0, 2e7), (1e-3, 1e9)])

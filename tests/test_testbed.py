@@ -128,6 +128,38 @@ def test_dctcp_is_the_same_control_without_deadlines() -> None:
     assert (own.flows[0].control, own.control) == ("dctcp", None)
 
 
+def test_d2tcp_plus_is_a_mode_of_the_control_with_a_least_timeout_of_its_own() -> None:
+    transport = {"name": "d2tcp", "rto_min": "8 ms", "initial_window": 3}
+    made = planned(scenario(transport=transport))
+    assert made.control is not None
+    assert made.control["mode"] == "d2tcp"
+    assert "rto_min" not in made.control
+    assert made.route == "initcwnd 3 rto_min 8ms quickack 1"
+    made = planned(scenario(transport={**transport, "name": "d2tcp_plus"}))
+    assert made.control is not None
+    assert (made.control["mode"], made.control["rto_min"], made.control["time_scale"]) == ("plus", "8 ms", 1)
+    assert "cap" not in made.control
+    # A route's limit would be above the control's.
+    assert made.route == "initcwnd 3 quickack 1"
+    assert [flow.control for flow in made.flows] == ["d2tcp"]
+    assert all(message.deadline_ns == 400_000_000 for message in made.messages)
+    times = {
+        "floor_horizon": "50 ms",
+        "hold_most": "100 ms",
+        "guard_most": "50 ms",
+        "hopeless_hold": "500 ms",
+    }
+    made = planned(scenario(transport={"name": "d2tcp_plus", **times}))
+    assert made.control is not None
+    assert made.control["time_scale"] == 5
+    with pytest.raises(Unreadable, match="can only be multiplied by one number"):
+        planned(scenario(transport={"name": "d2tcp_plus", **times, "hold_most": "20 ms"}))
+    mixed = scenario(transport=transport)
+    other = mixed["traffic"][0] | {"name": "others", "transport": {"name": "d2tcp_plus"}}
+    with pytest.raises(Unreadable, match="mode holds for all connections here"):
+        planned(mixed | {"traffic": [*mixed["traffic"], other]})
+
+
 def test_a_receiver_that_refuses_ecn_listens_with_reno() -> None:
     made = planned(scenario(transport={"name": "d2tcp"}), plan.Options(refuse_ecn=True))
     assert [(flow.control, flow.peer) for flow in made.flows] == [("d2tcp", "reno")]
@@ -218,7 +250,7 @@ def test_every_experiment_can_be_planned() -> None:
     for experiment in EXPERIMENTS.values():
         for arm in experiment.arms:
             simulated = duetime.run(
-                experiment.scenario, transport=arm.transport, set={"run.duration": "1100 ms"}
+                experiment.scenario, transport=arm.transport, set=["run.duration=1100 ms", *arm.set]
             )
             assert plan.make(simulated, arm.options).messages
 

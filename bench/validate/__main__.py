@@ -1,18 +1,21 @@
 """Print the tables; exit with 1 where a closed form is outside of its tolerance.
 
-python -m validate [--closed-forms] [--record DIR] [NAME ...]
+python -m validate [--closed-forms] [--htsim TREE] [--record DIR] [NAME ...]
 """
 
 import argparse
 import json
+import resource
 import sys
 import time
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import duetime
-from validate import beside, ns3
+from validate import beside, htsim
+from validate.arrivals import Absent
 from validate.checks import CHECKS
 
 
@@ -23,9 +26,10 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help="only these closed forms, or setups of ns-3"
     )
     arguments.add_argument("--closed-forms", action="store_true", help="leave ns-3 out")
+    arguments.add_argument("--htsim", type=Path, metavar="TREE", help="where csg-htsim is, built")
     arguments.add_argument("--record", type=Path, metavar="DIR", help="keep what was found for the page")
     chosen = arguments.parse_args()
-    known = [*CHECKS, *(path.stem for path in sorted(beside.SETUPS.glob("*.toml")))]
+    known = [*CHECKS, *beside.SEEDS, htsim.SETUP.stem]
     unknown = [name for name in chosen.names if name not in known]
     if unknown:
         arguments.error(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
@@ -33,11 +37,22 @@ def main() -> None:
     good = closed_forms(chosen.names, chosen.record)
     if not chosen.closed_forms:
         beside_ns3(chosen.names, chosen.record)
-    print(f"{time.monotonic() - begun:.0f} s")
+    if chosen.htsim is not None and (not chosen.names or htsim.SETUP.stem in chosen.names):
+        beside_htsim(chosen.htsim, chosen.record)
+    spent = cpu_seconds()
+    print(f"{time.monotonic() - begun:.0f} s, {spent:.0f} s of CPU")
+    if not chosen.names:
+        write(chosen.record, "cost", [{"cpu_s": round(spent)}])
     sys.exit(0 if good else 1)
 
 
-def closed_forms(names: list[str], record: Path | None) -> bool:
+def cpu_seconds() -> float:
+    """What this process and those that it has run have taken."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def closed_forms(names: Collection[str], record: Path | None) -> bool:
     """Print every check; whether all hold."""
     found = []
     for name, checks in CHECKS.items():
@@ -48,46 +63,59 @@ def closed_forms(names: list[str], record: Path | None) -> bool:
             verdict = "holds" if check.holds else "FAILS"
             print(f"{verdict}  {name}: {check.what}: {check.measured:.6g} for {check.expected:.6g}", end="")
             print(f" +- {check.tolerance:.3g} {check.unit}".rstrip(), flush=True)
-    write(record, "closed-forms", found)
+    write(record, "closed-forms", found, "of")
     return all(check["holds"] for check in found)
 
 
-def beside_ns3(names: list[str], record: Path | None) -> None:
+def beside_ns3(names: Collection[str], record: Path | None) -> None:
     """Print the comparison, or why there is none."""
-    setups = [name for name in names if name not in CHECKS]
+    setups = [name for name in names if name in beside.SEEDS]
     if names and not setups:
         return
-    found = []
-    apart = []
     try:
-        if not setups or "incast" in setups:
-            for step in beside.steps():
-                apart.append(asdict(step))
-                print(f"incast, {step.simulator}, {step.what}: {step.drops:.1f} drops a query", end="")
-                print(f", {step.missed:.1f} % late", flush=True)
-        for line in beside.compare(setups):
-            found.append(line)
-            mark = " " if line.agrees else "*"
-            print(
-                f"{mark} {line.setup}, {line.transport}, ns-3 {line.side}: {line.of}: {line.figure}: ", end=""
-            )
-            print(
-                f"{line.ours:.4g} and {line.theirs:.4g}, {line.difference:+.3g} +- {line.half:.2g}",
-                flush=True,
-            )
-    except ns3.Absent as why:
+        for name, (setup, _, _) in beside.STEPS.items():
+            if not setups or setup in setups:
+                write(record, name, [tell_step(setup, step) for step in beside.steps(name)])
+        write(record, "ns3", beside.recorded(map(tell, beside.compare(setups))), "setup")
+    except Absent as why:
         print(f"SKIPPED: ns-3: {why}")
+
+
+def beside_htsim(tree: Path, record: Path | None) -> None:
+    """Print the comparison, or why there is none."""
+    try:
+        write(record, "htsim", beside.recorded(map(tell, htsim.compare(tree))))
+    except Absent as why:
+        print(f"SKIPPED: csg-htsim: {why}")
+
+
+def tell_step(setup: str, step: beside.Step) -> dict[str, Any]:
+    """Print it, and give it as JSON."""
+    print(f"{setup}, {step.simulator}, {step.what}: {step.drops:.1f} drops and {step.timeouts:.1f}", end="")
+    print(f" timeouts a query, {step.missed:.1f} % late, {step.queue:.1f} packets waiting", flush=True)
+    return asdict(step)
+
+
+def tell(line: beside.Line) -> beside.Line:
+    """Print it, and give it."""
+    print(f"{line.verdict:7}  {line.setup}, {line.transport}, {line.side}: ", end="")
+    print(f"{line.of}: {line.figure}: {line.ours:.4g} and {line.theirs:.4g}, ", end="")
+    print(f"{line.difference:+.3g} +- {line.half:.2g} ({line.seeds} seeds)", flush=True)
+    return line
+
+
+def write(record: Path | None, name: str, rows: list[dict[str, Any]], by: str | None = None) -> None:
+    """Keep rows, with what made them; where a part was run, the rows of others stay, which differ in `by`."""
+    if record is None or not rows:
         return
-    write(record, "ns3", beside.recorded(found))
-    write(record, "incast", apart)
-
-
-def write(record: Path | None, name: str, rows: list[dict[str, Any]]) -> None:
-    """Keep rows, with what made them."""
-    if record is not None:
-        record.mkdir(parents=True, exist_ok=True)
-        kept = {"version": duetime.__version__, "rows": rows}
-        (record / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    record.mkdir(parents=True, exist_ok=True)
+    file = record / f"{name}.json"
+    if by is not None and file.exists():
+        run = {row[by] for row in rows}
+        before = json.loads(file.read_text(encoding="utf-8"))["rows"]
+        rows = sorted([row for row in before if row[by] not in run] + rows, key=lambda row: str(row[by]))
+    kept = {"version": duetime.__version__, "rows": rows}
+    file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,28 @@ __noinline __u32 step(struct law_state *law, const struct law_parameters *how, c
 	return law_on_ack(law, how, queue, ack);
 }
 
+/* The same of a connection in LAW_PLUS; 0 where no message has a deadline. */
+__noinline __u32 step_plus(struct law_state *law, struct law_plus *plus, const struct law_parameters *how,
+			   const struct law_queue *queue, const struct law_ack *ack)
+{
+	struct law_draws draws = { bpf_get_prandom_u32(), bpf_get_prandom_u32() };
+
+	if (!law || !plus || !how || !queue || !ack)
+		return 0;
+	return law_plus_on_ack(law, plus, how, queue, ack, &draws);
+}
+
+/* And to a loss. */
+__noinline __u32 lose_plus(struct law_state *law, struct law_plus *plus, const struct law_parameters *how,
+			   const struct law_queue *queue, const struct law_ack *ack)
+{
+	struct law_draws draws = { bpf_get_prandom_u32(), bpf_get_prandom_u32() };
+
+	if (!law || !plus || !how || !queue || !ack)
+		return 0;
+	return law_plus_on_loss(law, plus, how, queue, ack, &draws);
+}
+
 static __always_inline void count_opened(struct d2tcp_socket *s)
 {
 	if (s->counted)
@@ -43,6 +65,33 @@ static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock 
 	if (!s->id && last_id)
 		s->id = __sync_fetch_and_add(last_id, 1) + 1;
 	count_opened(s);
+}
+
+/* The least retransmission timeout in LAW_PLUS. The kernel takes no less than two ticks of its clock, which are 2, 8 or
+ * 20 ms, and a limit of the route is above ours. */
+static __always_inline void lower_rto(struct sock *sk, struct d2tcp_socket *s, const struct law_parameters *how)
+{
+	__u32 least[] = { how->rto_min_ns / 1000, 2000, 8000, 20000 };
+	int i;
+
+	if (how->mode != LAW_PLUS || !how->rto_min_ns || s->lower_rto)
+		return;
+	s->lower_rto = 1;
+	for (i = 0; i < 4; i++)
+		if (least[i] >= least[0] && !bpf_setsockopt(sk, IPPROTO_TCP, TCP_BPF_RTO_MIN, &least[i], sizeof(least[i])))
+			break;
+}
+
+/* The first window in LAW_PLUS, where nothing has been sent yet. */
+static __always_inline void open_window(struct sock *sk, struct d2tcp_socket *s, const struct law_parameters *how)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (how->mode != LAW_PLUS || !how->initial_window || tp->data_segs_out)
+		return;
+	s->law.cwnd = (__u64)how->initial_window << 20;
+	tp->snd_cwnd = how->initial_window;
+	s->written = how->initial_window;
 }
 
 /* What may be sent while the window is reduced, after marks as after a loss: in proportion to what is delivered, as
@@ -111,16 +160,36 @@ static __always_inline __u64 pacing_ratios(struct sock *sk)
 	return (__u64)net->ipv4.sysctl_tcp_pacing_ss_ratio << 32 | (__u32)net->ipv4.sysctl_tcp_pacing_ca_ratio;
 }
 
+/* The rate at which a connection in LAW_PLUS is sent: one that stands back leaves one segment, and then nothing for as
+ * long as it is to wait: what is asked of the kernel when that segment goes holds for those behind it. One that is pressed
+ * is spaced as its law says, and neither at the rate of slow start. */
+static __always_inline __u64 pace_plus(struct sock *sk, struct d2tcp_socket *s, __u64 rate, __u32 held, __u64 now)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	__u64 slow;
+
+	if (held) {
+		s->sent_at_hold = tp->data_segs_out;
+		COUNT(s->rule, held, 1);
+	}
+	if (sk->sk_pacing_status == SK_PACING_NONE && (held || (s->queue.count && s->plus.pressed)))
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+	if (s->sent_at_hold != tp->data_segs_out || !s->queue.count)
+		return rate;
+	slow = law_hold_rate(&s->plus, tp->mss_cache, now);
+	return slow ? slow : rate;
+}
+
 static __always_inline void control(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
-	__u32 what = 0, kind = 0, delivered, marked, state, window, before, threshold;
+	__u32 what = 0, kind = 0, delivered, marked, state, window, before, threshold, held;
 	struct d2tcp_rule *rule = NULL;
 	struct law_parameters *how;
 	struct law_ack ack = {};
 	struct d2tcp_socket *s;
-	bool limited, lost = false;
+	bool limited, rushing, pressed, lost = false;
 	__u64 rate;
 
 	/* The answer to our SYN: the first window is not known yet. */
@@ -141,6 +210,7 @@ static __always_inline void control(struct sock *sk)
 	}
 	if (!s->law.started)
 		begin(s, tp, how);
+	lower_rto(sk, s, how);
 	if (!s->plain && !ecn_agreed(tp))
 		change_to_reno(sk, s);
 
@@ -170,7 +240,10 @@ static __always_inline void control(struct sock *sk)
 	/* Lost segments have been counted since the last call, or the kernel repaired a loss with a probe of its
 	 * tail (RFC 8985 7.4): then it asked for ssthresh though there was no echo and nothing is left to do. */
 	if (tp->lost != s->lost || (s->asked && !marked && state <= TCP_CA_Disorder)) {
-		if (law_on_loss(&s->law, ack.una, ack.next)) {
+		/* After a timeout the kernel backs off by itself. */
+		if (how->mode == LAW_PLUS && !s->timed_out && state != TCP_CA_Loss)
+			what = lose_plus(&s->law, &s->plus, how, &s->queue, &ack);
+		if (what ? what & LAW_CUT : law_on_loss(&s->law, ack.una, ack.next)) {
 			s->losses++;
 			COUNT(s->rule, losses, 1);
 			kind |= D2TCP_EVENT_LOSS;
@@ -182,6 +255,7 @@ static __always_inline void control(struct sock *sk)
 	 * was being repaired; else its state does, or its window. */
 	if (s->timed_out || (state == TCP_CA_Loss && !s->in_loss) || (lost && tp->snd_cwnd < s->written)) {
 		s->law.cwnd = (__u64)(tp->snd_cwnd ? tp->snd_cwnd : 1) << 20;
+		s->plus.stirred = 1;
 		if (!s->timed_out) {
 			s->timeouts++;
 			COUNT(s->rule, timeouts, 1);
@@ -191,8 +265,8 @@ static __always_inline void control(struct sock *sk)
 	s->asked = 0;
 	s->timed_out = 0;
 
-	limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) ||
-		  (s->law.cwnd < s->law.ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out);
+	rushing = how->mode == LAW_PLUS && s->queue.count ? !s->plus.stirred : s->law.cwnd < s->law.ssthresh;
+	limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) || (rushing && tp->snd_cwnd < 2 * tp->max_packets_out);
 	/* In the round of a cut the window stays as it was cut, as in tcp_dctcp. */
 	ack.may_grow = limited && state < TCP_CA_CWR;
 	ack.may_cut = state < TCP_CA_Recovery;
@@ -200,8 +274,15 @@ static __always_inline void control(struct sock *sk)
 	lengthen(s, written(tp));
 	kind |= finish(s, ack.una, ack.now_ns);
 	before = s->law.cwnd >> 20;
+	held = what & LAW_HELD;
+	what = 0;
 	if (delivered) {
-		what = step(&s->law, how, &s->queue, &ack);
+		if (how->mode == LAW_PLUS)
+			what = step_plus(&s->law, &s->plus, how, &s->queue, &ack);
+		if (what)
+			held |= what & LAW_HELD;
+		else
+			what = step(&s->law, how, &s->queue, &ack);
 		s->bytes_marked += (__u64)marked * ack.mss;
 		COUNT(s->rule, delivered, delivered);
 		COUNT(s->rule, delivered_ce, marked);
@@ -239,8 +320,11 @@ static __always_inline void control(struct sock *sk)
 	s->written = window;
 
 	/* With this kind of control the kernel leaves the pacing rate alone, though it sizes its bursts by it. */
-	rate = law_pacing_rate((__u64)window << 20, s->law.ssthresh, tp->packets_out, tp->mss_cache,
+	pressed = how->mode == LAW_PLUS && s->queue.count && s->plus.pressed;
+	rate = law_pacing_rate((__u64)window << 20, pressed ? 0 : s->law.ssthresh, tp->packets_out, tp->mss_cache,
 			       125ull * tp->srtt_us, pacing_ratios(sk));
+	if (how->mode == LAW_PLUS)
+		rate = pace_plus(sk, s, rate, held, ack.now_ns);
 	if (rate)
 		sk->sk_pacing_rate = law_min(rate, sk->sk_max_pacing_rate);
 	if (kind)
@@ -254,12 +338,20 @@ static __always_inline void start_sending(struct sock *sk, struct d2tcp_socket *
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	__u32 idle = (__u32)bpf_jiffies64() - tp->lsndtime, rto = icsk->icsk_rto;
+	struct law_parameters *how;
+	struct d2tcp_rule *rule;
 
 	/* After a timeout nothing is in flight either. */
 	if (tp->packets_out)
 		return;
 	check_stream(s, tp);
-	imply(s, tp, govern(s, sk));
+	rule = govern(s, sk);
+	imply(s, tp, rule);
+	how = law_of(rule);
+	if (how) {
+		lower_rto(sk, s, how);
+		open_window(sk, s, how);
+	}
 	if (!s->law.started || !tp->lsndtime || !rto || (__s32)idle <= (__s32)rto ||
 	    !sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_slow_start_after_idle)
 		return;

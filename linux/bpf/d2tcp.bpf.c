@@ -26,6 +26,10 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define ICSK_ACK_TIMER 2
 #define ICSK_ACK_NOW 16
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
+#define TCP_BPF_RTO_MIN 1004
+/* Of sock.sk_pacing_status: TCP itself spaces its packets, where no queue does it. */
+#define SK_PACING_NONE 0
+#define SK_PACING_NEEDED 1
 #define PAGE_SIZE 4096
 
 /* The same control for connections whose peer refused ECN: their packets must not say that they can be marked. */
@@ -44,7 +48,7 @@ extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym;
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
 #define LAW_PART __noinline
-#include "queue.h"
+#include "plus.h"
 #include "control.h"
 #include "hooks.h"
 
@@ -152,12 +156,14 @@ static __always_inline void open(struct sock *sk, bool plain)
 	s->plain = plain;
 	if (s->switching)
 		return;
+	lower_rto(sk, s, how);
 	count_opened(s);
 	/* While it connects neither the first window nor the peer's answer on ECN is known. */
 	s->connecting = sk->__sk_common.skc_state == TCP_SYN_SENT;
 	if (s->connecting)
 		return;
 	begin(s, tp, how);
+	open_window(sk, s, how);
 	if (!plain && !ecn_agreed(tp))
 		change_to_reno(sk, s);
 }

@@ -34,6 +34,9 @@ typedef long long law_s64;
 /* Once the deadline has passed (open in the paper): d = 1, n, or 1/n. */
 enum { LAW_NEUTRAL, LAW_CAP, LAW_YIELD };
 
+/* Which law messages with a deadline follow: this one, or that of plus.h. */
+enum { LAW_D2TCP, LAW_PLUS };
+
 struct law_parameters {
 	law_u32 g;		/* weight of the last window's share of marks in alpha */
 	law_u32 initial_alpha;
@@ -41,6 +44,11 @@ struct law_parameters {
 	law_u32 expired;	/* LAW_NEUTRAL, ... */
 	law_u32 precise;	/* T_c from the sawtooth's sum instead of B/(3W/4) */
 	law_u32 minimum_rtt;	/* T_c in smallest, not smoothed, round trips */
+	law_u32 mode;		/* LAW_D2TCP, ... */
+	law_u32 initial_window;	/* segments; 0: the kernel's */
+	law_u32 time_scale;	/* of the times of LAW_PLUS, of LAW_UNIT */
+	law_u32 reserved;
+	law_u64 rto_min_ns;	/* the least retransmission timeout in LAW_PLUS; 0: the kernel's */
 	law_u64 margin_ns;	/* taken off the time left */
 };
 

@@ -8,7 +8,7 @@
 
 /* Raised with every change of what is below or of the state kept per connection: an upgrade keeps the maps of
  * the version before only if this number is the same. */
-#define D2TCP_LAYOUT 3
+#define D2TCP_LAYOUT 4
 
 /* Written once when attached. The first fields stay where they are in every layout: by them a tool knows what it
  * must not read. */
@@ -129,6 +129,7 @@ struct d2tcp_counters {
 	__u64 losses;
 	__u64 timeouts;
 	__u64 undone;		/* losses that were none */
+	__u64 held;		/* times that a message stood back (LAW_PLUS) */
 	__u64 delivered;	/* segments */
 	__u64 delivered_ce;	/* of these, with an echo */
 	__u64 messages;
@@ -210,11 +211,11 @@ struct d2tcp_event {
 	__u64 messages_done;	/* on this connection before the present one */
 };
 
-_Static_assert(sizeof(struct law_parameters) == 32, "as in kernel.rs");
+_Static_assert(sizeof(struct law_parameters) == 56, "as in kernel.rs");
 _Static_assert(sizeof(struct d2tcp_about) == 152, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_rule) == 432, "as in kernel.rs");
+_Static_assert(sizeof(struct d2tcp_rule) == 456, "as in kernel.rs");
 _Static_assert(sizeof(struct d2tcp_arm) == 104, "as in kernel.rs");
-_Static_assert(sizeof(struct d2tcp_counters) == 584, "as in kernel.rs");
+_Static_assert(sizeof(struct d2tcp_counters) == 592, "as in kernel.rs");
 _Static_assert(sizeof(struct d2tcp_flow) == 192, "as in kernel.rs");
 _Static_assert(sizeof(struct d2tcp_event) == 120, "as in kernel.rs");
 

@@ -3,7 +3,7 @@
 #ifndef D2TCP_STATE_H
 #define D2TCP_STATE_H
 
-#include "queue.h"
+#include "plus.h"
 #include "shared.h"
 
 /* In the room that the socket has for its control, 13 words: the receiver's state, whose connection it is, 0 before
@@ -16,6 +16,7 @@ enum { NOT_REDUCING, REDUCING_FOR_MARKS, REDUCING_FOR_LOSS };
 /* What is kept of a connection: zeros at first. Whoever touches it holds the socket's lock. */
 struct d2tcp_socket {
 	struct law_state law;
+	struct law_plus plus;
 	__u64 id;
 	__u32 delivered;	/* the kernel's counters at the last call */
 	__u32 delivered_ce;
@@ -40,6 +41,8 @@ struct d2tcp_socket {
 	__u32 announced;	/* its program tells deadlines itself */
 	__u32 implied;		/* the message that waits has its deadline from the policy */
 	__u32 heard;		/* what had been received when it began */
+	__u32 sent_at_hold;	/* data segments that had been sent when it began to stand back */
+	__u32 lower_rto;	/* it has the least timeout that its rule wants, or as little as the kernel gives */
 	char prior[16];		/* the control before ours, where a canary may be rolled back */
 	__u64 quiet_ns;		/* since when everything that was sent has been acknowledged */
 	__u64 bytes_marked;

@@ -124,6 +124,7 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
+	__u32 sk_pacing_status;
 	unsigned long sk_max_pacing_rate;
 	struct sock_cgroup_data sk_cgrp_data;
 	struct socket *sk_socket;
@@ -175,6 +176,7 @@ struct tcp_sock {
 	__u32 srtt_us;
 	struct minmax rtt_min;
 	__u8 ecn_flags;
+	__u32 data_segs_out;
 	__u32 delivered;
 	__u32 delivered_ce;
 	__u32 lost;

@@ -1,7 +1,9 @@
 //! Compiles the law for the host.
 
 fn main() {
-    for header in ["../bpf/law.h", "../bpf/queue.h", "../bpf/law_tables.h", "../include/d2tcp.h", "src/law.c"] {
+    for header in
+        ["../bpf/law.h", "../bpf/queue.h", "../bpf/plus.h", "../bpf/law_tables.h", "../include/d2tcp.h", "src/law.c"]
+    {
         println!("cargo:rerun-if-changed={header}");
     }
     cc::Build::new()

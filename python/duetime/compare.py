@@ -20,7 +20,7 @@ from duetime import files, scenario
 from duetime._core import version
 from duetime.parallel import in_threads
 from duetime.points import Kept, Point, finished, run_points
-from duetime.results import Result
+from duetime.results import Bound, Result
 from duetime.run import Progress, resolve, simulate
 from duetime.statistics import over_seeds, paired, seeds_differ
 from duetime.verdict import verdicts
@@ -28,6 +28,8 @@ from duetime.work import TABLES
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from duetime.plots import Picture
 
 R = TypeVar("R", Result, list[Result])
 
@@ -60,6 +62,30 @@ class Comparison(Generic[R]):
         self.limits: list[dict[str, Any]] = []
         #: What the others are compared with.
         self.against = against if against in self.by_seed else next(iter(self.by_seed), "")
+
+    def __repr__(self) -> str:
+        """Say what was compared."""
+        runs = sum(len(results) for results in self.by_seed.values())
+        return f"<Comparison of {self._title!r}: {', '.join(self.by_seed)}; {runs} runs>"
+
+    def _repr_html_(self) -> str:
+        """Show the table of ``duetime compare`` in a notebook."""
+        from duetime.cli import show, tables
+
+        return tables.html(*show.comparison_table(self)) if self.by_seed else "<p>no run was finished</p>"
+
+    def plot(self, kind: str | None = None) -> Picture:
+        """Draw one of `duetime.plots.PICTURES`, by default the first that there is something for.
+
+        Raises `KeyError` for another kind, and `trouble.Missing` without matplotlib.
+        """
+        from duetime.plots import picture
+
+        return picture(self.save, kind)
+
+    @property
+    def _title(self) -> str:
+        return next((results[0].title for results in self.by_seed.values()), "")
 
     @property
     def runs(self) -> dict[str, R]:
@@ -96,7 +122,7 @@ class Comparison(Generic[R]):
         Differences are taken seed by seed, so that what seeds share falls out. ``low`` and ``high`` are
         the ends of the 95 % confidence interval of ``difference``; null with fewer than two seeds.
         """
-        import polars as pl
+        from duetime.frames import pl
 
         rows: list[dict[str, Any]] = []
         against = against or self.against
@@ -138,7 +164,7 @@ class Comparison(Generic[R]):
         return found
 
     @property
-    def bound(self) -> dict[str, Any] | None:
+    def bound(self) -> Bound | None:
         """How few deadlines any schedule can miss, as in `Result.bound`; with `seeds` means, as everywhere.
 
         Transports that differ in their headers can differ in this too: the least counts, for each seed.
@@ -151,8 +177,7 @@ class Comparison(Generic[R]):
         if not least:
             return None
         merged: dict[str, Any] = least[0] if self.seeds is None else over_seeds(least)
-        found: dict[str, Any] | None = merged["bound"]
-        return found
+        return Bound.of(merged["bound"])
 
     def json(self) -> str:
         """Give the JSON object of ``duetime compare --json``."""
@@ -164,11 +189,11 @@ class Comparison(Generic[R]):
         The last two are the ends of the 95 % confidence interval and are there with `seeds` only.
         ``bound_missed`` and ``bound_missed_percent`` are those of `bound`.
         """
-        import polars as pl
+        from duetime.frames import pl
 
         rows: list[dict[str, Any]] = []
         objects: dict[str, dict[str, Any]] = self.data["runs"]
-        bound = self.bound or {}
+        bound: Mapping[str, Any] = self.bound or {}
         for transport, figures in objects.items():
             rows.append(
                 {"transport": transport, "class": "all", **flat(figures["summary"]), **_missed(bound)}

@@ -8,16 +8,21 @@ deadlines is missed, by bisection over whole steps. Every level runs with the sa
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from duetime import _core, scenario
+from duetime import _core, files, scenario
 from duetime.points import Kept, Point, run_points
 from duetime.run import resolve
 from duetime.statistics import estimate, over_seeds, share
+
+if TYPE_CHECKING:
+    from duetime.plots import Picture
 
 #: Seeds of each level, unless asked otherwise: enough for an interval, few enough to wait for.
 SEEDS = 5
@@ -150,7 +155,29 @@ class Answer:
 class Decision:
     """The answers, and what was asked."""
 
-    data: dict[str, Any]
+    data: dict[str, Any] = field(repr=False)
+
+    def __repr__(self) -> str:
+        """Say the answers."""
+        return "\n".join(sentence(self.data, each) for each in self.data["answers"])
+
+    def plot(self) -> Picture:
+        """Draw the answers, and the misses at all that was tried; `Missing` without matplotlib."""
+        from duetime.plots import picture
+
+        return picture(self.save)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write ``tighten.json``, ``capacity.json`` or ``need.json``, after the question, into a folder."""
+        path = Path(folder)
+        files.check_growing(path, {RUNS, f"{self.data['question']}.json", "report.html"})
+        text = json.dumps(self.data, indent=2, ensure_ascii=False) + "\n"
+        files.write(path / f"{self.data['question']}.json", text.encode())
+        return path
+
+
+#: Where a search keeps finished runs.
+RUNS = "runs"
 
 
 def tighten(

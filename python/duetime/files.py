@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import shutil
@@ -9,6 +11,10 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: One of these tells a folder of ours.
 MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
@@ -16,6 +22,10 @@ MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
 SUFFIXES = {".json", ".parquet", ".png", ".svg", ".pdf", ".html"}
 #: Beside them; other files of this kind are the user's.
 NAMES = {"slowdown.csv"}
+
+
+#: The place is right, but there is no room: the disk, a quota or a limit of the process.
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class Refused(OSError):
@@ -44,7 +54,8 @@ def replacing(folder: Path, keep: str | None = None) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         aside = _aside(target)
     try:
-        yield aside
+        with _room(folder):
+            yield aside
         with _reasons(folder):
             _put_in_place(aside, target, keep)
     finally:
@@ -55,14 +66,48 @@ def write(path: Path, content: bytes) -> None:
     """Write a file that appears as a whole or not at all, and replaces a former one."""
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial")
     try:
-        with aside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            with suppress(OSError):
-                os.fsync(file.fileno())
-        aside.replace(path)
+        with named(path):
+            with aside.open("wb") as file:
+                file.write(content)
+                file.flush()
+                with suppress(OSError):
+                    os.fsync(file.fileno())
+            aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def create(path: Path, content: bytes) -> None:
+    """Write a file that must not be there yet and appears as a whole or not at all; `FileExistsError`."""
+    with path.open("xb"):
+        pass
+    try:
+        write(path, content)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def table(frame: pl.DataFrame) -> bytes:
+    """Give a table as Parquet: the disk's errors are those of writing the bytes."""
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    return content.getvalue()
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Say of an error in reading or writing which file it was."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename == str(path):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+#: What `duetime plot` puts into any folder.
+PICTURES = {"plots"}
 
 
 def check_growing(folder: Path, parts: set[str]) -> None:
@@ -72,7 +117,7 @@ def check_growing(folder: Path, parts: set[str]) -> None:
             raise Refused(f"{folder}: exists and is no folder")
         folder.mkdir(parents=True, exist_ok=True)
         for path in sorted(folder.iterdir()):
-            if path.name not in parts and not path.name.endswith(".partial"):
+            if path.name not in parts | PICTURES and not path.name.endswith(".partial"):
                 raise Refused(f"{folder}: holds something else ({path.name}); name another folder")
 
 
@@ -147,8 +192,22 @@ def _has_version(record: Path) -> bool:
 @contextmanager
 def _reasons(folder: Path) -> Iterator[None]:
     try:
-        yield
+        with _room(folder):
+            yield
     except Refused:
         raise
     except OSError as error:
+        if error.errno in FULL:
+            raise
         raise Refused(f"{folder}: cannot be written ({error.strerror})") from error
+
+
+@contextmanager
+def _room(folder: Path) -> Iterator[None]:
+    """Name the folder where there was no room to write in it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise OSError(error.errno, error.strerror, str(folder)) from error

@@ -43,11 +43,11 @@ class Kept:
     #: The hash that it is kept under; empty if its scenario cannot be read.
     key: str
     #: What ``duetime run --json`` prints, without wall-clock times; empty after a failure.
-    result: dict[str, Any]
+    result: dict[str, Any] = field(repr=False)
     #: Why it failed.
     error: str | None = None
     #: The scenario with every default filled in.
-    scenario: dict[str, Any] = field(default_factory=dict)
+    scenario: dict[str, Any] = field(default_factory=dict, repr=False)
     #: What the reader should know of the scenario: dropped keys and the like.
     notes: tuple[str, ...] = ()
     store: Store | None = None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from duetime._core import _Column as Column
+    from duetime.plots import Picture
 
 
 class Tables(Protocol):
@@ -25,6 +26,20 @@ class Tables(Protocol):
     def queries(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
     def links(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
     def trace(self) -> Mapping[str, Column] | pl.DataFrame: ...  # noqa: D102
+
+
+class Bound(dict[str, Any]):
+    """How few deadlines can be missed: a dictionary that a notebook shows as a table."""
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any] | None) -> Bound | None:
+        """Give it for what a run's JSON has under ``bound``."""
+        return None if found is None else cls(found)
+
+    def _repr_html_(self) -> str:
+        from duetime.cli import show, tables
+
+        return tables.html(*show.bound_table("", self))
 
 
 class Result:
@@ -48,6 +63,26 @@ class Result:
     def __repr__(self) -> str:
         """Say which run it is."""
         return f"<Result of {self.title!r}: {self.transport}, seed {self.seed}>"
+
+    def _repr_html_(self) -> str:
+        """Show the table of ``duetime run`` in a notebook."""
+        from duetime.cli import show, tables
+
+        return tables.html(*show.result_table(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy it with its tables, which come from the engine when they are first asked for."""
+        held = Held({name: getattr(self, name) for name in ("flows", "queries", "links", "trace")})
+        return Result, (self._contract, json.dumps(self.scenario), self.notes, held)
+
+    def plot(self, kind: str | None = None) -> Picture:
+        """Draw one of `duetime.plots.PICTURES`, by default the first that there is something for.
+
+        Raises `KeyError` for another kind, and `trouble.Missing` without matplotlib.
+        """
+        from duetime.plots import picture
+
+        return picture(self.save, kind)
 
     def json(self) -> str:
         """Give the JSON object of ``duetime run --json``."""
@@ -84,14 +119,13 @@ class Result:
         return dict(self.data.get("sets", {}))
 
     @property
-    def bound(self) -> dict[str, Any] | None:
+    def bound(self) -> Bound | None:
         """How few deadlines any schedule of the same messages can miss; None without deadlines.
 
         ``missed`` and ``missed_percent``, whose links say so (``side``), how it was found (``method``), and
         the same for each of the ``classes`` as if there were no other.
         """
-        found: dict[str, Any] | None = self.data.get("bound")
-        return found
+        return Bound.of(self.data.get("bound"))
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -141,34 +175,43 @@ class Result:
 
     def write(self, folder: Path) -> None:
         """Write the files into an existing folder."""
-        self.flows.write_parquet(folder / "flows.parquet")
+        (folder / "flows.parquet").write_bytes(files.table(self.flows))
         if self.queries.height:
-            self.queries.write_parquet(folder / "queries.parquet")
-        self.links.write_parquet(folder / "links.parquet")
+            (folder / "queries.parquet").write_bytes(files.table(self.queries))
+        (folder / "links.parquet").write_bytes(files.table(self.links))
         if self.trace.height:
-            self.trace.write_parquet(folder / "trace.parquet")
+            (folder / "trace.parquet").write_bytes(files.table(self.trace))
         record = {"version": version(), **self.data, "notes": self.notes, "scenario": self.scenario}
         (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
-def load(folder: str | os.PathLike[str]) -> Result:
-    """Read a result that `Result.save` or ``duetime run --out`` wrote.
-
-    A comparison holds one such folder for each transport, and in it for each seed; of the comparison itself,
-    and of any other folder, this raises `FileNotFoundError`.
-    """
-    if not (Path(folder) / "run.json").exists():
-        raise FileNotFoundError(f"{folder}: holds no result of one run (no run.json){_inside(Path(folder))}")
-    record = json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))
+def load_run(folder: Path) -> Result:
+    """Read a result that `Result.save` or ``duetime run --out`` wrote."""
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     scenario, notes = record.pop("scenario"), record.pop("notes")
     del record["version"]
     contract = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
-    return Result(contract, json.dumps(scenario), notes, _Saved(Path(folder)))
+    return Result(contract, json.dumps(scenario), notes, _Saved(folder))
 
 
-def _inside(folder: Path) -> str:
-    inside = sorted(str(path.parent) for path in folder.glob("**/run.json"))
-    return f"; these do: {', '.join(inside[:5])}" if inside else ""
+class Held:
+    """Tables that are at hand."""
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
+        """Keep them."""
+        self.tables = dict(tables)
+
+    def flows(self) -> pl.DataFrame:  # noqa: D102
+        return self.tables["flows"]
+
+    def queries(self) -> pl.DataFrame:  # noqa: D102
+        return self.tables["queries"]
+
+    def links(self) -> pl.DataFrame:  # noqa: D102
+        return self.tables["links"]
+
+    def trace(self) -> pl.DataFrame:  # noqa: D102
+        return self.tables["trace"]
 
 
 class _Saved:
@@ -188,14 +231,14 @@ class _Saved:
         return self._read("trace")
 
     def _read(self, name: str) -> pl.DataFrame:
-        import polars as pl
+        from duetime.frames import pl
 
         path = self.folder / f"{name}.parquet"
         return pl.read_parquet(path) if path.exists() else pl.DataFrame()
 
 
 def _frame(table: Mapping[str, Column] | pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
+    from duetime.frames import pl
 
     if isinstance(table, pl.DataFrame):
         return table
@@ -204,7 +247,8 @@ def _frame(table: Mapping[str, Column] | pl.DataFrame) -> pl.DataFrame:
 
 def _series(name: str, column: Column) -> pl.Series:
     import numpy as np
-    import polars as pl
+
+    from duetime.frames import pl
 
     dtype, values, valid, words = column
     series = pl.Series(name, np.frombuffer(values, dtype))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from duetime import _core, fluid, scenario
-from duetime.results import Result
+from duetime.results import Bound, Result
 
 #: Told simulated seconds, their end, and delivered packets; what it raises ends the run.
 Progress: TypeAlias = Callable[[float, float, int], object]
@@ -58,14 +58,13 @@ def bound(
     seed: int | None = None,
     set: scenario.Changes | None = None,
     transport: str | None = None,
-) -> dict[str, Any] | None:
+) -> Bound | None:
     """Say how few deadlines any schedule of a scenario's messages can miss, without running it.
 
     The same as `Result.bound` of its run. None without deadlines. Raises what `run` raises.
     """
     foresight, _ = foresee(scenario.read(source), seed, set, transport)
-    found: dict[str, Any] | None = foresight["bound"]
-    return found
+    return Bound.of(foresight["bound"])
 
 
 def schema() -> dict[str, Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -35,18 +37,43 @@ class Scenario:
 def read(source: Source) -> Scenario:
     """Read a scenario from wherever it is; `Unreadable` says why it cannot be."""
     if isinstance(source, Mapping):
-        return Scenario(_toml(source), "scenario", None)
+        return Scenario(toml(source), "scenario", None)
     if isinstance(source, str) and "\n" in source:
         return Scenario(source, "scenario", None)
     return read_file(Path(source))
 
 
-def read_file(path: Path) -> Scenario:
-    """Read a scenario file."""
+#: What a file may describe -> the command that takes it.
+COMMANDS = {
+    "scenario": "`duetime run {0}` runs it",
+    "sweep": "`duetime sweep {0}` runs it",
+    "experiment": "`duetime reproduce` runs those of its folder (--from)",
+}
+
+
+def kind_of(text: str) -> str | None:
+    """Say what a file describes, one of `COMMANDS`, by the names at its top; none where they do not tell."""
+    headers = re.findall(r"(?m)^\s*\[+\s*([\w-]+)", text)
+    top = re.split(r"(?m)^\s*\[", text, maxsplit=1)[0]
+    words = {*headers, *re.findall(r"(?m)^\s*([\w-]+)\s*[.=]", top)}
+    if words & {"network", "traffic"}:
+        return "scenario"
+    if "scenario" not in words:
+        return None
+    return "experiment" if words & {"claims", "charts", "scales"} else "sweep"
+
+
+def read_file(path: Path, kind: str = "scenario") -> Scenario:
+    """Read a file that describes a scenario, or another `kind`; `Unreadable` if it is of yet another."""
     name = _printable(os.fspath(path))
     try:
         with path.open("rb") as file:
-            return Scenario(_text(file, name), name, os.fspath(path.parent))
+            text = _text(file, name)
+        found = kind_of(text)
+        if found not in (None, kind):
+            article = "an" if found == "experiment" else "a"
+            raise Unreadable(f"{name}: is {article} {found}, not a {kind}; {COMMANDS[found].format(name)}")
+        return Scenario(text, name, os.fspath(path.parent))
     except (OSError, ValueError) as error:
         if isinstance(error, Unreadable):
             raise
@@ -66,7 +93,7 @@ def changes(given: Changes | None) -> list[str]:
     if isinstance(given, str):
         raise TypeError("`set` is a list of texts 'path=value' or a dictionary, not one text")
     if isinstance(given, Mapping):
-        return [f"{path}={_value(value)}" for path, value in given.items()]
+        return [f"{path}={_value(value, path)}" for path, value in given.items()]
     for change in given:
         if not isinstance(change, str):
             raise TypeError(f"a change is a text 'path=value', not {change!r}")
@@ -103,28 +130,50 @@ def _text(file: BinaryIO, name: str) -> str:
         raise Unreadable(f"{name}:{line}:{column}: not UTF-8 text (byte 0x{byte:02x})") from None
 
 
-def _toml(sections: Mapping[str, Any]) -> str:
+def toml(sections: Mapping[str, Any], what: str = "scenario") -> str:
+    """Write a dictionary as a file; `Unreadable` names the key whose value no file can hold."""
     import tomli_w
 
-    try:
-        return tomli_w.dumps(sections)
-    except TypeError as error:
-        raise Unreadable(f"scenario: {error}") from None
+    return tomli_w.dumps(plain(sections, what))
 
 
-def _value(value: object) -> str:
-    return value if isinstance(value, str) else _toml_value(value)
+def plain(value: Any, key: str) -> Any:
+    """Give a value as a file can hold it: numbers of numpy, times of datetime and paths are taken too."""
+    if isinstance(value, Mapping):
+        found = {}
+        for name, each in value.items():
+            if not isinstance(name, str):
+                raise Unreadable(f"{key}: a key is a text, not {name!r}")
+            found[name] = plain(each, f"{key}.{name}")
+        return found
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(microseconds=1)} us"
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, str):
+        return str(value)
+    # Arrays and their elements: this is how numpy and others give Python's own.
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(each, f"{key}[{number}]") for number, each in enumerate(value)]
+    if not isinstance(value, bool | int | float):
+        raise Unreadable(f"{key}: {value!r} is no value of a scenario; leave out a key that has none")
+    return value
+
+
+def _value(value: object, key: str) -> str:
+    found = plain(value, key)
+    return found if isinstance(found, str) else _toml_value(found)
 
 
 def _toml_value(value: object) -> str:
-    """JSON is TOML, tables and null apart."""
+    """JSON is TOML, tables apart."""
     if isinstance(value, Mapping):
         entries = (f"{json.dumps(key)} = {_toml_value(each)}" for key, each in value.items())
         return "{ " + ", ".join(entries) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml_value(each) for each in value) + "]"
-    if value is None or not isinstance(value, str | bool | int | float):
-        raise Unreadable(f"--set: {value!r} is no value of a scenario")
     return json.dumps(value)
 
 

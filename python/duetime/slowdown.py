@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import polars as pl
+from duetime.frames import pl
 
 #: Messages are put into so many groups of growing size, as equal in number as their sizes allow.
 GROUPS = 10

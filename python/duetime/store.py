@@ -40,7 +40,7 @@ class Store:
 
     def table(self, key: str, name: str) -> pl.DataFrame:
         """Give a table; `FileNotFoundError` if the run was kept without it."""
-        import polars as pl
+        from duetime.frames import pl
 
         path = self._path(key, f".{name}.parquet")
         if not path.exists():

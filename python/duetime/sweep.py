@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,8 @@ from duetime.statistics import paired
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from duetime.plots import Picture
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,40 @@ class Sweep:
         ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Swept:
     """What came of a sweep."""
 
     sweep: Sweep
     kept: list[Kept]
+
+    def __repr__(self) -> str:
+        """Say what was swept; the tables are in `runs`, `classes` and `differences`."""
+        plan, failed = self.sweep, len(self.failures)
+        named = [name for name in plan.transports if name is not None]
+        parts = [
+            f"{len(plan.values)} points of {', '.join(plan.axes)}",
+            *([", ".join(named)] if named else []),
+        ]
+        parts += [f"{len(plan.seeds)} seeds", f"{len(self.kept)} runs, {failed} failed"]
+        return f"<Swept {plan.title!r}: {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        """Show the table of ``duetime sweep`` in a notebook."""
+        from duetime.cli import show, tables
+
+        return tables.html(*show.sweep_table(self))
+
+    def plot(self) -> Picture:
+        """Draw misses, completion times and goodput over the axes; `Missing` without matplotlib."""
+        from duetime.plots import picture
+
+        def save(folder: Path) -> Path:
+            folder.mkdir()
+            self.write(folder)
+            return folder
+
+        return picture(save)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -124,6 +153,9 @@ class Swept:
             "scenario": sweep.scenario.name,
             "shared": list(sweep.shared),
             "axes": list(self.columns),
+            "keys": list(sweep.axes),
+            "points": [list(values) for values in sweep.values],
+            "changes": [list(changes) for changes in sweep.changes],
             "transports": [each for each in sweep.transports if each is not None],
             "against": self.against,
             "seeds": list(sweep.seeds),
@@ -141,9 +173,7 @@ class Swept:
         if self.against is not None:
             tables["differences.parquet"] = self.differences()
         for name, table in tables.items():
-            content = io.BytesIO()
-            table.write_parquet(content)
-            files.write(folder / name, content.getvalue())
+            files.write(folder / name, files.table(table))
         record = json.dumps(self.record(), indent=2, ensure_ascii=False) + "\n"
         files.write(folder / "sweep.json", record.encode())
 
@@ -171,14 +201,28 @@ def read(file: Path, against: str | None = None) -> Sweep:
 
     Raises `ScenarioError` with the place of a mistake, and `scenario.Unreadable`.
     """
-    text = scenario.read_file(file)
+    return _read(scenario.read_file(file, "sweep"), file.parent, against)
+
+
+def _described(sections: Mapping[str, Any], out: Path, against: str | None) -> Sweep:
+    """Read a sweep from a dictionary."""
+    sections, inside = dict(sections), sections.get("scenario")
+    if isinstance(inside, Mapping):
+        files.check_growing(out, PARTS)
+        files.write(out / SCENARIO, scenario.toml(inside).encode())
+        sections["scenario"] = os.fspath((out / SCENARIO).resolve())
+    text = scenario.toml(sections, "sweep")
+    return _read(scenario.Scenario(text, "sweep", os.curdir), Path(), against)
+
+
+def _read(text: scenario.Scenario, folder: Path, against: str | None) -> Sweep:
     found = json.loads(_core.sweep(text.text, text.name, text.folder))
     if against is not None and against not in (found["transports"] or []):
         named = ", ".join(found["transports"] or []) or "none"
         raise scenario.Unreadable(f"--against {against}: is not among the sweep's transports ({named})")
     return Sweep(
         found["title"],
-        file.parent / found["scenario"],
+        folder / found["scenario"],
         tuple(found["transports"] or [None]),
         tuple(found["seeds"]),
         tuple(found["set"]),
@@ -190,7 +234,7 @@ def read(file: Path, against: str | None = None) -> Sweep:
 
 
 def sweep(
-    file: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Mapping[str, Any],
     *,
     out: str | os.PathLike[str],
     against: str | None = None,
@@ -198,13 +242,18 @@ def sweep(
     cluster: str | None = None,
     progress: bool = False,
 ) -> Swept:
-    """Run the sweep that `file` describes and write its tables into `out`.
+    """Run the sweep that a file or a dictionary describes and write its tables into `out`.
+
+    A dictionary has the keys of a file; its ``scenario`` is a path, from the current folder, or a dictionary
+    too, which is written to ``out/scenario.toml``.
 
     Finished runs are kept in ``out/runs`` and not made again, so a sweep that was stopped goes on where it
     was, and one that was changed runs what is new. `jobs` and `cluster` are those of `points.run_points`, and
     so are the errors; besides, those of `read` and `files.Refused`.
     """
-    return carry_out(read(Path(file), against), Path(out), jobs=jobs, cluster=cluster, progress=progress)
+    folder = Path(out)
+    plan = _described(source, folder, against) if isinstance(source, Mapping) else read(Path(source), against)
+    return carry_out(plan, folder, jobs=jobs, cluster=cluster, progress=progress)
 
 
 def carry_out(sweep: Sweep, out: Path, *, jobs: int | None, cluster: str | None, progress: bool) -> Swept:
@@ -216,9 +265,17 @@ def carry_out(sweep: Sweep, out: Path, *, jobs: int | None, cluster: str | None,
     return swept
 
 
-RUNS = "runs"
+RUNS, SCENARIO = "runs", "scenario.toml"
 #: What a folder of ours holds.
-PARTS = {RUNS, "sweep.json", "sweep.parquet", "classes.parquet", "differences.parquet", "report.html"}
+PARTS = {
+    RUNS,
+    SCENARIO,
+    "sweep.json",
+    "sweep.parquet",
+    "classes.parquet",
+    "differences.parquet",
+    "report.html",
+}
 
 
 def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,7 +306,7 @@ def _plain(value: Any) -> Any:
 
 def _frame(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """Put rows together; a column that holds texts and numbers holds texts."""
-    import polars as pl
+    from duetime.frames import pl
 
     columns: dict[str, list[Any]] = {}
     for name in dict.fromkeys(name for row in rows for name in row):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import NamedTuple
 
-from duetime import _core, fluid
+from duetime import _core, files, fluid
 from duetime.results import Result
 from duetime.run import Progress
 from duetime.scenario import Unreadable
@@ -40,11 +41,13 @@ class Build(NamedTuple):
 @cache
 def build() -> Build:
     """What this process simulates with."""
-    import polars as pl
-
     assert _core.__file__ is not None
     engine = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
-    return Build(_core.version(), engine, pl.__version__)
+    try:
+        polars = version_of("polars")
+    except PackageNotFoundError:
+        polars = "none"
+    return Build(_core.version(), engine, polars)
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,4 @@ def _result(task: Task, bundle: Bundle, progress: Progress | None) -> Result:
 
 
 def _parquet(result: Result, name: str) -> bytes:
-    written = io.BytesIO()
-    getattr(result, name).write_parquet(written)
-    return written.getvalue()
+    return files.table(getattr(result, name))

@@ -119,7 +119,7 @@ struct Entry
 
 /// How long after its message a connection is forgotten: nothing of it is on its way then. Each one that is still known
 /// costs time with every packet of its host.
-constexpr double KEPT = 0.1;
+constexpr double KEPT = 0.02;
 
 std::vector<Entry> g_messages;
 /// (receiving host, sender's address, sender's port): which message a connection carries.

@@ -2,10 +2,10 @@
 //! and garble the echo of marks.
 
 use transport::agent::{Agent, PortState};
-use transport::host::{AtHost, HostOutput};
+use transport::host::{AtHost, End, HostOutput};
 use transport::registry::{Config, TRANSPORTS};
-use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
-use units::{Bytes as Size, Instant, Rate, Span};
+use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site};
+use units::{Bytes as Size, ConnectionId, HostId, Instant, Rate, Span};
 
 use crate::bytes::Bytes;
 
@@ -76,11 +76,21 @@ struct Asked {
     packets: usize,
     /// Bytes that will never be sent.
     abandoned: u64,
+    /// What its host keeps, and when that is to be woken.
+    shared: Shared,
+    host_timer: Instant,
 }
 
 impl Default for Asked {
     fn default() -> Asked {
-        Asked { sent: Vec::new(), timer: Instant::MAX, packets: 0, abandoned: 0 }
+        Asked {
+            sent: Vec::new(),
+            timer: Instant::MAX,
+            packets: 0,
+            abandoned: 0,
+            shared: Shared::default(),
+            host_timer: Instant::MAX,
+        }
     }
 }
 
@@ -99,18 +109,49 @@ impl Output for Asked {
         self.abandoned += unsent.0;
     }
     fn site(&self) -> Site {
-        Site { rate: LINK, own: 0 }
+        Site { rate: LINK, host: HostId(0), own: 0 }
     }
 }
 
-impl HostOutput for Asked {}
-impl AtHost for Asked {}
+impl HostOutput for Asked {
+    fn send_from(&mut self, _: End, packet: Packet, extension: Option<Extension>) {
+        self.put(packet, extension);
+    }
+    fn arm_host(&mut self, at: Instant) {
+        self.host_timer = self.host_timer.min(at);
+    }
+}
+
+impl AtHost for Asked {
+    fn end(&self) -> End {
+        End { connection: ConnectionId(0), generation: 0, route: 0 }
+    }
+    fn shared(&mut self) -> &mut Shared {
+        &mut self.shared
+    }
+}
 
 impl Asked {
     fn put(&mut self, packet: Packet, extension: Option<Extension>) {
         self.packets += 1;
         assert!(self.packets <= 10_000, "it sends without end");
         self.sent.push((packet, extension));
+    }
+
+    /// When anything of it is to be woken.
+    fn wake_at(&self) -> Instant {
+        self.timer.min(self.host_timer)
+    }
+
+    /// Its host's timer comes, if it is due.
+    fn ring_host(&mut self, now: Instant) {
+        if self.host_timer <= now {
+            self.host_timer = Instant::MAX;
+            self.packets = 0;
+            let mut shared = std::mem::take(&mut self.shared);
+            shared.on_timer(now, self);
+            self.shared = shared;
+        }
     }
 }
 
@@ -209,7 +250,7 @@ impl<'a> Pair<'a> {
     fn pass(&mut self, span: Span) {
         let end = self.now + span;
         for _ in 0..10_000 {
-            let next = self.data.timer.min(self.acks.timer);
+            let next = self.data.wake_at().min(self.acks.wake_at());
             if next > end {
                 break;
             }
@@ -232,6 +273,8 @@ impl<'a> Pair<'a> {
             self.acks.packets = 0;
             self.receiver.on_timer(self.config, self.now, &mut self.acks);
         }
+        self.data.ring_host(self.now);
+        self.acks.ring_host(self.now);
         self.look();
     }
 
@@ -309,7 +352,7 @@ impl<'a> Pair<'a> {
             } else if !self.data.sent.is_empty() {
                 self.deliver_data(0, false);
             } else {
-                let next = self.data.timer.min(self.acks.timer);
+                let next = self.data.wake_at().min(self.acks.wake_at());
                 assert!(next < end, "it waits for nothing, with {} of {}", self.receiver.next(), self.handed);
                 self.ring(next);
             }

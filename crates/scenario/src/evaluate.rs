@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use units::Formula;
-use units::measure::{Dimension, Measure, Term, UNITS, find_unit};
+use units::measure::{Dimension, Measure, PER_SECOND, Term, UNITS, find_unit};
 
 use crate::document::{Data, Node};
 use crate::error::{At, Checked, Fault};
@@ -168,25 +168,34 @@ pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places
 const TOO_LARGE: &str = "the result is too large";
 
 fn unknown_unit(name: &str, fault: Fault) -> Fault {
-    let near = match name {
-        "kb" | "kB" | "k" | "K" => Some("KB"),
-        "min" | "m" | "h" | "sec" | "secs" | "second" | "seconds" => Some("s"),
+    let near = match name.trim_end_matches(PER_SECOND) {
+        // What could be two units is named as both: a guess would be wrong by 8 or by 60.
+        "m" | "M" | "mn" => return fault.hint("`min` is a minute, `ms` a millisecond, `MB` a size, `Mbps` a rate"),
+        "k" | "K" => return fault.hint("`KB` is a size, `Kbps` a rate"),
+        "g" | "G" => return fault.hint("`GB` is a size, `Gbps` a rate"),
+        "kb" | "mb" | "gb" => return fault.hint(BITS_AND_BYTES),
+        "KBps" | "kBps" | "MBps" | "GBps" | "TBps" | "Bps" => return fault.hint(BYTES_PER_SECOND),
+        "mins" | "minute" | "minutes" => Some("min"),
+        "hr" | "hrs" | "hour" | "hours" => Some("h"),
+        "sec" | "secs" | "second" | "seconds" => Some("s"),
         "usec" | "u" => Some("us"),
         "msec" => Some("ms"),
         "nsec" => Some("ns"),
-        "mb" | "M" => Some("MB"),
-        "gb" | "G" => Some("GB"),
         "b" => Some("B"),
         "percent" => Some("%"),
         "pkt" | "pkts" | "p" | "segments" => Some("packets"),
-        "Gbit" | "gbit" | "Gbits" => Some("Gbps"),
-        "Mbit" | "mbit" | "Mbits" => Some("Mbps"),
+        "gbit" | "Gbits" => Some("Gbit"),
+        "mbit" | "Mbits" => Some("Mbit"),
         _ => suggest::nearest(name, UNITS.iter().map(|unit| unit.name)),
     };
     fault.did_you_mean(near, || {
-        "the units are s, ms, us, ns; B, KB, MB, GB, KiB, MiB, GiB, Kb, Mb, Gb; Kbps, Mbps, Gbps; packets; %".into()
+        "the units are h, min, s, ms, us, ns; B, KB, MB, GB, KiB, MiB, GiB, Kb, Mb, Gb; Kbps, Mbps, Gbps; packets; %"
+            .into()
     })
 }
+
+const BITS_AND_BYTES: &str = "`b` is a bit and `B` a byte: Kb, Mb, Gb or KB, MB, GB";
+const BYTES_PER_SECOND: &str = "bytes per second are written `GB/s`; a byte is 8 bits, so 10 GB/s are 80 Gbps";
 
 fn unknown_word(name: &str, places: bool, fault: impl Fn(String) -> Fault) -> Fault {
     if find_unit(name).is_some() {
@@ -302,6 +311,8 @@ mod tests {
     #[test]
     fn units_mean_what_the_language_says() {
         let table = [
+            ("2 h", 7.2e15, Dimension::TIME),
+            ("5 min", 3e14, Dimension::TIME),
             ("1 s", 1e12, Dimension::TIME),
             ("20 ms", 2e10, Dimension::TIME),
             ("20 us", 2e7, Dimension::TIME),
@@ -316,7 +327,15 @@ mod tests {
             ("1 GiB", 1_073_741_824.0, Dimension::SIZE),
             ("8 Kb", 1000.0, Dimension::SIZE),
             ("8 Mb", 1e6, Dimension::SIZE),
+            ("8 kbit", 1000.0, Dimension::SIZE),
+            ("14 kB", 14_000.0, Dimension::SIZE),
             ("10 Gbps", 1.25e-3, Dimension::RATE),
+            ("10 Gbit/s", 1.25e-3, Dimension::RATE),
+            ("10 Gb/s", 1.25e-3, Dimension::RATE),
+            ("10 GB/s", 1e-2, Dimension::RATE),
+            ("8 bit/s", 1e-12, Dimension::RATE),
+            ("10 GB/s / 2", 5e-3, Dimension::RATE),
+            ("1 KB / 1 KB/s", 1e12, Dimension::TIME),
             ("65 packets", 65.0, Dimension::PACKETS),
             ("30%", 0.3, Dimension::NONE),
             ("1_000 B", 1000.0, Dimension::SIZE),
@@ -336,12 +355,23 @@ mod tests {
     }
 
     #[test]
+    fn a_bit_per_second_is_the_same_in_all_its_spellings() {
+        for name in ["Kb", "Mb", "Gb", "Tb"] {
+            let value = |unit: &str| find_unit(unit).unwrap().value;
+            assert_eq!(value(&format!("{name}/s")), value(&format!("{name}ps")), "{name}");
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for text in [
             "5 ms + 3 KB",
             "1 / 0",
             "1 / (2 - 2)",
             "5 GHz",
+            "5 ms/s",
+            "5 Gbps/s",
+            "5 GB/sec",
             "ms",
             "foo",
             "1e308 * 1e10",

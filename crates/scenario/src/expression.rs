@@ -5,7 +5,7 @@
 //! ```text
 //! sum     = product (("+" | "-") product)*
 //! product = factor (("*" | "/") factor)*
-//! factor  = "-" factor | "(" sum ")" | number [unit] | "$" name | word ["(" sum ("," sum)* ")"]
+//! factor  = "-" factor | "(" sum ")" | number [unit ["/s"]] | "$" name | word ["(" sum ("," sum)* ")"]
 //! ```
 
 use std::ops::Range;
@@ -212,14 +212,16 @@ impl<'a> Parser<'a> {
         Ok(Kind::Number(number, unit))
     }
 
-    /// The unit behind a number.
+    /// The unit behind a number: a sign or a word, which is a rate with "/s" right behind it.
     fn unit(&mut self) -> Option<(String, Range<usize>)> {
         let rest = self.rest();
-        let width = match rest.chars().next()? {
+        let mut width = match rest.chars().next()? {
             '%' => 1,
             c if is_word(c) && !c.is_ascii_digit() => self.word_width(),
             _ => return None,
         };
+        let behind = rest[width..].strip_prefix(measure::PER_SECOND);
+        width += behind.filter(|behind| !behind.starts_with(is_word)).map_or(0, |_| measure::PER_SECOND.len());
         let range = self.at..self.at + width;
         self.at += width;
         self.spaces();

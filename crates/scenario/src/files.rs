@@ -73,6 +73,8 @@ fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".into(),
         std::io::ErrorKind::PermissionDenied => "it may not be read".into(),
+        // In a browser.
+        std::io::ErrorKind::Unsupported => "no files can be read here".into(),
         _ => error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase(),
     }
 }

@@ -9,7 +9,7 @@ use crate::error::Checked;
 use crate::evaluate;
 
 /// The most hosts in a list.
-pub(crate) const MOST: usize = 65_536;
+pub(crate) const MOST: usize = units::MOST_HOSTS as usize;
 
 /// The hosts in the order in which they are written.
 pub(crate) fn read(node: &Node, context: &Context) -> Checked<Vec<HostId>> {

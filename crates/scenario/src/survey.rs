@@ -1,13 +1,13 @@
 //! What a scenario's traffic looks like before any of it is simulated: drawn ahead, for the lints and for
 //! `duetime check --explain`.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::rc::Rc;
+use std::cell::{Ref, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 
 use sim::network::{Network, Sharing};
 use sim::priorities::Priorities;
 use sim::topology::Graph;
+use sim::topology::ways::Ways;
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
 use transport::registry::Control;
@@ -19,6 +19,7 @@ pub(crate) struct Survey<'a> {
     /// In the order of the scenario's classes.
     pub(crate) drawn: Vec<Drawn>,
     pub(crate) routes: Routes<'a>,
+    ports: Ports<'a>,
 }
 
 /// The messages of one class, from its first.
@@ -37,7 +38,8 @@ impl<'a> Survey<'a> {
     pub(crate) fn new(scenario: &'a Scenario, classes: &[Above], most: usize) -> Survey<'a> {
         let each = (most / classes.len().max(1)).max(20);
         let drawn = (0..classes.len()).map(|index| Drawn::new(scenario, classes, index, each)).collect();
-        Survey { scenario, drawn, routes: Routes::new(&scenario.network.graph) }
+        let network = &scenario.network;
+        Survey { scenario, drawn, routes: Routes::new(&network.graph), ports: Ports::new(network) }
     }
 
     /// Each class with its transport and its messages.
@@ -49,7 +51,7 @@ impl<'a> Survey<'a> {
 
     /// What the switch port that feeds a link holds and when it marks; none for a host's own port.
     pub(crate) fn port(&self, link: usize) -> Option<Port> {
-        Port::of(&self.scenario.network, link)
+        self.ports.at(link)
     }
 
     /// Whether K is what ports mark by.
@@ -105,9 +107,9 @@ impl<'a> Survey<'a> {
                 .or_default()
                 .push((message.start, self.on_wire(Bytes(bytes as u64), transport)));
         }
-        let bursts = by_receiver.into_iter().filter_map(|(to, mut starts)| {
+        let bursts = by_receiver.into_iter().map(|(to, mut starts)| {
             starts.sort_by_key(|(at, _)| *at);
-            let link = self.routes.last(to)?;
+            let link = self.routes.last(to);
             let bytes_per_s = self.routes.graph.links[link].rate.as_bps_f64() / 8.0;
             let (mut waiting, mut messages, mut before) = (0.0_f64, 0, Instant::ZERO);
             let mut worst = Burst { link, bytes: 0.0, messages: 0 };
@@ -121,7 +123,7 @@ impl<'a> Survey<'a> {
                     worst = Burst { bytes: waiting, messages, ..worst };
                 }
             }
-            Some(worst)
+            worst
         });
         bursts.collect()
     }
@@ -146,9 +148,9 @@ impl<'a> Survey<'a> {
                 *entry = found;
             }
         }
-        let at_floor = by_receiver.into_iter().filter_map(|(to, (from, bytes, flows))| {
+        let at_floor = by_receiver.into_iter().map(|(to, (from, bytes, flows))| {
             let bandwidth_delay = self.bandwidth_delay(from, to, transport);
-            Some(AtFloor { link: self.routes.last(to)?, bytes, flows, bandwidth_delay })
+            AtFloor { link: self.routes.last(to), bytes, flows, bandwidth_delay }
         });
         at_floor.collect()
     }
@@ -213,20 +215,36 @@ pub(crate) struct Port {
 /// infinite where there is no limit, and at a host's own port.
 pub fn ports(network: &Network, frame: f64) -> Vec<(f64, f64)> {
     let bytes = |amount: Option<Amount>| amount.map_or(f64::INFINITY, |amount| in_bytes(amount, frame));
-    let of = |link| Port::of(network, link).map(|port| (bytes(port.limit), bytes(port.mark)));
+    let ports = Ports::new(network);
+    let of = |link| ports.at(link).map(|port| (bytes(port.limit), bytes(port.mark)));
     (0..network.graph.links.len()).map(|link| of(link).unwrap_or((f64::INFINITY, f64::INFINITY))).collect()
 }
 
-impl Port {
-    fn of(network: &Network, link: usize) -> Option<Port> {
-        let (graph, switch) = (&network.graph, &network.switch);
+/// The ports of all switches.
+struct Ports<'a> {
+    network: &'a Network,
+    /// For each switch, how many of its ports share its buffer.
+    sharers: Vec<u32>,
+}
+
+impl<'a> Ports<'a> {
+    fn new(network: &'a Network) -> Ports<'a> {
+        let graph = &network.graph;
+        let mut sharers = vec![0; graph.switches.len()];
+        for link in graph.links.iter().filter(|link| link.from >= graph.hosts && link.buffer.is_none()) {
+            sharers[(link.from - graph.hosts) as usize] += 1;
+        }
+        Ports { network, sharers }
+    }
+
+    /// The port that feeds a link; none for a host's own port.
+    fn at(&self, link: usize) -> Option<Port> {
+        let (graph, switch) = (&self.network.graph, &self.network.switch);
         let spec = &graph.links[link];
         let node = spec.from.checked_sub(graph.hosts)?;
         if graph.switches[node as usize].unlimited {
             return Some(Port { limit: None, mark: None });
         }
-        let sharers =
-            || graph.links.iter().filter(|other| other.from == spec.from && other.buffer.is_none()).count() as f64;
         let of_buffer = |share: f64| match switch.buffer {
             Amount::Packets(packets) => Amount::Packets((packets as f64 * share) as u64),
             Amount::Bytes(bytes) => Amount::Bytes((bytes as f64 * share) as u64),
@@ -235,7 +253,7 @@ impl Port {
             (Some(own), _) => own,
             // It grows until it is alpha times what it leaves free.
             (None, Sharing::Dynamic(alpha)) => of_buffer(alpha / (1.0 + alpha)),
-            (None, Sharing::Static) => of_buffer(1.0 / sharers()),
+            (None, Sharing::Static) => of_buffer(1.0 / f64::from(self.sharers[node as usize])),
             (None, Sharing::PerPort) => switch.buffer,
         };
         let to_host = spec.to < graph.hosts;
@@ -339,38 +357,27 @@ pub(crate) type Share = (usize, usize, f64);
 /// Shortest paths, over which flows spread evenly.
 pub(crate) struct Routes<'a> {
     pub(crate) graph: &'a Graph,
-    out: Vec<Vec<usize>>,
-    into: Vec<Vec<usize>>,
-    distances: RefCell<BTreeMap<HostId, Rc<Vec<u32>>>>,
+    ways: RefCell<Ways>,
 }
 
 impl<'a> Routes<'a> {
     fn new(graph: &'a Graph) -> Routes<'a> {
-        let nodes = graph.nodes() as usize;
-        let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
-        for (link, spec) in graph.links.iter().enumerate() {
-            out[spec.from as usize].push(link);
-            into[spec.to as usize].push(link);
-        }
-        Routes { graph, out, into, distances: RefCell::default() }
+        Routes { graph, ways: RefCell::new(Ways::new(graph)) }
     }
 
-    /// The link that leads to a host; none where several do.
-    pub(crate) fn last(&self, to: HostId) -> Option<usize> {
-        match self.into[to.index()][..] {
-            [link] => Some(link),
-            _ => None,
-        }
+    /// The link that leads to a host.
+    pub(crate) fn last(&self, to: HostId) -> usize {
+        self.ways.borrow().last(to).index()
     }
 
     /// One shortest path.
     pub(crate) fn path(&self, from: HostId, to: HostId) -> Vec<usize> {
-        let distances = self.distances(to);
+        let ways = self.ways_to(to);
         let (mut path, mut node) = (Vec::new(), from.0);
         while node != to.0 {
-            let Some(link) = self.nearer(node, &distances).next() else { return path };
-            path.push(link);
-            node = self.graph.links[link].to;
+            let Some(&(link, next)) = ways.choices(node, to).first() else { return path };
+            path.push(link.index());
+            node = next;
         }
         path
     }
@@ -382,17 +389,18 @@ impl<'a> Routes<'a> {
 
     /// Every link that a flow may take.
     pub(crate) fn shares(&self, from: HostId, to: HostId) -> Vec<Share> {
-        let distances = self.distances(to);
+        let ways = self.ways_to(to);
         let mut found: Vec<Share> = Vec::new();
         // For each node of one distance: how it was reached.
         let mut here: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::from([(from.0, Vec::new())]);
         while !here.is_empty() && !here.contains_key(&to.0) {
             let mut next: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
             for (node, reached) in here {
-                let links: Vec<usize> = self.nearer(node, &distances).collect();
-                let part = 1.0 / links.len().max(1) as f64;
-                for link in links {
-                    let beyond = next.entry(self.graph.links[link].to).or_default();
+                let choices = ways.choices(node, to);
+                let part = 1.0 / choices.len().max(1) as f64;
+                for &(link, end) in choices.iter() {
+                    let link = link.index();
+                    let beyond = next.entry(end).or_default();
                     if reached.is_empty() {
                         found.push((link, link, part));
                         beyond.push((link, part));
@@ -409,36 +417,8 @@ impl<'a> Routes<'a> {
         found
     }
 
-    fn nearer<'b>(&'b self, node: u32, distances: &'b [u32]) -> impl Iterator<Item = usize> + 'b {
-        let here = distances[node as usize];
-        let links = self.out[node as usize].iter().copied();
-        links.filter(move |&link| {
-            let there = distances[self.graph.links[link].to as usize];
-            there != u32::MAX && here != u32::MAX && there + 1 == here
-        })
-    }
-
-    /// Hops from every node to a host; hosts do not forward.
-    fn distances(&self, to: HostId) -> Rc<Vec<u32>> {
-        if let Some(known) = self.distances.borrow().get(&to) {
-            return known.clone();
-        }
-        let mut distances = vec![u32::MAX; self.out.len()];
-        distances[to.index()] = 0;
-        let mut edge = VecDeque::from([to.0]);
-        while let Some(node) = edge.pop_front() {
-            for &link in &self.into[node as usize] {
-                let before = self.graph.links[link].from;
-                if distances[before as usize] == u32::MAX {
-                    distances[before as usize] = distances[node as usize] + 1;
-                    if before >= self.graph.hosts {
-                        edge.push_back(before);
-                    }
-                }
-            }
-        }
-        let found = Rc::new(distances);
-        self.distances.borrow_mut().insert(to, found.clone());
-        found
+    fn ways_to(&self, to: HostId) -> Ref<'_, Ways> {
+        self.ways.borrow_mut().prepare(to);
+        self.ways.borrow()
     }
 }

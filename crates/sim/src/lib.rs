@@ -23,6 +23,7 @@ pub mod topology;
 pub mod traffic;
 mod world;
 
+pub use observe::{Logged, PacketLog};
 pub use outcome::Outcome;
 pub use scenario::{Class, Scenario, Transport};
 pub use world::World;

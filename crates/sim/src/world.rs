@@ -13,7 +13,7 @@ use crate::flow::Flow;
 use crate::hosts::{Hosts, Notice, Opening, Progress, Way};
 use crate::ledger::Ledger;
 use crate::net::Net;
-use crate::observe::{RateWatch, Sampler};
+use crate::observe::{PacketLog, RateWatch, Sampler};
 use crate::outcome::{
     ClassOutcome, Counters, FaultCounts, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests,
     Sample,
@@ -157,6 +157,31 @@ impl World {
 
     /// Processes up to `events` events; false when the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
+        self.process::<false>(events)
+    }
+
+    /// As [`advance`](World::advance), writing down what becomes of packets until `log_packets` has what it asked for.
+    // Compiled where it is called, so that a program that logs nothing holds one event loop.
+    #[inline]
+    pub fn advance_logging(&mut self, events: u64) -> bool {
+        match self.net.log.as_deref().is_some_and(|log| log.wants_more(self.net.now)) {
+            true => self.process::<true>(events),
+            false => self.process::<false>(events),
+        }
+    }
+
+    /// From now on [`advance_logging`](World::advance_logging) writes down what becomes of packets.
+    pub fn log_packets(&mut self, log: PacketLog) {
+        self.net.log = Some(Box::new(log));
+    }
+
+    /// What was written down of packets until now.
+    pub fn take_packet_log(&mut self) -> Option<PacketLog> {
+        self.net.log.take().map(|log| *log)
+    }
+
+    /// The loop itself.
+    fn process<const LOGS: bool>(&mut self, events: u64) -> bool {
         for done in 0..events {
             let Some((at, event)) = self.net.events.pop(self.until) else {
                 self.net.counters.events += done;
@@ -171,6 +196,9 @@ impl World {
                 Event::Arrival(link) | Event::Held(link) => {
                     if matches!(event, Event::Held(_)) && !self.net.release(link) {
                         continue;
+                    }
+                    if LOGS && matches!(event, Event::Arrival(_)) {
+                        self.net.log_arrival(link);
                     }
                     self.arrival(link);
                 }

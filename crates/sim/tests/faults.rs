@@ -129,11 +129,17 @@ fn flows_go_round_a_link_when_routing_knows() {
     assert_eq!(ends("10 ms", ", until = '19 ms'").0, struck(20_000));
 }
 
-/// The scenario of a transport on one of three networks: bulk, and short messages with deadlines, across the middle.
+/// The scenario of a transport on one of the networks: bulk, and short messages with deadlines, across the middle.
 fn crowd(transport: &str, topology: &str, fault: &str) -> String {
     let (network, hosts) = match topology {
         "star" => ("topology = 'star'\nhosts = 8", 8),
         "leaf-spine" => ("topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\nuplink = '2 Gbps'", 8),
+        "racks" => ("topology = 'racks'\nracks = 2\nhosts_per_rack = 4\nuplink = '2 Gbps'", 8),
+        "custom" => (
+            "topology = 'custom'\nhosts = 8\nswitches = ['left', 'right']\nlinks = [{ from = '0..4', to = 'left' }, \
+             { from = '4..8', to = 'right' }, { from = 'left', to = 'right', rate = '2 Gbps' }]",
+            8,
+        ),
         _ => ("topology = 'fat-tree'\nk = 4", 16),
     };
     let half = hosts / 2;
@@ -146,7 +152,11 @@ fn crowd(transport: &str, topology: &str, fault: &str) -> String {
     )
 }
 
+/// With more than one way between switches, or a single switch.
 const TOPOLOGIES: [&str; 3] = ["star", "leaf-spine", "fat-tree"];
+
+/// Where a link that is down leaves no way.
+const WITHOUT_A_WAY_ROUND: [&str; 2] = ["racks", "custom"];
 
 /// A fault of each kind; where it is on one link, it is the way of many.
 const FAULTS: [&str; 7] = [
@@ -162,22 +172,24 @@ const FAULTS: [&str; 7] = [
 #[test]
 fn every_transport_ends_every_message_under_each_fault() {
     for transport in TRANSPORTS.iter().map(|transport| transport.name) {
-        for topology in TOPOLOGIES {
-            for fault in FAULTS {
-                let text = crowd(transport, topology, fault);
-                let outcome = run(&text);
-                for message in &outcome.messages {
-                    assert!(message.end.is_some() || message.aborted, "{transport}, {topology}: {message:?}\n{text}");
-                }
-                let FaultCounts { drops, duplicates, held_back, .. } = outcome.faults.expect("there is one");
-                let happened = match fault {
-                    fault if fault.contains("duplication") => duplicates,
-                    fault if fault.contains("reordering") => held_back,
-                    fault if fault.contains("no-marks") => continue,
-                    _ => drops,
-                };
-                assert!(happened > 0, "{transport}, {topology}: nothing happened\n{text}");
+        let everywhere = TOPOLOGIES.into_iter().flat_map(|topology| FAULTS.map(|fault| (topology, fault)));
+        let down = WITHOUT_A_WAY_ROUND
+            .into_iter()
+            .flat_map(|topology| FAULTS[..2].iter().map(move |fault| (topology, *fault)));
+        for (topology, fault) in everywhere.chain(down) {
+            let text = crowd(transport, topology, fault);
+            let outcome = run(&text);
+            for message in &outcome.messages {
+                assert!(message.end.is_some() || message.aborted, "{transport}, {topology}: {message:?}\n{text}");
             }
+            let FaultCounts { drops, duplicates, held_back, .. } = outcome.faults.expect("there is one");
+            let happened = match fault {
+                fault if fault.contains("duplication") => duplicates,
+                fault if fault.contains("reordering") => held_back,
+                fault if fault.contains("no-marks") => continue,
+                _ => drops,
+            };
+            assert!(happened > 0, "{transport}, {topology}: nothing happened\n{text}");
         }
     }
 }

@@ -6,6 +6,8 @@ use sim::World;
 use sim::outcome::{Message, Outcome};
 use units::{Bytes, HostId, LinkId};
 
+const MIXED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/mixed.toml");
+
 fn run(text: &str, change: impl Fn(&mut scenario::Options)) -> Outcome {
     let source = scenario::Source { name: "test", text, folder: None };
     let mut options = scenario::Options::default();
@@ -31,8 +33,7 @@ fn leaf_spine(seed: u64, more: &str) -> Outcome {
 
 /// `scenarios/mixed.toml`, shorter, and with classes that stay open or answer in trees.
 fn mixed(change: impl Fn(String) -> String, transport: Option<&str>) -> Outcome {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/mixed.toml");
-    let text = std::fs::read_to_string(file).expect("it is there");
+    let text = std::fs::read_to_string(MIXED).expect("it is there");
     let more = "[[traffic]]\nname = 'open'\npattern = 'periodic'\nfrom = '2..20'\nto = '40..58'\nevery = '1 ms'\n\
                 size = '20 KB'\nconnections = 'persistent'\n\
                 [[traffic]]\nname = 'tree'\npattern = 'fan-in'\nlevels = 2\nbranches = 3\nleaves = 5\nparents = 4\n\
@@ -74,6 +75,17 @@ fn each_seed_gives_long_flows_other_ways() {
     let loads: BTreeSet<Vec<u64>> =
         (0..10).map(|seed| leaf_spine(seed, "").links.iter().map(|link| link.packets).collect()).collect();
     assert_eq!(loads.len(), 10);
+}
+
+#[test]
+fn each_seed_gives_the_mix_another_load_of_its_links() {
+    let text = std::fs::read_to_string(MIXED).expect("it is there");
+    let loads = (0..10).map(|seed| {
+        let short = text.replace("duration = \"500 ms\"", "duration = \"2 ms\"\ncool_down = \"0 s\"");
+        let outcome = run(&short.replace("warm_up = \"50 ms\"", ""), |options| options.seed = Some(seed));
+        outcome.links.iter().map(|link| link.packets).collect::<Vec<_>>()
+    });
+    assert_eq!(loads.collect::<BTreeSet<_>>().len(), 10);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::laws::{self, Law, Window};
 use crate::registry::{Config, Entry};
 #[cfg(feature = "trial")]
 use crate::trial;
-use crate::{Extension, Message, Observation, Packet, connection, d3, mcp, pdq};
+use crate::{Extension, Message, Observation, Packet, connection, d3, grants, mcp, pdq};
 
 macro_rules! families {
     ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
@@ -268,6 +268,8 @@ macro_rules! list {
         families! {
             /// The network grants rates on request (D3).
             D3(d3),
+            /// Receiving hosts grant what is sent to them.
+            Grants(grants),
             /// The network adds up what a path costs (MCP).
             Mcp(mcp),
             /// Ports let the most urgent flows send and pause the others (PDQ).

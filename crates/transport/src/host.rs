@@ -22,9 +22,14 @@ pub struct End {
 
 /// What a host as a whole may ask of whoever runs it.
 pub trait HostOutput {
-    /// Puts a packet of one of this host's open ends into its NIC queue.
-    fn send_from(&mut self, _end: End, _packet: Packet, _extension: Extension) {
+    /// Puts a packet of one of this host's open ends into its NIC queue, with what it carries beside its fields.
+    fn send_from(&mut self, _end: End, _packet: Packet, _extension: Option<Extension>) {
         unimplemented!("{NOTHING}")
+    }
+    /// When all that was sent the way of one of this host's ends will have left the host's port; in the past if that is
+    /// not known.
+    fn leaves_from(&self, _end: End) -> Instant {
+        Instant::ZERO
     }
     /// Asks that the host's state be woken at `at` or earlier; an earlier request stays in force.
     fn arm_host(&mut self, _at: Instant) {

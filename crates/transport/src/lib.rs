@@ -14,6 +14,7 @@ pub mod connection;
 pub mod d3;
 mod descriptor;
 mod families;
+pub mod grants;
 pub mod host;
 pub mod laws;
 pub mod mcp;
@@ -24,6 +25,7 @@ mod recovery;
 pub mod registry;
 mod returning;
 mod signal;
+mod stream;
 #[cfg(feature = "trial")]
 pub mod trial;
 
@@ -33,7 +35,7 @@ pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
 pub use signal::{Catalog, Observation, Signal};
 
-use units::{Bytes, Instant, Rate};
+use units::{Bytes, HostId, Instant, Rate};
 
 /// What an end of a connection may ask of whoever runs it.
 pub trait Output {
@@ -47,6 +49,8 @@ pub trait Output {
     fn leaves(&self) -> Instant {
         Instant::ZERO
     }
+    /// Says that what is at position `start` of the stream will be sent again, not from here but by the host as a whole.
+    fn sends_again(&mut self, _start: u64) {}
     /// Says that the retransmission timer expired, for the statistics.
     fn timed_out(&mut self);
     /// Says that the message that ends at position `end` of the stream is given up and that its last
@@ -61,6 +65,8 @@ pub trait Output {
 pub struct Site {
     /// The rate of its host's link.
     pub rate: Rate,
+    /// The host.
+    pub host: HostId,
     /// Bits of its own, for what is to differ from one flow to another.
     pub own: u64,
 }

@@ -111,6 +111,7 @@ impl Config {
     pub fn levels(&self) -> Option<u8> {
         match &self.control {
             Control::Window(law) => law.levels(),
+            Control::Grants(own) => own.levels.map(|levels| levels.count as u8),
             _ => None,
         }
     }

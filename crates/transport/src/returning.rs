@@ -1,15 +1,91 @@
 //! How receiving ends return what the ports have written.
 
+use std::marker::PhantomData;
+
 use units::{Bytes, Instant};
 
-use crate::{Extension, Header, Output, Packet, Site};
+use crate::connection::{self, Config};
+use crate::laws::Ecn;
+use crate::{Extension, Flags, Header, Output, Packet, Site};
+
+/// What a family's receiving end does with the headers of its packets.
+pub trait Returns {
+    /// How marks are echoed.
+    const ECN: Ecn;
+
+    /// How a header returns.
+    fn how(header: &Header) -> How;
+}
+
+/// How a header returns.
+pub enum How {
+    /// At once, whatever else is held back; that of a packet without data by itself, as the answer to a SYN.
+    AtOnce,
+    /// With the acknowledgement of its packet; of those that are answered together the last one returns.
+    Acknowledged,
+    /// Not at all.
+    Never,
+}
+
+/// The receiving end of a connection of such a family, whose parameters are `Own`.
+#[derive(Clone, Debug)]
+pub struct Receiver<Own> {
+    data: connection::Receiver,
+    of: PhantomData<Own>,
+}
+
+impl<Own: Returns> Receiver<Own> {
+    /// Nothing received yet.
+    pub fn new(_: &Own) -> Receiver<Own> {
+        Receiver { data: connection::Receiver::new(Own::ECN), of: PhantomData }
+    }
+
+    /// Everything before this position has arrived.
+    pub fn next(&self) -> u64 {
+        self.data.next()
+    }
+
+    /// Takes a packet from the sender.
+    pub fn on_packet(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+        out: &mut impl Output,
+    ) {
+        let header = extension.and_then(|extension| extension.header.take());
+        match header.as_ref().map_or(How::Acknowledged, Own::how) {
+            How::Never => {}
+            How::AtOnce if packet.payload == 0 => {
+                let ack = Packet::ack(self.data.next(), config.header, Instant::MAX, Flags::SYN);
+                Returning { out, header }.send(ack);
+            }
+            how => {
+                let mut out = Returning { out, header };
+                self.data.on_packet(config, now, packet, &mut out);
+                if let How::AtOnce = how {
+                    self.data.flush(config, &mut out);
+                }
+            }
+        }
+    }
+
+    /// The time for which the timer was armed has come.
+    pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        self.data.on_timer(config, now, out);
+    }
+
+    /// The connection is closed here.
+    pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
+}
 
 /// Adds a header to the next acknowledgement.
-pub struct Returning<'a, O> {
+struct Returning<'a, O> {
     /// Where it goes.
-    pub out: &'a mut O,
+    out: &'a mut O,
     /// What returns.
-    pub header: Option<Header>,
+    header: Option<Header>,
 }
 
 impl<O: Output> Output for Returning<'_, O> {

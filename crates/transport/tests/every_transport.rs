@@ -8,11 +8,11 @@ use std::collections::BinaryHeap;
 
 use common::config;
 use transport::agent::{Agent, PortState};
-use transport::host::{AtHost, HostOutput};
+use transport::host::{AtHost, End, HostOutput};
 use transport::laws::Window;
 use transport::registry::{Config, Control, TRANSPORTS};
-use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
-use units::{Bytes, Instant, Rate, Span};
+use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site};
+use units::{Bytes, HostId, Instant, Rate, Span};
 
 /// What the model network does to packets.
 #[derive(Clone, Copy)]
@@ -44,8 +44,10 @@ struct Model {
     timeouts: u64,
     abandoned: bool,
     longest_queue: u64,
-    /// The earliest that is pending of the sender and of the receiver.
-    timers: [Instant; 2],
+    /// The earliest that is pending of the sender, of the receiver, and of their hosts.
+    timers: [Instant; 4],
+    /// What is kept at the host of the sender, and at that of the receiver.
+    shared: [Shared; 2],
     /// At the bottleneck, for families that talk to it.
     agent: Option<Box<dyn Agent>>,
 }
@@ -56,6 +58,8 @@ enum Happening {
     Ack(Packet, Option<Extension>),
     SenderTimer,
     ReceiverTimer,
+    /// Of the sender's, or of the receiver's.
+    HostTimer(usize),
 }
 
 impl Model {
@@ -72,7 +76,8 @@ impl Model {
             timeouts: 0,
             abandoned: false,
             longest_queue: 0,
-            timers: [Instant::MAX; 2],
+            timers: [Instant::MAX; 4],
+            shared: Default::default(),
             agent: config.control.agents().map(|agents| agents.at(LINK, Bytes::ZERO)),
         }
     }
@@ -121,14 +126,42 @@ impl Output for FromSender<'_> {
         self.0.abandoned = true;
     }
     fn site(&self) -> Site {
-        Site { rate: LINK, own: 0 }
+        Site { rate: LINK, host: HostId(0), own: 0 }
     }
 }
 
-impl HostOutput for FromSender<'_> {}
-impl AtHost for FromSender<'_> {}
-impl HostOutput for FromReceiver<'_> {}
-impl AtHost for FromReceiver<'_> {}
+impl HostOutput for FromSender<'_> {
+    fn send_from(&mut self, _: End, packet: Packet, extension: Option<Extension>) {
+        self.put(packet, extension);
+    }
+    fn arm_host(&mut self, at: Instant) {
+        self.0.arm(2, at, Happening::HostTimer(0));
+    }
+}
+impl AtHost for FromSender<'_> {
+    fn end(&self) -> End {
+        common::ONLY
+    }
+    fn shared(&mut self) -> &mut Shared {
+        &mut self.0.shared[0]
+    }
+}
+impl HostOutput for FromReceiver<'_> {
+    fn send_from(&mut self, _: End, packet: Packet, extension: Option<Extension>) {
+        self.put(packet, extension);
+    }
+    fn arm_host(&mut self, at: Instant) {
+        self.0.arm(3, at, Happening::HostTimer(1));
+    }
+}
+impl AtHost for FromReceiver<'_> {
+    fn end(&self) -> End {
+        common::ONLY
+    }
+    fn shared(&mut self) -> &mut Shared {
+        &mut self.0.shared[1]
+    }
+}
 
 impl FromSender<'_> {
     fn put(&mut self, mut packet: Packet, mut extension: Option<Extension>) {
@@ -158,16 +191,20 @@ impl FromSender<'_> {
     }
 }
 
-impl Output for FromReceiver<'_> {
-    fn send(&mut self, packet: Packet) {
+impl FromReceiver<'_> {
+    fn put(&mut self, packet: Packet, extension: Option<Extension>) {
         if !self.0.one_in(self.0.weather.loses_acks) {
-            self.0.push(self.0.now + Span::from_micros(40), Happening::Ack(packet, None));
+            self.0.push(self.0.now + Span::from_micros(40), Happening::Ack(packet, extension));
         }
     }
+}
+
+impl Output for FromReceiver<'_> {
+    fn send(&mut self, packet: Packet) {
+        self.put(packet, None);
+    }
     fn send_extended(&mut self, packet: Packet, extension: Extension) {
-        if !self.0.one_in(self.0.weather.loses_acks) {
-            self.0.push(self.0.now + Span::from_micros(40), Happening::Ack(packet, Some(extension)));
-        }
+        self.put(packet, Some(extension));
     }
     fn arm(&mut self, at: Instant) {
         self.0.arm(1, at, Happening::ReceiverTimer);
@@ -175,7 +212,7 @@ impl Output for FromReceiver<'_> {
     fn timed_out(&mut self) {}
     fn abandon(&mut self, _: u64, _: Bytes) {}
     fn site(&self) -> Site {
-        Site { rate: LINK, own: 0 }
+        Site { rate: LINK, host: HostId(0), own: 0 }
     }
 }
 
@@ -211,7 +248,15 @@ fn transfer(config: &Config, weather: Weather, messages: &[Message]) -> (Model, 
             }
             Happening::SenderTimer if model.rings(0) => sender.on_timer(config, at, &mut FromSender(&mut model)),
             Happening::ReceiverTimer if model.rings(1) => receiver.on_timer(config, at, &mut FromReceiver(&mut model)),
-            Happening::SenderTimer | Happening::ReceiverTimer => {}
+            Happening::HostTimer(of) if model.rings(2 + of) => {
+                let mut shared = std::mem::take(&mut model.shared[of]);
+                match of {
+                    0 => shared.on_timer(at, &mut FromSender(&mut model)),
+                    _ => shared.on_timer(at, &mut FromReceiver(&mut model)),
+                }
+                model.shared[of] = shared;
+            }
+            Happening::SenderTimer | Happening::ReceiverTimer | Happening::HostTimer(_) => {}
         }
         if sender.is_idle() && done == Instant::MAX {
             done = model.now;
@@ -296,9 +341,13 @@ fn every_byte_arrives_whatever_is_lost() {
     }
 }
 
-/// Whether duplicate ACKs tell it of no loss.
+/// Whether only time tells it of losses.
 fn by_timer_alone(config: &Config) -> bool {
-    matches!(&config.control, Control::Window(law) if law.repairs_by_timer_alone())
+    match &config.control {
+        Control::Window(law) => law.repairs_by_timer_alone(),
+        Control::Grants(policy) => policy.overtaken.is_none(),
+        _ => false,
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! Vectors for laws that live elsewhere: what this crate's d2tcp answers to sequences of ACKs and losses, in a file that the
-//! kernel side's tests read (`linux/law/vectors.csv`). Here the file is held against the law that is.
+//! Vectors for laws that live elsewhere: what this crate's d2tcp and d2tcp_plus answer to sequences of ACKs and losses, in
+//! files that the kernel side's tests read (`linux/law/vectors.csv`, `plus.csv`). Here the files are held against the laws
+//! that are.
 //!
 //! `BLESS=1 cargo test -p duetime-transport --test kernel_vectors` writes it anew.
 
@@ -134,13 +135,75 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// For d2tcp_plus, never held back: what it draws is its own affair.
+const PLUS: &[Case] = &[
+    Case {
+        name: "without-deadline",
+        keys: "hold_share = 0",
+        window: 20.0,
+        ssthresh: 1.0,
+        rtt_us: 100,
+        marks: (40, 60),
+        messages: &[],
+    },
+    Case {
+        name: "pressed",
+        keys: "hold_share = 0",
+        window: 10.0,
+        ssthresh: 1.0,
+        rtt_us: 200,
+        marks: (50, 50),
+        messages: &[(400_000, 12_000)],
+    },
+    Case {
+        name: "can-wait",
+        keys: "hold_share = 0",
+        window: 16.0,
+        ssthresh: 1.0,
+        rtt_us: 300,
+        marks: (20, 30),
+        messages: &[(300_000, 400_000)],
+    },
+    Case {
+        name: "becomes-hopeless",
+        keys: "hold_share = 0",
+        window: 8.0,
+        ssthresh: 1.0,
+        rtt_us: 250,
+        marks: (60, 80),
+        messages: &[(900_000, 4_000)],
+    },
+    Case {
+        name: "one-after-another",
+        keys: "hold_share = 0",
+        window: 12.0,
+        ssthresh: 1.0,
+        rtt_us: 200,
+        marks: (30, 50),
+        messages: &[(60_000, 2_000), (120_000, 9_000), (125_000, 2_500), (170_000, 30_000), (800_000, 11_000)],
+    },
+];
+
+/// A law, its cases, the signals beside alpha that its vectors have, and their file.
+struct Vectors {
+    law: &'static str,
+    cases: &'static [Case],
+    signals: [&'static str; 2],
+    file: &'static str,
+}
+
+const VECTORS: &[Vectors] = &[
+    Vectors { law: "d2tcp", cases: CASES, signals: ["d", "p"], file: "vectors.csv" },
+    Vectors { law: "d2tcp_plus", cases: PLUS, signals: ["need", "laxity"], file: "plus.csv" },
+];
+
 const ACKS: u64 = 150;
 
 /// The law in its first state with these keys in `[transport]`.
-fn law(keys: &str) -> Law {
-    match common::config("d2tcp", &format!("mss = '{MSS} B'\n{keys}")).control {
+fn law(name: &str, keys: &str) -> Law {
+    match common::config(name, &format!("mss = '{MSS} B'\n{keys}")).control {
         Control::Window(law) => law,
-        _ => unreachable!("d2tcp is a window law"),
+        _ => unreachable!("{name} is a window law"),
     }
 }
 
@@ -158,8 +221,8 @@ fn ns(time: Instant) -> u64 {
 }
 
 /// One row per ACK or loss: what the law was told, and where it then stood.
-fn play(case: &Case, rows: &mut String) {
-    let mut law = law(case.keys);
+fn play(vectors: &Vectors, case: &Case, rows: &mut String) {
+    let mut law = law(vectors.law, case.keys);
     let mut window = Cwnd { cwnd: case.window, ssthresh: case.ssthresh, floor: 2.0, limit: f64::INFINITY };
     let mut random = 0x2545_f491_4f6c_dd1du64;
     let mut percent = || {
@@ -198,10 +261,17 @@ fn play(case: &Case, rows: &mut String) {
         let lost = percent();
         let event = if phase == Phase::Open && window.cwnd >= 4.0 && lost < 4 && una > recover {
             let timeout = lost < 1;
-            let flight = window.cwnd;
-            law.on_loss(&mut window, &Lost { now, state: ack.clone(), flight, timeout });
+            let behind = waiting.iter().skip(1).copied().collect();
+            let state = Acked { later: &behind, ..ack.clone() };
+            let lost = Lost { now, state, flight: window.cwnd, timeout };
+            law.on_loss(&mut window, &lost);
             recover = next;
-            (phase, window.cwnd) = if timeout { (Phase::Loss, 1.0) } else { (Phase::Recovery, window.ssthresh) };
+            if timeout {
+                law.on_timeout(&mut window, 1.0, &lost);
+                phase = Phase::Loss;
+            } else {
+                (phase, window.cwnd) = (Phase::Recovery, window.ssthresh);
+            }
             if timeout { "timeout" } else { "loss" }
         } else {
             let segments = 1 + percent() / 50;
@@ -231,9 +301,10 @@ fn play(case: &Case, rows: &mut String) {
         }
         let mut seen = Observation::default();
         law.observe(&window, &ack, &mut seen);
+        let shown = vectors.signals.map(|signal| seen.get(signal).map_or(String::new(), |value| format!("{value:?}")));
         writeln!(
             rows,
-            "{},{event},{},{},{},{},{},{},{},{},{},{},{:?},{:?},{:?},{:?}",
+            "{},{event},{},{},{},{},{},{},{},{},{},{},{:?},{},{},{:?}",
             case.name,
             ns(now),
             ack.segments as u64,
@@ -250,51 +321,72 @@ fn play(case: &Case, rows: &mut String) {
             all.join(" "),
             u8::from(cut),
             seen.get("alpha").unwrap(),
-            seen.get("d").unwrap(),
-            seen.get("p").unwrap(),
+            shown[0],
+            shown[1],
             window.cwnd,
         )
         .unwrap();
     }
 }
 
-#[test]
-fn the_vectors_are_those_of_the_law_that_is() {
-    let mut text = String::from(
-        "# What the simulator's d2tcp answers to sequences of ACKs and losses; segments of 1000 B. The phase, after the\n\
+fn written(vectors: &Vectors) -> String {
+    let mut text = format!(
+        "# What the simulator's {} answers to sequences of ACKs and losses; segments of 1000 B. The phase, after the\n\
          # event, is open, or recovery or loss while what duplicate ACKs or a timeout have told of is repaired.\n",
+        vectors.law
     );
-    for case in CASES {
+    for case in vectors.cases {
         write!(text, "# {}: window = {:?}; ssthresh = {:?}", case.name, case.window, case.ssthresh).unwrap();
         case.keys.lines().for_each(|key| write!(text, "; {key}").unwrap());
         text.push('\n');
     }
-    text.push_str("case,event,now_ns,segments,marked,may_grow,phase,una,next,srtt_ns,messages,cut,alpha,d,p,cwnd\n");
-    CASES.iter().for_each(|case| play(case, &mut text));
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../linux/law/vectors.csv");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-        return;
+    let [first, second] = vectors.signals;
+    let columns = "case,event,now_ns,segments,marked,may_grow,phase,una,next,srtt_ns,messages,cut,alpha";
+    writeln!(text, "{columns},{first},{second},cwnd").unwrap();
+    vectors.cases.iter().for_each(|case| play(vectors, case, &mut text));
+    text
+}
+
+#[test]
+fn the_vectors_are_those_of_the_laws_that_are() {
+    for vectors in VECTORS {
+        let text = written(vectors);
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../linux/law").join(vectors.file);
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, text).unwrap();
+            continue;
+        }
+        let kept = std::fs::read_to_string(&path).unwrap();
+        for (number, (kept, now)) in kept.lines().zip(text.lines()).enumerate() {
+            assert_eq!(kept, now, "{}, line {}", vectors.file, number + 1);
+        }
+        assert_eq!(kept.len(), text.len());
     }
-    let kept = std::fs::read_to_string(&path).unwrap();
-    for (number, (kept, now)) in kept.lines().zip(text.lines()).enumerate() {
-        assert_eq!(kept, now, "line {}", number + 1);
-    }
-    assert_eq!(kept.len(), text.len());
 }
 
 #[test]
 fn the_vectors_meet_what_matters() {
-    let mut text = String::new();
-    CASES.iter().for_each(|case| play(case, &mut text));
-    let column = |line: &str, index: usize| line.split(',').nth(index).unwrap().to_string();
-    for case in CASES {
-        let rows: Vec<&str> = text.lines().filter(|line| column(line, 0) == case.name).collect();
-        let cuts = rows.iter().filter(|line| column(line, 11) == "1").count();
-        assert!(cuts >= 3 || case.marks.0 == 0, "{}: {cuts} cuts", case.name);
-        let muted = rows.iter().filter(|line| column(line, 4) == "1" && column(line, 6) != "open").count();
-        assert!(muted > 0 || case.marks.0 == 0, "{}: no mark while a loss is repaired", case.name);
-        let ds: Vec<f64> = rows.iter().map(|line| column(line, 13).parse().unwrap()).collect();
-        assert_eq!(ds.iter().any(|d| *d != ds[0]), !case.messages.is_empty(), "{}: d does not vary", case.name);
+    for vectors in VECTORS {
+        let text = written(vectors);
+        let column = |line: &str, index: usize| line.split(',').nth(index).unwrap().to_string();
+        for case in vectors.cases {
+            let rows: Vec<&str> = text.lines().filter(|line| column(line, 0) == case.name).collect();
+            let cuts = rows.iter().filter(|line| column(line, 11) == "1").count();
+            assert!(cuts >= 2 || case.marks.0 == 0, "{}: {cuts} cuts", case.name);
+            let muted = rows.iter().filter(|line| column(line, 4) == "1" && column(line, 6) != "open").count();
+            assert!(muted > 0 || case.marks.0 == 0, "{}: no mark while a loss is repaired", case.name);
+            let signals: Vec<String> = rows.iter().map(|line| column(line, 13)).collect();
+            let varies = signals.iter().any(|one| *one != signals[0]);
+            assert_eq!(varies, !case.messages.is_empty(), "{}: its first signal does not vary", case.name);
+        }
     }
+    // Of d2tcp_plus: windows that are lifted, floors, what becomes hopeless and what is late.
+    let text = written(&VECTORS[1]);
+    let needs = |case: &str| -> Vec<f64> {
+        let rows = text.lines().filter(|line| line.starts_with(&format!("{case},")));
+        rows.filter_map(|line| line.split(',').nth(13).unwrap().parse().ok()).collect()
+    };
+    assert!(needs("pressed").iter().any(|need| *need > 5.0) && needs("can-wait").iter().all(|need| *need < 1.0));
+    assert!(text.lines().any(|line| line.starts_with("becomes-hopeless,") && line.contains(",-")));
+    assert!(text.lines().any(|line| line.starts_with("becomes-hopeless,") && line.contains(",,")));
 }

@@ -126,6 +126,27 @@ fn s5_1_what_was_sent_again_before_a_timeout_is_not_found_lost_again_after_it() 
 }
 
 #[test]
+fn s5_what_was_sent_again_and_lost_again_is_found_or_waits_for_the_timeout() {
+    // 0 is lost, is sent again as 9 is the last that was sent, and is lost again. The third SACK above that, of 12, shows
+    // it: a second loss (RFC 5681 4.3), cwnd 2.5. Then 3 are in the network, and 0 goes once no more than one is.
+    let until = "0us   | message 60     | 0-9
+         100us | ack 0 sack 1-3  | 0r cwnd=5 ssthresh=5
+         110us | ack 0 sack 1-9  | 10-13
+         200us | ack 0 sack 1-10 | 14
+         201us | ack 0 sack 1-11 | 15";
+    let found = "202us | ack 0 sack 1-12 | cwnd=2.5
+         203us | ack 0 sack 1-13 |
+         204us | ack 0 sack 1-14 | 0r";
+    timeline("tcp", "", &format!("{until}\n{found}"));
+    // Otherwise new data follows, and 0 when the timer runs out that it restarted when it was sent again.
+    let waits = "202us | ack 0 sack 1-12 | 16 cwnd=5
+         203us | ack 0 sack 1-13 | 17
+         204us | ack 0 sack 1-14 | 18
+         20100us | timer         | 0r cwnd=1";
+    timeline("tcp", "lost_retransmissions = 'timeout'", &format!("{until}\n{waits}"));
+}
+
+#[test]
 fn s2_without_something_new_in_its_blocks_an_ack_is_no_duplicate() {
     timeline(
         "tcp",

@@ -296,3 +296,28 @@ fn s7_4_a_loss_that_the_probe_has_repaired_cuts_the_window() {
          500us   | ack 10             | cwnd=12",
     );
 }
+
+#[test]
+fn s7_3_while_one_probe_is_on_its_way_there_is_no_other() {
+    // What is acknowledged at 310 us was sent before the probe: a sample, which brings srtt to 126.25 us, and no answer.
+    rack_tlp(
+        "initial_window = 2",
+        "0us   | message 4     | 0-1
+         100us | ack 1 of 0us  | 2-3
+         300us | wait          | 3r
+         310us | ack 2 of 0us  |
+         600us | wait          |",
+    );
+}
+
+#[test]
+fn s7_4_once_a_probe_with_new_data_is_acknowledged_the_next_tail_has_its_own() {
+    rack_tlp(
+        "initial_window = 2",
+        "0us   | message 20      | 0-1
+         100us | ack 1 of 0us    | 2-3
+         300us | wait            | 4
+         400us | ack 5 of 300us  | 5-11
+         600us | wait            | 12",
+    );
+}

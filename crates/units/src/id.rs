@@ -4,6 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
+/// The most hosts of a network: a fat-tree of 80-port switches has 128 000.
+pub const MOST_HOSTS: u32 = 131_072;
+
 /// The number of something that is counted from 0.
 pub trait Id: Copy {
     /// That of this place in a list of all.

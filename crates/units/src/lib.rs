@@ -22,7 +22,7 @@ mod stream;
 mod value;
 
 pub use bytes::Bytes;
-pub use id::{ClassId, ConnectionId, HostId, Id, LinkId, MessageId, Table};
+pub use id::{ClassId, ConnectionId, HostId, Id, LinkId, MOST_HOSTS, MessageId, Table};
 pub use key::{Alias, Default, Key, Kind, Range};
 pub use problem::Problem;
 pub use quantity::{Amount, Instant, Rate, Span, Transmission};

@@ -67,6 +67,7 @@ impl Dimension {
 }
 
 /// A unit: its name, its value in base units, its dimension.
+#[derive(Clone, Copy)]
 pub struct Unit {
     /// As it is written.
     pub name: &'static str,
@@ -85,6 +86,8 @@ const BPS: f64 = 0.125e-12;
 
 /// Every unit; times in ps, sizes in bytes, rates in bytes/ps.
 pub const UNITS: &[Unit] = &[
+    unit("h", 3600e12, Dimension::TIME),
+    unit("min", 60e12, Dimension::TIME),
     unit("s", 1e12, Dimension::TIME),
     unit("ms", 1e9, Dimension::TIME),
     unit("us", 1e6, Dimension::TIME),
@@ -94,6 +97,7 @@ pub const UNITS: &[Unit] = &[
     unit("ps", 1.0, Dimension::TIME),
     unit("B", 1.0, Dimension::SIZE),
     unit("KB", 1e3, Dimension::SIZE),
+    unit("kB", 1e3, Dimension::SIZE),
     unit("MB", 1e6, Dimension::SIZE),
     unit("GB", 1e9, Dimension::SIZE),
     unit("TB", 1e12, Dimension::SIZE),
@@ -105,10 +109,17 @@ pub const UNITS: &[Unit] = &[
     unit("Kb", 125.0, Dimension::SIZE),
     unit("Mb", 125e3, Dimension::SIZE),
     unit("Gb", 125e6, Dimension::SIZE),
+    unit("Tb", 125e9, Dimension::SIZE),
+    unit("kbit", 125.0, Dimension::SIZE),
+    unit("Kbit", 125.0, Dimension::SIZE),
+    unit("Mbit", 125e3, Dimension::SIZE),
+    unit("Gbit", 125e6, Dimension::SIZE),
+    unit("Tbit", 125e9, Dimension::SIZE),
     unit("byte", 1.0, Dimension::SIZE),
     unit("bytes", 1.0, Dimension::SIZE),
     unit("bps", BPS, Dimension::RATE),
     unit("Kbps", 1e3 * BPS, Dimension::RATE),
+    unit("kbps", 1e3 * BPS, Dimension::RATE),
     unit("Mbps", 1e6 * BPS, Dimension::RATE),
     unit("Gbps", 1e9 * BPS, Dimension::RATE),
     unit("Tbps", 1e12 * BPS, Dimension::RATE),
@@ -117,9 +128,16 @@ pub const UNITS: &[Unit] = &[
     unit("%", 0.01, Dimension::NONE),
 ];
 
-/// The unit of that name.
-pub fn find_unit(name: &str) -> Option<&'static Unit> {
-    UNITS.iter().find(|unit| unit.name == name)
+/// What makes a rate of a size: "Gbit/s".
+pub const PER_SECOND: &str = "/s";
+
+/// The unit of that name; a size with [`PER_SECOND`] behind it is a rate.
+pub fn find_unit(name: &str) -> Option<Unit> {
+    let named = |name: &str| UNITS.iter().find(|unit| unit.name == name).copied();
+    let Some(size) = name.strip_suffix(PER_SECOND) else { return named(name) };
+    let size = named(size).filter(|unit| unit.dimension == Dimension::SIZE)?;
+    // From the bits in a second, so that "10 Gbit/s" is "10 Gbps" to the last binary place.
+    Some(Unit { value: 8.0 * size.value * BPS, dimension: Dimension::RATE, ..size })
 }
 
 /// What an expression comes to.

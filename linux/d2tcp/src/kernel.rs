@@ -1,7 +1,7 @@
 //! The structures that the programs in the kernel and this tool share: `linux/bpf/shared.h`, field by field.
 
 /// `D2TCP_LAYOUT`.
-pub const LAYOUT: u32 = 3;
+pub const LAYOUT: u32 = 4;
 /// 1 as alpha, p, g.
 pub const ONE: u32 = 1 << 30;
 /// 1 as a window in segments and as d.
@@ -42,6 +42,11 @@ pub struct Law {
     pub expired: u32,
     pub precise: u32,
     pub minimum_rtt: u32,
+    pub mode: u32,
+    pub initial_window: u32,
+    pub time_scale: u32,
+    pub reserved: u32,
+    pub rto_min_ns: u64,
     pub margin_ns: u64,
 }
 
@@ -178,6 +183,7 @@ pub struct Counters {
     pub losses: u64,
     pub timeouts: u64,
     pub undone: u64,
+    pub held: u64,
     pub delivered: u64,
     pub delivered_ce: u64,
     pub messages: u64,
@@ -301,10 +307,10 @@ pub struct Event {
     pub messages_done: u64,
 }
 
-const _: () = assert!(size_of::<Law>() == 32);
+const _: () = assert!(size_of::<Law>() == 56);
 const _: () = assert!(size_of::<About>() == 152);
-const _: () = assert!(size_of::<Rule>() == 432 && size_of::<Arm>() == 104);
-const _: () = assert!(size_of::<Counters>() == 584);
+const _: () = assert!(size_of::<Rule>() == 456 && size_of::<Arm>() == 104);
+const _: () = assert!(size_of::<Counters>() == 592);
 const _: () = assert!(size_of::<Flow>() == 192);
 const _: () = assert!(size_of::<Event>() == 120);
 
@@ -364,9 +370,9 @@ mod tests {
 
     #[test]
     fn counters_are_summed_over_cpus_in_their_order() {
-        let one: Vec<u8> = (0..73u64).flat_map(u64::to_ne_bytes).collect();
+        let one: Vec<u8> = (0..74u64).flat_map(u64::to_ne_bytes).collect();
         let sum = Counters::sum([one.clone(), one]);
-        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 60, 62, 120));
+        assert_eq!((sum.opened, sum.closed, sum.d_sum, sum.alpha[0], sum.d[13]), (0, 2, 62, 64, 122));
     }
 
     #[test]

@@ -153,7 +153,7 @@ const FOR_ALL: [Counter; 6] = [
     ("d2tcp_connections_ungoverned", "Connections under D2TCP that no rule governs.", |c| c.opened),
 ];
 /// Counted per rule; there are 64 of them at most.
-const BY_RULE: [Counter; 15] = [
+const BY_RULE: [Counter; 16] = [
     ("d2tcp_connections", "Connections that came under D2TCP.", |c| c.opened),
     ("d2tcp_connections_without_ecn", "Connections whose peer refused ECN: Reno.", |c| c.without_ecn),
     ("d2tcp_windows", "Windows over which alpha was updated.", |c| c.windows),
@@ -162,6 +162,7 @@ const BY_RULE: [Counter; 15] = [
     ("d2tcp_losses", "Windows halved because of loss.", |c| c.losses),
     ("d2tcp_timeouts", "Retransmission timeouts.", |c| c.timeouts),
     ("d2tcp_undone", "Halvings undone because nothing was lost.", |c| c.undone),
+    ("d2tcp_held", "Times that a message stood back (mode plus).", |c| c.held),
     ("d2tcp_segments", "Segments delivered.", |c| c.delivered),
     ("d2tcp_segments_marked", "Segments delivered with an echo.", |c| c.delivered_ce),
     ("d2tcp_messages", "Messages with a deadline.", |c| c.messages),

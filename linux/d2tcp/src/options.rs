@@ -183,6 +183,21 @@ pub struct Parameters {
     /// alpha of a new connection [default: 1]
     #[arg(long, value_parser = share)]
     pub initial_alpha: Option<f64>,
+    /// Which law messages with a deadline follow: D2TCP's, or the simulator's d2tcp_plus as far as this kernel carries
+    /// it: the rate that a deadline needs, and standing back while there is time [default: d2tcp]
+    #[arg(long)]
+    pub mode: Option<Mode>,
+    /// In mode plus: the least retransmission timeout of its connections. The kernel takes no less than two ticks of
+    /// its clock, and a limit of the route is above this one; 0us leaves it alone [default: 1ms]
+    #[arg(long, value_parser = seconds)]
+    pub rto_min: Option<f64>,
+    /// In mode plus: the first window of a connection, in segments; 0 leaves it to the kernel [default: 0]
+    #[arg(long, value_name = "SEGMENTS", value_parser = segments)]
+    pub initial_window: Option<f64>,
+    /// In mode plus: what its times are multiplied by, 0.1 to 1000. They are for round trips of some tenths of a
+    /// millisecond [default: 1]
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
     /// Says in words that parameters are meant which make connections take no notice of marks; the error that asks
     /// for it says which words.
     #[arg(long, value_name = "WORDS")]
@@ -196,6 +211,15 @@ pub enum PeersWanted {
     Any,
     /// Those in private address ranges.
     Private,
+}
+
+/// Which law messages with a deadline follow.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum Mode {
+    /// D2TCP's: how much a mark cuts depends on the deadline
+    D2tcp,
+    /// Needed rates, and standing back by laxity
+    Plus,
 }
 
 /// What is done about a deadline that has passed.
@@ -228,8 +252,20 @@ pub enum Rtt {
 }
 
 /// Where an attach begins.
-pub const DEFAULTS: Law =
-    Law { g: ONE / 16, initial_alpha: ONE, cap: 2 * UNIT as u32, expired: 0, precise: 0, minimum_rtt: 0, margin_ns: 0 };
+pub const DEFAULTS: Law = Law {
+    g: ONE / 16,
+    initial_alpha: ONE,
+    cap: 2 * UNIT as u32,
+    expired: 0,
+    precise: 0,
+    minimum_rtt: 0,
+    mode: 0,
+    initial_window: 0,
+    time_scale: UNIT as u32,
+    reserved: 0,
+    rto_min_ns: 1_000_000,
+    margin_ns: 0,
+};
 
 impl Parameters {
     /// Which are given: bits, in the order of [`Law`].
@@ -242,6 +278,10 @@ impl Parameters {
             self.t_c.is_some(),
             self.rtt.is_some(),
             self.margin.is_some(),
+            self.mode.is_some(),
+            self.rto_min.is_some(),
+            self.initial_window.is_some(),
+            self.time_scale.is_some(),
         ]
         .into_iter()
         .enumerate()
@@ -258,6 +298,11 @@ impl Parameters {
             precise: if is(4) { own.precise } else { others.precise },
             minimum_rtt: if is(5) { own.minimum_rtt } else { others.minimum_rtt },
             margin_ns: if is(6) { own.margin_ns } else { others.margin_ns },
+            mode: if is(7) { own.mode } else { others.mode },
+            rto_min_ns: if is(8) { own.rto_min_ns } else { others.rto_min_ns },
+            initial_window: if is(9) { own.initial_window } else { others.initial_window },
+            time_scale: if is(10) { own.time_scale } else { others.time_scale },
+            reserved: 0,
         }
     }
     /// Those given, over others; fails if there are none.
@@ -301,6 +346,18 @@ impl Parameters {
         }
         if let Some(margin) = self.margin {
             law.margin_ns = (margin * 1e9).round() as u64;
+        }
+        if let Some(mode) = self.mode {
+            law.mode = mode as u32;
+        }
+        if let Some(rto) = self.rto_min {
+            law.rto_min_ns = (rto * 1e9).round() as u64;
+        }
+        if let Some(window) = self.initial_window {
+            law.initial_window = window as u32;
+        }
+        if let Some(scale) = self.time_scale {
+            law.time_scale = (scale * UNIT as f64).round() as u32;
         }
         law
     }
@@ -382,6 +439,18 @@ pub fn cap(text: &str) -> std::result::Result<f64, String> {
     value.ok_or_else(|| "expected 1 to 16".to_owned())
 }
 
+/// A factor, 0.1 to 1000.
+pub fn time_scale(text: &str) -> std::result::Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| (0.1..=1000.0).contains(value));
+    value.ok_or_else(|| "expected 0.1 to 1000".to_owned())
+}
+
+/// A window in whole segments; 0 says nothing.
+pub fn segments(text: &str) -> std::result::Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| value.fract() == 0.0 && (0.0..=1000.0).contains(value));
+    value.ok_or_else(|| "expected a whole number from 0 to 1000".to_owned())
+}
+
 /// A time of at most a day, as in 500us, 10 ms, 1.5s.
 pub fn seconds(text: &str) -> std::result::Result<f64, String> {
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -412,6 +481,9 @@ mod tests {
         assert_eq!(seconds("1.5 ms"), Ok(0.0015));
         assert!(seconds("5").is_err() && seconds("-1s").is_err() && seconds("inf s").is_err());
         assert!(cap("0.5").is_err() && cap("17").is_err());
+        assert_eq!(segments("10"), Ok(10.0));
+        assert!(time_scale("0").is_err() && time_scale("25") == Ok(25.0));
+        assert!(segments("1.5").is_err() && segments("-1").is_err() && segments("1001").is_err());
     }
 
     #[test]
@@ -421,6 +493,17 @@ mod tests {
         let Command::Set(parameters) = given.command else { panic!("set") };
         assert_eq!(parameters.some_over(before).unwrap(), Law { g: ONE / 8, expired: 2, ..before });
         assert_eq!(Parameters::merged(&Law { g: 1, margin_ns: 1, ..before }, 1 << 6, &before).margin_ns, 1);
+        let plus = Options::parse_from(
+            [
+                &["d2tcp", "set", "--mode", "plus", "--rto-min", "8ms"][..],
+                &["--initial-window", "2", "--time-scale", "25"],
+            ]
+            .concat(),
+        );
+        let Command::Set(plus) = plus.command else { panic!("set") };
+        let law = plus.some_over(before).unwrap();
+        assert_eq!(law, Law { mode: 1, rto_min_ns: 8_000_000, initial_window: 2, time_scale: 25 << 20, ..before });
+        assert_eq!(Parameters::merged(&law, plus.given(), &before), law);
         let Command::Set(nothing) = Options::parse_from(["d2tcp", "set"]).command else { panic!("set") };
         assert_eq!(nothing.some_over(before).unwrap_err().kind, Kind::Usage);
     }

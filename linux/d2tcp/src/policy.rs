@@ -11,7 +11,7 @@ use units::measure::UNITS;
 use crate::excerpt::{Mistake, nearest};
 use crate::failure::{Failure, Kind as Fault, Result};
 use crate::kernel::Control;
-use crate::options::{self, Expired, Parameters, Rtt, TimeToComplete};
+use crate::options::{self, Expired, Mode, Parameters, Rtt, TimeToComplete};
 use crate::place;
 use crate::rules::{Peers, Rule};
 
@@ -29,6 +29,8 @@ enum Kind {
     Rate,
     Share,
     Cap,
+    Segments,
+    Scale,
 }
 
 struct Key {
@@ -50,6 +52,10 @@ const PARAMETERS: &[Key] = &[
     key("t_c", Kind::Words(&["approximate", "precise"]), "how the time that the rest needs is computed"),
     key("rtt", Kind::Words(&["smoothed", "minimum"]), "which RTT turns it into a time"),
     key("initial_alpha", Kind::Share, "alpha of a new connection"),
+    key("mode", Kind::Words(&["d2tcp", "plus"]), "which law messages with a deadline follow"),
+    key("rto_min", Kind::Time, "in mode plus: the least retransmission timeout"),
+    key("initial_window", Kind::Segments, "in mode plus: the first window; 0: the kernel's"),
+    key("time_scale", Kind::Scale, "in mode plus: what its times are multiplied by"),
     key(
         "confirm",
         Kind::Words(&["ignore marks", "starve others"]),
@@ -233,6 +239,10 @@ fn parameter(to: &mut Parameters, key: &'static Key, value: &DeValue, at: Range<
             let precise = value.word()? == "precise";
             to.t_c = Some(if precise { TimeToComplete::Precise } else { TimeToComplete::Approximate });
         }
+        "mode" => to.mode = Some(if value.word()? == "plus" { Mode::Plus } else { Mode::D2tcp }),
+        "rto_min" => to.rto_min = Some(value.time()? as f64 / 1e9),
+        "initial_window" => to.initial_window = Some(value.number(options::segments)?),
+        "time_scale" => to.time_scale = Some(value.number(options::time_scale)?),
         "rtt" => to.rtt = Some(if value.word()? == "minimum" { Rtt::Minimum } else { Rtt::Smoothed }),
         _ => to.confirm = Some(value.word()?.to_owned()),
     }
@@ -385,6 +395,10 @@ fn property(key: &Key) -> Json {
         Kind::Peers => json!({"type": "string", "description": key.help}),
         Kind::Ports => json!({"type": ["string", "integer"], "description": key.help}),
         Kind::Cap => json!({"type": ["number", "string"], "minimum": 1, "maximum": 16, "description": key.help}),
+        Kind::Scale => json!({"type": ["number", "string"], "minimum": 0.1, "maximum": 1000, "description": key.help}),
+        Kind::Segments => {
+            json!({"type": ["integer", "string"], "minimum": 0, "maximum": 1000, "description": key.help})
+        }
         Kind::Share => json!({"type": ["number", "string"], "minimum": 0, "maximum": 1, "description": key.help}),
         Kind::Time => text(r"^[0-9.]+ ?(ns|us|ms|s|min)$"),
         Kind::Size => text(r"^[0-9.]+ ?(B|KB|MB|GB|TB|KiB|MiB|GiB|bit|bits|Kb|Mb|Gb|byte|bytes)$"),
@@ -416,6 +430,8 @@ deadline = "20 ms"
 size = "64 KB"
 expired = "yield"
 g = 0.125
+mode = "plus"
+rto_min = "8 ms"
 least_deadline = "1 ms"
 most_bytes = "64 MB"
 most_rate = "200 Mbps"
@@ -444,7 +460,7 @@ announce = false
             (1_000_000, 64_000_000, 25_000_000)
         );
         assert_eq!((limits.budget_rate, limits.budget_bytes), (10_000_000, 10_000_000), "a second's worth");
-        assert_eq!(replies.parameters.given(), 0b1001, "g and expired");
+        assert_eq!(replies.parameters.given(), 0b1_1000_1001, "g, expired, mode and rto_min");
         assert_eq!((others.control, others.silent), (Control::Leave, true));
     }
 
@@ -471,6 +487,8 @@ announce = false
             (&rule("announce = 'no'"), ":3:12", "true or false"),
             (&rule("cgroup = '../x'"), ":3:10", "without . and .."),
             (&rule("cap = 0.5"), ":3:7", "1 to 16"),
+            (&rule("mode = 'pluss'"), ":3:8", "did you mean `plus`?"),
+            (&rule("initial_window = 1.5"), ":3:18", "whole number"),
             (&rule("[[rule]]\nname = 'a'"), ":3:1", "already"),
             ("[parameters]\nshare = 1", ":2:1", "there is no `share` here"),
             ("[[rule]\n", ":1:", "not TOML"),

@@ -28,6 +28,7 @@ struct Status {
     cuts: u64,
     losses: u64,
     timeouts: u64,
+    held: u64,
     segments: u64,
     segments_marked: u64,
     messages: Messages,
@@ -48,6 +49,10 @@ struct Parameters {
     t_c: &'static str,
     rtt: &'static str,
     initial_alpha: f64,
+    mode: &'static str,
+    rto_min_us: f64,
+    initial_window: u32,
+    time_scale: f64,
 }
 
 #[derive(Serialize)]
@@ -126,6 +131,7 @@ fn status(pins: &Pins, about: &About) -> Result<Status> {
         cuts: all.cuts,
         losses: all.losses,
         timeouts: all.timeouts,
+        held: all.held,
         segments: all.delivered,
         segments_marked: all.delivered_ce,
         messages: messages(&all),
@@ -189,8 +195,8 @@ fn print(status: &Status, law: &Law) {
     let Connections { open, total, without_ecn } = status.connections;
     println!("connections  {open} open, {total} so far, {without_ecn} without ECN (as Reno)");
     println!(
-        "windows      {}, {} cut, {} lost, {} timeouts",
-        status.windows, status.cuts, status.losses, status.timeouts
+        "windows      {}, {} cut, {} lost, {} timeouts, {} stood back",
+        status.windows, status.cuts, status.losses, status.timeouts, status.held
     );
     println!("segments     {}, {} with an echo", status.segments, status.segments_marked);
     let Messages { accepted, met, missed, cancelled, unfinished, implied, lengthened, denied, refused, queue_full } =
@@ -248,15 +254,36 @@ fn parameters(law: &Law) -> Parameters {
         t_c: if law.precise != 0 { "precise" } else { "approximate" },
         rtt: if law.minimum_rtt != 0 { "minimum" } else { "smoothed" },
         initial_alpha: f64::from(law.initial_alpha) / f64::from(ONE),
+        mode: if law.mode == 1 { "plus" } else { "d2tcp" },
+        rto_min_us: law.rto_min_ns as f64 / 1000.0,
+        initial_window: law.initial_window,
+        time_scale: f64::from(law.time_scale) / UNIT as f64,
     }
 }
 
 /// The parameters in a line.
 pub fn parameters_in_words(law: &Law) -> String {
-    let Parameters { g, cap, expired, margin_us, t_c, rtt, initial_alpha } = parameters(law);
-    format!(
-        "g {g}, cap {cap}, expired {expired}, margin {margin_us} us, t_c {t_c}, rtt {rtt}, initial alpha {initial_alpha}"
-    )
+    let Parameters {
+        g,
+        cap,
+        expired,
+        margin_us,
+        t_c,
+        rtt,
+        initial_alpha,
+        mode,
+        rto_min_us,
+        initial_window,
+        time_scale,
+    } = parameters(law);
+    let law = format!(
+        "mode {mode}, g {g}, cap {cap}, expired {expired}, margin {margin_us} us, t_c {t_c}, rtt {rtt}, initial alpha \
+         {initial_alpha}"
+    );
+    if mode == "d2tcp" {
+        return law;
+    }
+    format!("{law}, least RTO {rto_min_us} us, initial window {initial_window}, times x {time_scale}")
 }
 
 /// The counters of all, summed over CPUs and rules.

@@ -367,6 +367,65 @@ fn a_near_deadline_cuts_less_and_a_far_one_more(bench) {
     assert_eq!(bench.status()["parameters"]["margin_us"], 1e7);
 }
 
+fn in_mode_plus_what_is_pressed_goes_on_and_what_can_wait_stands_back(bench) {
+    bench.attach("--mode plus");
+    bench.wire(3, 0);
+    let listener = listen(V4);
+    // A terabyte in ten seconds: more than a segment per round trip, however short that is.
+    let (client, server) = connect(&listener);
+    deadline(&client, 1 << 40, 10 * SECOND).unwrap();
+    transfer(&client, &server, 5_000_000);
+    let pressed = state(&client);
+    assert!(pressed.cuts > 5 && pressed.cwnd >= 2, "{pressed:?}");
+    assert_eq!(bench.status()["held"], 0, "{pressed:?}");
+    // 30 MB within a day: of every mark on its first segments it stands back for some milliseconds, once it has sent ten.
+    let (client, server) = connect(&listener);
+    transfer(&client, &server, 100_000);
+    deadline(&client, 30_000_000, 86_400 * SECOND).unwrap();
+    let time = transfer(&client, &server, 200_000);
+    let held = bench.status()["held"].as_u64().unwrap();
+    assert!(held >= 3, "{held} times");
+    // Evenly up to 20 ms, after a mark in three segments of 140: two of three times in all would be far from chance.
+    assert!(time > 2 * MS * held as u32, "{held} times in {time:?}");
+    // Without a deadline it is DCTCP, and nothing is held.
+    let (client, server) = connect(&listener);
+    transfer(&client, &server, 3_000_000);
+    let plain = state(&client);
+    assert!(plain.cuts > 5 && plain.p == plain.alpha, "{plain:?}");
+    assert_eq!(bench.status()["held"], held);
+    assert_eq!(bench.status()["parameters"]["mode"], "plus");
+    // The mode is a parameter like the others.
+    bench.says("set --mode d2tcp");
+    let (client, server) = connect(&listener);
+    deadline(&client, 30_000_000, 86_400 * SECOND).unwrap();
+    transfer(&client, &server, 2_000_000);
+    assert_eq!((state(&client).d, &bench.status()["held"]), (ONE / 2, &held.into()));
+}
+
+fn mode_plus_lowers_the_least_timeout_and_sets_the_first_window(bench) {
+    let rto_us = |socket: &TcpStream| {
+        let info = get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, size_of::<libc::tcp_info>()).unwrap();
+        u32::from_ne_bytes(info[8..12].try_into().unwrap())
+    };
+    let begin = |address: &str| {
+        let listener = listen(address);
+        let (client, server) = connect(&listener);
+        let first = tcp_info_cwnd(&server);
+        transfer(&client, &server, 1_000_000);
+        transfer(&server, &client, 1_000_000);
+        (first, rto_us(&client), rto_us(&server))
+    };
+    bench.attach("--initial-window 3 --rto-min 1ms");
+    let (first, ours, theirs) = begin(V4);
+    assert!(first == 10 && ours >= 200_000 && theirs >= 200_000, "mode d2tcp: {first}, {ours}, {theirs}");
+    bench.says("set --mode plus");
+    for address in [V4, V6] {
+        let (first, ours, theirs) = begin(address);
+        // Two ticks of 10 ms and as much for the round trip's own variation, at the most.
+        assert!(first == 3 && ours <= 60_000 && theirs <= 60_000, "{first}, {ours}, {theirs}");
+    }
+}
+
 fn losses_halve_the_window_and_are_repaired(bench) {
     bench.attach("");
     for address in [V4, V6] {

@@ -10,7 +10,7 @@ typedef long long __s64;
 #include "d2tcp.h"
 
 #include "law.h"
-#include "queue.h"
+#include "plus.h"
 
 law_u64 host_scale(law_u64 a, law_u64 b, law_u64 c, law_u32 shift)
 {
@@ -77,6 +77,35 @@ void host_resize(struct law_state *state, law_u32 before, law_u32 mss)
 	law_resize(state, before, mss);
 }
 
+law_u32 host_plus_on_ack(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
+			 const struct law_queue *queue, const struct law_ack *ack, const struct law_draws *draws)
+{
+	return law_plus_on_ack(state, plus, how, queue, ack, draws);
+}
+
+law_u32 host_plus_on_loss(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
+			  const struct law_queue *queue, const struct law_ack *ack, const struct law_draws *draws)
+{
+	return law_plus_on_loss(state, plus, how, queue, ack, draws);
+}
+
+law_u32 host_plus_standing(const struct law_plus *plus, const struct law_parameters *how, const struct law_queue *queue,
+			   const struct law_ack *ack, law_u64 cwnd, law_u64 *need, law_s64 *laxity)
+{
+	struct law_standing standing = {};
+
+	if (!law_most_pressing(&standing, queue, ack))
+		return 0;
+	*need = standing.need;
+	*laxity = law_laxity(plus, how, &standing, cwnd);
+	return 1;
+}
+
+law_u64 host_hold_rate(const struct law_plus *plus, law_u32 mss, law_u64 now_ns)
+{
+	return law_hold_rate(plus, mss, now_ns);
+}
+
 law_u32 host_reduced(const struct law_reduction *now)
 {
 	return law_reduced(now);
@@ -123,8 +152,10 @@ law_u32 host_size(law_u32 which)
 		return sizeof(struct law_announcement);
 	case 5:
 		return sizeof(struct law_reduction);
-	default:
+	case 6:
 		return sizeof(struct law_ack);
+	default:
+		return sizeof(struct law_plus);
 	}
 }
 

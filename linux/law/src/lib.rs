@@ -46,6 +46,16 @@ pub struct Parameters {
     pub precise: u32,
     /// Not 0: T_c in smallest round trips.
     pub minimum_rtt: u32,
+    /// Not 0: messages with a deadline follow [`Plus`].
+    pub mode: u32,
+    /// Segments; 0: the kernel's.
+    pub initial_window: u32,
+    /// Of the times of [`Plus`], of [`UNIT`].
+    pub time_scale: u32,
+    /// 0.
+    pub reserved: u32,
+    /// The least retransmission timeout; 0: the kernel's.
+    pub rto_min_ns: u64,
     /// Taken off the time left.
     pub margin_ns: u64,
 }
@@ -59,6 +69,11 @@ impl Default for Parameters {
             expired: Expired::Neutral as u32,
             precise: 0,
             minimum_rtt: 0,
+            mode: 0,
+            initial_window: 0,
+            time_scale: UNIT as u32,
+            reserved: 0,
+            rto_min_ns: 0,
             margin_ns: 0,
         }
     }
@@ -307,6 +322,60 @@ impl State {
     }
 }
 
+/// Bit of what [`Plus::on_ack`] and [`Plus::on_loss`] give: the message stands back.
+pub const HELD: u32 = 4;
+/// Bit of the same: a message with a deadline was answered for.
+pub const ANSWERED: u32 = 8;
+
+/// `struct law_plus`: what d2tcp_plus keeps beside [`State`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Plus {
+    pub end: u64,
+    pub allowed_ns: u64,
+    pub held_until_ns: u64,
+    pub lifted: u32,
+    pub stirred: u32,
+    pub pressed: u32,
+    pub hopeless: u32,
+}
+
+/// `struct law_draws`: numbers drawn evenly from all 32 bits.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Draws {
+    /// Whether it stands back.
+    pub whether: u32,
+    /// For how long.
+    pub length: u32,
+}
+
+impl Plus {
+    /// New data was acknowledged: 0 where nothing has a deadline.
+    pub fn on_ack(&mut self, state: &mut State, how: &Parameters, queue: &Queue, ack: &Ack, draws: Draws) -> u32 {
+        // SAFETY: structures of the layout of plus.h, which a test compares.
+        unsafe { c::host_plus_on_ack(state, self, how, queue, ack, &draws) }
+    }
+    /// Data was lost: 0 where nothing has a deadline.
+    pub fn on_loss(&mut self, state: &mut State, how: &Parameters, queue: &Queue, ack: &Ack, draws: Draws) -> u32 {
+        // SAFETY: as above.
+        unsafe { c::host_plus_on_loss(state, self, how, queue, ack, &draws) }
+    }
+    /// Need in segments per round trip, of [`UNIT`], and laxity in ns at a window, of what needs most.
+    pub fn standing(&self, how: &Parameters, queue: &Queue, ack: &Ack, cwnd: u64) -> Option<(u64, i64)> {
+        let (mut need, mut laxity) = (0, 0);
+        // SAFETY: as above; both numbers have room.
+        let found = unsafe { c::host_plus_standing(self, how, queue, ack, cwnd, &mut need, &mut laxity) };
+        (found != 0).then_some((need, laxity))
+    }
+    /// Bytes per second while it stands back; 0: it does not.
+    pub fn hold_rate(&self, mss: u32, now_ns: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { c::host_hold_rate(self, mss, now_ns) }
+    }
+}
+
 /// a * b / c * 2^shift, `u64::MAX` where it does not fit.
 pub fn scale(a: u64, b: u64, c: u64, shift: u32) -> u64 {
     // SAFETY: numbers only.
@@ -359,7 +428,7 @@ pub fn exp2_table(step: u32) -> u32 {
 }
 
 mod c {
-    use super::{Ack, Announcement, Message, Parameters, Queue, Reduction, State};
+    use super::{Ack, Announcement, Draws, Message, Parameters, Plus, Queue, Reduction, State};
 
     unsafe extern "C" {
         pub fn host_scale(a: u64, b: u64, c: u64, shift: u32) -> u64;
@@ -379,6 +448,32 @@ mod c {
         pub fn host_on_ack(state: *mut State, how: *const Parameters, queue: *const Queue, ack: *const Ack) -> u32;
         pub fn host_on_loss(state: *mut State, una: u64, next: u64) -> u32;
         pub fn host_undo(state: *mut State);
+        pub fn host_plus_on_ack(
+            state: *mut State,
+            plus: *mut Plus,
+            how: *const Parameters,
+            queue: *const Queue,
+            ack: *const Ack,
+            draws: *const Draws,
+        ) -> u32;
+        pub fn host_plus_on_loss(
+            state: *mut State,
+            plus: *mut Plus,
+            how: *const Parameters,
+            queue: *const Queue,
+            ack: *const Ack,
+            draws: *const Draws,
+        ) -> u32;
+        pub fn host_plus_standing(
+            plus: *const Plus,
+            how: *const Parameters,
+            queue: *const Queue,
+            ack: *const Ack,
+            cwnd: u64,
+            need: *mut u64,
+            laxity: *mut i64,
+        ) -> u32;
+        pub fn host_hold_rate(plus: *const Plus, mss: u32, now_ns: u64) -> u64;
         pub fn host_table(which: u32, step: u32) -> u32;
         #[cfg(test)]
         pub fn host_layout(which: u32) -> u32;
@@ -401,6 +496,7 @@ mod tests {
             size_of::<Announcement>(),
             size_of::<Reduction>(),
             size_of::<Ack>(),
+            size_of::<Plus>(),
         ];
         for (which, size) in sizes.into_iter().enumerate() {
             // SAFETY: numbers only.

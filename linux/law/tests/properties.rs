@@ -273,3 +273,123 @@ fn a_reduction_sends_in_proportion_and_ends_at_its_target() {
     let first = Reduction { prior: 20, target: 10, flight: 19, delivered: 0, delivered_all: 0, out: 0, first: 1 };
     assert_eq!((first.window(), Reduction { first: 0, ..first }.window()), (20, 19));
 }
+
+/// A message of 100 segments of 1000 B of which so many are left, with so long to go, and round trips of 100 us.
+fn waiting(rest: u64, left_ns: u64) -> (Queue, Ack) {
+    let ack = Ack {
+        now_ns: 1_000_000_000,
+        acked: 1,
+        marked: 1,
+        segments: 1,
+        may_grow: 1,
+        may_cut: 1,
+        mss: 1000,
+        una: 100_000 - rest * 1000,
+        next: 100_000 - rest * 1000 + 10_000,
+        rtt_ns: 100_000,
+    };
+    (Queue::of(Message { end: 100_000, deadline_ns: ack.now_ns + left_ns }), ack)
+}
+
+#[test]
+fn of_chance_and_laxity_follows_who_stands_back_and_for_how_long() {
+    let how = Parameters { mode: 1, ..Parameters::default() };
+    let mut draw = Draw(7);
+    // Half is left: the chance is 1/16, and so is the share of 0.7 of the laxity: 50 ms less a round trip less the guard,
+    // half of 50 segments of 100 us at a window of 10: 49.65 ms. No more than 2.17 ms.
+    let (queue, ack) = waiting(50, 50_000_000);
+    let (mut held, mut sum) = (0u64, 0u64);
+    for _ in 0..100_000 {
+        let (mut state, mut plus) = (State::start(&how, 20 * UNIT, 10 * UNIT), Plus::default());
+        let draws = Draws { whether: draw.next() as u32, length: draw.next() as u32 };
+        let what = plus.on_ack(&mut state, &how, &queue, &ack, draws);
+        assert_eq!(what & (CUT | ANSWERED), CUT | ANSWERED);
+        if what & HELD != 0 {
+            let wait = plus.held_until_ns - ack.now_ns;
+            assert!(wait <= 2_173_000 && state.cwnd == UNIT, "{wait}");
+            (held, sum) = (held + 1, sum + wait);
+        } else {
+            assert_eq!((state.cwnd, plus.held_until_ns), (10 * UNIT, 0));
+        }
+    }
+    // 6250 of them with a standard deviation of 77, and a mean of 1.086 ms with one of 8 us.
+    assert!((5_900..6_600).contains(&held), "{held}");
+    assert!((1_050_000..1_120_000).contains(&(sum / held)), "{}", sum / held);
+}
+
+#[test]
+fn what_is_pressed_keeps_its_floor_and_what_has_no_hope_lets_others_pass() {
+    let how = Parameters { mode: 1, ..Parameters::default() };
+    let always = Draws { whether: 0, length: u32::MAX };
+    // 80 segments in 5 ms: 1.6 per round trip. The floor is twice that, half of the rest goes.
+    let (queue, ack) = waiting(80, 5_000_000);
+    let (mut state, mut plus) = (State::start(&how, 20 * UNIT, 10 * UNIT), Plus::default());
+    assert_eq!(plus.on_ack(&mut state, &how, &queue, &ack, always) & !WINDOW, CUT | ANSWERED);
+    let near = |got: u64, exact: f64| (got as f64 / UNIT as f64 - exact).abs() < 1e-5;
+    assert!(near(state.cwnd, 3.2 + 16.8 / 2.0), "{}", state.cwnd);
+    // 2 ms for 90 segments at one per round trip.
+    let (queue, ack) = waiting(90, 2_000_000);
+    let mut state = State::start(&how, 2 * UNIT, UNIT);
+    let mut plus = Plus { allowed_ns: 20_000_000, end: 100_000, lifted: 1, ..Plus::default() };
+    assert_eq!(plus.on_loss(&mut state, &how, &queue, &ack, always), CUT | ANSWERED | HELD);
+    let wait = plus.held_until_ns - ack.now_ns;
+    assert!(state.cwnd == UNIT && plus.hopeless == 1 && (149_000_000..=150_000_000).contains(&wait), "{wait}");
+    // One segment at this rate takes the time that is left.
+    let rate = plus.hold_rate(1000, ack.now_ns);
+    assert!((6660..=6715).contains(&rate), "{rate}");
+    assert_eq!(plus.hold_rate(1000, plus.held_until_ns), 0);
+    // Where round trips are longer, all times are.
+    let (mut other, mut longer) = (
+        State::start(&how, 2 * UNIT, UNIT),
+        Plus { allowed_ns: 20_000_000, end: 100_000, lifted: 1, ..Plus::default() },
+    );
+    longer.on_loss(&mut other, &Parameters { time_scale: 10 * UNIT as u32, ..how }, &queue, &ack, always);
+    assert_eq!(longer.held_until_ns - ack.now_ns, 10 * wait);
+    // The same loss again is none.
+    let before = state;
+    assert_eq!((plus.on_loss(&mut state, &how, &queue, &ack, always), state), (ANSWERED, before));
+    // The first sample lifts the window to twice the need, and without a deadline nothing is answered for.
+    let (queue, ack) = waiting(100, 2_500_000);
+    let (mut state, mut plus) = (State::start(&how, 2 * UNIT, MAX_WINDOW), Plus::default());
+    plus.on_ack(&mut state, &how, &queue, &Ack { marked: 0, ..ack }, always);
+    assert!(near(state.cwnd, 8.0 + 1.0), "{}", state.cwnd);
+    assert_eq!(plus.on_ack(&mut state, &how, &Queue::default(), &ack, always), 0);
+    assert_eq!(plus.on_loss(&mut state, &how, &Queue::default(), &ack, always), 0);
+}
+
+#[test]
+fn no_input_leads_a_paced_window_out_of_its_bounds() {
+    let mut draw = Draw(11);
+    for _ in 0..200_000 {
+        let how = Parameters { mode: 1, g: draw.below(u64::from(ONE) + 1) as u32, ..Parameters::default() };
+        let mut state = State::start(&how, draw.magnitude(41), draw.magnitude(41));
+        state.cwnd = state.cwnd.max(UNIT);
+        let mut plus = Plus { allowed_ns: draw.magnitude(50), end: draw.below(2), ..Plus::default() };
+        let mut queue = Queue::default();
+        for _ in 0..draw.below(4) {
+            let end = queue.last_end + 1 + draw.magnitude(40);
+            queue.push(Message { end, deadline_ns: draw.magnitude(60) });
+        }
+        let ack = Ack {
+            now_ns: draw.magnitude(60),
+            acked: draw.magnitude(20),
+            marked: draw.below(2),
+            segments: draw.magnitude(20) as u32,
+            may_grow: draw.below(2) as u32,
+            may_cut: draw.below(2) as u32,
+            mss: 1 + draw.below(65_535) as u32,
+            una: draw.magnitude(40),
+            next: draw.magnitude(41),
+            rtt_ns: draw.below(2) * draw.magnitude(40),
+        };
+        let draws = Draws { whether: draw.next() as u32, length: draw.next() as u32 };
+        let what = match draw.below(2) {
+            0 => plus.on_ack(&mut state, &how, &queue, &ack, draws),
+            _ => plus.on_loss(&mut state, &how, &queue, &ack, draws),
+        };
+        assert_eq!(what != 0, queue.count > 0);
+        assert!((UNIT..=MAX_WINDOW).contains(&state.cwnd), "{state:?}");
+        // Half as long again as what lets others pass.
+        assert!(plus.held_until_ns.saturating_sub(ack.now_ns) <= 150_000_000, "{plus:?}");
+    }
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use linux_law::*;
 
 const TEXT: &str = include_str!("../vectors.csv");
+const PLUS: &str = include_str!("../plus.csv");
 
 /// Worst relative error of alpha, d, p and cwnd over all vectors; measured 6.1e-6, of p at d = 4: the error of log2(alpha)
 /// is multiplied by d.
@@ -32,6 +33,11 @@ fn case(line: &str) -> Option<(&str, Case)> {
         } as u32,
         precise: u32::from(word("t_c") == "precise"),
         minimum_rtt: 0,
+        mode: 0,
+        initial_window: 0,
+        time_scale: UNIT as u32,
+        reserved: 0,
+        rto_min_ns: 0,
         margin_ns: match word("margin") {
             "1 ms" => 1_000_000,
             _ => 0,
@@ -45,37 +51,46 @@ fn fraction(value: f64) -> u32 {
     (value * f64::from(ONE)).round() as u32
 }
 
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    text.lines().filter(|line| !line.starts_with('#')).skip(1).map(|line| line.split(',').collect()).collect()
+}
+
+/// What the law is told in a row.
+fn told(row: &[&str]) -> (Ack, Queue) {
+    let whole = |column: usize| row[column].parse::<u64>().unwrap();
+    let ack = Ack {
+        now_ns: whole(2),
+        acked: whole(3) * 1000,
+        marked: whole(3) * 1000 * whole(4),
+        segments: whole(3) as u32,
+        may_grow: whole(5) as u32,
+        // As d2tcp.bpf.c has it of the kernel's state.
+        may_cut: u32::from(row[6] == "open"),
+        mss: 1000,
+        una: whole(7),
+        next: whole(8),
+        rtt_ns: whole(9),
+    };
+    // The one that is sent, and those behind it.
+    let mut queue = Queue::default();
+    for one in row[10].split(' ').filter(|one| !one.is_empty()) {
+        let (end, deadline) = one.split_once(':').unwrap();
+        queue.push(Message { end: end.parse().unwrap(), deadline_ns: deadline.parse().unwrap() });
+    }
+    // As d2tcp.bpf.c does before it asks the law.
+    queue.complete(ack.una, ack.now_ns);
+    (ack, queue)
+}
+
 #[test]
 fn the_kernels_law_follows_the_simulators() {
     let mut cases: BTreeMap<&str, Case> = TEXT.lines().filter_map(case).collect();
-    let rows: Vec<Vec<&str>> =
-        TEXT.lines().filter(|line| !line.starts_with('#')).skip(1).map(|line| line.split(',').collect()).collect();
+    let rows = rows(TEXT);
     assert_eq!((cases.len(), rows.len()), (12, 1800));
     let mut worst = [("alpha", 0.0f64), ("d", 0.0), ("p", 0.0), ("cwnd", 0.0)];
     for (number, row) in rows.iter().enumerate() {
-        let whole = |column: usize| row[column].parse::<u64>().unwrap();
         let Case { how, state } = cases.get_mut(row[0]).unwrap();
-        let ack = Ack {
-            now_ns: whole(2),
-            acked: whole(3) * 1000,
-            marked: whole(3) * 1000 * whole(4),
-            segments: whole(3) as u32,
-            may_grow: whole(5) as u32,
-            // As d2tcp.bpf.c has it of the kernel's state.
-            may_cut: u32::from(row[6] == "open"),
-            mss: 1000,
-            una: whole(7),
-            next: whole(8),
-            rtt_ns: whole(9),
-        };
-        // The one that is sent, and those behind it.
-        let mut queue = Queue::default();
-        for one in row[10].split(' ').filter(|one| !one.is_empty()) {
-            let (end, deadline) = one.split_once(':').unwrap();
-            queue.push(Message { end: end.parse().unwrap(), deadline_ns: deadline.parse().unwrap() });
-        }
-        // As d2tcp.bpf.c does before it asks the law.
-        queue.complete(ack.una, ack.now_ns);
+        let (ack, queue) = told(row);
         if row[1] == "ack" {
             let what = state.on_ack(how, &queue, &ack);
             assert_eq!(what & CUT != 0, row[11] == "1", "row {number}: cut");
@@ -102,4 +117,54 @@ fn the_kernels_law_follows_the_simulators() {
         }
     }
     println!("worst relative errors: {worst:?}");
+}
+
+/// No draw is below a chance, so that nothing is held back but what has no hope.
+const NEVER: Draws = Draws { whether: u32::MAX, length: 0 };
+
+#[test]
+fn the_kernels_needed_rates_follow_the_simulators() {
+    let mut cases: BTreeMap<&str, Case> = PLUS.lines().filter_map(case).collect();
+    let mut kept: BTreeMap<&str, Plus> = cases.keys().map(|name| (*name, Plus::default())).collect();
+    let rows = rows(PLUS);
+    assert_eq!((cases.len(), rows.len()), (5, 750));
+    for (number, row) in rows.iter().enumerate() {
+        let Case { how, state } = cases.get_mut(row[0]).unwrap();
+        let plus = kept.get_mut(row[0]).unwrap();
+        let (ack, queue) = told(row);
+        match row[1] {
+            "ack" => {
+                let answered = plus.on_ack(state, how, &queue, &ack, NEVER);
+                assert_eq!(answered != 0, queue.count > 0);
+                let what = if answered == 0 { state.on_ack(how, &queue, &ack) } else { answered };
+                assert_eq!(what & CUT != 0, row[11] == "1", "row {number}: cut");
+            }
+            "loss" => {
+                let what = plus.on_loss(state, how, &queue, &ack, NEVER);
+                assert!(
+                    what & CUT != 0 || queue.count == 0 && state.on_loss(ack.una, ack.next),
+                    "row {number}: a loss"
+                );
+            }
+            // As control.h does: the kernel begins again with one segment.
+            _ => {
+                state.on_loss(ack.una, ack.next);
+                plus.stirred = 1;
+                state.cwnd = UNIT;
+            }
+        }
+        let near = |got: f64, exact: f64, least: f64| (got - exact).abs() <= WORST * exact.abs() + least;
+        let exact = |column: usize| row[column].parse::<f64>();
+        let alpha = f64::from(state.alpha) / f64::from(ONE);
+        assert!(near(alpha, exact(12).unwrap(), 0.0), "row {number}: alpha is {alpha}: {row:?}");
+        let cwnd = state.cwnd as f64 / UNIT as f64;
+        assert!(near(cwnd, exact(15).unwrap(), 0.0), "row {number}: cwnd is {cwnd}: {row:?}");
+        // Of what is late nothing is shown.
+        if let (Ok(need), Ok(laxity)) = (exact(13), exact(14)) {
+            let standing = plus.standing(how, &queue, &ack, state.cwnd).unwrap();
+            let got = (standing.0 as f64 / UNIT as f64, standing.1 as f64 / 1000.0);
+            // Needs have 20 bits of fraction; laxity, in us, is told in ns.
+            assert!(near(got.0, need, 1e-6) && near(got.1, laxity, 0.02), "row {number}: {got:?}: {row:?}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from duetime import InternalError, ScenarioError, __version__
+from duetime import InternalError, ScenarioError, __version__, interrupt
 from duetime.cli import (
     bound,
     catalog,
@@ -68,7 +68,12 @@ commands.add_command(testbed.testbed)
 def main() -> None:
     """Run the command line and end the process."""
     open_streams()
-    sys.exit(status(lambda: commands.main(prog_name="duetime", standalone_mode=False)))
+
+    def command() -> Any:
+        interrupt.loud()
+        return commands.main(prog_name="duetime", standalone_mode=False)
+
+    sys.exit(status(command))
 
 
 def open_streams() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from duetime.cli import completion
 from duetime.cli.options import Mistake
 from duetime.run import catalog
 
@@ -20,7 +21,7 @@ def _command(kind: str, what: str) -> click.Command:
         help=f"List the {kind}, or the keys of the {what} NAME: defaults, ranges, sources.",
         short_help=f"List the {kind}, or one's keys.",
     )
-    @click.argument("name", required=False)
+    @click.argument("name", required=False, shell_complete=completion.names(kind))
     def command(name: str | None) -> None:
         from duetime.cli import show
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from duetime import files
-from duetime.cli import options
+from duetime.cli import completion, options
 from duetime.compare import RUNS, Comparison, prepare
 from duetime.run import resolve
 
@@ -21,12 +21,14 @@ from duetime.run import resolve
     "--transports",
     required=True,
     metavar="NAMES",
+    shell_complete=completion.transports,
     help="Which to compare, separated by commas: tcp,dctcp,d2tcp. Each replaces the name in [transport]; "
     "classes with a transport of their own keep it.",
 )
 @click.option(
     "--against",
     metavar="NAME",
+    shell_complete=completion.names("transports"),
     help="What the others are compared with, seed by seed (default: the first of the transports).",
 )
 @click.option(
@@ -65,6 +67,7 @@ def compare(
     resolved, _ = resolve(read, seed, changes, None)
     conditions = options.conditions_of(fail_if, fail_if_certain, resolved, names)
     if out is not None:
+        options.need_tables()
         files.check(out, keep=RUNS)
     options.tell_notes_of(plan.notes)
     store = None if out is None else out / RUNS

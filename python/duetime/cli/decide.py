@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from duetime import decide, files, scenario
-from duetime.cli import options
+from duetime.cli import completion, options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,6 +41,7 @@ class Percent(click.ParamType[float]):
 TRANSPORTS = click.option(
     "--transports",
     metavar="NAMES",
+    shell_complete=completion.transports,
     help="Which to try, separated by commas: dctcp,d2tcp (default: what the scenario says).",
 )
 SEEDS = click.option(
@@ -96,6 +97,7 @@ def _out(name: str) -> Callable[[F], F]:
 @click.option(
     "--against",
     metavar="NAME",
+    shell_complete=completion.names("transports"),
     help="Instead of a target: as many as this transport misses with the deadlines as they are written.",
 )
 @click.option(
@@ -204,11 +206,10 @@ def _runs(
 
 
 def _deliver(decision: decide.Decision, out: Path | None, as_json: bool) -> None:
-    text = json.dumps(decision.data, indent=2, ensure_ascii=False) + "\n"
     if out is not None:
-        files.write(out / f"{decision.data['question']}.json", text.encode())
+        decision.save(out)
     if as_json:
-        sys.stdout.write(text)
+        sys.stdout.write(json.dumps(decision.data, indent=2, ensure_ascii=False) + "\n")
     else:
         from duetime.cli import show
 

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
-from duetime.cli import show
+from duetime.cli import tables
+from duetime.cli.tables import Column, Grid
 
 
 def explained(data: dict[str, Any]) -> None:
     """Print who asks whom, what each port will face, and what is random."""
-    shown = show._console()
+    shown = tables.console()
     shown.print(
         Text(f"{data['title'] or 'The scenario'}: {data['duration_s']:g} s, seed {data['seed']}", "bold")
     )
     for each in data["classes"]:
-        shown.print(Text(f"  {sentence(each)}"))
+        tables.say(shown, sentence(each))
     most = max((each["load_percent"] for each in data["links"]), default=0)
     links = [each for each in data["links"] if each["flows_without_end"] or each["load_percent"] > most / 10]
-    shown.print(_links(links))
+    tables.show(shown, _links(links))
     beyond = data["links_in_use"] - len(links)
     if beyond > 0:
-        shown.print(f"  {beyond} more links carry less")
-    shown.print(
-        "  burst: what the first windows of messages that start together leave waiting; limit: what the\n"
-        "  port holds when the others are empty; BDP: the rate times the time there and back on the empty\n"
-        "  path; floors: what all windows at cwnd_floor keep under way"
+        tables.say(shown, f"{beyond} more links carry less")
+    tables.say(
+        shown,
+        "burst: what the first windows of messages that start together leave waiting; limit: what the "
+        "port holds when the others are empty; BDP: the rate times the time there and back on the empty "
+        "path; floors: what all windows at cwnd_floor keep under way",
     )
     for number, each in enumerate(data["faults"], 1):
-        shown.print(Text(f"  fault {number}: {fault(each)}"))
+        tables.say(shown, f"fault {number}: {fault(each)}")
     words = "; ".join(data["random"])
-    shown.print(Text(f"  random: {words}" if words else "  nothing is random: every seed gives the same run"))
+    tables.say(shown, f"random: {words}" if words else "nothing is random: every seed gives the same run")
 
 
 def sentence(each: dict[str, Any]) -> str:
@@ -63,12 +63,9 @@ def fault(each: dict[str, Any]) -> str:
     )
 
 
-def _links(links: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("link", overflow="fold")
-    for title in ("rate", "load", "burst", "limit", "K", "BDP", "floors"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("classes", overflow="fold")
+def _links(links: list[dict[str, Any]]) -> Grid:
+    titles = ("rate", "load", "burst", "limit", "K", "BDP", "floors")
+    grid = Grid(["link"], [*(Column(title) for title in titles), Column("classes", words=True)])
     for each in links:
         rate = (
             f"{each['rate_mbps'] / 1000:g} Gbps"
@@ -82,8 +79,8 @@ def _links(links: list[dict[str, Any]]) -> Table:
             )
         names = ("burst_bytes", "limit_bytes", "mark_bytes", "bandwidth_delay_bytes", "floor_bytes")
         sizes = ("-" if each[name] is None else _size(each[name]) for name in names)
-        table.add_row(Text(each["link"]), rate, load, *sizes, Text(", ".join(each["classes"])))
-    return table
+        grid.add([each["link"]], [rate, load, *sizes, ", ".join(each["classes"])])
+    return grid
 
 
 def _spread(values: dict[str, float], written: Any) -> str:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from duetime import conditions, scenario
+from duetime.cli import completion
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FILE = click.argument("file")
+FILE = click.argument("file", shell_complete=lambda *_: [CompletionItem("", type="file")])
 SEED = click.option(
     "--seed",
     type=click.IntRange(0, scenario.LAST_SEED),
@@ -25,6 +27,7 @@ SET = click.option(
     "changes",
     multiple=True,
     metavar="PATH=VALUE",
+    shell_complete=completion.keys,
     help="Change a parameter (name=value), a key (section.key=value) or one class (traffic.NAME.key=value). "
     "May be given several times.",
 )
@@ -119,6 +122,11 @@ def tell_failed(limits: Iterable[Mapping[str, Any]]) -> int:
     for each in failed:
         print(f"failed: {conditions.sentence(each)}", file=sys.stderr)
     return FAILED if failed else 0
+
+
+def need_tables() -> None:
+    """See that Parquet can be written, so that this is known before anything is run; else `Missing`."""
+    from duetime.frames import pl  # noqa: F401
 
 
 def read(file: str) -> scenario.Scenario:

@@ -12,14 +12,18 @@ from duetime.cli.options import Mistake
 @click.command(short_help="Draw pictures of a result.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def plot(folder: Path) -> None:
-    """Draw pictures of the result or comparison in DIR, beside its tables.
+    """Draw pictures of what is in DIR, beside its tables.
 
-    DIR may also be a Parquet file that `d2tcp trace` wrote; its picture goes beside it.
+    DIR is what `duetime run`, `compare`, `sweep`, `tighten`, `capacity`, `need`, `robust` or `reproduce`
+    wrote with --out, or a folder of traces. It may also be a Parquet file that `d2tcp trace` wrote; its
+    picture goes beside it.
     """
     from duetime.plots import NoResults, plot_dir, plot_trace
 
     try:
-        pictures = plot_trace(folder) if folder.is_file() else plot_dir(folder)
+        pictures = (
+            plot_trace(folder) if folder.suffix == ".parquet" and folder.is_file() else plot_dir(folder)
+        )
     except NoResults as error:
         raise Mistake(str(error)) from None
     for picture in pictures:

@@ -6,11 +6,11 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from duetime.cli import options
+from duetime.cli import completion, options
 from duetime.experiments.experiment import SCALES
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ FAILED = 1
 
 
 @click.command(short_help="Repeat a figure or table of a paper, and judge its claims.")
-@click.argument("name", metavar="ID|all", required=False)
+@click.argument("name", metavar="ID|all", required=False, shell_complete=completion.experiments)
 @click.option("--list", "as_list", is_flag=True, help="List the experiments.")
 @click.option(
     "--scale",
@@ -47,7 +47,7 @@ FAILED = 1
     "root",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The folder of experiments (default: that of the checkout).",
+    help="The folder of experiments (default: those that come with duetime).",
 )
 @options.SET
 @click.option(
@@ -117,7 +117,7 @@ def reproduce(
 
             show.claims(result.data)
             if "robust" in result.data:
-                _show_robust(result.data["robust"])
+                show.claims_in_variants(result.data["robust"])
             print(f"Saved in {out / each.name}", file=sys.stderr)
     if as_json:
         found = [result.data for result in done]
@@ -127,29 +127,6 @@ def reproduce(
 
         show.tally([result.data for result in done])
     return FAILED if any(result.failed for result in done) else 0
-
-
-def _show_robust(found: dict[str, Any]) -> None:
-    """Print in how many variants each claim holds, and the fewer of those where it does and does not."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from duetime.cli import show
-
-    table = Table(box=box.SIMPLE_HEAD, title=f"The claims in {len(found['variants'])} variants")
-    table.title_justify, table.title_style = "left", "bold"
-    table.add_column("claim", ratio=4)
-    table.add_column("as written", no_wrap=True)
-    table.add_column("held in", no_wrap=True)
-    table.add_column("where", ratio=6)
-    for each in found["claims"]:
-        few = each["where"] if len(each["where"]) <= len(each["where_not"]) else each["where_not"]
-        word = "only " if few is each["where"] else "not "
-        verdict = {True: "yes", False: "no", None: "-"}[each["as_written"]]
-        where = word + "; ".join(few) if few else ""
-        table.add_row(Text(each["claim"]), verdict, f"{each['held']} of {each['of']}", Text(where))
-    show._console().print(table)
 
 
 def _list(known: Sequence[Experiment], as_json: bool) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from duetime.cli import options
+from duetime.cli import completion, options
 from duetime.robust import VARIANTS, Robustness
 from duetime.robust import robust as vary
 
@@ -21,6 +21,7 @@ from duetime.robust import robust as vary
     "--transports",
     required=True,
     metavar="NAMES",
+    shell_complete=completion.transports,
     help="Two or more, separated by commas; the first is compared with each of the others.",
 )
 @click.option(
@@ -74,7 +75,9 @@ def robust(
     if as_json:
         sys.stdout.write(json.dumps(found.record(), indent=1, ensure_ascii=False) + "\n")
     else:
-        _show(found)
+        from duetime.cli import show
+
+        show.robustness(found)
     print(f"Saved in {folder}", file=sys.stderr)
     failed = {each.error for each in found.outcomes if each.error is not None}
     for error in sorted(failed):
@@ -94,28 +97,6 @@ def picture(found: Robustness, folder: Path) -> None:
         style.settle(figure)
         for kind in ("png", "svg"):
             save(figure, folder / f"robust.{kind}")
-
-
-def _show(found: Robustness) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from duetime.cli import show
-
-    title = f"{found.title}: {found.measure.name} [{found.measure.unit}]"
-    table = Table(box=box.SIMPLE_HEAD, title=Text(title), title_justify="left", title_style="bold")
-    table.add_column("variant", overflow="fold")
-    for name in found.transports:
-        table.add_column(name, justify="right")
-    for each in found.outcomes:
-        values = (each.values[name] for name in found.transports)
-        cells = ["failed" if value is None else f"{value:,.4g}" for value in values]
-        table.add_row(Text(each.variant.words), *cells)
-    console = show._console()
-    console.print(table)
-    for verdict in found.verdicts:
-        console.print(f"  {verdict.sentence}", highlight=False, markup=False, soft_wrap=True)
 
 
 __all__ = ["picture", "robust"]

@@ -36,6 +36,7 @@ def run(
         conditions = options.conditions_of(fail_if, fail_if_certain, resolved, named)
     if out is not None:
         resolve(read, seed, changes, None)
+        options.need_tables()
         files.check(out)
     try:
         with bar(1) as shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
 from importlib import resources
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import click
 
-from duetime.cli import options
+from duetime import files
+from duetime.cli import completion, options
+from duetime.data import SCENARIOS
 from duetime.run import explanation, resolve
 from duetime.run import schema as language
 
@@ -53,24 +56,55 @@ def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, 
 
 @click.command(short_help="Write a commented scenario to start from.")
 @click.argument("name", default="scenario")
-def init(name: str) -> None:
+@click.option(
+    "--from",
+    "template",
+    metavar="SCENARIO",
+    shell_complete=completion.scenarios,
+    help="Start from one that comes with duetime: incast, large-messages, oldi and others.",
+)
+def init(name: str, template: str | None) -> None:
     """Write a commented scenario to start from, NAME.toml (scenario.toml without a name)."""
     if not name.removesuffix(".toml"):
         raise options.Mistake("a scenario's file needs a name")
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
-    template = resources.files("duetime").joinpath("template.toml").read_text(encoding="utf-8")
+    content = _included(template) if template else resources.files("duetime") / "template.toml"
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(template)
+        files.create(path, content.read_bytes())
     except FileExistsError:
         raise options.Mistake(f"{path} exists already and is left as it is; choose another name") from None
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in files.FULL:
+            raise
         reason = error.strerror if isinstance(error, OSError) else error
         raise options.Mistake(f"{path} cannot be written: {reason}") from None
     print(f"Wrote {path}. Next: duetime compare {path} --transports tcp,dctcp,d2tcp")
 
 
+def _included(name: str) -> Path:
+    path = SCENARIOS / f"{name.removesuffix('.toml')}.toml"
+    if not path.is_file():
+        known = completion.scenario_names()
+        near = difflib.get_close_matches(name, known, 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise options.Mistake(
+            f"no scenario `{name}` comes with duetime{meant} (there are {', '.join(known)})"
+        )
+    return path
+
+
 @click.command(short_help="Print the JSON Schema of the language.")
-def schema() -> None:
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write it here instead: duetime.schema.json is what the first line of a new scenario names.",
+)
+def schema(out: Path | None) -> None:
     """Print the JSON Schema of the scenario language, for editors."""
-    sys.stdout.write(json.dumps(language(), indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(language(), indent=2, ensure_ascii=False) + "\n"
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        files.write(out, text.encode())
+        print(f"Wrote {out}", file=sys.stderr)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from duetime import decide
+from duetime.cli import tables
+from duetime.cli.tables import Column, Grid
 from duetime.compare import Comparison
 from duetime.experiments import verdicts
 from duetime.results import Result
 from duetime.statistics import FEW_SEEDS, estimate, most_unseen, over_seeds
 from duetime.sweep import Swept
+
+if TYPE_CHECKING:
+    from duetime.robust import Robustness
 
 #: Title, where the figure is in a summary, and how it is written.
 Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
@@ -25,43 +28,82 @@ Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]
 #: Where a part of a run's JSON is: its key, and in it the name of a class or set.
 Place = tuple[str, str]
 
-MISSED = "missed %"
-#: Units of time, the largest first: what a time in them has at least, in us.
-TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
+MISSED, BOUND = "missed %", "bound"
 ALL = "all"
 #: Below this a difference is what floats leave behind.
 LEAST = 1e-9
 
 
+@dataclass(frozen=True)
+class Time:
+    """Writes times in one unit."""
+
+    #: In us.
+    unit: float
+    name: str
+    digits: int
+
+    def __call__(self, us: float) -> str:
+        """Write it."""
+        return f"{us / self.unit:,.{self.digits}f} {self.name}"
+
+
+#: The largest first.
+TIMES = (Time(1e6, "s", 3), Time(1e3, "ms", 2), Time(1.0, "us", 1))
+MICROSECONDS = TIMES[-1]
+#: So many of a smaller unit are written in the next one.
+LONG = 100
+
+
+#: A table and the sentences below it.
+Shown = tuple[Grid, list[str]]
+
+
 def result(run: Result) -> None:
     """Print one run: a row for each class."""
+    grid, lines = result_table(run)
+    shown = tables.console()
+    tables.show(shown, grid)
+    for line in lines:
+        tables.say(shown, line)
+
+
+def result_table(run: Result) -> Shown:
+    """One run: a row for each class."""
     data = run.data
     figures = _figures([data])
     least = _Least(run.bound)
-    table = Table(box=box.SIMPLE_HEAD, title=_title(data), title_justify="left", title_style="bold")
-    table.add_column("class", overflow="fold")
-    for title, _, _ in figures:
-        table.add_column(title, justify="right")
-        if title == MISSED and least:
-            table.add_column("bound %", justify="right")
-    for name, place, part in _parts(data):
+    parts = _parts(data, figures)
+    titles = [
+        title
+        for name, _, _ in figures
+        for title in ([name, f"{BOUND} %"] if name == MISSED and least else [name])
+    ]
+    grid = Grid(["class"], [Column(title) for title in titles], _title(data), turns=True)
+    units = [_in_one_unit([find(part) for *_, part in parts], write) for _, find, write in figures]
+    for name, place, part in parts:
         cells = []
-        for title, find, write in figures:
+        for (title, find, _), write in zip(figures, units, strict=True):
             cells.append(_written(find(part), write))
             if title == MISSED and least:
                 cells.append(least.at(place))
-        table.add_row(Text(name), *cells)
-    console = _console()
-    console.print(table)
-    if least:
-        console.print(least.sentence(), highlight=False)
-    for line in (*_nothing_missed(data["summary"]), *_undecided([data])):
-        console.print(line, highlight=False)
-    console.print(_totals(data), highlight=False)
+        grid.add([name], cells)
+    lines = [least.sentence()] if least else []
+    return grid, [*lines, *_nothing_missed(data["summary"]), *_undecided([data]), _totals(data)]
 
 
 def comparison(compared: Comparison[Any]) -> None:
     """Print transports side by side: a column for each, the figures of each class below one another."""
+    grid, lines = comparison_table(compared)
+    shown = tables.console()
+    if not tables.show(shown, grid):
+        tables.say(shown, "the differences, figure by figure, need a wider terminal; --json has them")
+    for line in lines:
+        tables.say(shown, line)
+
+
+def comparison_table(compared: Comparison[Any]) -> Shown:
+    """Transports side by side: a column for each, the figures of each class below one another."""
     runs: dict[str, dict[str, Any]] = compared.data["runs"]
     first = next(iter(runs.values()))
     figures = _figures(list(runs.values()))
@@ -69,64 +111,53 @@ def comparison(compared: Comparison[Any]) -> None:
     title = str(first["title"])
     if compared.seeds is not None:
         title += f": mean ± 95 % interval over {len(first['seeds'])} seeds"
-    table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold")
-    table.add_column("class", overflow="fold")
-    table.add_column("")
-    for transport in runs:
-        table.add_column(transport, justify="right")
     # Many columns do not fit a screen; the sentences below say what matters, and --json all of it.
     differences = compared.data["differences"] if compared.seeds is not None and len(runs) <= 4 else {}
-    for transport in differences:
-        table.add_column(f"{transport} - {compared.against}", justify="right")
-    if least:
-        table.add_column("bound", justify="right")
-    for parts in zip(*(_parts(run) for run in runs.values()), strict=True):
+    names = [*runs, *([BOUND] if least else []), *(f"{each} - {compared.against}" for each in differences)]
+    grid = Grid(["class", ""], [Column(name) for name in names], title, once=True, extras=len(differences))
+    for parts in zip(*(_parts(run, figures, [*runs.values()]) for run in runs.values()), strict=True):
         name, place, _ = parts[0]
-        for number, (what, find, write) in enumerate(figures):
-            cells = [find(part) for *_, part in parts]
-            if any(cell is not None for cell in cells):
-                label = Text(name if number == 0 else "")
-                beside = [_signed(find(_part(each, place)), write) for each in differences.values()]
-                beside += [least.at(place)] if least and what == MISSED else []
-                table.add_row(label, what, *(_written(cell, write) for cell in cells), *beside)
-        table.add_section()
+        for what, find, write in figures:
+            values = [find(part) for *_, part in parts]
+            others = [find(_part(each, place)) for each in differences.values()]
+            if any(value is not None for value in values):
+                write = _in_one_unit(values, write)
+                beside = [least.at(place) if what == MISSED else ""] if least else []
+                beside += [_signed(other, write) for other in others]
+                grid.add([name, what], [*(_written(value, write) for value in values), *beside])
+        grid.line()
     for what in ("drops", "marks", "timeouts", "retransmits"):
-        beside = [_signed(each[what], _count) for each in differences.values()]
-        table.add_row("", what, *(_written(run[what], _count) for run in runs.values()), *beside)
-    console = _console()
-    console.print(table)
+        beside = [""] if least else []
+        beside += [_signed(each[what], _count) for each in differences.values()]
+        grid.add(["", what], [*(_written(run[what], _count) for run in runs.values()), *beside])
     lines = [least.sentence()] if least else []
     lines += [*_of_seeds(compared), *_undecided(list(runs.values()))]
-    lines += [f"  {each['sentence']}" for each in compared.verdicts]
-    for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    return grid, [*lines, *(each["sentence"] for each in compared.verdicts)]
 
 
 def foresight(data: dict[str, Any]) -> None:
     """Print how few deadlines can be missed: a row for each class."""
-    console = _console()
-    least = _Least(data["bound"])
-    if not least:
-        console.print(f"{escape(data['title'])}: no message that counts has a deadline")
+    shown = tables.console()
+    if not data["bound"]:
+        tables.say(shown, f"{data['title']}: no message that counts has a deadline", indent="")
         return
-    table = Table(box=box.SIMPLE_HEAD, title=escape(f"{data['title']}: seed {data['seed']}"))
-    table.title_justify, table.title_style = "left", "bold"
-    table.add_column("class", overflow="fold")
-    for title in ("missed", "missed %"):
-        table.add_column(title, justify="right")
-    for title in ("held up by", "method"):
-        table.add_column(title)
+    grid, lines = bound_table(f"{data['title']}: seed {data['seed']}", data["bound"])
+    tables.show(shown, grid)
+    for line in lines:
+        tables.say(shown, line)
+
+
+def bound_table(title: str, bound: dict[str, Any]) -> Shown:
+    """How few deadlines can be missed: a row for each class."""
+    least = _Least(bound)
+    columns = [Column(name) for name in ("missed", MISSED)]
+    columns += [Column(name, words=True) for name in ("held up by", "method")]
+    grid = Grid(["class"], columns, title)
     for name, part in least.parts():
         if part:
-            cells = (
-                _count(part["missed"]),
-                _plain(part["missed_percent"]),
-                part["side"] or "-",
-                part["method"],
-            )
-            table.add_row(Text(name), *cells)
-    console.print(table)
-    console.print(least.sentence(), highlight=False)
+            missed = [_count(part["missed"]), _plain(part["missed_percent"])]
+            grid.add([name], [*missed, part["side"] or "-", part["method"]])
+    return grid, [least.sentence()]
 
 
 class _Least:
@@ -143,7 +174,8 @@ class _Least:
         if self.bound is None:
             return []
         classes = list(self.bound["classes"].items())
-        return classes if len(classes) == 1 else [*classes, (ALL, self.bound)]
+        bounded = [part for _, part in classes if part]
+        return classes if len(bounded) == 1 else [*classes, (ALL, self.bound)]
 
     def at(self, place: Place) -> str:
         """Give the share of one of `_parts`; sets have none."""
@@ -154,7 +186,7 @@ class _Least:
         return _written(part and part["missed_percent"], _plain)
 
     def sentence(self) -> str:
-        words = "  bound: no schedule of these messages can miss less"
+        words = "bound: no schedule of these messages can miss less"
         methods = self.bound["method"] if self.bound else None
         relaxed = methods == "relaxed" or (isinstance(methods, list) and "relaxed" in methods)
         return words + (" (and perhaps none so little: an overload was too large to tell)" if relaxed else "")
@@ -162,48 +194,55 @@ class _Least:
 
 def sweep(swept: Swept) -> None:
     """Print the points of a sweep: a row for each and each transport, means over its seeds."""
+    grid, lines = sweep_table(swept)
+    shown = tables.console()
+    tables.show(shown, grid)
+    for line in lines:
+        tables.say(shown, line)
+
+
+def sweep_table(swept: Swept) -> Shown:
+    """The points of a sweep: a row for each and each transport, means over its seeds."""
     most = 60
     plan = swept.sweep
-    table = Table(box=box.SIMPLE_HEAD, title=escape(plan.title), title_justify="left", title_style="bold")
-    for name in (*plan.axes, "transport"):
-        table.add_column(name, overflow="fold")
     groups = [swept.kept[i : i + len(plan.seeds)] for i in range(0, len(swept.kept), len(plan.seeds))]
     done = [[kept.result for kept in group if kept.error is None] for group in groups]
     merged = [over_seeds(runs) if runs else None for runs in done]
     figures = _figures([each for each in merged if each is not None])
-    figures = [figure for figure in figures if figure[0] in ("missed %", "FCT p99", "goodput Mbps")]
-    for title, _, _ in figures:
-        table.add_column(title, justify="right", no_wrap=True)
+    figures = [figure for figure in figures if figure[0] in (MISSED, "FCT p99", "goodput Mbps")]
+    titles = [title for title, _, _ in figures]
     against = swept.against
     if against is not None and figures:
-        table.add_column(f"{figures[0][0]} - {against}", justify="right", no_wrap=True)
+        titles.append(f"{figures[0][0]} - {against}")
+    grid = Grid([*plan.axes, "transport"], [Column(title) for title in titles], plan.title)
+    units = [
+        _in_one_unit([run and find(run["summary"]) for run in merged[:most]], write)
+        for _, find, write in figures
+    ]
     for number, (group, run) in enumerate(zip(groups[:most], merged[:most], strict=True)):
         values = plan.values[number // len(plan.transports)]
         name = group[0].point.transport or (run["transport"] if run else "")
-        cells = (
-            ["failed"]
-            if run is None
-            else [_written(find(run["summary"]), write) for _, find, write in figures]
-        )
+        cells = ["failed"]
+        if run is not None:
+            cells = [
+                _written(find(run["summary"]), write)
+                for (_, find, _), write in zip(figures, units, strict=True)
+            ]
         if against is not None and figures:
             first = number - number % len(plan.transports)
             other = merged[first + plan.transports.index(against)]
             cells.append(_compared(figures[0], run, other) if name != against else "")
-        table.add_row(*(Text(str(value)) for value in (*values, name)), *cells)
-    console = _console()
-    console.print(table)
+        grid.add([str(value) for value in (*values, name)], cells)
     failed = len(swept.failures)
-    words = f"  {len(groups)} rows" + (f", of which {most} are shown" if len(groups) > most else "")
+    words = f"{len(groups)} rows" + (f", of which {most} are shown" if len(groups) > most else "")
     words += f", each {len(plan.seeds)} seeds" if len(plan.seeds) > 1 else ""
-    console.print(f"{words}; {len(swept.kept) - failed} runs went well, {failed} failed", highlight=False)
+    return grid, [f"{words}; {len(swept.kept) - failed} runs went well, {failed} failed"]
 
 
 def decision(data: dict[str, Any]) -> None:
     """Print what `tighten`, `capacity` or `need` found, a row and a sentence for each transport."""
     tighter = data["question"] == "tighten"
     name = decide.ANSWERS[data["question"]]
-    table = Table(box=box.SIMPLE_HEAD, title=escape(data["title"]), title_justify="left", title_style="bold")
-    table.add_column("transport")
     titles = [
         "tighter" if tighter else data["over"],
         "95 % interval",
@@ -211,8 +250,8 @@ def decision(data: dict[str, Any]) -> None:
         "missed % as written",
     ]
     bounded = any(each["bound_percent"] for each in data["answers"])
-    for title in [*titles, *(["unavoidable % there"] if bounded else [])]:
-        table.add_column(title, justify="right")
+    titles += ["unavoidable % there"] if bounded else []
+    grid = Grid(["transport"], [Column(title) for title in titles], data["title"], turns=True)
     for each in data["answers"]:
         low, high = each["ci95"]
         interval = (
@@ -224,80 +263,109 @@ def decision(data: dict[str, Any]) -> None:
         cells = [decide.level(each[name], tighter), interval, *(_written(value, _plain) for value in misses)]
         if bounded:
             cells.append(_written(each["bound_percent"], _plain))
-        table.add_row(each["transport"], *cells)
-    console = _console()
-    console.print(table)
+        grid.add([each["transport"]], cells)
+    shown = tables.console()
+    tables.show(shown, grid)
     for each in data["answers"]:
-        console.print(f"  {decide.sentence(data, each)}", highlight=False, markup=False)
+        tables.say(shown, decide.sentence(data, each))
+
+
+def robustness(found: Robustness) -> None:
+    """Print what each transport gave in every variant, and a sentence for each comparison."""
+    title = f"{found.title}: {found.measure.name} [{found.measure.unit}]"
+    grid = Grid(["variant"], [Column(name) for name in found.transports], title)
+    for each in found.outcomes:
+        values = (each.values[name] for name in found.transports)
+        grid.add([each.variant.words], ["failed" if value is None else f"{value:,.4g}" for value in values])
+    shown = tables.console()
+    tables.show(shown, grid)
+    for verdict in found.verdicts:
+        tables.say(shown, verdict.sentence)
 
 
 def entries(known: list[dict[str, Any]]) -> None:
     """Print names with what they are."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for entry in known:
-        table.add_row(Text(entry["name"]), Text(entry["help"]))
-    _console().print(table)
+    _listed([(entry["name"], entry["help"]) for entry in known])
 
 
 def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any]]) -> None:
     """Print one transport, topology or pattern with its keys, and those that it shares with its kind."""
-    console = _console()
-    console.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
+    shown = tables.console()
+    shown.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
     if known.get("source"):
-        console.print(Text(f"Source: {known['source']}"))
+        shown.print(Text(f"Source: {known['source']}"))
     for title, keys in (
         (None, known["keys"]),
         (section and f"and those of every [{section}] section", shared),
     ):
         if keys:
             if title:
-                console.print(Text(title))
-            console.print(_keys(keys))
+                shown.print(Text(title))
+            tables.show(shown, _keys(keys))
 
 
 def experiments(known: list[tuple[str, str, str]]) -> None:
     """Print experiments: name, source, title."""
+    _listed(known)
+
+
+def _listed(known: Sequence[Sequence[str]]) -> None:
+    """Print names in bold with what is to be said of each; in a narrow terminal below it."""
+    shown = tables.console()
+    widest = [max(len(words[place]) for words in known) for place in range(len(known[0]))]
+    if sum(widest[:-1]) + 30 > shown.width:
+        for words in known:
+            shown.print(Text(words[0], "bold"))
+            for each in words[1:]:
+                tables.say(shown, each)
+        return
     table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column()
+    for place in range(len(widest)):
+        table.add_column(style="bold" if place == 0 else None, no_wrap=place < len(widest) - 1)
     for words in known:
         table.add_row(*(Text(word) for word in words))
-    _console().print(table)
+    shown.print(table)
 
 
 def claims(data: dict[str, Any]) -> None:
     """Print what came of an experiment: each claim with what was published and measured."""
     seeds = len(data["seeds"])
     title = f"{data['id']}: {data['title']} ({data['scale']}, {seeds} seed{'s' if seeds > 1 else ''})"
-    table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left", title_style="bold")
-    table.add_column("claim", ratio=5)
-    table.add_column("published", ratio=2)
-    table.add_column("measured", ratio=2)
-    table.add_column("holds", ratio=2)
-    table.add_column("why not", ratio=6)
+    columns = [Column(name, words=True) for name in ("published", "measured", "holds", "why not")]
+    grid = Grid(["claim"], columns, title, wordy=True)
     for claim in data["claims"]:
-        words = (claim["claim"], _stated(claim["published"]), _measured(claim), verdict(claim), claim["why"])
-        table.add_row(*(Text(word) for word in words))
-    _console().print(table)
+        words = [_stated(claim["published"]), _measured(claim), verdict(claim), claim["why"]]
+        grid.add([claim["claim"]], words)
+    shown = tables.console()
+    tables.show(shown, grid)
     if data.get("finding"):
-        _console().print(Text(data["finding"]))
+        tables.say(shown, data["finding"], indent="")
+
+
+def claims_in_variants(found: dict[str, Any]) -> None:
+    """Print in how many variants each claim holds, and the fewer of those where it does and does not."""
+    columns = [Column("as written"), Column("held in"), Column("where", words=True)]
+    grid = Grid(["claim"], columns, f"The claims in {len(found['variants'])} variants", wordy=True)
+    for each in found["claims"]:
+        few = each["where"] if len(each["where"]) <= len(each["where_not"]) else each["where_not"]
+        word = "only " if few is each["where"] else "not "
+        verdict = {True: "yes", False: "no", None: "-"}[each["as_written"]]
+        where = word + "; ".join(few) if few else ""
+        grid.add([each["claim"]], [verdict, f"{each['held']} of {each['of']}", where])
+    tables.show(tables.console(), grid)
 
 
 def tally(results: list[dict[str, Any]]) -> None:
     """Print what was found in several experiments, and how many facts of the papers hold."""
-    shown = _console()
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("experiment", no_wrap=True)
-    table.add_column("found")
+    shown = tables.console()
+    grid = Grid(["experiment"], [Column("found", words=True)])
     for data in results:
-        table.add_row(Text(data["id"]), Text(data.get("finding") or "-"))
-    shown.print(table)
+        grid.add([data["id"]], [data.get("finding") or "-"])
+    tables.show(shown, grid)
     counted = verdicts.tally([claim for data in results for claim in data["claims"]])
     words = ", ".join(f"{many} {verdicts.STATUSES[kind]}" for kind, many in counted.items() if many)
-    shown.print(Text(f"Of what the papers say, each fact counted once: {words or 'nothing was judged'}."))
+    text = f"Of what the papers say, each fact counted once: {words or 'nothing was judged'}."
+    tables.say(shown, text, indent="")
 
 
 def verdict(claim: dict[str, Any]) -> str:
@@ -320,19 +388,15 @@ def _stated(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _keys(keys: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("key", no_wrap=True)
-    table.add_column("what", ratio=2)
-    table.add_column("default", no_wrap=True)
-    table.add_column("range", ratio=2)
-    table.add_column("what it does", ratio=6)
-    table.add_column("source", ratio=4)
+def _keys(keys: list[dict[str, Any]]) -> Grid:
+    columns = [Column("what", words=True), Column("default", words=True)]
+    columns += [Column(title, words=True) for title in ("range", "what it does", "source")]
+    grid = Grid(["key"], columns)
     for key in keys:
         default = "required" if key["required"] else key["default"]
-        cells = [key["name"], key["kind"], default, _range(key), key["help"], key["source"]]
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
-    return table
+        cells = [key["kind"], default, _range(key), key["help"], key["source"]]
+        grid.add([key["name"]], ["" if cell is None else str(cell) for cell in cells])
+    return grid
 
 
 def _range(key: dict[str, Any]) -> str | None:
@@ -343,32 +407,45 @@ def _range(key: dict[str, Any]) -> str | None:
     return f"{key['range']} {key['unit']}"
 
 
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=max(console.width, 140))
-
-
 def _title(data: dict[str, Any]) -> str:
     text = f"{data['title']}: {data['transport']}, seed {data['seed']}, {data['simulated_s']:.6g} s simulated"
     if data["wall_s"]:
         rate = data["packets_delivered"] / data["wall_s"] / 1e6
         text += f" in {data['wall_s']:.2f} s ({rate:.2f} M packets/s)"
-    return escape(text)
+    return text
 
 
 def _totals(data: dict[str, Any]) -> str:
     names = ("packets_delivered", "drops", "marks", "timeouts", "retransmits")
-    return "  " + ", ".join(f"{name.replace('_', ' ')} {_count(data[name])}" for name in names)
+    return ", ".join(f"{name.replace('_', ' ')} {_count(data[name])}" for name in names)
 
 
-def _parts(data: dict[str, Any]) -> list[tuple[str, Place, dict[str, Any]]]:
-    """Every class, every set of classes and all together: what it is called, where it is, its figures."""
-    parts = [
+def _parts(
+    data: dict[str, Any], figures: Sequence[Figure], runs: Sequence[dict[str, Any]] = ()
+) -> list[tuple[str, Place, dict[str, Any]]]:
+    """Every class, every set of classes and all together: what it is called, where it is, its figures.
+
+    All together are left out where they say no more than one of the others, in none of `runs`.
+    """
+    parts: list[tuple[str, Place, dict[str, Any]]] = [
         (f"class {name}" if name == ALL else name, ("classes", name), part)
         for name, part in data["classes"].items()
     ]
     parts += [(f"set {name}", ("sets", name), part) for name, part in data.get("sets", {}).items()]
-    return parts if len(parts) == 1 else [*parts, (ALL, ("summary", ""), data["summary"])]
+    if any(_says_more(run, figures) for run in runs or [data]):
+        parts.append((ALL, ("summary", ""), data["summary"]))
+    return parts
+
+
+def _says_more(run: dict[str, Any], figures: Sequence[Figure]) -> bool:
+    """Whether all together have a figure that some part of a run has not."""
+    together = [find(run["summary"]) for _, find, _ in figures]
+
+    def says_it(part: dict[str, Any]) -> bool:
+        own = (find(part) for _, find, _ in figures)
+        return all(value is None or value == other for value, other in zip(together, own, strict=True))
+
+    return not any(says_it(part) for part in (*run["classes"].values(), *run.get("sets", {}).values()))
 
 
 def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
@@ -378,14 +455,27 @@ def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
         ("unfinished", lambda part: part["unfinished"], _count),
         (MISSED, lambda part: part["missed_percent"], _plain),
         ("queries complete %", lambda part: part.get("complete_queries_percent"), _plain),
-        ("FCT p50", lambda part: part["fct_us"]["p50"], _time),
-        ("FCT p99", lambda part: part["fct_us"]["p99"], _time),
+        ("FCT p50", lambda part: part["fct_us"]["p50"], MICROSECONDS),
+        ("FCT p99", lambda part: part["fct_us"]["p99"], MICROSECONDS),
         ("slowdown p99", lambda part: part["slowdown"]["p99"], _plain),
         ("goodput Mbps", lambda part: part["goodput_mbps"], _plain),
         ("in time Mbps", lambda part: part["goodput_in_time_mbps"], _plain),
     ]
-    parts = [part for run in runs for *_, part in _parts(run)]
+    parts = [part for run in runs for kind in ("classes", "sets") for part in run.get(kind, {}).values()]
     return [figure for figure in known if any(figure[1](part) is not None for part in parts)]
+
+
+def _in_one_unit(values: Iterable[Any], write: Callable[[float], str]) -> Callable[[float], str]:
+    """Give what writes a row or column: times in the unit of the least, unless the most is long in it."""
+    if not isinstance(write, Time):
+        return write
+    known = (value["mean"] if isinstance(value, dict) else value for value in values if value is not None)
+    sizes = sorted(abs(value) for value in known if abs(value) > LEAST)
+    if not sizes:
+        return MICROSECONDS
+    return next(
+        (time for time in TIMES if sizes[0] >= time.unit or sizes[-1] >= LONG * time.unit), MICROSECONDS
+    )
 
 
 def _written(value: Any, write: Callable[[float], str]) -> str:
@@ -398,9 +488,9 @@ def _written(value: Any, write: Callable[[float], str]) -> str:
     mean = value["mean"]
     if low is None:
         return write(mean)
-    if write is _time:
-        scale, unit = next((each for each in TIMES if abs(mean) >= each[0]), TIMES[-1])
-        return f"{_seen(mean / scale, _hundredths)} ± {_seen((high - low) / 2 / scale, _hundredths)} {unit}"
+    if isinstance(write, Time):
+        parts = (_seen(part / write.unit, _hundredths) for part in (mean, (high - low) / 2))
+        return f"{' ± '.join(parts)} {write.name}"
     if max(high - mean, mean - low) > 1.2 * min(high - mean, mean - low):
         return f"{_seen(mean, write)} ({write(low)} to {_seen(high, write)})"
     return f"{_seen(mean, write)} ± {_seen((high - low) / 2, write)}"
@@ -444,10 +534,10 @@ def _of_seeds(compared: Comparison[Any]) -> list[str]:
     runs = list(compared.data["runs"].values())
     count = len(runs[0]["seeds"])
     if count > 1 and not any(run["seeds_differ"] for run in runs):
-        return [f"  the {count} seeds change nothing: every run is the same, and there is no interval"]
+        return [f"the {count} seeds change nothing: every run is the same, and there is no interval"]
     if 1 < count < FEW_SEEDS:
-        return [f"  {count} seeds are few: intervals over fewer than {FEW_SEEDS} are wide, and rough"]
-    return ["  one seed has no interval"] if count == 1 else []
+        return [f"{count} seeds are few: intervals over fewer than {FEW_SEEDS} are wide, and rough"]
+    return ["one seed has no interval"] if count == 1 else []
 
 
 def _undecided(runs: list[dict[str, Any]]) -> list[str]:
@@ -458,7 +548,7 @@ def _undecided(runs: list[dict[str, Any]]) -> list[str]:
     )
     if not open_ones:
         return []
-    return [f"  undecided when the run ended, and left out: {_count(open_ones)} messages (see `cool_down`)"]
+    return [f"undecided when the run ended, and left out: {_count(open_ones)} messages (see `cool_down`)"]
 
 
 def _nothing_missed(summary: dict[str, Any]) -> list[str]:
@@ -468,7 +558,7 @@ def _nothing_missed(summary: dict[str, Any]) -> list[str]:
         return []
     most = 100 * most_unseen(decided)
     return [
-        f"  none of {_count(decided)} deadlines was missed: with 95 % confidence less than {most:.2g} % "
+        f"none of {_count(decided)} deadlines was missed: with 95 % confidence less than {most:.2g} % "
         "would be, if one miss did not bring others"
     ]
 
@@ -478,15 +568,9 @@ def _count(value: float) -> str:
 
 
 def _hundredths(value: float) -> str:
-    return f"{value:.2f}"
+    return f"{value:,.2f}"
 
 
 def _plain(value: float) -> str:
     text = f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
     return "0.00" if text == "-0.00" else text
-
-
-def _time(us: float) -> str:
-    if abs(us) >= 1e6:
-        return f"{us / 1e6:.3f} s"
-    return f"{us / 1000:.2f} ms" if abs(us) >= 1000 else f"{us:.1f} us"

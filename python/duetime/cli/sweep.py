@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from duetime.cli import options
+from duetime.cli import completion, options
 from duetime.sweep import Swept, carry_out, read
 
 
@@ -18,6 +18,7 @@ from duetime.sweep import Swept, carry_out, read
 @click.option(
     "--against",
     metavar="NAME",
+    shell_complete=completion.names("transports"),
     help="What the other transports are compared with, seed by seed (default: the first).",
 )
 @options.JOBS
@@ -39,6 +40,7 @@ def sweep(
     what is new. A run that fails is reported and does not stop the rest; the exit code is then 1.
     """
     plan = read(file, against)
+    options.need_tables()
     folder = out or Path(file.stem)
     swept = carry_out(plan, folder, jobs=jobs, cluster=cluster, progress=True)
     _tell_notes(swept)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from duetime import files
-from duetime.cli import options
+from duetime.cli import completion, options
 from duetime.compare import Comparison
 
 
@@ -20,6 +20,7 @@ from duetime.compare import Comparison
 @click.option(
     "--transports",
     metavar="NAMES",
+    shell_complete=completion.transports,
     help="Which to compare, separated by commas; an experiment has its own.",
 )
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Run each N times, seed by seed.")

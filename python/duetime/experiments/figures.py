@@ -122,7 +122,7 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
         if chart.kind == "points":
             axes.plot(x, y, color=look.colour, linestyle="none", marker="o", markersize=4, alpha=0.7)
         else:
-            marker: Any = {"marker": "o", "markersize": 4} if len(own) <= MOST_MARKERS else {}
+            marker: Any = {"marker": look.marker, "markersize": 4.5} if len(own) <= MOST_MARKERS else {}
             axes.plot(x, y, **look.line(), **marker)
         low, high = _interval(chart.y, own)
         if low is not None and high is not None:
@@ -271,7 +271,8 @@ def _legend(
         elif points:
             handles.append(Line2D([], [], color=look.colour, linestyle="none", marker="o", label=label))
         else:
-            handles.append(Line2D([], [], color=look.colour, linestyle=look.dash, label=label))
+            style_of: Any = {"linestyle": look.dash, "marker": look.marker, "markersize": 4.5}
+            handles.append(Line2D([], [], color=look.colour, label=label, **style_of))
     bounds = {point.get("bound") for chart in charts for point in chart.published}
     if None in bounds:
         handles.append(Line2D([], [], markeredgecolor=style.INK, label="published", **PUBLISHED))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from duetime.data import EXPERIMENTS
 from duetime.scenario import Unreadable
 
 #: In the folder of experiments; everything else with this suffix, one folder down, is one.
@@ -20,16 +21,11 @@ class Unknown(Unreadable):
 
 
 def folder(given: Path | None = None) -> Path:
-    """The folder of experiments: the one given, else that of the checkout this package lies in."""
-    here = given or Path(__file__).resolve().parents[3] / "experiments"
+    """The folder of experiments: the one given, else that of the package."""
+    here = given or EXPERIMENTS
     if (here / PUBLISHED).is_file():
         return here
-    if given is not None:
-        raise NoExperiments(f"{given}: holds no experiments (no {PUBLISHED})")
-    raise NoExperiments(
-        "no experiments are installed: they are files of the source repository. Run this from a checkout "
-        "that was built with `make build`, or name its folder with --from experiments"
-    )
+    raise NoExperiments(f"{here}: holds no experiments (no {PUBLISHED})")
 
 
 def names(root: Path) -> list[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as version_of
+from importlib.util import find_spec
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -14,12 +16,14 @@ from typing import Any
 import tomli_w
 
 import duetime
-from duetime import files, robust, scenario
+from duetime import files, scenario
 from duetime.experiments import experiment as reading
 from duetime.experiments.claims import finding, judge
 from duetime.experiments.experiment import Chart, Experiment, at, panels
-from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS
+from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS, measure
 from duetime.experiments.study import BOUND, Row, Study
+from duetime.robust import variants as variants_of
+from duetime.trouble import Missing
 
 #: What a result of a given library depends on beside our own version.
 LIBRARIES = ("numpy", "polars", "matplotlib")
@@ -84,7 +88,7 @@ def reproduce(
         "scenario": study.scenario.read_text(encoding="utf-8"),
         "parameters": _parameters(study, resolved),
         "versions": {"duetime": duetime.__version__, "python": platform.python_version()}
-        | {name: version_of(name) for name in LIBRARIES},
+        | {name: version_of(name) for name in LIBRARIES if find_spec(name) is not None},
         "runs": len({point for each in studies for point in each.made})
         + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
         "charts": [_written(chart) for chart in charts],
@@ -171,7 +175,7 @@ def _robust(
     # A regime beside the experiment's own would be a variant of variants.
     alone = replace(experiment, beside="")
     numbers = reading.published(experiment.root)
-    chosen = robust.variants(resolved, accepted, many + 1)[1:]
+    chosen = variants_of(resolved, accepted, many + 1)[1:]
     held: list[list[bool | None]] = []
     for variant in chosen:
         varied = replace(
@@ -231,7 +235,7 @@ def _measures(experiment: Experiment) -> list[Callable[[Study], list[Row]]]:
         if name not in MEASURES:
             known = ", ".join(MEASURES)
             raise reading.Mistaken(f"{experiment.path}: no measure is called {name}; there are {known}")
-    return [MEASURES[name] for name in experiment.measures]
+    return [measure(name) for name in experiment.measures]
 
 
 def scenario_path(experiment: Experiment, folder: Path) -> Path:
@@ -349,25 +353,33 @@ def _written(chart: Chart) -> dict[str, Any]:
 
 
 def _save(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: Sequence[Row]) -> None:
+    """Write the result, its table and its figures; the latter two only where their libraries are there."""
+    with files.replacing(folder) as aside:
+        with suppress(Missing):
+            from duetime.frames import pl
+
+            table = files.table(pl.DataFrame(rows, infer_schema_length=None))
+            (aside / "rows.parquet").write_bytes(table)
+        with suppress(Missing):
+            _draw(aside, data, charts, rows)
+        text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+        (aside / "result.json").write_text(text, encoding="utf-8")
+
+
+def _draw(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: Sequence[Row]) -> None:
     import matplotlib as mpl
-    import polars as pl
 
     from duetime.experiments import figures
     from duetime.plots import save, style
 
     runs = max((row.get("runs", 1) for row in rows), default=1)
     what = data["source"] + (f"; mean and 95 % interval over {runs} runs each" if runs > 1 else "")
-    with files.replacing(folder) as aside:
-        pl.DataFrame(rows, infer_schema_length=None).write_parquet(aside / "rows.parquet")
-        for number in sorted({chart.figure for chart in charts}):
-            some = [chart for chart in charts if chart.figure == number]
-            title = data["title"] if len(some) > 1 else some[0].title
-            with mpl.rc_context(style.RC):
-                figure = figures.draw(some, rows, title, what)
-                style.settle(figure)
-                stem = "figure" if number == 1 else f"figure-{number}"
-                for kind in ("png", "svg"):
-                    save(figure, aside / f"{stem}.{kind}")
-        (aside / "result.json").write_text(
-            json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+    for number in sorted({chart.figure for chart in charts}):
+        some = [chart for chart in charts if chart.figure == number]
+        title = data["title"] if len(some) > 1 else some[0].title
+        with mpl.rc_context(style.RC):
+            figure = figures.draw(some, rows, title, what)
+            style.settle(figure)
+            stem = "figure" if number == 1 else f"figure-{number}"
+            for kind in ("png", "svg"):
+                save(figure, folder / f"{stem}.{kind}")

@@ -1,18 +1,42 @@
 """Pictures of results: one file per picture, one line in `PICTURES`."""
 
+import io
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import matplotlib
+from duetime import files
+from duetime.trouble import Missing
+
+try:
+    import matplotlib
+except ModuleNotFoundError as error:
+    if error.name != "matplotlib":
+        raise
+    raise Missing("pictures need matplotlib, which is not installed: pip install 'duetime[all]'") from None
 from matplotlib.figure import Figure
 
-from duetime import files, slowdown
-from duetime.plots import deadlines, differences, fct, misses, overview, ports, sizes, style, trace
-from duetime.plots.data import NoResults, Results, load
-from duetime.plots.live import recorded
+from duetime import scenario, slowdown
+from duetime.decide import ANSWERS
+from duetime.plots import (
+    charts,
+    deadlines,
+    differences,
+    fct,
+    misses,
+    overview,
+    ports,
+    robust,
+    sizes,
+    style,
+    trace,
+)
+from duetime.plots.data import NoResults, Results, load, read_json
+from duetime.plots.live import is_recorded, recorded
+from duetime.report.model import Experiment
 
-__all__ = ["PICTURES", "NoResults", "plot_dir", "plot_trace"]
+__all__ = ["PICTURES", "NoResults", "Picture", "picture", "plot_dir", "plot_trace"]
 
 # File name -> what draws it. It returns None where the folder holds nothing of that kind.
 PICTURES: dict[str, Callable[[Results], Figure | None]] = {
@@ -28,21 +52,31 @@ PICTURES: dict[str, Callable[[Results], Figure | None]] = {
 
 
 def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
-    """Draw every picture that a result folder allows, as PNG and SVG, and its tables; return their paths.
+    """Draw every picture that a folder allows, as PNG and SVG, and its tables; return their paths.
 
-    `directory` is what `duetime run --out` or `duetime compare --out` wrote; the pictures go to `out`,
-    or to `plots` inside `directory`. Raises `NoResults` when there is nothing to draw from.
+    `directory` is what a command wrote with ``--out``, or holds traces of ``d2tcp trace``. The pictures go
+    to `out`, or to `plots` inside `directory`. Raises `NoResults` when there is nothing to draw from.
     """
-    results = load(Path(directory))
-    out = Path(out) if out is not None else Path(directory) / "plots"
+    directory = Path(directory)
+    out = Path(out) if out is not None else directory / "plots"
+    if not directory.is_dir():
+        raise NoResults(f"{directory}: {_is_not(directory)}")
+    if (directory / "run.json").exists() or (directory / "compare.json").exists():
+        return _of_runs(load(directory), out)
+    found = _of_charts(directory, out) or _of_traces(directory, out)
+    if not found:
+        raise NoResults(f"{directory}: {_holds_nothing(directory)}")
+    return found
+
+
+def _of_runs(results: Results, out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for name, draw in PICTURES.items():
         with matplotlib.rc_context(style.RC):
             figure = draw(results)
             if figure is not None:
-                style.settle(figure)
-                written += [save(figure, out / f"{name}.{kind}") for kind in ("png", "svg")]
+                written += _both(figure, out / name)
     if any("slowdown." in path.name for path in written):
         table = slowdown.table({arm.name: arm.counted for arm in results.arms})
         path = out / "slowdown.csv"
@@ -51,17 +85,137 @@ def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
     return written
 
 
-def plot_trace(path: Path) -> list[Path]:
-    """Draw what `d2tcp trace` recorded in a Parquet file, beside it as PNG and SVG; return their paths.
+def _of_charts(directory: Path, out: Path) -> list[Path]:
+    """Draw what a report would show: sweeps, searches, variants, reproduced figures."""
+    written = []
+    with matplotlib.rc_context(style.RC):
+        for name, figure in _figures(directory):
+            if figure is not None:
+                out.mkdir(parents=True, exist_ok=True)
+                written += _both(figure, out / name)
+    return written
+
+
+def _figures(directory: Path) -> Iterator[tuple[str, Figure | None]]:
+    """Draw each experiment of a folder that has charts; give its name too."""
+    from duetime.report import READERS, NoReport
+
+    for kind in ("swept", "decided", "varied", "reproduced"):
+        try:
+            found = READERS[kind](directory)
+        except NoReport as error:
+            raise NoResults(str(error)) from None
+        for experiment in found:
+            name = "sweep" if kind == "swept" else experiment.id.replace("/", "-")
+            yield name, _picture(directory, kind, experiment)
+
+
+def _picture(directory: Path, kind: str, experiment: Experiment) -> Figure | None:
+    """Variants have a picture of their own; everything else is charts."""
+    return robust.draw(read_json(directory / "robust.json")) if kind == "varied" else charts.draw(experiment)
+
+
+def _of_traces(directory: Path, out: Path) -> list[Path]:
+    """Draw each trace of real connections in a folder."""
+    traces = [path for path in sorted(directory.glob("*.parquet")) if is_recorded(path)]
+    if traces:
+        out.mkdir(parents=True, exist_ok=True)
+    return [picture for path in traces for picture in plot_trace(path, out)]
+
+
+class Picture:
+    """A picture that a notebook shows."""
+
+    def __init__(self, figure: Figure) -> None:
+        """Made by `picture`."""
+        #: For changes of one's own.
+        self.figure = figure
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it; the format is the ending: png, svg or pdf."""
+        return save(self.figure, Path(path))
+
+    def _repr_png_(self) -> bytes:
+        written = io.BytesIO()
+        self.figure.savefig(written, format="png", dpi=100)
+        return written.getvalue()
+
+
+def picture(write: Callable[[Path], object], kind: str | None = None) -> Picture:
+    """Draw what `write` puts into a folder; of runs one of `PICTURES`, or the first that is not empty."""
+    if kind is not None and kind not in PICTURES:
+        raise KeyError(f"there is no picture {kind!r}; there are {', '.join(PICTURES)}")
+    with tempfile.TemporaryDirectory(prefix="duetime-") as aside, matplotlib.rc_context(style.RC):
+        folder = Path(aside) / "result"
+        write(folder)
+        if (folder / "run.json").exists() or (folder / "compare.json").exists():
+            results = load(folder)
+            drawn = (draw(results) for name, draw in PICTURES.items() if kind in (None, name))
+        else:
+            drawn = (figure for _, figure in _figures(folder))
+        figure = next((each for each in drawn if each is not None), None)
+        if figure is None:
+            raise NoResults(f"the result holds nothing for {'a picture' if kind is None else repr(kind)}")
+        style.settle(figure)
+        return Picture(figure)
+
+
+def _is_not(path: Path) -> str:
+    """Say what a path is that is no folder, and what would draw it."""
+    if not path.exists():
+        return "there is no such folder"
+    if path.suffix == ".json":
+        return f"is a record; the folder that it lies in can be drawn: duetime plot {path.parent}"
+    kind = (
+        scenario.kind_of(path.read_text(encoding="utf-8", errors="replace"))
+        if path.suffix == ".toml"
+        else None
+    )
+    if kind is not None:
+        return f"is {KINDS[kind][0]}, which must be run first: {KINDS[kind][1].format(path)}"
+    return "is neither a folder of results nor a Parquet file that `d2tcp trace` wrote"
+
+
+#: What a file describes, and what runs it into a folder that can be drawn.
+KINDS = {
+    "scenario": ("a scenario", "duetime run {} --out DIR"),
+    "sweep": ("a sweep", "duetime sweep {}"),
+    "experiment": ("an experiment", "duetime reproduce ID"),
+}
+
+
+def _holds_nothing(directory: Path) -> str:
+    """Say what a folder is that cannot be drawn, and which verb fits."""
+    if (directory / "runs").is_dir():
+        return "was stopped before its result was written; the command that made it goes on from there"
+    marks = ("run.json", "compare.json", "sweep.json", "robust.json", *(f"{each}.json" for each in ANSWERS))
+    inside = sorted({str(path.parent) for mark in marks for path in directory.glob(f"*/**/{mark}")})
+    if inside:
+        more = f" and {len(inside) - 5} more" if len(inside) > 5 else ""
+        return f"holds no result itself, but these do: {', '.join(inside[:5])}{more}"
+    return (
+        "holds no results; run, compare, sweep, tighten, capacity, need, robust and reproduce write them "
+        "with --out, and `d2tcp trace --out FILE` writes traces"
+    )
+
+
+def _both(figure: Figure, path: Path) -> list[Path]:
+    """Save a picture in both formats."""
+    style.settle(figure)
+    return [save(figure, path.with_name(f"{path.name}.{kind}")) for kind in ("png", "svg")]
+
+
+def plot_trace(path: Path, out: Path | None = None) -> list[Path]:
+    """Draw what `d2tcp trace` recorded in a Parquet file, in `out` or beside it; return the pictures' paths.
 
     Raises `NoResults` when it is no such trace, or an empty one.
     """
-    results = recorded(Path(path))
+    path = Path(path)
+    results = recorded(path)
     with matplotlib.rc_context(style.RC):
         figure = trace.draw(results)
         assert figure is not None
-        style.settle(figure)
-        return [save(figure, path.with_suffix(f".{kind}")) for kind in ("png", "svg")]
+        return _both(figure, (out or path.parent) / path.stem)
 
 
 def save(figure: Figure, path: Path) -> Path:

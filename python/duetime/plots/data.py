@@ -6,8 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from duetime.frames import pl
 from duetime.statistics import seeds_differ
 
 MESSAGES = [

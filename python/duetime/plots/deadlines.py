@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from duetime.frames import pl
 from duetime.plots import grid, misses, style
 from duetime.plots.data import Results
 from duetime.plots.measures import Floats, cdf

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-import polars as pl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from duetime.frames import pl
 from duetime.plots import style
 from duetime.plots.data import Arm, Results
 

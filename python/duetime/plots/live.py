@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import polars as pl
-
+from duetime.frames import pl
 from duetime.plots.data import MESSAGES, Arm, NoResults, Results, Run, read
 
 _COLUMNS = {"time_s", "what", "class", "from", "to", "value", "from_address", "to_address"}
@@ -42,6 +41,14 @@ class Recorded(Run):
     def between(self, source: int, target: int) -> str:
         """The two ends of a connection."""
         return f"{self.ends[source]} to {self.ends[target]}"
+
+
+def is_recorded(path: Path) -> bool:
+    """Whether a Parquet file has the columns of such a trace."""
+    try:
+        return set(pl.read_parquet_schema(path)) >= _COLUMNS
+    except (pl.exceptions.PolarsError, OSError):
+        return False
 
 
 def recorded(path: Path) -> Results:

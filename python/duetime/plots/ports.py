@@ -1,9 +1,9 @@
 """The fullest ports: how long their queues were, and how busy their links."""
 
-import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from duetime.frames import pl
 from duetime.plots import grid, settings, style
 from duetime.plots.data import Arm, Results
 

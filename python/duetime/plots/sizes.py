@@ -1,12 +1,12 @@
 """Slowdown by size of message: median and 99th percentile."""
 
 import numpy as np
-import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from duetime import slowdown
+from duetime.frames import pl
 from duetime.plots import grid, style
 from duetime.plots.data import Arm, Results
 from duetime.statistics import estimate

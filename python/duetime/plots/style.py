@@ -68,8 +68,11 @@ class Look:
 # The colours of Okabe and Ito, which colour-blind readers can tell apart, and a grey.
 BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE, GREY, BLACK = "#56B4E9", "#CC79A7", "#757575", "#000000"
-#: Not theirs, and as dark as the grey; its dashes and marker tell it too.
-BROWN = "#7A4B2A"
+#: Not theirs: there are more transports than eight. Where two of them are near each other, to colour-blind
+#: readers too, they are seldom in one picture, and dashes and markers tell them as well.
+BROWN, OLIVE, MOSS, FOREST = "#7A4B2A", "#8C8A1F", "#6B8E23", "#1B6E37"
+INDIGO, VIOLET, WINE, ROSE = "#332288", "#7B5FC7", "#882255", "#D1567A"
+MAGENTA, TEAL, PETROL, SLATE, GOLD = "#B0359C", "#2AA6A6", "#1F6F8B", "#4A5560", "#B58A00"
 SOLID: Dash = "-"
 DOTS: Dash = (0, (1, 1.3))
 DASHES: Dash = (0, (5, 1.6))
@@ -82,21 +85,25 @@ LONG: Dash = (0, (9, 2))
 # A transport looks the same in every picture.
 TRANSPORTS = {
     "tcp": Look(GREY, DOTS, "s"),
-    "cubic": Look(PURPLE, DASH_DOT, "^"),
+    "cubic": Look(OLIVE, DASH_DOT, "^"),
     "dctcp": Look(VERMILLION, DASHES, "D"),
     "d2tcp": Look(BLUE),
-    "xdctcp": Look(GREEN, DASH_DOT_DOT, "v"),
+    "d2tcp_plus": Look(GREEN, SOLID, "s"),
+    "xdctcp": Look(MOSS, DASH_DOT_DOT, "v"),
     "d3": Look(ORANGE, LONG, "P"),
     "tcppr": Look(BROWN, LONG, "X"),
-    "rcpdc": Look(SKY, DASH_DOT, "h"),
-    "mcp": Look(PURPLE, SOLID, "o"),
-    "mcp-opt": Look(GREEN, DASHES, "*"),
-    "karuna": Look(BROWN, DASHES, "d"),
+    "rcpdc": Look(GOLD, DASH_DOT, "h"),
+    "mcp": Look(PURPLE, SOLID, "^"),
+    "mcp-opt": Look(WINE, DASHES, "*"),
+    "karuna": Look(INDIGO, DASHES, "d"),
     "jit": Look(SKY, DOTS, "<"),
-    "adm": Look(GREY, DASH_DOT, ">"),
-    "hull": Look(VERMILLION, DOTS, "p"),
-    "pfabric": Look(PURPLE, LONG, "*"),
-    "pdq": Look(GREEN, DOTS, "d"),
+    "adm": Look(SLATE, DASH_DOT, ">"),
+    "hull": Look(ROSE, DOTS, "p"),
+    "pfabric": Look(MAGENTA, LONG, "*"),
+    "pdq": Look(FOREST, DOTS, "v"),
+    "edf-grants": Look(TEAL, SOLID, "D"),
+    "homa": Look(VIOLET, DASH_DOT, "X"),
+    "sird": Look(PETROL, DASH_DOT_DOT, "h"),
     "bound": Look(BLACK, DOTS),
 }
 # For names that the table above does not know, and for things without a name of their own (flows, classes).

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from duetime.frames import pl
 from duetime.plots import settings, style
 from duetime.plots.data import Results, Run
 from duetime.run import catalog

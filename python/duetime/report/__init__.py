@@ -6,24 +6,28 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
-from duetime.files import Refused
-from duetime.report import compared, decided, page, reproduced, swept, varied
+from duetime import files
 from duetime.report.model import Experiment, NoReport
 
 __all__ = ["NoReport", "report"]
 
+
+def _reader(name: str) -> Callable[[Path], list[Experiment]]:
+    """Give a module's `read`, which is loaded when it is first asked."""
+
+    def read(folder: Path) -> list[Experiment]:
+        found: list[Experiment] = import_module(f"{__name__}.{name}").read(folder)
+        return found
+
+    return read
+
+
 #: Each looks at a folder and gives its experiments, or none where it is of another kind.
-READERS: tuple[Callable[[Path], list[Experiment]], ...] = (
-    reproduced.read,
-    swept.read,
-    decided.read,
-    varied.read,
-    compared.read,
-)
+READERS = {name: _reader(name) for name in ("reproduced", "swept", "decided", "varied", "compared")}
 
 
 def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
@@ -33,17 +37,17 @@ def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = 
     ``run`` wrote with ``--out``. The same folder gives the same bytes. Raises `NoReport` when there is
     nothing to report, `files.Refused` (an `OSError`) when the page cannot be written.
     """
+    from duetime.report import page
+
     source = Path(folder)
     target = Path(out) if out is not None else source / "report.html"
     text = page.render(experiments(source))
-    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
     try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(target)
+        files.write(target, text.encode())
     except OSError as error:
-        raise Refused(f"{target}: cannot be written ({error.strerror})") from error
-    finally:
-        aside.unlink(missing_ok=True)
+        if error.errno in files.FULL:
+            raise
+        raise files.Refused(f"{target}: cannot be written ({error.strerror})") from error
     return target
 
 
@@ -51,7 +55,7 @@ def experiments(folder: Path) -> list[Experiment]:
     """Everything that the folder holds, in the order of a reader's expectation."""
     if not folder.is_dir():
         raise NoReport(f"{folder}: is no folder")
-    for read in READERS:
+    for read in READERS.values():
         found = read(folder)
         if found:
             return found

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from duetime import scenario, slowdown
+from duetime.frames import pl
 from duetime.plots.data import Arm, NoResults, Results, load, read_json
 from duetime.report.model import Axis, Chart, Experiment, Mark, NoReport, Place, Point, Series, Table
 

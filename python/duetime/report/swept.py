@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
-
 from duetime import decide
+from duetime.frames import pl
 from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point, Series
 from duetime.scenario import Unreadable
 from duetime.statistics import of_figure

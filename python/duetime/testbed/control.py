@@ -28,6 +28,9 @@ _OPTIONS = {
     "expired": "--expired",
     "margin": "--margin",
     "initial_alpha": "--initial-alpha",
+    "mode": "--mode",
+    "rto_min": "--rto-min",
+    "time_scale": "--time-scale",
 }
 
 

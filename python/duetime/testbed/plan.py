@@ -5,14 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import polars as pl
-
+from duetime.frames import pl
 from duetime.quantities import amount, size_bytes, time_ps
 from duetime.results import Result
 from duetime.scenario import Unreadable
 
 #: Transport of a scenario -> the kernel's name of the congestion control.
-CONTROLS = {"tcp": "reno", "cubic": "cubic", "dctcp": "d2tcp", "d2tcp": "d2tcp"}
+CONTROLS = {"tcp": "reno", "cubic": "cubic", "dctcp": "d2tcp", "d2tcp": "d2tcp", "d2tcp_plus": "d2tcp"}
+#: Transports whose programs tell deadlines -> the mode of the congestion control.
+MODES = {"d2tcp": "d2tcp", "d2tcp_plus": "plus"}
+#: Times of d2tcp_plus, as the control has them before its `--time-scale`.
+PLUS_TIMES = {
+    "floor_horizon": "10 ms",
+    "hold_most": "20 ms",
+    "guard_most": "10 ms",
+    "hopeless_hold": "100 ms",
+}
 #: A message's number and length are its first bytes.
 SMALLEST = 16
 #: Hosts beyond this would need another plan of addresses, and more processes than a machine is good for.
@@ -174,7 +182,7 @@ def _flows(classes: list[dict[str, Any]], transports: list[dict[str, Any]], opti
                 name=str(traffic["name"]),
                 control=control,
                 peer="reno" if refused else control,
-                tells_deadlines=transport["name"] == "d2tcp",
+                tells_deadlines=transport["name"] in MODES,
                 persistent=traffic["connections"] == "persistent",
                 port=_FIRST_PORT + number,
             )
@@ -237,7 +245,9 @@ def _route(transport: dict[str, Any]) -> str:
     """Attributes of each host's route: what Linux lets a route decide."""
     rto_min_ms = max(1, round(time_ps(transport["rto_min"]) / 1e9))
     quick = " quickack 1" if transport["ack_every"] == 1 else ""
-    return f"initcwnd {round(transport['initial_window'])} rto_min {rto_min_ms}ms{quick}"
+    # In mode plus it is the control's, and a route's would be above it.
+    least = "" if MODES.get(transport["name"]) == "plus" else f" rto_min {rto_min_ms}ms"
+    return f"initcwnd {round(transport['initial_window'])}{least}{quick}"
 
 
 def _sysctl(first: dict[str, Any], transports: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -269,12 +279,25 @@ def _control(transports: list[dict[str, Any]], options: Options) -> dict[str, An
         return None
     merged: dict[str, Any] = {}
     for each in ours:
-        for key in _PARAMETERS:
-            if key in each and merged.setdefault(key, each[key]) != each[key]:
+        given = {key: each[key] for key in _PARAMETERS if key in each}
+        if each["name"] in MODES:
+            given["mode"] = MODES[each["name"]]
+        if given.get("mode") == "plus":
+            given |= {"rto_min": each["rto_min"], "time_scale": _time_scale(each)}
+        for key, value in given.items():
+            if merged.setdefault(key, value) != value:
                 raise Unreadable(f"{key} holds for all connections here; it differs between classes")
     if merged.get("expired") == "abort":
         raise Unreadable('expired = "abort" is not to be had on Linux; take neutral, cap or yield')
     return merged
+
+
+def _time_scale(transport: dict[str, Any]) -> float:
+    """What the times of d2tcp_plus are multiplied by: the control has them in one piece."""
+    scales = {time_ps(transport[key]) / time_ps(default) for key, default in PLUS_TIMES.items()}
+    if len(scales) > 1:
+        raise Unreadable(f"on Linux {', '.join(PLUS_TIMES)} can only be multiplied by one number")
+    return scales.pop()
 
 
 def _notes(network: dict[str, Any], transports: list[dict[str, Any]]) -> list[str]:

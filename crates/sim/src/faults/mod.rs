@@ -213,7 +213,13 @@ mod tests {
         // 1000 of 100 000, with a standard deviation of sqrt(1000 x 0.99) = 31; four of them.
         let near = |found: u32| found.abs_diff(1000) <= 126;
         let one_percent = values(&[("probability", 0.01)]);
-        assert!(near(met("loss", &one_percent, |met| met == Met::Lost)));
+        let of = |what| {
+            let mut values = one_percent.clone();
+            values.set("of", Value::Choice(what));
+            met("loss", &values, |met| met == Met::Lost)
+        };
+        assert!(near(of("all")) && near(of("data")));
+        assert_eq!(of("control"), 0, "these packets have data");
         assert!(near(met("duplication", &one_percent, |met| met == Met::Twice)));
         // 12 000 bits: 1 - (1 - p)^12000 = 1 % where p = 8.375e-7.
         assert!(near(met("corruption", &values(&[("bit_error_rate", 8.375e-7)]), |met| met == Met::Lost)));

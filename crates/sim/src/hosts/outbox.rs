@@ -184,6 +184,11 @@ impl Output for Outbox<'_> {
     fn leaves(&self) -> Instant {
         self.net.nic_idle_at(self.address.path)
     }
+    fn sends_again(&mut self, start: u64) {
+        if let Some(journal) = &mut self.journal {
+            journal.sent_again(start);
+        }
+    }
     fn timed_out(&mut self) {
         if let Some(journal) = &mut self.journal {
             let index = journal.index(journal.acknowledged);
@@ -196,13 +201,16 @@ impl Output for Outbox<'_> {
         }
     }
     fn site(&self) -> Site {
-        Site { rate: self.net.first_rate(self.address.path), own: self.timer.order }
+        Site { rate: self.net.first_rate(self.address.path), host: self.host, own: self.timer.order }
     }
 }
 
 impl HostOutput for Outbox<'_> {
-    fn send_from(&mut self, end: End, packet: Packet, extension: Extension) {
+    fn send_from(&mut self, end: End, packet: Packet, extension: Option<Extension>) {
         state::send_from(self.net, self.host, end, packet, extension);
+    }
+    fn leaves_from(&self, end: End) -> Instant {
+        self.net.nic_idle_at(end.route)
     }
     fn arm_host(&mut self, at: Instant) {
         self.hosts[self.host].arm(self.net, self.host, at);

@@ -58,8 +58,11 @@ struct Desk<'a> {
 }
 
 impl HostOutput for Desk<'_> {
-    fn send_from(&mut self, end: End, packet: Packet, extension: Extension) {
+    fn send_from(&mut self, end: End, packet: Packet, extension: Option<Extension>) {
         send_from(self.net, self.host, end, packet, extension);
+    }
+    fn leaves_from(&self, end: End) -> Instant {
+        self.net.nic_idle_at(end.route)
     }
     fn arm_host(&mut self, at: Instant) {
         self.timer.arm(self.net, at, Event::HostTimer(self.host));
@@ -67,8 +70,12 @@ impl HostOutput for Desk<'_> {
 }
 
 /// Sends a packet of an end at a host.
-pub fn send_from(net: &mut Net, host: HostId, end: End, packet: Packet, extension: Extension) {
+pub fn send_from(net: &mut Net, host: HostId, end: End, packet: Packet, extension: Option<Extension>) {
     let End { connection, generation, route } = end;
     debug_assert!(net.begins_at(route, host), "the end of connection {connection} is not at host {host}");
-    net.send_extended(Packet { connection, generation, route, ..packet }, extension);
+    let packet = Packet { connection, generation, route, ..packet };
+    match extension {
+        Some(extension) => net.send_extended(packet, extension),
+        None => net.send(packet),
+    }
 }

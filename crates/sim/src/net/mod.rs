@@ -15,6 +15,7 @@ use units::{Bytes, ConnectionId, HostId, Instant, LinkId, Rate, Span, Stream, Ta
 use crate::event::EventQueue;
 use crate::flow::Flow;
 use crate::network::{Network, Service, Sharing};
+use crate::observe::PacketLog;
 use crate::outcome::Counters;
 use crate::port::level::Level;
 use crate::port::mark::{MARKERS, Site};
@@ -49,6 +50,8 @@ pub struct Net {
     jitter: Jitter,
     /// What goes wrong; none in nearly all runs.
     faults: Option<Box<Faults>>,
+    /// What is written down of packets; nothing in nearly all runs.
+    pub log: Option<Box<PacketLog>>,
 }
 
 impl Net {
@@ -133,6 +136,7 @@ impl Net {
             frame_overhead: frame_overhead.0 as u16,
             jitter: Jitter::new(host_jitter, seed),
             faults: None,
+            log: None,
         }
     }
 
@@ -229,6 +233,14 @@ impl Net {
         None
     }
 
+    /// Writes down the packet that is about to be taken from the end of `link`.
+    #[cold]
+    pub fn log_arrival(&mut self, link: LinkId) {
+        let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets().next()) else { return };
+        let next = (!self.ports[link].place.to_host()).then(|| self.router.link(packet.route));
+        log.arrives(self.now, link, next, packet);
+    }
+
     /// Takes what an extended packet carries beside its header, once.
     pub fn take_extension(&mut self, packet: &Packet) -> Option<Extension> {
         packet.flags.has(Flags::EXTENDED).then(|| self.extensions.take(packet.wait_or_extension))
@@ -316,6 +328,9 @@ impl Net {
 
     /// A packet has gone at the port that feeds `link`, or on the wire behind it.
     fn forget(&mut self, link: LinkId, packet: &Packet) {
+        if let Some(log) = &mut self.log {
+            log.lost(self.now, link, packet);
+        }
         if self.ports[link].place.to_host() && packet.payload > 0 {
             *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
                 Bytes::from(packet.size);

@@ -1,88 +1,88 @@
 //! Shortest paths, with ECMP by flow.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use units::{HostId, LinkId};
+use hashbrown::HashTable;
+use units::{HostId, LinkId, mix64};
 
 use crate::flow::Flow;
 use crate::topology::Graph;
+use crate::topology::ways::{Detours, Ways};
 
 /// Finds paths and keeps each different one once.
 pub struct Router {
-    /// For each node, its outgoing links with the nodes they lead to.
-    out: Vec<Vec<(LinkId, u32)>>,
-    /// For each node, the links that lead to it with the nodes that they come from.
-    into: Vec<Vec<(LinkId, u32)>>,
-    hosts: u32,
+    ways: Ways,
     /// Drawn from the seed: which way flows go differs from seed to seed.
     salt: u64,
     /// Links that no flow is to take, where there is another way.
     avoided: BTreeSet<LinkId>,
-    /// For each destination host that was asked for, the distance of every node to it.
-    distances: BTreeMap<HostId, Vec<u32>>,
-    /// The same without the links to avoid, while there are any.
-    detours: BTreeMap<HostId, Vec<u32>>,
+    /// Ways without these.
+    detours: Detours,
     /// Where each different path is kept.
-    known: BTreeMap<Vec<LinkId>, u32>,
-    /// The paths between hosts that have only one.
-    only: BTreeMap<(HostId, HostId), u32>,
+    known: HashTable<Known>,
     /// All paths, one after the other: the links to take.
     links: Vec<LinkId>,
+    /// The path that was last asked for.
+    path: Vec<LinkId>,
+}
+
+/// Where a path is kept.
+#[derive(Clone, Copy)]
+struct Known {
+    hash: u32,
+    position: u32,
 }
 
 impl Router {
     /// For a graph whose links are numbered as they stand.
     pub fn new(graph: &Graph, salt: u64) -> Router {
-        let nodes = graph.nodes() as usize;
-        let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
-        for (link, spec) in graph.links.iter().enumerate() {
-            out[spec.from as usize].push((LinkId::from_index(link), spec.to));
-            into[spec.to as usize].push((LinkId::from_index(link), spec.from));
-        }
         Router {
-            out,
-            into,
-            hosts: graph.hosts,
+            ways: Ways::new(graph),
             salt,
             avoided: BTreeSet::new(),
-            distances: BTreeMap::new(),
-            detours: BTreeMap::new(),
-            known: BTreeMap::new(),
-            only: BTreeMap::new(),
+            detours: Detours::default(),
+            known: HashTable::new(),
             links: Vec::new(),
+            path: Vec::new(),
         }
     }
 
     /// The position in [`links`](Router::link) of the path that a flow takes. At each node the
     /// flow's hash chooses among the links on shortest paths.
     pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
-        if let Some(&position) = self.only.get(&(from, to)) {
-            return position;
-        }
-        self.find_distances(to);
+        let Router { ways, avoided, detours, path, .. } = self;
+        ways.prepare(to);
+        let is_open = |link| !avoided.contains(&link);
         // Where no other way is left, a flow stays on the one that it has.
-        let detours = self.detours.get(&to).filter(|detours| detours[from.index()] != u32::MAX);
-        let distances = detours.unwrap_or(&self.distances[&to]);
-        let closed = |link: LinkId| detours.is_some() && self.avoided.contains(&link);
-        let (mut path, mut only) = (Vec::new(), true);
+        let goes_round = !avoided.is_empty() && detours.prepare(ways, from, to, is_open);
+        path.clear();
         let mut node = from.0;
         while node != to.0 {
-            let here = distances[node as usize];
-            assert!(here != u32::MAX, "no path from node {node} to host {to}");
-            let nearer = |link: &&(LinkId, u32)| distances[link.1 as usize] == here - 1 && !closed(link.0);
-            let choices = self.out[node as usize].iter().filter(nearer).count() as u64;
-            let choice = if choices == 1 { 0 } else { flow.choice(self.salt, node, choices) };
-            only &= choices == 1;
-            let &(link, next) = self.out[node as usize].iter().filter(nearer).nth(choice as usize).expect("counted");
+            let choices =
+                if goes_round { detours.choices(ways, node, to, is_open).into() } else { ways.choices(node, to) };
+            let choice = match choices.len() {
+                0 => panic!("no path from node {node} to host {to}"),
+                1 => 0,
+                several => flow.choice(self.salt, node, several as u64),
+            };
+            let (link, next) = choices[choice as usize];
             path.push(link);
             node = next;
         }
-        let position = *self.known.entry(path).or_insert_with_key(|path| {
-            self.links.extend(path);
-            (self.links.len() - path.len()) as u32
-        });
-        if only {
-            self.only.insert((from, to), position);
+        self.keep()
+    }
+
+    /// The position of the path that was last asked for.
+    fn keep(&mut self) -> u32 {
+        let Router { known, links, path, .. } = self;
+        let hash = path.iter().fold(0, |hash, link| mix64(hash ^ u64::from(link.0))) as u32;
+        let spread = |known: &Known| mix64(known.hash.into());
+        // A path ends with the only link to its host, so none is the beginning of another.
+        let is_it = |known: &Known| known.hash == hash && links[known.position as usize..].starts_with(path);
+        let new = Known { hash, position: links.len() as u32 };
+        let position = known.entry(spread(&new), is_it, spread).or_insert(new).get().position;
+        if position == new.position {
+            links.extend_from_slice(path);
         }
         position
     }
@@ -97,53 +97,24 @@ impl Router {
     pub fn avoid(&mut self, link: LinkId, avoid: bool) {
         let changed = if avoid { self.avoided.insert(link) } else { self.avoided.remove(&link) };
         if changed {
-            self.detours.clear();
-            self.only.clear();
+            self.detours = Detours::default();
         }
     }
 
     /// So many links has the shortest way between two hosts.
     pub fn hops(&mut self, from: HostId, to: HostId) -> u32 {
-        self.find_distances(to);
-        self.distances[&to][from.index()]
-    }
-
-    fn find_distances(&mut self, to: HostId) {
-        if !self.distances.contains_key(&to) {
-            let distances = self.distances_to(to, |_| true);
-            self.distances.insert(to, distances);
+        self.ways.prepare(to);
+        let (mut node, mut hops) = (from.0, 0);
+        while node != to.0 {
+            node = self.ways.choices(node, to).first().expect("there is a way").1;
+            hops += 1;
         }
-        if !self.avoided.is_empty() && !self.detours.contains_key(&to) {
-            let detours = self.distances_to(to, |link| !self.avoided.contains(&link));
-            self.detours.insert(to, detours);
-        }
+        hops
     }
 
     /// Gives the links of all paths away; no path can be found afterwards.
     pub fn take_links(&mut self) -> Vec<LinkId> {
         std::mem::take(&mut self.links)
-    }
-
-    /// Hops from every node to a host over links that may be taken; hosts do not forward.
-    fn distances_to(&self, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<u32> {
-        let mut distances = vec![u32::MAX; self.out.len()];
-        distances[to.index()] = 0;
-        let mut edge = vec![to.0];
-        while !edge.is_empty() {
-            let mut next = Vec::new();
-            for node in edge {
-                for &(link, before) in &self.into[node as usize] {
-                    if distances[before as usize] == u32::MAX && may_be_taken(link) {
-                        distances[before as usize] = distances[node as usize] + 1;
-                        if before >= self.hosts {
-                            next.push(before);
-                        }
-                    }
-                }
-            }
-            edge = next;
-        }
-        distances
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use units::{Default, Key, Kind, Nodes, Problem, Range, Values};
+use units::{Default, Key, Kind, MOST_HOSTS, Nodes, Problem, Range, Values};
 
 use super::{Descriptor, Graph, LinkSpec};
 
@@ -20,7 +20,7 @@ const KEYS: &[Key] = &[
         name: "hosts",
         kind: Kind::Count,
         default: Default::Required,
-        range: Range::between(2.0, 65_536.0),
+        range: Range::between(2.0, MOST_HOSTS as f64),
         help: "number of hosts; each has one link, to a switch",
         source: "",
     },

@@ -18,7 +18,7 @@ const KEYS: &[Key] = &[
         name: "k",
         kind: Kind::Count,
         default: Default::Required,
-        range: Range::between(2.0, 64.0),
+        range: Range::between(2.0, 80.0),
         help: "ports of each switch, an even number",
         source: "Al-Fares et al., SIGCOMM 2008",
     },

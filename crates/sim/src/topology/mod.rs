@@ -5,12 +5,13 @@ mod fat_tree;
 mod leaf_spine;
 mod racks;
 mod star;
+pub mod ways;
 
 pub use custom::LINK_KEYS;
 
 use std::collections::VecDeque;
 
-use units::{Alias, Amount, Bytes, Default, HostId, Key, Kind, Problem, Range, Rate, Span, Table, Values};
+use units::{Alias, Amount, Bytes, Default, HostId, Key, Kind, MOST_HOSTS, Problem, Range, Rate, Span, Table, Values};
 
 /// One topology: its name, what it is, its keys beside those of every network.
 pub struct Descriptor {
@@ -73,7 +74,6 @@ fn needed_uplink(values: &Values, below: u64, uplinks: u32) -> Result<Rate, Prob
 }
 
 fn check_size(key: &'static str, groups: u32, hosts_each: u32) -> Result<(), Problem> {
-    const MOST_HOSTS: u32 = 65_536;
     match groups.checked_mul(hosts_each) {
         Some(2..=MOST_HOSTS) => Ok(()),
         _ => Err(Problem::new(

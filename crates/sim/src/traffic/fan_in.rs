@@ -1,6 +1,8 @@
 //! `fan-in`: parents ask, leaves answer at nearly the same time.
 
-use units::{Deadline, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
+use units::{
+    Deadline, Default, Distribution, HostId, Instant, Key, Kind, MOST_HOSTS, Problem, Range, Span, Stream, Values,
+};
 
 use super::tree::{Inner, Shape, Trees};
 use super::{
@@ -29,7 +31,7 @@ const KEYS: &[Key] = &[
         name: "parents",
         kind: Kind::Count,
         default: Default::Is("1"),
-        range: Range::between(1.0, 65_536.0),
+        range: Range::between(1.0, MOST_HOSTS as f64),
         help: "number of trees, each with a parent of its own",
         source: "D2TCP 4.2.1: five for each application",
     },
@@ -56,7 +58,7 @@ const KEYS: &[Key] = &[
         name: "parts",
         kind: Kind::Count,
         default: Default::Absent,
-        range: Range::between(1.0, 65_536.0),
+        range: Range::between(1.0, MOST_HOSTS as f64),
         help: "with `placement = \"divided\"`: number of equal parts that the hosts are dealt into, alike for all \
                classes; hosts that are left over stay idle",
         source: "D2TCP 4.2.1: hosts are divided equally among five applications",
@@ -65,7 +67,7 @@ const KEYS: &[Key] = &[
         name: "part",
         kind: Kind::Count,
         default: Default::Absent,
-        range: Range::between(1.0, 65_536.0),
+        range: Range::between(1.0, MOST_HOSTS as f64),
         help: "with `placement = \"divided\"`: the class's own part, from 1 to `parts`; parents serve nothing else, \
                and where a part has too few hosts some are leaves of two trees",
         source: "D2TCP 4.2.1",

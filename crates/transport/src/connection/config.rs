@@ -158,6 +158,16 @@ pub const KEYS: &[Key] = &[
         source: "RFC 6675 (dupacks); RFC 8985 6 and Linux since 4.18 (rack)",
     },
     Key {
+        name: "lost_retransmissions",
+        kind: Kind::Choice(&["found", "timeout"]),
+        default: Default::Is("found"),
+        range: Range::ANY,
+        help: "with SACK, what becomes of a segment that was sent again and lost again: it is found once \
+               dup_ack_threshold segments that were sent after it have arrived, and is sent once more, or it waits for \
+               the timeout; with loss_detection = \"rack\" it is always found",
+        source: "Linux (found, before RACK too); RFC 6675, which sends nothing twice, and ns-3 (timeout)",
+    },
+    Key {
         name: "tlp",
         kind: Kind::Bool,
         default: Default::Is("false"),
@@ -286,6 +296,8 @@ pub struct Config {
     pub dup_ack_threshold: u32,
     /// Time tells what is lost (RFC 8985), not duplicate ACKs.
     pub rack: bool,
+    /// What was sent again and lost again is found by what was sent after it.
+    pub finds_lost_again: bool,
     /// Tail loss probes (RFC 8985 7).
     pub tlp: bool,
     /// RFC 3042.
@@ -358,6 +370,7 @@ impl Config {
             sack: values.choice("recovery") == "sack",
             dup_ack_threshold: values.count("dup_ack_threshold") as u32,
             rack,
+            finds_lost_again: values.choice("lost_retransmissions") == "found",
             tlp,
             limited_transmit: values.bool("limited_transmit"),
             rto_min: least_rto,
@@ -395,6 +408,7 @@ pub(crate) mod tests {
             sack: true,
             dup_ack_threshold: 3,
             rack: false,
+            finds_lost_again: true,
             tlp: false,
             limited_transmit: true,
             rto_min: Span::from_millis(20),

@@ -592,5 +592,12 @@ mod tests {
         assert_eq!(capacity(&port), 100, "not below the floor");
         port.router.adapt(Instant(80_000 * US), Span(700 * US), 0);
         assert_eq!(capacity(&port), 1000, "not above the link");
+        // Unless it may make up for grants that are not used: 0.1 x 1000 Mbit/s per interval, up to twice the link.
+        let adaptation = adaptation.map(|rules| Adaptation { ceiling: 2.0, ..rules });
+        let mut port = Bench::new(Agents { adaptation, ..config() });
+        port.router.adapt(Instant(1000 * US), Span::ZERO, 0);
+        assert_eq!(capacity(&port), 1500);
+        port.router.adapt(Instant(80_000 * US), Span::ZERO, 0);
+        assert_eq!(capacity(&port), 2000);
     }
 }

@@ -8,20 +8,33 @@ mod agent;
 mod asks;
 mod header;
 mod rcpdc;
-mod receiver;
 mod sender;
 
 pub use agent::{Agents, Router};
 pub use asks::{Config, Rounding};
 pub use header::{Ask, Header};
-pub use receiver::Receiver;
 pub use sender::Sender;
 
 use crate::connection::{RATE, SRTT};
+use crate::laws::Ecn;
+use crate::returning::{self, How, Returns};
 use crate::{Descriptor, Signal};
 
 /// Connections of one host share nothing beyond its port.
 pub type Host = ();
+
+/// The receiving end of a connection.
+pub type Receiver = returning::Receiver<Config>;
+
+impl Returns for Config {
+    const ECN: Ecn = Ecn::Off;
+
+    fn how(header: &crate::Header) -> How {
+        // Nobody waits for the answer to a FIN.
+        let over = matches!(header, crate::Header::D3(request) if request.ask == Ask::Close);
+        if over { How::Never } else { How::AtOnce }
+    }
+}
 
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];

@@ -530,4 +530,247 @@ mod tests {
             assert!(if aborts { wait == 0.0 } else { (0.05..=0.15).contains(&wait) }, "{wait}");
         }
     }
+
+    /// 80 segments left of the message that ends at 100 000, of which the law knows that it had 20 ms at first.
+    fn standing(left: Span) -> Standing {
+        Standing::of(&ack(20, false, left).message, &ack(20, false, left)).unwrap()
+    }
+
+    #[test]
+    fn what_a_cut_leaves_depends_on_how_near_the_deadline_is() {
+        // Needs of 4, 1.6, 1.0 and 0.5 segments per round trip of 0.1 ms; the floor is 10 ms over the time left times that,
+        // four times at most; below a segment there is none. Half of what is above it goes.
+        for (left_us, cut) in [(2000, 16.0 + 2.0), (5000, 3.2 + 8.4), (8000, 1.25 + 9.375), (16_000, 10.0)] {
+            let mut law = law();
+            let standing = standing(Span::from_micros(left_us));
+            law.see(&standing);
+            assert!((law.cut(&standing, 20.0) - cut).abs() < 1e-9, "{left_us}: {}", law.cut(&standing, 20.0));
+        }
+        let mut law = law();
+        let near = standing(Span::from_millis(2));
+        law.see(&near);
+        // Below its floor nothing is taken off, and nothing is added.
+        assert_eq!(law.cut(&near, 10.0), 10.0);
+        let far = standing(Span::from_millis(50));
+        law.see(&far);
+        assert_eq!(law.cut(&far, 1.5), 1.0, "a segment at least");
+        // When there is no time left there is no need to insist on.
+        let late = standing(Span::ZERO);
+        law.see(&late);
+        assert_eq!((late.need, law.pressed, law.cut(&late, 20.0)), (f64::INFINITY, false, 10.0));
+    }
+
+    #[test]
+    fn laxity_is_the_time_left_less_a_round_trip_and_less_a_guard_with_two_bounds() {
+        let law = D2tcpPlus { allowed: 20e-3, ..law() };
+        let laxity = |law: &D2tcpPlus, cwnd: f64| law.laxity(&standing(Span::from_millis(15)), cwnd) * 1e3;
+        // At 10 segments the rest takes 0.8 ms, of which half counts. At 0.5 it takes 16 ms: 5 of the 8 that are a quarter
+        // of what there was at first; and with more time at first, the 6 of another bound.
+        assert!((laxity(&law, 10.0) - 14.5).abs() < 1e-9, "{}", laxity(&law, 10.0));
+        assert!((laxity(&law, 0.5) - 9.9).abs() < 1e-9);
+        let mut bounded = D2tcpPlus { allowed: 80e-3, ..law };
+        bounded.constants.guard_most = 6e-3;
+        assert!((laxity(&bounded, 0.5) - 8.9).abs() < 1e-9);
+        assert!((laxity(&bounded, 10.0) - 14.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn hope_ends_below_no_laxity_and_not_at_it() {
+        // With no guard what is left after a round trip of 0.1 ms is the laxity.
+        for (left_us, hopeless) in [(100, false), (99, true)] {
+            let mut law = law();
+            law.constants.guard = 0.0;
+            let standing = standing(Span::from_micros(left_us));
+            law.see(&standing);
+            law.stand_back(Instant::ZERO, &standing, 20.0, false);
+            assert_eq!(law.hopeless.is_some(), hopeless, "{left_us}");
+        }
+    }
+
+    #[test]
+    fn of_all_that_wait_the_one_that_needs_most_counts_and_the_first_of_equals() {
+        let deadline = |left_ms| Some(Instant::from_micros(200) + Span::from_millis(left_ms));
+        let later = |end: u64, left_ms| {
+            let message = Message { deadline: deadline(left_ms), ..Message::of(Bytes(100_000)) };
+            Current { end, message }
+        };
+        let chosen = |own_ms, others: &[Current]| {
+            let later = others.iter().copied().collect();
+            let ack = Acked { later: &later, ..ack(20, false, Span::from_millis(own_ms)) };
+            Standing::of_most_pressing(&ack).map(|standing| standing.end)
+        };
+        // 80 segments in 10 ms, and 180 in 40, 20 and 22.5 ms: 0.8, 0.45, 0.9 and 0.8 per round trip.
+        assert_eq!(chosen(10, &[later(200_000, 40)]), Some(100_000));
+        assert_eq!(chosen(10, &[later(200_000, 20)]), Some(200_000));
+        assert_eq!(chosen(10, &[later(200_000, 20), later(300_000, 10)]), Some(300_000));
+        assert_eq!(chosen(10, &[later(180_000, 20)]), Some(100_000), "160 in 20 ms need as much as 80 in 10");
+        // Before the first sample nothing is needed but what is late.
+        let unmeasured = |own_ms: u64| {
+            let later = [later(200_000, 20)].into_iter().collect();
+            let ack = Acked { srtt: None, later: &later, ..ack(20, false, Span::from_millis(own_ms)) };
+            Standing::of_most_pressing(&ack).map(|standing| standing.end)
+        };
+        assert_eq!(unmeasured(0), Some(100_000));
+    }
+
+    #[test]
+    fn no_two_draws_are_the_same() {
+        let mut drawn = std::collections::BTreeSet::new();
+        for identity in 0..100 {
+            for time in 0..10 {
+                let mut law = D2tcpPlus { identity, ..law() };
+                for _ in 0..3 {
+                    let value = law.draw(Instant(time));
+                    assert!((0.0..1.0).contains(&value));
+                    drawn.insert(value.to_bits());
+                }
+            }
+        }
+        assert_eq!(drawn.len(), 3000);
+    }
+
+    #[test]
+    fn the_window_is_lifted_once_a_round_trip_is_known_and_again_for_the_next_message() {
+        let (mut law, mut window) = (law(), cwnd(2.0));
+        let unmeasured = Acked { srtt: None, may_grow: false, ..ack(1, false, Span::from_millis(3)) };
+        law.on_ack(&mut window, &unmeasured);
+        assert_eq!(window.cwnd, 2.0);
+        let measured = Acked { may_grow: false, ..ack(1, false, Span::from_millis(3)) };
+        law.on_ack(&mut window, &measured);
+        assert!((window.cwnd - 6.6).abs() < 1e-9, "{}", window.cwnd);
+        // Not again for the same one, though it needs more by now, and not for one that is late.
+        law.on_ack(&mut window, &Acked { may_grow: false, ..ack(1, false, Span::from_millis(1)) });
+        assert!((window.cwnd - 6.6).abs() < 1e-9);
+        let next = |left: Span| {
+            let message = Message { deadline: Some(Instant::from_micros(10) + left), ..Message::of(Bytes(100_000)) };
+            Acked { message: Current { end: 101_000, message }, may_grow: false, ..acked(1, false) }
+        };
+        law.calm = false;
+        law.on_ack(&mut window, &next(Span::ZERO));
+        assert!((window.cwnd - 6.6).abs() < 1e-9 && law.calm && !law.boosted);
+        law.on_ack(&mut window, &next(Span::from_millis(1)));
+        assert!((window.cwnd - 20.0).abs() < 1e-9, "100 segments in 1 ms, twice: {}", window.cwnd);
+    }
+
+    #[test]
+    fn no_window_is_larger_than_the_receivers_buffer() {
+        // 99 segments in 1 ms, twice, would be 19.8, and one more with what is acknowledged.
+        let (mut law, mut window) = (law(), Cwnd { limit: 8.0, ..cwnd(2.0) });
+        law.on_ack(&mut window, &ack(1, false, Span::from_millis(1)));
+        assert_eq!(window.cwnd, 8.0);
+    }
+
+    #[test]
+    fn a_window_grows_with_what_is_acknowledged_without_a_mark_where_it_may() {
+        let grown = |ack: Acked| {
+            let (mut law, mut window) = (D2tcpPlus { boosted: true, message: 100_000, ..law() }, cwnd(10.0));
+            law.on_ack(&mut window, &ack);
+            window.cwnd
+        };
+        let plain = || Acked { segments: 2.0, may_cut: false, ..ack(20, false, Span::from_millis(50)) };
+        assert_eq!(grown(plain()), 12.0);
+        assert_eq!(grown(Acked { may_grow: false, ..plain() }), 10.0);
+        assert_eq!(grown(Acked { marked: true, ..plain() }), 10.0);
+        assert_eq!(grown(Acked { una: 100_000, ..plain() }), 10.0, "all of it has arrived");
+    }
+
+    #[test]
+    fn a_timeout_halves_the_threshold_and_leaves_no_more_than_the_loss_window() {
+        let lost = |timeout: bool, left: Option<Span>| {
+            let (mut law, mut window) = (law(), Cwnd { ssthresh: f64::INFINITY, ..cwnd(20.0) });
+            law.constants.hold_share = 0.0;
+            let state = left.map_or(acked(20, false), |left| ack(20, false, left));
+            let lost = Lost { now: state.now, state, flight: 12.0, timeout };
+            law.on_loss(&mut window, &lost);
+            if timeout {
+                law.on_timeout(&mut window, 1.0, &lost);
+            }
+            (window.cwnd, window.ssthresh, law.held_until)
+        };
+        // As cut by half: 0.16 segments per round trip are needed, and nobody is held back here.
+        assert_eq!(lost(true, Some(Span::from_millis(50))), (1.0, 10.0, Instant::ZERO));
+        assert_eq!(lost(false, Some(Span::from_millis(50))), (20.0, 10.0, Instant::ZERO));
+        // Without a deadline: half of what is in flight (RFC 5681 eq. 4).
+        assert_eq!(lost(true, None), (1.0, 6.0, Instant::ZERO));
+    }
+
+    #[test]
+    fn a_message_is_given_up_past_its_deadline_or_without_hope_and_only_if_asked() {
+        let build = |word: &str| {
+            let config = crate::registry::find("d2tcp_plus").unwrap().with(&[("hopeless", word)]).unwrap();
+            let crate::registry::Control::Window(crate::laws::Law::D2tcpPlus(law)) = config.control else {
+                panic!("another law")
+            };
+            law
+        };
+        let due = Instant::from_millis(5);
+        let message = Message { deadline: Some(due), ..Message::of(Bytes(1)) };
+        let gives_up = |law: &D2tcpPlus, now: Instant| law.gives_up(&message, now);
+        for (word, aborts) in [("hold", false), ("abort", true)] {
+            let mut law = build(word);
+            assert!(!gives_up(&law, due) && gives_up(&law, due + Span(1)) == aborts, "{word}");
+            law.hopeless = Some(due + Span(1));
+            assert!(!gives_up(&law, Instant::ZERO), "another message's");
+            law.hopeless = Some(due);
+            assert_eq!(gives_up(&law, Instant::ZERO), aborts, "{word}");
+        }
+    }
+
+    #[test]
+    fn what_is_pressed_is_spaced_and_the_rest_where_pacing_is_on() {
+        let (mut law, window) = (law(), Cwnd { ssthresh: 100.0, ..cwnd(10.0) });
+        assert_eq!(law.pacing_rate(&OFF, &window), None);
+        assert_eq!(law.pacing_rate(&Pacing { on: true, ..OFF }, &window), Some(20.0), "slow start");
+        law.pressed = true;
+        assert_eq!(law.pacing_rate(&OFF, &window), Some(12.0));
+    }
+
+    #[test]
+    fn waits_are_of_the_length_that_is_drawn() {
+        // Without hope: half to one and a half times 0.1 s, which is 0.1 s on average, of 2000 to +- 2 %.
+        let mean = |hold: f64| {
+            let waits = (1..=2000).map(|identity| {
+                let mut law = D2tcpPlus { identity, ..law() };
+                law.constants.hopeless_hold = hold;
+                let standing = standing(Span::ZERO);
+                law.stand_back(Instant::from_millis(3), &standing, 20.0, false);
+                law.held_until.saturating_sub(Instant::from_millis(3)).as_secs_f64()
+            });
+            waits.sum::<f64>() / 2000.0
+        };
+        for hold in [0.1, 0.02] {
+            assert!((mean(hold) / hold - 1.0).abs() < 0.02, "{}", mean(hold));
+        }
+        // With it: evenly up to laxity x 0.7 x (80 / 100)^4, after a timeout. A laxity of 30 ms less 0.1 ms, and no guard.
+        let waits = (1..=2000).map(|identity| {
+            let mut law = D2tcpPlus { identity, ..law() };
+            law.constants.guard = 0.0;
+            let standing = standing(Span::from_millis(30));
+            law.see(&standing);
+            law.stand_back(Instant::ZERO, &standing, 20.0, true);
+            law.held_until.saturating_sub(Instant::ZERO).as_secs_f64()
+        });
+        let expected = 29.9e-3 * 0.7 * 0.8_f64.powi(4) / 2.0;
+        let mean = waits.sum::<f64>() / 2000.0;
+        assert!((mean / expected - 1.0).abs() < 0.04, "{mean}, not {expected}");
+    }
+
+    #[test]
+    fn marks_are_counted_and_answered_as_by_dctcp() {
+        // A gain of 1 would make alpha the share of the last window: marks beyond a gap are in it.
+        let (mut law, mut window) = (law(), cwnd(20.0));
+        law.on_beyond(3000, true);
+        law.on_ack(&mut window, &ack(1, false, Span::from_millis(50)));
+        let plain = {
+            let mut law = self::law();
+            law.on_ack(&mut cwnd(20.0), &ack(1, false, Span::from_millis(50)));
+            law.marking.alpha
+        };
+        assert!(law.marking.alpha > plain, "{} and {plain}", law.marking.alpha);
+        // Its sender spaces packets and tells it who it is, so that flows that are alike do not draw alike.
+        assert!(law.paces());
+        let mut other = self::law();
+        other.identify(8);
+        assert_ne!(other.draw(Instant::ZERO), self::law().draw(Instant::ZERO));
+    }
 }

@@ -10,7 +10,7 @@ pub const DESCRIPTOR: Descriptor<Pfabric> = Descriptor {
     name: "pfabric",
     help: "pFabric: starts at line rate, tells losses by its timer alone; ports send the most urgent flow first and \
            drop the least urgent packet",
-    source: "Alizadeh et al., SIGCOMM 2013",
+    source: "Alizadeh et al., SIGCOMM 2013; its sections are cited from memory",
     aliases: &[],
     groups: &[KEYS],
     needs: Needs::of(

@@ -5,17 +5,16 @@
 //! (`laws/rate/`).
 
 mod agent;
-mod receiver;
 mod sender;
 
 pub use agent::{Agents, Price};
-pub use receiver::Receiver;
 pub use sender::Sender;
 
 use crate::connection::{CWND, RATE, SRTT, SSTHRESH};
 use crate::laws::mcp::{ALIASES, Mcp};
 use crate::laws::rate::{BACKLOG, Feedback, GAMMA, NETWORK, keys};
-use crate::laws::{Law, dctcp};
+use crate::laws::{Ecn, Law, dctcp};
+use crate::returning::{self, How, Returns};
 use crate::{Descriptor, Needs};
 
 /// The family's transports, in the order of `duetime transports`.
@@ -53,6 +52,17 @@ impl Config {
 
 /// Connections of one host share nothing beyond its port.
 pub type Host = ();
+
+/// The receiving end of a connection.
+pub type Receiver = returning::Receiver<Config>;
+
+impl Returns for Config {
+    const ECN: Ecn = Ecn::Exact;
+
+    fn how(_: &crate::Header) -> How {
+        How::Acknowledged
+    }
+}
 
 /// What data packets carry along their path, and their acknowledgements back.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -456,4 +456,77 @@ mod tests {
         port.set_capacity(Instant::from_micros(400), Bytes(1_000_000));
         assert_eq!(port.capacity, 0);
     }
+
+    #[test]
+    fn those_beyond_the_list_share_what_it_leaves_while_they_are_heard_of() {
+        let mut port = Bench::new(Agents { list_factor: 1.0, ..config() });
+        let first = |port: &mut Bench| {
+            let mut slow = Header { rate: 300_000_000, ..port.header(Some(1), 500) };
+            port.port.pass(port.now, (ConnectionId(1), 0, 0), &mut slow);
+            slow.rate / 1_000_000
+        };
+        assert_eq!(first(&mut port), 300);
+        assert_eq!([2, 3, 4].map(|flow| port.pass(flow, Some(9), 500)), [700, 350, 233]);
+        assert_eq!((port.order(), port.port.others.len()), (vec![1], 3));
+        port.now = Instant::from_micros(500);
+        first(&mut port);
+        // Ten round trips after they were heard of they count no more.
+        port.now = Instant::from_micros(1000);
+        assert_eq!(port.pass(5, Some(9), 500), 700);
+    }
+
+    #[test]
+    fn the_list_is_twice_as_long_where_two_send() {
+        let mut port = Bench::new(config());
+        for (flow, place) in [(1, 5), (2, 6)] {
+            let mut half = Header { rate: 500_000_000, ..port.header(Some(place), 500) };
+            port.port.pass(port.now, (ConnectionId(flow), 0, 0), &mut half);
+            assert_eq!(half.rate, 500_000_000);
+        }
+        (3..=6).for_each(|flow| _ = port.pass(flow, Some(6 + u64::from(flow)), 500));
+        assert_eq!(port.order(), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn early_start_has_exact_limits_and_nothing_is_no_rate() {
+        // 25 KB are two round trips, and not fewer.
+        let mut port = Bench::new(config());
+        assert_eq!([port.pass(1, None, 25), port.pass(2, None, 500)], [1000, 0]);
+        // 0.8 and 0.8 are 1.6: the third holds what it sends.
+        let mut port = Bench::new(Agents { list_factor: 9.0, early_start: 1.6, ..config() });
+        let rates: Vec<u64> = (1..=4).map(|flow| port.pass(flow, None, 10)).collect();
+        assert_eq!(rates, [1000, 1000, 1000, 0]);
+        // `pass` asks that who gets nothing is paused.
+        let mut port = Bench::new(Agents { least_share: 0.0, ..config() });
+        assert_eq!([port.pass(1, Some(5), 500), port.pass(2, Some(9), 500)], [1000, 0]);
+    }
+
+    #[test]
+    fn a_port_reads_what_goes_and_leaves_alone_what_returns() {
+        let own = config();
+        // Of 1538 B on the wire 1500 are a segment's.
+        let mut agent = own.at(Rate(GBPS), Bytes(38));
+        let state = PortState { now: Instant::ZERO, sent_for: Span::ZERO, waiting_bytes: Bytes::ZERO };
+        let bench = Bench::new(own);
+        let mut show = |hop: u8, flags: Flags| {
+            let mut header = crate::Header::Pdq(Box::new(Header { hop, uplink: 7, ..bench.header(None, 500) }));
+            let packet = Packet::data(0, 1000, 40, Instant::ZERO, flags);
+            assert!(agent.on_packet(&state, &packet, &mut header).is_none());
+            let crate::Header::Pdq(header) = header else { unreachable!() };
+            (header.hop, header.uplink)
+        };
+        assert_eq!(show(0, Flags::NONE), (1, 975_292_587));
+        assert_eq!((show(1, Flags::NONE), show(0, Flags::ACK)), ((2, 7), (0, 7)));
+        for (control, passes) in [("protected", true), ("plain", false)] {
+            let transport = crate::registry::find("pdq").unwrap();
+            let crate::registry::Control::Pdq(own) = transport.with(&[("control", control)]).unwrap().control else {
+                panic!("another family")
+            };
+            let agent = own.ports.at(Rate(GBPS), Bytes::ZERO);
+            let header = crate::Header::Pdq(Box::new(bench.header(None, 500)));
+            let passed =
+                |bytes| agent.passes_full_buffers(&Packet::data(0, bytes, 40, Instant::ZERO, Flags::NONE), &header);
+            assert_eq!((passed(0), passed(1000)), (passes, false), "{control}");
+        }
+    }
 }

@@ -6,21 +6,34 @@
 
 mod agent;
 mod header;
-mod receiver;
 mod sender;
 
 pub use agent::{Agents, Port};
 pub use header::Header;
-pub use receiver::Receiver;
 pub use sender::Sender;
 
 use units::{Default, Key, Kind, Range, Value, Values};
 
 use crate::connection::{self, RATE, SRTT};
+use crate::laws::Ecn;
+use crate::returning::{self, How, Returns};
 use crate::{Descriptor, Needs, Surroundings};
 
 /// Connections of one host share nothing beyond its port.
 pub type Host = ();
+
+/// The receiving end of a connection.
+pub type Receiver = returning::Receiver<Config>;
+
+impl Returns for Config {
+    const ECN: Ecn = Ecn::Off;
+
+    fn how(header: &crate::Header) -> How {
+        // Nobody waits for the answer to a TERM.
+        let over = matches!(header, crate::Header::Pdq(header) if header.over);
+        if over { How::Never } else { How::AtOnce }
+    }
+}
 
 /// The family's one transport.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[DESCRIPTOR];
@@ -29,7 +42,7 @@ const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "pdq",
     help: "PDQ: ports order flows by deadline, then by the time that they need, let the first send at full rate and pause \
            the others; of the shared parameters those of windows and handshake mean nothing to it",
-    source: "Hong, Caesar, Godfrey, SIGCOMM 2012",
+    source: "Hong, Caesar, Godfrey, SIGCOMM 2012; its sections are cited from memory",
     aliases: &[("k", "early_start"), ("terminate", "early_termination")],
     groups: &[agent::KEYS, KEYS],
     needs: Needs::of(

@@ -141,7 +141,7 @@ impl Recovery {
     /// Takes the blocks of an acknowledgement.
     #[inline]
     pub fn note_blocks(&mut self, config: &Config, blocks: &[(u64, u64)]) -> News {
-        let board_decides = self.rare.rack.is_none();
+        let looks = config.finds_lost_again && self.rare.rack.is_none();
         let board = &mut self.rare.board;
         let before = board.bytes();
         for &block in blocks {
@@ -149,7 +149,7 @@ impl Recovery {
         }
         let bytes = board.bytes() - before;
         let mut lost_again = false;
-        if bytes > 0 && self.phase == Phase::Recovery && board_decides {
+        if bytes > 0 && self.phase == Phase::Recovery && looks {
             // RFC 5681 4.3: the loss of a retransmission is a second sign of congestion. What was sent
             // again before the last cut is no new one.
             lost_again = board.find_lost_again(rules(config)).is_some_and(|sent_at| sent_at >= self.recover);

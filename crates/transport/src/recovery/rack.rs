@@ -300,6 +300,45 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sent_again_as_it_was_leaves_nothing_between() {
+        let mut rack = Rack::default();
+        (0..4).for_each(|i| rack.sent(Instant::ZERO, i * 1000, i * 1000 + 1000));
+        rack.arrived(&around(100), 0, &[(3000, 4000)]);
+        rack.find_lost(&around(200));
+        rack.next_lost();
+        rack.sent(Instant::from_micros(200), 1000, 2000);
+        rack.sent(Instant::from_micros(200), 0, 1000);
+        assert_eq!((rack.segments.len(), rack.lost_bytes(), rack.next_lost()), (4, 1000, Some((2000, 3000))));
+    }
+
+    /// RFC 8985 6.2, step 3: only what was sent once tells of reordering.
+    #[test]
+    fn the_arrival_of_what_was_sent_again_is_no_reordering() {
+        let mut rack = Rack::default();
+        (0..4).for_each(|i| rack.sent(Instant::ZERO, i * 1000, i * 1000 + 1000));
+        rack.arrived(&around(100), 0, &[(3000, 4000)]);
+        rack.find_lost(&around(200));
+        rack.sent(Instant::from_micros(200), 0, 1000);
+        rack.arrived(&around(300), 1000, &[]);
+        assert!(!rack.reordering_seen);
+        rack.arrived(&around(310), 2000, &[]);
+        assert!(rack.reordering_seen);
+    }
+
+    /// RFC 8985 6.3: the first segment, and each that was sent a round trip of 100 us and a quarter of it ago.
+    #[test]
+    fn at_a_timeout_the_first_segment_is_lost_and_what_is_late() {
+        let mut rack = Rack::default();
+        [0, 10, 100, 101, 120].map(Instant::from_micros).into_iter().zip(0..).for_each(|(at, i)| {
+            rack.sent(at, i * 1000, i * 1000 + 1000);
+        });
+        rack.arrived(&around(100), 1000, &[]);
+        rack.sent(Instant::from_micros(220), 1000, 2000);
+        rack.time_out(&around(225));
+        assert_eq!((rack.lost_bytes(), rack.next_lost()), (2000, Some((1000, 3000))));
+    }
+
+    #[test]
     fn a_block_that_comes_twice_says_nothing_new() {
         let mut rack = Rack::default();
         (0..4).for_each(|i| rack.sent(Instant::from_micros(i), i * 1000, i * 1000 + 1000));

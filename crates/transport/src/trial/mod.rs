@@ -96,7 +96,7 @@ impl HostState for Host {
 
 fn grant((end, header): (End, u32), out: &mut impl HostOutput) {
     let extension = Extension::of_header(crate::Header::Trial(Box::new(Header::Granted)));
-    out.send_from(end, Packet::ack(0, header, Instant::MAX, Flags::NONE), extension);
+    out.send_from(end, Packet::ack(0, header, Instant::MAX, Flags::NONE), Some(extension));
 }
 
 /// The sending end, for one message.

@@ -2,10 +2,10 @@
 //! hand, and timelines as tables.
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
-use transport::host::{AtHost, HostOutput};
+use transport::host::{AtHost, End, HostOutput};
 use transport::registry::{self, Config};
-use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Site};
-use units::{Bytes, Instant, Rate, Span};
+use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site};
+use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
 /// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
 pub fn config(name: &str, keys: &str) -> Config {
@@ -29,11 +29,24 @@ pub struct Notes {
     pub timer: Instant,
     pub timeouts: u64,
     pub given_up: Vec<(u64, u64)>,
+    /// Bits of its own.
+    pub own: u64,
+    /// What the host of the one connection keeps, and when it is to be woken.
+    pub shared: Shared,
+    pub host_timer: Instant,
 }
 
 impl Default for Notes {
     fn default() -> Notes {
-        Notes { sent: Vec::new(), timer: Instant::MAX, timeouts: 0, given_up: Vec::new() }
+        Notes {
+            sent: Vec::new(),
+            timer: Instant::MAX,
+            timeouts: 0,
+            given_up: Vec::new(),
+            own: 0,
+            shared: Shared::default(),
+            host_timer: Instant::MAX,
+        }
     }
 }
 
@@ -56,12 +69,30 @@ impl Output for Notes {
         self.given_up.push((end, unsent.0));
     }
     fn site(&self) -> Site {
-        Site { rate: Rate(1_000_000_000), own: 0 }
+        Site { rate: Rate(1_000_000_000), host: HostId(0), own: self.own }
     }
 }
 
-impl HostOutput for Notes {}
-impl AtHost for Notes {}
+impl HostOutput for Notes {
+    fn send_from(&mut self, _: End, packet: Packet, extension: Option<Extension>) {
+        assert!(self.sent.len() < ENOUGH, "it sends without end");
+        self.sent.push((packet, extension));
+    }
+    fn arm_host(&mut self, at: Instant) {
+        self.host_timer = self.host_timer.min(at);
+    }
+}
+impl AtHost for Notes {
+    fn end(&self) -> End {
+        ONLY
+    }
+    fn shared(&mut self) -> &mut Shared {
+        &mut self.shared
+    }
+}
+
+/// The one connection here.
+pub const ONLY: End = End { connection: ConnectionId(0), generation: 0, route: 0 };
 
 /// A sender whose time and acknowledgements are given by hand.
 pub struct Bench {

@@ -3,12 +3,22 @@
 
 #[path = "../by_hand.rs"]
 mod by_hand;
+#[path = "../d2tcp_queue.rs"]
+mod d2tcp_queue;
 #[path = "../kernel_vectors.rs"]
 mod kernel_vectors;
 #[path = "../marks.rs"]
 mod marks;
+#[path = "../mcp.rs"]
+mod mcp;
+#[path = "../pacing.rs"]
+mod pacing;
+#[path = "../pdq.rs"]
+mod pdq;
 #[path = "../rates.rs"]
 mod rates;
+#[path = "../returning.rs"]
+mod returning;
 #[path = "../rfc3168.rs"]
 mod rfc3168;
 #[path = "../rfc5681.rs"]
@@ -21,5 +31,9 @@ mod rfc6582;
 mod rfc6675;
 #[path = "../rfc8257.rs"]
 mod rfc8257;
+#[path = "../rfc8985.rs"]
+mod rfc8985;
 #[path = "../rfc9438.rs"]
 mod rfc9438;
+#[path = "../sending.rs"]
+mod sending;

@@ -6,10 +6,9 @@
 
 from collections.abc import Iterable
 
-import polars as pl
-
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study
+from duetime.frames import pl
 
 
 def rows(study: Study) -> list[Row]:

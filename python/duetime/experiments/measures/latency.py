@@ -6,10 +6,9 @@ unfinished one is slow and not absent; those that were undecided when the run en
 
 from collections.abc import Iterable
 
-import polars as pl
-
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study, figure_of
+from duetime.frames import pl
 
 PERCENTILES = (50, 90, 99)
 

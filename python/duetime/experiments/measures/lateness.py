@@ -5,10 +5,10 @@ where the labels are these.
 """
 
 import numpy as np
-import polars as pl
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import BOUND, Metrics, Row, Study, figure_of, over_seeds
+from duetime.frames import pl
 
 
 def rows(study: Study) -> list[Row]:

@@ -7,10 +7,9 @@ expects its message to need, T_c = d times the time left, beside what it took wh
 from collections.abc import Iterable
 from typing import Any
 
-import polars as pl
-
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study, over_seeds
+from duetime.frames import pl
 
 #: Signals whose columns have another name, for their unit.
 COLUMNS = {"srtt": "srtt_us"}

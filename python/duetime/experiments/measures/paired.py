@@ -1,8 +1,9 @@
 """Transports beside a baseline, run by run: differences on equal arrivals, with their interval.
 
-``[options.paired]``: the ``baseline``; ``points``, new columns -> a figure of the run whose difference to the
-baseline's is meant; ``times``, new columns -> two figures: the baseline's first, over the transport's second;
-``values``, new columns -> a figure of each run by itself. ``repeats`` says how many of the seeds count where
+``[options.paired]``: the ``baseline``, which may be what a label says (``"{beside}"``); ``points``, new
+columns -> a figure of the run whose difference to the baseline's is meant; ``times``, new columns -> two
+figures: the baseline's first, over the transport's second; ``values``, new columns -> a figure of each run by
+itself. ``repeats`` says how many of the seeds count where
 a label has a certain value, as ``repeats = { fan_in = { "20" = 3 } }``.
 """
 
@@ -17,7 +18,11 @@ def rows(study: Study) -> list[Row]:
     """A row for each cell and transport; the baseline's own holds values alone."""
     options = study.experiment.options["paired"]
     runs = [run for run in study.runs() if run.seed - study.seeds[0] < _repeats(options, run)]
-    baseline = {run.place: run for run in runs if run.labels["transport"] == options["baseline"]}
+    baseline = {
+        run.place: run
+        for run in runs
+        if run.labels["transport"] == options["baseline"].format_map(run.labels)
+    }
     samples: list[tuple[Labels, Metrics]] = []
     for run in runs:
         values = {name: figure_of(run.result, path) for name, path in options.get("values", {}).items()}

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study
+from duetime.frames import pl
 
 PERCENTILES = {"p1": 0.01, "p50": 0.5, "p99": 0.99}
 

@@ -7,11 +7,10 @@ was given up, counts with the time from its start to that end: it is slow and no
 
 from collections.abc import Iterable
 
-import polars as pl
-
 from duetime.experiments.experiment import Labels
 from duetime.experiments.measures.summary import with_bound
 from duetime.experiments.study import Metrics, Row, Run, Study, figure_of
+from duetime.frames import pl
 
 
 def rows(study: Study) -> list[Row]:

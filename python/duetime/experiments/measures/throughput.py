@@ -7,10 +7,9 @@ the bandwidth until the first of them has finished.
 import math
 from collections.abc import Iterable
 
-import polars as pl
-
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study
+from duetime.frames import pl
 
 
 def rows(study: Study) -> list[Row]:

@@ -13,11 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import polars as pl
-
 from duetime.experiments.experiment import Labels
 from duetime.experiments.measures.summary import with_bound
 from duetime.experiments.study import Metrics, Row, Run, Study, over_seeds
+from duetime.frames import pl
 
 ADMISSION = "adm"
 

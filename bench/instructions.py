@@ -1,0 +1,93 @@
+"""Count instructions per packet-hop on the workloads of `workloads.toml`, which load does not change.
+
+    python bench/instructions.py [--note TEXT]     build, count, print, append to bench/record/
+
+Each workload runs twice under valgrind's cachegrind, with the engine alone
+(`crates/scenario/examples/engine.rs`), for the two lengths that its `counted` names. What the longer run
+takes more, over the packet-hops that it has more, leaves out the set-up.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+
+from run import BENCH, ROOT, commit
+
+# As releases are built, whatever a configuration around this folder says.
+BUILD = {
+    "CARGO_PROFILE_RELEASE_LTO": "fat",
+    "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "1",
+    "CARGO_INCREMENTAL": "0",
+}
+TARGET = ROOT / "target" / "counted"
+CACHEGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=no"]
+
+
+def main() -> None:
+    """Build, count, print and keep."""
+    parser = argparse.ArgumentParser(description="Count instructions per packet-hop.")
+    parser.add_argument("--note", default="", help="what is new since the last record")
+    note = parser.parse_args().note
+    if shutil.which("valgrind") is None:
+        sys.exit("bench/instructions.py needs valgrind, which is not installed")
+    program = build()
+    workloads = tomllib.loads((BENCH / "workloads.toml").read_text(encoding="utf-8"))["workload"]
+    results = {}
+    for workload in workloads:
+        scenario, lengths = ROOT / workload["scenario"], workload["counted"]
+        (less, few), (more, many) = (count(program, scenario, length) for length in lengths)
+        results[workload["name"]] = round((more - less) / (many - few), 1)
+        print(f"{workload['name']:4}{results[workload['name']]:>8} instructions per packet-hop", flush=True)
+    keep({workload["name"]: workload["counted"] for workload in workloads}, results, note)
+
+
+def build() -> Path:
+    """The engine alone, as an optimized program."""
+    command = ["cargo", "build", "--release", "--locked", "-p", "duetime-scenario", "--example", "engine"]
+    subprocess.run([*command, "--target-dir", str(TARGET)], env=os.environ | BUILD, cwd=ROOT, check=True)
+    return TARGET / "release" / "examples" / "engine"
+
+
+def count(program: Path, scenario: Path, duration: str) -> tuple[int, int]:
+    """Instructions and packet-hops of a run of this length."""
+    with tempfile.TemporaryDirectory() as folder:
+        counts = Path(folder) / "counts"
+        command = [*CACHEGRIND, f"--cachegrind-out-file={counts}", str(program), str(scenario)]
+        done = subprocess.run(
+            [*command, f"run.duration={duration}"], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            sys.exit(f"{scenario.name} for {duration} failed:\n{done.stderr}")
+        summary = next(line for line in counts.read_text().splitlines() if line.startswith("summary:"))
+    return int(summary.split()[1]), int(json.loads(done.stdout)["packet_hops"])
+
+
+def keep(between: dict[str, list[str]], results: dict[str, float], note: str) -> None:
+    """Append one line to the record of the day."""
+    now = datetime.now(UTC)
+    valgrind = subprocess.check_output(["valgrind", "--version"], text=True).strip().replace("-", " ", 1)
+    line = {
+        "at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": commit(),
+        "measure": "instructions per packet-hop",
+        "tool": " ".join([valgrind, *CACHEGRIND[1:]]),
+        "build": "lto fat, codegen-units 1, the engine alone without Python",
+        "between": between,
+        "results": results,
+        "note": note,
+    }
+    path = BENCH / "record" / f"{now:%Y-%m-%d}-instructions.jsonl"
+    with path.open("a", encoding="utf-8") as record:
+        record.write(json.dumps(line) + "\n")
+    print(f"Appended to {path.relative_to(ROOT)}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Measure how the cost of a run grows: the points of `scale.toml`, one after the other.
+
+    python bench/scale.py [--series NAME ...] [--note TEXT]     measure, print, append to bench/record/
+
+Each point is run twice by `duetime run --json`: as it is, and cut to a nanosecond, which gives the set-up.
+What the whole run takes more than that, over its packet-hops, is the time of a hop. Times are CPU time (user
+and system), which a busy machine stretches less than the clock, but stretches: compare only figures of one
+line of the record.
+"""
+
+import argparse
+import json
+import os
+import platform
+import tomllib
+from datetime import UTC, datetime
+from typing import Any
+
+from run import BENCH, ROOT, commit, cpu, spent
+
+RECORD = BENCH / "record"
+#: Short enough that nothing happens.
+NOTHING = "run.duration=1 ns"
+
+
+def main() -> None:
+    """Measure, print, keep."""
+    plan = tomllib.loads((BENCH / "scale.toml").read_text(encoding="utf-8"))["series"]
+    names = [series["name"] for series in plan]
+    parser = argparse.ArgumentParser(description="Measure how the cost of a run grows.")
+    parser.add_argument("--series", nargs="+", choices=names, default=names, help="only these")
+    parser.add_argument(
+        "--note", default="", help="what a reader of the record should know of the conditions"
+    )
+    arguments = parser.parse_args()
+    chosen = arguments.series
+    results = {}
+    for series in (series for series in plan if series["name"] in chosen):
+        print(f"\n{series['name']}: {series['about']}")
+        print(
+            f"{series['by']:>15}{'M hops':>9}{'ns per hop':>12}{'M packets/s':>13}{'set-up':>9}{'memory':>11}"
+        )
+        results[series["name"]] = [measured(series["name"], point) for point in series["points"]]
+    keep(results, arguments.note)
+
+
+def measured(name: str, point: dict[str, Any]) -> dict[str, float]:
+    """One point: run it, print it."""
+    scenario = BENCH / "scale" / f"{name}.toml"
+    settings = [option for setting in point["set"] for option in ("--set", setting)]
+    nothing = spent(scenario, *settings, "--set", NOTHING)
+    whole = spent(scenario, *settings)
+    result, run_s = whole.result, max(whole.cpu_s - nothing.cpu_s, 1e-9)
+    row = {
+        "at": point["at"],
+        "packet_hops": result["packet_hops"],
+        "packets_delivered": result["packets_delivered"],
+        "ns_per_hop": round(run_s * 1e9 / max(1, result["packet_hops"]), 1),
+        "delivered_per_cpu_s": round(result["packets_delivered"] / run_s),
+        "set_up_s": round(nothing.cpu_s, 2),
+        "memory_mb": round(whole.peak_bytes / 1e6, 1),
+        "set_up_mb": round(nothing.peak_bytes / 1e6, 1),
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+    print(
+        f"{row['at']:>15}{row['packet_hops'] / 1e6:>9.2f}{row['ns_per_hop']:>12.0f}"
+        f"{row['delivered_per_cpu_s'] / 1e6:>13.2f}{row['set_up_s']:>7.1f} s{row['memory_mb']:>8.0f} MB",
+        flush=True,
+    )
+    return row
+
+
+def keep(results: dict[str, list[dict[str, float]]], note: str) -> None:
+    """Append one line to the record of the day."""
+    now = datetime.now(UTC)
+    line = {
+        "at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": commit(),
+        "cpu": cpu(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "note": note,
+        "results": results,
+    }
+    path = RECORD / f"{now:%Y-%m-%d}-scale.jsonl"
+    with path.open("a", encoding="utf-8") as record:
+        record.write(json.dumps(line) + "\n")
+    print(f"\nAppended to {path.relative_to(ROOT)}.")
+
+
+if __name__ == "__main__":
+    main()

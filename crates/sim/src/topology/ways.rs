@@ -1,0 +1,438 @@
+//! Shortest ways through a network, from switch to switch.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use units::{HostId, LinkId, Table};
+
+use super::Graph;
+
+/// A link, and the node at its end.
+pub type Step = (LinkId, u32);
+
+/// For every node, the links on shortest ways to a host.
+///
+/// A host has one link, so a way to it is a way to its switch. Where switches stand in [tiers](Tiers), the links follow
+/// from which hosts are below a switch, and nothing is kept of pairs of nodes; elsewhere a table is made for each switch
+/// whose hosts are asked for, with the distance of every other switch.
+pub struct Ways {
+    hosts: u32,
+    access: Table<HostId, Access>,
+    /// Links between switches, by the switch that they leave.
+    out: Adjacent,
+    /// Links between switches, by the switch that they lead to, each with the one that it leaves.
+    into: Adjacent,
+    tiers: Option<Tiers>,
+    tables: Distances,
+}
+
+/// A host's two links: to its switch and from there.
+#[derive(Clone, Copy)]
+struct Access {
+    up: Step,
+    down: Step,
+}
+
+impl Ways {
+    /// For a graph whose links are numbered as they stand, and whose hosts have one link each, to a switch.
+    pub fn new(graph: &Graph) -> Ways {
+        let mut ways = Ways::without_tiers(graph);
+        ways.tiers = Tiers::find(&ways);
+        ways
+    }
+
+    fn without_tiers(graph: &Graph) -> Ways {
+        let hosts = graph.hosts;
+        let nowhere = (LinkId(u32::MAX), u32::MAX);
+        let mut access = Table::from(vec![Access { up: nowhere, down: nowhere }; hosts as usize]);
+        let numbered = || graph.links.iter().enumerate().map(|(link, spec)| (LinkId::from_index(link), spec));
+        for (link, spec) in numbered() {
+            match (spec.from < hosts, spec.to < hosts) {
+                (true, true) => panic!("host {} has a link to a host", spec.from),
+                (true, false) => access[HostId(spec.from)].up = (link, spec.to),
+                (false, true) => access[HostId(spec.to)].down = (link, spec.to),
+                (false, false) => {}
+            }
+        }
+        let switches = graph.switches.len();
+        let between = || numbered().filter(|(_, spec)| spec.from.min(spec.to) >= hosts);
+        Ways {
+            hosts,
+            access,
+            out: Adjacent::new(switches, || between().map(|(link, spec)| (spec.from - hosts, (link, spec.to)))),
+            into: Adjacent::new(switches, || between().map(|(link, spec)| (spec.to - hosts, (link, spec.from)))),
+            tiers: None,
+            tables: Distances::default(),
+        }
+    }
+
+    /// To be called before [`choices`](Ways::choices) is, with this host.
+    pub fn prepare(&mut self, to: HostId) {
+        if self.tiers.is_none() {
+            self.tables.find(self.switch_of(to), self.hosts, &self.into, |_| true);
+        }
+    }
+
+    /// The links that lead from a node to a host by one of the shortest ways, in order of their numbers; none where
+    /// there is no way.
+    pub fn choices(&self, node: u32, to: HostId) -> Cow<'_, [Step]> {
+        match (self.beside_switches(node, to), &self.tiers) {
+            (Ok(step), _) => std::slice::from_ref(step).into(),
+            (Err(switch), Some(tiers)) => tiers.choices(switch, to).into(),
+            (Err(switch), None) => self.tables.choices(switch, self.switch_of(to), self, |_| true).into(),
+        }
+    }
+
+    /// The only link where a node is a host or the switch of the other one; else the node as a switch.
+    #[inline]
+    fn beside_switches(&self, node: u32, to: HostId) -> Result<&Step, u32> {
+        match node.checked_sub(self.hosts) {
+            None => Ok(&self.access[HostId(node)].up),
+            Some(switch) if switch == self.switch_of(to) => Ok(&self.access[to].down),
+            Some(switch) => Err(switch),
+        }
+    }
+
+    /// A host's switch, counted from 0.
+    fn switch_of(&self, host: HostId) -> u32 {
+        self.access[host].up.1 - self.hosts
+    }
+
+    /// The link that leads to a host.
+    pub fn last(&self, to: HostId) -> LinkId {
+        self.access[to].down.0
+    }
+}
+
+/// Ways that leave out some links.
+#[derive(Default)]
+pub struct Detours {
+    tables: Distances,
+}
+
+impl Detours {
+    /// Whether there is a way from one host to another over links that may be taken.
+    pub fn prepare(&mut self, ways: &Ways, from: HostId, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> bool {
+        let (first, last) = (ways.switch_of(from), ways.switch_of(to));
+        may_be_taken(ways.access[from].up.0)
+            && may_be_taken(ways.access[to].down.0)
+            && self.tables.find(last, ways.hosts, &ways.into, may_be_taken)[first as usize] != u32::MAX
+    }
+
+    /// As [`Ways::choices`], with what was prepared.
+    pub fn choices(&self, ways: &Ways, node: u32, to: HostId, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<Step> {
+        match ways.beside_switches(node, to) {
+            Ok(step) => vec![*step],
+            Err(switch) => self.tables.choices(switch, ways.switch_of(to), ways, may_be_taken),
+        }
+    }
+}
+
+/// For each switch that was asked for, the distance of every switch to it; none is [`u32::MAX`] away.
+#[derive(Default)]
+struct Distances {
+    to: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Distances {
+    fn find(&mut self, to: u32, hosts: u32, into: &Adjacent, may_be_taken: impl Fn(LinkId) -> bool) -> &[u32] {
+        self.to.entry(to).or_insert_with(|| {
+            let mut distances = vec![u32::MAX; into.len()];
+            distances[to as usize] = 0;
+            let mut edge = vec![to];
+            while !edge.is_empty() {
+                let mut next = Vec::new();
+                for switch in edge {
+                    for &(link, before) in into.at(switch) {
+                        let before = before - hosts;
+                        if distances[before as usize] == u32::MAX && may_be_taken(link) {
+                            distances[before as usize] = distances[switch as usize] + 1;
+                            next.push(before);
+                        }
+                    }
+                }
+                edge = next;
+            }
+            distances
+        })
+    }
+
+    fn choices(&self, from: u32, to: u32, ways: &Ways, may_be_taken: impl Fn(LinkId) -> bool) -> Vec<Step> {
+        let distances = &self.to[&to];
+        let here = distances[from as usize];
+        let nearer = |&&(link, next): &&Step| {
+            let there = distances[(next - ways.hosts) as usize];
+            there < here && here != u32::MAX && may_be_taken(link)
+        };
+        ways.out.at(from).iter().filter(nearer).copied().collect()
+    }
+}
+
+/// Switches in tiers: each link leads one tier up or down, each switch has the hosts of one range below it, and all
+/// switches above one have the same hosts below them, as have all above those, and so on.
+///
+/// Then the shortest ways to a host are those that go straight up until it is below, and straight down from there. (A
+/// way leads from a switch of tier t to a host below in t + 1 steps at least; to one that is not, it must come as high as
+/// the first tier above that has it below, which is the same whatever way up is taken; and every step down before that
+/// costs one more up.)
+struct Tiers {
+    hosts: u32,
+    /// The hosts below each switch.
+    below: Vec<Range<u32>>,
+    up: Adjacent,
+    /// In order of the hosts below, then of the links.
+    down: Adjacent,
+}
+
+impl Tiers {
+    /// The tiers of a network, if it has any.
+    fn find(ways: &Ways) -> Option<Tiers> {
+        let tier = Tiers::numbers(ways);
+        let switches = || 0..ways.out.len() as u32;
+        let number = |node: u32| tier[(node - ways.hosts) as usize];
+        for switch in switches() {
+            // Both directions of each link, and one tier up or down.
+            let ends = |adjacent: &Adjacent| {
+                let mut nodes: Vec<u32> = adjacent.at(switch).iter().map(|step| step.1).collect();
+                nodes.sort_unstable();
+                nodes
+            };
+            let neighbours = ends(&ways.out);
+            let here = tier[switch as usize];
+            if neighbours != ends(&ways.into) || neighbours.iter().any(|&node| number(node).abs_diff(here) != 1) {
+                return None;
+            }
+        }
+        let mut by_tier: Vec<u32> = switches().filter(|&switch| tier[switch as usize] != u32::MAX).collect();
+        by_tier.sort_by_key(|&switch| tier[switch as usize]);
+
+        let mut below = vec![0..0; ways.out.len()];
+        let mut of_switch: Vec<Vec<u32>> = vec![Vec::new(); ways.out.len()];
+        (0..ways.hosts).for_each(|host| of_switch[ways.switch_of(HostId(host)) as usize].push(host));
+        for &switch in &by_tier {
+            let children = ways.out.at(switch).iter().filter(|step| number(step.1) < tier[switch as usize]);
+            let mut ranges: Vec<(u32, u32)> = of_switch[switch as usize].iter().map(|&host| (host, host + 1)).collect();
+            ranges.extend(
+                children.map(|step| &below[(step.1 - ways.hosts) as usize]).map(|hosts| (hosts.start, hosts.end)),
+            );
+            ranges.sort_unstable();
+            ranges.dedup();
+            if ranges.windows(2).any(|pair| pair[0].1 != pair[1].0) {
+                return None;
+            }
+            below[switch as usize] = ranges.first()?.0..ranges.last()?.1;
+        }
+
+        // What is above each switch, tier by tier, as a number of its own.
+        let mut known: BTreeMap<(u32, u32, Option<u32>), u32> = BTreeMap::new();
+        let mut line = vec![0; ways.out.len()];
+        for &switch in by_tier.iter().rev() {
+            let mut above = ways.out.at(switch).iter().filter(|step| number(step.1) > tier[switch as usize]);
+            let above_of = |step: &Step| line[(step.1 - ways.hosts) as usize];
+            let first = above.next().map(above_of);
+            if above.any(|step| Some(above_of(step)) != first) {
+                return None;
+            }
+            let Range { start, end } = below[switch as usize];
+            let number = known.len() as u32;
+            line[switch as usize] = *known.entry((start, end, first)).or_insert(number);
+        }
+
+        let links = |up: bool| {
+            let of = |switch: u32| ways.out.at(switch).iter().map(move |&step| (switch, step));
+            let chosen = |(switch, step): &(u32, Step)| (number(step.1) > tier[*switch as usize]) == up;
+            switches().flat_map(of).filter(chosen).collect::<Vec<_>>()
+        };
+        let (up, mut down) = (links(true), links(false));
+        down.sort_by_key(|&(switch, (_, node))| (switch, below[(node - ways.hosts) as usize].start));
+        let adjacent = |links: &[(u32, Step)]| Adjacent::new(ways.out.len(), || links.iter().copied());
+        Some(Tiers { hosts: ways.hosts, up: adjacent(&up), down: adjacent(&down), below })
+    }
+
+    #[inline]
+    fn choices(&self, switch: u32, to: HostId) -> &[Step] {
+        if !self.below[switch as usize].contains(&to.0) {
+            return self.up.at(switch);
+        }
+        let down = self.down.at(switch);
+        let first_host = |step: &Step| self.below[(step.1 - self.hosts) as usize].start;
+        let end = down.partition_point(|step| first_host(step) <= to.0);
+        let start = first_host(&down[end - 1]);
+        &down[down[..end].partition_point(|step| first_host(step) < start)..end]
+    }
+
+    /// For each switch, how many steps it is above those that hosts have links to.
+    fn numbers(ways: &Ways) -> Vec<u32> {
+        let mut tier = vec![u32::MAX; ways.out.len()];
+        (0..ways.hosts).for_each(|host| tier[ways.switch_of(HostId(host)) as usize] = 0);
+        let mut edge: Vec<u32> = (0..tier.len() as u32).filter(|&switch| tier[switch as usize] == 0).collect();
+        for number in 1.. {
+            if edge.is_empty() {
+                break;
+            }
+            let mut next = Vec::new();
+            for (_, before) in edge.iter().flat_map(|&switch| ways.into.at(switch)) {
+                let place = &mut tier[(before - ways.hosts) as usize];
+                if *place == u32::MAX {
+                    *place = number;
+                    next.push(before - ways.hosts);
+                }
+            }
+            edge = next;
+        }
+        tier
+    }
+}
+
+/// Links by the switch at one of their ends.
+struct Adjacent {
+    /// Where the links of each switch begin, and after the last one, where they end.
+    first: Vec<u32>,
+    steps: Vec<Step>,
+}
+
+impl Adjacent {
+    /// Each switch keeps the order of its links.
+    fn new<L: Iterator<Item = (u32, Step)>>(switches: usize, links: impl Fn() -> L) -> Adjacent {
+        let mut first = vec![0; switches + 1];
+        links().for_each(|(switch, _)| first[switch as usize + 1] += 1);
+        for switch in 0..switches {
+            first[switch + 1] += first[switch];
+        }
+        let mut next = first.clone();
+        let mut steps = vec![(LinkId(0), 0); first[switches] as usize];
+        for (switch, step) in links() {
+            let place = &mut next[switch as usize];
+            steps[*place as usize] = step;
+            *place += 1;
+        }
+        Adjacent { first, steps }
+    }
+
+    #[inline]
+    fn at(&self, switch: u32) -> &[Step] {
+        let switch = switch as usize;
+        &self.steps[self.first[switch] as usize..self.first[switch + 1] as usize]
+    }
+
+    fn len(&self) -> usize {
+        self.first.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::TOPOLOGIES;
+    use units::{Rate, Span, Value, Values};
+
+    fn graph(topology: &str, counts: &[(&'static str, u64)]) -> Graph {
+        let mut values = Values::default();
+        values.set("rate", Value::Rate(Rate::from_gbps(1)));
+        values.set("uplink", Value::Rate(Rate::from_gbps(4)));
+        values.set("delay", Value::Time(Span(1)));
+        counts.iter().for_each(|&(key, count)| values.set(key, Value::Count(count)));
+        let descriptor = TOPOLOGIES.iter().find(|descriptor| descriptor.name == topology).expect("it is there");
+        (descriptor.build)(&values).unwrap_or_else(|problem| panic!("{topology}: {problem:?}"))
+    }
+
+    /// Both ways of looking at it say the same of every node and host; true where there are tiers.
+    fn agree(graph: &Graph) -> bool {
+        let (ways, mut by_tables) = (Ways::new(graph), Ways::without_tiers(graph));
+        for to in graph.all_hosts() {
+            by_tables.prepare(to);
+            for node in (0..graph.nodes()).filter(|&node| node != to.0) {
+                let (one, other) = (ways.tiers.as_ref().map(|_| ways.choices(node, to)), by_tables.choices(node, to));
+                assert!(one.is_none_or(|one| one == other), "{} from {node} to {to}", graph.topology);
+            }
+        }
+        ways.tiers.is_some()
+    }
+
+    #[test]
+    fn tiers_give_what_tables_of_distances_give() {
+        let cases: [(&str, &[(&str, u64)]); 7] = [
+            ("star", &[("hosts", 7)]),
+            ("racks", &[("racks", 1), ("hosts_per_rack", 3)]),
+            ("racks", &[("racks", 5), ("hosts_per_rack", 3)]),
+            ("leaf-spine", &[("leaves", 4), ("hosts_per_leaf", 3), ("spines", 3)]),
+            ("leaf-spine", &[("leaves", 1), ("hosts_per_leaf", 3), ("spines", 2)]),
+            ("fat-tree", &[("k", 2)]),
+            ("fat-tree", &[("k", 6)]),
+        ];
+        for (topology, counts) in cases {
+            let mut graph = graph(topology, counts);
+            assert!(agree(&graph), "{topology} {counts:?}");
+            // As the simulator numbers them.
+            graph.links.sort_by_key(|link| (link.to, link.from));
+            assert!(agree(&graph), "{topology} {counts:?}, sorted");
+        }
+    }
+
+    fn join(graph: &mut Graph, pairs: &[(u32, u32)]) {
+        pairs.iter().for_each(|&(a, b)| graph.join(a, b, Rate::from_gbps(1), Span(1)));
+    }
+
+    /// Hosts 0 to 3 at two edge switches (4, 5) below two aggregation switches (6, 7).
+    fn pod() -> Graph {
+        let mut graph = Graph::new("test", 4);
+        (0..4).for_each(|i| _ = graph.switch(format!("switch {i}"), false));
+        join(&mut graph, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
+        graph
+    }
+
+    #[test]
+    fn what_is_not_in_tiers_is_seen() {
+        assert!(agree(&pod()));
+        // A link twice is a choice more, and a switch without hosts on top changes nothing.
+        let mut twice = pod();
+        twice.switch("top", false);
+        join(&mut twice, &[(4, 6), (6, 8), (7, 8)]);
+        assert!(agree(&twice));
+        // Only one of two aggregation switches leads further.
+        let mut dead_end = pod();
+        dead_end.switch("top", false);
+        join(&mut dead_end, &[(6, 8)]);
+        assert!(!agree(&dead_end));
+        // A link within a tier.
+        let mut within = pod();
+        join(&mut within, &[(6, 7)]);
+        assert!(!agree(&within));
+        // One aggregation switch has only one of the edge switches below it.
+        let mut ragged = pod();
+        ragged.links.truncate(ragged.links.len() - 2);
+        assert!(!agree(&ragged));
+        // A link in one direction.
+        let mut one_way = pod();
+        one_way.links.pop();
+        assert!(!agree(&one_way));
+        // The hosts below a switch are not a range.
+        let mut mixed = pod();
+        for link in &mut mixed.links {
+            let other = |node: u32| [0, 2, 1, 3].get(node as usize).copied().unwrap_or(node);
+            (link.from, link.to) = (other(link.from), other(link.to));
+        }
+        assert!(!agree(&mixed));
+    }
+
+    #[test]
+    fn a_detour_leaves_out_what_may_not_be_taken() {
+        let graph = pod();
+        let ways = Ways::new(&graph);
+        let number = |ends: (u32, u32)| {
+            LinkId::from_index(graph.links.iter().position(|link| (link.from, link.to) == ends).expect("it is there"))
+        };
+        let nodes = |steps: &[Step]| steps.iter().map(|step| step.1).collect::<Vec<_>>();
+        assert_eq!(nodes(&ways.choices(4, HostId(3))), [6, 7]);
+        for (lost, found) in [((6, 5), true), ((5, 3), false), ((0, 4), false), ((5, 6), true)] {
+            let lost = number(lost);
+            let mut detours = Detours::default();
+            assert_eq!(detours.prepare(&ways, HostId(0), HostId(3), |link| link != lost), found);
+            if found {
+                let expected: &[u32] = if lost == number((6, 5)) { &[7] } else { &[6, 7] };
+                assert_eq!(nodes(&detours.choices(&ways, 4, HostId(3), |link| link != lost)), expected);
+            }
+        }
+    }
+}

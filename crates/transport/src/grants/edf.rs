@@ -1,0 +1,95 @@
+//! `edf-grants`: the receiving host grants its link to the earliest deadline, and sheds what cannot be met.
+
+use units::{Default, Key, Kind, Range};
+
+use super::keys::{self, payload, policy, rule, settle};
+use super::limits::Cut;
+use super::policy::{Order, Policy};
+use super::{Config, SIGNALS};
+use crate::{Descriptor, Needs};
+
+/// Deadline-ordered grants.
+pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
+    name: "edf-grants",
+    help: "receiving hosts grant packet by packet, earliest deadline first, and let as few messages be late as possible; of \
+           the shared parameters only mss, header and dup_ack_threshold mean anything to it",
+    source: "duetime's own; shedding as Moore and Hodgson 1968, limits for shared links as SIRD (NSDI 2025)",
+    aliases: &[("grants", "edf-grants"), ("credit", "outstanding")],
+    groups: &[keys::KEYS, KEYS],
+    needs: Needs::of(
+        "nothing; ECN marks above a threshold where links within the network are shared",
+        "sizes and deadlines from the application before the first byte, and state per host at both ends",
+    )
+    .settling(|values, surroundings| settle(values, surroundings, &[("outstanding", 1.5)])),
+    signals: SIGNALS,
+    build: |values, connection| {
+        let order = Order::Deadline { sheds: values.choice("shedding") == "fewest-late" };
+        let budget = payload(values, "outstanding", connection);
+        Ok(Policy {
+            budget,
+            limits: Some(rule(budget, connection, Cut::Each, values.number("limit_cut"))),
+            own_link_apart: values.choice("marks") == "shared-links",
+            backlog: payload(values, "backlog", connection),
+            background_every: values.count("background_every"),
+            ..policy(values, connection, order)
+        })
+    },
+};
+
+const KEYS: &[Key] = &[
+    Key {
+        name: "outstanding",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "how much may be granted to a receiving host's senders and not have arrived, all of its connections together, in \
+               packets or payload bytes; when left out, one and a half bandwidth-delay products",
+        source: "SIRD: B = 1.5 BDP; below one BDP the link idles",
+    },
+    Key {
+        name: "shedding",
+        kind: Kind::Choice(&["fewest-late", "none"]),
+        default: Default::Is("fewest-late"),
+        range: Range::ANY,
+        help: "when not all deadlines can be met on the host's link: the longest messages make room until the others can, and \
+               come last, the shortest first; or the earliest deadline is granted whatever comes of it",
+        source: "Moore and Hodgson 1968: no choice leaves fewer late on one link; it is looked at again with each message",
+    },
+    Key {
+        name: "background_every",
+        kind: Kind::Count,
+        default: Default::Is("10"),
+        range: Range::between(0.0, 1e6),
+        help: "every so manyth grant goes to messages without a deadline where some wait, and every so manyth packet at their \
+               host; 0: they have what is left",
+        source: "chosen: a tenth keeps them alive, and costs what no deadline in the experiments of `promise` needs",
+    },
+    Key {
+        name: "backlog",
+        kind: Kind::Amount,
+        default: Default::Is("8 packets"),
+        range: Range::POSITIVE,
+        help: "a host says so in its data when more than this was granted by all of its receivers and waits for its link",
+        source: "chosen: half a bandwidth-delay product of the D2TCP paper's network, as SIRD's SThr",
+    },
+    Key {
+        name: "limit_cut",
+        kind: Kind::Share,
+        default: Default::Is("10%"),
+        range: Range::above(0.0, 1.0),
+        help: "each packet that says so, or that a switch has marked, lowers by this what may be on its way from its host; \
+               others raise it, by a segment per window; what is late halves it",
+        source: "chosen: ten signs leave 35 % of a limit",
+    },
+    Key {
+        name: "marks",
+        kind: Kind::Choice(&["shared-links", "all"]),
+        default: Default::Is("shared-links"),
+        range: Range::ANY,
+        help: "which marks of switches count: those that come while the receiving host's own link is not full, or all; the queue \
+               in front of a full one is of its own making, and bounded by outstanding",
+        source: "SIRD schedules the link that it owns and reacts on shared ones, and has switches mark above 1.25 BDP so that the \
+                 former does not count; D2TCP's K at a host's port is less",
+    },
+    keys::BY_ORDER,
+];

@@ -1,0 +1,100 @@
+//! `homa`: shortest message first, the first round trip without being asked, and priorities in switches.
+
+use units::{Default, Key, Kind, Problem, Range, Values};
+
+use super::keys::{self, payload, policy, settle};
+use super::policy::{Levels, Order, Policy};
+use super::{Config, SIGNALS};
+use crate::{Descriptor, Needs, connection};
+
+/// Homa.
+pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
+    name: "homa",
+    help: "Homa: the first round trip of a message is sent unasked, the receiver grants the rest to the shortest ones, several \
+           at a time, in switch priorities of its choice; of the shared parameters only mss, header and dup_ack_threshold \
+           mean anything to it",
+    source: "Montazeri, Li, Alizadeh, Ousterhout, SIGCOMM 2018",
+    aliases: &[("overcommit", "overcommitment"), ("degree", "overcommitment"), ("rttbytes", "rtt_bytes")],
+    groups: &[keys::KEYS, KEYS],
+    needs: Needs::of(
+        "strict priorities",
+        "sizes from the application before the first byte, and state per host at both ends",
+    )
+    .discipline("priority")
+    .settling(|values, surroundings| settle(values, surroundings, &[("rtt_bytes", 1.0)])),
+    signals: SIGNALS,
+    build: |values, connection| build(values, connection),
+};
+
+fn build(values: &Values, connection: &connection::Config) -> Result<Policy, Problem> {
+    let (count, unscheduled) = (values.count("levels") as u32, values.count("unscheduled_levels") as u32);
+    if unscheduled >= count {
+        let problem = format!("{unscheduled} leaves no level of {count} for what is granted");
+        return Err(Problem::new("unscheduled_levels", problem));
+    }
+    let first = values.size("first_cutoff").0;
+    let levels = Levels { count, unscheduled, first, ratio: values.count("cutoff_ratio") };
+    let rtt_bytes = payload(values, "rtt_bytes", connection);
+    Ok(Policy {
+        window: rtt_bytes,
+        active: values.count_if_set("overcommitment").unwrap_or(levels.scheduled().into()) as usize,
+        unscheduled: rtt_bytes,
+        unscheduled_up_to: u64::MAX,
+        levels: Some(levels),
+        ..policy(values, connection, Order::Remaining)
+    })
+}
+
+const KEYS: &[Key] = &[
+    Key {
+        name: "rtt_bytes",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "what of a message is sent without a grant, and how much of it may be granted and not have arrived, in packets or \
+               payload bytes; when left out, one bandwidth-delay product",
+        source: "Homa 3.2: RTTbytes, 9.7 KB at 10 Gbps",
+    },
+    Key {
+        name: "overcommitment",
+        kind: Kind::Count,
+        default: Default::Absent,
+        range: Range::between(1.0, 1e6),
+        help: "so many messages are granted at a time; when left out, as many as there are levels for what is granted",
+        source: "Homa 3.5; the Linux module: 8",
+    },
+    Key {
+        name: "levels",
+        kind: Kind::Count,
+        default: Default::Is("8"),
+        range: Range::between(2.0, 32.0),
+        help: "switch priorities; the first is also that of requests and grants",
+        source: "Homa 5.2: 8, as commodity switches have",
+    },
+    Key {
+        name: "unscheduled_levels",
+        kind: Kind::Count,
+        default: Default::Is("4"),
+        range: Range::between(1.0, 31.0),
+        help: "how many of these, the highest, are for what is sent without a grant",
+        source: "Homa 3.4 takes the share of unscheduled bytes in the traffic that a host has seen: 1 of 8 for its longest \
+                 messages, 7 for its shortest. Not learnt here",
+    },
+    Key {
+        name: "first_cutoff",
+        kind: Kind::Size,
+        default: Default::Is("1 KB"),
+        range: Range::POSITIVE,
+        help: "messages up to this are sent in the first level",
+        source: "Homa 3.4 has levels of equal traffic, from what a host has seen. Not learnt here",
+    },
+    Key {
+        name: "cutoff_ratio",
+        kind: Kind::Count,
+        default: Default::Is("4"),
+        range: Range::between(2.0, 1e6),
+        help: "each level for what is sent without a grant ends at so many times the size of the one above it",
+        source: "chosen: 1, 4 and 16 KB",
+    },
+    keys::BY_TIME,
+];

@@ -1,0 +1,69 @@
+//! What the connections of one host share: what it waits for, and what it may send.
+
+use units::{Instant, Rate};
+
+use super::Policy;
+use super::incoming::Incoming;
+use super::outgoing::Outgoing;
+use crate::host::{AtHost, HostOutput, HostState};
+
+/// A host's part in the transports of this family that end there: most often one.
+#[derive(Debug, Default)]
+pub struct Host {
+    desks: Vec<Desk>,
+}
+
+/// A host's part in one transport.
+#[derive(Debug)]
+pub struct Desk {
+    policy: Policy,
+    /// What it waits for.
+    pub incoming: Incoming,
+    /// What it may send.
+    pub outgoing: Outgoing,
+}
+
+impl Host {
+    /// Its part in the transport with this policy; `rate` is that of its link.
+    fn desk(&mut self, policy: &Policy, rate: Rate) -> &mut Desk {
+        let place = self.desks.iter().position(|desk| desk.policy == *policy).unwrap_or_else(|| {
+            let incoming = Incoming::new(*policy, rate);
+            self.desks.push(Desk { policy: *policy, incoming, outgoing: Outgoing::default() });
+            self.desks.len() - 1
+        });
+        &mut self.desks[place]
+    }
+}
+
+impl Desk {
+    /// Grants what may be granted and sends what may be sent.
+    pub fn work(&mut self, now: Instant, out: &mut impl HostOutput) {
+        self.incoming.look_for_late(now);
+        while let Some((end, packet, extension)) = self.incoming.grant(now) {
+            out.send_from(end, packet, Some(extension));
+        }
+        self.outgoing.send(now, &self.policy, out);
+        let wake = self.incoming.wake_at();
+        if wake != Instant::MAX {
+            out.arm_host(wake);
+        }
+    }
+}
+
+impl HostState for Host {
+    fn on_timer(&mut self, now: Instant, out: &mut impl HostOutput) {
+        for desk in &mut self.desks {
+            desk.work(now, out);
+        }
+    }
+}
+
+/// What an end does at its host: `act` is given the host's part and where its packets go.
+pub fn at_desk<O: AtHost, T>(policy: &Policy, out: &mut O, act: impl FnOnce(&mut Desk, &mut O) -> T) -> T {
+    let rate = out.site().rate;
+    let mut host = std::mem::take(&mut out.shared().grants);
+    let desk = host.desk(policy, rate);
+    let result = act(desk, out);
+    out.shared().grants = host;
+    result
+}

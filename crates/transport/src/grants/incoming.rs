@@ -1,0 +1,481 @@
+//! What a receiving host waits for, and the order in which it grants it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use units::{Bytes, HostId, Instant, Rate, Span};
+
+use super::limits::Limits;
+use super::policy::{Levels, Order};
+use super::shedding::{Job, shed};
+use super::{Answer, Ask, Grant, Header, Policy};
+use crate::host::End;
+use crate::{Extension, Flags, Packet};
+
+/// All that is on its way, or to come, to one host.
+#[derive(Debug)]
+pub struct Incoming {
+    policy: Policy,
+    /// Of the host's link.
+    rate: Rate,
+    /// By the number of their connections.
+    flows: BTreeMap<u32, Flow>,
+    /// Those with a deadline, or all where sizes decide, the first first; and those without.
+    order: Vec<u32>,
+    background: Vec<u32>,
+    /// When that was settled, if it still holds.
+    arranged: Option<Instant>,
+    senders: BTreeMap<HostId, Limits>,
+    /// Payload that is on its way.
+    in_flight: u64,
+    /// How full its link is.
+    link: Link,
+    /// How many grants there were.
+    grants: u64,
+    /// How many segments were sent for or announced.
+    segments: u64,
+    /// When what is on its way is late: the time, the connection, the number of the segment. Some have arrived.
+    late_at: BinaryHeap<Reverse<(Instant, u32, u64)>>,
+}
+
+/// One connection.
+#[derive(Debug)]
+struct Flow {
+    end: End,
+    from: HostId,
+    /// The next byte that is expected.
+    next: u64,
+    /// It is known what comes up to here.
+    known: u64,
+    /// What of that the sender was told.
+    told: u64,
+    messages: VecDeque<Wanted>,
+    /// To be granted again: where it starts and ends, and whether time told.
+    again: VecDeque<(u64, u64, bool)>,
+    on_the_way: VecDeque<Granted>,
+    /// Payload of these.
+    in_flight: u64,
+    /// How often in a row something was late, and the first segment that was granted after the last time.
+    lates: u32,
+    late_until: u64,
+}
+
+/// A message that has not arrived.
+#[derive(Debug)]
+struct Wanted {
+    start: u64,
+    end: u64,
+    deadline: Instant,
+    /// Everything before this was granted, or sent without.
+    granted: u64,
+    /// So many bytes have not arrived.
+    missing: u64,
+}
+
+/// A segment that was granted, or sent without a grant, and has not arrived.
+#[derive(Clone, Copy, Debug)]
+struct Granted {
+    start: u64,
+    end: u64,
+    number: u64,
+    /// So many that were granted later have arrived.
+    overtaken: u32,
+}
+
+/// Data that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Where it starts.
+    pub start: u64,
+    /// Bytes of data.
+    pub bytes: u64,
+    /// It had not arrived before.
+    pub new: bool,
+    /// Its host says that much waits there.
+    pub informed: bool,
+    /// A switch marked it.
+    pub marked: bool,
+    /// The next byte that is expected now.
+    pub next: u64,
+}
+
+/// How full a link is, interval by interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    /// When this interval began, and for how long what has come since has occupied the link.
+    since: Instant,
+    busy: Span,
+    /// The one before was full.
+    full: bool,
+}
+
+impl Link {
+    /// What counts as full, in tenths.
+    const FULL: u64 = 9;
+
+    /// Something has come that took so long; intervals are `interval` long.
+    fn carries(&mut self, now: Instant, takes: Span, interval: Span) {
+        let elapsed = now.saturating_sub(self.since);
+        if elapsed >= interval {
+            self.full = self.busy.0 / Link::FULL >= elapsed.0 / 10;
+            (self.since, self.busy) = (now, Span::ZERO);
+        }
+        self.busy += takes;
+    }
+}
+
+/// The most doublings of the time after which something is granted again.
+const MOST_DOUBLINGS: u32 = 6;
+
+impl Flow {
+    /// What is to be granted next of it: where it starts and ends.
+    fn upcoming(&self, mss: u64) -> Option<(u64, u64)> {
+        if let Some(&(start, end, _)) = self.again.front() {
+            return Some((start, end));
+        }
+        let message = self.messages.iter().find(|message| message.granted < message.end)?;
+        Some((message.granted, (message.granted + mss).min(message.end)))
+    }
+
+    /// Takes that.
+    fn take(&mut self, mss: u64) -> Option<(u64, u64, bool)> {
+        if let Some(lost) = self.again.pop_front() {
+            return Some(lost);
+        }
+        let message = self.messages.iter_mut().find(|message| message.granted < message.end)?;
+        let start = message.granted;
+        message.granted = (start + mss).min(message.end);
+        Some((start, message.granted, false))
+    }
+
+    /// The earliest deadline of its messages: they arrive one after the other, so the first is as urgent as any.
+    fn deadline(&self) -> Instant {
+        self.messages.iter().map(|message| message.deadline).min().unwrap_or(Instant::MAX)
+    }
+
+    /// Bytes that are missing of the first message.
+    fn missing(&self) -> u64 {
+        self.messages.front().map_or(0, |message| message.missing)
+    }
+
+    /// What was granted of the first message.
+    fn served(&self) -> u64 {
+        self.messages.front().map_or(0, |message| message.granted - message.start)
+    }
+}
+
+impl Incoming {
+    /// Nothing is expected.
+    pub fn new(policy: Policy, rate: Rate) -> Incoming {
+        Incoming {
+            policy,
+            rate,
+            flows: BTreeMap::new(),
+            order: Vec::new(),
+            background: Vec::new(),
+            arranged: None,
+            senders: BTreeMap::new(),
+            in_flight: 0,
+            link: Link::default(),
+            grants: 0,
+            segments: 0,
+            late_at: BinaryHeap::new(),
+        }
+    }
+
+    /// A message is announced, which follows those before; so many of its bytes are there.
+    pub fn ask(&mut self, now: Instant, end: End, ask: &Ask, there: u64) {
+        let flow = self.flows.entry(end.connection.0).or_insert_with(|| Flow {
+            end,
+            from: ask.from,
+            next: 0,
+            known: 0,
+            told: 0,
+            messages: VecDeque::new(),
+            again: VecDeque::new(),
+            on_the_way: VecDeque::new(),
+            in_flight: 0,
+            lates: 0,
+            late_until: 0,
+        });
+        let missing = ask.end - ask.start - there;
+        flow.known = ask.end;
+        let &Ask { start, end: to, deadline, unscheduled, .. } = ask;
+        flow.messages.push_back(Wanted { start, end: to, deadline, granted: unscheduled, missing });
+        self.arranged = None;
+        let mut start = ask.start;
+        while start < ask.unscheduled {
+            let to = (start + u64::from(self.policy.mss)).min(ask.unscheduled);
+            self.expect(now, end.connection.0, start, to);
+            start = to;
+        }
+    }
+
+    /// Data of a connection has arrived. Gives whether that completes its first message.
+    pub fn arrived(&mut self, now: Instant, end: End, arrival: &Arrival) -> bool {
+        let id = end.connection.0;
+        self.link.carries(now, self.takes(arrival.bytes), self.policy.review);
+        let marked = arrival.marked && !(self.policy.own_link_apart && self.link.full);
+        let Some(flow) = self.flows.get_mut(&id) else { return false };
+        (flow.end, flow.next, flow.lates) = (end, arrival.next, 0);
+        if let Some(rule) = &self.policy.limits {
+            let limits = self.senders.entry(flow.from).or_insert_with(|| Limits::new(rule));
+            limits.hear(rule, arrival.bytes, arrival.informed, marked);
+        }
+        if arrival.new
+            && let Some(message) = flow.messages.iter_mut().find(|message| arrival.start < message.end)
+        {
+            message.missing -= arrival.bytes;
+        }
+        // What counted as lost, and was not.
+        flow.again.retain(|(start, ..)| *start != arrival.start);
+        if let Some(place) = flow.on_the_way.iter().position(|granted| granted.start == arrival.start) {
+            let granted = flow.on_the_way[place];
+            let mut lost = Vec::new();
+            if let Some(most) = self.policy.overtaken {
+                for earlier in flow.on_the_way.iter_mut().take(place) {
+                    earlier.overtaken += 1;
+                    if earlier.overtaken >= most {
+                        lost.push(earlier.number);
+                    }
+                }
+            }
+            self.release(id, granted.number);
+            for number in lost {
+                self.give_up(id, number, false);
+            }
+        }
+        self.complete(id)
+    }
+
+    /// Forgets the messages of a connection that are complete; gives whether there was one.
+    fn complete(&mut self, id: u32) -> bool {
+        let Some(flow) = self.flows.get_mut(&id) else { return false };
+        let mut complete = false;
+        while flow.messages.front().is_some_and(|message| message.missing == 0) {
+            flow.messages.pop_front();
+            complete = true;
+        }
+        if flow.messages.is_empty() {
+            self.forget(id);
+        }
+        if complete {
+            self.arranged = None;
+        }
+        complete
+    }
+
+    /// Nothing more is expected of a connection.
+    pub fn forget(&mut self, id: u32) {
+        if let Some(flow) = self.flows.remove(&id) {
+            self.in_flight -= flow.in_flight;
+            if let Some(limits) = self.senders.get_mut(&flow.from) {
+                limits.in_flight -= flow.in_flight;
+            }
+            self.arranged = None;
+        }
+    }
+
+    /// The packets of a connection's end take another way now.
+    pub fn moves(&mut self, end: End) {
+        if let Some(flow) = self.flows.get_mut(&end.connection.0) {
+            flow.end = end;
+        }
+    }
+
+    /// Whether the sender waits for grants and was not told that it is known what it waits for; then it is.
+    pub fn is_to_be_told(&mut self, id: u32) -> bool {
+        let mss = u64::from(self.policy.mss);
+        let waits = |flow: &&mut Flow| flow.told < flow.known && flow.upcoming(mss).is_some();
+        let Some(flow) = self.flows.get_mut(&id).filter(waits) else { return false };
+        flow.told = flow.known;
+        true
+    }
+
+    /// Grants what is late once more.
+    pub fn look_for_late(&mut self, now: Instant) {
+        while let Some(&Reverse((at, id, number))) = self.late_at.peek() {
+            if at > now && self.is_expected(id, number) {
+                break;
+            }
+            self.late_at.pop();
+            if at <= now && self.is_expected(id, number) {
+                self.give_up(id, number, true);
+            }
+        }
+    }
+
+    /// When something is late.
+    pub fn wake_at(&self) -> Instant {
+        self.late_at.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at)
+    }
+
+    fn is_expected(&self, id: u32, number: u64) -> bool {
+        self.flows.get(&id).is_some_and(|flow| flow.on_the_way.iter().any(|granted| granted.number == number))
+    }
+
+    /// A segment is on its way.
+    fn expect(&mut self, now: Instant, id: u32, start: u64, end: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        let number = self.segments;
+        self.segments += 1;
+        flow.on_the_way.push_back(Granted { start, end, number, overtaken: 0 });
+        flow.in_flight += end - start;
+        self.in_flight += end - start;
+        if let Some(rule) = &self.policy.limits {
+            self.senders.entry(flow.from).or_insert_with(|| Limits::new(rule)).in_flight += end - start;
+        }
+        let patience = Span(self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MOST_DOUBLINGS)));
+        self.late_at.push(Reverse((now.saturating_add(patience), id, number)));
+    }
+
+    /// A segment is not on its way any more.
+    fn release(&mut self, id: u32, number: u64) -> Option<Granted> {
+        let flow = self.flows.get_mut(&id)?;
+        let place = flow.on_the_way.iter().position(|granted| granted.number == number)?;
+        let granted = flow.on_the_way.remove(place)?;
+        let bytes = granted.end - granted.start;
+        flow.in_flight -= bytes;
+        self.in_flight -= bytes;
+        if let Some(limits) = self.senders.get_mut(&flow.from) {
+            limits.in_flight -= bytes;
+        }
+        Some(granted)
+    }
+
+    /// A segment counts as lost.
+    fn give_up(&mut self, id: u32, number: u64, late: bool) {
+        let Some(granted) = self.release(id, number) else { return };
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        flow.again.push_back((granted.start, granted.end, late));
+        // What is late together counts once.
+        if late && number >= flow.late_until {
+            (flow.lates, flow.late_until) = (flow.lates + 1, self.segments);
+            if let (Some(rule), Some(limits)) = (&self.policy.limits, self.senders.get_mut(&flow.from)) {
+                limits.late(rule);
+            }
+        }
+    }
+
+    /// The next grant, if one may be given now: the end that it is for, and the packet.
+    pub fn grant(&mut self, now: Instant) -> Option<(End, Packet, Extension)> {
+        if self.flows.is_empty()
+            || self.in_flight > 0 && self.in_flight + u64::from(self.policy.mss) > self.policy.budget
+        {
+            return None;
+        }
+        if self.arranged.is_none_or(|at| now >= at + self.policy.review) {
+            self.arrange(now);
+        }
+        let (id, rank) = self.choose()?;
+        let flow = self.flows.get_mut(&id)?;
+        let (start, end, late) = flow.take(u64::from(self.policy.mss))?;
+        flow.told = flow.known;
+        let answer = Answer { known: flow.known, grant: Some(Grant { start, end, rank, late }) };
+        let (to, packet) = (flow.end, answer_packet(&self.policy, flow.next));
+        self.grants += 1;
+        self.expect(now, id, start, end);
+        Some((to, packet, Header::Answer(answer).extension()))
+    }
+
+    /// Which connection is granted now, and the rank of its packet.
+    fn choose(&self) -> Option<(u32, u32)> {
+        let waits = |id: u32| self.flows[&id].upcoming(u64::from(self.policy.mss)).is_some();
+        if let Some(levels) = &self.policy.levels {
+            let active: Vec<u32> =
+                self.order.iter().copied().filter(|id| waits(*id)).take(self.policy.active).collect();
+            let place = active.iter().position(|id| self.may_be_granted(*id))?;
+            return Some((active[place], levels.of_scheduled(place, active.len())));
+        }
+        let urgent = || {
+            let waiting = self.order.iter().copied().filter(|id| waits(*id));
+            waiting.take(self.policy.active).find(|id| self.may_be_granted(*id))
+        };
+        // Of those without a deadline the one that has had least, so that they share alike.
+        let patient = || {
+            let may = self.background.iter().copied().filter(|id| self.may_be_granted(*id));
+            may.min_by_key(|id| (self.flows[id].served(), *id))
+        };
+        let every = self.policy.background_every;
+        let turn = every > 0 && (self.grants + 1).is_multiple_of(every);
+        let id = if turn { patient().or_else(urgent) } else { urgent().or_else(patient) };
+        id.map(|id| (id, Packet::UNTAGGED))
+    }
+
+    fn may_be_granted(&self, id: u32) -> bool {
+        let flow = &self.flows[&id];
+        let Some((start, end)) = flow.upcoming(u64::from(self.policy.mss)) else { return false };
+        let in_window = flow.in_flight == 0 || flow.in_flight + end - start <= self.policy.window;
+        in_window && self.senders.get(&flow.from).is_none_or(|limits| limits.allow(end - start))
+    }
+
+    /// Settles the order.
+    fn arrange(&mut self, now: Instant) {
+        self.arranged = Some(now);
+        self.order.clear();
+        self.background.clear();
+        match self.policy.order {
+            Order::Remaining => {
+                let mut all: Vec<(u64, u32)> = self.flows.iter().map(|(id, flow)| (flow.missing(), *id)).collect();
+                all.sort_unstable();
+                self.order.extend(all.into_iter().map(|(_, id)| id));
+            }
+            Order::Deadline { sheds } => self.by_deadline(now, sheds),
+        }
+    }
+
+    fn by_deadline(&mut self, now: Instant, sheds: bool) {
+        let mut urgent = Vec::new();
+        for (&id, flow) in &self.flows {
+            match flow.deadline() {
+                Instant::MAX => self.background.push(id),
+                deadline => urgent.push((deadline, id, self.takes(flow.missing()))),
+            }
+        }
+        urgent.sort_unstable();
+        let jobs: Vec<Job> = urgent.iter().map(|&(deadline, _, takes)| Job { deadline, takes }).collect();
+        let late = if sheds { shed(now, &jobs) } else { vec![false; jobs.len()] };
+        let place = |number: usize| (late[number], if late[number] { jobs[number].takes } else { Span::ZERO }, number);
+        let mut places: Vec<_> = (0..urgent.len()).map(place).collect();
+        places.sort_unstable();
+        self.order.extend(places.into_iter().map(|(.., number)| urgent[number].1));
+    }
+
+    /// How long the link takes for so many bytes of data.
+    fn takes(&self, bytes: u64) -> Span {
+        // A flow without end takes longer than any run.
+        const LONGEST: u64 = 1_000_000;
+        let bytes = bytes.min((self.rate.0 / 8).saturating_mul(LONGEST));
+        let headers = bytes.div_ceil(u64::from(self.policy.mss)).saturating_mul(self.policy.header.into());
+        self.rate.transmission().of(Bytes(bytes.saturating_add(headers)))
+    }
+}
+
+/// A packet that says that everything before `next` has arrived.
+pub fn answer_packet(policy: &Policy, next: u64) -> Packet {
+    let mut packet = Packet::ack(next, policy.control, Instant::MAX, Flags::NONE);
+    packet.rank = policy.levels.map_or(Packet::UNTAGGED, |_| Levels::CONTROL);
+    packet
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_full_when_nine_tenths_of_the_interval_before_were_busy() {
+        let (us, interval) = (Span::from_micros, Span::from_micros(100));
+        let mut link = Link::default();
+        // A packet of 10 us every 10 us: nothing is known before an interval is over.
+        (0..=10).for_each(|number| link.carries(Instant::from_micros(10 * number), us(10), interval));
+        assert!(link.full);
+        // Then one in every 12 us: 9 in 108 us are less than nine tenths.
+        (1..=9).for_each(|number| link.carries(Instant::from_micros(100 + 12 * number), us(10), interval));
+        assert!(!link.full);
+        // After a long time without any it is empty.
+        (1..=30).for_each(|number| link.carries(Instant::from_micros(208 + 10 * number), us(10), interval));
+        assert!(link.full);
+        link.carries(Instant::from_millis(5), us(10), interval);
+        assert!(!link.full);
+    }
+}

@@ -1,0 +1,127 @@
+//! Parameters that all transports of the family have.
+
+use units::{Amount, Default, Key, Kind, Range, Span, Value, Values};
+
+use super::limits::{Cut, Rule};
+use super::policy::{Order, Policy};
+use crate::{Surroundings, connection};
+
+/// Requests, grants, and what becomes of those that are lost.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "control",
+        kind: Kind::Size,
+        default: Default::Is("64 B"),
+        range: Range::between(1.0, 4000.0),
+        help: "a request or a grant on the wire",
+        source: "the shortest Ethernet frame",
+    },
+    Key {
+        name: "resend_after",
+        kind: Kind::Time,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "what has not arrived so long after its grant is granted again; each time in a row it takes twice as long; when \
+               left out, 1 ms, or three of the network's longest round trips if that is more",
+        source: "1 ms: the RTO floor of the other transports' recovery in experiments/promise; Homa 3.7: a few milliseconds",
+    },
+    Key {
+        name: "ask_again",
+        kind: Kind::Time,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "a request is repeated after this time, then after twice as long, until it is answered; when left out, \
+               resend_after",
+        source: "as resend_after",
+    },
+    Key {
+        name: "ask_limit",
+        kind: Kind::Time,
+        default: Default::Is("8 ms"),
+        range: Range::POSITIVE,
+        help: "the longest time between two requests; eight times as long where the receiver knows of the message and lets it \
+               wait",
+        source: "a request in 8 ms from each of 400 senders is 2.6 % of a link of 1 Gbps",
+    },
+    Key {
+        name: "review",
+        kind: Kind::Time,
+        default: Default::Is("100 us"),
+        range: Range::POSITIVE,
+        help: "the order of grants is settled anew when a message comes or is complete, and after this time at the latest",
+        source: "half a round trip of the D2TCP paper's network",
+    },
+];
+
+/// What finds losses, where a transport's source leaves it to time.
+pub const BY_TIME: Key =
+    Key { name: "overtaken", kind: Kind::Choice(&["waits", "is-lost"]), default: Default::Is("waits"), ..OVERTAKEN };
+/// What finds losses, for a path on which packets stay in order.
+pub const BY_ORDER: Key =
+    Key { name: "overtaken", kind: Kind::Choice(&["waits", "is-lost"]), default: Default::Is("is-lost"), ..OVERTAKEN };
+const OVERTAKEN: Key = Key {
+    name: "overtaken",
+    kind: Kind::Choice(&["waits", "is-lost"]),
+    default: Default::Required,
+    range: Range::ANY,
+    help: "a segment that dup_ack_threshold of the same connection have overtaken, which were granted later, waits for its \
+           time, or is granted again at once",
+    source: "Homa 3.7 and SIRD find losses by time alone, since packets may take different paths; the paths here keep the order \
+             (is-lost)",
+};
+
+/// The values that follow from the network, for keys that were left out: each so many bandwidth-delay products.
+pub fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'static str, f64)]) {
+    let product = surroundings.bandwidth_delay(values.size("mss") + values.size("header"));
+    let mut follows = |name, value: &dyn Fn(&Values) -> Value| {
+        if values.find(name).is_none() {
+            values.set_default(name, value(values));
+        }
+    };
+    follows("resend_after", &|_| Value::Time(Span::from_millis(1).max(surroundings.base_rtt * 3)));
+    follows("ask_again", &|values| Value::Time(values.time("resend_after")));
+    for &(name, factor) in products {
+        follows(name, &|_| Value::Amount(Amount::Packets((product * factor).ceil() as u64)));
+    }
+}
+
+/// The payload of an amount.
+pub fn payload(values: &Values, name: &str, connection: &connection::Config) -> u64 {
+    match values.amount_if_set(name) {
+        None => u64::MAX,
+        Some(Amount::Packets(packets)) => packets.saturating_mul(connection.mss.into()),
+        Some(Amount::Bytes(bytes)) => bytes,
+    }
+}
+
+/// With the values of [`KEYS`] and of the key that finds losses: a receiver that grants everything at once.
+pub fn policy(values: &Values, connection: &connection::Config, order: Order) -> Policy {
+    Policy {
+        order,
+        budget: u64::MAX,
+        window: u64::MAX,
+        active: usize::MAX,
+        unscheduled: 0,
+        unscheduled_up_to: 0,
+        limits: None,
+        own_link_apart: false,
+        backlog: u64::MAX,
+        levels: None,
+        background_every: 0,
+        overtaken: (values.choice("overtaken") == "is-lost").then_some(connection.dup_ack_threshold),
+        resend_after: values.time("resend_after"),
+        ask_again: values.time("ask_again"),
+        ask_limit: values.time("ask_limit"),
+        review: values.time("review"),
+        control: values.size("control").0 as u32,
+        mss: connection.mss,
+        header: connection.header,
+    }
+}
+
+/// A limit on what is on its way from one host.
+pub fn rule(most: u64, connection: &connection::Config, cut: fn(u64) -> Cut, share: f64) -> Rule {
+    const ONE: f64 = 65536.0;
+    let least = u64::from(connection.mss);
+    Rule { most: most.max(least), least, cut: cut((share * ONE).round() as u64) }
+}

@@ -1,0 +1,121 @@
+//! What a receiving host grants, in which order, and how much: all that tells the family's transports apart.
+
+use units::Span;
+
+use super::limits::Rule;
+
+/// The parameters of a transport of this family. Sizes are in bytes of payload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    /// Who is granted first.
+    pub order: Order,
+    /// So much may be on its way to a host.
+    pub budget: u64,
+    /// So much of it may be of one connection.
+    pub window: u64,
+    /// So many connections are granted at a time.
+    pub active: usize,
+    /// So much of a message is sent without a grant,
+    pub unscheduled: u64,
+    /// if it is no longer than this.
+    pub unscheduled_up_to: u64,
+    /// What lets be on its way from one host, if that is limited.
+    pub limits: Option<Rule>,
+    /// Marks count only while the host's own link is not full.
+    pub own_link_apart: bool,
+    /// A sending host says so when more than this waits there.
+    pub backlog: u64,
+    /// How packets are divided into priorities, if they are.
+    pub levels: Option<Levels>,
+    /// Every so manyth grant goes to messages without a deadline, where both wait; 0: none.
+    pub background_every: u64,
+    /// What is overtaken by so many later ones is lost; none: only time tells.
+    pub overtaken: Option<u32>,
+    /// What does not arrive for so long after its grant is granted again.
+    pub resend_after: Span,
+    /// A request is repeated after this, then after twice as long,
+    pub ask_again: Span,
+    /// and so on up to this.
+    pub ask_limit: Span,
+    /// The order is looked at again after this at the latest.
+    pub review: Span,
+    /// Bytes of a request and of a grant.
+    pub control: u32,
+    /// Payload of a full segment.
+    pub mss: u32,
+    /// Bytes of its headers.
+    pub header: u32,
+}
+
+/// Who is granted first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The earliest deadline. With `sheds`, as few as possible are late, and those come last.
+    Deadline {
+        /// What cannot be in time anyway makes room.
+        sheds: bool,
+    },
+    /// The message of which the least is missing.
+    Remaining,
+}
+
+/// Priorities of packets, 0 the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Levels {
+    /// How many there are.
+    pub count: u32,
+    /// Of these, for what is sent without a grant: the others are for what is granted.
+    pub unscheduled: u32,
+    /// Messages up to this have the first.
+    pub first: u64,
+    /// Each of them ends at so many times the end of the one above it.
+    pub ratio: u64,
+}
+
+impl Levels {
+    /// That of requests and grants.
+    pub const CONTROL: u32 = 0;
+
+    /// Priorities for what is granted.
+    pub fn scheduled(&self) -> u32 {
+        self.count - self.unscheduled
+    }
+
+    /// That of what is sent without a grant, by the size of its message.
+    pub fn of_unscheduled(&self, size: u64) -> u32 {
+        let (mut level, mut end) = (0, self.first);
+        while level + 1 < self.unscheduled && size > end {
+            (level, end) = (level + 1, end.saturating_mul(self.ratio));
+        }
+        level
+    }
+
+    /// That of the message at a place, from 0, among those that are granted: the lowest ones, so that one that comes
+    /// later and is shorter finds a higher one free.
+    pub fn of_scheduled(&self, place: usize, active: usize) -> u32 {
+        let lowest = self.count - 1;
+        let used = self.scheduled().min(active as u32).max(1);
+        (self.count - used + place as u32).min(lowest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEVELS: Levels = Levels { count: 8, unscheduled: 4, first: 100, ratio: 10 };
+
+    #[test]
+    fn short_messages_have_the_higher_priorities() {
+        let of = |size| LEVELS.of_unscheduled(size);
+        assert_eq!([1, 100, 101, 1000, 10_000, 10_001, u64::MAX].map(of), [0, 0, 1, 1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn granted_messages_use_the_lowest_priorities() {
+        let of = |active| (0..active).map(|place| LEVELS.of_scheduled(place, active)).collect::<Vec<_>>();
+        assert_eq!(of(1), [7]);
+        assert_eq!(of(3), [5, 6, 7]);
+        assert_eq!(of(6), [4, 5, 6, 7, 7, 7]);
+    }
+}

@@ -1,0 +1,130 @@
+//! The receiving end: puts a stream together, and tells its host what it waits for.
+
+use units::Instant;
+
+use super::header::{Answer, Ask, Header};
+use super::host::at_desk;
+use super::incoming::{Arrival, answer_packet};
+use super::{Config, Policy};
+use crate::connection;
+use crate::host::AtHost;
+use crate::recovery::Ranges;
+use crate::{Extension, Flags, Packet};
+
+/// The receiving end of a connection whose data its host grants.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    state: Box<State>,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    policy: Policy,
+    /// Everything before this has arrived.
+    next: u64,
+    /// What has arrived beyond a gap.
+    beyond: Ranges,
+    /// It is known what comes up to here.
+    known: u64,
+}
+
+impl Receiver {
+    /// Nothing received yet.
+    pub fn new(own: &Config) -> Receiver {
+        Receiver { state: Box::new(State { policy: *own, next: 0, beyond: Ranges::default(), known: 0 }) }
+    }
+
+    /// Everything before this position has arrived.
+    pub fn next(&self) -> u64 {
+        self.state.next
+    }
+
+    /// Takes a packet from the sender.
+    pub fn on_packet(
+        &mut self,
+        _: &connection::Config,
+        now: Instant,
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+        out: &mut impl AtHost,
+    ) {
+        let ask = match extension.and_then(|extension| extension.header.take()) {
+            Some(crate::Header::Grants(header)) => match *header {
+                Header::Ask(ask) => Some(ask),
+                Header::Answer(_) => None,
+            },
+            _ => None,
+        };
+        self.state.on_packet(now, packet, ask, out);
+    }
+
+    /// It has none: its host has.
+    pub fn on_timer(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
+
+    /// Nothing more is expected, and others may have what was granted.
+    pub fn on_close(&mut self, _: &connection::Config, now: Instant, out: &mut impl AtHost) {
+        let id = out.end().connection.0;
+        at_desk(&self.state.policy, out, |desk, out| {
+            desk.incoming.forget(id);
+            desk.work(now, out);
+        });
+    }
+}
+
+impl State {
+    fn on_packet(&mut self, now: Instant, packet: &Packet, ask: Option<Ask>, out: &mut impl AtHost) {
+        let own = out.end();
+        // The one that follows what is known, or what has arrived before anybody spoke of it; others are repeated, or were.
+        let follows = |ask: &Ask| ask.start == self.known || (self.known..=self.next).contains(&ask.start);
+        let next_one = ask.filter(|ask| follows(ask) && ask.end > self.known);
+        let there = next_one.map_or(0, |ask| self.there(ask.start, ask.end));
+        let fresh = next_one.filter(|ask| there < ask.end - ask.start);
+        let asks_again = ask.is_some() && fresh.is_none() && packet.payload == 0;
+        let arrival = (packet.payload > 0).then(|| self.take(packet));
+        if let Some(ask) = next_one {
+            self.known = ask.end;
+        }
+        let (next, known, policy) = (self.next, self.known, self.policy);
+        at_desk(&policy, out, |desk, out| {
+            desk.incoming.moves(own);
+            if let Some(ask) = fresh {
+                desk.incoming.ask(now, own, &ask, there);
+            }
+            let confirms = arrival.is_some_and(|arrival| desk.incoming.arrived(now, own, &arrival) || !arrival.new);
+            desk.work(now, out);
+            // A grant says all this too.
+            let told = desk.incoming.is_to_be_told(own.connection.0);
+            if confirms || asks_again || told {
+                let answer = Header::Answer(Answer { known, grant: None });
+                out.send_extended(answer_packet(&policy, next), answer.extension());
+            }
+        });
+    }
+
+    /// How much has arrived between two positions.
+    fn there(&self, start: u64, end: u64) -> u64 {
+        let beyond = self.beyond.bytes_below(end) - self.beyond.bytes_below(start);
+        self.next.clamp(start, end) - start + beyond
+    }
+
+    /// Takes data.
+    fn take(&mut self, packet: &Packet) -> Arrival {
+        let (start, end) = (packet.seq, packet.end());
+        let new = start >= self.next && self.beyond.find(start).is_none();
+        if new {
+            let range = self.beyond.insert(start, end);
+            if range.0 == self.next {
+                self.next = range.1;
+                self.beyond.remove_below(self.next);
+            }
+        }
+        Arrival {
+            start,
+            bytes: packet.payload.into(),
+            new,
+            informed: packet.flags.has(Flags::ECE),
+            marked: packet.flags.has(Flags::CE),
+            next: self.next,
+        }
+    }
+}

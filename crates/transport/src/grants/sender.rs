@@ -1,0 +1,243 @@
+//! The sending end: asks, and sends what it is granted.
+
+use std::collections::VecDeque;
+
+use units::{Instant, Span};
+
+use super::header::{Answer, Ask, Grant, Header};
+use super::host::at_desk;
+use super::outgoing::{LAST, Segment};
+use super::policy::{Levels, Order};
+use super::{Config, Policy, WAITING};
+use crate::connection::{self, ENDLESS};
+use crate::host::AtHost;
+use crate::recovery::Ranges;
+use crate::{Extension, Flags, Message, Observation, Packet};
+
+/// The sending end of a connection whose data the receiving host grants.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    policy: Policy,
+    /// Messages that are not acknowledged.
+    messages: VecDeque<Own>,
+    /// The end of what the application has handed over.
+    end: u64,
+    /// Everything before this is acknowledged.
+    acknowledged: u64,
+    /// The receiving host knows of the messages up to here.
+    known: u64,
+    /// What was sent, or waits for its host's link.
+    sent: Ranges,
+    /// How often it has asked since it last heard anything.
+    asked: u32,
+    /// When it asks again.
+    ask_at: Instant,
+}
+
+/// A message.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    start: u64,
+    end: u64,
+    deadline: Instant,
+}
+
+impl Own {
+    /// What goes first at the sending host: the earlier deadline, or the shorter message.
+    fn key(&self, order: Order) -> u64 {
+        match order {
+            Order::Deadline { .. } => self.deadline.0,
+            Order::Remaining => (self.end - self.start).min(LAST - 1),
+        }
+    }
+}
+
+/// While a request is known and not granted, it is repeated this much more seldom.
+const KNOWN: u64 = 8;
+/// The most doublings of the time between two requests.
+const MOST_DOUBLINGS: u32 = 16;
+
+impl Sender {
+    /// Nothing to send yet.
+    pub fn new(_: &connection::Config, own: &Config) -> Sender {
+        Sender {
+            policy: *own,
+            messages: VecDeque::new(),
+            end: 0,
+            acknowledged: 0,
+            known: 0,
+            sent: Ranges::default(),
+            asked: 0,
+            ask_at: Instant::MAX,
+        }
+    }
+
+    /// Takes a message; it follows those handed over before. Sends the first of it, if it may, or asks.
+    pub fn hand_over(&mut self, _: &connection::Config, now: Instant, message: Message, out: &mut impl AtHost) {
+        let start = self.end;
+        self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
+        let own = Own { start, end: self.end, deadline: message.deadline.unwrap_or(Instant::MAX) };
+        if own.start == own.end {
+            return;
+        }
+        self.messages.push_back(own);
+        let ask = self.ask(&own, out);
+        if ask.unscheduled == start {
+            self.send_ask(ask, out);
+        } else {
+            self.send_unscheduled(now, &own, ask, out);
+        }
+        self.rest(now, out);
+    }
+
+    /// Everything before this position is acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Whether everything handed over is acknowledged.
+    pub fn is_idle(&self) -> bool {
+        self.acknowledged == self.end
+    }
+
+    /// Takes an answer of the receiving host.
+    pub fn on_packet(
+        &mut self,
+        _: &connection::Config,
+        now: Instant,
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+        out: &mut impl AtHost,
+    ) {
+        let Some(crate::Header::Grants(header)) = extension.and_then(|extension| extension.header.take()) else {
+            return;
+        };
+        let Header::Answer(Answer { known, grant }) = *header else { return };
+        self.acknowledged = self.acknowledged.max(packet.seq.min(self.end));
+        self.known = self.known.max(known);
+        while self.messages.front().is_some_and(|message| message.end <= self.acknowledged) {
+            self.messages.pop_front();
+        }
+        if let Some(grant) = grant {
+            self.granted(now, &grant, out);
+        }
+        self.asked = 0;
+        self.rest(now, out);
+    }
+
+    /// Nothing was heard for a while: it asks again.
+    pub fn on_timer(&mut self, _: &connection::Config, now: Instant, out: &mut impl AtHost) {
+        if self.is_idle() {
+            return;
+        }
+        if self.ask_at > now {
+            return out.arm(self.ask_at);
+        }
+        // The first that the host does not know; if it knows all, the last one, whose arrival it will confirm.
+        let unknown = self.messages.iter().find(|message| message.end > self.known);
+        if unknown.is_some() || self.sent.bytes() == self.end {
+            out.timed_out();
+        }
+        if let Some(message) = unknown.or(self.messages.back()).copied() {
+            let ask = self.ask(&message, out);
+            self.send_ask(ask, out);
+        }
+        self.asked = (self.asked + 1).min(MOST_DOUBLINGS);
+        self.rest(now, out);
+    }
+
+    /// The connection is closed here: what waits for the link is not needed.
+    pub fn on_close(&mut self, _: &connection::Config, _: Instant, out: &mut impl AtHost) {
+        let connection = out.end().connection;
+        at_desk(&self.policy, out, |desk, _| desk.outgoing.forget(connection));
+    }
+
+    /// Shows what can be observed now.
+    pub fn observe(&self, _: &connection::Config, _: Instant, seen: &mut Observation) {
+        let waiting = self.end - self.sent.bytes();
+        seen.add_if(&WAITING, (waiting < ENDLESS / 2).then_some(waiting as f64));
+    }
+
+    /// What is said of a message.
+    fn ask(&self, own: &Own, out: &impl AtHost) -> Ask {
+        let size = own.end - own.start;
+        let unscheduled = if size <= self.policy.unscheduled_up_to { size.min(self.policy.unscheduled) } else { 0 };
+        Ask {
+            start: own.start,
+            end: own.end,
+            unscheduled: own.start + unscheduled,
+            deadline: own.deadline,
+            from: out.site().host,
+        }
+    }
+
+    /// Says it in a packet by itself.
+    fn send_ask(&self, ask: Ask, out: &mut impl AtHost) {
+        let mut packet = Packet::data(ask.start, 0, self.policy.control, Instant::MAX, Flags::SYN);
+        packet.rank = self.policy.levels.map_or(Packet::UNTAGGED, |_| Levels::CONTROL);
+        out.send_extended(packet, Header::Ask(ask).extension());
+    }
+
+    /// Says it in each packet of what is sent without a grant: one that arrives is enough.
+    fn send_unscheduled(&mut self, now: Instant, own: &Own, ask: Ask, out: &mut impl AtHost) {
+        let (mss, end) = (u64::from(self.policy.mss), out.end());
+        let rank = self.policy.levels.map_or(Packet::UNTAGGED, |levels| levels.of_unscheduled(own.end - own.start));
+        self.sent.insert(ask.start, ask.unscheduled);
+        at_desk(&self.policy, out, |desk, out| {
+            let mut start = ask.start;
+            while start < ask.unscheduled {
+                let payload = mss.min(ask.unscheduled - start);
+                let segment = Segment { end, start, payload: payload as u32, rank, again: false, ask: Some(ask) };
+                desk.outgoing.put(own.key(self.policy.order), segment);
+                start += payload;
+            }
+            desk.work(now, out);
+        });
+    }
+
+    /// Puts what was granted into its host's queue.
+    fn granted(&mut self, now: Instant, grant: &Grant, out: &mut impl AtHost) {
+        let (start, end) = (grant.start.max(self.acknowledged), grant.end.min(self.end));
+        let Some(own) = self.messages.iter().find(|message| message.end > start).copied() else { return };
+        if start != grant.start || start >= end {
+            return;
+        }
+        let again = self.sent.find(start).is_some();
+        let segment =
+            Segment { end: out.end(), start, payload: (end - start) as u32, rank: grant.rank, again, ask: None };
+        at_desk(&self.policy, out, |desk, out| {
+            if !desk.outgoing.put(own.key(self.policy.order), segment) {
+                return;
+            }
+            if again {
+                out.sends_again(start);
+            } else {
+                self.sent.insert(start, end);
+            }
+            if grant.late {
+                out.timed_out();
+            }
+            desk.work(now, out);
+        });
+    }
+
+    /// Waits for the other side, but not for ever.
+    fn rest(&mut self, now: Instant, out: &mut impl AtHost) {
+        if self.is_idle() {
+            self.ask_at = Instant::MAX;
+            return;
+        }
+        let Policy { ask_again, ask_limit, .. } = self.policy;
+        let (first, most) = match () {
+            // Perhaps the host does not know.
+            () if self.known < self.end => (ask_again, ask_limit),
+            // Perhaps the last acknowledgement was lost.
+            () if self.sent.bytes() == self.end => (ask_again * 2, ask_limit),
+            // It will grant, or has lost the way.
+            () => (ask_limit, ask_limit * KNOWN),
+        };
+        let wait = Span(first.0.saturating_mul(1 << self.asked)).min(most.max(first));
+        self.ask_at = now + wait;
+        out.arm(self.ask_at);
+    }
+}

@@ -1,0 +1,200 @@
+//! What sending ends have in common that go by rates: the stream of messages, what is acknowledged of it, and what is
+//! to be sent again.
+
+use std::collections::VecDeque;
+
+use units::{Bytes, Instant, Span};
+
+use crate::connection::{Config, ENDLESS};
+use crate::laws::Current;
+use crate::recovery::{Duplicate, Phase, Recovery};
+use crate::{Flags, Message, Output, Packet};
+
+/// Messages one behind the other, each with a number, and how far they have come. When a segment may leave is the
+/// family's business.
+#[derive(Clone, Debug)]
+pub struct MessageStream {
+    pub recovery: Recovery,
+    /// The end of what the application has handed over.
+    end: u64,
+    /// Messages that are not acknowledged completely.
+    messages: VecDeque<Current>,
+    /// The number of the first of these.
+    first: u32,
+    /// Lost, and next to be sent again.
+    hole: Option<(u64, u64)>,
+}
+
+impl MessageStream {
+    /// Nothing to send yet.
+    pub fn new(config: &Config) -> MessageStream {
+        MessageStream { recovery: Recovery::new(config), end: 0, messages: VecDeque::new(), first: 0, hole: None }
+    }
+
+    /// Takes a message; it follows those handed over before.
+    pub fn hand_over(&mut self, message: Message) {
+        self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
+        self.messages.push_back(Current { end: self.end, message });
+    }
+
+    /// Whether everything handed over is acknowledged.
+    pub fn is_idle(&self) -> bool {
+        self.recovery.una == self.end
+    }
+
+    /// The oldest message that is not acknowledged completely, and its number.
+    pub fn oldest(&self) -> Option<(u32, Current)> {
+        Some((self.first, *self.messages.front()?))
+    }
+
+    /// The message of a number, unless it is acknowledged, and where it starts or is acknowledged up to.
+    pub fn message(&self, number: u32) -> Option<(u64, &Current)> {
+        let index = number.checked_sub(self.first)? as usize;
+        let message = self.messages.get(index)?;
+        let before = index.checked_sub(1).map_or(0, |before| self.messages[before].end);
+        Some((before.max(self.recovery.una), message))
+    }
+
+    /// The number of the message that a position belongs to; of the last one at its end.
+    pub fn number_at(&self, position: u64) -> u32 {
+        self.first + self.index_at(position) as u32
+    }
+
+    fn index_at(&self, position: u64) -> usize {
+        self.messages.partition_point(|message| message.end <= position).min(self.messages.len().saturating_sub(1))
+    }
+
+    /// Whether nothing is left to send of a message: it was sent, and no part of it is next to be sent again.
+    pub fn is_sent(&self, number: u32) -> bool {
+        let whole = |end| self.recovery.next >= end && self.hole.is_none_or(|hole| hole.0 >= end);
+        self.message(number).is_none_or(|(_, message)| whole(message.end))
+    }
+
+    /// Without SACK: what is next to be sent again, where it starts in this range.
+    pub fn hole_in(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        self.hole.filter(|hole| (from..to).contains(&hole.0))
+    }
+
+    /// Takes an acknowledgement that says so many bytes have newly arrived beyond a gap; gives whether it
+    /// acknowledges something new. RTT samples are the family's business.
+    pub fn on_ack(&mut self, config: &Config, now: Instant, packet: &Packet, news: u64) -> bool {
+        let recovery = &mut self.recovery;
+        if packet.seq > recovery.una {
+            let advance = recovery.advance(config, now, packet.seq, Instant::MAX);
+            if advance.was != Phase::Open && recovery.phase == Phase::Open {
+                self.hole = None;
+            } else if advance.partial {
+                self.hole = Some((packet.seq, recovery.highest));
+            }
+            self.forget_acknowledged();
+            return true;
+        }
+        if packet.seq == recovery.una
+            && recovery.highest > recovery.una
+            && (news > 0 || !config.sack)
+            && !packet.flags.has(Flags::SYN)
+            && recovery.on_duplicate(config) == Duplicate::Loss
+        {
+            self.hole = Some(recovery.enter());
+        }
+        false
+    }
+
+    fn forget_acknowledged(&mut self) {
+        while self.messages.front().is_some_and(|message| message.end <= self.recovery.una) {
+            self.messages.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// After a timeout: all that is not acknowledged follows again.
+    pub fn go_back(&mut self, config: &Config, now: Instant) {
+        self.recovery.go_back(config, now);
+        self.hole = None;
+    }
+
+    /// The next lost segment.
+    pub fn lost_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
+        loop {
+            if self.hole.is_none() && self.recovery.phase == Phase::Recovery && config.sack {
+                self.hole = self.recovery.next_lost(config);
+            }
+            let (start, limit) = self.hole?;
+            let start = self.recovery.skip(start.max(self.recovery.una));
+            let limit = limit.min(self.recovery.highest).min(self.recovery.next_sacked(start));
+            if start < limit {
+                self.hole = Some((start, limit));
+                return Some((start, self.segment_end(config, start, limit)));
+            }
+            self.hole = None;
+        }
+    }
+
+    /// The segment that follows what was sent, unless there is none or the receiver's buffer does not take it.
+    pub fn next_segment(&mut self, config: &Config) -> Option<(u64, u64)> {
+        let (start, limit) = self.recovery.upcoming(self.end)?;
+        let end = self.segment_end(config, start, limit);
+        let buffer_end = self.recovery.una.saturating_add(config.window_limit.0);
+        (end <= buffer_end || start == self.recovery.una).then_some((start, end))
+    }
+
+    /// A segment does not pass the end of its message: the next one has a rate of its own.
+    fn segment_end(&self, config: &Config, start: u64, limit: u64) -> u64 {
+        (start + u64::from(config.mss)).min(limit).min(self.messages[self.index_at(start)].end)
+    }
+
+    /// The packet with a segment, which is sent now; says too whether the timer is to be restarted for it.
+    pub fn send(&mut self, config: &Config, now: Instant, (start, end): (u64, u64)) -> (Packet, bool) {
+        let again = start < self.recovery.highest;
+        let stamp = if again { Instant::MAX } else { now };
+        let flags = Flags::NONE.with_if(again, Flags::AGAIN);
+        let packet = Packet::data(start, (end - start) as u32, config.header, stamp, flags);
+        // With SACK the next one is looked for anew; NewReno repairs one for each partial acknowledgement.
+        let lost = self.hole.take_if(|hole| hole.0 == start).is_some();
+        if lost {
+            self.recovery.sent_again(config, start, end);
+        } else {
+            self.recovery.sent(end);
+        }
+        (packet, lost && config.restart_on_retransmission)
+    }
+
+    /// What so many bytes are on the wire.
+    pub fn with_headers(config: &Config, bytes: u64) -> u64 {
+        bytes.saturating_add(bytes.div_ceil(u64::from(config.mss)).saturating_mul(u64::from(config.header)))
+    }
+
+    /// Gives up what was never sent of the oldest message; what was sent of it has no deadline any more.
+    pub fn give_up(&mut self, out: &mut impl Output) {
+        let Some(oldest) = self.messages.front_mut() else { return };
+        let end = oldest.end;
+        oldest.message.deadline = None;
+        let unsent = end.saturating_sub(self.recovery.highest.max(self.recovery.una));
+        self.end -= unsent;
+        self.messages.iter_mut().for_each(|message| message.end -= unsent);
+        self.forget_acknowledged();
+        out.abandon(end, Bytes(unsent));
+    }
+
+    /// The smoothed round-trip time, or this one before the first sample.
+    pub fn rtt(&self, before: Span) -> Span {
+        self.recovery.rto.srtt().unwrap_or(before)
+    }
+
+    /// RFC 6298 5.1.
+    pub fn start_timer(&mut self, config: &Config, now: Instant) {
+        if self.recovery.rto_at == Instant::MAX {
+            self.recovery.rto_at = now + self.recovery.rto.timeout(config);
+        }
+    }
+
+    /// Whether data is not acknowledged.
+    pub fn is_waiting(&self) -> bool {
+        self.recovery.highest > self.recovery.una
+    }
+
+    /// RFC 6298 5.2 and 5.3: something is still waited for, or nothing.
+    pub fn restart_timer(&mut self, config: &Config, now: Instant, waiting: bool) {
+        self.recovery.rto_at = if waiting { now + self.recovery.rto.timeout(config) } else { Instant::MAX };
+    }
+}

@@ -1,0 +1,487 @@
+//! Receiver-driven transports by hand: who is granted what, and when.
+
+use transport::grants::{Answer, Ask, Grant, Header};
+use transport::host::{AtHost, End, HostOutput};
+use transport::registry::Config;
+use transport::{Extension, Flags, Message, Output, Packet, Receiver, Sender, Shared, Site};
+use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
+
+mod common;
+
+/// Bytes of a segment here, without headers, so that one takes 8 us on a link of 1 Gbit/s.
+const MSS: u64 = 1000;
+
+/// The transport with two packets outstanding, or with these keys.
+fn config(name: &str, keys: &str) -> Config {
+    common::config(name, &format!("mss = '{MSS} B'\nheader = '0 B'\n{keys}"))
+}
+
+fn end(number: u32) -> End {
+    End { connection: ConnectionId(number), generation: 0, route: 0 }
+}
+
+/// One host, with what it sends.
+struct Desk {
+    shared: Shared,
+    acting: End,
+    sent: Vec<(u32, Packet, Option<Extension>)>,
+    timer: Instant,
+    host_timer: Instant,
+    /// When its link is free.
+    free: Instant,
+    again: Vec<u64>,
+    timeouts: u32,
+}
+
+impl Default for Desk {
+    fn default() -> Desk {
+        Desk {
+            shared: Shared::default(),
+            acting: end(0),
+            sent: Vec::new(),
+            timer: Instant::MAX,
+            host_timer: Instant::MAX,
+            free: Instant::ZERO,
+            again: Vec::new(),
+            timeouts: 0,
+        }
+    }
+}
+
+impl Output for Desk {
+    fn send(&mut self, packet: Packet) {
+        self.sent.push((self.acting.connection.0, packet, None));
+    }
+    fn send_extended(&mut self, packet: Packet, extension: Extension) {
+        self.sent.push((self.acting.connection.0, packet, Some(extension)));
+    }
+    fn arm(&mut self, at: Instant) {
+        self.timer = self.timer.min(at);
+    }
+    fn sends_again(&mut self, start: u64) {
+        self.again.push(start / MSS);
+    }
+    fn timed_out(&mut self) {
+        self.timeouts += 1;
+    }
+    fn abandon(&mut self, _: u64, _: Bytes) {
+        unreachable!("nothing is given up");
+    }
+    fn site(&self) -> Site {
+        Site { rate: Rate::from_gbps(1), host: HostId(9), own: 0 }
+    }
+}
+
+impl HostOutput for Desk {
+    fn send_from(&mut self, end: End, packet: Packet, extension: Option<Extension>) {
+        self.sent.push((end.connection.0, packet, extension));
+    }
+    fn leaves_from(&self, _: End) -> Instant {
+        self.free
+    }
+    fn arm_host(&mut self, at: Instant) {
+        self.host_timer = self.host_timer.min(at);
+    }
+}
+
+impl AtHost for Desk {
+    fn end(&self) -> End {
+        self.acting
+    }
+    fn shared(&mut self) -> &mut Shared {
+        &mut self.shared
+    }
+}
+
+impl Desk {
+    fn ring_host(&mut self) -> Instant {
+        let now = std::mem::replace(&mut self.host_timer, Instant::MAX);
+        let mut shared = std::mem::take(&mut self.shared);
+        shared.on_timer(now, self);
+        self.shared = shared;
+        now
+    }
+}
+
+fn header(extension: &Option<Extension>) -> Option<Header> {
+    match &extension.as_ref()?.header {
+        Some(transport::Header::Grants(header)) => Some(**header),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A receiving host with ends of several connections.
+struct Receiving {
+    config: Config,
+    desk: Desk,
+    ends: Vec<Receiver>,
+    now: Instant,
+}
+
+impl Receiving {
+    fn new(name: &str, keys: &str, ends: usize) -> Receiving {
+        let config = config(name, keys);
+        let ends = (0..ends).map(|_| Receiver::new(&config)).collect();
+        Receiving { config, desk: Desk::default(), ends, now: Instant::ZERO }
+    }
+
+    fn take(&mut self, to: u32, packet: Packet, ask: Option<Ask>) {
+        self.desk.acting = end(to);
+        let mut extension = ask.map(|ask| Extension::of_header(transport::Header::Grants(Box::new(Header::Ask(ask)))));
+        self.ends[to as usize].on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.desk);
+    }
+
+    /// A request for segments up to a number.
+    fn ask(&mut self, of: u32, segments: (u64, u64), deadline: Instant) {
+        let ask = Ask {
+            start: segments.0 * MSS,
+            end: segments.1 * MSS,
+            unscheduled: segments.0 * MSS,
+            deadline,
+            from: HostId(of),
+        };
+        self.take(of, Packet::data(ask.start, 0, 64, Instant::MAX, Flags::SYN), Some(ask));
+    }
+
+    fn data(&mut self, of: u32, segment: u64, flags: Flags) {
+        self.take(of, Packet::data(segment * MSS, MSS as u32, 0, self.now, flags), None);
+    }
+
+    /// What was granted since this was last called: connections and segments; and what was only answered.
+    fn granted(&mut self) -> Vec<(u32, u64)> {
+        let grants = self.desk.sent.iter().filter_map(|(to, _, extension)| match header(extension)? {
+            Header::Answer(Answer { grant: Some(Grant { start, .. }), .. }) => Some((*to, start / MSS)),
+            _ => None,
+        });
+        let grants = grants.collect();
+        self.desk.sent.clear();
+        grants
+    }
+}
+
+const TWO: &str = "outstanding = '2 packets'\n";
+
+#[test]
+fn the_earliest_deadline_of_all_connections_of_a_host_is_granted_first() {
+    let mut host = Receiving::new("edf-grants", TWO, 2);
+    host.ask(0, (0, 3), Instant::from_millis(10));
+    assert_eq!(host.granted(), [(0, 0), (0, 1)], "two may be on their way");
+    host.ask(1, (0, 3), Instant::from_millis(5));
+    assert_eq!(host.granted(), []);
+    let mut order = Vec::new();
+    for (of, segment) in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (0, 2)] {
+        host.now += Span::from_micros(8);
+        host.data(of, segment, Flags::NONE);
+        order.push(host.granted());
+    }
+    assert_eq!(order, [vec![(1, 0)], vec![(1, 1)], vec![(1, 2)], vec![(0, 2)], vec![], vec![]]);
+    assert_eq!((host.ends[0].next(), host.ends[1].next()), (3 * MSS, 3 * MSS));
+}
+
+#[test]
+fn a_request_that_must_wait_is_answered_and_one_that_is_granted_is_not_answered_twice() {
+    let mut host = Receiving::new("edf-grants", TWO, 2);
+    host.ask(0, (0, 2), Instant::from_millis(10));
+    assert_eq!(host.desk.sent.len(), 2);
+    host.ask(1, (0, 2), Instant::from_millis(20));
+    let (to, packet, extension) = host.desk.sent[2].clone();
+    assert_eq!((to, packet.size, packet.seq), (1, 64, 0));
+    assert_eq!(header(&extension), Some(Header::Answer(Answer { known: 2 * MSS, grant: None })));
+}
+
+#[test]
+fn what_cannot_be_in_time_comes_last() {
+    // 100 segments take 800 us: of two such messages until 900 us one is late, and the short one until 1 ms is in time
+    // if it does not wait for both. Of the long ones the second one has more to go when it is asked for.
+    let mut host = Receiving::new("edf-grants", TWO, 3);
+    host.ask(0, (0, 100), Instant::from_micros(900));
+    host.ask(1, (0, 101), Instant::from_micros(901));
+    host.ask(2, (0, 4), Instant::from_micros(1000));
+    host.granted();
+    let mut order = Vec::new();
+    let mut last = vec![(0, 0), (0, 1)];
+    while let Some((of, segment)) = (!last.is_empty()).then(|| last.remove(0)) {
+        host.now += Span::from_micros(8);
+        host.data(of, segment, Flags::NONE);
+        let more = host.granted();
+        order.extend(more.iter().map(|(of, _)| *of));
+        last.extend(more);
+    }
+    order.dedup();
+    assert_eq!(order, [0, 2, 1]);
+    let mut host = Receiving::new("edf-grants", &format!("{TWO}shedding = 'none'\n"), 3);
+    host.ask(0, (0, 2), Instant::from_micros(900));
+    host.ask(1, (0, 1010), Instant::from_micros(901));
+    host.ask(2, (0, 4), Instant::from_micros(1000));
+    host.granted();
+    host.data(0, 0, Flags::NONE);
+    assert_eq!(host.granted(), [(1, 0)]);
+}
+
+#[test]
+fn what_does_not_arrive_is_granted_again_each_time_after_twice_as_long() {
+    let mut host = Receiving::new("edf-grants", TWO, 1);
+    host.ask(0, (0, 1), Instant::from_millis(100));
+    assert_eq!(host.granted(), [(0, 0)]);
+    // 1 ms, and then 2, 4, 8 after that.
+    for at in [1, 3, 7, 15] {
+        assert_eq!(host.desk.ring_host(), Instant::from_millis(at));
+        let (_, _, extension) = host.desk.sent[0].clone();
+        assert!(matches!(
+            header(&extension),
+            Some(Header::Answer(Answer { grant: Some(Grant { late: true, .. }), .. }))
+        ));
+        assert_eq!(host.granted(), [(0, 0)]);
+    }
+}
+
+#[test]
+fn what_three_later_ones_have_overtaken_is_granted_at_once() {
+    let keys = "outstanding = '6 packets'\n";
+    let mut host = Receiving::new("edf-grants", keys, 1);
+    host.ask(0, (0, 6), Instant::from_millis(100));
+    host.granted();
+    for segment in [1, 2] {
+        host.data(0, segment, Flags::NONE);
+    }
+    assert_eq!(host.granted(), []);
+    host.data(0, 3, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 0)]);
+    let mut host = Receiving::new("homa", "rtt_bytes = '6 packets'\nresend_after = '1 ms'\n", 1);
+    host.ask(0, (0, 6), Instant::MAX);
+    host.granted();
+    (1..6).for_each(|segment| host.data(0, segment, Flags::NONE));
+    assert_eq!(host.granted(), [], "time alone tells");
+}
+
+#[test]
+fn what_arrives_after_it_counted_as_lost_is_not_granted_again() {
+    let mut host = Receiving::new("edf-grants", TWO, 1);
+    host.ask(0, (0, 3), Instant::from_millis(100));
+    host.granted();
+    // Both are late, which counts once: of two one may be on its way.
+    host.now = host.desk.ring_host();
+    assert_eq!(host.granted(), [(0, 0)]);
+    // It comes, which is a window without a mark: two may be on their way again, and the second is not what is missing.
+    host.data(0, 1, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 2)]);
+}
+
+#[test]
+fn what_arrived_before_its_request_is_known_by_the_next_one() {
+    let mut host = Receiving::new("edf-grants", TWO, 1);
+    host.ask(0, (0, 1), Instant::MAX);
+    host.granted();
+    // The requests for the second and the third message are lost, and data of the second comes all the same.
+    host.data(0, 1, Flags::NONE);
+    host.data(0, 0, Flags::NONE);
+    host.desk.sent.clear();
+    host.ask(0, (2, 3), Instant::MAX);
+    assert_eq!((host.ends[0].next(), host.granted()), (2 * MSS, vec![(0, 2)]));
+}
+
+#[test]
+fn marks_do_not_count_while_the_link_of_the_receiver_is_full() {
+    // One that is marked: nine may be on their way, which is what is left of ten.
+    let granted = |gap| {
+        let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\nlimit_cut = 0.5\n", 1);
+        host.ask(0, (0, 100), Instant::from_millis(50));
+        host.granted();
+        for segment in 0..30 {
+            host.now += Span::from_micros(gap);
+            host.data(0, segment, Flags::NONE);
+            host.granted();
+        }
+        host.data(0, 30, Flags::CE);
+        host.granted().len()
+    };
+    assert_eq!((granted(8), granted(16)), (1, 0), "a segment takes 8 us");
+}
+
+#[test]
+fn a_second_message_of_a_connection_waits_for_the_first_and_makes_it_urgent() {
+    let mut host = Receiving::new("edf-grants", TWO, 2);
+    host.ask(0, (0, 2), Instant::from_millis(50));
+    host.ask(1, (0, 2), Instant::from_millis(20));
+    host.ask(0, (2, 4), Instant::from_millis(10));
+    host.granted();
+    let mut order = Vec::new();
+    for (of, segment) in [(0, 0), (0, 1), (0, 2), (0, 3)] {
+        host.data(of, segment, Flags::NONE);
+        order.extend(host.granted());
+    }
+    assert_eq!(order, [(0, 2), (0, 3), (1, 0), (1, 1)]);
+    // What comes before what it does not know it cannot take.
+    host.ask(0, (6, 8), Instant::from_millis(10));
+    assert_eq!(host.ends[0].next(), 4 * MSS);
+    assert_eq!(header(&host.desk.sent[0].2), Some(Header::Answer(Answer { known: 4 * MSS, grant: None })));
+}
+
+#[test]
+fn messages_without_a_deadline_have_every_so_manyth_grant_and_share_it() {
+    let keys = "outstanding = '1 packet'\nbackground_every = 3\n";
+    let mut host = Receiving::new("edf-grants", keys, 3);
+    host.ask(0, (0, 20), Instant::from_millis(100));
+    host.ask(1, (0, 20), Instant::MAX);
+    host.ask(2, (0, 20), Instant::MAX);
+    let mut order = Vec::new();
+    let mut last = host.granted();
+    for _ in 0..12 {
+        order.push(last[0].0);
+        host.data(last[0].0, last[0].1, Flags::NONE);
+        last = host.granted();
+    }
+    assert_eq!(order, [0, 0, 1, 0, 0, 2, 0, 0, 1, 0, 0, 2]);
+}
+
+#[test]
+fn a_connection_that_is_closed_gives_others_its_place() {
+    let mut host = Receiving::new("edf-grants", TWO, 2);
+    host.ask(0, (0, 2), Instant::from_millis(5));
+    host.ask(1, (0, 2), Instant::from_millis(10));
+    host.granted();
+    host.desk.acting = end(0);
+    let (config, now) = (host.config.clone(), host.now);
+    host.ends[0].on_close(&config, now, &mut host.desk);
+    assert_eq!(host.granted(), [(1, 0), (1, 1)]);
+}
+
+#[test]
+fn a_host_whose_queue_is_long_is_granted_less() {
+    let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\nlimit_cut = 0.5\n", 2);
+    host.ask(0, (0, 100), Instant::from_millis(5));
+    host.ask(1, (0, 100), Instant::from_millis(9));
+    assert_eq!(host.granted().len(), 10);
+    // Half of ten: of the nine that are on their way five may be, so the other host is granted.
+    host.data(0, 0, Flags::ECE);
+    assert_eq!(host.granted(), [(1, 0)]);
+    // A mark of a switch does the same.
+    host.data(1, 0, Flags::CE);
+    assert_eq!(host.granted(), [(1, 1)]);
+}
+
+#[test]
+fn homa_grants_the_shortest_ones_in_priorities_of_their_own() {
+    let keys = "rtt_bytes = '1 packet'\novercommitment = 2\nlevels = 4\nunscheduled_levels = 2\n";
+    let mut host = Receiving::new("homa", keys, 3);
+    host.ask(0, (0, 30), Instant::MAX);
+    host.ask(1, (0, 20), Instant::MAX);
+    host.ask(2, (0, 10), Instant::MAX);
+    let ranks: Vec<(u32, u32)> = host
+        .desk
+        .sent
+        .iter()
+        .filter_map(|(to, _, extension)| match header(extension)? {
+            Header::Answer(Answer { grant: Some(grant), .. }) => Some((*to, grant.rank)),
+            _ => None,
+        })
+        .collect();
+    // The first alone in the lowest of the levels 0..4, the second above it, the third again: two are granted at a time.
+    assert_eq!(ranks, [(0, 3), (1, 2), (2, 2)]);
+    host.granted();
+    host.data(0, 0, Flags::NONE);
+    assert_eq!(host.granted(), [], "the longest waits for the others now");
+    host.data(2, 0, Flags::NONE);
+    assert_eq!(host.granted(), [(2, 1)]);
+}
+
+/// A sending host with one end.
+struct Sending {
+    config: Config,
+    desk: Desk,
+    end: Sender,
+    now: Instant,
+}
+
+impl Sending {
+    fn new(name: &str, keys: &str) -> Sending {
+        let config = config(name, keys);
+        Sending { end: Sender::new(&config), config, desk: Desk::default(), now: Instant::ZERO }
+    }
+
+    fn message(&mut self, segments: u64, deadline: Option<Instant>) {
+        let message = Message { deadline, ..Message::of(Bytes(segments * MSS)) };
+        self.end.hand_over(&self.config, self.now, message, &mut self.desk);
+    }
+
+    fn answer(&mut self, next: u64, known: u64, grant: Option<u64>) {
+        let grant = grant.map(|segment| Grant { start: segment * MSS, end: (segment + 1) * MSS, rank: 5, late: false });
+        let answer = Header::Answer(Answer { known: known * MSS, grant });
+        let mut extension = Some(Extension::of_header(transport::Header::Grants(Box::new(answer))));
+        let packet = Packet::ack(next * MSS, 64, Instant::MAX, Flags::NONE);
+        self.end.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.desk);
+    }
+
+    fn timer(&mut self) -> Instant {
+        self.now = std::mem::replace(&mut self.desk.timer, Instant::MAX);
+        self.end.on_timer(&self.config, self.now, &mut self.desk);
+        self.now
+    }
+
+    /// Segments that were sent, requests as none.
+    fn sent(&mut self) -> Vec<Option<u64>> {
+        self.desk.sent.drain(..).map(|(_, packet, _)| (packet.payload > 0).then_some(packet.seq / MSS)).collect()
+    }
+}
+
+#[test]
+fn a_request_is_repeated_after_1_2_4_and_8_ms_until_it_is_answered() {
+    let mut host = Sending::new("edf-grants", "");
+    host.message(3, Some(Instant::from_millis(20)));
+    let (_, packet, extension) = host.desk.sent[0].clone();
+    assert_eq!((packet.size, packet.payload), (64, 0));
+    let deadline = Instant::from_millis(20);
+    let ask = Ask { start: 0, end: 3 * MSS, unscheduled: 0, deadline, from: HostId(9) };
+    assert_eq!(header(&extension), Some(Header::Ask(ask)));
+    for at in [1, 3, 7, 15, 23, 31] {
+        assert_eq!(host.timer(), Instant::from_millis(at));
+    }
+    assert_eq!((host.sent(), host.desk.timeouts), (vec![None; 7], 6));
+    // Once it is known it waits with patience: 8 ms, then 16.
+    host.now = Instant::from_millis(40);
+    host.answer(0, 3, None);
+    host.desk.timer = Instant::MAX;
+    host.answer(0, 3, None);
+    assert_eq!(host.timer(), Instant::from_millis(48));
+    assert_eq!(host.timer(), Instant::from_millis(64));
+    assert_eq!(host.desk.timeouts, 6);
+}
+
+#[test]
+fn what_is_granted_is_sent_when_the_link_is_free_and_says_how_much_waits() {
+    let mut host = Sending::new("edf-grants", "backlog = '1 packet'\n");
+    host.message(9, Some(Instant::from_millis(20)));
+    host.sent();
+    host.desk.free = Instant::from_micros(100);
+    for segment in 0..4 {
+        host.answer(0, 9, Some(segment));
+    }
+    host.answer(0, 9, Some(2));
+    assert_eq!((host.sent(), host.desk.host_timer), (vec![], Instant::from_micros(100)));
+    host.desk.free = Instant::ZERO;
+    host.desk.ring_host();
+    let told: Vec<bool> = host.desk.sent.iter().map(|(_, packet, _)| packet.flags.has(Flags::ECE)).collect();
+    // With 3 and 2 behind them, then with 1 and none; what is there already is not taken twice.
+    assert_eq!(told, [true, true, false, false]);
+    assert_eq!(host.sent(), [0, 1, 2, 3].map(Some));
+    host.answer(1, 9, Some(1));
+    assert_eq!((host.sent(), host.desk.again.clone()), (vec![Some(1)], vec![1]));
+    assert!(!host.end.is_idle());
+    host.answer(9, 9, None);
+    assert!(host.end.is_idle());
+}
+
+#[test]
+fn homa_and_sird_send_the_first_round_trip_unasked() {
+    let first = |name, keys: &str, segments| {
+        let mut host = Sending::new(name, keys);
+        host.message(segments, None);
+        let said = host.desk.sent.iter().filter(|(_, _, extension)| header(extension).is_some()).count();
+        let sent = host.sent();
+        assert_eq!(said, sent.len(), "each one tells of the message");
+        sent
+    };
+    assert_eq!(first("homa", "rtt_bytes = '2 packets'\n", 5), [Some(0), Some(1)]);
+    assert_eq!(first("sird", "unscheduled = '2 packets'\nunscheduled_up_to = '4 packets'\n", 4), [Some(0), Some(1)]);
+    assert_eq!(first("sird", "unscheduled = '2 packets'\nunscheduled_up_to = '4 packets'\n", 5), [None]);
+}

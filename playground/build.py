@@ -1,0 +1,80 @@
+"""Puts the playground together: one page that holds the simulator, and needs no server and no network.
+
+python playground/build.py MODULE.wasm out/playground/playground.html
+"""
+
+import base64
+import gzip
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+CHARTS = ROOT / "python/duetime/report/assets"
+TEMPLATE = ROOT / "python/duetime/template.toml"
+#: The workloads of the benchmarks are long, and none shows more than another here.
+LEFT_OUT = {"w1", "w2", "w3"}
+#: In the order in which they use each other.
+SCRIPTS = ("workers", "share", "controls", "editor", "charts", "replay", "lessons", "app")
+
+
+def main(wasm: Path, page: Path) -> None:
+    """Write the page and say how large it is."""
+    packed = gzip.compress(wasm.read_bytes(), 9, mtime=0)
+    vendored = [CHARTS / "d3.min.js", CHARTS / "plot.umd.min.js", HERE / "vendor/codemirror.min.js"]
+    own = [HERE / "src" / f"{name}.js" for name in SCRIPTS]
+    parts = {
+        "style.css": (HERE / "style.css").read_text(encoding="utf-8"),
+        "src/engine.js": (HERE / "src/engine.js").read_text(encoding="utf-8"),
+        "src/worker.js": (HERE / "src/worker.js").read_text(encoding="utf-8"),
+        "version": tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"][
+            "version"
+        ],
+        "megabytes": f"{wasm.stat().st_size / 1e6:.1f}",
+        "wasm": base64.b64encode(packed).decode(),
+        "scenarios": as_data(scenarios()),
+        "lessons": as_data(json.loads((HERE / "lessons.json").read_text(encoding="utf-8"))),
+        "licences": licences(),
+        "scripts": "\n".join(f"<script>\n{script(path)}\n</script>" for path in [*vendored, *own]),
+    }
+    template = (HERE / "page.html").read_text(encoding="utf-8")
+    text = re.sub(r"\{\{ (.+?) \}\}", lambda marker: parts[marker[1]], template)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text, encoding="utf-8")
+    sizes = {"the page": text.encode(), "of it the simulator": wasm.read_bytes()}
+    for name, data in sizes.items():
+        print(
+            f"{name}: {len(data) / 1e6:.2f} MB, gzipped {len(gzip.compress(data, 9, mtime=0)) / 1e3:.0f} KB"
+        )
+
+
+def scenarios() -> list[dict[str, str]]:
+    """Each scenario that the page offers: its file's name, its title and its text."""
+    paths = [TEMPLATE, *sorted((ROOT / "scenarios").glob("*.toml"))]
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in paths if path.stem not in LEFT_OUT}
+    return [
+        {"name": name, "title": tomllib.loads(text)["title"], "text": text} for name, text in texts.items()
+    ]
+
+
+def script(path: Path) -> str:
+    """A script whose text cannot end the element that it stands in."""
+    return path.read_text(encoding="utf-8").replace("</script", r"<\/script")
+
+
+def as_data(value: object) -> str:
+    """JSON whose text cannot end the element that it stands in."""
+    return json.dumps(value, ensure_ascii=False).replace("</", r"<\/")
+
+
+def licences() -> str:
+    """Of everything in the page that others wrote."""
+    texts = [(folder / "LICENSES.txt").read_text(encoding="utf-8") for folder in (CHARTS, HERE / "vendor")]
+    return "\n\n".join(texts).replace("</script", "")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,103 @@
+"""What a shell offers behind an option: transports, scenarios, experiments, the keys of ``--set``.
+
+Each function is asked by click with what was typed so far; a mistake in a file offers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from click import Context, Parameter
+from click.shell_completion import CompletionItem
+
+
+def transports(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
+    """Names separated by commas, each once."""
+    before, comma, last = typed.rpartition(",")
+    taken = before.split(",")
+    return _items(
+        ((f"{before}{comma}{each['name']}", each["help"]) for each in _catalog()["transports"]),
+        f"{before}{comma}{last}",
+        {f"{before}{comma}{name}" for name in taken},
+    )
+
+
+def names(kind: str) -> Any:
+    """Give what completes a name of the catalog's `kind`."""
+
+    def offered(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
+        return _items(((each["name"], each["help"]) for each in _catalog()[kind]), typed)
+
+    return offered
+
+
+def scenario_names() -> list[str]:
+    """The scenarios that come with duetime."""
+    from duetime.data import SCENARIOS
+
+    return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
+
+
+def scenarios(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:
+    """Scenarios that come with duetime."""
+    return _items(((name, "") for name in scenario_names()), typed)
+
+
+def experiments(context: Context, _: Parameter, typed: str) -> list[CompletionItem]:
+    """Experiments of the folder that is asked for, and all of them."""
+    from duetime.experiments.places import NoExperiments, folder, names
+
+    try:
+        known = names(folder(context.params.get("root")))
+    except NoExperiments:
+        return []
+    return _items(((name, "") for name in ("all", *known)), typed)
+
+
+def keys(context: Context, _: Parameter, typed: str) -> list[CompletionItem]:
+    """Keys of the scenario that is named, as ``--set`` takes them; behind one, its value there."""
+    from duetime.run import resolve
+    from duetime.scenario import read_file
+
+    # Behind an option that still lacks its value the file is among what was not parsed.
+    named = context.params.get("file") or next(iter(context.args), None)
+    if named is None:
+        return []
+    try:
+        resolved = resolve(read_file(Path(named)), None, None, None)[0]
+    except ValueError:
+        return []
+    return _items(((f"{key}=", f"now {value}") for key, value in settings(resolved)), typed)
+
+
+def settings(resolved: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Every key of a resolved scenario that ``--set`` can change, with its value."""
+    found = list(resolved.get("parameters", {}).items())
+    for section in ("run", "network", "transport"):
+        found += _flat(section, resolved.get(section, {}))
+    for each in resolved.get("traffic", ()):
+        found += _flat(f"traffic.{each['name']}", {key: each[key] for key in each if key != "name"})
+    return found
+
+
+def _flat(path: str, value: Any) -> list[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        return [(path, value)]
+    return [entry for key, each in value.items() for entry in _flat(f"{path}.{key}", each)]
+
+
+def _items(known: Iterable[tuple[str, str]], typed: str, but: Iterable[str] = ()) -> list[CompletionItem]:
+    left_out = set(but)
+    return [
+        CompletionItem(name, help=help or None)
+        for name, help in known
+        if name.startswith(typed) and name not in left_out
+    ]
+
+
+def _catalog() -> dict[str, Any]:
+    from duetime.run import catalog
+
+    return catalog()

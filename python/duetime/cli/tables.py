@@ -1,0 +1,249 @@
+"""Tables that fit the terminal: a figure is never cut, whatever else must give way.
+
+Where a table is too wide, rows and columns change places, if the table allows it; then what it can do without
+is left out and its headers and keys are wrapped; then its columns are printed in several tables below one
+another; and at last each row is a list.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+#: Spaces between columns, and beside the first and the last one together.
+GAP, EDGES = 3, 4
+#: What a column of words has at least, lest each word has a line of its own.
+WORDS = 16
+#: The width of a page that nobody looks at in a terminal.
+PAGE = 160
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of figures, or of words, which may be wrapped."""
+
+    title: str
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table before it is known how wide the terminal is."""
+
+    #: The first columns, whose words tell the rows apart.
+    keys: Sequence[str]
+    columns: Sequence[Column]
+    title: str = ""
+    #: Each the words of the keys and the cells of the columns; None draws a line.
+    rows: list[tuple[list[str], list[str]] | None] = field(default_factory=list)
+    #: Whether rows and columns may change places.
+    turns: bool = False
+    #: Whether a key is said only in the first of the rows that share it.
+    once: bool = False
+    #: Whether the keys are sentences.
+    wordy: bool = False
+    #: So many of the last columns are left out where the table does not fit.
+    extras: int = 0
+
+    def add(self, keys: Sequence[str], cells: Sequence[str]) -> None:
+        """Add a row; what is missing at its end is empty."""
+        self.rows.append((list(keys), [*cells, *[""] * (len(self.columns) - len(cells))]))
+
+    def line(self) -> None:
+        """Draw a line below the last row."""
+        if self.rows and self.rows[-1] is not None:
+            self.rows.append(None)
+
+    @property
+    def filled(self) -> list[tuple[list[str], list[str]]]:
+        """The rows without the lines between them."""
+        return [row for row in self.rows if row is not None]
+
+    def turned(self) -> Grid:
+        """The same with rows and columns in each other's place."""
+        columns = [Column(" ".join(keys)) for keys, _ in self.filled]
+        rows = [([each.title], [cells[i] for _, cells in self.filled]) for i, each in enumerate(self.columns)]
+        return replace(self, keys=[""], columns=columns, rows=list(rows))
+
+    def part(self, first: int, end: int) -> Grid:
+        """The keys with some of the columns, and the rows that have something in them."""
+        cut = [row and (row[0], row[1][first:end]) for row in self.rows]
+        rows = [row for row in cut if row is None or any(row[1])]
+        return replace(self, columns=self.columns[first:end], rows=rows)
+
+    def sections(self) -> Iterator[Grid]:
+        """The rows of each first key, which becomes the title."""
+        for first in dict.fromkeys(keys[0] for keys, _ in self.filled):
+            rows = [(keys[1:], cells) for keys, cells in self.filled if keys[0] == first]
+            yield replace(self, title=first, keys=self.keys[1:], rows=list(rows), once=False)
+
+
+def console() -> Console:
+    """Standard output: as wide as the terminal; a page for files and pipes."""
+    shown = Console()
+    return shown if shown.is_terminal else Console(width=PAGE)
+
+
+def say(shown: Console, text: str, indent: str = "  ") -> None:
+    """Print a sentence: wrapped between words in a terminal, whole where a program may read it."""
+    if not shown.is_terminal:
+        shown.print(indent + text, highlight=False, markup=False, soft_wrap=True)
+        return
+    for line in textwrap.wrap(text, max(shown.width - len(indent), 20), break_on_hyphens=False) or [""]:
+        shown.print(indent + line, highlight=False, markup=False, soft_wrap=True)
+
+
+def show(shown: Console, grid: Grid) -> bool:
+    """Print a table in the first of the ways that fits; say whether all of its columns are there."""
+    if grid.title:
+        shown.print(Text(grid.title, "bold"))
+    ways = [grid, *([grid.turned()] if grid.turns else [])]
+    whole = _print_whole(shown, ways, wrapped=False)
+    if not whole and grid.extras:
+        grid = grid.part(0, len(grid.columns) - grid.extras)
+        ways = [grid]
+    if not whole and not _print_whole(shown, ways, wrapped=True):
+        sections = list(grid.sections()) if grid.once else []
+        if not _print_parts(shown, ways) and not _print_sections(shown, sections):
+            _print_lists(shown, grid)
+    return whole or not grid.extras
+
+
+def html(grid: Grid, lines: Sequence[str]) -> str:
+    """Give a table and the sentences below it for a notebook."""
+    head = "".join(f"<th>{escape(title)}</th>" for title, _ in _columns(grid))
+    body = []
+    for keys, cells in grid.filled:
+        words = [f'<th style="text-align: left">{escape(key)}</th>' for key in keys]
+        for column, cell in zip(grid.columns, cells, strict=True):
+            words.append(f'<td style="text-align: {"left" if column.words else "right"}">{escape(cell)}</td>')
+        body.append(f"<tr>{''.join(words)}</tr>")
+    title = f"<caption><b>{escape(grid.title)}</b></caption>" if grid.title else ""
+    table = f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    return table + "".join(f"<p>{escape(line)}</p>" for line in lines)
+
+
+def _print_whole(shown: Console, ways: Sequence[Grid], *, wrapped: bool) -> bool:
+    """Print the first of the ways that fits in one table; say whether there was one."""
+    for way in ways:
+        widths = _widths(way, shown.width, wrapped)
+        if widths is not None:
+            shown.print(_table(way, widths))
+            return True
+    return False
+
+
+def _print_parts(shown: Console, ways: Sequence[Grid]) -> bool:
+    """Print the way that takes the fewest tables below one another, if there is one."""
+    split = [parts for parts in (list(_parts(way, shown.width)) for way in ways) if parts]
+    return all(_print_whole(shown, [part], wrapped=True) for part in min(split, key=len)) if split else False
+
+
+def _print_sections(shown: Console, sections: Sequence[Grid]) -> bool:
+    """Print each section with its key above it, if all of them fit."""
+    split = [list(_parts(section, shown.width)) for section in sections]
+    if not split or not all(split):
+        return False
+    for section, parts in zip(sections, split, strict=True):
+        if section.title:
+            shown.print(Text(section.title, "bold"))
+        for part in parts:
+            _print_whole(shown, [part], wrapped=True)
+    return True
+
+
+def _parts(grid: Grid, width: int) -> Iterator[Grid]:
+    """Split the columns into as few tables as fit; nothing where some column does not fit beside the keys."""
+    ends, first = [], 0
+    while first < len(grid.columns):
+        fitting = [
+            end
+            for end in range(first + 1, len(grid.columns) + 1)
+            if _widths(grid.part(first, end), width, True) is not None
+        ]
+        if not fitting:
+            return
+        ends.append((first, fitting[-1]))
+        first = fitting[-1]
+    for first, end in ends:
+        yield grid.part(first, end)
+
+
+def _widths(grid: Grid, width: int, wrapped: bool) -> list[int] | None:
+    """Give each column's width; none where the table does not fit.
+
+    Without wrapping every cell has a line, but those of columns of words, which have what is left.
+    """
+    least, most = [], []
+    for place, (title, words) in enumerate(_columns(grid)):
+        cells = [row[place] for row in ([*keys, *cells] for keys, cells in grid.filled)]
+        key = place < len(grid.keys)
+        natural = max((cell_len(text) for text in (*cells, title)), default=0)
+        broken = max(*(_longest(text) for text in (*cells, title)), min(natural, WORDS) if words else 0)
+        figure = max([*(cell_len(text) for text in cells), _longest(title)], default=0)
+        may_break = words or (wrapped and key)
+        least.append(broken if may_break else figure if wrapped else natural)
+        most.append(natural if may_break else least[-1])
+    room = width - sum(least) - GAP * (len(least) - 1) - EDGES
+    if room < 0:
+        return None
+    # What is left goes to those that need the least first.
+    found = dict(enumerate(least))
+    waiting = sorted(range(len(least)), key=lambda place: most[place] - least[place])
+    for number, place in enumerate(waiting):
+        more = min(most[place] - least[place], room // (len(waiting) - number))
+        found[place] += more
+        room -= more
+    return [found[place] for place in range(len(least))]
+
+
+def _columns(grid: Grid) -> list[tuple[str, bool]]:
+    return [
+        *((key, grid.wordy) for key in grid.keys),
+        *((each.title, each.words) for each in grid.columns),
+    ]
+
+
+def _longest(text: str) -> int:
+    return max((cell_len(word) for word in text.split()), default=0)
+
+
+def _table(grid: Grid, widths: Sequence[int]) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_header=any(title for title, _ in _columns(grid)),
+    )
+    for place, (title, words) in enumerate(_columns(grid)):
+        left = place < len(grid.keys) or words
+        table.add_column(
+            Text(title), justify="left" if left else "right", width=widths[place], overflow="fold"
+        )
+    first = None
+    for row in grid.rows:
+        if row is None:
+            table.add_section()
+            first = None
+            continue
+        keys, cells = row
+        said = ["", *keys[1:]] if grid.once and keys[0] == first else keys
+        table.add_row(*(Text(text) for text in (*said, *cells)))
+        first = keys[0]
+    return table
+
+
+def _print_lists(shown: Console, grid: Grid) -> None:
+    """Print each row as a heading and a line for each cell."""
+    titles = [column.title for column in grid.columns]
+    for keys, cells in grid.filled:
+        shown.print(Text(", ".join(key for key in keys if key), "bold"))
+        for title, cell in zip(titles, cells, strict=True):
+            if cell:
+                say(shown, f"{title}: {cell}" if title else cell)

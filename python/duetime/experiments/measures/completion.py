@@ -1,0 +1,43 @@
+"""How long messages of each class take, and how many deadlines it misses.
+
+``[options.completion]``: ``classes``, and the ``percents`` of their completion times that are told, as
+``CLASS_p95_us``. A message that has not finished when the run ends, or was given up, counts with the time
+from its start to that end: it is slow and not absent.
+"""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from duetime.experiments.experiment import Labels
+from duetime.experiments.study import Metrics, Row, Run, Study, figure_of
+
+
+def rows(study: Study) -> list[Row]:
+    """A row for each cell and transport."""
+    options = study.experiment.options["completion"]
+
+    def sample(run: Run) -> Iterable[tuple[Labels, Metrics]]:
+        end_us = 1e6 * (run.result["simulated_s"] + run.result["cool_down_s"])
+        counted = run.kept.table("flows").filter(pl.col("counted"))
+        metrics: dict[str, float | None] = {}
+        for name in options["classes"]:
+            own = counted.filter(pl.col("class") == name)
+            metrics |= {
+                f"{name}_missed_percent": figure_of(run.result, f"classes.{name}.missed_percent"),
+                f"{name}_unfinished": own["fct_us"].null_count(),
+                f"{name}_messages": own.height,
+                **{
+                    f"{name}_p{percent:g}_us": percentile(own, end_us, percent)
+                    for percent in options["percents"]
+                },
+            }
+        yield {}, metrics
+
+    return study.rows(sample, tables=("flows",))
+
+
+def percentile(flows: pl.DataFrame, end_us: float, percent: float) -> float | None:
+    """Of the completion times of messages, where what has none takes until `end_us` at least."""
+    under_way = flows.select(pl.coalesce("fct_us", end_us - pl.col("start_us"))).to_series()
+    return under_way.quantile(percent / 100, "higher")

@@ -1,0 +1,57 @@
+"""Commands whose libraries are heavy, as functions: they load what they need when they are called."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from duetime.experiments.reproduce import Reproduction
+
+
+def reproduce(
+    name: str,
+    *,
+    scale: Literal["quick", "paper"] = "quick",
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] = "out/reproduce",
+    set: Sequence[str] = (),
+    variants: int = 0,
+    experiments: str | os.PathLike[str] | None = None,
+) -> Reproduction:
+    """Repeat the experiment `name` ("d2tcp/fig10"), judge its claims, and write both into ``out/name``.
+
+    Runs are kept in ``out/points`` and never made twice. With `variants` the claims are judged anew in so
+    many variants of what the scenario leaves open. `experiments` is a folder of them, by default those that
+    come with duetime. Raises `places.Unknown`, which names the nearest experiment, and what `run` raises.
+    """
+    from duetime.experiments.experiment import read
+    from duetime.experiments.places import folder, path_of
+    from duetime.experiments.reproduce import reproduce as repeat
+
+    root = folder(None if experiments is None else Path(experiments))
+    return repeat(
+        read(path_of(root, name)),
+        scale=scale,
+        seeds=seeds,
+        jobs=jobs,
+        out=Path(out),
+        set=set,
+        variants=variants,
+    )
+
+
+def plot(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Draw every picture that a folder of results allows; give the paths of the pictures.
+
+    `folder` is what any of the commands wrote with ``--out``, or a Parquet file of ``d2tcp trace``. The
+    pictures go to `out`, by default ``plots`` in the folder. Raises `plots.NoResults` (a `ValueError`), and
+    `trouble.Missing` without matplotlib.
+    """
+    from duetime.plots import plot_dir, plot_trace
+
+    source, target = Path(folder), None if out is None else Path(out)
+    return plot_trace(source, target) if source.suffix == ".parquet" else plot_dir(source, target)

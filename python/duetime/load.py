@@ -1,0 +1,132 @@
+"""Folders of results, read again as what the call gave that wrote them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from duetime import decide, scenario
+from duetime.compare import Comparison
+from duetime.decide import Decision
+from duetime.points import Kept, Point
+from duetime.results import load_run
+from duetime.robust import MEASURES, SEED, Choice, Outcome, Robustness, Variant
+from duetime.store import Store
+from duetime.sweep import RUNS, Sweep, Swept
+
+
+def load(folder: str | os.PathLike[str]) -> Any:
+    """Read a folder that ``--out``, ``out=`` or ``save`` wrote, as what the call gave.
+
+    That of a run is a `Result`, of a comparison a `Comparison`, of a sweep a `Swept` (whose runs must still
+    lie in it), of ``tighten``, ``capacity`` and ``need`` a `Decision`, of ``robust`` a `Robustness`, of an
+    experiment a `Reproduction`. Any other folder raises `FileNotFoundError`, which names those inside that
+    can be read.
+    """
+    path = Path(folder)
+    for name, read in READERS.items():
+        if (path / name).is_file():
+            try:
+                return read(path)
+            except (KeyError, TypeError, json.JSONDecodeError) as error:
+                raise scenario.Unreadable(f"{path / name}: is not what duetime writes: {error!r}") from error
+    inside = sorted({str(found.parent) for name in READERS for found in path.glob(f"*/**/{name}")})
+    more = f"; these do: {', '.join(inside[:5])}" if inside else ""
+    raise FileNotFoundError(f"{folder}: holds no result{more}")
+
+
+def _comparison(folder: Path) -> Comparison[Any]:
+    record = _record(folder / "compare.json")
+    by_seed, seeds = {}, None
+    for name in record["runs"]:
+        of_seeds = sorted((folder / name).glob("seed-*"), key=lambda path: int(path.name[5:]))
+        by_seed[name] = [load_run(path) for path in of_seeds or [folder / name]]
+        seeds = max(seeds or 0, len(of_seeds)) or None
+    found: Comparison[Any] = Comparison(by_seed, seeds, record["interrupted"], record["against"])
+    found.limits = record.get("limits", [])
+    return found
+
+
+def _swept(folder: Path) -> Swept:
+    record = _record(folder / "sweep.json")
+    sweep = Sweep(
+        record["title"],
+        Path(record["scenario"]),
+        tuple(record["transports"] or [None]),
+        tuple(record["seeds"]),
+        tuple(record["shared"]),
+        tuple(record["keys"]),
+        tuple(tuple(values) for values in record["points"]),
+        tuple(tuple(changes) for changes in record["changes"]),
+        record["against"],
+    )
+    store = Store(folder / RUNS)
+    points, each = sweep.points, len(sweep.transports) * len(sweep.seeds)
+    reasons = {
+        (failed["point"], failed["transport"], failed["seed"]): failed["error"]
+        for failed in record["failures"]
+    }
+    return Swept(
+        sweep,
+        [
+            _kept(point, key, store, reasons.get((number // each, point.transport, point.seed)))
+            for number, (point, key) in enumerate(zip(points, record["results"], strict=True))
+        ],
+    )
+
+
+def _kept(point: Point, key: str, store: Store, error: str | None) -> Kept:
+    if error is not None:
+        return Kept(point, key, {}, error)
+    found = store.record(key)
+    if found is None:
+        raise FileNotFoundError(f"{store.folder}: a run of this sweep is no longer there; sweep again")
+    return Kept(point, key, found["result"], None, found["scenario"], (), store)
+
+
+def _decision(question: str) -> Callable[[Path], Decision]:
+    return lambda folder: Decision(_record(folder / f"{question}.json"))
+
+
+def _robustness(folder: Path) -> Robustness:
+    record = _record(folder / "robust.json")
+    measure = next(each for each in MEASURES if each.name == record["measure"]["name"])
+    outcomes = [
+        Outcome(Variant(tuple(_choices(each))), each["values"], each["error"]) for each in record["variants"]
+    ]
+    return Robustness(record["title"], tuple(record["transports"]), measure, tuple(outcomes))
+
+
+def _choices(variant: Mapping[str, Any]) -> list[Choice]:
+    """The choices of a variant; the record has their changes together, and the first has them here."""
+    left = tuple(variant["set"])
+    found = []
+    for name, value in variant["choices"].items():
+        found.append(Choice(name, value, ("seed",) if name == SEED else left))
+        left = left if name == SEED else ()
+    return found
+
+
+def _reproduction(folder: Path) -> Any:
+    from duetime.experiments.reproduce import Reproduction
+
+    return Reproduction(_record(folder / "result.json"), [])
+
+
+def _record(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+#: What tells a folder, and who reads it.
+READERS: dict[str, Callable[[Path], Any]] = {
+    "run.json": load_run,
+    "compare.json": _comparison,
+    "sweep.json": _swept,
+    **{f"{question}.json": _decision(question) for question in decide.ANSWERS},
+    "robust.json": _robustness,
+    "result.json": _reproduction,
+}
