@@ -225,7 +225,7 @@ def test_sliders_change_what_is_run_and_a_link_keeps_it(chromium: Browser) -> No
     told = {name: float(percent.split()[0]) for name, percent in playground.table().items()}
     assert told == {name: float(f"{each['missed_percent']:.3g}") for name, each in natives.items()}
     page.get_by_role("button", name="Copy a link").click()
-    page.wait_for_function("location.hash.startsWith('#s=')")
+    page.wait_for_function("() => location.hash.startsWith('#s=')")
     again = Playground(chromium, str(page.evaluate("location.hash")))
     again.shown()
     assert again.table() == playground.table()
@@ -245,7 +245,7 @@ def test_a_long_run_can_be_cancelled_and_never_freezes_the_page(chromium: Browse
     page, before = playground.page, playground.shown()
     page.get_by_label("Scenario").first.select_option("oldi-background")
     page.get_by_label("Simulated time").select_option("30 s")
-    page.wait_for_function("document.getElementById('progress').value > 0")
+    page.wait_for_function("() => document.getElementById('progress').value > 0")
     # The page answers while four seconds of work go on in its workers.
     took = page.evaluate(
         """async () => {
