@@ -20,7 +20,7 @@ SEED = click.option(
     "--seed",
     type=click.IntRange(0, scenario.LAST_SEED),
     metavar="N",
-    help="Draw everything random from this instead.",
+    help="Use this random seed instead of the scenario's.",
 )
 SET = click.option(
     "--set",
@@ -36,7 +36,7 @@ OUT = click.option(
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Write tables (Parquet) and what --json prints here, in a folder for each run where there are "
-    "several; a former result is replaced.",
+    "several; an earlier result is replaced.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 
@@ -46,8 +46,8 @@ FAIL_IF = click.option(
     "fail_if",
     multiple=True,
     metavar="CONDITION",
-    help="Exit with 3 if this may be so: 'answers.missed_percent > 1' (class and figure as in --json, or a "
-    "figure of all). Over several seeds the end of the 95 % interval decides that is nearer to failing. "
+    help="Exit with 3 if this may hold: 'answers.missed_percent > 1' (class and figure as in --json, or a "
+    "figure of all). Over several seeds, the end of the 95 % interval that is nearer to failing decides. "
     "May be given several times.",
 )
 FAIL_IF_CERTAIN = click.option(
@@ -55,10 +55,10 @@ FAIL_IF_CERTAIN = click.option(
     "fail_if_certain",
     multiple=True,
     metavar="CONDITION",
-    help="The same, but only if the whole 95 % interval says so.",
+    help="The same, but only if the condition holds over the whole 95 % interval.",
 )
 JOBS = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="So many runs at a time (default: one per core)."
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of runs at a time (default: one per core)."
 )
 CLUSTER = click.option(
     "--cluster",

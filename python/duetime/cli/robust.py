@@ -30,7 +30,7 @@ from duetime.robust import robust as vary
     default=VARIANTS,
     show_default=True,
     metavar="N",
-    help="So many at most: the scenario as written, each other value alone, then pairs drawn at random.",
+    help="At most this many: the scenario as written, each other value alone, then pairs drawn at random.",
 )
 @options.JOBS
 @options.CLUSTER
@@ -52,11 +52,11 @@ def robust(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Vary what a description of FILE would leave open, and say where the better transport stays so.
+    """Vary what a description of FILE would leave open, and say where the better transport stays better.
 
-    Varied are the spread of answers, phases, the first window and its floor, the floor of the timeout, how a
+    It varies the spread of answers, phases, the first window and its floor, the floor of the timeout, how a
     switch shares its buffer, ACKs, the evenness of hosts and the seed: one at a time, then in pairs drawn
-    with the scenario's seed. Finished runs are kept, so that the command goes on where it was stopped.
+    with the scenario's seed. Finished runs are kept, so that a command that was stopped resumes.
     """
     names = [name.strip() for name in transports.split(",") if name.strip()]
     folder = out or Path(f"{file.stem}-robust")
