@@ -1,4 +1,4 @@
-"""In a kernel of Jupyter long calls show how far they are, and leave nothing of it; elsewhere they are silent."""
+"""In a kernel of Jupyter long calls show a bar, and leave nothing of it; elsewhere they are silent."""
 
 import subprocess
 import sys
@@ -59,5 +59,7 @@ def test_a_notebook_shows_a_bar_that_goes(tmp_path: Path) -> None:
 def test_a_program_hears_nothing(tmp_path: Path) -> None:
     sizes = {"scenario": tomllib.loads(SMALL), "grid": {"network.hosts": [6, 7]}}
     calls = f"import duetime; duetime.compare({SMALL!r}, ['tcp', 'd2tcp']); duetime.sweep({sizes!r}, out='o')"
-    done = subprocess.run([sys.executable, "-c", calls], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", calls], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("", "")

@@ -295,7 +295,12 @@ class Plan:
     against: str
 
     def carry_out(
-        self, jobs: int | None, progress: bool | None, *, store: Path | None = None, cluster: str | None = None
+        self,
+        jobs: int | None,
+        progress: bool | None,
+        *,
+        store: Path | None = None,
+        cluster: str | None = None,
     ) -> Comparison[Any]:
         """Run everything; Ctrl-C stops it, and what was finished by then is kept.
 
@@ -316,7 +321,9 @@ class Plan:
             )
         return Comparison(self._in_order(results), self.seeds, interrupted, self.against)
 
-    def _from(self, store: Path, jobs: int | None, progress: bool | None, cluster: str | None) -> Comparison[Any]:
+    def _from(
+        self, store: Path, jobs: int | None, progress: bool | None, cluster: str | None
+    ) -> Comparison[Any]:
         changes = tuple(scenario.changes(self.changes))
         points = [Point(self.read, changes, transport, seed) for transport, seed in self.tasks]
         try:

@@ -101,7 +101,12 @@ def _out(name: str) -> Callable[[F], F]:
     help="Instead of a target: what this transport misses with the deadlines as written.",
 )
 @click.option(
-    "--step", type=Percent(), default="1%", show_default=True, metavar="P", help="The precision of the answer."
+    "--step",
+    type=Percent(),
+    default="1%",
+    show_default=True,
+    metavar="P",
+    help="The precision of the answer.",
 )
 @_out("tighten")
 def tighten(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -12,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from duetime import conditions, scenario
 from duetime.cli import completion
+from duetime.trouble import Missing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,7 +60,10 @@ FAIL_IF_CERTAIN = click.option(
     help="The same, but only if the condition holds over the whole 95 % interval.",
 )
 JOBS = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of runs at a time (default: one per core)."
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of runs at a time (default: one per core).",
 )
 CLUSTER = click.option(
     "--cluster",
@@ -127,6 +132,15 @@ def tell_failed(limits: Iterable[Mapping[str, Any]]) -> int:
 def need_tables() -> None:
     """See that Parquet can be written, so that this is known before anything is run; else `Missing`."""
     from duetime.frames import pl  # noqa: F401
+
+
+def tell_left_out(*modules: str) -> None:
+    """Say which files were not written, since the library of one of our modules is missing."""
+    for name in modules:
+        try:
+            import_module(name)
+        except Missing as error:
+            print(f"note: left out: {error}", file=sys.stderr)
 
 
 def read(file: str) -> scenario.Scenario:

@@ -119,6 +119,7 @@ def reproduce(
             if "robust" in result.data:
                 show.claims_in_variants(result.data["robust"])
             print(f"Saved in {out / each.name}", file=sys.stderr)
+    options.tell_left_out("duetime.frames", "duetime.plots")
     if as_json:
         found = [result.data for result in done]
         sys.stdout.write(json.dumps(found if name == "all" else found[0], ensure_ascii=False) + "\n")

@@ -135,7 +135,7 @@ def html(grid: Grid, lines: Sequence[str]) -> str:
         ]
         body.append(f"<tr>{''.join(line)}</tr>")
     title = f"<caption><b>{escape(grid.title)}</b></caption>" if grid.title else ""
-    table = f"<table>{title}<thead><tr>{"".join(head)}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    table = f"<table>{title}<thead><tr>{''.join(head)}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     return table + "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
