@@ -34,11 +34,11 @@ myst_heading_anchors = 3
 nitpicky = True
 # Types of other packages: their sites are not asked.
 nitpick_ignore_regex = [
-    ("py:.*", r"(pl|polars|np|numpy|pathlib|os|collections|typing|click)\..*"),
+    ("py:.*", r"(pl|polars|np|numpy|pathlib|os|collections|typing|click|matplotlib)\..*"),
     ("py:.*", r"(Path|Mapping|Sequence|Any|PathLike|R|pl.DataFrame|TypeVar|Generic)"),
     (
         "py:.*",
-        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)",
+        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)|duetime\.robust\.Outcome",
     ),
 ]
 autodoc_member_order = "bysource"

@@ -1,5 +1,6 @@
 """In a kernel of Jupyter long calls show a bar, and leave nothing of it; elsewhere they are silent."""
 
+import io
 import subprocess
 import sys
 import tomllib
@@ -9,8 +10,10 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from rich.console import Console
 
 from conftest import SMALL
+from duetime import progress
 
 START = f"""
 import duetime, tomllib
@@ -63,3 +66,22 @@ def test_a_program_hears_nothing(tmp_path: Path) -> None:
         [sys.executable, "-c", calls], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 160])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("9.99e+04 of 1e+05 s simulated", "999.99 M packets/s"),
+        ("99 of 99 runs, 98 of them kept before, 9 failed",),
+    ],
+)
+def test_a_bar_cuts_nothing(width: int, words: tuple[str, ...]) -> None:
+    written = io.StringIO()
+    console = Console(file=written, width=width)
+    shown = progress._progress(len(words), console)
+    progress._updating(shown, len(words))(99, 100, words)
+    console.print(shown.get_renderable())
+    assert "…" not in written.getvalue()
+    assert "99%" in written.getvalue()
+    assert (words[-1] in written.getvalue()) == (width >= 80)

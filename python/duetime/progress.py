@@ -165,10 +165,12 @@ def _in_notebook() -> bool:
 def _progress(texts: int, console: Any) -> Progress:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+    # Figures are left out rather than cut where a terminal is narrow.
+    fitting = texts if console.width >= 80 else 1 if console.width >= 60 and texts == 2 else 0
     columns = (
-        BarColumn(bar_width=30),
+        BarColumn(bar_width=30 if console.width >= 100 else 12),
         TaskProgressColumn(),
-        *(TextColumn(f"{{task.fields[words][{place}]}}") for place in range(texts)),
+        *(TextColumn(f"{{task.fields[words][{place}]}}") for place in range(fitting)),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
