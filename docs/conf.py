@@ -15,8 +15,13 @@ author = "the duetime authors"
 copyright = "the duetime authors"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click"]
-source_suffix = {".md": "markdown"}
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_click"]
+source_suffix = {".md": "myst-nb"}
+# The notebook is run anew, far from the sources, and an error in it fails the build.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_in_temp = True
+nb_execution_timeout = 300
 exclude_patterns = ["record"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
 # Two hyphens are two hyphens: options are copied from the pages.
@@ -29,15 +34,16 @@ myst_heading_anchors = 3
 nitpicky = True
 # Types of other packages: their sites are not asked.
 nitpick_ignore_regex = [
-    ("py:.*", r"(pl|polars|np|numpy|pathlib|os|collections|typing|click)\..*"),
+    ("py:.*", r"(pl|polars|np|numpy|pathlib|os|collections|typing|click|matplotlib)\..*"),
     ("py:.*", r"(Path|Mapping|Sequence|Any|PathLike|R|pl.DataFrame|TypeVar|Generic)"),
     (
         "py:.*",
-        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)",
+        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)|duetime\.robust\.Outcome",
     ),
 ]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+autodoc_type_aliases = {"Picture": "duetime.plots.Picture"}
 python_use_unqualified_type_names = True
 
 html_theme = "furo"

@@ -336,6 +336,16 @@ def test_heavy_libraries_are_loaded_only_when_needed(small: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_scenario_that_comes_along_is_named_where_no_file_is(duetime: Command, tmp_path: Path) -> None:
+    done = duetime("run", tmp_path / "oldi")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: {tmp_path / 'oldi'}: No such file or directory; "
+        "a scenario of this name comes with duetime: duetime init --from oldi oldi\n"
+    )
+    assert "comes with" not in duetime("run", tmp_path / "nothing.toml").stderr
+
+
 @pytest.mark.parametrize(
     ("words", "typed", "offered"),
     [

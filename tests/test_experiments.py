@@ -100,6 +100,17 @@ def edited(root: Path, old: str, new: str) -> Path:
     return path
 
 
+def test_an_experiment_needs_neither_tables_nor_pictures(tiny: Path, tmp_path: Path) -> None:
+    without = "import sys; sys.modules |= {'matplotlib': None, 'polars': None}; from duetime.cli import main"
+    words = ["duetime", "reproduce", "paper/fig1", "--from", str(tiny), "--out", "out"]
+    script = f"{without}; sys.argv = {words!r}; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "out" / "paper" / "fig1").iterdir()} == {"result.json"}
+    assert "note: left out: tables of messages and Parquet files need polars" in done.stderr
+    assert "note: left out: pictures need matplotlib" in done.stderr
+
+
 def run(root: Path, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "duetime", "reproduce", *map(str, words), "--from", str(root)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root.parent, timeout=120)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -236,7 +235,7 @@ def compare(
     set: scenario.Changes | None = None,
     against: str | None = None,
     store: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Comparison[Result]: ...
 @overload
 def compare(
@@ -249,7 +248,7 @@ def compare(
     set: scenario.Changes | None = None,
     against: str | None = None,
     store: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Comparison[list[Result]]: ...
 def compare(
     source: scenario.Source,
@@ -261,13 +260,14 @@ def compare(
     set: scenario.Changes | None = None,
     against: str | None = None,
     store: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Comparison[Any]:
     """Simulate a scenario under each of `transports`, `jobs` runs at a time (default: one for each core).
 
     With `seeds` every transport runs with that many seeds, counted up from `seed` or else the scenario's,
     and every figure gets a mean and a 95 % confidence interval. The others are compared with `against`, by
     default the first. Finished runs are kept in the folder `store`, if one is named, and not made again.
+    `progress` shows a bar: by default in a notebook only, with True on a terminal too, with False nowhere.
     `source`, `seed`, `set` are those of `run`, and so are the errors.
     """
     plan = prepare(scenario.read(source), transports, seeds=seeds, seed=seed, set=set, against=against)
@@ -295,7 +295,12 @@ class Plan:
     against: str
 
     def carry_out(
-        self, jobs: int | None, progress: bool, *, store: Path | None = None, cluster: str | None = None
+        self,
+        jobs: int | None,
+        progress: bool | None,
+        *,
+        store: Path | None = None,
+        cluster: str | None = None,
     ) -> Comparison[Any]:
         """Run everything; Ctrl-C stops it, and what was finished by then is kept.
 
@@ -303,20 +308,22 @@ class Plan:
         """
         if store is not None:
             return self._from(store, jobs, progress, cluster)
-        from duetime.progress import Bar, bar
+        from duetime.progress import bar
 
         def one(number: int, progress: Progress) -> Result:
             transport, seed = self.tasks[number]
             return simulate(self.read, seed, self.changes, transport, progress)
 
         results: dict[int, Result] = {}
-        with bar(len(self.tasks)) if progress else nullcontext(Bar(len(self.tasks), None, None)) as shown:
+        with bar(len(self.tasks), progress) as shown:
             interrupted = in_threads(
                 len(self.tasks), one, jobs=jobs, follow=shown.follow, finished=results.__setitem__
             )
         return Comparison(self._in_order(results), self.seeds, interrupted, self.against)
 
-    def _from(self, store: Path, jobs: int | None, progress: bool, cluster: str | None) -> Comparison[Any]:
+    def _from(
+        self, store: Path, jobs: int | None, progress: bool | None, cluster: str | None
+    ) -> Comparison[Any]:
         changes = tuple(scenario.changes(self.changes))
         points = [Point(self.read, changes, transport, seed) for transport, seed in self.tasks]
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +74,7 @@ def run_points(
     jobs: int | None = None,
     cluster: str | None = None,
     tables: Sequence[str] = (),
-    progress: bool = True,
+    progress: bool | None = True,
 ) -> list[Kept]:
     """Run points, `jobs` at a time (default: one for each core), or on the Dask scheduler at `cluster`.
 
@@ -91,8 +90,7 @@ def run_points(
             raise ValueError(f"there is no table {name!r}, the tables are {', '.join(TABLES)}")
     kept = Store(store)
     batch = _Batch(points, kept, tuple(tables))
-    silent = nullcontext(bars.Points(len(batch.prepared), None, None))
-    with bars.points(len(batch.prepared)) if progress else silent as shown:
+    with bars.points(len(batch.prepared), progress) as shown:
         shown.found(len(batch.prepared) - len(batch.missing))
         try:
             if batch.run(jobs, cluster, shown):

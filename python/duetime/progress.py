@@ -1,24 +1,29 @@
-"""A bar on standard error while a person watches; nothing otherwise."""
+"""A bar while a person watches, in a terminal or a notebook; nothing otherwise."""
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
+
+#: Shows what was completed of a total, and the words beside it.
+Show: TypeAlias = Callable[[float, float, tuple[str, ...]], None]
+#: Seconds between two pictures of the bar in a notebook.
+REDRAWN_S = 0.2
 
 
 class Bar:
     """Shows how far some runs, several at a time, have come together."""
 
-    def __init__(self, runs: int, shown: Progress | None, task: TaskID | None) -> None:
+    def __init__(self, runs: int, show: Show | None) -> None:
         """Made by `bar`."""
-        self._shown = shown
-        self._task = task
+        self._shown = show
         self._simulated = [0.0] * runs
         self._durations = [0.0] * runs
         self._delivered = [0] * runs
@@ -34,29 +39,23 @@ class Bar:
         return advanced
 
     def _show(self) -> None:
-        if self._shown is None or self._task is None:
+        if self._shown is None:
             return
         known = [duration for duration in self._durations if duration > 0]
         total = sum(known) / len(known) * len(self._durations)
         simulated = sum(self._simulated)
         rate = sum(self._delivered) / max(time.monotonic() - self._start, 1e-9)
-        self._shown.update(
-            self._task,
-            total=total,
-            completed=simulated,
-            simulated=f"{simulated:.3g} of {total:.3g} s simulated",
-            rate=f"{_short(rate)} packets/s",
-        )
+        words = f"{simulated:.3g} of {total:.3g} s simulated", f"{_short(rate)} packets/s"
+        self._shown(simulated, total, words)
 
 
 class Points:
     """Shows how many of some runs, several at a time, are finished."""
 
-    def __init__(self, runs: int, shown: Progress | None, task: TaskID | None) -> None:
+    def __init__(self, runs: int, show: Show | None) -> None:
         """Made by `points`."""
         self._runs = runs
-        self._shown = shown
-        self._task = task
+        self._shown = show
         self._done = 0
         self._kept = 0
         self._failed = 0
@@ -85,48 +84,106 @@ class Points:
         return advanced
 
     def _show(self) -> None:
-        if self._shown is None or self._task is None:
+        if self._shown is None:
             return
         completed = self._done + sum([*self._under_way.values()])
         words = f"{self._done} of {self._runs} runs"
         words += f", {self._kept} of them kept before" if self._kept else ""
         words += f", {self._failed} failed" if self._failed else ""
-        self._shown.update(self._task, completed=completed, words=words)
+        self._shown(completed, self._runs, (words,))
 
 
 @contextmanager
-def bar(runs: int) -> Iterator[Bar]:
-    """Show a bar for `runs` runs as long as the block lasts, if standard error is a terminal."""
-    with _shown("{task.fields[simulated]}", "{task.fields[rate]}") as shown:
-        task = None if shown is None else shown.add_task("", total=None, simulated="starting", rate="")
-        yield Bar(runs, shown, task)
+def bar(runs: int, wanted: bool | None = True) -> Iterator[Bar]:
+    """Show a bar for `runs` runs as long as the block lasts, if somebody watches.
+
+    `wanted` None shows it in a notebook only, False nowhere.
+    """
+    with _shown(wanted, texts=2) as show:
+        yield Bar(runs, show)
 
 
 @contextmanager
-def points(runs: int) -> Iterator[Points]:
-    """Show a bar for many runs of which some may be finished already, if standard error is a terminal."""
-    with _shown("{task.fields[words]}") as shown:
-        task = None if shown is None else shown.add_task("", total=runs, words="starting")
-        yield Points(runs, shown, task)
+def points(runs: int, wanted: bool | None = True) -> Iterator[Points]:
+    """Show a bar for many runs of which some may be finished already; `wanted` as for `bar`."""
+    with _shown(wanted, texts=1) as show:
+        yield Points(runs, show)
 
 
 @contextmanager
-def _shown(*texts: str) -> Iterator[Progress | None]:
-    if not sys.stderr.isatty():
+def _shown(wanted: bool | None, texts: int) -> Iterator[Show | None]:
+    if wanted is not False and _in_notebook():
+        with _notebook(texts) as show:
+            yield show
+    elif wanted and sys.stderr.isatty():
+        with _terminal(texts) as show:
+            yield show
+    else:
         yield None
-        return
+
+
+@contextmanager
+def _terminal(texts: int) -> Iterator[Show]:
     from rich.console import Console
+
+    with _progress(texts, Console(stderr=True)) as shown:
+        yield _updating(shown, texts)
+
+
+@contextmanager
+def _notebook(texts: int) -> Iterator[Show]:
+    """Draw the bar of the terminal as HTML: that of rich needs widgets, which many notebooks lack."""
+    from IPython.display import HTML, display
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), record=True, force_jupyter=False, width=100)
+    shown = _progress(texts, console)
+    update = _updating(shown, texts)
+    place = display(HTML(""), display_id=True)
+    drawn = time.monotonic()
+
+    def show(completed: float, total: float, words: tuple[str, ...]) -> None:
+        nonlocal drawn
+        update(completed, total, words)
+        if time.monotonic() - drawn >= REDRAWN_S:
+            drawn = time.monotonic()
+            console.print(shown.get_renderable())
+            place.update(HTML(console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")))
+
+    try:
+        yield show
+    finally:
+        place.update(HTML(""))
+
+
+def _in_notebook() -> bool:
+    """Say whether a kernel of Jupyter runs this."""
+    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def _progress(texts: int, console: Any) -> Progress:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+    # Figures are left out rather than cut where a terminal is narrow.
+    fitting = texts if console.width >= 80 else 1 if console.width >= 60 and texts == 2 else 0
     columns = (
-        BarColumn(bar_width=30),
+        BarColumn(bar_width=30 if console.width >= 100 else 12),
         TaskProgressColumn(),
-        *(TextColumn(text) for text in texts),
+        *(TextColumn(f"{{task.fields[words][{place}]}}") for place in range(fitting)),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        yield shown
+    return Progress(*columns, console=console, transient=True)
+
+
+def _updating(shown: Progress, texts: int) -> Show:
+    task = shown.add_task("", total=None, words=("starting", *[""] * (texts - 1)))
+
+    def show(completed: float, total: float, words: tuple[str, ...]) -> None:
+        shown.update(task, total=total, completed=completed, words=words)
+
+    return show
 
 
 def _short(rate: float) -> str:

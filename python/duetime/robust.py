@@ -377,12 +377,13 @@ def robust(
     many: int = VARIANTS,
     jobs: int | None = None,
     cluster: str | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Robustness:
     """Run a scenario's variants under two transports or more, and say whose lead holds where.
 
     Finished runs are kept in ``out/runs``, so that a call that was stopped goes on where it was. `jobs`,
-    `cluster` and the errors are those of `points.run_points` and of `duetime.check`.
+    `cluster` and the errors are those of `points.run_points` and of `duetime.check`, `progress` is that of
+    `compare`.
     """
     if len(transports) < 2 or len({*transports}) < len(transports):
         raise scenario.Unreadable("name two different transports or more")

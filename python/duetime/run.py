@@ -19,22 +19,23 @@ def run(
     seed: int | None = None,
     set: scenario.Changes | None = None,
     transport: str | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> Result:
     """Simulate a scenario: a path, a text of several lines, or a dictionary of its sections.
 
     `seed` and `transport` replace those of the scenario; `set` changes keys
-    (``{"network.buffer": "50 KB"}`` or ``["network.buffer=50 KB"]``). `progress` shows a bar on standard
-    error, or is called with (simulated seconds, their end, delivered packets) ten times a second.
+    (``{"network.buffer": "50 KB"}`` or ``["network.buffer=50 KB"]``). `progress` shows a bar, by
+    default in a notebook only, with True on a terminal too; or is called with (simulated seconds, their end,
+    delivered packets) ten times a second.
 
     Raises `ScenarioError` for a bad scenario, and another `ValueError` for a file that cannot be read.
     """
-    if progress is True:
-        from duetime.progress import bar
+    if callable(progress):
+        return simulate(scenario.read(source), seed, set, transport, progress)
+    from duetime.progress import bar
 
-        with bar(1) as shown:
-            return simulate(scenario.read(source), seed, set, transport, shown.follow(0))
-    return simulate(scenario.read(source), seed, set, transport, progress or None)
+    with bar(1, progress) as shown:
+        return simulate(scenario.read(source), seed, set, transport, shown.follow(0))
 
 
 def check(

@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+from duetime.data import SCENARIOS
+
 #: A path, the text of a scenario (it has more than one line), or a dictionary of its sections.
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 #: ``["network.buffer=50 KB"]`` or ``{"network.buffer": "50 KB"}``.
@@ -78,7 +80,15 @@ def read_file(path: Path, kind: str = "scenario") -> Scenario:
         if isinstance(error, Unreadable):
             raise
         reason = error.strerror if isinstance(error, OSError) else error
-        raise Unreadable(f"{name}: {reason}") from None
+        raise Unreadable(f"{name}: {reason}{_shipped(path)}") from None
+
+
+def _shipped(path: Path) -> str:
+    """Say how to get a scenario that comes with duetime, where a file of its name is asked for."""
+    name = path.name.removesuffix(".toml")
+    if path.exists() or not (SCENARIOS / f"{name}.toml").is_file():
+        return ""
+    return f"; a scenario of this name comes with duetime: duetime init --from {name} {name}"
 
 
 def read_stdin() -> Scenario:

@@ -240,7 +240,7 @@ def sweep(
     against: str | None = None,
     jobs: int | None = None,
     cluster: str | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Swept:
     """Run the sweep that a file or a dictionary describes and write its tables into `out`.
 
@@ -248,15 +248,17 @@ def sweep(
     too, which is written to ``out/scenario.toml``.
 
     Finished runs are kept in ``out/runs`` and not made again, so a sweep that was stopped goes on where it
-    was, and one that was changed runs what is new. `jobs` and `cluster` are those of `points.run_points`, and
-    so are the errors; besides, those of `read` and `files.Refused`.
+    was, and one that was changed runs what is new. `jobs` and `cluster` are those of `points.run_points`,
+    `progress` is that of `compare`; errors are those of both, of `read`, and `files.Refused`.
     """
     folder = Path(out)
     plan = _described(source, folder, against) if isinstance(source, Mapping) else read(Path(source), against)
     return carry_out(plan, folder, jobs=jobs, cluster=cluster, progress=progress)
 
 
-def carry_out(sweep: Sweep, out: Path, *, jobs: int | None, cluster: str | None, progress: bool) -> Swept:
+def carry_out(
+    sweep: Sweep, out: Path, *, jobs: int | None, cluster: str | None, progress: bool | None
+) -> Swept:
     """Run a sweep that was read."""
     files.check_growing(out, PARTS)
     kept = run_points(sweep.points, store=out / RUNS, jobs=jobs, cluster=cluster, progress=progress)

@@ -11,7 +11,7 @@ from duetime.cli import options
 from duetime.run import foresee
 
 
-@click.command(short_help="Say how few deadlines can be missed at all.")
+@click.command(short_help="Say how few deadlines any schedule can miss.")
 @options.FILE
 @options.SEED
 @options.SET
@@ -19,8 +19,8 @@ from duetime.run import foresee
 def bound(file: str, seed: int | None, changes: tuple[str, ...], as_json: bool) -> None:
     """Say how few deadlines any schedule of FILE's messages (- for standard input) can miss.
 
-    Nothing is simulated. The schedule knows all messages in advance, and only the links of the hosts hold
-    it up.
+    Nothing is simulated. The schedule knows all messages in advance, and is limited by the hosts' links
+    alone.
     """
     foresight, notes = foresee(options.read(file), seed, changes, None)
     options.tell_notes(notes)

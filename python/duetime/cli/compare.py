@@ -57,7 +57,7 @@ def compare(
 ) -> int:
     """Simulate the scenario in FILE (- for standard input) under several transports.
 
-    With --out finished runs are kept in its folder `runs`: one that was stopped goes on where it was.
+    With --out, finished runs are kept in its folder `runs`, and a comparison that was stopped resumes.
     """
     if cluster is not None and out is None:
         raise options.Mistake("--cluster needs --out: the folder in which finished runs are kept")

@@ -65,7 +65,7 @@ def _searched(over: str, *, required: bool) -> Callable[[F], F]:
 
     def add(command: F) -> F:
         for option in (
-            click.option("--step", metavar="VALUE", help="How exact the answer is."),
+            click.option("--step", metavar="VALUE", help="The precision of the answer."),
             click.option("--to", "end", metavar="VALUE", help="The largest value to try."),
             click.option("--from", "start", metavar="VALUE", help="The smallest value to try."),
             click.option("--over", required=required, metavar="KEY", help=over),
@@ -78,7 +78,7 @@ def _searched(over: str, *, required: bool) -> Callable[[F], F]:
 
 
 def _target(*, required: bool) -> Callable[[F], F]:
-    told = "So many deadlines may be missed, in percent."
+    told = "The share of deadlines that may be missed, in percent."
     return click.option("--target", type=Percent(), required=required, metavar="P", help=told)
 
 
@@ -87,7 +87,7 @@ def _out(name: str) -> Callable[[F], F]:
         "--out",
         type=click.Path(path_type=Path),
         metavar="DIR",
-        help=f"Write {name}.json here and keep finished runs below: a stopped search goes on where it was.",
+        help=f"Write {name}.json here and keep finished runs below: a stopped search resumes.",
     )
 
 
@@ -98,10 +98,15 @@ def _out(name: str) -> Callable[[F], F]:
     "--against",
     metavar="NAME",
     shell_complete=completion.names("transports"),
-    help="Instead of a target: as many as this transport misses with the deadlines as they are written.",
+    help="Instead of a target: what this transport misses with the deadlines as written.",
 )
 @click.option(
-    "--step", type=Percent(), default="1%", show_default=True, metavar="P", help="How exact the answer is."
+    "--step",
+    type=Percent(),
+    default="1%",
+    show_default=True,
+    metavar="P",
+    help="The precision of the answer.",
 )
 @_out("tighten")
 def tighten(
@@ -149,7 +154,7 @@ def capacity(
         _deliver(decision, out, as_json)
 
 
-@click.command(short_help="Find the smallest rate or buffer that does.")
+@click.command(short_help="Find the smallest rate or buffer that suffices.")
 @_shared
 @_searched(
     "What to lower: a parameter (k) or a key as for --set (network.rate, network.buffer).", required=True
@@ -165,7 +170,7 @@ def need(
     as_json: bool,
     **shared: Any,
 ) -> None:
-    """Find the smallest rate, buffer or the like with which the scenario in FILE keeps its deadlines.
+    """Find the smallest rate, buffer or the like with which the scenario in FILE meets its deadlines.
 
     That is the smallest value of a key at which no more than the target is missed, found by bisection, for
     each transport, with a 95 % confidence interval.

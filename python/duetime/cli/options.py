@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -12,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from duetime import conditions, scenario
 from duetime.cli import completion
+from duetime.trouble import Missing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,7 +22,7 @@ SEED = click.option(
     "--seed",
     type=click.IntRange(0, scenario.LAST_SEED),
     metavar="N",
-    help="Draw everything random from this instead.",
+    help="Use this random seed instead of the scenario's.",
 )
 SET = click.option(
     "--set",
@@ -36,7 +38,7 @@ OUT = click.option(
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Write tables (Parquet) and what --json prints here, in a folder for each run where there are "
-    "several; a former result is replaced.",
+    "several; an earlier result is replaced.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 
@@ -46,8 +48,8 @@ FAIL_IF = click.option(
     "fail_if",
     multiple=True,
     metavar="CONDITION",
-    help="Exit with 3 if this may be so: 'answers.missed_percent > 1' (class and figure as in --json, or a "
-    "figure of all). Over several seeds the end of the 95 % interval decides that is nearer to failing. "
+    help="Exit with 3 if this may hold: 'answers.missed_percent > 1' (class and figure as in --json, or a "
+    "figure of all). Over several seeds, the end of the 95 % interval that is nearer to failing decides. "
     "May be given several times.",
 )
 FAIL_IF_CERTAIN = click.option(
@@ -55,10 +57,13 @@ FAIL_IF_CERTAIN = click.option(
     "fail_if_certain",
     multiple=True,
     metavar="CONDITION",
-    help="The same, but only if the whole 95 % interval says so.",
+    help="The same, but only if the condition holds over the whole 95 % interval.",
 )
 JOBS = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="So many runs at a time (default: one per core)."
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of runs at a time (default: one per core).",
 )
 CLUSTER = click.option(
     "--cluster",
@@ -127,6 +132,15 @@ def tell_failed(limits: Iterable[Mapping[str, Any]]) -> int:
 def need_tables() -> None:
     """See that Parquet can be written, so that this is known before anything is run; else `Missing`."""
     from duetime.frames import pl  # noqa: F401
+
+
+def tell_left_out(*modules: str) -> None:
+    """Say which files were not written, since the library of one of our modules is missing."""
+    for name in modules:
+        try:
+            import_module(name)
+        except Missing as error:
+            print(f"note: left out: {error}", file=sys.stderr)
 
 
 def read(file: str) -> scenario.Scenario:

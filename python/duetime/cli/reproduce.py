@@ -31,7 +31,7 @@ FAILED = 1
     help="quick: under a minute for each; paper: longer runs, more seeds.",
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), metavar="N", help="So many seeds instead of the scale's."
+    "--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds, instead of the scale's."
 )
 @options.JOBS
 @click.option(
@@ -54,7 +54,7 @@ FAILED = 1
     "--scenario",
     "as_scenario",
     is_flag=True,
-    help="Print what is run as a scenario of its own, for `duetime run`, and run nothing.",
+    help="Print what would be run as a scenario of its own, for `duetime run`, and run nothing.",
 )
 @click.option(
     "--transport", metavar="NAME", help="With --scenario: under which transport (default: the last one)."
@@ -64,7 +64,7 @@ FAILED = 1
     "variants",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Judge the claims also in N variants of what the scenario leaves open, with one seed each.",
+    help="Judge the claims in N variants of what the scenario leaves open too, with one seed each.",
 )
 @options.JSON
 def reproduce(
@@ -119,6 +119,7 @@ def reproduce(
             if "robust" in result.data:
                 show.claims_in_variants(result.data["robust"])
             print(f"Saved in {out / each.name}", file=sys.stderr)
+    options.tell_left_out("duetime.frames", "duetime.plots")
     if as_json:
         found = [result.data for result in done]
         sys.stdout.write(json.dumps(found if name == "all" else found[0], ensure_ascii=False) + "\n")

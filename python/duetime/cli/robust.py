@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ import click
 from duetime.cli import completion, options
 from duetime.robust import VARIANTS, Robustness
 from duetime.robust import robust as vary
+from duetime.trouble import Missing
 
 
 @click.command(short_help="See how far a comparison's conclusion reaches.")
@@ -30,7 +32,7 @@ from duetime.robust import robust as vary
     default=VARIANTS,
     show_default=True,
     metavar="N",
-    help="So many at most: the scenario as written, each other value alone, then pairs drawn at random.",
+    help="At most this many: the scenario as written, each other value alone, then pairs drawn at random.",
 )
 @options.JOBS
 @options.CLUSTER
@@ -52,11 +54,11 @@ def robust(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Vary what a description of FILE would leave open, and say where the better transport stays so.
+    """Vary what a description of FILE would leave open, and say where the better transport stays better.
 
-    Varied are the spread of answers, phases, the first window and its floor, the floor of the timeout, how a
+    It varies the spread of answers, phases, the first window and its floor, the floor of the timeout, how a
     switch shares its buffer, ACKs, the evenness of hosts and the seed: one at a time, then in pairs drawn
-    with the scenario's seed. Finished runs are kept, so that the command goes on where it was stopped.
+    with the scenario's seed. Finished runs are kept, so that a command that was stopped resumes.
     """
     names = [name.strip() for name in transports.split(",") if name.strip()]
     folder = out or Path(f"{file.stem}-robust")
@@ -71,7 +73,8 @@ def robust(
         cluster=cluster,
         progress=True,
     )
-    picture(found, folder)
+    with suppress(Missing):
+        picture(found, folder)
     if as_json:
         sys.stdout.write(json.dumps(found.record(), indent=1, ensure_ascii=False) + "\n")
     else:
@@ -79,6 +82,7 @@ def robust(
 
         show.robustness(found)
     print(f"Saved in {folder}", file=sys.stderr)
+    options.tell_left_out("duetime.plots")
     failed = {each.error for each in found.outcomes if each.error is not None}
     for error in sorted(failed):
         print(f"failed: {error}", file=sys.stderr)
@@ -87,12 +91,10 @@ def robust(
 
 def picture(found: Robustness, folder: Path) -> None:
     """Draw it beside its record."""
-    import matplotlib as mpl
-
     from duetime.plots import robust as plot
     from duetime.plots import save, style
 
-    with mpl.rc_context(style.RC):
+    with style.context():
         figure = plot.draw(found.record())
         style.settle(figure)
         for kind in ("png", "svg"):

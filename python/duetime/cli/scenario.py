@@ -17,7 +17,7 @@ from duetime.run import explanation, resolve
 from duetime.run import schema as language
 
 
-@click.command(short_help="See whether a scenario is valid.")
+@click.command(short_help="Check whether a scenario is valid.")
 @options.FILE
 @options.SEED
 @options.SET
@@ -33,9 +33,9 @@ from duetime.run import schema as language
     help="Print the scenario with every default filled in, or with --explain what that says.",
 )
 def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, as_json: bool) -> None:
-    """See whether the scenario in FILE (- for standard input) is valid.
+    """Check whether the scenario in FILE (- for standard input) is valid.
 
-    Notes name what is valid and probably not meant; `duetime check --explain` shows the figures behind them.
+    Notes name what is valid but probably not meant; `duetime check --explain` shows the figures behind them.
     """
     read = options.read(file)
     resolved, notes = resolve(read, seed, changes, None)

@@ -36,8 +36,8 @@ def sweep(
 ) -> int:
     """Simulate the points that the sweep in FILE describes.
 
-    Finished runs are kept: a sweep that was stopped goes on where it was, and one that was changed runs only
-    what is new. A run that fails is reported and does not stop the rest; the exit code is then 1.
+    Finished runs are kept: a sweep that was stopped resumes, and one that was changed runs only what is new.
+    A run that fails is reported and does not stop the rest; the exit code is then 1.
     """
     plan = read(file, against)
     options.need_tables()

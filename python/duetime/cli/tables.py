@@ -119,16 +119,30 @@ def show(shown: Console, grid: Grid) -> bool:
 
 def html(grid: Grid, lines: Sequence[str]) -> str:
     """Give a table and the sentences below it for a notebook."""
-    head = "".join(f"<th>{escape(title)}</th>" for title, _ in _columns(grid))
-    body = []
-    for keys, cells in grid.filled:
-        words = [f'<th style="text-align: left">{escape(key)}</th>' for key in keys]
-        for column, cell in zip(grid.columns, cells, strict=True):
-            words.append(f'<td style="text-align: {"left" if column.words else "right"}">{escape(cell)}</td>')
-        body.append(f"<tr>{''.join(words)}</tr>")
+    head = [_cell("th", key, words=True) for key in grid.keys]
+    head += [_cell("th", column.title, words=column.words) for column in grid.columns]
+    body, first = [], None
+    for row in grid.rows:
+        if row is None:
+            first = None
+            continue
+        keys, cells = row
+        told = ["", *keys[1:]] if grid.once and keys[0] == first else keys
+        first = keys[0]
+        line = [_cell("th", key, words=True) for key in told]
+        line += [
+            _cell("td", cell, words=column.words) for column, cell in zip(grid.columns, cells, strict=True)
+        ]
+        body.append(f"<tr>{''.join(line)}</tr>")
     title = f"<caption><b>{escape(grid.title)}</b></caption>" if grid.title else ""
-    table = f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    table = f"<table>{title}<thead><tr>{''.join(head)}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     return table + "".join(f"<p>{escape(line)}</p>" for line in lines)
+
+
+def _cell(tag: str, text: str, *, words: bool) -> str:
+    """A figure stays in one line; words may be wrapped."""
+    style = "text-align: left" if words else "text-align: right; white-space: nowrap"
+    return f'<{tag} style="{style}; padding: 0.2em 0.6em">{escape(text)}</{tag}>'
 
 
 def _print_whole(shown: Console, ways: Sequence[Grid], *, wrapped: bool) -> bool:

@@ -367,19 +367,18 @@ def _save(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: 
 
 
 def _draw(folder: Path, data: Mapping[str, Any], charts: Sequence[Chart], rows: Sequence[Row]) -> None:
-    import matplotlib as mpl
-
+    # In this order: without matplotlib the first raises `Missing`.
+    from duetime import plots
     from duetime.experiments import figures
-    from duetime.plots import save, style
 
     runs = max((row.get("runs", 1) for row in rows), default=1)
     what = data["source"] + (f"; mean and 95 % interval over {runs} runs each" if runs > 1 else "")
     for number in sorted({chart.figure for chart in charts}):
         some = [chart for chart in charts if chart.figure == number]
         title = data["title"] if len(some) > 1 else some[0].title
-        with mpl.rc_context(style.RC):
+        with plots.style.context():
             figure = figures.draw(some, rows, title, what)
-            style.settle(figure)
+            plots.style.settle(figure)
             stem = "figure" if number == 1 else f"figure-{number}"
             for kind in ("png", "svg"):
-                save(figure, folder / f"{stem}.{kind}")
+                plots.save(figure, folder / f"{stem}.{kind}")

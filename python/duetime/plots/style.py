@@ -3,9 +3,11 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -112,6 +114,11 @@ CYCLE = [
     for dash in (SOLID, DASHES, DOTS, DASH_DOT)
     for colour in (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, BLACK)
 ]
+
+
+def context() -> AbstractContextManager[None]:
+    """Draw with these settings inside the block."""
+    return rc_context(RC)
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
