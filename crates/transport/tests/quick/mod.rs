@@ -5,6 +5,8 @@
 mod by_hand;
 #[path = "../d2tcp_queue.rs"]
 mod d2tcp_queue;
+#[path = "../grants.rs"]
+mod grants;
 #[path = "../kernel_vectors.rs"]
 mod kernel_vectors;
 #[path = "../marks.rs"]
