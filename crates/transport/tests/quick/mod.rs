@@ -17,6 +17,8 @@ mod mcp;
 mod pacing;
 #[path = "../pdq.rs"]
 mod pdq;
+#[path = "../pfabric.rs"]
+mod pfabric;
 #[path = "../rates.rs"]
 mod rates;
 #[path = "../returning.rs"]
