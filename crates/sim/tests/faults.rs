@@ -1,16 +1,14 @@
 //! Faults in the network: by hand, and under every transport.
 
+mod common;
+
+use sim::Outcome;
 use sim::outcome::FaultCounts;
-use sim::{Outcome, World};
 use transport::registry::TRANSPORTS;
 use units::{Bytes, Instant, Span};
 
 fn run(text: &str) -> Outcome {
-    let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut world = World::new(read.scenario);
-    while world.advance(1 << 20) {}
-    check(&world.finish(), text)
+    check(&common::run(text), text)
 }
 
 /// Every packet is somewhere: arrived, dropped, lost to a fault or under way; and links count what the run does.

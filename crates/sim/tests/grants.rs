@@ -1,15 +1,10 @@
 //! Receiver-driven transports in a network, to the picosecond and under loss.
 
-use sim::{Outcome, World};
-use units::{Instant, Span};
+mod common;
 
-fn run(text: &str) -> Outcome {
-    let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut world = World::new(read.scenario);
-    while world.advance(1 << 20) {}
-    world.finish()
-}
+use common::run;
+use sim::Outcome;
+use units::{Instant, Span};
 
 /// Hosts at a switch with 1 Gbps and 20 us per link. A full packet takes 64 us, a request or a grant of 64 B takes
 /// 2 x (0.512 + 20) = 41.024 us.

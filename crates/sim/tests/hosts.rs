@@ -1,14 +1,9 @@
 //! What crosses from one host to another takes its time.
 
-use sim::{Outcome, World};
+mod common;
 
-fn run(text: &str) -> Outcome {
-    let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut world = World::new(read.scenario);
-    while world.advance(1 << 20) {}
-    world.finish()
-}
+use common::run;
+use sim::Outcome;
 
 /// Messages of one packet over a path of 20 ms, 40 ms there and back, with this retransmission timeout.
 fn far_away(rto: &str, messages: &str) -> Outcome {

@@ -1,6 +1,8 @@
 //! Flows on links of equal rate fall into lock-step; the jitter that hosts have breaks it.
 
-use sim::World;
+mod common;
+
+use common::run;
 
 /// Mbit/s of two endless flows, the second 200 ms later, into one port of their own rate.
 fn goodputs(transport: &str, network: &str) -> [f64; 2] {
@@ -11,11 +13,7 @@ fn goodputs(transport: &str, network: &str) -> [f64; 2] {
          [[traffic]]\nname = 'first'\npattern = 'long'\nfrom = 0\nto = 2\n\
          [[traffic]]\nname = 'second'\npattern = 'long'\nfrom = 1\nto = 2\nstart = '200 ms'\n"
     );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    let mut world = World::new(read.scenario);
-    while world.advance(1 << 20) {}
-    let outcome = world.finish();
+    let outcome = run(&text);
     [0, 1].map(|class| outcome.classes[class].delivered_bytes.as_f64() * 8e-6 / 2.0)
 }
 

@@ -1,16 +1,10 @@
 //! MCP's law in the network: rates that settle at what deadlines need, and what breaks that.
 
-use sim::World;
+mod common;
+
+use common::run;
 use sim::outcome::{Link, Outcome, Subject};
 use units::{Instant, MessageId, Span};
-
-fn run(text: &str) -> Outcome {
-    let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut world = World::new(read.scenario);
-    while world.advance(1 << 20) {}
-    world.finish()
-}
 
 /// A star at 10 Gbit/s whose round trip is 60 us: C tau is 50 full segments. All send to the last host.
 fn star(hosts: u32, transport: &str, traffic: &str) -> Outcome {

@@ -1,6 +1,8 @@
 //! What a connection may have at its own host's port.
 
-use sim::World;
+mod common;
+
+use common::run;
 use units::Bytes;
 
 /// Payload of two long flows from host 0 to hosts 1 and 2, between 10 and 30 ms; the second begins so much later.
@@ -15,11 +17,7 @@ fn delivered(transport: &str, later: &str) -> [u64; 2] {
         long("first", 1, "0 s"),
         long("second", 2, later)
     );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut world = World::new(read.scenario);
-    while world.advance(1 << 20) {}
-    let outcome = world.finish();
+    let outcome = run(&text);
     [0, 1].map(|class| outcome.classes[class].delivered_bytes.0)
 }
 

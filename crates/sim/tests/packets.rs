@@ -1,6 +1,9 @@
 //! What is written down of packets, against what a run counts, and a burst worked out by hand.
 
-use sim::{Logged, PacketLog, World};
+mod common;
+
+use common::world;
+use sim::{Logged, PacketLog};
 use units::Instant;
 
 /// Four answers of two packets each to a port that holds three and marks above one; no jitter anywhere.
@@ -10,12 +13,6 @@ network = { topology = "star", hosts = 5, rate = "1 Gbps", delay = "20 us", buff
 transport = { name = "dctcp", initial_window = 2, handshake = false, rto_min = "10 ms" }
 traffic = [{ name = "answers", pattern = "fan-in", parents = 1, leaves = 4, every = "2 ms", size = "2920 B" }]
 "#;
-
-fn world(text: &str) -> World {
-    let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default());
-    World::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario)
-}
 
 fn logged(text: &str, (from, until): (Instant, Instant), most: usize) -> (Vec<Logged>, Instant, sim::Outcome) {
     let mut world = world(text);

@@ -1,15 +1,10 @@
 //! What the papers of pFabric, HULL and PDQ state, at the scale of a test.
 
-use sim::{Outcome, World};
-use units::Span;
+mod common;
 
-fn run(text: &str) -> Outcome {
-    let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default());
-    let mut world = World::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario);
-    while world.advance(1 << 20) {}
-    world.finish()
-}
+use common::run;
+use sim::Outcome;
+use units::Span;
 
 /// FCT over the time on an empty network of the messages in a range of sizes, in order.
 fn slowdowns(outcome: &Outcome, sizes: std::ops::Range<u64>) -> Vec<f64> {

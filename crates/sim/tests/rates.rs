@@ -1,16 +1,10 @@
 //! Transports whose rates the network grants, in the network.
 
-use sim::outcome::{Link, Outcome};
-use sim::{World, outcome};
-use units::{ClassId, Instant, MessageId};
+mod common;
 
-fn run(text: &str) -> Outcome {
-    let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut world = World::new(read.scenario);
-    while world.advance(1 << 20) {}
-    world.finish()
-}
+use common::run;
+use sim::outcome::{self, Link, Outcome};
+use units::{ClassId, Instant, MessageId};
 
 /// A star of five hosts at 1 Gbit/s with 20 us per link: a round trip of 105 us.
 fn star(transport: &str, network: &str, traffic: &str) -> Outcome {

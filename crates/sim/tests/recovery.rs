@@ -1,6 +1,9 @@
 //! Loss recovery over a path whose round trip is longer than the least RTO.
 
-use sim::{Outcome, World};
+mod common;
+
+use common::run;
+use sim::Outcome;
 
 /// One endless flow for 60 s over 50 Mbit/s with a round trip of 100 ms and a buffer of 100 packets.
 fn long_path(transport: &str) -> Outcome {
@@ -9,11 +12,7 @@ fn long_path(transport: &str) -> Outcome {
          bottleneck = '50 Mbps'\ndelay = '25 ms'\nbuffer = '100 packets'\nsharing = 'per-port'\n\
          [transport]\n{transport}\n[[traffic]]\nname = 'x'\npattern = 'long'\nfrom = 0\nto = 1\n"
     );
-    let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut world = World::new(read.scenario);
-    while world.advance(1 << 20) {}
-    world.finish()
+    run(&text)
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! the header of its own family and leaves those of others alone. What it decides it says as a [`Decision`], for
 //! whoever watches: that is for statistics only and travels nowhere.
 
-use units::{Bytes, ConnectionId, Instant, Span};
+use units::{Bytes, ConnectionId, Instant, Rate, Span};
 
 use crate::{Header, Packet};
 
@@ -76,4 +76,18 @@ pub struct Allocation {
     pub requested: u64,
     /// How many ask (D3's N).
     pub flows: u64,
+}
+
+/// The agents of a family that keeps nothing at ports.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoAgents {}
+
+impl NoAgents {
+    /// There are none.
+    pub const COUNTS_REQUESTS: bool = false;
+
+    /// Never called.
+    pub fn at(&self, _: Rate, _: Bytes) -> Box<dyn Agent> {
+        match *self {}
+    }
 }

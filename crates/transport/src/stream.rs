@@ -71,8 +71,22 @@ impl MessageStream {
     }
 
     /// Without SACK: what is next to be sent again, where it starts in this range.
-    pub fn hole_in(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+    fn hole_in(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         self.hole.filter(|hole| (from..to).contains(&hole.0))
+    }
+
+    /// Payload that is left to send of the stream between these positions: what was never sent, and what is to be sent
+    /// again. What is on its way is not left, nor is what was SACKed.
+    pub fn left(&self, config: &Config, from: u64, to: u64) -> u64 {
+        let recovery = &self.recovery;
+        let next = recovery.next.max(from);
+        let left = to.saturating_sub(next);
+        match recovery.phase {
+            Phase::Open => left,
+            Phase::Loss => left.saturating_sub(recovery.sacked_below(to) - recovery.sacked_below(next.min(to))),
+            Phase::Recovery if config.sack => left + recovery.to_repair(config, from, to),
+            Phase::Recovery => left + self.hole_in(from, to).map_or(0, |_| u64::from(config.mss)),
+        }
     }
 
     /// Takes an acknowledgement that says so many bytes have newly arrived beyond a gap; gives whether it

@@ -25,6 +25,8 @@ struct Desk {
     shared: Shared,
     acting: End,
     sent: Vec<(u32, Packet, Option<Extension>)>,
+    /// Which way the last packet went that was sent for an end.
+    route: u32,
     timer: Instant,
     host_timer: Instant,
     /// When its link is free.
@@ -39,6 +41,7 @@ impl Default for Desk {
             shared: Shared::default(),
             acting: end(0),
             sent: Vec::new(),
+            route: 0,
             timer: Instant::MAX,
             host_timer: Instant::MAX,
             free: Instant::ZERO,
@@ -75,6 +78,7 @@ impl Output for Desk {
 impl HostOutput for Desk {
     fn send_from(&mut self, end: End, packet: Packet, extension: Option<Extension>) {
         self.sent.push((end.connection.0, packet, extension));
+        self.route = end.route;
     }
     fn leaves_from(&self, _: End) -> Instant {
         self.free
@@ -110,6 +114,12 @@ fn header(extension: &Option<Extension>) -> Option<Header> {
     }
 }
 
+/// What is said of segments of which those before a number are sent without a grant; without a deadline.
+fn unasked(segments: (u64, u64), unscheduled: u64) -> Ask {
+    let (start, end) = (segments.0 * MSS, segments.1 * MSS);
+    Ask { start, end, unscheduled: unscheduled * MSS, deadline: Instant::MAX, from: HostId(0) }
+}
+
 /// A receiving host with ends of several connections.
 struct Receiving {
     config: Config,
@@ -131,16 +141,27 @@ impl Receiving {
         self.ends[to as usize].on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.desk);
     }
 
-    /// A request for segments up to a number.
+    /// A request for segments up to a number, from a host of its own.
     fn ask(&mut self, of: u32, segments: (u64, u64), deadline: Instant) {
-        let ask = Ask {
-            start: segments.0 * MSS,
-            end: segments.1 * MSS,
-            unscheduled: segments.0 * MSS,
-            deadline,
-            from: HostId(of),
-        };
+        self.ask_from(of, of, segments, deadline);
+    }
+
+    fn ask_from(&mut self, of: u32, host: u32, segments: (u64, u64), deadline: Instant) {
+        let ask = Ask { deadline, from: HostId(host), ..unasked(segments, segments.0) };
         self.take(of, Packet::data(ask.start, 0, 64, Instant::MAX, Flags::SYN), Some(ask));
+    }
+
+    /// Data that was sent without a grant, and says what it is of.
+    fn unasked(&mut self, of: u32, segment: u64, ask: Ask) {
+        self.take(of, Packet::data(segment * MSS, MSS as u32, 0, self.now, Flags::NONE), Some(ask));
+    }
+
+    /// Answers without a grant since this was last called: the segment that is expected.
+    fn answers(&mut self) -> Vec<u64> {
+        let sent = self.desk.sent.drain(..);
+        let answers = sent
+            .filter(|(_, _, extension)| matches!(header(extension), Some(Header::Answer(Answer { grant: None, .. }))));
+        answers.map(|(_, packet, _)| packet.seq / MSS).collect()
     }
 
     fn data(&mut self, of: u32, segment: u64, flags: Flags) {
@@ -225,6 +246,11 @@ fn what_does_not_arrive_is_granted_again_each_time_after_twice_as_long() {
     assert_eq!(host.granted(), [(0, 0)]);
     // 1 ms, and then 2, 4, 8 after that.
     for at in [1, 3, 7, 15] {
+        if at == 7 {
+            // A request that is repeated is answered, and is no sign of what is late.
+            host.ask(0, (0, 1), Instant::from_millis(100));
+            assert_eq!(host.answers(), [0]);
+        }
         assert_eq!(host.desk.ring_host(), Instant::from_millis(at));
         let (_, _, extension) = host.desk.sent[0].clone();
         assert!(matches!(
@@ -247,6 +273,14 @@ fn what_three_later_ones_have_overtaken_is_granted_at_once() {
     assert_eq!(host.granted(), []);
     host.data(0, 3, Flags::NONE);
     assert_eq!(host.granted(), [(0, 0)]);
+    // Six may be on their way as before: 4 to 7, the lost one and another.
+    let mut host = Receiving::new("edf-grants", keys, 1);
+    host.ask(0, (0, 20), Instant::from_millis(100));
+    host.granted();
+    (1..=2).for_each(|segment| host.data(0, segment, Flags::NONE));
+    assert_eq!(host.granted(), [(0, 6), (0, 7)]);
+    host.data(0, 3, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 0), (0, 8)]);
     let mut host = Receiving::new("homa", "rtt_bytes = '6 packets'\nresend_after = '1 ms'\n", 1);
     host.ask(0, (0, 6), Instant::MAX);
     host.granted();
@@ -278,6 +312,140 @@ fn what_arrived_before_its_request_is_known_by_the_next_one() {
     host.desk.sent.clear();
     host.ask(0, (2, 3), Instant::MAX);
     assert_eq!((host.ends[0].next(), host.granted()), (2 * MSS, vec![(0, 2)]));
+}
+
+#[test]
+fn what_has_arrived_is_answered_when_a_message_is_complete_or_came_twice() {
+    let mut host = Receiving::new("edf-grants", "outstanding = '9 packets'\n", 1);
+    host.ask(0, (0, 3), Instant::MAX);
+    host.ask(0, (3, 5), Instant::MAX);
+    assert_eq!(host.granted().len(), 5);
+    let mut answers = |segment| {
+        host.data(0, segment, Flags::NONE);
+        host.answers()
+    };
+    // Of the second message; then the second segment, twice; the first message is complete with the first segment.
+    assert_eq!(answers(3), []);
+    assert_eq!(answers(1), []);
+    assert_eq!(answers(1), [0]);
+    assert_eq!(answers(2), []);
+    assert_eq!(answers(0), [4]);
+    assert_eq!(answers(4), [5]);
+    assert_eq!(answers(4), [5], "its acknowledgement was lost");
+    assert_eq!(host.ends[0].next(), 5 * MSS);
+}
+
+#[test]
+fn a_message_that_is_there_before_its_request_is_confirmed_and_not_granted() {
+    let mut host = Receiving::new("edf-grants", TWO, 1);
+    host.ask(0, (0, 1), Instant::MAX);
+    host.data(0, 0, Flags::NONE);
+    host.data(0, 1, Flags::NONE);
+    host.desk.sent.clear();
+    host.ask(0, (1, 2), Instant::MAX);
+    assert_eq!(host.desk.sent.len(), 1);
+    assert_eq!(header(&host.desk.sent[0].2), Some(Header::Answer(Answer { known: 2 * MSS, grant: None })));
+    assert_eq!(host.answers(), [2]);
+}
+
+#[test]
+fn what_was_sent_unasked_is_on_its_way_and_late_as_what_was_granted() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '2 packets'\nresend_after = '1 ms'\n", 1);
+    let ask = unasked((0, 4), 2);
+    host.unasked(0, 0, ask);
+    assert_eq!(host.granted(), [(0, 2)], "two may be on their way, and one of those unasked is");
+    assert_eq!(host.desk.ring_host(), Instant::from_millis(1));
+    assert_eq!(host.granted(), [(0, 1), (0, 2)]);
+}
+
+#[test]
+fn as_much_of_a_connection_is_on_its_way_as_its_window_holds() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '3 packets'\n", 1);
+    host.ask(0, (0, 9), Instant::MAX);
+    assert_eq!(host.granted(), [(0, 0), (0, 1), (0, 2)]);
+    // Whatever the limits are, one segment may be.
+    let mut host = Receiving::new("edf-grants", "outstanding = '500 B'\n", 1);
+    host.ask(0, (0, 9), Instant::MAX);
+    assert_eq!(host.granted(), [(0, 0)]);
+    host.data(0, 0, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 1)]);
+}
+
+#[test]
+fn what_came_before_a_message_was_known_counts_when_it_is() {
+    // Two messages of two and three segments, the first two of each unasked. The first packet is lost, and those that speak
+    // of the second message come before what speaks of the first.
+    let mut host = Receiving::new("homa", "rtt_bytes = '9 packets'\nresend_after = '1 ms'\n", 1);
+    let (first, second) = (unasked((0, 2), 2), unasked((2, 5), 4));
+    host.unasked(0, 3, second);
+    assert_eq!((host.granted(), host.ends[0].next()), (vec![], 0));
+    host.unasked(0, 1, first);
+    host.unasked(0, 2, second);
+    assert_eq!(host.granted(), [(0, 4)]);
+    host.data(0, 4, Flags::NONE);
+    assert_eq!(host.answers(), []);
+    host.data(0, 0, Flags::NONE);
+    assert_eq!((host.answers(), host.ends[0].next()), (vec![5], 5 * MSS));
+    // It is complete: nothing of it is late.
+    host.desk.ring_host();
+    assert_eq!(host.granted(), []);
+}
+
+#[test]
+fn who_waits_is_told_once_that_it_is_known() {
+    let mut host = Receiving::new("edf-grants", TWO, 2);
+    host.ask(0, (0, 9), Instant::from_millis(5));
+    host.ask(1, (0, 2), Instant::from_millis(9));
+    assert_eq!(host.answers(), [0], "the second one");
+    for segment in 0..3 {
+        host.data(0, segment, Flags::NONE);
+        assert_eq!(host.desk.sent.len(), 1, "a grant");
+        host.desk.sent.clear();
+    }
+}
+
+#[test]
+fn each_is_late_at_its_own_time() {
+    let mut host = Receiving::new("edf-grants", "outstanding = '4 packets'\n", 2);
+    host.ask(0, (0, 2), Instant::from_millis(100));
+    host.now = Instant::from_micros(500);
+    host.ask(1, (0, 1), Instant::from_millis(100));
+    host.data(0, 0, Flags::NONE);
+    host.granted();
+    let mut late = || (host.desk.ring_host(), host.granted());
+    assert_eq!(late(), (Instant::from_millis(1), vec![(0, 1)]), "the other one has arrived");
+    assert_eq!(late(), (Instant::from_micros(1500), vec![(1, 0)]));
+    assert_eq!(late(), (Instant::from_millis(3), vec![(0, 1)]));
+}
+
+#[test]
+fn who_cannot_be_in_time_any_more_makes_room_though_nothing_came() {
+    // 100 us after it was settled, the order is settled anew: of 98 segments 784 us are left, and of the time 300.
+    for (later, granted) in [(99, (0, 3)), (600, (1, 0))] {
+        let mut host = Receiving::new("edf-grants", TWO, 2);
+        host.ask(0, (0, 100), Instant::from_micros(900));
+        host.ask(1, (0, 10), Instant::from_micros(2000));
+        host.granted();
+        host.data(0, 0, Flags::NONE);
+        assert_eq!(host.granted(), [(0, 2)]);
+        host.now += Span::from_micros(later);
+        host.data(0, 1, Flags::NONE);
+        assert_eq!(host.granted(), [granted], "{later}");
+    }
+}
+
+#[test]
+fn what_is_granted_goes_by_the_way_that_its_connection_takes_now() {
+    let mut host = Receiving::new("edf-grants", TWO, 1);
+    host.ask(0, (0, 1), Instant::MAX);
+    assert_eq!(host.desk.route, 0);
+    host.desk.sent.clear();
+    let (config, mut repeated) = (host.config.clone(), Some(Header::Ask(unasked((0, 1), 0)).extension()));
+    host.desk.acting = End { route: 7, ..end(0) };
+    let packet = Packet::data(0, 0, 64, Instant::MAX, Flags::SYN);
+    host.ends[0].on_packet(&config, host.now, &packet, repeated.as_mut(), &mut host.desk);
+    host.desk.ring_host();
+    assert_eq!(host.desk.route, 7);
 }
 
 #[test]
@@ -344,6 +512,31 @@ fn a_connection_that_is_closed_gives_others_its_place() {
     let (config, now) = (host.config.clone(), host.now);
     host.ends[0].on_close(&config, now, &mut host.desk);
     assert_eq!(host.granted(), [(1, 0), (1, 1)]);
+    // What it had is not on its way from its host any more, which had two, and may have two.
+    let mut host = Receiving::new("edf-grants", TWO, 2);
+    host.ask_from(0, 7, (0, 2), Instant::from_millis(5));
+    host.ask_from(1, 7, (0, 2), Instant::from_millis(10));
+    host.granted();
+    host.desk.acting = end(0);
+    host.ends[0].on_close(&config, now, &mut host.desk);
+    assert_eq!(host.granted(), [(1, 0), (1, 1)]);
+}
+
+#[test]
+fn messages_without_a_deadline_share_alike_wherever_they_are_in_their_streams() {
+    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\n", 2);
+    host.ask(0, (0, 2), Instant::MAX);
+    (0..2).for_each(|segment| host.data(0, segment, Flags::NONE));
+    host.granted();
+    host.ask(0, (2, 5), Instant::MAX);
+    host.ask(1, (0, 3), Instant::MAX);
+    let (mut order, mut last) = (Vec::new(), host.granted());
+    while let Some(&(of, segment)) = last.first() {
+        order.push(of);
+        host.data(of, segment, Flags::NONE);
+        last = host.granted();
+    }
+    assert_eq!(order, [0, 1, 0, 1, 0, 1]);
 }
 
 #[test]
@@ -467,8 +660,77 @@ fn what_is_granted_is_sent_when_the_link_is_free_and_says_how_much_waits() {
     host.answer(1, 9, Some(1));
     assert_eq!((host.sent(), host.desk.again.clone()), (vec![Some(1)], vec![1]));
     assert!(!host.end.is_idle());
+    assert_eq!(host.end.acknowledged(), MSS);
     host.answer(9, 9, None);
     assert!(host.end.is_idle());
+}
+
+#[test]
+fn a_timer_that_was_set_for_something_else_asks_nothing() {
+    let mut host = Sending::new("edf-grants", "");
+    host.message(3, None);
+    host.sent();
+    host.desk.timer = Instant::from_micros(500);
+    host.timer();
+    assert_eq!((host.sent(), host.desk.timer), (vec![], Instant::from_millis(1)));
+}
+
+#[test]
+fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_deadline() {
+    // Both messages are there before the link is free.
+    let order = |name, keys: &str, messages: [(u64, Option<Instant>); 2], grants: u64| {
+        let mut host = Sending::new(name, keys);
+        host.desk.free = Instant::from_micros(100);
+        messages.into_iter().for_each(|(segments, deadline)| host.message(segments, deadline));
+        (0..grants).for_each(|segment| host.answer(0, grants, Some(segment)));
+        host.desk.sent.clear();
+        host.desk.free = Instant::ZERO;
+        host.desk.ring_host();
+        host.sent().into_iter().flatten().collect::<Vec<_>>()
+    };
+    let (soon, later) = (Some(Instant::from_millis(5)), Some(Instant::from_millis(9)));
+    assert_eq!(order("homa", "rtt_bytes = '9 packets'\n", [(3, None), (2, None)], 0), [3, 4, 0, 1, 2]);
+    assert_eq!(order("homa", "rtt_bytes = '9 packets'\n", [(2, None), (3, None)], 0), [0, 1, 2, 3, 4]);
+    assert_eq!(order("edf-grants", "", [(3, later), (2, soon)], 5), [3, 4, 0, 1, 2]);
+    assert_eq!(order("edf-grants", "", [(3, soon), (2, later)], 5), [0, 1, 2, 3, 4]);
+    // Every third packet is of those without a deadline, or none while others wait.
+    let turns = |every: u64| {
+        let keys = format!("background_every = {every}\n");
+        order("edf-grants", &keys, [(6, soon), (3, None)], 9)
+    };
+    assert_eq!(turns(3), [0, 1, 6, 2, 3, 7, 4, 5, 8]);
+    assert_eq!(turns(0), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn nothing_is_sent_of_a_connection_that_is_closed() {
+    let mut host = Sending::new("edf-grants", "");
+    host.message(3, None);
+    host.sent();
+    host.desk.free = Instant::from_micros(100);
+    host.answer(0, 3, Some(0));
+    let (config, now) = (host.config.clone(), host.now);
+    host.end.on_close(&config, now, &mut host.desk);
+    host.desk.free = Instant::ZERO;
+    host.desk.ring_host();
+    assert_eq!(host.sent(), []);
+}
+
+#[test]
+fn each_message_of_a_connection_has_a_first_round_trip_of_its_own() {
+    let mut host = Sending::new("sird", "unscheduled = '2 packets'\nunscheduled_up_to = '4 packets'\n");
+    host.message(4, None);
+    host.message(4, None);
+    assert_eq!(host.sent(), [0, 1, 4, 5].map(Some));
+    // By its size, 1 KB or a byte more, it goes in the first level of Homa or in the second; the last packet has what is left.
+    for (bytes, sent) in [(MSS, vec![(1000, 0)]), (MSS + 1, vec![(1000, 1), (1, 1)])] {
+        let mut host = Sending::new("homa", "rtt_bytes = '9 packets'\n");
+        host.message(5, None);
+        host.desk.sent.clear();
+        host.end.hand_over(&host.config, host.now, Message::of(Bytes(bytes)), &mut host.desk);
+        let found: Vec<_> = host.desk.sent.iter().map(|(_, packet, _)| (packet.payload, packet.rank)).collect();
+        assert_eq!(found, sent);
+    }
 }
 
 #[test]

@@ -259,6 +259,26 @@ fn each_data_packet_asks_the_hops_and_what_they_add_is_averaged_over_a_round_tri
 }
 
 #[test]
+fn who_asks_the_hops_knows_its_own_port_and_counts_its_timeouts() {
+    for name in ["mcp", "mcp-opt"] {
+        // Two segments may be at the port, and leave it at 1 ms; the window has room for ten.
+        let mut bench = bench(name, "nic_limit = '2 packets'");
+        bench.notes.leaves = Instant::from_millis(1);
+        bench.message(100_000, None);
+        assert_eq!(bench.sent(), [0, 1], "{name}");
+        until(&mut bench, 999);
+        assert_eq!(bench.sent(), [], "{name}");
+        bench.timer();
+        assert_eq!((bench.now, bench.sent()), (Instant::from_millis(1), (2..10).collect()), "{name}: known to be free");
+        // 50 ms after the first.
+        until(&mut bench, 49_999);
+        assert_eq!(bench.notes.timeouts, 0, "{name}");
+        until(&mut bench, 50_000);
+        assert_eq!(bench.notes.timeouts, 1, "{name}");
+    }
+}
+
+#[test]
 fn a_connection_request_asks_no_hop() {
     let mut bench = bench("mcp-opt", "handshake = true");
     message(&mut bench, 1000, 10);

@@ -32,6 +32,19 @@ fn a_gap_is_a_segment_with_its_header_at_the_rate_of_the_window() {
 }
 
 #[test]
+fn hull_paces_by_itself() {
+    // As above: in slow start 16 segments in a round trip.
+    timeline(
+        "hull",
+        "initial_window = 4\npace = 'always'",
+        "0us            | message 50         | 0-3
+         1000us         | ack 4 of 0us       | 4 cwnd=8
+         1062.499999us  | wait               |
+         1062.5us       | wait               | 5",
+    );
+}
+
+#[test]
 fn the_gains_are_parameters_and_slow_start_ends_at_half_of_ssthresh() {
     // Round trips of 1 ms. In slow start 4 x 9 segments in one: a gap of 27.8 us. After a timeout ssthresh is 4.5, so that
     // the window of 2 still has the gain 4, 125 us, and that of 3 has 0.5: 666.7 us.

@@ -327,6 +327,40 @@ fn a_timeout_sends_everything_again_at_the_accepted_rate() {
 }
 
 #[test]
+fn after_a_timeout_what_was_sacked_is_not_left() {
+    let mut bench = Bench::accepted("", 5000, None, 1000);
+    bench.until(200);
+    assert_eq!(bench.sent().len(), 6, "five segments and the TERM");
+    // Two of them have arrived beyond gaps, which is too little to find a loss by.
+    bench.ack(0, &[(1, 2), (3, 4)], Flags::NONE, None);
+    bench.until(5100);
+    let told = bench.last.clone().unwrap();
+    assert_eq!((bench.sent(), bench.notes.timeouts, told.left), (vec![(5100, Probe)], 1, Bytes(3000)));
+    bench.accept(1000);
+    bench.until(5200);
+    let told: Vec<_> = bench.sent.iter().map(|(_, what, told)| (what.clone(), told.left.0)).collect();
+    assert_eq!(told, [(Again(0), 2000), (Again(2), 1000), (Again(4), 0), (Term, 0)]);
+}
+
+#[test]
+fn without_sack_the_segment_that_is_repaired_is_left_until_it_is_sent() {
+    // Of ten segments, of which the last leaves at 820, 1 is lost, which shows at 740.
+    let mut bench = Bench::accepted("recovery = 'newreno'", 10_000, None, 100);
+    bench.until(740);
+    bench.sent();
+    bench.ack(1, &[], Flags::NONE, None);
+    (0..3).for_each(|_| bench.ack(1, &[], Flags::NONE, None));
+    bench.pause();
+    bench.until(900);
+    assert_eq!(bench.sent.first().map(|(_, what, told)| (what.clone(), told.left.0)), Some((Probe, 2000)));
+    bench.sent();
+    bench.accept(100);
+    bench.until(1000);
+    let told: Vec<_> = bench.sent.iter().map(|(_, what, told)| (what.clone(), told.left.0)).collect();
+    assert_eq!(told, [(Again(1), 1000), (Data(9), 0), (Term, 0)]);
+}
+
+#[test]
 fn an_acknowledgement_restarts_the_timer_and_the_last_one_stops_it() {
     let mut bench = Bench::accepted("", 3000, None, 1000);
     bench.until(300);

@@ -192,7 +192,7 @@ const PROBABILITY: Key = Key {
 mod tests {
     use super::*;
     use transport::Flags;
-    use units::Value;
+    use units::{Rate, Value};
 
     fn values(pairs: &[(&'static str, f64)]) -> Values {
         let mut values = Values::default();
@@ -202,8 +202,12 @@ mod tests {
 
     /// How many of 100 000 packets of 1500 B meet what.
     fn met(kind: &str, values: &Values, is: impl Fn(Met) -> bool) -> u32 {
+        meet(kind, values, Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE), is)
+    }
+
+    /// The same of packets like this one.
+    fn meet(kind: &str, values: &Values, packet: Packet, is: impl Fn(Met) -> bool) -> u32 {
         let Ok(Effect::OnPackets(effect)) = (find(kind).expect("it is there").build)(values) else { panic!("{kind}") };
-        let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
         let mut stream = Stream::new(1, "test", 0);
         (0..100_000).filter(|_| is(effect.meets(&packet, &mut stream))).count() as u32
     }
@@ -213,13 +217,15 @@ mod tests {
         // 1000 of 100 000, with a standard deviation of sqrt(1000 x 0.99) = 31; four of them.
         let near = |found: u32| found.abs_diff(1000) <= 126;
         let one_percent = values(&[("probability", 0.01)]);
-        let of = |what| {
+        let of = |what, payload| {
             let mut values = one_percent.clone();
             values.set("of", Value::Choice(what));
-            met("loss", &values, |met| met == Met::Lost)
+            let packet = Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE);
+            meet("loss", &values, packet, |met| met == Met::Lost)
         };
-        assert!(near(of("all")) && near(of("data")));
-        assert_eq!(of("control"), 0, "these packets have data");
+        assert!(near(of("all", 1460)) && near(of("data", 1460)) && near(of("data", 1)));
+        assert!(near(of("all", 0)) && near(of("control", 0)));
+        assert_eq!((of("control", 1), of("data", 0)), (0, 0));
         assert!(near(met("duplication", &one_percent, |met| met == Met::Twice)));
         // 12 000 bits: 1 - (1 - p)^12000 = 1 % where p = 8.375e-7.
         assert!(near(met("corruption", &values(&[("bit_error_rate", 8.375e-7)]), |met| met == Met::Lost)));
@@ -230,5 +236,41 @@ mod tests {
         let half = met("reordering", &late, |met| matches!(met, Met::Late(by) if by > Span::from_micros(50)));
         assert!(half.abs_diff(500) <= 90, "{half}");
         assert_eq!(met("reordering", &late, |met| matches!(met, Met::Late(by) if by > Span::from_micros(100))), 0);
+        let mut least = values(&[("probability", 1.0)]);
+        least.set("by", Value::Time(Span(1)));
+        assert_eq!(met("reordering", &least, |met| met == Met::Late(Span(1))), 100_000, "late is later");
+    }
+
+    #[test]
+    fn a_share_of_the_links_is_drawn_and_at_least_one() {
+        let mut graph = Graph::new("test", 10);
+        let switch = graph.switch("switch", false);
+        (0..10).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span(1)));
+        let fault = |share, seed| {
+            let mut values = values(&[("share", share)]);
+            values.set("at", Value::Time(Span::ZERO));
+            Fault::new(find("no-marks").expect("it is there"), &values, &graph, (seed, 0)).expect("it can be")
+        };
+        // Both directions of each.
+        for (share, links) in [(1.0, 10), (0.94, 9), (0.5, 5), (0.26, 3), (0.01, 1)] {
+            let fault = fault(share, 1);
+            let distinct: std::collections::BTreeSet<_> = fault.links.iter().copied().collect();
+            assert_eq!((fault.links.len(), distinct.len()), (2 * links, 2 * links), "{share}");
+            assert_eq!((fault.drawn, fault.is_random()), (links < 10, links < 10), "{share}");
+        }
+        // Ten seeds of 252 choices: two alike are likely, ten are not.
+        let links: std::collections::BTreeSet<_> = (0..10).map(|seed| fault(0.5, seed).links).collect();
+        assert!(links.len() > 5, "{links:?}");
+    }
+
+    #[test]
+    fn what_strikes_single_packets_is_random_wherever_it_is() {
+        let mut graph = Graph::new("test", 2);
+        let switch = graph.switch("switch", false);
+        (0..2).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span(1)));
+        let mut values = values(&[("share", 1.0), ("probability", 0.5)]);
+        values.set("at", Value::Time(Span::ZERO));
+        let fault = Fault::new(find("duplication").expect("it is there"), &values, &graph, (1, 0)).expect("it can be");
+        assert_eq!((fault.drawn, fault.is_random()), (false, true));
     }
 }

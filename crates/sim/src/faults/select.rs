@@ -99,9 +99,23 @@ mod tests {
     #[test]
     fn what_does_not_exist_is_named() {
         let says = |text| links(&graph(), Some(text), false).expect_err("it is not there").to_string();
-        assert!(says("host 7").contains("hosts 0 to 1"));
+        assert!(says("host 7").contains("hosts 0 to 1") && says("host 2").contains("hosts 0 to 1"));
         assert!(says("left-1 - wright").contains("no node `wright`"));
         assert!(says("0 - 1").contains("host 0 is joined with left-1"));
         assert!(says("").contains("no node"));
+    }
+
+    #[test]
+    fn of_many_neighbours_eight_are_named() {
+        let hint = |hosts: u32| {
+            let mut graph = Graph::new("test", hosts);
+            let switches = [graph.switch("left", false), graph.switch("right", false)];
+            (0..hosts).for_each(|host| graph.join(host, switches[0], Rate::from_gbps(1), Span(1)));
+            let problem = links(&graph, Some("left - right"), false).expect_err("they are not joined");
+            problem.hint.expect("it says with whom they are")
+        };
+        let eight = "left is joined with host 0, host 1, host 2, host 3, host 4, host 5, host 6, host 7";
+        assert_eq!(hint(8), eight);
+        assert_eq!(hint(9), format!("{eight} and others"));
     }
 }

@@ -12,7 +12,6 @@ use super::{Ask, Config as Own, REQUEST};
 use crate::connection::{Config, RATE, SRTT};
 use crate::laws::Current;
 use crate::pacing::Pacer;
-use crate::recovery::Phase;
 use crate::stream::MessageStream;
 use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
 
@@ -277,17 +276,7 @@ impl Sender {
         if deadline <= now {
             return 0;
         }
-        let recovery = &self.stream.recovery;
-        let next = recovery.next.max(start);
-        let mut left = end.saturating_sub(next);
-        match recovery.phase {
-            Phase::Open => {}
-            Phase::Loss => {
-                left = left.saturating_sub(recovery.sacked_below(end) - recovery.sacked_below(next.min(end)))
-            }
-            Phase::Recovery if config.sack => left += recovery.to_repair(config, start, end),
-            Phase::Recovery => left += self.stream.hole_in(start, end).map_or(0, |_| u64::from(config.mss)),
-        }
+        let left = self.stream.left(config, start, end);
         let bytes = MessageStream::with_headers(config, left);
         let rtt = self.rtt();
         let rate = self.leases.iter().find(|lease| lease.message == number).map_or(0, |lease| lease.rate);

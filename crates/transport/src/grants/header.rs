@@ -14,6 +14,14 @@ pub enum Header {
 }
 
 impl Header {
+    /// Takes it out of what came with a packet.
+    pub fn take(extension: Option<&mut Extension>) -> Option<Header> {
+        match extension?.header.take()? {
+            crate::Header::Grants(header) => Some(*header),
+            _ => None,
+        }
+    }
+
     /// What it goes with a packet as.
     pub fn extension(self) -> Extension {
         Extension::of_header(crate::Header::Grants(Box::new(self)))

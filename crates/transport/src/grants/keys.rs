@@ -125,3 +125,39 @@ pub fn rule(most: u64, connection: &connection::Config, cut: fn(u64) -> Cut, sha
     let least = u64::from(connection.mss);
     Rule { most: most.max(least), least, cut: cut((share * ONE).round() as u64) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{self, Control};
+    use units::{Bytes, Rate};
+
+    fn policy_of(name: &str, surroundings: &Surroundings) -> Policy {
+        let transport = registry::find(name).unwrap();
+        let mut values = Values::read(transport.keys(), &[]).unwrap();
+        let Control::Grants(policy) = transport.build(&mut values, surroundings).unwrap().control else { panic!() };
+        policy
+    }
+
+    #[test]
+    fn what_may_be_on_its_way_follows_from_the_network() {
+        // 14.6 us at 10 Gbit/s are 18 250 B, 12.17 packets of 1500 B: 19 make one and a half of that, 13 one, 7 half.
+        let fast = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) };
+        let packets = |packets: u64| packets * 1460;
+        let edf = policy_of("edf-grants", &fast);
+        assert_eq!((edf.budget, edf.backlog, edf.unscheduled), (packets(19), packets(8), 0));
+        // A tenth of 65 536, and a sixteenth.
+        assert_eq!(edf.limits, Some(Rule { most: packets(19), least: 1460, cut: Cut::Each(6554) }));
+        let sird = policy_of("sird", &fast);
+        assert_eq!((sird.budget, sird.backlog, sird.unscheduled), (packets(19), packets(7), packets(13)));
+        assert_eq!(sird.limits, Some(Rule { most: packets(13), least: 1460, cut: Cut::Window(4096) }));
+        let homa = policy_of("homa", &fast);
+        assert_eq!((homa.budget, homa.window, homa.unscheduled, homa.active), (u64::MAX, packets(13), packets(13), 4));
+        assert_eq!(homa.resend_after, Span::from_millis(1));
+        // Three round trips where these are longer.
+        let slow = Surroundings { line_rate: Rate::from_gbps(1), base_rtt: Span::from_millis(1) };
+        let slow = policy_of("homa", &slow);
+        assert_eq!((slow.resend_after, slow.ask_again), (Span::from_millis(3), Span::from_millis(3)));
+        assert_eq!(slow.window, Bytes(84 * 1460).0, "83.3 packets");
+    }
+}

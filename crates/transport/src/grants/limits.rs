@@ -125,6 +125,8 @@ mod tests {
         assert!(limits.allow(1000) && !limits.allow(1001));
         limits.hear(&TENTH, 1000, false, true);
         assert!(!limits.allow(1000));
+        limits.late(&TENTH);
+        assert_eq!((limits.informed.bytes, limits.marked.bytes), (12_000, 10_800));
         (0..100).for_each(|_| limits.late(&TENTH));
         assert_eq!(limits.informed.bytes, 1000);
         limits.in_flight = 0;
@@ -139,5 +141,10 @@ mod tests {
         assert_eq!((limit.bytes, limit.alpha), (15_000, ONE / 8));
         (0..15).for_each(|_| limit.hear(&HALF, 1000, false));
         assert_eq!((limit.bytes, limit.alpha), (16_000, ONE / 16));
+        // All of a window: alpha is 17/32, of which half goes, 4250 B; without a mark a segment comes back per window.
+        (0..16).for_each(|_| limit.hear(&HALF, 1000, true));
+        assert_eq!((limit.bytes, limit.alpha), (11_750, ONE * 17 / 32));
+        (0..12).for_each(|_| limit.hear(&HALF, 1000, false));
+        assert_eq!(limit.bytes, 12_750);
     }
 }

@@ -29,9 +29,8 @@ pub use policy::Policy;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use units::{Bytes, Rate};
+pub use crate::agent::NoAgents as Agents;
 
-use crate::agent::Agent;
 use crate::{Descriptor, Signal};
 
 /// The family's transports, in the order of `duetime transports`.
@@ -44,20 +43,6 @@ impl Config {
     /// Nothing is kept at ports.
     pub fn agents(&self) -> Option<Agents> {
         None
-    }
-}
-
-/// What stands at ports: nothing.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Agents {}
-
-impl Agents {
-    /// There are none.
-    pub const COUNTS_REQUESTS: bool = false;
-
-    /// Never called.
-    pub fn at(&self, _: Rate, _: Bytes) -> Box<dyn Agent> {
-        match *self {}
     }
 }
 

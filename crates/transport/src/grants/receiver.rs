@@ -48,11 +48,8 @@ impl Receiver {
         extension: Option<&mut Extension>,
         out: &mut impl AtHost,
     ) {
-        let ask = match extension.and_then(|extension| extension.header.take()) {
-            Some(crate::Header::Grants(header)) => match *header {
-                Header::Ask(ask) => Some(ask),
-                Header::Answer(_) => None,
-            },
+        let ask = match Header::take(extension) {
+            Some(Header::Ask(ask)) => Some(ask),
             _ => None,
         };
         self.state.on_packet(now, packet, ask, out);

@@ -109,10 +109,7 @@ impl Sender {
         extension: Option<&mut Extension>,
         out: &mut impl AtHost,
     ) {
-        let Some(crate::Header::Grants(header)) = extension.and_then(|extension| extension.header.take()) else {
-            return;
-        };
-        let Header::Answer(Answer { known, grant }) = *header else { return };
+        let Some(Header::Answer(Answer { known, grant })) = Header::take(extension) else { return };
         self.acknowledged = self.acknowledged.max(packet.seq.min(self.end));
         self.known = self.known.max(known);
         while self.messages.front().is_some_and(|message| message.end <= self.acknowledged) {

@@ -146,6 +146,19 @@ mod tests {
     }
 
     #[test]
+    fn it_cuts_as_dctcp_does() {
+        // Half at a loss; and marks beyond a gap count.
+        let (mut law, mut window) = (law(&[]), cwnd(20.0));
+        law.on_loss(&mut window, &Lost { now: Instant::ZERO, state: acked(1, false), flight: 20.0, timeout: false });
+        assert_eq!(window.ssthresh, 10.0);
+        let mut plain = law.dctcp.clone();
+        law.on_beyond(5000, true);
+        assert!(law.dctcp != plain, "they are counted");
+        plain.on_beyond(5000, true);
+        assert_eq!(law.dctcp, plain);
+    }
+
+    #[test]
     fn unmarked_flows_are_not_delayed_unless_all_are_to_pace() {
         let (mut short, mut window) = (law(&[]), cwnd(20.0));
         (1..=1000).for_each(|una| _ = short.on_ack(&mut window, &acked(una, false)));

@@ -114,9 +114,12 @@ mod tests {
         // 60 of 100 us, and 1250 B that wait are 10 us more: 0.7, its price 0.01 / 0.09.
         let (network, _) = show(&mut *agent, 100, 60, 1250, Flags::NONE);
         assert!((network - 0.1 - 0.01 / 0.09).abs() < 1e-12, "{network}");
-        // It holds until the interval is over; 100 us later the queue has drained: 100 - 10 us, the cap.
-        assert_eq!(show(&mut *agent, 199, 159, 1250, Flags::NONE).0, network);
-        let (network, _) = show(&mut *agent, 200, 160, 0, Flags::NONE);
+        // It holds until the interval is over; 100 us later the queue has drained: 80 - 10 us.
+        assert_eq!(show(&mut *agent, 199, 139, 1250, Flags::NONE).0, network);
+        let (network, _) = show(&mut *agent, 200, 140, 0, Flags::NONE);
+        assert!((network - 0.01 / 0.09).abs() < 1e-12, "{network}");
+        // A full link: the cap.
+        let (network, _) = show(&mut *agent, 300, 240, 0, Flags::NONE);
         assert!((network - 0.01 / 0.01).abs() < 1e-9, "{network}");
     }
 

@@ -10,7 +10,6 @@ use super::Config as Own;
 use super::header::{Header as Told, time_of};
 use crate::connection::{Config, RATE, SRTT};
 use crate::pacing::Pacer;
-use crate::recovery::Phase;
 use crate::stream::MessageStream;
 use crate::{Extension, Flags, Header, Message, Observation, Output, Packet};
 
@@ -212,14 +211,10 @@ impl Sender {
         }))
     }
 
-    /// Wire bytes that a message has left to send.
+    /// Wire bytes that a message has left to send (PDQ 3: what its expected transmission time is of).
     fn left(&self, config: &Config, number: u32) -> Bytes {
         let Some((start, current)) = self.stream.message(number) else { return Bytes::ZERO };
-        let (end, recovery) = (current.end, &self.stream.recovery);
-        let mut bytes = end.saturating_sub(recovery.next.max(start));
-        if recovery.phase == Phase::Recovery && config.sack {
-            bytes += recovery.to_repair(config, start, end);
-        }
+        let bytes = self.stream.left(config, start, current.end);
         Bytes(MessageStream::with_headers(config, bytes))
     }
 

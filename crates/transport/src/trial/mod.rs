@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use units::{Bytes, Instant, Rate, Span};
+use units::{Instant, Span};
 
-use crate::agent::Agent;
+pub use crate::agent::NoAgents as Agents;
 use crate::connection;
 use crate::host::{AtHost, End, HostOutput, HostState};
 use crate::{Descriptor, Extension, Flags, Message, Observation, Packet};
@@ -26,20 +26,6 @@ impl Config {
     /// Nothing is kept at ports.
     pub fn agents(&self) -> Option<Agents> {
         None
-    }
-}
-
-/// What stands at ports: nothing.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Agents {}
-
-impl Agents {
-    /// There are none.
-    pub const COUNTS_REQUESTS: bool = false;
-
-    /// Never called.
-    pub fn at(&self, _: Rate, _: Bytes) -> Box<dyn Agent> {
-        match *self {}
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Notes {
     pub timer: Instant,
     pub timeouts: u64,
     pub given_up: Vec<(u64, u64)>,
+    /// When all that was sent will have left the host's port; in the past if that is not known.
+    pub leaves: Instant,
     /// Bits of its own.
     pub own: u64,
     /// What the host of the one connection keeps, and when it is to be woken.
@@ -43,6 +45,7 @@ impl Default for Notes {
             timer: Instant::MAX,
             timeouts: 0,
             given_up: Vec::new(),
+            leaves: Instant::ZERO,
             own: 0,
             shared: Shared::default(),
             host_timer: Instant::MAX,
@@ -61,6 +64,9 @@ impl Output for Notes {
     }
     fn arm(&mut self, at: Instant) {
         self.timer = self.timer.min(at);
+    }
+    fn leaves(&self) -> Instant {
+        self.leaves
     }
     fn timed_out(&mut self) {
         self.timeouts += 1;

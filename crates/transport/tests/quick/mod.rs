@@ -5,6 +5,8 @@
 mod by_hand;
 #[path = "../d2tcp_queue.rs"]
 mod d2tcp_queue;
+#[path = "../grants.rs"]
+mod grants;
 #[path = "../kernel_vectors.rs"]
 mod kernel_vectors;
 #[path = "../marks.rs"]
@@ -15,6 +17,8 @@ mod mcp;
 mod pacing;
 #[path = "../pdq.rs"]
 mod pdq;
+#[path = "../pfabric.rs"]
+mod pfabric;
 #[path = "../rates.rs"]
 mod rates;
 #[path = "../returning.rs"]

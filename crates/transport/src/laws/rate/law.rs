@@ -107,6 +107,21 @@ mod tests {
     }
 
     #[test]
+    fn its_keys_say_which_law_it_is() {
+        let of = |keys| Law::from_values(&Values::read(crate::registry::find("mcp").unwrap().keys(), keys).unwrap());
+        assert_eq!(of(&[]), law(0.1));
+        assert_eq!(of(&[("source_term", "drift")]), Law { drift: true, ..law(0.1) });
+        assert_eq!(of(&[("gain_scale", "constant")]), Law { gain_follows_rate: false, ..law(0.1) });
+        assert_eq!(of(&[("gain", "1"), ("backlog_cap", "2")]), Law { backlog_cap: 2.0, ..law(1.0) });
+    }
+
+    #[test]
+    fn the_condition_by_hand() {
+        // Half of the link is idle: p = 0.01 / 0.25, p' = 0.02 / 0.125; 2 x 0.1 x (2 x 0.04 + 0.5 x 0.16) + 0.1.
+        assert!((stability(0.1, 0.01, 2.0, 0.25) - 0.132).abs() < 1e-12);
+    }
+
+    #[test]
     fn a_step_has_its_limits() {
         let step = |rate, backlog, gamma, network| {
             let next = law(10.0).step(State { rate, backlog }, gamma, network, 1.0, 1e-3);
