@@ -217,16 +217,20 @@ def steps(name: str) -> Iterable[Step]:
                     return ours(drawn[0], transport, how)
                 return ns3.theirs(drawn[0], transport, ns3.ALIKE, program, drawn[1], how)
 
-            made = list(threads.map(run, arrivals))
-            queries = sum(len(outcome.messages) for outcome in made) / leaves
-            yield Step(
-                simulator,
-                what,
-                sum(each.drops for each in made) / queries,
-                sum(each.timeouts for each in made) / queries,
-                100 * mean(pl.concat([late(outcome.messages) for outcome in made])),
-                fsum(each.queue_mean for each in made) / len(made),
-            )
+            yield step(simulator, what, list(threads.map(run, arrivals)), leaves)
+
+
+def step(simulator: str, what: str, made: Sequence[Outcome], leaves: int) -> Step:
+    """What the runs have in common, by query of so many messages."""
+    queries = sum(len(outcome.messages) for outcome in made) / leaves
+    return Step(
+        simulator,
+        what,
+        sum(each.drops for each in made) / queries,
+        sum(each.timeouts for each in made) / queries,
+        100 * mean(pl.concat([late(outcome.messages) for outcome in made])),
+        fsum(each.queue_mean for each in made) / len(made),
+    )
 
 
 def recorded(found: Iterable[Line]) -> list[dict[str, Any]]:

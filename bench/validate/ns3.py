@@ -87,6 +87,7 @@ def planned(
     yield f"sack {int(chosen['recovery'] == 'sack')}"
     yield f"reduction {'mended' if 'reduction' in mends else 'prr'}"
     yield f"mend_echo {int('echo' in mends)}"
+    yield f"mend_timer {int('timer' in mends)}"
     yield f"hystart {int('hystart' not in mends)}"
     yield f"limited_transmit {int(chosen['limited_transmit'])}"
     for name in ("rto_min", "rto_granularity", "rto_initial", "ack_delay"):
