@@ -185,9 +185,10 @@ NS_OBJECT_ENSURE_REGISTERED(Reduction);
 
 /// Marks do not cut a window that a loss has cut and that is not repaired (RFC 3168 6.1.2; Linux).
 bool g_mendEcho;
-/// Every acknowledgement of new data restarts the timer (RFC 6298 5.3), also those that repair a loss, of which only the
-/// first does so in ns-3 ("impatient", RFC 6582 3.2).
-bool g_mendTimer;
+/// What was sent again and has arrived is no longer on its way (RFC 6675 4, SetPipe). ns-3 3.44 takes it from
+/// TcpTxBuffer::m_retrans when it is acknowledged, not when it is SACKed, so that behind a segment that was lost twice the
+/// flight grows by every repair, and the window admits so much less.
+bool g_mendPipe;
 
 /// A socket with that, which can be forgotten.
 class Mended : public TcpSocketBase
@@ -219,14 +220,39 @@ class Mended : public TcpSocketBase
         return CopyObject<Mended>(this);
     }
 
-    void NewAck(const SequenceNumber32& number, bool restarts) override
+    uint32_t SendDataPacket(SequenceNumber32 number, uint32_t size, bool withAck) override
     {
-        TcpSocketBase::NewAck(number, restarts || g_mendTimer);
+        bool again = number < m_tcb->m_highTxMark;
+        uint32_t sent = TcpSocketBase::SendDataPacket(number, size, withAck);
+        if (g_mendPipe && again)
+        {
+            m_sentAgain[number] = {sent, false};
+        }
+        return sent;
+    }
+
+    void ReTxTimeout() override
+    {
+        // From here on nothing counts as sent again: TcpTxBuffer::SetSentListLost.
+        m_sentAgain.clear();
+        TcpSocketBase::ReTxTimeout();
+    }
+
+    uint32_t BytesInFlight() const override
+    {
+        uint32_t bytes = TcpSocketBase::BytesInFlight();
+        for (const auto& [number, segment] : m_sentAgain)
+        {
+            bytes -= segment.arrived ? std::min(segment.bytes, bytes) : 0;
+        }
+        m_tcb->m_bytesInFlight = bytes;
+        return bytes;
     }
 
     void ReceivedAck(Ptr<Packet> packet, const TcpHeader& header) override
     {
         auto number = header.GetAckNumber();
+        NoteArrived(header);
         bool repairing = m_tcb->m_congState == TcpSocketState::CA_LOSS || m_tcb->m_congState == TcpSocketState::CA_RECOVERY;
         bool marked = header.GetFlags() & TcpHeader::ECE;
         if (g_mendEcho && repairing && marked && number <= m_recover)
@@ -237,6 +263,32 @@ class Mended : public TcpSocketBase
         }
         TcpSocketBase::ReceivedAck(packet, header);
     }
+
+  private:
+    /// Which of the segments that were sent again an acknowledgement covers or SACKs.
+    void NoteArrived(const TcpHeader& header)
+    {
+        m_sentAgain.erase(m_sentAgain.begin(), m_sentAgain.lower_bound(header.GetAckNumber()));
+        if (m_sentAgain.empty() || !header.HasOption(TcpOption::SACK))
+        {
+            return;
+        }
+        for (const auto& [begin, end] : DynamicCast<const TcpOptionSack>(header.GetOption(TcpOption::SACK))->GetSackList())
+        {
+            for (auto each = m_sentAgain.lower_bound(begin); each != m_sentAgain.end() && each->first < end; ++each)
+            {
+                each->second.arrived = true;
+            }
+        }
+    }
+
+    struct Again
+    {
+        uint32_t bytes;
+        bool arrived;
+    };
+
+    std::map<SequenceNumber32, Again> m_sentAgain;
 };
 
 NS_OBJECT_ENSURE_REGISTERED(Mended);
@@ -424,7 +476,7 @@ Configure(const Plan& plan)
     }
     text("ns3::TcpL4Protocol::RecoveryType", reduction->second);
     g_mendEcho = plan.Is("mend_echo");
-    g_mendTimer = plan.Is("mend_timer");
+    g_mendPipe = plan.Is("mend_pipe");
     text("ns3::TcpSocketBase::UseEcn", plan.Text("ecn") == "1" ? "On" : "Off");
     text("ns3::TcpSocketBase::Sack", plan.Text("sack") == "1" ? "true" : "false");
     text("ns3::TcpSocketBase::LimitedTransmit", plan.Text("limited_transmit") == "1" ? "true" : "false");
