@@ -60,7 +60,7 @@ def build(tree: Path) -> Path:
 def theirs(
     arrivals: Arrivals, transport: str, program: Path, folder: Path, rules: Collection[str] | None = None
 ) -> Outcome:
-    """csg-htsim on these arrivals: its own DCTCP, or the driver's with some of `RULES` as RFC 8257 has them."""
+    """csg-htsim on these arrivals: its own DCTCP, or the driver's, with these of `RULES` as RFC 8257's."""
     plan = folder / "plan.txt"
     settings = [*planned(arrivals, transport), *ruled(transport, rules)]
     plan.write_text("\n".join(settings) + "\n", encoding="utf-8")
