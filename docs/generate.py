@@ -119,10 +119,16 @@ def validated(text: str, folder: Path) -> str:
         "cubic": steps,
         "ns3": beside,
         "htsim": beside_htsim,
+        "htsim-dctcp": late_by_step,
+        "kernel": on_kernel,
+        "cost": cost,
     }
 
     def fill(match: re.Match[str]) -> str:
-        rows = json.loads((folder / f"{match[1]}.json").read_text(encoding="utf-8"))["rows"]
+        file = folder / f"{match[1]}.json"
+        if not file.exists():
+            return f"<!-- validation: {match[1]} -->\nNo such run is recorded.\n<!-- /validation -->"
+        rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
         return f"<!-- validation: {match[1]} -->\n{tables[match[1]](rows)}<!-- /validation -->"
 
     return re.sub(r"<!-- validation: (\S+) -->\n.*?<!-- /validation -->", fill, text, flags=re.DOTALL)
@@ -184,6 +190,7 @@ def beside_htsim(rows: list[dict[str, Any]]) -> str:
     """duetime beside csg-htsim."""
     cells = [
         [
+            row["side"],
             row["transport"],
             f"{row['of']}: {row['figure']}",
             *(f"{row[key]:.4g}" for key in ("ours", "theirs")),
@@ -191,7 +198,36 @@ def beside_htsim(rows: list[dict[str, Any]]) -> str:
         ]
         for row in rows
     ]
-    return tabled(["transport", "figure", "duetime", "csg-htsim", "difference"], cells)
+    return tabled(["with", "transport", "figure", "duetime", "csg-htsim", "difference"], cells)
+
+
+def late_by_step(rows: list[dict[str, Any]]) -> str:
+    """One setup, one difference at a time, where nothing is lost."""
+    cells = [[row["simulator"], row["what"], f"{row['queue']:.1f}", f"{row['missed']:.1f} %"] for row in rows]
+    return tabled(["", "with", "queue's mean, packets", "late"], cells)
+
+
+def on_kernel(rows: list[dict[str, Any]]) -> str:
+    """Figures 6 and 7 on real TCP beside simulations of the same messages."""
+    cells = [
+        [
+            f"{row['experiment']}, {row['transport']}",
+            row["figure"],
+            str(row["repeats"]),
+            *(f"{row[key]:.4g}" for key in ("real", "simulated")),
+            f"{row['difference']:+.2g}" + ("" if row["half"] is None else f" ± {row['half']:.1g}"),
+            f"{row['late_us_p99']:.0f}, {row['late_us_max']:.0f}",
+            f"{row['load']:.1f} on {row['cores']} cores",
+        ]
+        for row in rows
+    ]
+    heads = ["", "figure", "repeats", "real", "simulated", "difference"]
+    return tabled([*heads, "hosts late, us: p99, at most", "load"], cells)
+
+
+def cost(rows: list[dict[str, Any]]) -> str:
+    """What the recorded run took."""
+    return f"The recorded run took {rows[0]['cpu_s']} s of CPU.\n"
 
 
 def apart(row: dict[str, Any]) -> str:

@@ -85,6 +85,7 @@ def beside_htsim(tree: Path, record: Path | None) -> None:
     """Print the comparison, or why there is none."""
     try:
         write(record, "htsim", beside.recorded(map(tell, htsim.compare(tree))))
+        write(record, "htsim-dctcp", [tell_step(htsim.SETUP.stem, step) for step in htsim.steps(tree)])
     except Absent as why:
         print(f"SKIPPED: csg-htsim: {why}")
 

@@ -122,12 +122,15 @@ def compiled(source: Path, flags: Sequence[str]) -> Path:
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise Absent("no C++ compiler")
-    kind = hashlib.sha256("\n".join([compiler, source.read_text(encoding="utf-8"), *flags]).encode())
+    shared = source.parents[1] / "duetime.h"
+    texts = [file.read_text(encoding="utf-8") for file in (source, shared)]
+    kind = hashlib.sha256("\n".join([compiler, *texts, *flags]).encode())
     program = PROGRAMS / f"{source.parent.name}-{kind.hexdigest()[:16]}"
     if not program.exists():
         PROGRAMS.mkdir(parents=True, exist_ok=True)
         unfinished = program.with_suffix(".new")
-        command = [compiler, "-std=c++20", "-O2", str(source), "-o", str(unfinished), *flags]
+        places = ["-I", str(shared.parent), str(source), "-o", str(unfinished)]
+        command = [compiler, "-std=c++20", "-O2", *places, *flags]
         made = subprocess.run(command, capture_output=True, text=True, check=False)
         if made.returncode:
             raise Absent(f"the driver does not compile: {made.stderr.strip().splitlines()[-1]}")

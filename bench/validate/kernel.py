@@ -36,7 +36,8 @@ class Line:
     real: float
     simulated: float
     difference: float
-    half: float
+    #: None after a single repeat.
+    half: float | None
     #: How late hosts began to send: the 99th percentile of the median repeat, and the worst of all.
     late_us_p99: float
     late_us_max: float
@@ -54,7 +55,8 @@ def main() -> None:
     for line in compare(chosen.repeats, [int(each) for each in chosen.fan_in.split(",") if each]):
         found.append(asdict(line) | {"load": round(load, 1), "cores": os.cpu_count()})
         print(f"{line.experiment}, {line.transport}: {line.figure}: {line.real:.4g} real and ", end="")
-        print(f"{line.simulated:.4g} simulated, {line.difference:+.3g} +- {line.half:.2g}", end="")
+        print(f"{line.simulated:.4g} simulated, {line.difference:+.3g}", end="")
+        print("" if line.half is None else f" +- {line.half:.2g}", end="")
         print(f" ({line.repeats} repeats; hosts late by {line.late_us_p99:.0f} us", end="")
         print(f", {line.late_us_max:.0f} at most)", flush=True)
     write(chosen.record, "kernel", found)
@@ -111,7 +113,7 @@ def line(
         on_kernel,
         simulated,
         fsum(differences) / len(differences),
-        half_width(differences) or 0.0,
+        half_width(differences),
         sorted(each["start_late_p99_us"] for each in told)[len(told) // 2],
         max(each["start_late_max_us"] for each in told),
     )

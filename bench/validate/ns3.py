@@ -23,6 +23,9 @@ ALIKE: dict[str, Any] = {
     # PRR in CWR and in recovery.
     "transport.cut": "spread",
     "transport.limited_transmit": True,
+    # What is sent again and lost again waits for the timer, which what is sent again does not restart.
+    "transport.lost_retransmissions": "timeout",
+    "transport.rto_restart": "ack",
 }
 
 
@@ -87,6 +90,7 @@ def planned(
     yield f"sack {int(chosen['recovery'] == 'sack')}"
     yield f"reduction {'mended' if 'reduction' in mends else 'prr'}"
     yield f"mend_echo {int('echo' in mends)}"
+    yield f"mend_pipe {int('pipe' in mends)}"
     yield f"hystart {int('hystart' not in mends)}"
     yield f"limited_transmit {int(chosen['limited_transmit'])}"
     for name in ("rto_min", "rto_granularity", "rto_initial", "ack_delay"):

@@ -3,14 +3,16 @@
 //     peer PLAN TRACE MESSAGES
 //
 // The arguments, and what is written, are those of the driver for ns-3 (bench/peers/ns3/peer.cc). Of the plan are read:
-// transport (tcp, dctcp), warm_up, duration and end (seconds), hosts, rate (bit/s), delay (ps, of each wire), mss (bytes
-// of payload), wire (bytes of a full packet), initial_window (packets), buffer and mark (bytes waiting; mark 0: none),
-// jitter (0 or 1) and seed. htsim counts what it sends in whole packets, so that each message must be a multiple of mss.
+// transport (tcp, dctcp, rules), warm_up, duration and end (seconds), hosts, rate (bit/s), delay (ps, of each wire), mss
+// (bytes of payload), wire (bytes of a full packet), initial_window (packets), buffer and mark (bytes waiting; mark 0:
+// none), jitter (0 or 1), seed and, for "rules", those of `Rules`. htsim counts what it sends in whole packets, so that
+// each message must be a multiple of mss.
 //
 // It links against the libhtsim.a that the user has built; nothing of it is kept here.
 
 #include "config.h"
 #include "dctcp.h"
+#include "ecn.h"
 #include "ecnqueue.h"
 #include "eventlist.h"
 #include "network.h"
@@ -19,69 +21,21 @@
 #include "route.h"
 #include "tcp.h"
 
-#include <algorithm>
-#include <cmath>
+#include "duetime.h"
+
 #include <deque>
-#include <fstream>
-#include <iostream>
-#include <map>
 #include <memory>
 #include <random>
-#include <sstream>
-#include <vector>
 
 namespace
 {
 
+using duetime::Arrival;
+using duetime::Plan;
+using duetime::Refuse;
+
 // htsim looks at its retransmission timers this often; its own mains take 10 ms.
 constexpr double SCAN_S = 1e-3;
-
-[[noreturn]] void
-Refuse(const std::string& message)
-{
-    std::cerr << "peer: " << message << "\n";
-    std::exit(2);
-}
-
-simtime_picosec
-Picoseconds(double seconds)
-{
-    return static_cast<simtime_picosec>(std::llround(seconds * 1e12));
-}
-
-struct Plan
-{
-    std::map<std::string, std::string> settings;
-
-    explicit Plan(const std::string& path)
-    {
-        std::ifstream file(path);
-        std::string line, name, value;
-        while (std::getline(file, line))
-        {
-            std::istringstream words(line);
-            if (words >> name >> value)
-            {
-                settings[name] = value;
-            }
-        }
-    }
-
-    const std::string& Text(const std::string& name) const
-    {
-        auto found = settings.find(name);
-        if (found == settings.end())
-        {
-            Refuse("the plan does not say " + name);
-        }
-        return found->second;
-    }
-
-    double Number(const std::string& name) const
-    {
-        return std::stod(Text(name));
-    }
-};
 
 /// A port of the switch: how long how many packets waited behind the one that is being sent, between two times.
 class Watch : public QueueLogger
@@ -107,45 +61,16 @@ class Watch : public QueueLogger
     void Account()
     {
         auto now = std::min(std::max(EventList::now(), m_from), m_to);
-        m_held[std::max(m_packets - 1, 0)] += timeAsSec(now - m_since);
+        lengths.Held(std::max(m_packets - 1, 0), timeAsSec(now - m_since));
         m_since = now;
     }
 
-    double Mean() const
-    {
-        double area = 0, time = 0;
-        for (auto [length, held] : m_held)
-        {
-            area += length * held;
-            time += held;
-        }
-        return time > 0 ? area / time : 0;
-    }
-
-    int Quantile(double share) const
-    {
-        double time = 0, below = 0;
-        for (auto [length, held] : m_held)
-        {
-            time += held;
-        }
-        for (auto [length, held] : m_held)
-        {
-            below += held;
-            if (below >= share * time)
-            {
-                return length;
-            }
-        }
-        return 0;
-    }
-
     unsigned drops{0};
+    duetime::Lengths lengths;
 
   private:
     simtime_picosec m_from, m_to, m_since;
     int m_packets{0};
-    std::map<int, double> m_held;
 };
 
 /// What a host sends arrives up to its own transmission later, never out of order: duetime's host_jitter.
@@ -214,6 +139,152 @@ class Receiver : public TcpSink
     uint64_t m_last;
 };
 
+/// A port that marks what it takes in when more than K are there with it, as duetime's does; htsim's own marks what leaves.
+class MarkedOnArrival : public Queue
+{
+  public:
+    MarkedOnArrival(linkspeed_bps rate, mem_b buffer, EventList& events, QueueLogger* logger, mem_b k)
+        : Queue(rate, buffer, events, logger),
+          m_k(k)
+    {
+    }
+
+    void receivePacket(Packet& packet) override
+    {
+        if (queuesize() + packet.size() > m_k)
+        {
+            packet.set_flags(packet.flags() | ECN_CE);
+        }
+        Queue::receivePacket(packet);
+    }
+
+  private:
+    mem_b m_k;
+};
+
+/// In what htsim's DCTCPSrc parts from RFC 8257, each as htsim has it unless the plan says 1.
+struct Rules
+{
+    explicit Rules(const Plan& plan)
+        : cutsMarkedOnly(plan.Is("cuts_marked_only")),
+          cutsAtEcho(plan.Is("cuts_at_echo")),
+          keepsOnEcho(plan.Is("keeps_on_echo")),
+          alphaBeginsAtOne(plan.Is("alpha_begins_at_one")),
+          windowsBySequence(plan.Is("windows_by_sequence")),
+          growsAsRfc5681(plan.Is("grows_as_rfc5681"))
+    {
+    }
+
+    /// A window without a mark is not cut, whatever alpha is (3.3, step 9: CWR answers an echo).
+    bool cutsMarkedOnly;
+    /// The cut comes with the first echo of a window, not when it has been acknowledged (3.3; RFC 3168 6.1.2).
+    bool cutsAtEcho;
+    /// An acknowledgement with an echo does not let the window grow (RFC 3168 6.1.2).
+    bool keepsOnEcho;
+    /// 4.2: "set DCTCP.Alpha to 1"; htsim begins at 0.
+    bool alphaBeginsAtOne;
+    /// An observation window ends when what was sent at its beginning is acknowledged (3.3, step 1), not after as many
+    /// acknowledgements as the window held after the last cut.
+    bool windowsBySequence;
+    /// An acknowledgement of a segment lets the window grow by one, or by one over the window (RFC 5681 3.1), also while
+    /// more is on its way than the window would allow, as after a cut.
+    bool growsAsRfc5681;
+};
+
+/// DCTCP over htsim's TCP. With no rule changed it is DCTCPSrc.
+class Dctcp : public TcpSrc
+{
+  public:
+    Dctcp(EventList& events, const Rules& rules)
+        : TcpSrc(nullptr, nullptr, events),
+          m_rules(rules),
+          m_alpha(rules.alphaBeginsAtOne ? 1 : 0),
+          m_window(2 * Packet::data_packet_size())
+    {
+        _rto = timeFromMs(10);
+    }
+
+    void receivePacket(Packet& packet) override
+    {
+        bool marked = packet.flags() & ECN_ECHO;
+        uint64_t number = static_cast<TcpAck&>(packet).ackno();
+        // The answer to the SYN acknowledges no data.
+        m_seen += number > 1 || !m_rules.windowsBySequence;
+        m_marked += marked;
+        bool ends = m_rules.windowsBySequence ? number > m_windowEnd : m_seen * _mss >= m_window;
+        bool due = false;
+        if (marked && m_rules.cutsAtEcho)
+        {
+            due = number > m_cutEnd && !_in_fast_recovery;
+        }
+        else if (marked && _ssthresh > _cwnd)
+        {
+            _ssthresh = _cwnd;
+        }
+        if (ends)
+        {
+            double share = static_cast<double>(m_marked) / m_seen;
+            m_alpha = 15.0 / 16.0 * m_alpha + 1.0 / 16.0 * share;
+            due |= !m_rules.cutsAtEcho && (m_rules.cutsMarkedOnly ? m_marked > 0 : m_alpha > 0);
+            m_seen = 0;
+            m_marked = 0;
+            m_windowEnd = _highest_sent;
+        }
+        if (due)
+        {
+            _cwnd = std::max<uint32_t>(_cwnd * (1 - m_alpha / 2), _mss);
+            _ssthresh = _cwnd;
+            m_cutEnd = _highest_sent;
+        }
+        if (ends)
+        {
+            m_window = _cwnd;
+        }
+        m_keeps = m_rules.keepsOnEcho && marked;
+        TcpSrc::receivePacket(packet);
+        m_keeps = false;
+    }
+
+    void inflate_window() override
+    {
+        if (m_keeps)
+        {
+            return;
+        }
+        if (!m_rules.growsAsRfc5681)
+        {
+            TcpSrc::inflate_window();
+        }
+        else if (_cwnd < _ssthresh)
+        {
+            _cwnd += _mss;
+        }
+        else
+        {
+            _cwnd += static_cast<uint32_t>(_mss) * _mss / _cwnd;
+        }
+    }
+
+    void deflate_window() override
+    {
+        m_seen = 0;
+        m_marked = 0;
+        TcpSrc::deflate_window();
+        m_window = _cwnd;
+    }
+
+  private:
+    const Rules m_rules;
+    double m_alpha;
+    /// Acknowledgements in this observation window, and those of them with an echo.
+    uint32_t m_seen{0}, m_marked{0};
+    /// Bytes after which an observation window ends; or what it ends with, and the last one that was cut.
+    uint32_t m_window;
+    uint64_t m_windowEnd{1}, m_cutEnd{0};
+    /// The acknowledgement that is being taken lets nothing grow.
+    bool m_keeps{false};
+};
+
 /// The wires and queues between a host and the switch.
 struct Host
 {
@@ -225,42 +296,11 @@ struct Host
 
 struct Message
 {
-    simtime_picosec start;
-    unsigned from, to;
-    uint64_t packets;
+    Arrival arrival;
     std::unique_ptr<TcpSrc> sender;
     std::unique_ptr<Receiver> receiver;
     std::unique_ptr<Route> forth, back;
 };
-
-std::vector<Message>
-ReadTrace(const std::string& path, unsigned hosts, uint64_t mss)
-{
-    std::ifstream file(path);
-    std::string line;
-    if (!file || !std::getline(file, line) || line.rfind("start,from,to,bytes", 0) != 0)
-    {
-        Refuse(path + ": expected the header start,from,to,bytes,deadline");
-    }
-    std::vector<Message> messages;
-    while (std::getline(file, line))
-    {
-        std::replace(line.begin(), line.end(), ',', ' ');
-        std::istringstream words(line);
-        double start;
-        uint64_t bytes;
-        Message message{};
-        words >> start >> message.from >> message.to >> bytes;
-        if (words.fail() || message.from >= hosts || message.to >= hosts || bytes == 0 || bytes % mss != 0)
-        {
-            Refuse(path + ": not understood, or no multiple of mss: " + line);
-        }
-        message.start = Picoseconds(start);
-        message.packets = bytes / mss;
-        messages.push_back(std::move(message));
-    }
-    return messages;
-}
 
 } // namespace
 
@@ -275,7 +315,7 @@ main(int argc, char** argv)
     // htsim tells of its flows on the standard output.
     std::ostream out(std::cout.rdbuf(nullptr));
     auto& events = EventList::getTheEventList();
-    auto end = Picoseconds(plan.Number("end"));
+    simtime_picosec end = plan.Time("end");
     EventList::setEndtime(end);
     auto wire = static_cast<int>(plan.Number("wire"));
     Packet::set_packet_size(wire);
@@ -284,19 +324,34 @@ main(int argc, char** argv)
     auto mark = static_cast<mem_b>(plan.Number("mark"));
     // The packet that is being sent has a place here.
     auto buffer = static_cast<mem_b>(plan.Number("buffer")) + wire;
-    bool isDctcp = plan.Text("transport") == "dctcp";
-    if (!isDctcp && plan.Text("transport") != "tcp")
-    {
+    auto open = [&]() -> TcpSrc* {
+        if (plan.Text("transport") == "tcp")
+        {
+            return new TcpSrc(nullptr, nullptr, events);
+        }
+        if (plan.Text("transport") == "dctcp")
+        {
+            return new DCTCPSrc(nullptr, nullptr, events);
+        }
+        if (plan.Text("transport") == "rules")
+        {
+            return new Dctcp(events, Rules(plan));
+        }
         Refuse("unknown transport: " + plan.Text("transport"));
-    }
+    };
+    bool onArrival = plan.Is("marks_on_arrival");
     std::mt19937_64 draws(static_cast<uint64_t>(plan.Number("seed")));
 
     std::vector<Host> hosts(static_cast<std::size_t>(plan.Number("hosts")));
     for (auto& host : hosts)
     {
         host.up = std::make_unique<Queue>(rate, mem_b(1) << 40, events, nullptr);
-        host.watch = std::make_unique<Watch>(Picoseconds(plan.Number("warm_up")), Picoseconds(plan.Number("duration")));
-        if (mark > 0)
+        host.watch = std::make_unique<Watch>(plan.Time("warm_up"), plan.Time("duration"));
+        if (mark > 0 && onArrival)
+        {
+            host.down = std::make_unique<MarkedOnArrival>(rate, buffer, events, host.watch.get(), mark + wire);
+        }
+        else if (mark > 0)
         {
             host.down = std::make_unique<ECNQueue>(rate, buffer, events, host.watch.get(), mark + wire);
         }
@@ -309,7 +364,7 @@ main(int argc, char** argv)
         host.toHost = std::make_unique<Pipe>(delay, events);
     }
 
-    bool jitter = plan.Number("jitter") != 0;
+    bool jitter = plan.Is("jitter");
     auto path = [&](unsigned from, unsigned to, PacketSink* last, bool data) {
         auto route = std::make_unique<Route>();
         route->push_back(hosts[from].up.get());
@@ -327,46 +382,46 @@ main(int argc, char** argv)
         return route;
     };
 
-    TcpRtxTimerScanner timers(Picoseconds(SCAN_S), events);
-    auto messages = ReadTrace(argv[2], hosts.size(), static_cast<uint64_t>(plan.Number("mss")));
-    for (auto& message : messages)
+    TcpRtxTimerScanner timers(duetime::Picoseconds(SCAN_S), events);
+    auto mss = static_cast<uint64_t>(plan.Number("mss"));
+    std::vector<Message> messages;
+    for (const auto& arrival : duetime::ReadTrace(argv[2], hosts.size(), mss))
     {
+        auto& message = messages.emplace_back();
+        message.arrival = arrival;
+        auto packets = arrival.bytes / mss;
         auto& sender = message.sender;
-        sender.reset(isDctcp ? new DCTCPSrc(nullptr, nullptr, events) : new TcpSrc(nullptr, nullptr, events));
-        message.receiver = std::make_unique<Receiver>(message.packets);
+        sender.reset(open());
+        message.receiver = std::make_unique<Receiver>(packets);
         // It sends while what was sent, with the SYN's byte, is at most this and one.
-        sender->_flow_size = (message.packets - 1) * wire;
+        sender->_flow_size = (packets - 1) * wire;
         // One less: the answer to the SYN lets the window grow there, which RFC 5681 3.1 forbids.
         sender->set_cwnd(static_cast<uint64_t>(plan.Number("initial_window") - 1) * wire);
         sender->set_ssthresh(0xffffffff);
-        message.forth = path(message.from, message.to, message.receiver.get(), true);
-        message.back = path(message.to, message.from, sender.get(), false);
+        message.forth = path(arrival.from, arrival.to, message.receiver.get(), true);
+        message.back = path(arrival.to, arrival.from, sender.get(), false);
         timers.registerTcp(*sender);
-        sender->connect(*message.forth, *message.back, *message.receiver, message.start);
+        sender->connect(*message.forth, *message.back, *message.receiver, arrival.startPs);
     }
     while (events.doNextEvent() && EventList::now() < end)
     {
     }
 
-    std::ofstream ends(argv[3]);
-    ends.precision(13);
+    std::vector<double> ends;
     for (const auto& message : messages)
     {
-        if (message.receiver->end > 0)
-        {
-            ends << timeAsSec(message.receiver->end - message.start);
-        }
-        ends << "\n";
+        auto arrived = message.receiver->end;
+        ends.push_back(arrived > 0 ? timeAsSec(arrived - message.arrival.startPs) : -1);
     }
     out << "{\"ports\": [";
     const char* separator = "";
     for (auto& host : hosts)
     {
         host.watch->Account();
-        out << separator << "{\"drops\": " << host.watch->drops << ", \"mean\": " << host.watch->Mean()
-            << ", \"p99\": " << host.watch->Quantile(0.99) << "}";
+        out << separator << "{\"drops\": " << host.watch->drops << ", \"mean\": " << host.watch->lengths.Mean()
+            << ", \"p99\": " << host.watch->lengths.Quantile(0.99) << "}";
         separator = ", ";
     }
     out << "]}" << std::endl;
-    return ends.good() ? 0 : 1;
+    return duetime::WriteEnds(argv[3], ends) ? 0 : 1;
 }

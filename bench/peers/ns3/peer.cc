@@ -15,20 +15,18 @@
 #include "ns3/point-to-point-net-device.h"
 #include "ns3/traffic-control-module.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <fstream>
-#include <iostream>
-#include <map>
-#include <sstream>
-#include <string>
-#include <vector>
+#include "duetime.h"
+
+#include <tuple>
 
 using namespace ns3;
 
 namespace
 {
+
+using duetime::Link;
+using duetime::Plan;
+using duetime::Refuse;
 
 constexpr uint16_t PORT = 5000;
 // Larger than any window here: nothing but the congestion window limits what is sent.
@@ -36,84 +34,16 @@ constexpr uint32_t SOCKET_BUFFER = 512u << 20;
 // Packets above this size carry data.
 constexpr uint32_t HEADERS_ONLY = 120;
 
-[[noreturn]] void
-Refuse(const std::string& message)
+Time
+TimeOf(const Plan& plan, const std::string& name)
 {
-    std::cerr << "peer: " << message << "\n";
-    std::exit(2);
+    return PicoSeconds(plan.Time(name));
 }
-
-struct Link
-{
-    uint32_t a, b;
-    uint64_t rate;
-    int64_t delayPs;
-};
-
-/// What is simulated. Times in seconds, queues in packets.
-struct Plan
-{
-    std::map<std::string, std::string> settings;
-    std::vector<Link> links;
-
-    static Plan Read(const std::string& path)
-    {
-        Plan plan;
-        std::ifstream file(path);
-        if (!file)
-        {
-            Refuse("cannot read " + path);
-        }
-        std::string line;
-        while (std::getline(file, line))
-        {
-            std::istringstream words(line);
-            std::string name;
-            words >> name;
-            if (name == "link")
-            {
-                Link link{};
-                words >> link.a >> link.b >> link.rate >> link.delayPs;
-                plan.links.push_back(link);
-            }
-            else if (!name.empty())
-            {
-                words >> plan.settings[name];
-            }
-            if (words.fail())
-            {
-                Refuse(path + ": not understood: " + line);
-            }
-        }
-        return plan;
-    }
-
-    std::string Text(const std::string& name) const
-    {
-        auto found = settings.find(name);
-        if (found == settings.end())
-        {
-            Refuse("the plan does not say " + name);
-        }
-        return found->second;
-    }
-
-    double Number(const std::string& name) const
-    {
-        return std::stod(Text(name));
-    }
-
-    Time Seconds(const std::string& name) const
-    {
-        return PicoSeconds(std::llround(Number(name) * 1e12));
-    }
-};
 
 struct Entry
 {
-    Time start;
-    uint32_t from, to, bytes;
-    uint32_t arrived{0};
+    duetime::Arrival of;
+    uint64_t arrived{0};
     Time end{Time::Min()};
 };
 
@@ -124,34 +54,6 @@ constexpr double KEPT = 0.02;
 std::vector<Entry> g_messages;
 /// (receiving host, sender's address, sender's port): which message a connection carries.
 std::map<std::tuple<uint32_t, uint32_t, uint16_t>, std::size_t> g_carries;
-
-std::vector<Entry>
-ReadTrace(const std::string& path, uint32_t hosts)
-{
-    std::ifstream file(path);
-    std::string line;
-    if (!file || !std::getline(file, line) || line.rfind("start,from,to,bytes", 0) != 0)
-    {
-        Refuse(path + ": expected the header start,from,to,bytes,deadline");
-    }
-    std::vector<Entry> messages;
-    while (std::getline(file, line))
-    {
-        std::replace(line.begin(), line.end(), ',', ' ');
-        std::istringstream words(line);
-        double start;
-        Entry entry{};
-        words >> start >> entry.from >> entry.to >> entry.bytes;
-        if (words.fail() || entry.from >= hosts || entry.to >= hosts || entry.bytes == 0)
-        {
-            Refuse(path + ": not understood: " + line);
-        }
-        entry.start = PicoSeconds(std::llround(start * 1e12));
-        entry.end = Time::Min();
-        messages.push_back(entry);
-    }
-    return messages;
-}
 
 /// A wire whose data packets arrive up to their own transmission later, never out of order: duetime's host_jitter.
 class JitterChannel : public PointToPointChannel
@@ -283,6 +185,10 @@ NS_OBJECT_ENSURE_REGISTERED(Reduction);
 
 /// Marks do not cut a window that a loss has cut and that is not repaired (RFC 3168 6.1.2; Linux).
 bool g_mendEcho;
+/// What was sent again and has arrived is no longer on its way (RFC 6675 4, SetPipe). ns-3 3.44 takes it from
+/// TcpTxBuffer::m_retrans when it is acknowledged, not when it is SACKed, so that behind a segment that was lost twice the
+/// flight grows by every repair, and the window admits so much less.
+bool g_mendPipe;
 
 /// A socket with that, which can be forgotten.
 class Mended : public TcpSocketBase
@@ -314,9 +220,39 @@ class Mended : public TcpSocketBase
         return CopyObject<Mended>(this);
     }
 
+    uint32_t SendDataPacket(SequenceNumber32 number, uint32_t size, bool withAck) override
+    {
+        bool again = number < m_tcb->m_highTxMark;
+        uint32_t sent = TcpSocketBase::SendDataPacket(number, size, withAck);
+        if (g_mendPipe && again)
+        {
+            m_sentAgain[number] = {sent, false};
+        }
+        return sent;
+    }
+
+    void ReTxTimeout() override
+    {
+        // From here on nothing counts as sent again: TcpTxBuffer::SetSentListLost.
+        m_sentAgain.clear();
+        TcpSocketBase::ReTxTimeout();
+    }
+
+    uint32_t BytesInFlight() const override
+    {
+        uint32_t bytes = TcpSocketBase::BytesInFlight();
+        for (const auto& [number, segment] : m_sentAgain)
+        {
+            bytes -= segment.arrived ? std::min(segment.bytes, bytes) : 0;
+        }
+        m_tcb->m_bytesInFlight = bytes;
+        return bytes;
+    }
+
     void ReceivedAck(Ptr<Packet> packet, const TcpHeader& header) override
     {
         auto number = header.GetAckNumber();
+        NoteArrived(header);
         bool repairing = m_tcb->m_congState == TcpSocketState::CA_LOSS || m_tcb->m_congState == TcpSocketState::CA_RECOVERY;
         bool marked = header.GetFlags() & TcpHeader::ECE;
         if (g_mendEcho && repairing && marked && number <= m_recover)
@@ -327,6 +263,32 @@ class Mended : public TcpSocketBase
         }
         TcpSocketBase::ReceivedAck(packet, header);
     }
+
+  private:
+    /// Which of the segments that were sent again an acknowledgement covers or SACKs.
+    void NoteArrived(const TcpHeader& header)
+    {
+        m_sentAgain.erase(m_sentAgain.begin(), m_sentAgain.lower_bound(header.GetAckNumber()));
+        if (m_sentAgain.empty() || !header.HasOption(TcpOption::SACK))
+        {
+            return;
+        }
+        for (const auto& [begin, end] : DynamicCast<const TcpOptionSack>(header.GetOption(TcpOption::SACK))->GetSackList())
+        {
+            for (auto each = m_sentAgain.lower_bound(begin); each != m_sentAgain.end() && each->first < end; ++each)
+            {
+                each->second.arrived = true;
+            }
+        }
+    }
+
+    struct Again
+    {
+        uint32_t bytes;
+        bool arrived;
+    };
+
+    std::map<SequenceNumber32, Again> m_sentAgain;
 };
 
 NS_OBJECT_ENSURE_REGISTERED(Mended);
@@ -390,46 +352,11 @@ class Watch
     void Account()
     {
         Time now = std::clamp(Simulator::Now(), m_from, m_to);
-        uint32_t length = m_disc + m_device;
-        if (m_held.size() <= length)
-        {
-            m_held.resize(length + 1);
-        }
-        m_held[length] += (now - m_since).GetSeconds();
+        lengths.Held(m_disc + m_device, (now - m_since).GetSeconds());
         m_since = now;
     }
 
-    double Mean() const
-    {
-        double area = 0;
-        double time = 0;
-        for (std::size_t length = 0; length < m_held.size(); length++)
-        {
-            area += length * m_held[length];
-            time += m_held[length];
-        }
-        return time > 0 ? area / time : 0;
-    }
-
-    std::size_t Quantile(double share) const
-    {
-        double time = 0;
-        for (double held : m_held)
-        {
-            time += held;
-        }
-        double below = 0;
-        for (std::size_t length = 0; length < m_held.size(); length++)
-        {
-            below += m_held[length];
-            if (below >= share * time)
-            {
-                return length;
-            }
-        }
-        return m_held.empty() ? 0 : m_held.size() - 1;
-    }
-
+    duetime::Lengths lengths;
     uint64_t drops{0};
     uint64_t marks{0};
 
@@ -442,7 +369,6 @@ class Watch
     Time m_from, m_to, m_since;
     uint32_t m_disc{0};
     uint32_t m_device{0};
-    std::vector<double> m_held;
 };
 
 uint64_t g_timeouts, g_recoveries, g_sent;
@@ -476,7 +402,7 @@ Received(uint32_t host, Ptr<Socket> socket)
     {
         entry.arrived += packet->GetSize();
     }
-    if (entry.arrived >= entry.bytes && entry.end == Time::Min())
+    if (entry.arrived >= entry.of.bytes && entry.end == Time::Min())
     {
         entry.end = Simulator::Now();
         Simulator::Schedule(Seconds(KEPT), &Retire, found->second, socket);
@@ -516,8 +442,8 @@ Start(std::size_t index, Ptr<Node> node, Ipv4Address to)
     socket->GetSockName(address);
     auto own = InetSocketAddress::ConvertFrom(address);
     auto ip = node->GetObject<Ipv4>()->GetAddress(1, 0).GetLocal();
-    g_carries[{entry.to, ip.Get(), own.GetPort()}] = index;
-    NS_ABORT_MSG_IF(socket->Send(Create<Packet>(entry.bytes)) != static_cast<int>(entry.bytes),
+    g_carries[{entry.of.to, ip.Get(), own.GetPort()}] = index;
+    NS_ABORT_MSG_IF(socket->Send(Create<Packet>(entry.of.bytes)) != static_cast<int>(entry.of.bytes),
                     "a message is larger than the socket's buffer");
 }
 
@@ -537,7 +463,7 @@ Configure(const Plan& plan)
         Config::SetDefault(name, StringValue(value));
     };
     auto time = [&](const std::string& name, const std::string& setting) {
-        Config::SetDefault(name, TimeValue(plan.Seconds(setting)));
+        Config::SetDefault(name, TimeValue(TimeOf(plan, setting)));
     };
     text("ns3::TcpL4Protocol::SocketType", law->second);
     std::map<std::string, std::string> reductions{{"prr", "ns3::TcpPrrRecovery"},
@@ -549,7 +475,8 @@ Configure(const Plan& plan)
         Refuse("unknown reduction: " + plan.Text("reduction"));
     }
     text("ns3::TcpL4Protocol::RecoveryType", reduction->second);
-    g_mendEcho = plan.Text("mend_echo") == "1";
+    g_mendEcho = plan.Is("mend_echo");
+    g_mendPipe = plan.Is("mend_pipe");
     text("ns3::TcpSocketBase::UseEcn", plan.Text("ecn") == "1" ? "On" : "Off");
     text("ns3::TcpSocketBase::Sack", plan.Text("sack") == "1" ? "true" : "false");
     text("ns3::TcpSocketBase::LimitedTransmit", plan.Text("limited_transmit") == "1" ? "true" : "false");
@@ -635,12 +562,15 @@ main(int argc, char** argv)
         Refuse("expected PLAN TRACE MESSAGES");
     }
     Time::SetResolution(Time::PS);
-    auto plan = Plan::Read(argv[1]);
+    Plan plan(argv[1]);
     RngSeedManager::SetSeed(static_cast<uint32_t>(plan.Number("seed")));
     Configure(plan);
 
     auto hosts = static_cast<uint32_t>(plan.Number("hosts"));
-    g_messages = ReadTrace(argv[2], hosts);
+    for (const auto& arrival : duetime::ReadTrace(argv[2], hosts))
+    {
+        g_messages.push_back({arrival});
+    }
     g_senders.resize(g_messages.size());
     NodeContainer nodes;
     nodes.Create(hosts + static_cast<uint32_t>(plan.Number("switches")));
@@ -651,7 +581,7 @@ main(int argc, char** argv)
     std::vector<Ipv4Address> addresses(hosts);
     Ipv4AddressHelper subnets("10.0.0.0", "255.255.255.252");
     auto draw = CreateObject<UniformRandomVariable>();
-    bool jitter = plan.Number("jitter") != 0;
+    bool jitter = plan.Is("jitter");
     for (const auto& link : plan.links)
     {
         auto channel = CreateObject<JitterChannel>();
@@ -664,7 +594,7 @@ main(int argc, char** argv)
             Watch* watch = nullptr;
             if (node >= hosts)
             {
-                Watch fresh(plan.Seconds("warm_up"), plan.Seconds("duration"));
+                Watch fresh(TimeOf(plan, "warm_up"), TimeOf(plan, "duration"));
                 watch = &watches.emplace(std::pair{node, other}, fresh).first->second;
             }
             else if (jitter)
@@ -698,20 +628,20 @@ main(int argc, char** argv)
     for (std::size_t index = 0; index < g_messages.size(); index++)
     {
         const auto& entry = g_messages[index];
-        Simulator::ScheduleWithContext(entry.from, entry.start, &Start, index, nodes.Get(entry.from), addresses[entry.to]);
+        Simulator::ScheduleWithContext(entry.of.from,
+                                       PicoSeconds(entry.of.startPs),
+                                       &Start,
+                                       index,
+                                       nodes.Get(entry.of.from),
+                                       addresses[entry.of.to]);
     }
-    Simulator::Stop(plan.Seconds("end"));
+    Simulator::Stop(TimeOf(plan, "end"));
     Simulator::Run();
 
-    std::ofstream ends(argv[3]);
-    ends.precision(13);
+    std::vector<double> ends;
     for (const auto& entry : g_messages)
     {
-        if (entry.end != Time::Min())
-        {
-            ends << (entry.end - entry.start).GetSeconds();
-        }
-        ends << "\n";
+        ends.push_back(entry.end == Time::Min() ? -1 : (entry.end - PicoSeconds(entry.of.startPs)).GetSeconds());
     }
     std::cout << "{\"timeouts\": " << g_timeouts << ", \"recoveries\": " << g_recoveries << ", \"sent\": " << g_sent
               << ", \"ports\": [";
@@ -721,11 +651,11 @@ main(int argc, char** argv)
         watch.Account();
         std::cout << separator << "{\"from\": " << port.first << ", \"to\": " << port.second
                   << ", \"drops\": " << watch.drops << ", \"marks\": " << watch.marks
-                  << ", \"mean\": " << watch.Mean() << ", \"p5\": " << watch.Quantile(0.05)
-                  << ", \"p99\": " << watch.Quantile(0.99) << "}";
+                  << ", \"mean\": " << watch.lengths.Mean() << ", \"p5\": " << watch.lengths.Quantile(0.05)
+                  << ", \"p99\": " << watch.lengths.Quantile(0.99) << "}";
         separator = ", ";
     }
     std::cout << "]}\n";
     Simulator::Destroy();
-    return ends.good() ? 0 : 1;
+    return duetime::WriteEnds(argv[3], ends) ? 0 : 1;
 }

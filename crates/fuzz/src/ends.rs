@@ -48,6 +48,16 @@ fn configuration(bytes: &mut Bytes) -> Option<Config> {
         ("rate_rounding", &["exact", "up", "nearest"]),
         ("router_state", &["soft", "counters"]),
         ("adaptation", &["false", "true"]),
+        ("loss_detection", &["dupacks", "rack"]),
+        ("tlp", &["false", "true"]),
+        ("lost_retransmissions", &["found", "timeout"]),
+        ("rto_restart", &["retransmission", "ack"]),
+        ("backoff_reset", &["sample", "ack"]),
+        ("cwnd_validation", &["false", "true"]),
+        ("floor_holds", &["at-cuts", "always"]),
+        ("cut_at", &["first-echo", "window-end"]),
+        ("grow_on_echo", &["never", "bursts"]),
+        ("growth_steps", &["per-ack", "per-window"]),
     ];
     let known = |name: &str| transport.keys().find(|key| key.name == name);
     let mut given = Vec::new();
