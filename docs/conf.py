@@ -43,7 +43,10 @@ nitpick_ignore_regex = [
 ]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_type_aliases = {"Picture": "duetime.plots.Picture"}
+autodoc_type_aliases = {
+    "Picture": "duetime.plots.Picture",
+    "Reproduction": "duetime.experiments.reproduce.Reproduction",
+}
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
