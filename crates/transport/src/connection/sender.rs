@@ -673,7 +673,7 @@ impl Sender {
     }
 
     /// The rank of the message that the byte at `seq` belongs to.
-    #[inline]
+    #[inline(always)]
     fn rank_at(&self, seq: u64) -> u32 {
         if seq < self.current.end {
             return self.law.rank(&self.current, seq);
