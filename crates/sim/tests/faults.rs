@@ -257,6 +257,146 @@ fn a_fault_that_strikes_nothing_changes_nothing() {
     assert!(other.messages != messages(loss));
 }
 
+/// The segment is held back at the end of the last link by at most 10 us, or arrives there twice.
+#[test]
+fn packets_are_late_or_come_twice_as_was_said() {
+    let at = "link = 'switch -> host 1', probability = '100%'";
+    let late = one_segment(&format!("{{ kind = 'reordering', by = '10 us', {at} }}"));
+    let end = end(&late).as_secs_f64() * 1e6;
+    assert!(end > 64.0 && end <= 74.0, "{end}");
+    let expected = FaultCounts { held_back: 1, ..FaultCounts::default() };
+    assert_eq!((late.faults, late.messages[0].timeouts), (Some(expected), 0));
+    let twice = one_segment(&format!("{{ kind = 'duplication', {at} }}"));
+    assert_eq!(self::end(&twice), Instant::from_micros(64));
+    let expected = FaultCounts { duplicates: 1, ..FaultCounts::default() };
+    assert_eq!((twice.faults, twice.counters.packets_delivered), (Some(expected), 2));
+    // Two links there and two back, as without faults.
+    for fault in ["", "{ kind = 'loss', probability = 1e-300 }"] {
+        assert_eq!(one_segment(fault).counters.packet_hops, 4, "{fault}");
+    }
+}
+
+/// The first message loses its segment, and the second is sent when the fault is over.
+#[test]
+fn a_fault_that_has_ended_strikes_nobody() {
+    let run = |warm_up: &str| {
+        common::run(&format!(
+            "run = {{ duration = '100 ms', warm_up = '{warm_up}' }}\ntransport = 'tcp'\n\
+             fault = [{{ kind = 'loss', probability = '100%', until = '5 ms' }}]\n\
+             network = {{ topology = 'star', hosts = 2, rate = '1 Gbps', delay = '20 us', host_jitter = '0 s' }}\n\
+             [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = 0, to = 1, size = '1460 B' }},\
+             {{ from = 0, to = 1, size = '1460 B', start = '30 ms' }}]"
+        ))
+    };
+    let outcome = run("0 s");
+    let ends: Vec<_> = outcome.messages.iter().map(|message| message.end).collect();
+    assert_eq!(ends, [20_064, 30_064].map(|us| Some(Instant::from_micros(us))));
+    assert_eq!(outcome.faults.map(|faults| faults.drops), Some(1));
+    assert_eq!(run("10 ms").faults.map(|faults| faults.drops), Some(0), "it is not counted before the warm-up ends");
+}
+
+/// The link is down from 0 to 15 ms, and no longer.
+#[test]
+fn a_link_is_up_when_the_last_of_its_faults_is_over() {
+    let down =
+        |at: u32, until: u32| format!("{{ kind = 'down', link = 'host 0', at = '{at} ms', until = '{until} ms' }}");
+    for faults in [[down(0, 10), down(5, 15)], [down(5, 15), down(0, 10)], [down(0, 15), down(5, 10)]] {
+        // Of the timeouts at 20 and 60 ms the first is after it; down until 21 ms it is the second.
+        assert_eq!(end(&one_segment(&faults.join(", "))), Instant::from_micros(20_064));
+    }
+    let faults = [down(0, 10), down(5, 21)].join(", ");
+    assert_eq!(end(&one_segment(&faults)), Instant::from_micros(60_064));
+}
+
+/// Two faults on one link draw for themselves: of what passes the first one, the second loses as much again.
+#[test]
+fn faults_of_one_kind_on_one_link_are_independent() {
+    let loss = "{ kind = 'loss', probability = '30%', of = 'data', link = 'switch -> host 1' }";
+    let outcome = run(&format!(
+        "run = {{ duration = '1000 s' }}\ntransport = {{ name = 'tcp', window_limit = '1 packet', rto_max = '20 ms' }}\n\
+         fault = [{loss}, {loss}]\n\
+         network = {{ topology = 'star', hosts = 2, rate = '1 Gbps', delay = '20 us' }}\n\
+         [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = 0, to = 1, size = '584000 B' }}]"
+    ));
+    // 1 - 0.7 x 0.7 = 51 % of all that is sent: 416 for 400 that arrive, with a standard deviation of
+    // sqrt(400 x 0.51) / 0.49 = 29. One stream for both would lose 30 %, 171.
+    let lost = outcome.messages[0].retransmits;
+    assert!(outcome.messages[0].end.is_some() && lost.abs_diff(416) <= 4 * 29, "{lost}");
+}
+
+/// So many spines; the way from the first leaf to one of them is down until 1 ms.
+fn spines(count: u32, down: u32, traffic: &str) -> Outcome {
+    run(&format!(
+        "run = {{ duration = '20 ms' }}\ntransport = 'tcp'\n\
+         fault = [{{ kind = 'down', link = 'leaf 0 -> spine {down}', at = '500 us', until = '1 ms', reroute = '0 s' }}]\n\
+         network = {{ topology = 'leaf-spine', leaves = 2, hosts_per_leaf = 16, spines = {count}, rate = '1 Gbps', \
+         uplink = '1 Gbps', delay = '20 us' }}\n[[traffic]]\nname = 'a'\n{traffic}"
+    ))
+}
+
+/// The data of a long flow takes one of two ways: it leaves that when it is down, and comes back. Its ACKs stay.
+#[test]
+fn who_is_not_on_a_link_that_goes_down_stays_where_it_is() {
+    let rerouted = |down| {
+        let outcome = spines(2, down, "pattern = 'long'\nfrom = 0\nto = 16");
+        outcome.faults.expect("there is one").rerouted
+    };
+    assert_eq!((0..2).map(rerouted).sum::<u64>(), 2);
+}
+
+/// Sixteen messages start when the fault is over: each way takes some of them again, as without a fault. That none of
+/// three gets any of sixteen has a probability of 3 x (2/3)^16 = 0.5 %.
+#[test]
+fn a_link_that_is_back_is_used_again() {
+    let flows: Vec<String> = (0..16)
+        .map(|host| format!("{{ from = {host}, to = {}, size = '1460 B', start = '5 ms' }}", 16 + host))
+        .collect();
+    let outcome = spines(3, 0, &format!("pattern = 'flows'\nflows = [{}]", flows.join(", ")));
+    for spine in ["spine 0", "spine 1", "spine 2"] {
+        let link =
+            outcome.links.iter().find(|link| (&*link.from, &*link.to) == ("leaf 0", spine)).expect("it is there");
+        assert!(link.packets > 0, "{spine}");
+    }
+}
+
+/// Twelve packets of a first burst are lost with the link. What they took of the switch's buffer the second burst has.
+#[test]
+fn what_is_lost_with_a_link_is_no_longer_in_the_shared_buffer() {
+    for discipline in ["fifo", "priority"] {
+        let drops = |fault: &str| {
+            let outcome = common::run(&format!(
+                "run = {{ duration = '1 s', warm_up = '400 ms' }}\n{fault}\ntransport = {{ name = 'tcp', initial_window = 20 }}\n\
+                 [network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '20 us'\nhost_jitter = '0 s'\n\
+                 buffer = '40 KB'\nsharing = 'dynamic'\ndiscipline = '{discipline}'\n\
+                 [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [\
+                 {{ from = 0, to = 3, size = '14600 B' }}, {{ from = 1, to = 3, size = '14600 B' }},\
+                 {{ from = 0, to = 3, size = '29200 B', start = '500 ms' }},\
+                 {{ from = 1, to = 3, size = '29200 B', start = '500 ms' }},\
+                 {{ from = 2, to = 3, size = '29200 B', start = '500 ms' }}]"
+            ));
+            outcome.counters.drops
+        };
+        let fault = "fault = [{ kind = 'down', link = 'switch -> host 3', at = '150 us', until = '151 us' }]";
+        let without = drops("");
+        assert!(without > 0, "{discipline}");
+        assert_eq!(drops(fault), without, "{discipline}");
+    }
+}
+
+/// A flow that starts on the long way, as the short one is down, and goes on by the short one: its packets are there
+/// after 40 us, and what told the receiving host of it is not behind them.
+#[test]
+fn who_changes_to_a_shorter_way_is_not_ahead_of_what_was_said_of_it() {
+    let outcome = run("run = { duration = '200 ms' }\ntransport = 'tcp'\n\
+         fault = [{ kind = 'down', link = 'a - b', until = '1 ms', reroute = '0 s' }]\n\
+         [network]\ntopology = 'custom'\nhosts = 2\nrate = '1 Gbps'\ndelay = '10 us'\nhost_jitter = '0 s'\n\
+         switches = ['a', 'b', 'c']\nlinks = [{ from = 0, to = 'a' }, { from = 1, to = 'b' }, { from = 'a', to = 'b' },\
+         { from = 'a', to = 'c', delay = '5 ms' }, { from = 'c', to = 'b', delay = '5 ms' }]\n\
+         [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{ from = 0, to = 1, size = '29200 B', start = '990 us' }]");
+    assert!(outcome.messages[0].end.is_some());
+    assert_eq!(outcome.counters.timeouts, 0);
+}
+
 /// Of 1000 segments over four links with 1 % each, ACKs apart: 39.4 lost on the way, give or take 6.2.
 #[test]
 fn as_many_are_lost_as_the_probability_says() {

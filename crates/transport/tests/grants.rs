@@ -666,6 +666,17 @@ fn what_is_granted_is_sent_when_the_link_is_free_and_says_how_much_waits() {
 }
 
 #[test]
+fn an_acknowledgement_that_does_not_come_is_asked_for_after_2_and_4_ms() {
+    let mut host = Sending::new("homa", "rtt_bytes = '9 packets'\nresend_after = '1 ms'\n");
+    host.message(2, None);
+    host.sent();
+    host.desk.timer = Instant::MAX;
+    host.answer(0, 2, None);
+    assert_eq!([host.timer(), host.timer()], [2, 6].map(Instant::from_millis));
+    assert_eq!((host.sent(), host.desk.timeouts), (vec![None; 2], 2));
+}
+
+#[test]
 fn a_timer_that_was_set_for_something_else_asks_nothing() {
     let mut host = Sending::new("edf-grants", "");
     host.message(3, None);

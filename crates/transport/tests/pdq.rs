@@ -280,6 +280,21 @@ fn without_sack_each_partial_acknowledgement_repairs_the_next_gap() {
 }
 
 #[test]
+fn without_sack_a_repair_that_waits_for_its_turn_is_off_when_all_is_acknowledged() {
+    // As above; after the repair of 1 a segment beyond the ten is sent, and then 4 waits for its turn.
+    let mut bench = Bench::accepted("recovery = 'newreno'", 50_000, None, 100);
+    bench.until(820);
+    bench.ack(1, &[], Flags::NONE, None);
+    (0..3).for_each(|_| bench.ack(1, &[], Flags::NONE, None));
+    bench.until(980);
+    assert_eq!(bench.sent().split_off(10), [(900, Again(1)), (980, Data(10))]);
+    bench.ack(4, &[], Flags::NONE, None);
+    bench.ack(10, &[], Flags::NONE, None);
+    bench.until(1060);
+    assert_eq!(bench.sent(), [(1060, Data(11))]);
+}
+
+#[test]
 fn what_must_be_repaired_of_a_message_that_is_over_is_asked_for_anew() {
     let mut bench = Bench::accepted("", 6000, None, 1000);
     bench.until(300);

@@ -11,6 +11,7 @@ mod receiving;
 mod sending;
 mod stage;
 mod state;
+mod timer;
 
 pub use notice::{Notice, Notices, Opening};
 pub use outbox::Sent;

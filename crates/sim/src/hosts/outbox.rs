@@ -7,6 +7,7 @@ use transport::{Extension, Flags, Output, Packet, Shared, Site};
 use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Table};
 
 use super::state::{self, HostState};
+use super::timer::Timer;
 use crate::event::Event;
 use crate::net::Net;
 
@@ -38,14 +39,6 @@ pub struct Address {
     pub timer: Event,
 }
 
-/// The timer of one end.
-pub struct Timer {
-    /// The earliest pending event.
-    at: Instant,
-    /// Its place among the timers of the same instant.
-    order: u64,
-}
-
 /// What a sending end has sent, by message.
 #[derive(Default)]
 pub struct Journal {
@@ -69,33 +62,6 @@ pub struct Sent {
     pub retransmits: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
-}
-
-impl Timer {
-    /// Not armed.
-    pub fn new(order: u64) -> Timer {
-        Timer { at: Instant::MAX, order }
-    }
-    /// Rings at `at` or earlier.
-    #[inline]
-    pub fn arm(&mut self, net: &mut Net, at: Instant, event: Event) {
-        if at < self.at {
-            self.at = at;
-            net.events.push_timer(at, event, self.order);
-        }
-    }
-    /// Forgets what it was armed for.
-    pub fn disarm(&mut self) {
-        self.at = Instant::MAX;
-    }
-    /// Whether an event is the one it was armed for, not one that an earlier one has overtaken.
-    pub fn rings(&mut self, now: Instant) -> bool {
-        let rings = self.at == now;
-        if rings {
-            self.at = Instant::MAX;
-        }
-        rings
-    }
 }
 
 impl Journal {

@@ -6,8 +6,9 @@ use transport::registry::Config;
 use transport::{Extension, Flags, Packet, Receiver};
 use units::{Bytes, ConnectionId, HostId, MessageId, Table};
 
-use super::outbox::{Address, Outbox, Timer};
+use super::outbox::{Address, Outbox};
 use super::state::HostState;
+use super::timer::Timer;
 use super::{Opening, Progress, Stage};
 use crate::event::Event;
 use crate::flow::Flow;

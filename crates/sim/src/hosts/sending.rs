@@ -5,8 +5,9 @@ use transport::{Extension, Message, Packet, Sender};
 use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Span, Table};
 
 use super::numbers::Numbers;
-use super::outbox::{Address, Journal, Outbox, Timer};
+use super::outbox::{Address, Journal, Outbox};
 use super::state::HostState;
+use super::timer::Timer;
 use super::{Progress, Stage};
 use crate::event::Event;
 use crate::flow::Flow;

@@ -6,7 +6,7 @@ use transport::host::{End, HostOutput};
 use transport::{Extension, Packet, Shared};
 use units::{ConnectionId, HostId, Instant};
 
-use super::outbox::Timer;
+use super::timer::Timer;
 use crate::event::Event;
 use crate::net::Net;
 

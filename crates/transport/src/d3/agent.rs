@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use units::{Bytes, Default, Instant, Key, Kind, Range, Rate, Span, Values};
 
-use super::asks::rate_of;
+use super::header::rate_of;
 use super::{Ask, Header, Rounding};
 use crate::agent::{Agent, Allocation, Decision, Flow, PortState, Verdict};
 use crate::{Flags, Packet, connection};

@@ -1,6 +1,6 @@
 //! `d3`: asks for what its deadline needs.
 
-use units::{Default, Key, Kind, Range, Span, Values};
+use units::{Default, Key, Kind, Range, Values};
 
 use super::GRANTS;
 use super::agent::{self, Agents};
@@ -89,12 +89,6 @@ impl Rounding {
     }
 }
 
-/// Bit/s at which `bytes` take `time`, rounded up; no time counts as one picosecond.
-pub(super) fn rate_of(bytes: u64, time: Span) -> u64 {
-    let bits_per_second = u128::from(bytes) * 8_000_000_000_000;
-    bits_per_second.div_ceil(u128::from(time.0.max(1))).min(u128::from(u64::MAX >> 8)) as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,13 +101,5 @@ mod tests {
         assert_eq!((Rounding::Up.of(12_000_000), Rounding::Nearest.of(12_000_000)), (16_000_000, 16_000_000));
         assert_eq!(Rounding::Up.of(0), 0);
         assert_eq!(Rounding::Nearest.of(10_000_000_000), 2_040_000_000, "the field is full at 255 B/us");
-    }
-
-    #[test]
-    fn a_rate_is_bytes_over_time() {
-        assert_eq!(rate_of(1500, Span::from_micros(12)), 1_000_000_000);
-        assert_eq!(rate_of(1, Span(3)), 2_666_666_666_667);
-        // What is beyond every link still leaves room for sums of 256 of them.
-        assert_eq!(rate_of(u64::MAX, Span::ZERO), (1 << 56) - 1);
     }
 }

@@ -1,6 +1,6 @@
 //! The header of a request for a rate.
 
-use units::Instant;
+use units::{Instant, Span};
 
 /// What a request carries to the routers on its path, and what returns in its acknowledgement. Rates
 /// are in bit/s, with headers.
@@ -35,4 +35,23 @@ pub enum Ask {
     Renew,
     /// Nothing: the flow has sent all it had (FIN).
     Close,
+}
+
+/// Bit/s at which `bytes` take `time`, rounded up; no time counts as one picosecond.
+pub(super) fn rate_of(bytes: u64, time: Span) -> u64 {
+    let bits_per_second = u128::from(bytes) * 8_000_000_000_000;
+    bits_per_second.div_ceil(u128::from(time.0.max(1))).min(u128::from(u64::MAX >> 8)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_bytes_over_time() {
+        assert_eq!(rate_of(1500, Span::from_micros(12)), 1_000_000_000);
+        assert_eq!(rate_of(1, Span(3)), 2_666_666_666_667);
+        // What is beyond every link still leaves room for sums of 256 of them.
+        assert_eq!(rate_of(u64::MAX, Span::ZERO), (1 << 56) - 1);
+    }
 }

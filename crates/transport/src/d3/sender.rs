@@ -6,8 +6,8 @@
 
 use units::{Instant, Span};
 
-use super::asks::rate_of;
 use super::header::Header as Request;
+use super::header::rate_of;
 use super::{Ask, Config as Own, REQUEST};
 use crate::connection::{Config, RATE, SRTT};
 use crate::laws::Current;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use units::{Bytes, HostId, Instant, Rate, Span};
+use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
 use super::limits::Limits;
 use super::policy::{Levels, Order};
@@ -18,11 +18,11 @@ pub struct Incoming {
     policy: Policy,
     /// Of the host's link.
     rate: Rate,
-    /// By the number of their connections.
-    flows: BTreeMap<u32, Flow>,
+    /// By their connections.
+    flows: BTreeMap<ConnectionId, Flow>,
     /// Those with a deadline, or all where sizes decide, the first first; and those without.
-    order: Vec<u32>,
-    background: Vec<u32>,
+    order: Vec<ConnectionId>,
+    background: Vec<ConnectionId>,
     /// When that was settled, if it still holds.
     arranged: Option<Instant>,
     senders: BTreeMap<HostId, Limits>,
@@ -35,7 +35,7 @@ pub struct Incoming {
     /// How many segments were sent for or announced.
     segments: u64,
     /// When what is on its way is late: the time, the connection, the number of the segment. Some have arrived.
-    late_at: BinaryHeap<Reverse<(Instant, u32, u64)>>,
+    late_at: BinaryHeap<Reverse<(Instant, ConnectionId, u64)>>,
 }
 
 /// One connection.
@@ -185,7 +185,7 @@ impl Incoming {
 
     /// A message is announced, which follows those before; so many of its bytes are there.
     pub fn ask(&mut self, now: Instant, end: End, ask: &Ask, there: u64) {
-        let flow = self.flows.entry(end.connection.0).or_insert_with(|| Flow {
+        let flow = self.flows.entry(end.connection).or_insert_with(|| Flow {
             end,
             from: ask.from,
             next: 0,
@@ -206,14 +206,14 @@ impl Incoming {
         let mut start = ask.start;
         while start < ask.unscheduled {
             let to = (start + u64::from(self.policy.mss)).min(ask.unscheduled);
-            self.expect(now, end.connection.0, start, to);
+            self.expect(now, end.connection, start, to);
             start = to;
         }
     }
 
     /// Data of a connection has arrived. Gives whether that completes its first message.
     pub fn arrived(&mut self, now: Instant, end: End, arrival: &Arrival) -> bool {
-        let id = end.connection.0;
+        let id = end.connection;
         self.link.carries(now, self.takes(arrival.bytes), self.policy.review);
         let marked = arrival.marked && !(self.policy.own_link_apart && self.link.full);
         let Some(flow) = self.flows.get_mut(&id) else { return false };
@@ -249,7 +249,7 @@ impl Incoming {
     }
 
     /// Forgets the messages of a connection that are complete; gives whether there was one.
-    fn complete(&mut self, id: u32) -> bool {
+    fn complete(&mut self, id: ConnectionId) -> bool {
         let Some(flow) = self.flows.get_mut(&id) else { return false };
         let mut complete = false;
         while flow.messages.front().is_some_and(|message| message.missing == 0) {
@@ -266,7 +266,7 @@ impl Incoming {
     }
 
     /// Nothing more is expected of a connection.
-    pub fn forget(&mut self, id: u32) {
+    pub fn forget(&mut self, id: ConnectionId) {
         if let Some(flow) = self.flows.remove(&id) {
             self.in_flight -= flow.in_flight;
             if let Some(limits) = self.senders.get_mut(&flow.from) {
@@ -278,13 +278,13 @@ impl Incoming {
 
     /// The packets of a connection's end take another way now.
     pub fn moves(&mut self, end: End) {
-        if let Some(flow) = self.flows.get_mut(&end.connection.0) {
+        if let Some(flow) = self.flows.get_mut(&end.connection) {
             flow.end = end;
         }
     }
 
     /// Whether the sender waits for grants and was not told that it is known what it waits for; then it is.
-    pub fn is_to_be_told(&mut self, id: u32) -> bool {
+    pub fn is_to_be_told(&mut self, id: ConnectionId) -> bool {
         let mss = u64::from(self.policy.mss);
         let waits = |flow: &&mut Flow| flow.told < flow.known && flow.upcoming(mss).is_some();
         let Some(flow) = self.flows.get_mut(&id).filter(waits) else { return false };
@@ -310,12 +310,12 @@ impl Incoming {
         self.late_at.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at)
     }
 
-    fn is_expected(&self, id: u32, number: u64) -> bool {
+    fn is_expected(&self, id: ConnectionId, number: u64) -> bool {
         self.flows.get(&id).is_some_and(|flow| flow.on_the_way.iter().any(|granted| granted.number == number))
     }
 
     /// A segment is on its way.
-    fn expect(&mut self, now: Instant, id: u32, start: u64, end: u64) {
+    fn expect(&mut self, now: Instant, id: ConnectionId, start: u64, end: u64) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         let number = self.segments;
         self.segments += 1;
@@ -330,7 +330,7 @@ impl Incoming {
     }
 
     /// A segment is not on its way any more.
-    fn release(&mut self, id: u32, number: u64) -> Option<Granted> {
+    fn release(&mut self, id: ConnectionId, number: u64) -> Option<Granted> {
         let flow = self.flows.get_mut(&id)?;
         let place = flow.on_the_way.iter().position(|granted| granted.number == number)?;
         let granted = flow.on_the_way.remove(place)?;
@@ -344,7 +344,7 @@ impl Incoming {
     }
 
     /// A segment counts as lost.
-    fn give_up(&mut self, id: u32, number: u64, late: bool) {
+    fn give_up(&mut self, id: ConnectionId, number: u64, late: bool) {
         let Some(granted) = self.release(id, number) else { return };
         let Some(flow) = self.flows.get_mut(&id) else { return };
         flow.again.push_back((granted.start, granted.end, late));
@@ -379,10 +379,10 @@ impl Incoming {
     }
 
     /// Which connection is granted now, and the rank of its packet.
-    fn choose(&self) -> Option<(u32, u32)> {
-        let waits = |id: u32| self.flows[&id].upcoming(u64::from(self.policy.mss)).is_some();
+    fn choose(&self) -> Option<(ConnectionId, u32)> {
+        let waits = |id: ConnectionId| self.flows[&id].upcoming(u64::from(self.policy.mss)).is_some();
         if let Some(levels) = &self.policy.levels {
-            let active: Vec<u32> =
+            let active: Vec<ConnectionId> =
                 self.order.iter().copied().filter(|id| waits(*id)).take(self.policy.active).collect();
             let place = active.iter().position(|id| self.may_be_granted(*id))?;
             return Some((active[place], levels.of_scheduled(place, active.len())));
@@ -402,7 +402,7 @@ impl Incoming {
         id.map(|id| (id, Packet::UNTAGGED))
     }
 
-    fn may_be_granted(&self, id: u32) -> bool {
+    fn may_be_granted(&self, id: ConnectionId) -> bool {
         let flow = &self.flows[&id];
         let Some((start, end)) = flow.upcoming(u64::from(self.policy.mss)) else { return false };
         let in_window = flow.in_flight == 0 || flow.in_flight + end - start <= self.policy.window;
@@ -416,7 +416,8 @@ impl Incoming {
         self.background.clear();
         match self.policy.order {
             Order::Remaining => {
-                let mut all: Vec<(u64, u32)> = self.flows.iter().map(|(id, flow)| (flow.missing(), *id)).collect();
+                let mut all: Vec<(u64, ConnectionId)> =
+                    self.flows.iter().map(|(id, flow)| (flow.missing(), *id)).collect();
                 all.sort_unstable();
                 self.order.extend(all.into_iter().map(|(_, id)| id));
             }

@@ -60,7 +60,7 @@ impl Receiver {
 
     /// Nothing more is expected, and others may have what was granted.
     pub fn on_close(&mut self, _: &connection::Config, now: Instant, out: &mut impl AtHost) {
-        let id = out.end().connection.0;
+        let id = out.end().connection;
         at_desk(&self.state.policy, out, |desk, out| {
             desk.incoming.forget(id);
             desk.work(now, out);
@@ -90,7 +90,7 @@ impl State {
             let confirms = arrival.is_some_and(|arrival| desk.incoming.arrived(now, own, &arrival) || !arrival.new);
             desk.work(now, out);
             // A grant says all this too.
-            let told = desk.incoming.is_to_be_told(own.connection.0);
+            let told = desk.incoming.is_to_be_told(own.connection);
             if confirms || asks_again || told {
                 let answer = Header::Answer(Answer { known, grant: None });
                 out.send_extended(answer_packet(&policy, next), answer.extension());

@@ -1,0 +1,41 @@
+//! Timers of ends and of hosts among the events.
+
+use units::Instant;
+
+use crate::event::Event;
+use crate::net::Net;
+
+/// The timer of one end, or of a host.
+pub struct Timer {
+    /// The earliest pending event.
+    at: Instant,
+    /// Its place among the timers of the same instant.
+    pub order: u64,
+}
+
+impl Timer {
+    /// Not armed.
+    pub fn new(order: u64) -> Timer {
+        Timer { at: Instant::MAX, order }
+    }
+    /// Rings at `at` or earlier.
+    #[inline]
+    pub fn arm(&mut self, net: &mut Net, at: Instant, event: Event) {
+        if at < self.at {
+            self.at = at;
+            net.events.push_timer(at, event, self.order);
+        }
+    }
+    /// Forgets what it was armed for.
+    pub fn disarm(&mut self) {
+        self.at = Instant::MAX;
+    }
+    /// Whether an event is the one it was armed for, not one that an earlier one has overtaken.
+    pub fn rings(&mut self, now: Instant) -> bool {
+        let rings = self.at == now;
+        if rings {
+            self.at = Instant::MAX;
+        }
+        rings
+    }
+}
