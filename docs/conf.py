@@ -38,7 +38,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(Path|Mapping|Sequence|Any|PathLike|R|pl.DataFrame|TypeVar|Generic)"),
     (
         "py:.*",
-        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)|duetime\.robust\.Outcome",
+        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)|duetime\.robust\.\w+|Reproduction",
     ),
 ]
 autodoc_member_order = "bysource"

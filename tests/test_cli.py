@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -368,6 +369,18 @@ def test_a_shell_is_offered_values(small: Path, words: str, typed: str, offered:
     done = subprocess.run(arguments(), env=environment, cwd=small.parent, capture_output=True, text=True)
     found = {line.partition(",")[2] for line in done.stdout.splitlines()}
     assert found & offered == offered - {"d2tcp/fig10"}, done
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish_is_offered_lists() -> None:
+    asked = (
+        "_DUETIME_COMPLETE=fish_source duetime | source; complete -C 'duetime compare x --transports tcp,xd'"
+    )
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", asked], env={**os.environ, "PATH": path}, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("tcp,xdctcp\t"), done
 
 
 def test_the_version_is_that_of_the_crate(duetime: Command) -> None:
