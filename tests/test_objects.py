@@ -35,7 +35,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[dt.Swept, Path]:
 
 def test_a_notebook_shows_the_tables_of_the_command(result: dt.Result) -> None:
     html = result._repr_html_()
-    assert html.startswith("<table><caption><b>Small: d2tcp, seed 5")
+    assert html.startswith('<div style="overflow-x: auto"><table><caption><b>Small: d2tcp, seed 5')
     assert f">{result.classes['queries']['messages']}</td>" in html
     assert "bound: no schedule of these messages can miss less" in html
     both = dt.compare(SMALL, ["tcp", "d2tcp"])
