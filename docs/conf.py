@@ -28,7 +28,11 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"
 smartquotes = False
 with (HERE.parent / "Cargo.toml").open("rb") as file:
     SOURCE = tomllib.load(file)["workspace"]["package"]["repository"]
-myst_substitutions = {"source": f"<{SOURCE}>"}
+# Until there is a public address, that of the manifest is a placeholder, which no page offers as a link.
+PUBLIC = "example.org" not in SOURCE
+myst_substitutions = {
+    "source": f"The source is at <{SOURCE}>." if PUBLIC else "The source has no public address yet."
+}
 myst_heading_anchors = 3
 
 nitpicky = True
