@@ -409,8 +409,8 @@ def robust(
 ) -> Robustness:
     """Run a scenario's variants under two transports or more, and say whose lead holds where.
 
-    `source`, `set` and `seed` are those of `run`, and `progress` is that of `compare`. Finished runs are kept in
-    ``out/runs``, so that a call that was stopped resumes. `jobs`, `cluster` and the errors are those of
+    `source`, `set` and `seed` are those of `run`, and `progress` is that of `compare`. Finished runs are kept
+    in ``out/runs``, so that a call that was stopped resumes. `jobs`, `cluster` and the errors are those of
     `points.run_points` and of `duetime.check`.
     """
     if len(transports) < 2 or len({*transports}) < len(transports):
