@@ -44,8 +44,8 @@ def test_bound_says_what_no_run_can_beat(duetime: Command, small: Path) -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     assert re.search(rf"queries +{said['bound']['missed']} .*receivers +exact", shown.stdout)
     assert "web" not in shown.stdout
-    assert "no schedule of these messages can miss less" in shown.stdout
-    assert "no schedule of these messages can miss less" in duetime("run", small).stdout
+    assert "no schedule of these messages can miss fewer" in shown.stdout
+    assert "no schedule of these messages can miss fewer" in duetime("run", small).stdout
     without = duetime("bound", small, "--set", "run.warm_up=9.999 ms")
     assert without.stdout == "Small: no message that counts has a deadline\n"
 

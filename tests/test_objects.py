@@ -36,7 +36,7 @@ def test_a_notebook_shows_the_tables_of_the_command(result: dt.Result) -> None:
     html = result._repr_html_()
     assert html.startswith('<div style="overflow-x: auto"><table><caption><b>Small: d2tcp, seed 5')
     assert f">{result.classes['queries']['messages']}</td>" in html
-    assert "bound: no schedule of these messages can miss less" in html
+    assert "bound: no schedule of these messages can miss fewer" in html
     both = dt.compare(SMALL, ["tcp", "d2tcp"])
     assert ">d2tcp</th>" in both._repr_html_()
     assert repr(both) == "<Comparison of 'Small': tcp, d2tcp; 2 runs>"

@@ -186,7 +186,7 @@ class _Least:
         return _written(part and part["missed_percent"], _plain)
 
     def sentence(self) -> str:
-        words = "bound: no schedule of these messages can miss less"
+        words = "bound: no schedule of these messages can miss fewer"
         methods = self.bound["method"] if self.bound else None
         relaxed = methods == "relaxed" or (isinstance(methods, list) and "relaxed" in methods)
         return words + (" (and perhaps none so little: an overload was too large to tell)" if relaxed else "")
