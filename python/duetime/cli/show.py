@@ -189,7 +189,7 @@ class _Least:
         words = "bound: no schedule of these messages can miss fewer"
         methods = self.bound["method"] if self.bound else None
         relaxed = methods == "relaxed" or (isinstance(methods, list) and "relaxed" in methods)
-        return words + (" (and perhaps none so little: an overload was too large to tell)" if relaxed else "")
+        return words + (" (and perhaps none so few: an overload was too large to tell)" if relaxed else "")
 
 
 def sweep(swept: Swept) -> None:
