@@ -28,7 +28,11 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"
 smartquotes = False
 with (HERE.parent / "Cargo.toml").open("rb") as file:
     SOURCE = tomllib.load(file)["workspace"]["package"]["repository"]
-myst_substitutions = {"source": f"<{SOURCE}>"}
+# Until there is a public address, that of the manifest is a placeholder, which no page offers as a link.
+PUBLIC = "example.org" not in SOURCE
+myst_substitutions = {
+    "source": f"The source is at <{SOURCE}>." if PUBLIC else "The source has no public address yet."
+}
 myst_heading_anchors = 3
 
 nitpicky = True
@@ -38,7 +42,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(Path|Mapping|Sequence|Any|PathLike|R|pl.DataFrame|TypeVar|Generic)"),
     (
         "py:.*",
-        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)|duetime\.robust\.Outcome",
+        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)|duetime\.robust\.\w+|Reproduction",
     ),
 ]
 autodoc_member_order = "bysource"

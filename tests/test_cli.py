@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,8 +44,8 @@ def test_bound_says_what_no_run_can_beat(duetime: Command, small: Path) -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     assert re.search(rf"queries +{said['bound']['missed']} .*receivers +exact", shown.stdout)
     assert "web" not in shown.stdout
-    assert "no schedule of these messages can miss less" in shown.stdout
-    assert "no schedule of these messages can miss less" in duetime("run", small).stdout
+    assert "no schedule of these messages can miss fewer" in shown.stdout
+    assert "no schedule of these messages can miss fewer" in duetime("run", small).stdout
     without = duetime("bound", small, "--set", "run.warm_up=9.999 ms")
     assert without.stdout == "Small: no message that counts has a deadline\n"
 
@@ -368,6 +369,18 @@ def test_a_shell_is_offered_values(small: Path, words: str, typed: str, offered:
     done = subprocess.run(arguments(), env=environment, cwd=small.parent, capture_output=True, text=True)
     found = {line.partition(",")[2] for line in done.stdout.splitlines()}
     assert found & offered == offered - {"d2tcp/fig10"}, done
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish_is_offered_lists() -> None:
+    asked = (
+        "_DUETIME_COMPLETE=fish_source duetime | source; complete -C 'duetime compare x --transports tcp,xd'"
+    )
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", asked], env={**os.environ, "PATH": path}, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("tcp,xdctcp\t"), done
 
 
 def test_the_version_is_that_of_the_crate(duetime: Command) -> None:

@@ -270,6 +270,17 @@ def test_links_lead_somewhere(page: str) -> None:
                 assert anchor in slugs
 
 
+def test_the_address_of_the_source_is_the_same_everywhere() -> None:
+    address = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["repository"]
+    for name in (
+        "d2tcp/Cargo.toml",
+        "packages/nfpm.yaml",
+        "systemd/d2tcp.service",
+        "systemd/d2tcp-metrics.service",
+    ):
+        assert re.findall(r"https://\S+/duetime\b", (ROOT / "linux" / name).read_text()) == [address], name
+
+
 def test_make_says_what_it_can() -> None:
     listing = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for target in ("demo", "test", "bench", "wheel", "lint", "fmt"):

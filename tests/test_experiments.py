@@ -109,6 +109,9 @@ def test_an_experiment_needs_neither_tables_nor_pictures(tiny: Path, tmp_path: P
     assert {path.name for path in (tmp_path / "out" / "paper" / "fig1").iterdir()} == {"result.json"}
     assert "note: left out: tables of messages and Parquet files need polars" in done.stderr
     assert "note: left out: pictures need matplotlib" in done.stderr
+    found = duetime.load(tmp_path / "out" / "paper" / "fig1")
+    assert repr(found).startswith("<Reproduction of 'paper/fig1': ")
+    assert found._repr_html_().count("<tr>") == 1 + len(found.data["claims"])
 
 
 def run(root: Path, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:

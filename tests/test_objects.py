@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,17 +28,15 @@ def result() -> dt.Result:
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[dt.Swept, Path]:
-    import tomllib
-
     folder = tmp_path_factory.mktemp("swept") / "out"
     return dt.sweep({**SWEPT, "scenario": tomllib.loads(SMALL)}, out=folder), folder
 
 
 def test_a_notebook_shows_the_tables_of_the_command(result: dt.Result) -> None:
     html = result._repr_html_()
-    assert html.startswith("<table><caption><b>Small: d2tcp, seed 5")
+    assert html.startswith('<div style="overflow-x: auto"><table><caption><b>Small: d2tcp, seed 5')
     assert f">{result.classes['queries']['messages']}</td>" in html
-    assert "bound: no schedule of these messages can miss less" in html
+    assert "bound: no schedule of these messages can miss fewer" in html
     both = dt.compare(SMALL, ["tcp", "d2tcp"])
     assert ">d2tcp</th>" in both._repr_html_()
     assert repr(both) == "<Comparison of 'Small': tcp, d2tcp; 2 runs>"
@@ -116,6 +115,10 @@ def test_the_variants_of_a_scenario_are_read_again(tmp_path: Path) -> None:
     found = dt.robust(tmp_path / "small.toml", ["tcp", "d2tcp"], out=tmp_path / "varied", many=3)
     again = dt.load(tmp_path / "varied")
     assert again.record() == found.record()
+    assert dt.robust(tomllib.loads(SMALL), ["tcp", "d2tcp"], out=tmp_path / "varied", many=3) == found
+    assert repr(found).startswith("<Robustness of 'Small': 3 variants. ")
+    assert found._repr_html_().count("<tr>") == 1 + 3
+    assert found.plot()._repr_png_().startswith(b"\x89PNG")
 
 
 def test_a_folder_of_none_of_these_is_told_with_those_inside(result: dt.Result, tmp_path: Path) -> None:
@@ -128,8 +131,6 @@ def test_a_folder_of_none_of_these_is_told_with_those_inside(result: dt.Result, 
 
 
 def test_numbers_of_numpy_and_times_are_taken() -> None:
-    import tomllib
-
     scenario = tomllib.loads(SMALL)
     scenario["run"] |= {"duration": timedelta(milliseconds=10), "seed": np.int64(5)}
     scenario["network"]["hosts"] = np.array([6])[0]
@@ -157,8 +158,6 @@ def test_a_value_that_no_file_can_hold_is_named_by_its_key(wrong: dict[str, obje
 
 
 def test_a_wrong_key_of_a_sweep_is_named(tmp_path: Path) -> None:
-    import tomllib
-
     scenario = tomllib.loads(SMALL)
     with pytest.raises(dt.ScenarioError, match="unknown key `gird` in a sweep"):
         dt.sweep({**SWEPT, "scenario": scenario, "gird": {}}, out=tmp_path / "out")

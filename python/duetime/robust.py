@@ -14,10 +14,13 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duetime import _core, files, scenario
 from duetime.points import Kept, Point, run_points
+
+if TYPE_CHECKING:
+    from duetime.plots import Picture
 
 #: A resolved scenario, as `duetime.check` gives it.
 Resolved = Mapping[str, Any]
@@ -203,7 +206,7 @@ class Outcome:
     error: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Robustness:
     """What came of all variants."""
 
@@ -212,6 +215,31 @@ class Robustness:
     measure: Measure
     #: The first is the scenario as written.
     outcomes: tuple[Outcome, ...]
+
+    def __repr__(self) -> str:
+        """Say what was varied, and what came of it."""
+        verdicts = " ".join(each.sentence for each in self.verdicts)
+        return f"<Robustness of {self.title!r}: {len(self.outcomes)} variants. {verdicts}>"
+
+    def _repr_html_(self) -> str:
+        """Show the table of ``duetime robust`` in a notebook."""
+        from duetime.cli import show, tables
+
+        return tables.html(*show.robustness_table(self))
+
+    def plot(self) -> Picture:
+        """Draw every variant under each transport; `Missing` without matplotlib."""
+        from duetime.plots import picture
+
+        return picture(self._save)
+
+    def _save(self, folder: Path) -> None:
+        folder.mkdir()
+        self._write(folder)
+
+    def _write(self, folder: Path) -> None:
+        record = json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n"
+        files.write(folder / "robust.json", record.encode())
 
     def against(self, other: str) -> Verdict:
         """Compare the first transport with another."""
@@ -368,7 +396,7 @@ def variants(
 
 
 def robust(
-    source: str | os.PathLike[str],
+    source: scenario.Source,
     transports: Sequence[str],
     *,
     out: str | os.PathLike[str],
@@ -381,15 +409,15 @@ def robust(
 ) -> Robustness:
     """Run a scenario's variants under two transports or more, and say whose lead holds where.
 
-    Finished runs are kept in ``out/runs``, so that a call that was stopped goes on where it was. `jobs`,
-    `cluster` and the errors are those of `points.run_points` and of `duetime.check`, `progress` is that of
-    `compare`.
+    `source`, `set` and `seed` are those of `run`, and `progress` is that of `compare`. Finished runs are kept
+    in ``out/runs``, so that a call that was stopped resumes. `jobs`, `cluster` and the errors are those of
+    `points.run_points` and of `duetime.check`.
     """
     if len(transports) < 2 or len({*transports}) < len(transports):
         raise scenario.Unreadable("name two different transports or more")
-    folder, path, given = Path(out), Path(source), tuple(scenario.changes(set))
+    folder, given = Path(out), tuple(scenario.changes(set))
     files.check_growing(folder, PARTS)
-    read = scenario.read_file(path)
+    read = scenario.read(source)
 
     def resolved(changes: Sequence[str], transport: str | None = None) -> Any:
         return json.loads(
@@ -410,7 +438,7 @@ def robust(
     chosen = variants(first, accepted, many)
     number = int(first["run"]["seed"])
     points = [
-        Point(path, (*given, *variant.changes), name, variant.seed(number))
+        Point(read, (*given, *variant.changes), name, variant.seed(number))
         for variant in chosen
         for name in transports
     ]
@@ -421,9 +449,7 @@ def robust(
         _outcome(variant, measure, kept[i * each : (i + 1) * each]) for i, variant in enumerate(chosen)
     )
     found = Robustness(str(first["title"]), tuple(transports), measure, outcomes)
-    files.write(
-        folder / "robust.json", (json.dumps(found.record(), indent=1, ensure_ascii=False) + "\n").encode()
-    )
+    found._write(folder)
     return found
 
 

@@ -189,7 +189,7 @@ fn class_defaults<'a>(root: &'a Table, family: &Family) -> Checked<Option<&'a Ta
     let words = || family.key_names().into_iter().chain([family.selector, "transport"]).filter(|name| *name != "name");
     for entry in &table.entries {
         if entry.key == "name" {
-            return Err(Fault::new(entry.key_at, "`name` belongs into each class: no two share it"));
+            return Err(Fault::new(entry.key_at, "`name` belongs in each class: no two share it"));
         }
         if words().all(|word| word != entry.key) {
             let fault = Fault::new(entry.key_at, format!("unknown key `{}` in [defaults.traffic]", clip(&entry.key)));

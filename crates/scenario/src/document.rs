@@ -110,7 +110,7 @@ impl Table {
     }
 }
 
-/// The longest text of a scenario, in bytes: longer lists of messages belong into a file of their own.
+/// The longest text of a scenario, in bytes: longer lists of messages belong in a file of their own.
 const LONGEST: usize = 4 << 20;
 
 /// Reads the text of the source with that number.
@@ -197,8 +197,8 @@ fn syntax(text: &str, source: u32, error: &toml::de::Error) -> Fault {
     let fault = |message: String| Fault::new(At::new(source, range.clone()), message);
     if said.starts_with("duplicate key") {
         let key = text.get(range.clone()).unwrap_or_default();
-        return fault(format!("`{key}` is there twice"))
-            .hint("a key may stand once in a section; `[[traffic]]` with two brackets starts one more class");
+        return fault(format!("`{key}` appears twice"))
+            .hint("a key may appear only once in a section; `[[traffic]]` with two brackets starts one more class");
     }
     if said.starts_with("recursion limit") || said.contains("recursion limit") {
         return fault("lists and tables are nested too deeply".into());

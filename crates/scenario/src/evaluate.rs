@@ -146,8 +146,8 @@ pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places
         Kind::Call { name, name_range, .. } => {
             let fault = |message: String| Fault::new(node.part(name_range.clone()), message);
             if functions::NAMES.contains(&name.as_str()) {
-                let hint = "where a distribution may stand it stands alone; calculate inside its parentheses";
-                return Err(fault(format!("`{name}` cannot be calculated with")).hint(hint));
+                let hint = "a distribution stands alone; calculate inside its parentheses";
+                return Err(fault(format!("`{name}` cannot be part of a calculation")).hint(hint));
             }
             let names = functions::NAMES.iter().copied();
             let unknown = fault(format!("there is no function `{name}`"));
@@ -155,7 +155,7 @@ pub(crate) fn evaluate(expr: &Expr, node: &Node, parameters: &Parameters, places
                 format!("the functions are {}", suggest::list(names))
             }))
         }
-        Kind::Cdf(_) => Err(fault("`cdf` cannot be calculated with".into())),
+        Kind::Cdf(_) => Err(fault("`cdf` cannot be part of a calculation".into())),
         Kind::Negate(operand) => {
             let term = inner(operand)?;
             let zero = Term { formula: Formula::Constant(0.0), ..term.clone() };
@@ -202,7 +202,7 @@ fn unknown_word(name: &str, places: bool, fault: impl Fn(String) -> Fault) -> Fa
         return fault(format!("the unit `{name}` needs a number before it")).hint("rates are written \"10 Gbps\"");
     }
     if name == "index" || name == "parent" {
-        return fault(format!("`{name}` cannot be used here")).hint("`index` and `parent` may stand in `start`");
+        return fault(format!("`{name}` cannot be used here")).hint("`index` and `parent` may be used in `start`");
     }
     if functions::NAMES.contains(&name) {
         return fault(format!("`{name}` needs its parentheses")).hint(functions::usage(name));
@@ -292,7 +292,7 @@ fn write_part(expr: &Expr, node: &Node, parameters: &Parameters, strength: u8) -
             let text = format!("{} {symbol} {}", part(&pair.0, own)?, part(&pair.1, own + 1)?);
             if own < strength { format!("({text})") } else { text }
         }
-        Kind::Call { .. } | Kind::Cdf(_) => return Err(node.fault("a distribution cannot be calculated with")),
+        Kind::Call { .. } | Kind::Cdf(_) => return Err(node.fault("a distribution cannot be part of a calculation")),
     })
 }
 

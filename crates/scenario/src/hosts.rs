@@ -77,7 +77,9 @@ pub(crate) fn pair(from: &[HostId], to: &[HostId]) -> Result<Vec<(HostId, HostId
         _ if from.len() == to.len() => from.iter().copied().zip(to.iter().copied()).collect(),
         ([from], _) => to.iter().map(|to| (*from, *to)).collect(),
         (_, [to]) => from.iter().map(|from| (*from, *to)).collect(),
-        _ => return Err(format!("`from` has {} hosts and `to` has {}: give as many, or one", from.len(), to.len())),
+        _ => {
+            return Err(format!("`from` has {} hosts and `to` has {}: give equally many, or one", from.len(), to.len()));
+        }
     };
     match pairs.iter().find(|(from, to)| from == to) {
         Some((host, _)) => Err(format!("host {host} would send to itself")),

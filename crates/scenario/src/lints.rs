@@ -144,7 +144,7 @@ fn nothing_random(survey: &Survey) -> Vec<Finding> {
     if random || !sends {
         return Vec::new();
     }
-    let text = "nothing here is random: another seed gives the same run, so repeating it says nothing of chance";
+    let text = "nothing here is random: another seed gives the same run, so repeating it says nothing about chance";
     vec![Finding::new("run", "seed", text.into())]
 }
 
@@ -371,7 +371,7 @@ fn fault_without_effect(survey: &Survey) -> Vec<Finding> {
             ));
         }
         if matches!(fault.effect, Effect::Unmarked) && !marks(fault) {
-            let text = format!("fault {number} (`{kind}`): its ports mark nothing anyhow");
+            let text = format!("fault {number} (`{kind}`): its ports mark nothing anyway");
             return Some(Finding::new("network", "mark", text));
         }
         None
@@ -385,8 +385,8 @@ fn worst_of(found: Vec<(f64, Finding)>) -> Vec<Finding> {
     let worst = found.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, finding)| finding);
     let with_others = |finding: Finding| match others {
         0 => finding,
-        1 => Finding { text: format!("{}; so for one more class", finding.text), ..finding },
-        _ => Finding { text: format!("{}; so for {others} more classes", finding.text), ..finding },
+        1 => Finding { text: format!("{}; the same holds for one more class", finding.text), ..finding },
+        _ => Finding { text: format!("{}; the same holds for {others} more classes", finding.text), ..finding },
     };
     worst.map(with_others).into_iter().collect()
 }

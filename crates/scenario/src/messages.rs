@@ -124,7 +124,7 @@ fn csv<'a>(header: Line<'a>, lines: impl Iterator<Item = Line<'a>>, context: &Co
         let known = if name.eq_ignore_ascii_case("size") { "bytes" } else { name };
         match COLUMNS.iter().position(|column| column.eq_ignore_ascii_case(known)) {
             Some(column) if columns[column].is_some() => {
-                return Err(header.fault(name, format!("the column `{}` is there twice", COLUMNS[column])));
+                return Err(header.fault(name, format!("the column `{}` appears twice", COLUMNS[column])));
             }
             Some(column) => columns[column] = Some(i),
             None => {

@@ -240,7 +240,7 @@ fn check_sections(root: &Table) -> Checked<()> {
             let unknown = fault(format!("unknown {} `{}`", if section { "section" } else { "key" }, clip(key)));
             let home = (!section).then(|| home_of(key)).flatten();
             return Err(match home {
-                Some(home) => unknown.hint(format!("`{key}` belongs into {home}")),
+                Some(home) => unknown.hint(format!("`{key}` belongs in {home}")),
                 None => unknown.did_you_mean(suggest::nearest(key, names()), || {
                     format!("the sections are {}", suggest::list(SECTIONS.iter().copied()))
                 }),
@@ -330,7 +330,7 @@ fn run_section(root: &Table, context: &Context) -> Checked<(Run, Json)> {
             let names = || keys.iter().map(|key| key.name).chain(more.iter().copied());
             let fault = Fault::new(entry.key_at, format!("unknown key `{}` in {title}", clip(&entry.key)));
             match home_of(&entry.key).filter(|home| *home != "[run]") {
-                Some(home) => fault.hint(format!("`{}` belongs into {home}", entry.key)),
+                Some(home) => fault.hint(format!("`{}` belongs in {home}", entry.key)),
                 None => fault.did_you_mean(suggest::nearest(&entry.key, names()), || {
                     format!("its keys are {}", suggest::list(names()))
                 }),

@@ -222,7 +222,7 @@ impl Seeds {
         for node in items(entry, "numbers")? {
             let seed = whole(node, "a seed", 0)?;
             if seeds.contains(&seed) {
-                return Err(node.fault(format!("the seed {seed} is there twice")));
+                return Err(node.fault(format!("the seed {seed} appears twice")));
             }
             seeds.push(seed);
         }
@@ -294,7 +294,7 @@ impl Design {
         [&self.grid, &self.list, &self.sample].into_iter().flatten().map(|(axis, _)| axis).collect()
     }
 
-    /// Refuses what is there twice, or has a key of its own.
+    /// Refuses what appears twice, or has a key of its own.
     fn check_keys(&self) -> Checked<()> {
         let mut seen: Vec<&str> = Vec::new();
         for axis in self.set.iter().map(|(axis, _)| axis).chain(self.axes()) {
@@ -303,7 +303,7 @@ impl Design {
                 return Err(fault.hint("write seeds = 5 or seeds = [1, 2, 3] at the top"));
             }
             if seen.contains(&axis.path.as_str()) {
-                return Err(Fault::new(axis.at(), format!("`{}` is there twice", clip(&axis.path))));
+                return Err(Fault::new(axis.at(), format!("`{}` appears twice", clip(&axis.path))));
             }
             seen.push(&axis.path);
         }

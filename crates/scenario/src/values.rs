@@ -227,7 +227,7 @@ fn times(key: &Key, node: &Node, context: &Context) -> Checked<Vec<Span>> {
         check_range(key, ps.round() / 1e12, Scale::Of(Measure::Time), item.at)?;
         let time = Span::from_ps_f64(ps);
         if let Some(last) = times.last().filter(|last| **last >= time) {
-            return Err(item.fault(format!("{time} comes after {last}: the times of `{}` grow", key.name)));
+            return Err(item.fault(format!("{time} comes after {last}: the times of `{}` must increase", key.name)));
         }
         times.push(time);
     }
@@ -278,7 +278,7 @@ fn choices(key: &Key, node: &Node, words: &'static [&'static str], context: &Con
     for item in items {
         let word = choice(key, context.parameters.resolve(item)?, words)?;
         if chosen.contains(&word) {
-            return Err(item.fault(format!("`{word}` is there twice")));
+            return Err(item.fault(format!("`{word}` appears twice")));
         }
         chosen.push(word);
     }

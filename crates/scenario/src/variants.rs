@@ -92,7 +92,7 @@ pub(crate) fn unknown_key(family: &Family, variant: &Variant, title: &str, entry
     let names = || [family.selector].into_iter().chain(own());
     let home = home_of(key).filter(|home| !title.contains(home.trim_matches(['[', ']'])));
     match (home, suggest::nearest(key, names())) {
-        (Some(home), _) => unknown.hint(format!("`{key}` belongs into {home}")),
+        (Some(home), _) => unknown.hint(format!("`{key}` belongs in {home}")),
         (None, Some(near)) => unknown.hint(format!("did you mean `{near}`?")),
         (None, None) => match suggest::nearest(key, family.key_names()) {
             Some(near) => {
@@ -106,7 +106,7 @@ pub(crate) fn unknown_key(family: &Family, variant: &Variant, title: &str, entry
     }
 }
 
-/// The section that a key belongs into.
+/// The section that a key belongs in.
 pub(crate) fn home_of(key: &str) -> Option<&'static str> {
     match language::path_of(key)?.split('.').next()? {
         "run" => Some("[run]"),

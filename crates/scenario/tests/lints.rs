@@ -185,7 +185,7 @@ fn faults_that_change_nothing_are_named() {
     };
     says("kind = 'down'\nat = '100 ms'", &[], "begins at 100 ms, when nothing is counted");
     says("kind = 'down'\nlink = 'host 8'", &["network.hosts=10"], "no message takes");
-    says("kind = 'no-marks'\nlink = 'host 3'", &[], "mark nothing anyhow");
+    says("kind = 'no-marks'\nlink = 'host 3'", &[], "mark nothing anyway");
     for quiet in ["kind = 'down'\nat = '99 ms'", "kind = 'down'\nlink = 'host 3 -> switch'", "kind = 'no-marks'"] {
         let notes = with_fault(quiet, &[]);
         assert!(names(&notes).iter().all(|name| name != "fault-without-effect"), "{quiet}: {notes:?}");

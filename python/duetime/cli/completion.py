@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from click import Context, Parameter
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, FishComplete, add_completion_class
+
+
+class _Fish(FishComplete):
+    """click's script for fish splits what is offered at every comma; a list of transports has some."""
+
+    source_template = FishComplete.source_template.replace('split ","', 'split --max 1 ","')
+
+
+add_completion_class(_Fish)
 
 
 def transports(_: Context, __: Parameter, typed: str) -> list[CompletionItem]:

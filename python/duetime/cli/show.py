@@ -186,10 +186,10 @@ class _Least:
         return _written(part and part["missed_percent"], _plain)
 
     def sentence(self) -> str:
-        words = "bound: no schedule of these messages can miss less"
+        words = "bound: no schedule of these messages can miss fewer"
         methods = self.bound["method"] if self.bound else None
         relaxed = methods == "relaxed" or (isinstance(methods, list) and "relaxed" in methods)
-        return words + (" (and perhaps none so little: an overload was too large to tell)" if relaxed else "")
+        return words + (" (and perhaps none so few: an overload was too large to tell)" if relaxed else "")
 
 
 def sweep(swept: Swept) -> None:
@@ -272,15 +272,21 @@ def decision(data: dict[str, Any]) -> None:
 
 def robustness(found: Robustness) -> None:
     """Print what each transport gave in every variant, and a sentence for each comparison."""
+    shown = tables.console()
+    grid, sentences = robustness_table(found)
+    tables.show(shown, grid)
+    for sentence in sentences:
+        tables.say(shown, sentence)
+
+
+def robustness_table(found: Robustness) -> tuple[Grid, list[str]]:
+    """The table of variants, and the sentences below it."""
     title = f"{found.title}: {found.measure.name} [{found.measure.unit}]"
     grid = Grid(["variant"], [Column(name) for name in found.transports], title)
     for each in found.outcomes:
         values = (each.values[name] for name in found.transports)
         grid.add([each.variant.words], ["failed" if value is None else f"{value:,.4g}" for value in values])
-    shown = tables.console()
-    tables.show(shown, grid)
-    for verdict in found.verdicts:
-        tables.say(shown, verdict.sentence)
+    return grid, [verdict.sentence for verdict in found.verdicts]
 
 
 def entries(known: list[dict[str, Any]]) -> None:
@@ -329,6 +335,15 @@ def _listed(known: Sequence[Sequence[str]]) -> None:
 
 def claims(data: dict[str, Any]) -> None:
     """Print what came of an experiment: each claim with what was published and measured."""
+    shown = tables.console()
+    grid, sentences = claims_table(data)
+    tables.show(shown, grid)
+    for sentence in sentences:
+        tables.say(shown, sentence, indent="")
+
+
+def claims_table(data: dict[str, Any]) -> tuple[Grid, list[str]]:
+    """The table of claims, and the finding below it."""
     seeds = len(data["seeds"])
     title = f"{data['id']}: {data['title']} ({data['scale']}, {seeds} seed{'s' if seeds > 1 else ''})"
     columns = [Column(name, words=True) for name in ("published", "measured", "holds", "why not")]
@@ -336,10 +351,7 @@ def claims(data: dict[str, Any]) -> None:
     for claim in data["claims"]:
         words = [_stated(claim["published"]), _measured(claim), verdict(claim), claim["why"]]
         grid.add([claim["claim"]], words)
-    shown = tables.console()
-    tables.show(shown, grid)
-    if data.get("finding"):
-        tables.say(shown, data["finding"], indent="")
+    return grid, [data["finding"]] if data.get("finding") else []
 
 
 def claims_in_variants(found: dict[str, Any]) -> None:

@@ -24,6 +24,8 @@ GAP, EDGES = 3, 4
 WORDS = 16
 #: The width of a page that nobody looks at in a terminal.
 PAGE = 160
+#: So many columns fit a notebook side by side.
+NOTEBOOK = 8
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,9 @@ def show(shown: Console, grid: Grid) -> bool:
 
 
 def html(grid: Grid, lines: Sequence[str]) -> str:
-    """Give a table and the sentences below it for a notebook."""
+    """Give a table and the sentences below it for a notebook: high rather than wide, and scrolled at need."""
+    if grid.turns and len(grid.columns) > NOTEBOOK > len(grid.filled):
+        grid = grid.turned()
     head = [_cell("th", key, words=True) for key in grid.keys]
     head += [_cell("th", column.title, words=column.words) for column in grid.columns]
     body, first = [], None
@@ -136,13 +140,16 @@ def html(grid: Grid, lines: Sequence[str]) -> str:
         body.append(f"<tr>{''.join(line)}</tr>")
     title = f"<caption><b>{escape(grid.title)}</b></caption>" if grid.title else ""
     table = f"<table>{title}<thead><tr>{''.join(head)}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-    return table + "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f'<div style="overflow-x: auto">{table}</div>' + "".join(
+        f"<p>{escape(line)}</p>" for line in lines
+    )
 
 
 def _cell(tag: str, text: str, *, words: bool) -> str:
-    """A figure stays in one line; words may be wrapped."""
-    style = "text-align: left" if words else "text-align: right; white-space: nowrap"
-    return f'<{tag} style="{style}; padding: 0.2em 0.6em">{escape(text)}</{tag}>'
+    """A figure stays in one line; words and titles may be wrapped."""
+    style = "text-align: left" if words else "text-align: right"
+    style += "" if words or tag == "th" else "; white-space: nowrap"
+    return f'<{tag} style="{style}; padding: 0.2em 0.5em">{escape(text)}</{tag}>'
 
 
 def _print_whole(shown: Console, ways: Sequence[Grid], *, wrapped: bool) -> bool:

@@ -29,12 +29,23 @@ from duetime.trouble import Missing
 LIBRARIES = ("numpy", "polars", "matplotlib")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reproduction:
     """What came of an experiment: the object of ``result.json``, and runs that failed."""
 
     data: dict[str, Any]
     failed: list[str]
+
+    def __repr__(self) -> str:
+        """Say which experiment it was."""
+        claims, failed = len(self.data["claims"]), len(self.failed)
+        return f"<Reproduction of {self.data['id']!r}: {claims} claims; {failed} runs failed>"
+
+    def _repr_html_(self) -> str:
+        """Show the table of ``duetime reproduce`` in a notebook."""
+        from duetime.cli import show, tables
+
+        return tables.html(*show.claims_table(self.data))
 
 
 def reproduce(

@@ -53,7 +53,7 @@ fn uplink(values: &Values, below: u64, uplinks: u32) -> Result<Option<Rate>, Pro
     let given = values.rate_if_set("uplink");
     let Some(factor) = values.number_if_set(OVERSUBSCRIPTION.name) else { return Ok(given) };
     if given.is_some() {
-        return Err(Problem::new(OVERSUBSCRIPTION.name, "the rate of `uplink` is given too: one of both is enough"));
+        return Err(Problem::new(OVERSUBSCRIPTION.name, "the rate of `uplink` is given too: one of the two is enough"));
     }
     let rate = below as f64 / factor / f64::from(uplinks);
     match (LEAST..1e15).contains(&rate) {

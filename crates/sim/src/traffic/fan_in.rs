@@ -200,14 +200,14 @@ fn check_parents(values: &Values, above: &[Above]) -> Result<(), Problem> {
     let names: Vec<String> = trees.iter().map(|values| values.text("name")).collect();
     let Some(place) = names.iter().position(|name| *name == wanted) else {
         let problem = Problem::new("parents_of", format!("no fan-in class above is called `{wanted}`"));
-        return Err(problem.meant(&wanted, &names).hint("name one that stands before this class"));
+        return Err(problem.meant(&wanted, &names).hint("name one that comes before this class"));
     };
     let (has, asks) = (trees[place].count("parents"), values.count("parents"));
     if has != asks {
         return Err(Problem::new("parents_of", format!("`{wanted}` has {has} parents and this class {asks}")));
     }
     if ["parts", "part"].into_iter().any(|key| trees[place].count_if_set(key) != values.count_if_set(key)) {
-        let message = format!("`{wanted}` stands on other hosts: `parts` and `part` must be alike");
+        let message = format!("`{wanted}` is on other hosts: `parts` and `part` must be alike");
         return Err(Problem::new("parents_of", message));
     }
     Ok(())
@@ -299,7 +299,7 @@ fn place(
     let (needed, why) =
         if in_order { (parents + leaves, "parents and leaves") } else { (1 + leaves, "a parent and its leaves") };
     if needed > hosts {
-        let message = format!("{why} need {needed} hosts and the network has {hosts}");
+        let message = format!("{why} need {needed} hosts, but the network has {hosts}");
         return Err(Problem::new("leaves", message));
     }
     if in_order {
@@ -310,7 +310,7 @@ fn place(
     if parents > hosts {
         return Err(Problem::new(
             "parents",
-            format!("{parents} parents need as many hosts and the network has {hosts}"),
+            format!("{parents} parents need as many hosts, but the network has {hosts}"),
         ));
     }
     let Streams { parents: stream, leaves: own, .. } = streams;
@@ -352,7 +352,7 @@ fn divided(parents: u32, leaves: u32, part: &[HostId], from_end: bool) -> Result
     let (parents, leaves) = (parents as usize, leaves as usize);
     if parents + leaves > part.len() {
         let message = format!(
-            "{parents} parents and the leaves of one tree need {} hosts and a part has {}",
+            "{parents} parents and the leaves of one tree need {} hosts, but a part has {}",
             parents + leaves,
             part.len()
         );

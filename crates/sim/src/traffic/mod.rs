@@ -332,7 +332,7 @@ fn pairs(values: &Values, graph: &Graph) -> Result<Vec<(HostId, HostId)>, Proble
         (1, _) => to.into_iter().map(|to| (from[0], to)).collect(),
         (_, 1) => from.into_iter().map(|from| (from, to[0])).collect(),
         (a, b) => {
-            let message = format!("`from` has {a} hosts and `to` has {b}: give as many, or one");
+            let message = format!("`from` has {a} hosts and `to` has {b}: give equally many, or one");
             return Err(Problem::new("to", message));
         }
     };

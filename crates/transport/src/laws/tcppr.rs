@@ -52,7 +52,7 @@ fn build(values: &mut Values) -> Result<Tcppr, Problem> {
         let (parted, asked) = (limits.len() as u64 + 1, values.count("classes"));
         if values.is_given("classes") && asked != parted {
             let problem =
-                Problem::new("classes", format!("{} limits part {parted} classes, not {asked}", limits.len()));
+                Problem::new("classes", format!("{} limits make {parted} classes, not {asked}", limits.len()));
             return Err(problem.hint("leave it out: it follows from `limits`"));
         }
         values.set_default("classes", Value::Count(parted));
