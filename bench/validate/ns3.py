@@ -27,6 +27,8 @@ ALIKE: dict[str, Any] = {
     "transport.lost_retransmissions": "timeout",
     "transport.rto_restart": "ack",
 }
+#: The same of one transport: ns-3's DCTCP grows as its Linux Reno, a segment after each window.
+BY_TRANSPORT: dict[str, dict[str, Any]] = {"dctcp": {"transport.growth_steps": "per-window"}}
 
 
 def build() -> Path:

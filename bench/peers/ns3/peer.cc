@@ -163,7 +163,9 @@ class Reduction : public TcpRecoveryOps
         int64_t more;
         if (pipe > target)
         {
-            more = (target * m_delivered + m_before - 1) / m_before - m_out;
+            // Linux counts whole packets, and rounds up to them.
+            int64_t share = (target * m_delivered + m_before * segment - 1) / (m_before * segment);
+            more = share * segment - m_out;
         }
         else
         {
