@@ -22,7 +22,10 @@ SEEDS = {"answers": 5, "answers-tight": 12, "incast": 5, "mix": 4}
 TRANSPORTS = ("dctcp", "tcp", "cubic")
 #: ns-3 with what the page explains made as RFCs and Linux have it; and as it is, over fewer seeds, for the
 #: page's explanations.
-SIDES: dict[str, Sequence[str]] = {"mended": ("echo", "reduction", "hystart", "pipe"), "as it is": ()}
+SIDES: dict[str, Sequence[str]] = {
+    "mended": ("echo", "reduction", "hystart", "pipe", "flight"),
+    "as it is": (),
+}
 AS_IT_IS = {"answers": 3, "incast": 3}
 STEP_SEEDS = 2
 #: What agreement means: the whole interval of the difference lies within this share of ns-3's figure.
@@ -195,6 +198,17 @@ STEPS: dict[str, tuple[str, str, list[Case]]] = {
             ),
             ("duetime", "and retransmissions do not restart the timer", ns3.ALIKE),
             ("ns-3", "all mended but its count of what is on its way", SIDES["mended"][:3]),
+            ("ns-3", "all mended", SIDES["mended"]),
+        ],
+    ),
+    "tcp": (
+        "answers-tight",
+        "tcp",
+        [
+            ("duetime", "told what ns-3 does", ns3.ALIKE),
+            ("duetime", "what is lost again is found, its default", ns3.ALIKE | FOUND),
+            ("ns-3", "as it is", ()),
+            ("ns-3", "all mended but FlightSize", SIDES["mended"][:4]),
             ("ns-3", "all mended", SIDES["mended"]),
         ],
     ),

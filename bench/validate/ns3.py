@@ -93,6 +93,7 @@ def planned(
     yield f"reduction {'mended' if 'reduction' in mends else 'prr'}"
     yield f"mend_echo {int('echo' in mends)}"
     yield f"mend_pipe {int('pipe' in mends)}"
+    yield f"mend_flight {int('flight' in mends)}"
     yield f"hystart {int('hystart' not in mends)}"
     yield f"limited_transmit {int(chosen['limited_transmit'])}"
     for name in ("rto_min", "rto_granularity", "rto_initial", "ack_delay"):
