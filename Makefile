@@ -51,7 +51,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py docs/generate.py docs/man.py tests/check_wheel.py playground/build.py
+	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py docs/generate.py docs/man.py tests/check_wheel.py packaging/portable.py playground/build.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	$(BIN)/mypy linux/bench.py
@@ -298,11 +298,13 @@ sbom: $(WHEEL) $(CHECKERS)/.cyclonedx-bom ## Write what the wheel is made from a
 .PHONY: reproducible
 reproducible: $(TOOLS) ## Build the wheel twice in different folders and compare the bytes (minutes)
 	rm -rf target/reproducible
+	commit=$$(git rev-parse HEAD); \
 	for place in one other; do \
 	  mkdir -p target/reproducible/$$place; \
-	  git archive HEAD | tar -x -C target/reproducible/$$place; \
-	  (cd target/reproducible/$$place && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(REMAPPED) \
-	    $(CURDIR)/$(BIN)/maturin build --release --locked --target-dir ../$$place-target --out ../$$place-dist); \
+	  git archive $$commit | tar -x -C target/reproducible/$$place; \
+	  (cd target/reproducible/$$place && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct $$commit) $(REMAPPED) \
+	    $(CURDIR)/$(BIN)/maturin build --release --locked --target-dir ../$$place-target --out ../$$place-dist && \
+	    $(CURDIR)/$(BIN)/python packaging/portable.py . ../$$place-dist/*.whl); \
 	done
 	cd target/reproducible && sha256sum one-dist/*.whl other-dist/*.whl && cmp one-dist/*.whl other-dist/*.whl
 
@@ -361,4 +363,5 @@ $(BUILT): $(TOOLS) $(RUST)
 $(WHEEL): $(TOOLS) $(RUST) README.md $(shell find -L python -type f ! -name '*.pyc' ! -name '*.so')
 	rm -rf dist
 	$(BIN)/maturin build --release --locked --out dist
+	$(BIN)/python packaging/portable.py . dist/*.whl
 	touch $@

@@ -117,6 +117,7 @@ def validated(text: str, folder: Path) -> str:
         "closed-forms": closed_forms,
         "incast": steps,
         "cubic": steps,
+        "tcp": steps,
         "ns3": beside,
         "htsim": beside_htsim,
         "htsim-dctcp": late_by_step,

@@ -36,7 +36,7 @@ class Line:
     real: float
     simulated: float
     difference: float
-    #: None after a single repeat.
+    #: None of a single repeat, or of several that do not differ.
     half: float | None
     #: How late hosts began to send: the 99th percentile of the median repeat, and the worst of all.
     late_us_p99: float

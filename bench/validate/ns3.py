@@ -27,6 +27,8 @@ ALIKE: dict[str, Any] = {
     "transport.lost_retransmissions": "timeout",
     "transport.rto_restart": "ack",
 }
+#: The same of one transport: ns-3's DCTCP grows as its Linux Reno, a segment after each window.
+BY_TRANSPORT: dict[str, dict[str, Any]] = {"dctcp": {"transport.growth_steps": "per-window"}}
 
 
 def build() -> Path:
@@ -91,6 +93,7 @@ def planned(
     yield f"reduction {'mended' if 'reduction' in mends else 'prr'}"
     yield f"mend_echo {int('echo' in mends)}"
     yield f"mend_pipe {int('pipe' in mends)}"
+    yield f"mend_flight {int('flight' in mends)}"
     yield f"hystart {int('hystart' not in mends)}"
     yield f"limited_transmit {int(chosen['limited_transmit'])}"
     for name in ("rto_min", "rto_granularity", "rto_initial", "ack_delay"):

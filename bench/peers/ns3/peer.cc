@@ -163,7 +163,9 @@ class Reduction : public TcpRecoveryOps
         int64_t more;
         if (pipe > target)
         {
-            more = (target * m_delivered + m_before - 1) / m_before - m_out;
+            // Linux counts whole packets, and rounds up to them.
+            int64_t share = (target * m_delivered + m_before * segment - 1) / (m_before * segment);
+            more = share * segment - m_out;
         }
         else
         {
@@ -189,6 +191,31 @@ bool g_mendEcho;
 /// TcpTxBuffer::m_retrans when it is acknowledged, not when it is SACKed, so that behind a segment that was lost twice the
 /// flight grows by every repair, and the window admits so much less.
 bool g_mendPipe;
+
+/// NewReno that halves what was sent and is not acknowledged (FlightSize, RFC 5681 2 and eq. 4). ns-3 3.44 halves its
+/// estimate of what is on its way, without what is lost or SACKed already: the less, the more a flow has lost.
+class FlightSize : public TcpNewReno
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("FlightSize").SetParent<TcpNewReno>().AddConstructor<FlightSize>();
+        return tid;
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t) override
+    {
+        uint32_t flight = tcb->m_highTxMark.Get() - tcb->m_lastAckedSeq;
+        return std::max(2 * tcb->m_segmentSize, std::min<uint32_t>(tcb->m_cWnd, flight) / 2);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<FlightSize>(this);
+    }
+};
+
+NS_OBJECT_ENSURE_REGISTERED(FlightSize);
 
 /// A socket with that, which can be forgotten.
 class Mended : public TcpSocketBase
@@ -451,7 +478,7 @@ void
 Configure(const Plan& plan)
 {
     std::map<std::string, std::string> laws{{"dctcp", "ns3::TcpDctcp"},
-                                            {"tcp", "ns3::TcpNewReno"},
+                                            {"tcp", plan.Is("mend_flight") ? "FlightSize" : "ns3::TcpNewReno"},
                                             {"linux-reno", "ns3::TcpLinuxReno"},
                                             {"cubic", "ns3::TcpCubic"}};
     auto law = laws.find(plan.Text("transport"));

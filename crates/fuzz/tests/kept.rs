@@ -52,7 +52,7 @@ fn nothing_is_found_near_the_kept_inputs() {
             for _ in 0..VARIATIONS {
                 let other = &inputs[stream.below(inputs.len() as u64) as usize].1;
                 let bytes = varied(input, other, &mut stream);
-                println!("{:?}", String::from_utf8_lossy(&bytes));
+                println!("{}", bytes.escape_ascii());
                 target(&bytes);
             }
         }

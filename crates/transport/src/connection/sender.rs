@@ -204,6 +204,10 @@ impl Sender {
     ) {
         let found = self.recovery.look_for_losses(config, now, &Answer { blocks, duplicate });
         self.react(config, now, found, out);
+        let at = self.recovery.wake_at();
+        if at < self.recovery.rto_at {
+            out.arm(at);
+        }
     }
 
     fn react(&mut self, config: &Config, now: Instant, found: Findings, out: &mut impl Output) {
@@ -211,10 +215,6 @@ impl Sender {
             self.enter_recovery(config, now, out);
         } else if found.lost_again {
             self.reduce(config, now);
-        }
-        let at = self.recovery.wake_at();
-        if at < self.recovery.rto_at {
-            out.arm(at);
         }
     }
 
