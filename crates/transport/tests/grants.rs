@@ -221,10 +221,10 @@ fn what_cannot_be_in_time_comes_last() {
 #[test]
 fn to_shed_what_is_on_its_way_frees_nothing() {
     // All 10 segments of the first are on their way until 80 us, which is 1 us late, and so nothing can be done for it. The
-    // second is over at 160 us and the third, of 11, would be at 248: it makes room for the last, which is over at 240. If the
-    // first made room instead, the third would seem to be over at 168 and the last at 248, all of them in time.
+    // second is over at 160 us and the third, of 11, would be at 248: it makes room for the last, which is over at 240. Who takes
+    // what is on its way for nothing, or for room, has the third over at 176 and the last at 256: all of them in time.
     let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\n", 4);
-    for (of, segments, deadline) in [(0, 10, 79), (1, 10, 161), (2, 11, 171), (3, 10, 250)] {
+    for (of, segments, deadline) in [(0, 10, 79), (1, 10, 161), (2, 11, 200), (3, 10, 260)] {
         host.ask(of, (0, segments), Instant::from_micros(deadline));
     }
     let mut last = host.granted();
