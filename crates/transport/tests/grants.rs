@@ -366,6 +366,22 @@ fn a_second_message_of_a_connection_waits_for_the_first_and_makes_it_urgent() {
 }
 
 #[test]
+fn what_messages_without_a_deadline_are_granted_counts_when_others_are_shed() {
+    // Every second grant is that of the last one, so that 4 segments take 64 us and not 32: until 60 us they cannot be there.
+    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\nbackground_every = 2\n", 3);
+    host.ask(2, (0, 20), Instant::MAX);
+    host.ask(0, (0, 4), Instant::from_micros(60));
+    host.ask(1, (0, 5), Instant::from_micros(200));
+    let mut order = vec![host.granted()];
+    for segment in 0..2 {
+        host.now += Span::from_micros(8);
+        host.data(2, segment, Flags::NONE);
+        order.push(host.granted());
+    }
+    assert_eq!(order, [[(2, 0)], [(2, 1)], [(1, 0)]]);
+}
+
+#[test]
 fn messages_without_a_deadline_have_every_so_manyth_grant_and_share_it() {
     let keys = "outstanding = '1 packet'\nbackground_every = 3\n";
     let mut host = Receiving::new("edf-grants", keys, 3);

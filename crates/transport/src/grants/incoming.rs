@@ -445,7 +445,8 @@ impl Incoming {
             }
         }
         urgent.sort_unstable();
-        let jobs: Vec<Job> = urgent.iter().map(|&(deadline, _, takes)| Job { deadline, takes }).collect();
+        let job = |&(deadline, _, takes): &(Instant, u32, Span)| Job { deadline, takes: self.beside_others(takes) };
+        let jobs: Vec<Job> = urgent.iter().map(job).collect();
         // What is on its way comes first, and nobody can take it back: to shed its message frees nothing.
         let from = now.saturating_add(self.takes(self.in_flight));
         let late = if sheds { shed(from, &jobs) } else { vec![false; jobs.len()] };
@@ -453,6 +454,14 @@ impl Incoming {
         let mut places: Vec<_> = (0..urgent.len()).map(place).collect();
         places.sort_unstable();
         self.order.extend(places.into_iter().map(|(.., number)| urgent[number].1));
+    }
+
+    /// How long something takes where every so manyth grant is that of a message without a deadline.
+    fn beside_others(&self, takes: Span) -> Span {
+        match self.policy.background_every {
+            every @ 2.. if !self.background.is_empty() => Span(takes.0.saturating_add(takes.0 / (every - 1))),
+            _ => takes,
+        }
     }
 
     /// How long the link takes for so many bytes of data.
