@@ -240,6 +240,54 @@ fn what_cannot_be_in_time_comes_last() {
 }
 
 #[test]
+fn to_shed_what_is_on_its_way_frees_nothing() {
+    // All 10 segments of the first are on their way until 80 us, which is 1 us late, and so nothing can be done for it. The
+    // second is over at 160 us and the third, of 11, would be at 248: it makes room for the last, which is over at 240. Who takes
+    // what is on its way for nothing, or for room, has the third over at 176 and the last at 256: all of them in time.
+    let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\n", 4);
+    for (of, segments, deadline) in [(0, 10, 79), (1, 10, 161), (2, 11, 200), (3, 10, 260)] {
+        host.ask(of, (0, segments), Instant::from_micros(deadline));
+    }
+    let mut last = host.granted();
+    assert_eq!(last, (0..10).map(|segment| (0, segment)).collect::<Vec<_>>());
+    let mut order = Vec::new();
+    while let Some((of, segment)) = (!last.is_empty()).then(|| last.remove(0)) {
+        host.now += Span::from_micros(8);
+        host.data(of, segment, Flags::NONE);
+        let more = host.granted();
+        order.extend(more.iter().map(|(of, _)| *of));
+        last.extend(more);
+    }
+    order.dedup();
+    assert_eq!(order, [1, 3, 2]);
+}
+
+#[test]
+fn a_message_that_was_granted_too_late_does_not_hold_up_the_next_of_its_connection() {
+    let mut host = Receiving::new("edf-grants", TWO, 2);
+    host.ask(0, (0, 2), Instant::from_micros(1));
+    host.ask(1, (0, 2), Instant::from_millis(100));
+    host.ask(0, (2, 4), Instant::from_millis(50));
+    assert_eq!(host.granted(), [(0, 0), (0, 1)]);
+    host.data(0, 0, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 2)]);
+}
+
+#[test]
+fn what_is_lost_is_shed_or_not_with_what_is_left_of_its_message() {
+    // The first is granted whole and one of its segments is lost; 1 ms later only that one is to come, 8 us before its end.
+    let mut host = Receiving::new("edf-grants", "outstanding = '4 packets'\n", 2);
+    host.ask(0, (0, 4), Instant::from_micros(1020));
+    host.ask(1, (0, 50), Instant::from_micros(1500));
+    host.granted();
+    (1..3).for_each(|segment| host.data(0, segment, Flags::NONE));
+    assert_eq!(host.granted(), [(1, 0), (1, 1)]);
+    host.now += Span::from_micros(8);
+    host.data(0, 3, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 0), (1, 2)], "it comes first as soon as it counts as lost");
+}
+
+#[test]
 fn what_does_not_arrive_is_granted_again_each_time_after_twice_as_long() {
     let mut host = Receiving::new("edf-grants", TWO, 1);
     host.ask(0, (0, 1), Instant::from_millis(100));
@@ -486,6 +534,22 @@ fn a_second_message_of_a_connection_waits_for_the_first_and_makes_it_urgent() {
 }
 
 #[test]
+fn what_messages_without_a_deadline_are_granted_counts_when_others_are_shed() {
+    // Every second grant is that of the last one, so that 4 segments take 64 us and not 32: until 60 us they cannot be there.
+    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\nbackground_every = 2\n", 3);
+    host.ask(2, (0, 20), Instant::MAX);
+    host.ask(0, (0, 4), Instant::from_micros(60));
+    host.ask(1, (0, 5), Instant::from_micros(200));
+    let mut order = vec![host.granted()];
+    for segment in 0..2 {
+        host.now += Span::from_micros(8);
+        host.data(2, segment, Flags::NONE);
+        order.push(host.granted());
+    }
+    assert_eq!(order, [[(2, 0)], [(2, 1)], [(1, 0)]]);
+}
+
+#[test]
 fn messages_without_a_deadline_have_every_so_manyth_grant_and_share_it() {
     let keys = "outstanding = '1 packet'\nbackground_every = 3\n";
     let mut host = Receiving::new("edf-grants", keys, 3);
@@ -630,13 +694,13 @@ fn a_request_is_repeated_after_1_2_4_and_8_ms_until_it_is_answered() {
         assert_eq!(host.timer(), Instant::from_millis(at));
     }
     assert_eq!((host.sent(), host.desk.timeouts), (vec![None; 7], 6));
-    // Once it is known it waits with patience: 8 ms, then 16.
+    // Once it is known the receiver will see to the rest: 64 ms.
     host.now = Instant::from_millis(40);
     host.answer(0, 3, None);
     host.desk.timer = Instant::MAX;
     host.answer(0, 3, None);
-    assert_eq!(host.timer(), Instant::from_millis(48));
-    assert_eq!(host.timer(), Instant::from_millis(64));
+    assert_eq!(host.timer(), Instant::from_millis(104));
+    assert_eq!(host.timer(), Instant::from_millis(168));
     assert_eq!(host.desk.timeouts, 6);
 }
 

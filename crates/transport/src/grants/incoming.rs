@@ -148,14 +148,23 @@ impl Flow {
         Some((start, message.granted, false))
     }
 
-    /// The earliest deadline of its messages: they arrive one after the other, so the first is as urgent as any.
+    /// The earliest deadline of its messages that are not all granted: they arrive one after the other, so the first is as
+    /// urgent as any.
     fn deadline(&self) -> Instant {
-        self.messages.iter().map(|message| message.deadline).min().unwrap_or(Instant::MAX)
+        let waits = |message: &&Wanted| message.granted < message.end || !self.again.is_empty();
+        self.messages.iter().filter(waits).map(|message| message.deadline).min().unwrap_or(Instant::MAX)
     }
 
     /// Bytes that are missing of the first message.
     fn missing(&self) -> u64 {
         self.messages.front().map_or(0, |message| message.missing)
+    }
+
+    /// Bytes that are to be granted of the first message for which there are any.
+    fn rest(&self) -> u64 {
+        let lost: u64 = self.again.iter().map(|(start, end, _)| end - start).sum();
+        let message = self.messages.iter().find(|message| message.granted < message.end);
+        lost + message.map_or(0, |message| message.end - message.granted)
     }
 
     /// What was granted of the first message.
@@ -348,6 +357,7 @@ impl Incoming {
         let Some(granted) = self.release(id, number) else { return };
         let Some(flow) = self.flows.get_mut(&id) else { return };
         flow.again.push_back((granted.start, granted.end, late));
+        self.arranged = None;
         // What is late together counts once.
         if late && number >= flow.late_until {
             (flow.lates, flow.late_until) = (flow.lates + 1, self.segments);
@@ -428,18 +438,31 @@ impl Incoming {
     fn by_deadline(&mut self, now: Instant, sheds: bool) {
         let mut urgent = Vec::new();
         for (&id, flow) in &self.flows {
-            match flow.deadline() {
-                Instant::MAX => self.background.push(id),
-                deadline => urgent.push((deadline, id, self.takes(flow.missing()))),
+            match (flow.deadline(), flow.rest()) {
+                // What was granted comes, whatever is shed.
+                (_, 0) => {}
+                (Instant::MAX, _) => self.background.push(id),
+                (deadline, rest) => urgent.push((deadline, id, self.takes(rest))),
             }
         }
         urgent.sort_unstable();
-        let jobs: Vec<Job> = urgent.iter().map(|&(deadline, _, takes)| Job { deadline, takes }).collect();
-        let late = if sheds { shed(now, &jobs) } else { vec![false; jobs.len()] };
+        let job = |&(deadline, _, takes): &(Instant, u32, Span)| Job { deadline, takes: self.beside_others(takes) };
+        let jobs: Vec<Job> = urgent.iter().map(job).collect();
+        // What is on its way comes first, and nobody can take it back: to shed its message frees nothing.
+        let from = now.saturating_add(self.takes(self.in_flight));
+        let late = if sheds { shed(from, &jobs) } else { vec![false; jobs.len()] };
         let place = |number: usize| (late[number], if late[number] { jobs[number].takes } else { Span::ZERO }, number);
         let mut places: Vec<_> = (0..urgent.len()).map(place).collect();
         places.sort_unstable();
         self.order.extend(places.into_iter().map(|(.., number)| urgent[number].1));
+    }
+
+    /// How long something takes where every so manyth grant is that of a message without a deadline.
+    fn beside_others(&self, takes: Span) -> Span {
+        match self.policy.background_every {
+            every @ 2.. if !self.background.is_empty() => Span(takes.0.saturating_add(takes.0 / (every - 1))),
+            _ => takes,
+        }
     }
 
     /// How long the link takes for so many bytes of data.

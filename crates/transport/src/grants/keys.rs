@@ -39,8 +39,8 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Time,
         default: Default::Is("8 ms"),
         range: Range::POSITIVE,
-        help: "the longest time between two requests; eight times as long where the receiver knows of the message and lets it \
-               wait",
+        help: "the longest time between two requests; it is eight times as long as soon as the receiver knows of the message and \
+               lets it wait",
         source: "a request in 8 ms from each of 400 senders is 2.6 % of a link of 1 Gbps",
     },
     Key {

@@ -52,7 +52,8 @@ impl Own {
     }
 }
 
-/// While a request is known and not granted, it is repeated this much more seldom.
+/// While a request is known and not granted, it is repeated this much more seldom: a grant that is lost the receiver repeats
+/// by itself, and each repetition takes time of the link that the message waits for.
 const KNOWN: u64 = 8;
 /// The most doublings of the time between two requests.
 const MOST_DOUBLINGS: u32 = 16;
@@ -231,7 +232,7 @@ impl Sender {
             // Perhaps the last acknowledgement was lost.
             () if self.sent.bytes() == self.end => (ask_again * 2, ask_limit),
             // It will grant, or has lost the way.
-            () => (ask_limit, ask_limit * KNOWN),
+            () => (ask_limit * KNOWN, ask_limit * KNOWN),
         };
         let wait = Span(first.0.saturating_mul(1 << self.asked)).min(most.max(first));
         self.ask_at = now + wait;
