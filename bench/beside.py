@@ -6,7 +6,8 @@ Each round runs every workload in every simulator that is there: ns-3 where its 
 (`bench/peers/ns3/requirements.txt`), csg-htsim where `--htsim` names a tree of it, built there by
 `make -C sim libhtsim.a`. The drivers are `bench/peers/*/speed.cc`. Two figures: delivered data packets per
 second of the event loop, and per second of CPU time of the whole process. A simulator runs for the
-length that `beside` of its workload names, as their speeds differ fiftyfold. Measure on a machine that does nothing else.
+length that `beside` of its workload names, as their speeds differ fiftyfold. Measure on a machine that does
+nothing else.
 """
 
 import argparse
