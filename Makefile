@@ -54,6 +54,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py docs/generate.py docs/man.py tests/check_wheel.py packaging/portable.py playground/build.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
+	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py
 	$(BIN)/mypy linux/bench.py
 	MYPYPATH=linux/clients/python:linux/clients/trial $(BIN)/mypy linux/clients/python/d2tcp linux/clients/trial/*.py
 
@@ -90,6 +91,10 @@ wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run 
 .PHONY: bench
 bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench/record/
 	$(BIN)/python bench/run.py
+
+.PHONY: bench-peers
+bench-peers: $(BUILT) ## Measure ns-3 and, with HTSIM=TREE, csg-htsim beside duetime on W1, W2, W3, interleaved
+	PYTHONPATH=bench $(BIN)/python bench/beside.py $(if $(HTSIM),--htsim $(HTSIM))
 
 .PHONY: instructions
 instructions: $(TOOLS) ## Count instructions per packet-hop on W1, W2, W3, which load does not change; needs valgrind

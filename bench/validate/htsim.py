@@ -48,13 +48,13 @@ RULES = {
 }
 
 
-def build(tree: Path) -> Path:
-    """The driver, compiled against the user's tree; `Absent` where that cannot be."""
+def build(tree: Path, source: Path = PEER) -> Path:
+    """A driver, compiled against the user's tree; `Absent` where that cannot be."""
     sources = tree / "sim" if (tree / "sim").is_dir() else tree
     library = sources / "libhtsim.a"
     if not library.exists():
         raise Absent(f"no {library}: make -C {sources} libhtsim.a")
-    return compiled(PEER, ["-I", str(sources), str(library)])
+    return compiled(source, ["-I", str(sources), str(library)])
 
 
 def theirs(

@@ -31,8 +31,8 @@ ALIKE: dict[str, Any] = {
 BY_TRANSPORT: dict[str, dict[str, Any]] = {"dctcp": {"transport.growth_steps": "per-window"}}
 
 
-def build() -> Path:
-    """The driver, compiled against the wheel unless it has been; `Absent` where that cannot be."""
+def build(source: Path = PEER) -> Path:
+    """A driver, compiled against the wheel unless it has been; `Absent` where that cannot be."""
     found = importlib.util.find_spec("ns3")
     if found is None or not found.submodule_search_locations:
         raise Absent(
@@ -46,7 +46,7 @@ def build() -> Path:
     if None in linked:
         raise Absent(f"the wheel in {root} lacks libraries of {LIBRARIES}")
     flags = [f"-I{root / 'include'}", *(str(path) for path in linked)]
-    return compiled(PEER, [*flags, f"-Wl,-rpath,{libraries}", "-Wl,--allow-shlib-undefined"])
+    return compiled(source, [*flags, f"-Wl,-rpath,{libraries}", "-Wl,--allow-shlib-undefined"])
 
 
 def theirs(
@@ -129,12 +129,20 @@ def wires(network: Mapping[str, Any]) -> Iterable[str]:
             yield f"link {host} {hosts} {rate} {delay}"
     elif network["topology"] == "leaf-spine" and network["spines"] == 1:
         below, leaves = network["hosts_per_leaf"], network["leaves"]
-        hosts = below * leaves
-        yield f"hosts {hosts}"
-        yield f"switches {leaves + 1}"
-        for host in range(hosts):
-            yield f"link {host} {hosts + host // below} {rate} {delay}"
-        for leaf in range(leaves):
-            yield f"link {hosts + leaf} {hosts + leaves} {round(quantity(network['uplink']))} {delay}"
+        yield from tree(below, leaves, rate, round(quantity(network["uplink"])), delay)
+    elif network["topology"] == "racks":
+        below, racks = network["hosts_per_rack"], network["racks"]
+        yield from tree(below, racks, rate, round(quantity(network["uplink"])), delay)
     else:
-        raise ValueError("the driver knows a star, and leaf-spine with one spine")
+        raise ValueError("the drivers know a star, racks, and leaf-spine with one spine")
+
+
+def tree(below: int, switches: int, rate: int, uplink: int, delay: int) -> Iterable[str]:
+    """So many switches with so many hosts below each, and one above them."""
+    hosts = below * switches
+    yield f"hosts {hosts}"
+    yield f"switches {switches + 1}"
+    for host in range(hosts):
+        yield f"link {host} {hosts + host // below} {rate} {delay}"
+    for switch in range(switches):
+        yield f"link {hosts + switch} {hosts + switches} {uplink} {delay}"

@@ -1,0 +1,224 @@
+"""Other simulators beside duetime on the workloads of `workloads.toml`, interleaved: ratios with their range.
+
+    python bench/beside.py [--rounds N] [--htsim TREE]     measure, print, append to bench/record/
+
+Each round runs every workload in every simulator that is there: ns-3 where its wheel is installed
+(`bench/peers/ns3/requirements.txt`), csg-htsim where `--htsim` names a tree of it, built there by
+`make -C sim libhtsim.a`. The drivers are `bench/peers/*/speed.cc`. Two figures: delivered data packets per
+second of the event loop, and per second of CPU time of the whole process. A simulator runs for the
+length that `beside` of its workload names, as their speeds differ fiftyfold. Measure on a machine that does
+nothing else.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from run import BENCH, ROOT, commit, cpu, millions, spent, watched
+from validate import htsim, ns3
+from validate.arrivals import Absent, quantity, write_trace
+
+import duetime as dt
+
+PEERS = BENCH / "peers"
+
+
+class Run(NamedTuple):
+    """One run of one simulator."""
+
+    #: Data packets.
+    delivered: int
+    #: Of the event loop, by the clock.
+    seconds: float
+    #: CPU time of the whole process.
+    cpu_s: float
+
+
+#: Runs a workload, a table of `workloads.toml`, once.
+Simulator = Callable[[Mapping[str, Any]], Run]
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description="Measure other simulators beside duetime.")
+    parser.add_argument("--rounds", type=int, default=7, help="runs of each workload in each (default 7)")
+    parser.add_argument("--htsim", type=Path, help="a tree of csg-htsim with its libhtsim.a")
+    arguments = parser.parse_args()
+    workloads = tomllib.loads((BENCH / "workloads.toml").read_text(encoding="utf-8"))["workload"]
+    with tempfile.TemporaryDirectory() as folder:
+        simulators = {"duetime": duetime, **peers(arguments.htsim, Path(folder))}
+        runs = measured(workloads, simulators, max(1, arguments.rounds))
+    results = {name: figures(of) for name, of in runs.items()}
+    for name, of in results.items():
+        for peer, figure in of.items():
+            print(f"{name:4}{peer:12}{told(figure)}")
+    keep(results, max(1, arguments.rounds))
+
+
+def peers(tree: Path | None, folder: Path) -> Mapping[str, Simulator]:
+    """The other simulators that are there; says of the others why not."""
+    found: dict[str, Simulator] = {}
+    for name in ("csg-htsim", "ns-3"):
+        try:
+            found[name] = driven(name, built(name, tree), folder)
+        except Absent as why:
+            print(f"SKIPPED: {name}: {why}", file=sys.stderr)
+    return found
+
+
+def built(peer: str, tree: Path | None) -> Path:
+    """The driver of a simulator; `Absent` where that cannot be."""
+    if peer == "ns-3":
+        return ns3.build(PEERS / "ns3" / "speed.cc")
+    if tree is None:
+        raise Absent("no tree of it was named (--htsim)")
+    return htsim.build(tree, PEERS / "htsim" / "speed.cc")
+
+
+def duetime(workload: Mapping[str, Any]) -> Run:
+    """A run of the command."""
+    whole = spent(ROOT / workload["scenario"], "--set", f"run.duration={workload['beside']['duetime']}")
+    return Run(whole.result["packets_delivered"], whole.result["wall_s"], whole.cpu_s)
+
+
+def driven(peer: str, program: Path, folder: Path) -> Simulator:
+    """A driver that reads a plan and a trace, which are written once for each workload."""
+
+    def run(workload: Mapping[str, Any]) -> Run:
+        plan, trace = (folder / f"{peer}-{workload['name']}.{kind}" for kind in ("plan", "csv"))
+        if not plan.exists():
+            length = workload["beside"][peer]
+            scenario = tomllib.loads((ROOT / workload["scenario"]).read_text(encoding="utf-8"))
+            write_trace(trace, messages(scenario, length))
+            plan.write_text("\n".join(planned(scenario, length, peer)) + "\n", encoding="utf-8")
+        with tempfile.TemporaryFile() as printed:
+            process = subprocess.Popen([program, plan, trace], stdout=printed)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode:
+                sys.exit(f"{peer} failed on {workload['name']}")
+            printed.seek(0)
+            result = json.loads(printed.read())
+        return Run(result["delivered"], result["seconds"], usage.ru_utime + usage.ru_stime)
+
+    return run
+
+
+def messages(scenario: Mapping[str, Any], length: str) -> pl.DataFrame:
+    """What a run of this length starts; what never ends has as much to send as its link can carry by then."""
+    drawn = dt.run(dict(scenario), set={"run.duration": length}).flows
+    most = quantity(dt.check(dict(scenario))[0]["network"]["rate"]) / 8 * quantity(length)
+    mss = segment(scenario)[0]
+    endless = pl.lit(mss * (int(most) // mss + 1), dtype=pl.UInt64)
+    return drawn.with_columns(bytes=pl.col("bytes").fill_null(endless)).sort("start_us", maintain_order=True)
+
+
+def planned(scenario: Mapping[str, Any], length: str, peer: str) -> Iterable[str]:
+    """A driver's plan for the scenario."""
+    resolved, _ = dt.check(dict(scenario), set={"run.duration": length})
+    network, transport = resolved["network"], resolved["transport"]
+    mss, wire = segment(scenario)
+    # htsim's queues count bytes, ns-3's packets.
+    unit = wire if peer == "csg-htsim" else 1
+    marks = network["mark"]
+    at_hosts, between = (marks["host"], marks["uplink"]) if isinstance(marks, dict) else (marks, marks)
+    yield f"end {quantity(length)!r}"
+    yield f"mss {mss}"
+    yield f"wire {wire}"
+    yield f"initial_window {round(float(transport['initial_window']))}"
+    yield f"ack_every {transport['ack_every']}"
+    yield f"buffer {ns3.packets(network['buffer']) * unit}"
+    yield f"mark {ns3.packets(at_hosts) * unit}"
+    yield f"mark_uplink {ns3.packets(between) * unit}"
+    yield from ns3.wires(network)
+
+
+def segment(scenario: Mapping[str, Any]) -> tuple[int, int]:
+    """Bytes of payload in a full packet, and of that packet."""
+    chosen = dt.check(dict(scenario))[0]["transport"]
+    mss = round(quantity(chosen["mss"]))
+    return mss, mss + round(quantity(chosen["header"]))
+
+
+def measured(
+    workloads: Iterable[Mapping[str, Any]], simulators: Mapping[str, Simulator], rounds: int
+) -> dict[str, dict[str, list[Run]]]:
+    """All runs by workload and simulator. Rounds are interleaved, so that a slow spell hits all alike."""
+    runs: dict[str, dict[str, list[Run]]] = {
+        workload["name"]: {name: [] for name in simulators} for workload in workloads
+    }
+    for number in range(rounds):
+        for workload in workloads:
+            for name, simulate in simulators.items():
+                watched(f"\rround {number + 1} of {rounds}: {workload['name']} in {name:12}")
+                runs[workload["name"]][name].append(simulate(workload))
+    watched("\r" + " " * 60 + "\r")
+    return runs
+
+
+def figures(runs: Mapping[str, list[Run]]) -> dict[str, dict[str, float]]:
+    """Of one workload: what each simulator reaches, and how many times that duetime does, round by round."""
+    found = {}
+    for name, of in runs.items():
+        ratios = [
+            (ours.delivered / ours.seconds) / (theirs.delivered / theirs.seconds)
+            for ours, theirs in zip(runs["duetime"], of, strict=True)
+        ]
+        whole = [
+            (ours.delivered / ours.cpu_s) / (theirs.delivered / theirs.cpu_s)
+            for ours, theirs in zip(runs["duetime"], of, strict=True)
+        ]
+        found[name] = {
+            "delivered": of[0].delivered,
+            "delivered_per_s": statistics.median(run.delivered / run.seconds for run in of),
+            "times": statistics.median(ratios),
+            "times_low": min(ratios),
+            "times_high": max(ratios),
+            "times_whole_process": statistics.median(whole),
+        }
+    return found
+
+
+def told(figure: Mapping[str, float]) -> str:
+    """A line of the table."""
+    ratios = "{times:6.2f} [{times_low:.2f}..{times_high:.2f}]".format_map(figure)
+    return (
+        f"{millions(figure['delivered_per_s']):>9} delivered/s   duetime {ratios} times, "
+        f"whole process {figure['times_whole_process']:.2f}"
+    )
+
+
+def keep(results: Mapping[str, Mapping[str, Mapping[str, float]]], rounds: int) -> None:
+    """Append one line to the record of the day."""
+    now = datetime.now(UTC)
+    line = {
+        "at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": commit(),
+        "measure": "delivered data packets per second beside other simulators",
+        "cpu": cpu(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[2], 2),
+        "rounds": rounds,
+        "results": {
+            name: {peer: {k: round(v, 4) for k, v in of.items()} for peer, of in row.items()}
+            for name, row in results.items()
+        },
+    }
+    path = BENCH / "record" / f"{now:%Y-%m-%d}-peers.jsonl"
+    with path.open("a", encoding="utf-8") as record:
+        record.write(json.dumps(line) + "\n")
+    print(f"Appended to {path.relative_to(ROOT)}.")
+
+
+if __name__ == "__main__":
+    main()
