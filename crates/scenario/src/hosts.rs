@@ -78,7 +78,11 @@ pub(crate) fn pair(from: &[HostId], to: &[HostId]) -> Result<Vec<(HostId, HostId
         ([from], _) => to.iter().map(|to| (*from, *to)).collect(),
         (_, [to]) => from.iter().map(|from| (*from, *to)).collect(),
         _ => {
-            return Err(format!("`from` has {} hosts and `to` has {}: give equally many, or one", from.len(), to.len()));
+            return Err(format!(
+                "`from` has {} hosts and `to` has {}: give equally many, or one",
+                from.len(),
+                to.len()
+            ));
         }
     };
     match pairs.iter().find(|(from, to)| from == to) {

@@ -446,7 +446,8 @@ impl Incoming {
             }
         }
         urgent.sort_unstable();
-        let job = |&(deadline, _, takes): &(Instant, u32, Span)| Job { deadline, takes: self.beside_others(takes) };
+        let job =
+            |&(deadline, _, takes): &(Instant, ConnectionId, Span)| Job { deadline, takes: self.beside_others(takes) };
         let jobs: Vec<Job> = urgent.iter().map(job).collect();
         // What is on its way comes first, and nobody can take it back: to shed its message frees nothing.
         let from = now.saturating_add(self.takes(self.in_flight));
