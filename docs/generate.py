@@ -99,7 +99,7 @@ def main() -> None:
 
 def written() -> dict[str, str]:
     """Every file that this writes, by its name."""
-    names = ("science.md", "studies.md", "bound.md", "family.md", "fluid.md", "promise.md")
+    names = ("science.md", "studies.md", "bound.md", "family.md", "fluid.md", "mcp.md", "promise.md")
     pages = {name: (DOCS / name).read_text(encoding="utf-8") for name in names}
     return {
         "reference.md": reference(duetime.catalog()),
