@@ -337,6 +337,37 @@ fn what_three_later_ones_have_overtaken_is_granted_at_once() {
 }
 
 #[test]
+fn what_waits_behind_higher_priorities_is_not_late() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '2 packets'\nresend_after = '1 ms'\n", 2);
+    host.ask(0, (0, 1000), Instant::MAX);
+    host.ask(1, (0, 2000), Instant::MAX);
+    assert_eq!(host.granted(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    // For 1.6 ms the link carries the first message alone, and all that the second was granted waits for it.
+    let ring = |host: &mut Receiving| {
+        if host.desk.host_timer <= host.now {
+            host.desk.ring_host();
+        }
+    };
+    for segment in 0..200 {
+        host.now += Span::from_micros(8);
+        ring(&mut host);
+        host.data(0, segment, Flags::NONE);
+        assert!(host.granted().iter().all(|(of, _)| *of == 0));
+    }
+    // Then the later one of its segments comes: the earlier would have come before it.
+    host.data(1, 1, Flags::NONE);
+    assert_eq!(host.granted(), [(1, 2)]);
+    let mut again = Vec::new();
+    for segment in 200..330 {
+        host.now += Span::from_micros(8);
+        ring(&mut host);
+        host.data(0, segment, Flags::NONE);
+        again.extend(host.granted().into_iter().filter(|(of, _)| *of == 1));
+    }
+    assert_eq!(again, [(1, 0)]);
+}
+
+#[test]
 fn what_arrives_after_it_counted_as_lost_is_not_granted_again() {
     let mut host = Receiving::new("edf-grants", TWO, 1);
     host.ask(0, (0, 3), Instant::from_millis(100));

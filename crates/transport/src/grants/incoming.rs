@@ -34,6 +34,9 @@ pub struct Incoming {
     grants: u64,
     /// How many segments were sent for or announced.
     segments: u64,
+    /// When data has last arrived, and the last segment of each priority that has.
+    last_arrival: Instant,
+    arrived: BTreeMap<u32, u64>,
     /// When what is on its way is late: the time, the connection, the number of the segment. Some have arrived.
     late_at: BinaryHeap<Reverse<(Instant, ConnectionId, u64)>>,
 }
@@ -78,6 +81,8 @@ struct Granted {
     start: u64,
     end: u64,
     number: u64,
+    /// Its priority.
+    rank: u32,
     /// So many that were granted later have arrived.
     overtaken: u32,
 }
@@ -188,6 +193,8 @@ impl Incoming {
             link: Link::default(),
             grants: 0,
             segments: 0,
+            last_arrival: Instant::ZERO,
+            arrived: BTreeMap::new(),
             late_at: BinaryHeap::new(),
         }
     }
@@ -212,10 +219,12 @@ impl Incoming {
         let &Ask { start, end: to, deadline, unscheduled, .. } = ask;
         flow.messages.push_back(Wanted { start, end: to, deadline, granted: unscheduled, missing });
         self.arranged = None;
+        let size = ask.end - ask.start;
+        let rank = self.policy.levels.map_or(Packet::UNTAGGED, |levels| levels.of_unscheduled(size));
         let mut start = ask.start;
         while start < ask.unscheduled {
             let to = (start + u64::from(self.policy.mss)).min(ask.unscheduled);
-            self.expect(now, end.connection, start, to);
+            self.expect(now, end.connection, (start, to), rank);
             start = to;
         }
     }
@@ -224,6 +233,7 @@ impl Incoming {
     pub fn arrived(&mut self, now: Instant, end: End, arrival: &Arrival) -> bool {
         let id = end.connection;
         self.link.carries(now, self.takes(arrival.bytes), self.policy.review);
+        self.last_arrival = now;
         let marked = arrival.marked && !(self.policy.own_link_apart && self.link.full);
         let Some(flow) = self.flows.get_mut(&id) else { return false };
         (flow.end, flow.next, flow.lates) = (end, arrival.next, 0);
@@ -250,6 +260,8 @@ impl Incoming {
                 }
             }
             self.release(id, granted.number);
+            let last = self.arrived.entry(granted.rank).or_default();
+            *last = granted.number.max(*last);
             for number in lost {
                 self.give_up(id, number, false);
             }
@@ -308,7 +320,12 @@ impl Incoming {
                 break;
             }
             self.late_at.pop();
-            if at <= now && self.is_expected(id, number) {
+            if at > now || !self.is_expected(id, number) {
+                continue;
+            }
+            if self.may_wait(now, id, number) {
+                self.late_at.push(Reverse((now.saturating_add(self.policy.resend_after), id, number)));
+            } else {
                 self.give_up(id, number, true);
             }
         }
@@ -323,12 +340,24 @@ impl Incoming {
         self.flows.get(&id).is_some_and(|flow| flow.on_the_way.iter().any(|granted| granted.number == number))
     }
 
+    /// Whether a segment may wait at a switch behind others of higher priorities: these arrive, and none that was granted later
+    /// and has no higher one than it.
+    fn may_wait(&self, now: Instant, id: ConnectionId, number: u64) -> bool {
+        let same = |granted: &&Granted| granted.number == number;
+        let Some(granted) = self.flows.get(&id).and_then(|flow| flow.on_the_way.iter().find(same)) else {
+            return false;
+        };
+        self.policy.levels.is_some()
+            && now < self.last_arrival.saturating_add(self.policy.resend_after)
+            && self.arrived.range(granted.rank..).all(|(_, last)| *last < number)
+    }
+
     /// A segment is on its way.
-    fn expect(&mut self, now: Instant, id: ConnectionId, start: u64, end: u64) {
+    fn expect(&mut self, now: Instant, id: ConnectionId, (start, end): (u64, u64), rank: u32) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         let number = self.segments;
         self.segments += 1;
-        flow.on_the_way.push_back(Granted { start, end, number, overtaken: 0 });
+        flow.on_the_way.push_back(Granted { start, end, number, rank, overtaken: 0 });
         flow.in_flight += end - start;
         self.in_flight += end - start;
         if let Some(rule) = &self.policy.limits {
@@ -384,7 +413,7 @@ impl Incoming {
         let answer = Answer { known: flow.known, grant: Some(Grant { start, end, rank, late }) };
         let (to, packet) = (flow.end, answer_packet(&self.policy, flow.next));
         self.grants += 1;
-        self.expect(now, id, start, end);
+        self.expect(now, id, (start, end), rank);
         Some((to, packet, Header::Answer(answer).extension()))
     }
 
