@@ -85,6 +85,8 @@ struct Granted {
     rank: u32,
     /// So many that were granted later have arrived.
     overtaken: u32,
+    /// So often it was late, and might have been waiting at a switch.
+    waits: u32,
 }
 
 /// Data that has arrived.
@@ -131,6 +133,9 @@ impl Link {
 
 /// The most doublings of the time after which something is granted again.
 const MOST_DOUBLINGS: u32 = 6;
+/// What may wait at a switch behind higher priorities is granted again after so many times `resend_after`: long enough that a
+/// burst of others is over, and short beside the messages that would keep it waiting.
+const MOST_WAITS: u32 = 8;
 
 impl Flow {
     /// What is to be granted next of it: where it starts and ends.
@@ -340,14 +345,16 @@ impl Incoming {
         self.flows.get(&id).is_some_and(|flow| flow.on_the_way.iter().any(|granted| granted.number == number))
     }
 
-    /// Whether a segment may wait at a switch behind others of higher priorities: these arrive, and none that was granted later
-    /// and has no higher one than it.
-    fn may_wait(&self, now: Instant, id: ConnectionId, number: u64) -> bool {
-        let same = |granted: &&Granted| granted.number == number;
-        let Some(granted) = self.flows.get(&id).and_then(|flow| flow.on_the_way.iter().find(same)) else {
+    /// Whether a segment that is late may wait at a switch behind others of higher priorities: these arrive, and none that
+    /// was granted later and has no higher one than it. Not for good: messages without end would keep it waiting.
+    fn may_wait(&mut self, now: Instant, id: ConnectionId, number: u64) -> bool {
+        let same = |granted: &&mut Granted| granted.number == number;
+        let Some(granted) = self.flows.get_mut(&id).and_then(|flow| flow.on_the_way.iter_mut().find(same)) else {
             return false;
         };
+        granted.waits += 1;
         self.policy.levels.is_some()
+            && granted.waits <= MOST_WAITS
             && now < self.last_arrival.saturating_add(self.policy.resend_after)
             && self.arrived.range(granted.rank..).all(|(_, last)| *last < number)
     }
@@ -357,7 +364,7 @@ impl Incoming {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         let number = self.segments;
         self.segments += 1;
-        flow.on_the_way.push_back(Granted { start, end, number, rank, overtaken: 0 });
+        flow.on_the_way.push_back(Granted { start, end, number, rank, overtaken: 0, waits: 0 });
         flow.in_flight += end - start;
         self.in_flight += end - start;
         if let Some(rule) = &self.policy.limits {
