@@ -106,7 +106,7 @@ fn everything_arrives_when_all_send_to_all_and_control_packets_are_lost() {
 fn sird_buffers_half_a_product_and_homa_three_round_trips_or_more() {
     for (transport, least, most) in [("sird", 14.0 - 8.752, 14.0 - 8.752), ("homa", 36.0 - 8.752, 72.0 - 8.752)] {
         let outcome = run(&format!(
-            "run = {{ duration = '70 ms', warm_up = '5 ms' }}\ntransport = '{transport}'\n\
+            "run = {{ duration = '60 ms', warm_up = '5 ms' }}\ntransport = '{transport}'\n\
              network = {{ topology = 'star', hosts = 9, rate = '1 Gbps', delay = '20 us', host_jitter = '0 s', buffer = '1 MB', \
              sharing = 'per-port', mark = '65 packets' }}\n\
              [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [{{ from = '0..8', to = 8, size = '3000300 B' }}]"

@@ -339,12 +339,12 @@ fn what_three_later_ones_have_overtaken_is_granted_at_once() {
 #[test]
 fn what_waits_behind_higher_priorities_is_granted_again_in_the_end() {
     let mut host = Receiving::new("homa", "rtt_bytes = '2 packets'\nresend_after = '1 ms'\n", 2);
-    host.ask(0, (0, 2000), Instant::MAX);
-    host.ask(1, (0, 3000), Instant::MAX);
+    host.ask(0, (0, 20_000), Instant::MAX);
+    host.ask(1, (0, 30_000), Instant::MAX);
     assert_eq!(host.granted(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
-    // It is late after 1 ms, and may wait eight times as long as that.
+    // It is late after 1 ms, and may wait 64 times as long as that.
     let mut again = Vec::new();
-    for segment in 0..1200 {
+    for segment in 0..8200 {
         host.now += Span::from_micros(8);
         if host.desk.host_timer <= host.now {
             host.desk.ring_host();
@@ -355,7 +355,7 @@ fn what_waits_behind_higher_priorities_is_granted_again_in_the_end() {
             granted.into_iter().filter(|(of, _)| *of == 1).map(|(_, which)| (host.now.0 / 1_000_000_000, which)),
         );
     }
-    assert_eq!(again, [(9, 0), (9, 1)]);
+    assert_eq!(again, [(65, 0), (65, 1)]);
 }
 
 #[test]

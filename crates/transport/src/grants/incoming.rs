@@ -133,9 +133,9 @@ impl Link {
 
 /// The most doublings of the time after which something is granted again.
 const MOST_DOUBLINGS: u32 = 6;
-/// What may wait at a switch behind higher priorities is granted again after so many times `resend_after`: long enough that a
-/// burst of others is over, and short beside the messages that would keep it waiting.
-const MOST_WAITS: u32 = 8;
+/// What may wait at a switch behind higher priorities is granted again after so many times `resend_after`: so long that messages
+/// of megabytes before it are over, and that it comes to something only where there is no end of them.
+const MOST_WAITS: u32 = 64;
 
 impl Flow {
     /// What is to be granted next of it: where it starts and ends.
