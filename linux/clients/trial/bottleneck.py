@@ -23,10 +23,11 @@ from duetime.testbed import bench, need, network, plan
 SERVICE, CLIENT, OTHERS = 0, 1, (2, 3, 4)
 #: Where the service is.
 ADDRESS = network.address(SERVICE, ipv6=False)
-#: What a processor that others use as well keeps up with.
-RATE_MBPS = 200
+#: What a processor that others use as well keeps up with: at 200 it does not on every machine, and replies with deadlines
+#: are late as others are, whatever announced them.
+RATE_MBPS = 100
 #: A quarter of the link carries it in 0.8 s, half of it in 0.4 s.
-REPLY_BYTES = 5_000_000
+REPLY_BYTES = 2_500_000
 #: Until the plain flows have shared the link out among them, in seconds.
 _WARM_UP_S = 1.0
 #: How messages end, as `d2tcp status --json` says.
@@ -42,8 +43,8 @@ _SCENARIO = {
         "delay": "20 us",
         "buffer": "4 MB",
         "sharing": "dynamic",
-        # 90 KB, as the experiment `urgent` has it.
-        "mark": "60 packets",
+        # 3.6 ms of the link, as in the experiment `urgent`.
+        "mark": "30 packets",
     },
     "transport": {"name": "dctcp", "handshake": True},
     "traffic": [{"name": f"plain-{host}", "pattern": "long", "from": host, "to": CLIENT} for host in OTHERS],
