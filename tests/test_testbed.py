@@ -422,13 +422,20 @@ def test_an_urgent_message_is_faster_with_its_deadline() -> None:
 
 @needs_control
 def test_the_truth_about_a_pipeline_is_never_slower_than_silence() -> None:
-    """One connection has 3 MB for 6 s and behind it 1 MB for 400 ms; only the second is in a hurry."""
+    """One connection has 3 MB for 6 s and behind it 1 MB for 800 ms; only the second is in a hurry."""
     experiment = EXPERIMENTS["pipeline"]
+    # Half as fast as the experiment: not every machine keeps up with that, and there chance decides.
+    slower = {
+        "network.rate": "100 Mbps",
+        "network.mark": "30 packets",
+        "run.duration": "5 s",
+        "hurried": "800 ms",
+    }
     pairs = []
-    for seed in range(1, 11):
+    for seed in range(1, 7):
         # They take turns, so that a machine that grows slower is so for both.
         both = [
-            testbed.run(experiment.scenario, transport=transport, seed=seed)
+            testbed.run(experiment.scenario, transport=transport, seed=seed, set=slower)
             for transport in ("dctcp", "d2tcp")
         ]
         about = both[1].data["testbed"]
