@@ -23,8 +23,8 @@ from duetime.testbed import bench, need, network, plan
 SERVICE, CLIENT, OTHERS = 0, 1, (2, 3, 4)
 #: Where the service is.
 ADDRESS = network.address(SERVICE, ipv6=False)
-#: What a processor that others use as well keeps up with: at 200 it does not on every machine, and replies with deadlines
-#: are late as others are, whatever announced them.
+#: What a processor that others use as well keeps up with. With 200 not every one does, and replies with
+#: deadlines are as late there as others.
 RATE_MBPS = 100
 #: A quarter of the link carries it in 0.8 s, half of it in 0.4 s.
 REPLY_BYTES = 2_500_000
