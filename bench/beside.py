@@ -19,12 +19,11 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from run import BENCH, ROOT, commit, cpu, millions, spent, watched
+from run import BENCH, ROOT, append, cpu, millions, spent, watched
 from validate import htsim, ns3
 from validate.arrivals import Absent, quantity, write_trace
 
@@ -170,23 +169,24 @@ def figures(runs: Mapping[str, list[Run]]) -> dict[str, dict[str, float]]:
     """Of one workload: what each simulator reaches, and how many times that duetime does, round by round."""
     found = {}
     for name, of in runs.items():
-        ratios = [
-            (ours.delivered / ours.seconds) / (theirs.delivered / theirs.seconds)
-            for ours, theirs in zip(runs["duetime"], of, strict=True)
-        ]
-        whole = [
-            (ours.delivered / ours.cpu_s) / (theirs.delivered / theirs.cpu_s)
-            for ours, theirs in zip(runs["duetime"], of, strict=True)
-        ]
+        by_clock = ratios(runs["duetime"], of, lambda run: run.seconds)
         found[name] = {
             "delivered": of[0].delivered,
             "delivered_per_s": statistics.median(run.delivered / run.seconds for run in of),
-            "times": statistics.median(ratios),
-            "times_low": min(ratios),
-            "times_high": max(ratios),
-            "times_whole_process": statistics.median(whole),
+            "times": statistics.median(by_clock),
+            "times_low": min(by_clock),
+            "times_high": max(by_clock),
+            "times_whole_process": statistics.median(ratios(runs["duetime"], of, lambda run: run.cpu_s)),
         }
     return found
+
+
+def ratios(ours: Iterable[Run], theirs: Iterable[Run], took: Callable[[Run], float]) -> list[float]:
+    """How many times as many packets we deliver in the same time, round by round."""
+    return [
+        (our.delivered / took(our)) / (their.delivered / took(their))
+        for our, their in zip(ours, theirs, strict=True)
+    ]
 
 
 def told(figure: Mapping[str, float]) -> str:
@@ -200,10 +200,7 @@ def told(figure: Mapping[str, float]) -> str:
 
 def keep(results: Mapping[str, Mapping[str, Mapping[str, float]]], rounds: int) -> None:
     """Append one line to the record of the day."""
-    now = datetime.now(UTC)
     line = {
-        "at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": commit(),
         "measure": "delivered data packets per second beside other simulators",
         "cpu": cpu(),
         "cores": os.cpu_count(),
@@ -214,10 +211,7 @@ def keep(results: Mapping[str, Mapping[str, Mapping[str, float]]], rounds: int) 
             for name, row in results.items()
         },
     }
-    path = BENCH / "record" / f"{now:%Y-%m-%d}-peers.jsonl"
-    with path.open("a", encoding="utf-8") as record:
-        record.write(json.dumps(line) + "\n")
-    print(f"Appended to {path.relative_to(ROOT)}.")
+    append(line, "peers")
 
 
 if __name__ == "__main__":

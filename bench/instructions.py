@@ -15,10 +15,9 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from datetime import UTC, datetime
 from pathlib import Path
 
-from run import BENCH, ROOT, commit
+from run import BENCH, ROOT, append
 
 # As releases are built, whatever a configuration around this folder says.
 BUILD = {
@@ -71,11 +70,8 @@ def count(program: Path, scenario: Path, duration: str) -> tuple[int, int]:
 
 def keep(between: dict[str, list[str]], results: dict[str, float], note: str) -> None:
     """Append one line to the record of the day."""
-    now = datetime.now(UTC)
     valgrind = subprocess.check_output(["valgrind", "--version"], text=True).strip().replace("-", " ", 1)
     line = {
-        "at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": commit(),
         "measure": "instructions per packet-hop",
         "tool": " ".join([valgrind, *CACHEGRIND[1:]]),
         "build": "lto fat, codegen-units 1, the engine alone without Python",
@@ -83,10 +79,7 @@ def keep(between: dict[str, list[str]], results: dict[str, float], note: str) ->
         "results": results,
         "note": note,
     }
-    path = BENCH / "record" / f"{now:%Y-%m-%d}-instructions.jsonl"
-    with path.open("a", encoding="utf-8") as record:
-        record.write(json.dumps(line) + "\n")
-    print(f"Appended to {path.relative_to(ROOT)}.")
+    append(line, "instructions")
 
 
 if __name__ == "__main__":

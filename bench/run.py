@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -155,18 +156,23 @@ def figures(runs: list[tuple[dict[str, Any], int]], idle: int) -> dict[str, floa
 
 def keep(results: dict[str, dict[str, float]], rounds: int) -> None:
     """Append one line to the record of the day."""
+    append(
+        {
+            "version": subprocess.check_output([DUETIME, "--version"], text=True).split()[-1],
+            "cpu": cpu(),
+            "cores": os.cpu_count(),
+            "system": f"{platform.system()} {platform.machine()}",
+            "rounds": rounds,
+            "results": {name: {k: round(v, 4) for k, v in row.items()} for name, row in results.items()},
+        }
+    )
+
+
+def append(measured: Mapping[str, Any], kind: str = "") -> None:
+    """Append what was measured, with the time and the commit, to the record of the day and of this kind."""
     now = datetime.now(UTC)
-    line = {
-        "at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "version": subprocess.check_output([DUETIME, "--version"], text=True).split()[-1],
-        "commit": commit(),
-        "cpu": cpu(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "rounds": rounds,
-        "results": {name: {k: round(v, 4) for k, v in row.items()} for name, row in results.items()},
-    }
-    path = BENCH / "record" / f"{now:%Y-%m-%d}.jsonl"
+    line = {"at": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "commit": commit(), **measured}
+    path = BENCH / "record" / f"{now:%Y-%m-%d}{kind and f'-{kind}'}.jsonl"
     path.parent.mkdir(exist_ok=True)
     with path.open("a", encoding="utf-8") as record:
         record.write(json.dumps(line) + "\n")

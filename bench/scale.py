@@ -9,16 +9,13 @@ line of the record.
 """
 
 import argparse
-import json
 import os
 import platform
 import tomllib
-from datetime import UTC, datetime
 from typing import Any
 
-from run import BENCH, ROOT, commit, cpu, spent
+from run import BENCH, append, cpu, spent
 
-RECORD = BENCH / "record"
 #: Short enough that nothing happens.
 NOTHING = "run.duration=1 ns"
 
@@ -72,20 +69,15 @@ def measured(name: str, point: dict[str, Any]) -> dict[str, float]:
 
 def keep(results: dict[str, list[dict[str, float]]], note: str) -> None:
     """Append one line to the record of the day."""
-    now = datetime.now(UTC)
     line = {
-        "at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": commit(),
         "cpu": cpu(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "note": note,
         "results": results,
     }
-    path = RECORD / f"{now:%Y-%m-%d}-scale.jsonl"
-    with path.open("a", encoding="utf-8") as record:
-        record.write(json.dumps(line) + "\n")
-    print(f"\nAppended to {path.relative_to(ROOT)}.")
+    print()
+    append(line, "scale")
 
 
 if __name__ == "__main__":
