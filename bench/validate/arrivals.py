@@ -123,7 +123,8 @@ def compiled(source: Path, flags: Sequence[str]) -> Path:
     if compiler is None:
         raise Absent("no C++ compiler")
     shared = source.parents[1] / "duetime.h"
-    texts = [file.read_text(encoding="utf-8") for file in (source, shared)]
+    headers = sorted(source.parent.glob("*.h"))
+    texts = [file.read_text(encoding="utf-8") for file in (source, shared, *headers)]
     kind = hashlib.sha256("\n".join([compiler, *texts, *flags]).encode())
     program = PROGRAMS / f"{source.parent.name}-{kind.hexdigest()[:16]}"
     if not program.exists():

@@ -16,6 +16,7 @@
 #include "ns3/traffic-control-module.h"
 
 #include "duetime.h"
+#include "ports.h"
 
 #include <tuple>
 
@@ -24,9 +25,11 @@ using namespace ns3;
 namespace
 {
 
-using duetime::Link;
+using duetime::AddDevice;
+using duetime::AddDisc;
 using duetime::Plan;
 using duetime::Refuse;
+using duetime::UNLIMITED;
 
 constexpr uint16_t PORT = 5000;
 // Larger than any window here: nothing but the congestion window limits what is sent.
@@ -528,48 +531,13 @@ Configure(const Plan& plan)
     }
 }
 
-Ptr<PointToPointNetDevice>
-AddDevice(Ptr<Node> node, const Link& link)
-{
-    auto device = CreateObject<PointToPointNetDevice>();
-    device->SetAddress(Mac48Address::Allocate());
-    device->SetDataRate(DataRate(link.rate));
-    node->AddDevice(device);
-    // One packet beside the one in transmission, so that all others wait in the queue disc.
-    auto queue = CreateObjectWithAttributes<DropTailQueue<Packet>>("MaxSize", StringValue("1p"));
-    device->SetQueue(queue);
-    auto interface = CreateObject<NetDeviceQueueInterface>();
-    interface->GetTxQueue(0)->ConnectQueueTraces(queue);
-    device->AggregateObject(interface);
-    return device;
-}
-
-/// A port marks what finds K - 1 packets in the disc: with the device's one and itself the queue exceeds K.
+/// The queue of a port, and who watches it.
 void
 AddQueue(const Plan& plan, Ptr<PointToPointNetDevice> device, bool isSwitch, Watch* watch)
 {
-    TrafficControlHelper control;
     auto buffer = static_cast<uint32_t>(plan.Number("buffer"));
-    auto mark = static_cast<uint32_t>(plan.Number("mark"));
-    std::string room = std::to_string(isSwitch ? buffer - 1 : 1000000) + "p";
-    if (isSwitch && mark > 0)
-    {
-        control.SetRootQueueDisc("ns3::RedQueueDisc",
-                                 "MaxSize", StringValue(room),
-                                 "MinTh", DoubleValue(mark - 1),
-                                 "MaxTh", DoubleValue(mark - 1),
-                                 "QW", DoubleValue(1),
-                                 "Gentle", BooleanValue(false),
-                                 "UseEcn", BooleanValue(true),
-                                 "UseHardDrop", BooleanValue(false),
-                                 "LinkBandwidth", DataRateValue(DataRate(plan.links[0].rate)),
-                                 "MeanPktSize", UintegerValue(1500));
-    }
-    else
-    {
-        control.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", StringValue(room));
-    }
-    auto disc = control.Install(device).Get(0);
+    auto disc = isSwitch ? AddDisc(device, buffer - 1, plan.Number("mark"), plan.links[0].rate)
+                         : AddDisc(device, UNLIMITED, 0, 0);
     if (watch != nullptr)
     {
         disc->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Watch::DiscHolds, watch));

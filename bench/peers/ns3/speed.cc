@@ -15,6 +15,7 @@
 #include "ns3/traffic-control-module.h"
 
 #include "duetime.h"
+#include "ports.h"
 
 #include <chrono>
 
@@ -23,9 +24,11 @@ using namespace ns3;
 namespace
 {
 
-using duetime::Link;
+using duetime::AddDevice;
+using duetime::AddDisc;
 using duetime::Plan;
 using duetime::Refuse;
+using duetime::UNLIMITED;
 
 constexpr uint16_t PORT = 5000;
 constexpr uint32_t SOCKET_BUFFER = 512u << 20;
@@ -111,46 +114,6 @@ Configure(const Plan& plan)
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(SOCKET_BUFFER));
 }
 
-Ptr<PointToPointNetDevice>
-AddDevice(Ptr<Node> node, const Link& link)
-{
-    auto device = CreateObject<PointToPointNetDevice>();
-    device->SetAddress(Mac48Address::Allocate());
-    device->SetDataRate(DataRate(link.rate));
-    node->AddDevice(device);
-    auto queue = CreateObjectWithAttributes<DropTailQueue<Packet>>("MaxSize", StringValue("1p"));
-    device->SetQueue(queue);
-    auto interface = CreateObject<NetDeviceQueueInterface>();
-    interface->GetTxQueue(0)->ConnectQueueTraces(queue);
-    device->AggregateObject(interface);
-    return device;
-}
-
-void
-AddQueue(const Plan& plan, Ptr<PointToPointNetDevice> device, const Link& link, const char* mark)
-{
-    TrafficControlHelper control;
-    if (mark != nullptr)
-    {
-        auto threshold = plan.Number(mark) - 1;
-        control.SetRootQueueDisc("ns3::RedQueueDisc",
-                                 "MaxSize", StringValue(plan.Text("buffer") + "p"),
-                                 "MinTh", DoubleValue(threshold),
-                                 "MaxTh", DoubleValue(threshold),
-                                 "QW", DoubleValue(1),
-                                 "Gentle", BooleanValue(false),
-                                 "UseEcn", BooleanValue(true),
-                                 "UseHardDrop", BooleanValue(false),
-                                 "LinkBandwidth", DataRateValue(DataRate(link.rate)),
-                                 "MeanPktSize", UintegerValue(1500));
-    }
-    else
-    {
-        control.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", StringValue("1000000p"));
-    }
-    control.Install(device);
-}
-
 } // namespace
 
 int
@@ -178,7 +141,15 @@ main(int argc, char** argv)
         {
             auto device = AddDevice(nodes.Get(node), link);
             device->Attach(channel);
-            AddQueue(plan, device, link, node < hosts ? nullptr : other < hosts ? "mark" : "mark_uplink");
+            if (node < hosts)
+            {
+                AddDisc(device, UNLIMITED, 0, 0);
+            }
+            else
+            {
+                auto k = plan.Number(other < hosts ? "mark" : "mark_uplink");
+                AddDisc(device, static_cast<uint32_t>(plan.Number("buffer")), k, link.rate);
+            }
             devices.Add(device);
         }
         auto interfaces = subnets.Assign(devices);
