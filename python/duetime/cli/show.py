@@ -59,13 +59,17 @@ LONG = 100
 Shown = tuple[Grid, list[str]]
 
 
+def _print(table: Shown) -> None:
+    grid, lines = table
+    console = tables.console()
+    tables.show(console, grid)
+    for line in lines:
+        tables.say(console, line)
+
+
 def result(run: Result) -> None:
     """Print one run: a row for each class."""
-    grid, lines = result_table(run)
-    shown = tables.console()
-    tables.show(shown, grid)
-    for line in lines:
-        tables.say(shown, line)
+    _print(result_table(run))
 
 
 def result_table(run: Result) -> Shown:
@@ -137,14 +141,10 @@ def comparison_table(compared: Comparison[Any]) -> Shown:
 
 def foresight(data: dict[str, Any]) -> None:
     """Print how few deadlines can be missed: a row for each class."""
-    shown = tables.console()
     if not data["bound"]:
-        tables.say(shown, f"{data['title']}: no message that counts has a deadline", indent="")
+        tables.say(tables.console(), f"{data['title']}: no message that counts has a deadline", indent="")
         return
-    grid, lines = bound_table(f"{data['title']}: seed {data['seed']}", data["bound"])
-    tables.show(shown, grid)
-    for line in lines:
-        tables.say(shown, line)
+    _print(bound_table(f"{data['title']}: seed {data['seed']}", data["bound"]))
 
 
 def bound_table(title: str, bound: dict[str, Any]) -> Shown:
@@ -194,11 +194,7 @@ class _Least:
 
 def sweep(swept: Swept) -> None:
     """Print the points of a sweep: a row for each and each transport, means over its seeds."""
-    grid, lines = sweep_table(swept)
-    shown = tables.console()
-    tables.show(shown, grid)
-    for line in lines:
-        tables.say(shown, line)
+    _print(sweep_table(swept))
 
 
 def sweep_table(swept: Swept) -> Shown:
@@ -272,11 +268,7 @@ def decision(data: dict[str, Any]) -> None:
 
 def robustness(found: Robustness) -> None:
     """Print what each transport gave in every variant, and a sentence for each comparison."""
-    shown = tables.console()
-    grid, sentences = robustness_table(found)
-    tables.show(shown, grid)
-    for sentence in sentences:
-        tables.say(shown, sentence)
+    _print(robustness_table(found))
 
 
 def robustness_table(found: Robustness) -> tuple[Grid, list[str]]:
