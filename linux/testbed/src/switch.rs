@@ -54,6 +54,8 @@ struct Marking {
 #[derive(Serialize)]
 struct Report {
     ports: Vec<PortReport>,
+    /// The longest time between two looks at the queues.
+    longest_pause_ns: i64,
 }
 
 /// What one port did.
@@ -107,7 +109,7 @@ pub fn main() -> Result<()> {
 
     let go: Go = line::read()?;
     let before = setup.ports.iter().zip(&interfaces).map(|(_, i)| drops(*i)).collect::<Result<Vec<_>>>()?;
-    let watched = watch(&setup, &go, &interfaces)?;
+    let (watched, longest_pause_ns) = watch(&setup, &go, &interfaces)?;
     let mut ports = Vec::new();
     for (((port, interface), (lengths, samples)), before) in
         setup.ports.iter().zip(&interfaces).zip(watched).zip(before)
@@ -127,22 +129,27 @@ pub fn main() -> Result<()> {
             samples,
         });
     }
-    line::write(&Report { ports })?;
+    line::write(&Report { ports, longest_pause_ns })?;
     line::wait_for_end()
 }
 
 type Watched = (Vec<u64>, Vec<(i64, u32)>);
 
-/// Looks at the watched queues at equal steps of time until the run is over.
-fn watch(setup: &Setup, go: &Go, interfaces: &[i32]) -> Result<Vec<Watched>> {
+/// Looks at the watched queues at equal steps of time until the run is over, and says how long it could not look at
+/// most: with a real-time priority, that long the machine stood still.
+fn watch(setup: &Setup, go: &Go, interfaces: &[i32]) -> Result<(Vec<Watched>, i64)> {
     let netlink = Netlink::open()?;
     let mut watched: Vec<Watched> = interfaces.iter().map(|_| Default::default()).collect();
     let end = go.start_ns + go.duration_ns;
     let mut next = go.start_ns;
+    let mut last = go.start_ns;
+    let mut longest_pause_ns = 0;
     let mut next_sample = go.sample_ns.map(|step| go.start_ns + step);
     while next < end {
         sleep_until(next);
         let now = clock::now();
+        longest_pause_ns = longest_pause_ns.max(now - last);
+        last = now;
         let sampled = next_sample.filter(|at| now >= *at);
         for ((port, interface), (lengths, samples)) in setup.ports.iter().zip(interfaces).zip(&mut watched) {
             if !port.watched {
@@ -165,7 +172,7 @@ fn watch(setup: &Setup, go: &Go, interfaces: &[i32]) -> Result<Vec<Watched>> {
         next_sample = next_sample.zip(go.sample_ns).map(|(at, step)| if now >= at { after(at, step) } else { at });
     }
     sleep_until(end);
-    Ok(watched)
+    Ok((watched, longest_pause_ns))
 }
 
 fn drops(interface: i32) -> Result<u32> {

@@ -15,6 +15,9 @@ from duetime.results import Result
 from duetime.testbed.network import port_name
 from duetime.testbed.plan import Plan
 
+#: Through a shorter pause of the machine a queue of K packets does not run empty; after a longer one the link
+#: has sent less than its rate, and a figure says something of the machine.
+PAUSE_MS = 15.0
 _HEADERS = 40
 
 
@@ -79,6 +82,8 @@ def _about(plan: Plan, reports: Reports) -> dict[str, Any]:
         "min_rtt_us": min(round_trips, default=None),
         "start_late_p99_us": late[int(0.99 * (len(late) - 1))] if late else None,
         "start_late_max_us": late[-1] if late else None,
+        # Between two looks at the queues, which are due every millisecond.
+        "longest_pause_ms": _pause_ms(reports),
         "ecn_connections": sum(state["ecn"] for state in states),
         "d2tcp_connections": len(states),
         "deadlines_told": sum(state["messages"] for state in states),
@@ -100,6 +105,13 @@ def _troubles(reports: Reports) -> Iterable[str]:
         words = [each[key] for each in sent if each[key] is not None]
         if words:
             yield f"{len(words)} {what}, the first: {words[0]}"
+    if _pause_ms(reports) > PAUSE_MS:
+        pause = f"{_pause_ms(reports):.0f} ms"
+        yield f"the machine stood still for {pause}, and its links with it: run this again"
+
+
+def _pause_ms(reports: Reports) -> float:
+    return float(reports.switch["longest_pause_ns"] / 1e6)
 
 
 def _lateness_us(plan: Plan, reports: Reports) -> list[float]:
