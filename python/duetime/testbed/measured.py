@@ -15,8 +15,8 @@ from duetime.results import Result
 from duetime.testbed.network import port_name
 from duetime.testbed.plan import Plan
 
-#: Through a shorter pause of the machine a queue of K packets does not run empty; after a longer one the link
-#: has sent less than its rate, and a figure says something of the machine.
+#: A run with a longer pause of the machine says something of the machine: the urgent message of `urgent` took
+#: 568 to 610 ms in runs without a pause above 12 ms, 767 and 1009 ms in two with 25 and 65 ms.
 PAUSE_MS = 15.0
 _HEADERS = 40
 
