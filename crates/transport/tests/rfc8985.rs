@@ -105,6 +105,22 @@ fn s6_2_steps_3_and_4_after_reordering_time_alone_counts() {
          240us     | ack 3 sack 4-16    |
          250us     | ack 17             | cwnd=6.5",
     );
+    // If it does not come by then it is lost again, and goes at once: only 19 is in flight, and no ACK may follow.
+    rack(
+        "",
+        "0us       | message 20         | 0-9
+         100us     | ack 1 of 0us       | 10-11
+         101us     | ack 1 sack 2-2     |
+         105us     | ack 3 of 0us       | 12-15 cwnd=13
+         110us     | ack 3 sack 4-9     |
+         135us     | wait               | 3r cwnd=6.5
+         140us     | ack 3 sack 4-11    | 16
+         145us     | ack 3 sack 4-15    | 17-19
+         240us     | ack 3 sack 4-16    |
+         245us     | ack 3 sack 4-18    |
+         259.999us | wait               | cwnd=6.5
+         260us     | wait               | 3r cwnd=3.25 ssthresh=3.25",
+    );
 }
 
 #[test]

@@ -248,7 +248,7 @@ impl Sender {
     fn on_time(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let found = self.recovery.look_again(config, now);
         self.react(config, now, found, out);
-        if found.lost {
+        if found.lost || found.more {
             self.transmit(config, now, out);
         }
         if let Some(may_probe) = self.recovery.probe_is_due(now) {

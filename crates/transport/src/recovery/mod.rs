@@ -109,6 +109,8 @@ pub struct Answer<'a> {
 pub struct Findings {
     /// Something is lost, and nothing is being repaired yet.
     pub lost: bool,
+    /// More is lost than before.
+    pub more: bool,
     /// Something is lost that was sent again after the last cut.
     pub lost_again: bool,
 }
@@ -306,7 +308,7 @@ impl Recovery {
         // Segments that arrive in order tell nothing of those behind them.
         if nothing_sacked && self.phase == Phase::Open {
             rack.reorder_at = Instant::MAX;
-            return Findings { lost: rack.lost_bytes() > 0, lost_again: false };
+            return Findings { lost: rack.lost_bytes() > 0, ..Findings::default() };
         }
         self.find_lost(&around)
     }
@@ -324,9 +326,14 @@ impl Recovery {
     fn find_lost(&mut self, around: &Surroundings) -> Findings {
         let phase = self.phase;
         let Some(rack) = &mut self.rare.rack else { return Findings::default() };
+        let before = rack.lost_bytes();
         // RFC 5681 4.3: the loss of what was sent again after the last cut is a second sign of congestion.
         let again = rack.find_lost(around).is_some_and(|sent_at| sent_at >= rack.cut_at);
-        Findings { lost: phase == Phase::Open && rack.lost_bytes() > 0, lost_again: phase == Phase::Recovery && again }
+        Findings {
+            lost: phase == Phase::Open && rack.lost_bytes() > 0,
+            more: rack.lost_bytes() > before,
+            lost_again: phase == Phase::Recovery && again,
+        }
     }
 
     /// RFC 8985 7.2: a probe is to be sent if nothing is heard for two round trips, unless something is being repaired or
