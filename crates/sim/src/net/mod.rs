@@ -493,6 +493,7 @@ impl Extensions {
 mod tests {
     use super::*;
     use crate::event::Event;
+    use crate::faults::{Effect, Fault};
     use crate::network::Switch;
     use crate::port::level::Length;
     use crate::port::mark::{MARKERS, Marker};
@@ -715,6 +716,22 @@ mod tests {
             "nobody is left to whom it matters"
         );
         assert_eq!(net.take_dropped_at_receiver((ConnectionId(8), 2)), Bytes(1500));
+    }
+
+    /// The hosts are two links of 20 us apart. A way that is known is as long as it is; one that may be left for another
+    /// is counted at the shortest delay of any link, here 5 us, and no host learns anything of another sooner.
+    #[test]
+    fn light_takes_the_shortest_way_there_can_be_where_links_go_down() {
+        let effects = [(None, 40), (Some(Effect::Unmarked), 40), (Some(Effect::Down { reroute: Span::ZERO }), 10)];
+        for (effect, micros) in effects {
+            let mut net = star(3, 1, None, ["fifo", "fifo"]);
+            net.graph.links.last_mut().expect("there are links").delay = Span::from_micros(5);
+            let links = net.graph.links.last().map(|link| (link.from, link.to)).into_iter().collect();
+            let fault = |effect| Fault { kind: "any", links, drawn: false, at: Instant::ZERO, until: None, effect };
+            net.strike(effect.map(fault).into_iter().collect(), 1);
+            let path = net.path(HostId(0), HostId(1), Flow::of_pair(HostId(0), HostId(1)));
+            assert_eq!(net.propagation(path, HostId(1)), Span::from_micros(micros));
+        }
     }
 
     /// Evenly between nothing and the packet's own time, or what the scenario says, by seed, link and time.
