@@ -64,6 +64,7 @@ EXPERIMENTS = {
     "mcp/fig01": "10 ms",
     "mcp/fig02": "4 ms",
     "mcp/fig03": "1 ms",
+    "mcp/fig03-k8": "1 ms",
     "mcp/fig04": "1 ms",
     "mcp/karuna": "4 ms",
     "mcp/shares": "1 ms",
