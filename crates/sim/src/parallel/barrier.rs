@@ -4,8 +4,8 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// A barrier for windows of some microseconds, too short to sleep in: whoever waits looks again and again, and lets
-/// others run when that has gone on for longer than a window takes.
+/// A barrier for windows of some microseconds, too short to sleep in: whoever waits looks again and again. Where that goes
+/// on for longer than a window takes, some thread has no core: the one that waits lets others run, and says so.
 pub struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
@@ -25,24 +25,39 @@ impl Barrier {
         Barrier { threads, arrived: AtomicUsize::new(0), met: AtomicUsize::new(0), broken: AtomicBool::new(false) }
     }
 
-    /// Waits for all others; false when one of them will not come. What any thread wrote before, all can read after.
-    pub fn wait(&self) -> bool {
+    /// Waits for all others. What any thread wrote before, all can read after.
+    pub fn wait(&self) -> Waited {
         let met = self.met.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
             self.met.store(met.wrapping_add(1), Ordering::Release);
-            return true;
+            return Waited::Shortly;
         }
         let mut looks = 0;
         while self.met.load(Ordering::Acquire) == met {
             if self.broken.load(Ordering::Relaxed) {
-                return false;
+                return Waited::InVain;
             }
-            looks += 1;
-            if looks % Barrier::LOOKS == 0 { thread::yield_now() } else { spin_loop() }
+            if looks < Barrier::LOOKS {
+                looks += 1;
+                spin_loop();
+            } else {
+                thread::yield_now();
+            }
         }
-        true
+        if looks < Barrier::LOOKS { Waited::Shortly } else { Waited::Long }
     }
+}
+
+/// How a thread has waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// As it should be.
+    Shortly,
+    /// For one that may have no core.
+    Long,
+    /// One has panicked.
+    InVain,
 }
 
 /// Tells the others when the thread that holds it panics.
@@ -68,9 +83,9 @@ mod tests {
                 scope.spawn(|| {
                     for round in 1..=1000 {
                         total.fetch_add(1, Ordering::Relaxed);
-                        assert!(barrier.wait());
+                        assert_ne!(barrier.wait(), Waited::InVain);
                         assert_eq!(total.load(Ordering::Relaxed), 3 * round);
-                        assert!(barrier.wait());
+                        assert_ne!(barrier.wait(), Waited::InVain);
                     }
                 });
             }
@@ -85,7 +100,7 @@ mod tests {
                 let _presence = Presence(&barrier);
                 panic!("on purpose");
             });
-            assert!(!barrier.wait());
+            assert_eq!(barrier.wait(), Waited::InVain);
             assert!(panics.join().is_err());
         });
     }

@@ -22,9 +22,9 @@ use crate::priorities::Priorities;
 use crate::scenario::{Class, Scenario};
 use crate::world::World;
 use crate::world::stock::{self, Measured};
-use barrier::{Barrier, Presence};
+use barrier::{Barrier, Presence, Waited};
 pub use partition::Partition;
-use post::Post;
+use post::{Post, Report};
 
 /// A run in progress, by one thread or by several.
 pub enum Simulation {
@@ -131,6 +131,9 @@ pub struct Team {
     /// How many events the last windows had.
     per_window: u64,
     fewest: u64,
+    /// One thread goes on alone until there have been so many events, for some have no core, and how long then.
+    rests_until: u64,
+    rests_for: u64,
 }
 
 /// What a run goes on for.
@@ -146,6 +149,10 @@ impl Team {
     const FEWEST: u64 = 30;
     /// So many events at least, before it is decided anew who works.
     const STINT: u64 = 100_000;
+    /// So long one thread goes on alone at first when it has turned out that some have no core: about a tenth of a second.
+    /// Each time in a row it is twice as long, up to so often.
+    const REST: u64 = 1_000_000;
+    const LONGEST_REST: u64 = Team::REST << 8;
 
     fn of(scenario: Scenario, partition: Partition) -> Team {
         let partition = Arc::new(partition);
@@ -154,7 +161,17 @@ impl Team {
         let mut worlds: Vec<World> = scenarios.chain([scenario]).map(World::new).collect();
         worlds.iter_mut().zip(0..).for_each(|(world, number)| world.becomes(&partition, number));
         let until = worlds[0].duration().after_start();
-        Team { worlds, lookahead, now: Instant::ZERO, until, measured: None, per_window: 0, fewest: Team::FEWEST }
+        Team {
+            worlds,
+            lookahead,
+            now: Instant::ZERO,
+            until,
+            measured: None,
+            per_window: 0,
+            fewest: Team::FEWEST,
+            rests_until: 0,
+            rests_for: Team::REST,
+        }
     }
 
     /// Works together where windows have at least so many events on average. What comes of the run is the same.
@@ -194,11 +211,18 @@ impl Team {
         let Team { worlds, lookahead, until, fewest, .. } = self;
         let before: u64 = worlds.iter().map(World::events).sum();
         let stint = Stint { lookahead: *lookahead, until: *until, goal };
-        let (over, windows, now) =
-            if self.per_window >= *fewest { stint.together(worlds) } else { stint.alone(worlds) };
-        self.per_window = (self.events() - before) / windows.max(1);
-        self.now = self.now.max(now);
-        over
+        let together = self.per_window >= *fewest && before >= self.rests_until;
+        let done = if together { stint.together(worlds) } else { stint.alone(worlds) };
+        let events = self.events();
+        self.per_window = (events - before) / done.windows.max(1);
+        self.now = self.now.max(done.now);
+        if done.waits_too_long {
+            self.rests_until = events + self.rests_for;
+            self.rests_for = (self.rests_for * 2).min(Team::LONGEST_REST);
+        } else if together {
+            self.rests_for = Team::REST;
+        }
+        done.over
     }
 
     /// The window of what counts is over. False when the run is.
@@ -268,30 +292,42 @@ struct Stint {
     goal: u64,
 }
 
+/// What has come of a stint.
+#[derive(Default)]
+struct Done {
+    /// Nothing is left.
+    over: bool,
+    windows: u64,
+    /// The time that all have reached.
+    now: Instant,
+    /// Threads have waited for others that had no core.
+    waits_too_long: bool,
+}
+
 impl Stint {
     /// The end of the window in which the next event comes.
     fn window(&self, next: Instant) -> Instant {
         next.saturating_add(self.lookahead).earlier_by(Span(1)).min(self.until)
     }
 
-    /// One thread moves all. Gives whether nothing is left, the number of windows, and the time that all have reached.
-    fn alone(&self, worlds: &mut [World]) -> (bool, u64, Instant) {
-        let (mut windows, mut now) = (0, Instant::ZERO);
+    /// One thread moves all.
+    fn alone(&self, worlds: &mut [World]) -> Done {
+        let mut done = Done::default();
         while worlds.iter().map(World::events).sum::<u64>() < self.goal {
             let next = worlds.iter_mut().map(World::next_at).min().unwrap_or(Instant::MAX);
             if next > self.until {
-                return (true, windows, now);
+                return Done { over: true, ..done };
             }
-            now = self.window(next);
-            worlds.iter_mut().for_each(|world| world.goes_to(now));
+            done.now = self.window(next);
+            worlds.iter_mut().for_each(|world| world.goes_to(done.now));
             exchange(worlds);
-            windows += 1;
+            done.windows += 1;
         }
-        (false, windows, now)
+        done
     }
 
     /// Each thread moves its own, as [`alone`](Stint::alone) does.
-    fn together(&self, worlds: &mut [World]) -> (bool, u64, Instant) {
+    fn together(&self, worlds: &mut [World]) -> Done {
         let (barrier, post) = (Barrier::new(worlds.len()), Post::new(worlds.len()));
         let (first, others) = worlds.split_first_mut().expect("there are two or more");
         thread::scope(|scope| {
@@ -304,24 +340,33 @@ impl Stint {
     }
 
     /// What each thread does. All come to the same conclusions, for all read the same.
-    fn take_part(&self, world: &mut World, part: usize, barrier: &Barrier, post: &Post) -> (bool, u64, Instant) {
+    fn take_part(&self, world: &mut World, part: usize, barrier: &Barrier, post: &Post) -> Done {
+        /// So many waits may be long, and one in so many.
+        const LONG_WAITS: (u64, u64) = (4, 8);
         let _presence = Presence(barrier);
-        let mut now = Instant::ZERO;
-        for round in 0.. {
-            let next = world.next_at();
-            post.leave(round, part, next, world.events(), world.outgoing());
-            if !barrier.wait() {
-                break;
+        let mut done = Done::default();
+        let mut long_waits = 0;
+        loop {
+            let (round, next) = (done.windows, world.next_at());
+            let report = Report { next, events: world.events(), long_waits };
+            post.leave(round, part, report, world.outgoing());
+            match barrier.wait() {
+                Waited::Shortly => {}
+                Waited::Long => long_waits += 1,
+                // The run ends with the other thread's panic.
+                Waited::InVain => return done,
             }
             post.take(round, part, |mail| world.receive(mail));
-            let (next, events) = post.said(round);
-            if next > self.until || events >= self.goal {
-                return (next > self.until, round, now);
+            let all = post.said(round);
+            done.over = all.next > self.until;
+            done.waits_too_long = all.long_waits > LONG_WAITS.0 + round / LONG_WAITS.1;
+            if done.over || done.waits_too_long || all.events >= self.goal {
+                return done;
             }
-            now = self.window(next);
-            world.goes_to(now);
+            done.now = self.window(all.next);
+            world.goes_to(done.now);
+            done.windows += 1;
         }
-        (true, 0, now)
     }
 }
 

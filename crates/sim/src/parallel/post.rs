@@ -27,6 +27,19 @@ struct Said {
     next: AtomicU64,
     /// How many events it has processed.
     events: AtomicU64,
+    /// How often it has waited long for the others.
+    long_waits: AtomicU64,
+}
+
+/// What parts say of themselves, or all together.
+#[derive(Clone, Copy)]
+pub struct Report {
+    /// When the next event comes, or what was sent arrives.
+    pub next: Instant,
+    /// How many events there were.
+    pub events: u64,
+    /// How often one has waited long for others, since they began.
+    pub long_waits: u64,
 }
 
 impl Post {
@@ -37,12 +50,12 @@ impl Post {
         Post { sets: [set(), set()] }
     }
 
-    /// In a round, a part says when something comes next and how many events it has processed, and leaves what it has for
-    /// the others.
-    pub fn leave(&self, round: u64, part: usize, next: Instant, events: u64, outgoing: &mut [Vec<Mail>]) {
+    /// In a round, a part reports, and leaves what it has for the others.
+    pub fn leave(&self, round: u64, part: usize, report: Report, outgoing: &mut [Vec<Mail>]) {
         let set = self.set(round);
-        set.said[part].next.store(next.0, Ordering::Relaxed);
-        set.said[part].events.store(events, Ordering::Relaxed);
+        set.said[part].next.store(report.next.0, Ordering::Relaxed);
+        set.said[part].events.store(report.events, Ordering::Relaxed);
+        set.said[part].long_waits.store(report.long_waits, Ordering::Relaxed);
         for (there, mail) in set.boxes[part].iter().zip(outgoing) {
             if !mail.is_empty() {
                 let mut there = there.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,11 +65,15 @@ impl Post {
         }
     }
 
-    /// What all have said in a round, after they have met: when the next event comes, and how many there were.
-    pub fn said(&self, round: u64) -> (Instant, u64) {
+    /// What all have said in a round, after they have met.
+    pub fn said(&self, round: u64) -> Report {
         let said = || self.set(round).said.iter();
         let next = said().map(|said| said.next.load(Ordering::Relaxed)).min();
-        (next.map_or(Instant::MAX, Instant), said().map(|said| said.events.load(Ordering::Relaxed)).sum())
+        Report {
+            next: next.map_or(Instant::MAX, Instant),
+            events: said().map(|said| said.events.load(Ordering::Relaxed)).sum(),
+            long_waits: said().map(|said| said.long_waits.load(Ordering::Relaxed)).sum(),
+        }
     }
 
     /// Takes what was left for a part in a round.
