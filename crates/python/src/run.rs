@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use results::Report;
-use sim::{Outcome, World};
+use sim::{Outcome, Simulation};
 
 use crate::errors::guarded;
 use crate::table;
@@ -74,16 +74,20 @@ pub fn run(
     if read.resolved["run"]["engine"] != "packets" {
         return Err(PyValueError::new_err("this scenario asks for another engine than that of packets"));
     }
-    let (resolved, notes) = (read.resolved.to_string(), read.notes);
+    let (resolved, mut notes) = (read.resolved.to_string(), read.notes);
 
-    let mut world = guarded(py, || World::new(read.scenario))?;
-    let duration_s = world.duration().as_secs_f64();
+    let (mut simulation, note) = guarded(py, || {
+        let threads = read.scenario.run.threads;
+        Simulation::new(read.scenario, threads)
+    })?;
+    notes.extend(note);
+    let duration_s = simulation.duration().as_secs_f64();
     let mut wall = Duration::ZERO;
     let mut events = 10_000;
     loop {
         let (more, took) = guarded(py, || {
             let start = Instant::now();
-            (world.advance(events), start.elapsed())
+            (simulation.advance(events), start.elapsed())
         })?;
         wall += took;
         events = next_slice(events, took);
@@ -91,7 +95,11 @@ pub fn run(
         if let Some(progress) = &progress {
             progress.call1(
                 py,
-                (world.now().since_start().min(world.duration()).as_secs_f64(), duration_s, world.packets_delivered()),
+                (
+                    simulation.now().since_start().min(simulation.duration()).as_secs_f64(),
+                    duration_s,
+                    simulation.packets_delivered(),
+                ),
             )?;
         }
         if !more {
@@ -99,7 +107,7 @@ pub fn run(
         }
     }
     let (outcome, json) = guarded(py, || {
-        let outcome = world.finish();
+        let outcome = simulation.finish();
         let json = Report::new(&outcome, wall.as_secs_f64()).to_json();
         (outcome, json)
     })?;

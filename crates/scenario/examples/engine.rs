@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use scenario::{Options, Source, read};
-use sim::World;
+use sim::Simulation;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -33,12 +33,14 @@ fn run(file: &str, set: Vec<String>) -> Result<String, String> {
     let source = Source { name: file, text: &text, folder: Path::new(file).parent() };
     let begin = Instant::now();
     let read = read(&source, &Options { set, ..Options::default() }).map_err(|error| error.to_string())?;
-    let mut world = World::new(read.scenario);
+    let threads = read.scenario.run.threads;
+    let (mut simulation, note) = Simulation::new(read.scenario, threads);
+    note.into_iter().for_each(|note| eprintln!("{note}"));
     let set_up = begin.elapsed();
     let begin = Instant::now();
-    while world.advance(1 << 20) {}
+    while simulation.advance(1 << 20) {}
     let run = begin.elapsed();
-    let counters = world.finish().counters;
+    let counters = simulation.finish().counters;
     Ok(format!(
         r#"{{"packet_hops": {}, "packets_delivered": {}, "events": {}, "set_up_s": {:.3}, "run_s": {:.3}}}"#,
         counters.packet_hops,

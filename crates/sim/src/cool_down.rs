@@ -5,8 +5,7 @@ use std::ops::RangeInclusive;
 
 use units::{Bytes, ClassId, Instant, Span, Table};
 
-use crate::ledger::Ledger;
-use crate::outcome::Message;
+use crate::outcome::{Message, Query};
 use crate::run::Run;
 use crate::traffic::Request;
 
@@ -23,21 +22,23 @@ pub struct CoolDown {
 }
 
 impl CoolDown {
-    /// The window closes now; `waiting` have been announced and have not started.
+    /// The window closes now, with these `queries` so far; the `undecided` have started and have neither arrived nor been
+    /// given up, `waiting` have been announced and have not started.
     pub fn new<'a>(
         run: &Run,
         classes: usize,
-        ledger: &Ledger,
+        queries: &[Query],
+        undecided: impl Iterator<Item = &'a Message>,
         waiting: impl Iterator<Item = (ClassId, &'a Request)>,
     ) -> CoolDown {
-        let mut queries: Table<ClassId, Option<RangeInclusive<u64>>> = vec![None; classes].into();
-        for query in ledger.queries.iter().filter(|query| run.counts(query.start)) {
-            let range = &mut queries[query.class];
+        let mut ranges: Table<ClassId, Option<RangeInclusive<u64>>> = vec![None; classes].into();
+        for query in queries.iter().filter(|query| run.counts(query.start)) {
+            let range = &mut ranges[query.class];
             let first = range.as_ref().map_or(query.number, |range| *range.start());
             *range = Some(first..=query.number);
         }
-        let mut cool_down = CoolDown { run: run.clone(), queries, due: BTreeMap::new() };
-        ledger.undecided().for_each(|message| cool_down.expect_message(message));
+        let mut cool_down = CoolDown { run: run.clone(), queries: ranges, due: BTreeMap::new() };
+        undecided.for_each(|message| cool_down.expect_message(message));
         waiting.for_each(|(class, request)| cool_down.expect(class, request));
         cool_down
     }

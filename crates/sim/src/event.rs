@@ -168,6 +168,13 @@ impl EventQueue {
         self.far.push(Reverse((at.0, source.rank(at.0) | order, source)));
     }
 
+    /// When the next event comes.
+    pub fn next_at(&mut self) -> Option<Instant> {
+        let near = self.wheel.peek().map(|near| near.at);
+        let far = self.far.peek().map(|Reverse(far)| far.0);
+        near.into_iter().chain(far).min().map(Instant)
+    }
+
     /// The next event, if it comes at `until` or before.
     #[inline]
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {

@@ -22,7 +22,7 @@ pub struct Ledger {
     pub queries: Vec<Query>,
     /// Payload delivered in order after the warm-up, by class.
     delivered: Table<ClassId, Bytes>,
-    /// What arrived, by class and pair of hosts.
+    /// What arrived, by class and pair of hosts: of the receiving hosts.
     flows: BTreeMap<(ClassId, HostId, HostId), Arrivals>,
 }
 
@@ -75,9 +75,17 @@ impl Ledger {
         arrived || self.sent(message).aborted
     }
 
-    /// The messages that have neither arrived nor been given up.
-    pub fn undecided(&self) -> impl Iterator<Item = &Message> {
-        self.sent.entries().filter(|&(message, _)| !self.is_decided(message)).map(|(_, sent)| sent)
+    /// All messages, as far as they are known where they are sent.
+    pub fn messages(&self) -> impl Iterator<Item = (MessageId, &Message)> {
+        self.sent.entries()
+    }
+
+    /// Takes over the sums of classes and flows of another part of the run.
+    pub fn take_sums(&mut self, other: &mut Ledger) {
+        for (own, theirs) in self.delivered.iter_mut().zip(other.delivered.iter_mut()) {
+            *own += std::mem::take(theirs);
+        }
+        self.flows.append(&mut other.flows);
     }
 
     /// Retransmission timeouts and packets sent again, of all messages.
@@ -153,14 +161,24 @@ impl Ledger {
         }
     }
 
-    /// The messages, both halves joined, where the path of each begins, and the queries.
-    pub fn join(self) -> (Vec<Message>, Vec<u32>, Vec<Query>) {
-        let mut messages = self.sent.into_vec();
-        for (message, Received { end, marks }) in messages.iter_mut().zip(self.received.into_vec()) {
+    /// The messages, both halves joined, where the path of each begins, and the queries. The first ledger has a row for
+    /// each message, and what is known of it stands in those of its hosts.
+    pub fn join(mut ledgers: Vec<Ledger>, of_host: impl Fn(HostId) -> usize) -> (Vec<Message>, Vec<u32>, Vec<Query>) {
+        let Ledger { sent, paths, queries, .. } = &mut ledgers[0];
+        let (mut messages, mut paths, queries) = (std::mem::take(sent), std::mem::take(paths), std::mem::take(queries));
+        for number in 0..messages.len() {
+            let id = MessageId::from_index(number);
+            let row = &mut messages[id];
+            let (sender, receiver) = (of_host(row.from), of_host(row.to));
+            if sender != 0 {
+                *row = ledgers[sender].sent[id];
+                paths[number] = ledgers[sender].paths[number];
+            }
+            let Received { end, marks } = ledgers[receiver].received.find(id).copied().unwrap_or_default();
             // It may have arrived before its receiver learnt that it was given up.
-            let aborted = message.aborted && end.is_none();
-            *message = Message { end, marks, aborted, ..*message };
+            let aborted = row.aborted && end.is_none();
+            *row = Message { end, marks, aborted, ..*row };
         }
-        (messages, self.paths, self.queries)
+        (messages.into_vec(), paths, queries)
     }
 }

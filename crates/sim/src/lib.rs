@@ -15,6 +15,7 @@ mod net;
 pub mod network;
 mod observe;
 pub mod outcome;
+mod parallel;
 mod port;
 pub mod priorities;
 pub mod run;
@@ -25,5 +26,6 @@ mod world;
 
 pub use observe::{Logged, PacketLog};
 pub use outcome::Outcome;
+pub use parallel::{Simulation, Team};
 pub use scenario::{Class, Scenario, Transport};
 pub use world::World;

@@ -4,7 +4,7 @@ pub use transport::agent::Allocation;
 use units::{Bytes, ClassId, HostId, Instant, LinkId, MessageId, Span};
 
 use crate::topology::Graph;
-use crate::traffic::Place;
+use crate::traffic::{Place, Request};
 
 /// Everything that one run measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,6 +185,29 @@ pub struct Message {
     pub retransmits: u32,
     /// Data packets that arrived with a mark.
     pub marks: u32,
+}
+
+impl Message {
+    /// One that has just been asked for, before anything is known of its path.
+    pub(crate) fn new(class: ClassId, request: &Request) -> Message {
+        let &Request { start, from, to, bytes, deadline, query, place } = request;
+        Message {
+            class,
+            from,
+            to,
+            query,
+            place,
+            bytes,
+            start,
+            end: None,
+            ideal: None,
+            deadline,
+            aborted: false,
+            timeouts: 0,
+            retransmits: 0,
+            marks: 0,
+        }
+    }
 }
 
 /// One query: a parent asks, its leaves answer.

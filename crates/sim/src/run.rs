@@ -59,7 +59,19 @@ pub const KEYS: &[Key] = &[
         help: "packets: every packet is simulated; fluid: rates and queues, a round trip at a time (see the fluid model)",
         source: "fluid: as MCP's numerical study (section 5)",
     },
+    Key {
+        name: "threads",
+        kind: Kind::Count,
+        default: Default::Is("1"),
+        range: Range::between(1.0, MOST_THREADS),
+        help: "threads that simulate this run together, each a part of the racks; the results are the same. A large network \
+               gains from them; a small one loses, and so do several runs at once, which have the cores already",
+        source: "",
+    },
 ];
+
+/// More threads than any run can keep busy.
+const MOST_THREADS: f64 = 256.0;
 
 /// Keys of `run.trace`.
 pub const TRACE_KEYS: &[Key] = &[
@@ -94,6 +106,8 @@ pub struct Run {
     pub seed: u64,
     /// What every deadline was multiplied by; those of the classes have it in them.
     pub deadline_factor: f64,
+    /// How many threads may simulate it together.
+    pub threads: u32,
     /// What to sample over time.
     pub trace: Option<Trace>,
 }
@@ -116,6 +130,7 @@ impl Run {
             cool_down: run.time_if_set("cool_down"),
             seed: run.count("seed"),
             deadline_factor: run.number("deadline_factor"),
+            threads: run.count("threads") as u32,
             trace: trace.map(|values| Trace {
                 every: values.time("every"),
                 what: values.choices("what").into_iter().filter_map(|name| SIGNALS.find(name)).collect(),

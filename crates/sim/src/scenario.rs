@@ -27,6 +27,13 @@ pub struct Scenario {
 }
 
 impl Class {
+    /// Another one that will send the same.
+    pub(crate) fn again(&self) -> Class {
+        let &Class { ref name, ref set, pattern, transport, persistent, short, priority, ref generator } = self;
+        let (name, set, generator) = (name.clone(), set.clone(), generator.again());
+        Class { name, set, pattern, transport, persistent, short, priority, generator }
+    }
+
     /// How its messages become packets.
     pub fn framing(&self, transport: &Transport, frame_overhead: Bytes) -> Framing {
         let connection = &transport.config.connection;
@@ -35,6 +42,7 @@ impl Class {
 }
 
 /// A transport with its parameters.
+#[derive(Clone)]
 pub struct Transport {
     /// Its name in the list of transports.
     pub name: &'static str,

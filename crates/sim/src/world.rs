@@ -1,11 +1,13 @@
 //! The main loop: a run, from the first message to the [`Outcome`].
 
+mod part;
+pub mod stock;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use transport::Flags;
 use transport::registry::Config;
-use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
+use units::{ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
 
 use crate::cool_down::CoolDown;
 use crate::event::Event;
@@ -14,16 +16,12 @@ use crate::hosts::{Hosts, Notice, Opening, Progress, Way};
 use crate::ledger::Ledger;
 use crate::net::Net;
 use crate::observe::{PacketLog, RateWatch, Sampler};
-use crate::outcome::{
-    ClassOutcome, Counters, FaultCounts, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests,
-    Sample,
-};
-use crate::port::Port;
+use crate::outcome::{Counters, Framing, Message, Outcome, Query};
 use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::scenario::{Class, Scenario, Transport};
-use crate::topology::LinkSpec;
 use crate::traffic::{Arrival, Asked, Batch, Request};
+use stock::Measured;
 
 /// A run in progress.
 pub struct World {
@@ -46,17 +44,6 @@ pub struct World {
     until: Instant,
     /// What was measured, once the window has closed, and what the run goes on for.
     measured: Option<Box<(Measured, CoolDown)>>,
-}
-
-/// What is measured from the warm-up to the end of the duration.
-struct Measured {
-    at: Instant,
-    counters: Counters,
-    classes: Vec<ClassOutcome>,
-    requests: Option<Requests>,
-    faults: Option<FaultCounts>,
-    links: Vec<Link>,
-    trace: Vec<Sample>,
 }
 
 /// A traffic class with what it has in store.
@@ -232,15 +219,12 @@ impl World {
     /// Nothing more happens until `until`: closes the window if that was its end. False when the run is over.
     #[cold]
     fn goes_on(&mut self) -> bool {
-        if self.measured.is_some() {
+        // One part of several goes on when all have come so far.
+        if self.measured.is_some() || self.net.part.is_some() {
             return false;
         }
-        let measured = self.take_stock();
-        let waiting = self
-            .sources
-            .entries()
-            .flat_map(|(class, source)| source.waiting.iter().map(move |waiting| (class, &waiting.request)));
-        let cool_down = CoolDown::new(&self.run, self.sources.len(), &self.ledger, waiting);
+        let measured = stock::take(std::slice::from_mut(self));
+        let cool_down = stock::awaits(self, |message| self.ledger.is_decided(message));
         self.until = cool_down.until(self.net.now);
         self.measured = Some(Box::new((measured, cool_down)));
         self.until > self.net.now
@@ -281,6 +265,7 @@ impl World {
     }
 
     fn generate(&mut self, class: ClassId) {
+        self.happens_everywhere();
         let source = &mut self.sources[class];
         let batch = source.batch.take().expect("a batch was announced");
         if let Some(Asked { number, parent, answers, children, deadline }) = batch.query {
@@ -323,6 +308,9 @@ impl World {
             }
             return;
         }
+        if self.net.part.is_some() && !self.starts_here(class, &request, ordinal) {
+            return;
+        }
         let Request { start, from, to, bytes, deadline, .. } = request;
         let source = &self.sources[class].class;
         let rank = self.priorities.of_message(source, deadline);
@@ -334,7 +322,7 @@ impl World {
             None => {
                 let flow = self.flow_of(class, &request, ordinal);
                 let path = self.net.path(from, to, flow);
-                let way = Way { path, delay: self.net.propagation(path, to) };
+                let way = Way { path, to, delay: self.net.propagation(path, to) };
                 let group = if persistent { self.sources.len() + transport } else { class.index() };
                 let config = (transport as u32, config);
                 let id = self.hosts.senders.open(self.net.now, group, config, (flow, from, way), !persistent);
@@ -362,28 +350,10 @@ impl World {
 
     /// Writes a row for a message that starts on a path.
     fn enter(&mut self, class: ClassId, path: u32, request: &Request) -> MessageId {
-        let &Request { start, from, to, bytes, deadline, query, place } = request;
         let connection = &self.configs[self.sources[class].class.transport].connection;
-        let ideal = bytes.map(|bytes| self.net.ideal(path, to, bytes, connection.mss, connection.header));
-        self.ledger.start(
-            path,
-            Message {
-                class,
-                from,
-                to,
-                query,
-                place,
-                bytes,
-                start,
-                end: None,
-                ideal,
-                deadline,
-                aborted: false,
-                timeouts: 0,
-                retransmits: 0,
-                marks: 0,
-            },
-        )
+        let ideal =
+            request.bytes.map(|bytes| self.net.ideal(path, request.to, bytes, connection.mss, connection.header));
+        self.ledger.start(path, Message { ideal, ..Message::new(class, request) })
     }
 
     /// The way that a message's packets take from switch to switch.
@@ -501,6 +471,9 @@ impl World {
 
     /// A message is about to arrive or to be given up; it may have been the other already.
     fn decide(&mut self, message: MessageId) {
+        if let Some(decided) = self.net.part.as_mut().and_then(|part| part.decided.as_mut()) {
+            decided.push(message);
+        }
         if let Some((_, cool_down)) = self.measured.as_deref_mut()
             && !self.ledger.is_decided(message)
         {
@@ -560,6 +533,7 @@ impl World {
     }
 
     fn warmed_up(&mut self) {
+        self.happens_everywhere();
         self.hosts.stage.watched();
         self.book_receivers();
         self.book_senders();
@@ -568,11 +542,25 @@ impl World {
         self.net.warmed_up();
     }
 
+    /// Books everything up to now, so that it can be looked at.
+    fn catch_up(&mut self) {
+        self.hosts.stage.watched();
+        self.book_receivers();
+        self.book_senders();
+        self.net.settle();
+    }
+
+    /// Ends the run here.
+    pub fn finish(self) -> Outcome {
+        let (measured, now, until) = (self.measured, self.net.now, self.until);
+        let measured = measured.map(|both| both.0);
+        stock::finish(vec![World { measured: None, ..self }], measured, (now, until))
+    }
+
     /// What has been counted until now. What the connections have done must have been booked.
     fn totals(&self) -> Counters {
         let mut counters = self.net.counters;
-        counters.packets_in_flight = self.net.ports().iter().map(|port| port.packets().count() as u64).sum();
-        counters.packets_in_flight += self.net.held().count() as u64;
+        counters.packets_in_flight = self.net.packets_in_flight();
         counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
         (counters.timeouts, counters.retransmits) = self.ledger.repairs();
         counters
@@ -587,120 +575,4 @@ impl World {
             self.net.events.push(next, Event::Sample);
         }
     }
-
-    /// What was measured up to now.
-    fn take_stock(&mut self) -> Measured {
-        self.hosts.stage.watched();
-        self.book_receivers();
-        self.book_senders();
-        self.net.settle();
-        self.book_packets_at_receivers();
-        let mut counters = self.totals();
-        // Notices are no events of the network. What has happened is counted by now.
-        counters.events -= self.hosts.notices.arrived();
-        let classes = self.sources.entries().map(|(id, TrafficSource { class, framing, too_late, .. })| {
-            let outcome = self.ledger.class(id, class, self.names[class.transport], *framing);
-            ClassOutcome { too_late: *too_late, ..outcome }
-        });
-        Measured {
-            at: self.net.now,
-            counters,
-            classes: classes.collect(),
-            requests: self.rates.as_ref().map(RateWatch::total),
-            faults: self.net.fault_counts(),
-            links: links(&self.net, self.rates.as_ref(), self.run.warm_up.after_start()),
-            trace: self.sampler.take().map_or_else(Vec::<Sample>::new, Sampler::into_samples),
-        }
-    }
-
-    /// Ends the run here.
-    pub fn finish(mut self) -> Outcome {
-        self.hosts.stage.watched();
-        let (measured, decided_until) = match self.measured.take().map(|both| both.0) {
-            Some(measured) => {
-                self.book_receivers();
-                self.book_senders();
-                // A run that ends before has decided all that it waits for.
-                let over = self.net.now >= self.until;
-                (measured, if over { self.run.latest() } else { self.net.now })
-            }
-            None => (self.take_stock(), self.net.now),
-        };
-        let (messages, of_messages, queries) = self.ledger.join();
-        let Measured { at, counters, classes, requests, faults, links, trace } = measured;
-        Outcome {
-            title: self.title,
-            seed: self.run.seed,
-            transport: self.transport,
-            simulated: at,
-            ended: self.net.now,
-            decided_until,
-            warm_up: self.run.warm_up.after_start(),
-            counters,
-            before_warm_up: self.before_warm_up,
-            requests,
-            faults,
-            paths: Paths { of_messages, links: self.net.take_paths() },
-            classes,
-            messages,
-            queries,
-            links,
-            graph: self.net.graph,
-            trace,
-        }
-    }
-
-    /// What waits or travels behind the receivers' ports has arrived there.
-    fn book_packets_at_receivers(&mut self) {
-        for port in self.net.ports().iter().filter(|port| port.place.to_host()) {
-            for packet in port.packets().filter(|packet| !packet.flags.has(Flags::ACK)) {
-                if let Some(message) = self.hosts.senders.message_of(packet) {
-                    self.ledger.book_waiting(message, Bytes::from(packet.size));
-                }
-            }
-        }
-    }
-}
-
-fn links(net: &Net, rates: Option<&RateWatch>, warm_up: Instant) -> Vec<Link> {
-    let watched_for = net.now.saturating_sub(warm_up);
-    let row = |(spec, (link, port)): (&LinkSpec, (LinkId, &Port))| {
-        let watch = port.watch();
-        Link {
-            from: net.graph.name(spec.from),
-            to: net.graph.name(spec.to),
-            rate_bps: spec.rate.0,
-            packets: port.packets,
-            bytes: Bytes(port.bytes),
-            drops: watch.drops,
-            fault_drops: net.fault_drops(link),
-            marks: watch.marks,
-            utilisation: net.utilisation(link, warm_up),
-            queue: queue(&watch.levels, watched_for, watch.most_waiting),
-            rates: rates
-                .and_then(|rates| Some(LinkRates { requests: rates.at(link), counters: net.agents.allocation(link)? })),
-        }
-    };
-    net.graph.links.iter().zip(net.ports().entries()).map(row).collect()
-}
-
-/// The distribution over time from the time spent with 1, 2, ... waiting packets.
-fn queue(levels: &[u64], watched_for: Span, max: u64) -> Queue {
-    let total = watched_for.0 as f64;
-    if total == 0.0 || levels.is_empty() {
-        return Queue::default();
-    }
-    let empty = total - levels.iter().map(|&time| time as f64).sum::<f64>();
-    let percentile = |share: f64| {
-        let mut passed = empty;
-        for (i, &time) in levels.iter().enumerate() {
-            if passed >= share * total {
-                return i as u64;
-            }
-            passed += time as f64;
-        }
-        max
-    };
-    let weighted: f64 = levels.iter().enumerate().map(|(i, &time)| (i + 1) as f64 * time as f64).sum();
-    Queue { mean: weighted / total, p5: percentile(0.05), p50: percentile(0.5), p99: percentile(0.99), max }
 }

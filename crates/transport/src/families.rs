@@ -85,6 +85,16 @@ macro_rules! families {
             }
         }
 
+        impl Control {
+            /// Whether the numbers of connections decide who of equals comes first, somewhere in this family.
+            pub fn goes_by_numbers(&self) -> bool {
+                match self {
+                    Control::Window(_) => false,
+                    $(Control::$Family(_) => $module::GOES_BY_NUMBERS),*
+                }
+            }
+        }
+
         impl Agents {
             /// Whether these are of the same family, which has one set of parameters in a run.
             pub fn same_family(&self, other: &Agents) -> bool {

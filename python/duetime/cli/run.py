@@ -16,6 +16,12 @@ from duetime.run import resolve, simulate
 
 @click.command(short_help="Simulate a scenario.")
 @options.simulation
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Simulate a large network with N threads (run.threads); the results are the same.",
+)
 @options.FAIL_IF
 @options.FAIL_IF_CERTAIN
 def run(
@@ -24,11 +30,14 @@ def run(
     changes: tuple[str, ...],
     out: Path | None,
     as_json: bool,
+    threads: int | None,
     fail_if: tuple[str, ...],
     fail_if_certain: tuple[str, ...],
 ) -> int:
     """Simulate the scenario in FILE (- for standard input)."""
     read = options.read(file)
+    if threads is not None:
+        changes = (*changes, f"run.threads={threads}")
     conditions = []
     if fail_if or fail_if_certain:
         resolved, _ = resolve(read, seed, changes, None)

@@ -121,7 +121,10 @@ impl Hosts {
 
     /// The sending end of a connection tells the receiving host something.
     pub fn notify(&mut self, net: &mut Net, id: ConnectionId, notice: Notice) {
-        let at = net.now + self.senders.at(id).delay();
-        self.notices.send(&mut net.events, at, id, notice);
+        let Way { to, delay, .. } = self.senders.at(id).way();
+        let at = net.now + delay;
+        if !net.part.as_mut().is_some_and(|part| part.notify(to, at, id, notice)) {
+            self.notices.send(&mut net.events, at, id, notice);
+        }
     }
 }

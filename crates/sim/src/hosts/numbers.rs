@@ -15,6 +15,9 @@ pub struct Numbers {
     groups: Vec<Group>,
     /// To which group each page belongs.
     pages: Vec<u32>,
+    /// Every so manyth page is taken, from this one on.
+    every: u32,
+    first: u32,
 }
 
 /// The numbers of one group.
@@ -32,7 +35,12 @@ impl Numbers {
 
     /// All unused, for so many groups.
     pub fn new(groups: usize) -> Numbers {
-        Numbers { groups: vec![Group::default(); groups], pages: Vec::new() }
+        Numbers { groups: vec![Group::default(); groups], pages: Vec::new(), every: 1, first: 0 }
+    }
+
+    /// Takes only the pages of one part of so many, so that the parts have different numbers.
+    pub fn keep_to(&mut self, part: u32, of: u32) {
+        (self.every, self.first) = (of, part);
     }
 
     /// A number for a connection of a group.
@@ -45,7 +53,7 @@ impl Numbers {
             return id;
         }
         if fresh.start == fresh.end {
-            let page = self.pages.len() as u32;
+            let page = self.pages.len() as u32 * self.every + self.first;
             self.pages.push(group as u32);
             *fresh = page * Numbers::PAGE..(page + 1) * Numbers::PAGE;
         }
@@ -54,7 +62,7 @@ impl Numbers {
 
     /// A connection was closed; its number may be used again after this.
     pub fn give_back(&mut self, id: ConnectionId, after: Instant) {
-        let group = self.pages[(id.0 / Numbers::PAGE) as usize];
+        let group = self.pages[(id.0 / Numbers::PAGE / self.every) as usize];
         self.groups[group as usize].free.push_back((after, id));
     }
 }
@@ -74,5 +82,24 @@ mod tests {
         numbers.give_back(ConnectionId(second[7]), Instant(6));
         assert!(![first[70], second[7]].contains(&numbers.take(0, Instant(8)).0), "what was closed is not known yet");
         assert_eq!((numbers.take(0, Instant(9)).0, numbers.take(1, Instant(9)).0), (first[70], second[7]));
+    }
+
+    #[test]
+    fn parts_have_different_numbers() {
+        let mut parts = [0, 1, 2].map(|part| {
+            let mut numbers = Numbers::new(1);
+            numbers.keep_to(part, 3);
+            numbers
+        });
+        let mut all: Vec<u32> = parts
+            .iter_mut()
+            .flat_map(|part| (0..100).map(|_| part.take(0, Instant(5)).0).collect::<Vec<_>>())
+            .collect();
+        assert_eq!((all[0], all[64], all[100], all[200]), (0, 192, 64, 128));
+        parts[1].give_back(ConnectionId(all[170]), Instant(6));
+        assert_eq!(parts[1].take(0, Instant(7)).0, all[170]);
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 300);
     }
 }

@@ -43,6 +43,8 @@ pub struct SendingEnd {
 pub struct Way {
     /// Their path.
     pub path: u32,
+    /// Where it leads.
+    pub to: HostId,
     /// How long light takes along it.
     pub delay: Span,
 }
@@ -51,6 +53,11 @@ impl Senders {
     /// None, in so many groups, held to this.
     pub fn new(groups: usize, stage: Stage) -> Senders {
         Senders { ends: Table::default(), numbers: Numbers::new(groups), stage }
+    }
+
+    /// Uses only the numbers of one part of so many.
+    pub fn keep_to(&mut self, part: u32, of: u32) {
+        self.numbers.keep_to(part, of);
     }
 
     /// Opens a flow's connection in a group; it `closes` when everything is acknowledged, or stays open.
@@ -122,7 +129,8 @@ impl Senders {
     /// The message that a packet is of, if its connection is open here.
     pub fn message_of(&self, packet: &Packet) -> Option<MessageId> {
         let id = packet.connection;
-        self.ends[id].as_ref().filter(|_| self.is_open(id, packet.generation))?.journal.message_at(packet.seq)
+        let end = self.ends.find(id)?.as_ref()?;
+        if self.is_open(id, packet.generation) { end.journal.message_at(packet.seq) } else { None }
     }
 
     /// An acknowledgement has reached its host.
@@ -204,9 +212,9 @@ impl SendingEnd {
         self.way.path
     }
 
-    /// How long light takes along its path.
-    pub fn delay(&self) -> Span {
-        self.way.delay
+    /// How its packets reach its receiving host.
+    pub fn way(&self) -> Way {
+        self.way
     }
 
     /// Which of the connections that had its number it is.

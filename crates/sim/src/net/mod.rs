@@ -3,6 +3,7 @@
 mod agents;
 mod choosing;
 mod faulty;
+pub mod part;
 mod pool;
 mod route;
 
@@ -23,6 +24,7 @@ use crate::port::{Fate, Place, Port, units_of_wait};
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
 use faulty::Faults;
+use part::Part;
 use pool::Pool;
 use route::Router;
 
@@ -52,6 +54,8 @@ pub struct Net {
     faults: Option<Box<Faults>>,
     /// What is written down of packets; nothing in nearly all runs.
     pub log: Option<Box<PacketLog>>,
+    /// What it knows of the others, when several threads have a part of a run each.
+    pub part: Option<Box<Part>>,
 }
 
 impl Net {
@@ -137,6 +141,7 @@ impl Net {
             jitter: Jitter::new(host_jitter, seed),
             faults: None,
             log: None,
+            part: None,
         }
     }
 
@@ -273,6 +278,7 @@ impl Net {
             Fate::First(at) => self.events.push_arrival(self.now, at, link),
             Fate::Queued => {}
             Fate::Dropped => self.dropped(link, packet),
+            Fate::Away => self.send_on(link, self.port_of(link)),
         }
     }
 
@@ -284,8 +290,8 @@ impl Net {
             Port::CHOOSES => self.offer_choosing(link, onwards(packet), false),
             pool => match self.pools.get_mut(pool as usize) {
                 Some(pool) => pool.offer(self.now, packet, link, &mut self.ports),
-                // A port whose link is down.
-                None => Fate::Dropped,
+                // A port whose link is down, or one that stands elsewhere, because its link is cut.
+                None => self.offer_apart(link, packet, false),
             },
         }
     }
@@ -293,26 +299,20 @@ impl Net {
     /// As [`offer`](Net::offer). The port's agents see a packet with a header that the port has accepted.
     #[inline(never)]
     fn offer_extended(&mut self, link: LinkId, packet: &Packet) -> Fate {
-        let wait = self.ports[link].idle_at().saturating_sub(self.now);
+        let port = self.port_of(link);
+        let wait = self.ports[port].idle_at().saturating_sub(self.now);
         let extension = self.extensions.at(packet.wait_or_extension);
         extension.wait = units_of_wait(wait);
         let Some(header) = &extension.header else { return self.offer(link, packet) };
         let fate = if self.agents.pass_full_buffers(link, packet, header) {
-            match self.ports[link].pool {
-                Port::NO_POOL => self.ports[link].offer_within(self.now, packet, Level::INFINITE),
-                Port::CHOOSES => self.offer_choosing(link, onwards(packet), true),
-                pool => match self.pools.get_mut(pool as usize) {
-                    Some(pool) => pool.admit(self.now, packet, link, &mut self.ports),
-                    None => Fate::Dropped,
-                },
-            }
+            self.offer_protected(link, packet)
         } else {
             self.offer(link, packet)
         };
         if fate != Fate::Dropped
             && let Some(header) = &mut self.extensions.at(packet.wait_or_extension).header
         {
-            self.agents.show(link, &state(self.now, &self.ports[link]), packet, header);
+            self.agents.show(link, &state(self.now, &self.ports[port]), packet, header);
         }
         fate
     }
@@ -359,7 +359,7 @@ impl Net {
         self.faults_warmed_up();
     }
 
-    /// All ports, numbered like the links.
+    /// All ports, numbered like the links; the ports of cut links stand elsewhere ([`port_of`](Net::port_of)).
     pub fn ports(&self) -> &Table<LinkId, Port> {
         &self.ports
     }
@@ -367,7 +367,8 @@ impl Net {
     /// The share of the time since the warm-up in which a link has sent.
     pub fn utilisation(&self, link: LinkId, warm_up: Instant) -> f64 {
         let watched_for = self.now.saturating_sub(warm_up);
-        let sent_for = self.ports[link].sent_for(self.now).saturating_sub(self.sent_before[link]);
+        let port = self.port_of(link);
+        let sent_for = self.ports[port].sent_for(self.now).saturating_sub(self.sent_before[port]);
         if watched_for == Span::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
     }
 

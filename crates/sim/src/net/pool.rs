@@ -30,6 +30,11 @@ impl Pool {
         self.members.push(link);
     }
 
+    /// A port that draws on this buffer has another place now.
+    pub fn moves(&mut self, from: LinkId, to: LinkId) {
+        self.members.iter_mut().filter(|member| **member == from).for_each(|member| *member = to);
+    }
+
     /// The switch's ports.
     pub fn members(&self) -> &[LinkId] {
         &self.members

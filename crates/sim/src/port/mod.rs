@@ -46,7 +46,8 @@ pub struct Port {
     drop_unmarkable: bool,
     /// Where it stands.
     pub place: Place,
-    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::CHOOSES`] or [`Port::DOWN`].
+    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::CUT`], [`Port::CHOOSES`] or
+    /// [`Port::DOWN`].
     pub pool: u32,
     /// Packets that were accepted.
     pub packets: u64,
@@ -101,6 +102,8 @@ pub enum Fate {
     Queued,
     /// There was no room, or it could not be marked.
     Dropped,
+    /// It goes to the end of the link at once: where that is, others decide.
+    Away,
 }
 
 /// What the marker's decision means for a packet.
@@ -116,7 +119,9 @@ pub enum Verdict {
 
 impl Port {
     /// The port has a buffer of its own.
-    pub const NO_POOL: u32 = u32::MAX - 2;
+    pub const NO_POOL: u32 = u32::MAX - 3;
+    /// This is only the end of the link's wire: the port that feeds it stands elsewhere.
+    pub const CUT: u32 = u32::MAX - 2;
     /// What waits for the port stands beside it, in a queue of its discipline ([`Choice`]).
     pub const CHOOSES: u32 = u32::MAX - 1;
     /// A fault has taken the link down: the port takes nothing.
@@ -303,6 +308,24 @@ impl Port {
         let packet = self.ring.pop();
         let next = if self.ring.is_empty() { None } else { Some(self.ring.at(self.ring.head()).at) };
         (packet, next)
+    }
+
+    /// What it has taken last, with the time of its arrival: it will be at the end of the link, wherever that is. Kept
+    /// are those that wait, whose transmissions are still to begin, and this one, behind which others keep their order.
+    pub fn hand_over(&mut self) -> Slot {
+        let last = self.ring.tail() - 1;
+        self.ring.drop_before(self.waiting.min(last));
+        *self.ring.at(last)
+    }
+
+    /// A packet will arrive at the end of the link; gives the time if it is first in line.
+    pub fn receive(&mut self, slot: Slot) -> Option<Instant> {
+        let first = self.ring.is_empty();
+        if first {
+            self.ring.rewind();
+        }
+        *self.ring.push() = slot;
+        first.then_some(slot.at)
     }
 
     /// Lets those that have begun their transmission by `now` leave the queue.

@@ -75,6 +75,10 @@ impl Ring {
         self.head += 1;
         slot
     }
+    /// Forgets the packets before a position between head and tail.
+    pub fn drop_before(&mut self, position: u64) {
+        self.head = position;
+    }
     /// Takes the last packet out. There must be one.
     pub fn pop_last(&mut self) -> Packet {
         self.tail -= 1;

@@ -390,6 +390,7 @@ fn spread(parents: u32, leaves: u32, graph: &Graph) -> Result<Vec<Placed>, Probl
     Ok((0..parents).map(|parent| (HostId(parent * per_rack), (0..leaves).map(|j| leaf(parent, j)).collect())).collect())
 }
 
+#[derive(Clone)]
 struct FanIn {
     parents: Vec<Parent>,
     every: Distribution,
@@ -402,6 +403,7 @@ struct FanIn {
     levels: Option<Levels>,
 }
 
+#[derive(Clone)]
 struct Parent {
     host: HostId,
     leaves: Vec<HostId>,
@@ -411,6 +413,7 @@ struct Parent {
 }
 
 /// What trees of several levels have beside the others.
+#[derive(Clone)]
 struct Levels {
     answer: Distribution,
     aggregation: Distribution,
@@ -485,6 +488,14 @@ impl Generator for FanIn {
 
     fn departs(&mut self, request: &mut Request) -> bool {
         self.levels.as_mut().is_none_or(|levels| levels.trees.departs(request))
+    }
+
+    fn waits(&self) -> bool {
+        self.levels.is_some()
+    }
+
+    fn again(&self) -> Box<dyn Generator> {
+        Box::new(self.clone())
     }
 }
 

@@ -160,6 +160,12 @@ pub trait Generator: Send {
     fn departs(&mut self, _: &mut Request) -> bool {
         true
     }
+    /// Whether what it makes depends on what has arrived: then its messages have places.
+    fn waits(&self) -> bool {
+        false
+    }
+    /// Another one that will make the same.
+    fn again(&self) -> Box<dyn Generator>;
 }
 
 /// How many messages a pattern lists one by one.
@@ -375,6 +381,7 @@ const TO: Key = Key {
 };
 
 /// A list of messages that is known from the beginning.
+#[derive(Clone)]
 struct Listed(std::vec::IntoIter<Request>);
 
 impl Listed {
@@ -399,5 +406,8 @@ impl Generator for Listed {
         let all = self.0.as_slice();
         let too_late = all.len() - all.partition_point(|request| request.start < end);
         Listing { messages: all.len() as u64, too_late: too_late as u64 }
+    }
+    fn again(&self) -> Box<dyn Generator> {
+        Box::new(self.clone())
     }
 }

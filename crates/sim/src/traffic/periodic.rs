@@ -46,6 +46,7 @@ fn build(values: &Values, context: &Context) -> Built {
     }))
 }
 
+#[derive(Clone)]
 struct Periodic {
     pairs: Vec<Pair>,
     every: Distribution,
@@ -54,6 +55,7 @@ struct Periodic {
     count: u64,
 }
 
+#[derive(Clone)]
 struct Pair {
     from: HostId,
     to: HostId,
@@ -88,5 +90,9 @@ impl Generator for Periodic {
 
     fn deadlines(&self) -> Option<(Span, Span)> {
         super::deadlines(&self.deadline)
+    }
+
+    fn again(&self) -> Box<dyn Generator> {
+        Box::new(self.clone())
     }
 }

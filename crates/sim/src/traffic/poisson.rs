@@ -83,6 +83,7 @@ fn build(values: &Values, context: &Context) -> Built {
     }))
 }
 
+#[derive(Clone)]
 struct Poisson {
     now: Instant,
     gap: Distribution,
@@ -125,5 +126,9 @@ impl Generator for Poisson {
 
     fn deadlines(&self) -> Option<(Span, Span)> {
         super::deadlines(&self.deadline)
+    }
+
+    fn again(&self) -> Box<dyn Generator> {
+        Box::new(self.clone())
     }
 }

@@ -125,6 +125,7 @@ fn build(values: &Values, context: &Context) -> Built {
     Ok(Box::new(Sessions { turns, all, next, sizes, mean_bytes, share, load }))
 }
 
+#[derive(Clone)]
 struct Sessions {
     turns: bool,
     all: Vec<Session>,
@@ -136,6 +137,7 @@ struct Sessions {
     load: f64,
 }
 
+#[derive(Clone)]
 struct Session {
     from: u32,
     to: u32,
@@ -143,6 +145,7 @@ struct Session {
     stream: Stream,
 }
 
+#[derive(Clone)]
 struct Sizes {
     size: Distribution,
     least: Bytes,
@@ -207,6 +210,10 @@ impl Generator for Sessions {
         let bound = |bytes: f64| bytes.clamp(self.sizes.least.as_f64(), self.sizes.most.as_f64());
         let (slow, fast) = (rates().min_by_key(|rate| rate.0)?, rates().max_by_key(|rate| rate.0)?);
         Some((due(bound(low), self.share, fast), due(bound(high), self.share, slow)))
+    }
+
+    fn again(&self) -> Box<dyn Generator> {
+        Box::new(self.clone())
     }
 }
 

@@ -73,6 +73,7 @@ impl Shape {
 }
 
 /// The trees of one class, and the queries under way in them.
+#[derive(Clone)]
 pub struct Trees {
     shape: Shape,
     /// For each level, counted from the root, the part of the deadline that passes before its answers are due.
@@ -83,6 +84,7 @@ pub struct Trees {
 }
 
 /// A query that some parents have not answered.
+#[derive(Clone)]
 struct Query {
     tree: u32,
     asked: Instant,

@@ -12,6 +12,9 @@ use crate::connection;
 use crate::host::{AtHost, End, HostOutput, HostState};
 use crate::{Descriptor, Extension, Flags, Message, Observation, Packet};
 
+/// See [`Control::goes_by_numbers`](crate::families::Control::goes_by_numbers): who waits for a grant stands in the order of deadlines, then of numbers.
+pub(crate) const GOES_BY_NUMBERS: bool = true;
+
 /// In no list: only tests make one.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[];
 

@@ -1,0 +1,230 @@
+//! The network of one thread, when several simulate a run together.
+//!
+//! Each has all of it, and uses the hosts and ports of its part. A cut link has two halves: its port, which decides when
+//! a packet will arrive, and the wire's end, where it does; the halves of one link may be in several parts. What a port
+//! sends goes at once to the end that belongs to the next port on its way: here, or to another thread by [`Mail`].
+
+use std::sync::Arc;
+
+use transport::{Extension, Flags, Packet};
+use units::{ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
+
+use super::Net;
+use crate::hosts::Notice;
+use crate::outcome::Counters;
+use crate::parallel::Partition;
+use crate::port::level::Level;
+use crate::port::ring::Slot;
+use crate::port::{Choice, Fate, Port};
+
+/// What a network knows of the others.
+pub struct Part {
+    number: u32,
+    partition: Arc<Partition>,
+    /// Where the port of each link stands: those of cut links behind all others, for the ends of their wires have their
+    /// places.
+    places: Table<LinkId, LinkId>,
+    /// Where these ports begin, and the links that they feed.
+    first: usize,
+    own: Vec<LinkId>,
+    /// What goes to each part.
+    outgoing: Vec<Vec<Mail>>,
+    /// When the first of that arrives.
+    earliest: Instant,
+    /// Packets that have left for other parts, less those that have come from there.
+    left: u64,
+    /// Events that every part has, for each takes the same.
+    pub everywhere: u64,
+    /// Messages that have arrived or were given up since this was last taken, once that decides when the run ends.
+    pub decided: Option<Vec<MessageId>>,
+}
+
+/// What goes from one part to another.
+pub enum Mail {
+    /// A packet arrives at the end of a link.
+    Packet {
+        /// When.
+        at: Instant,
+        /// Which link.
+        link: LinkId,
+        /// What arrives.
+        packet: Packet,
+        /// What it carries beside its fields.
+        extension: Option<Box<Extension>>,
+    },
+    /// A notice arrives.
+    Notice {
+        /// When.
+        at: Instant,
+        /// Of which connection.
+        id: ConnectionId,
+        /// What it says.
+        notice: Notice,
+    },
+}
+
+impl Part {
+    /// Who has what.
+    pub fn partition(&self) -> &Partition {
+        &self.partition
+    }
+    /// Whether a host is here.
+    pub fn has(&self, host: HostId) -> bool {
+        self.partition.of_host[host] == self.number
+    }
+    /// When the first of what is outgoing arrives.
+    pub fn earliest(&self) -> Instant {
+        self.earliest
+    }
+    /// What goes to each part. It is to be taken.
+    pub fn take_outgoing(&mut self) -> &mut [Vec<Mail>] {
+        self.earliest = Instant::MAX;
+        &mut self.outgoing
+    }
+    /// A notice goes to a host, if that is elsewhere.
+    pub fn notify(&mut self, to: HostId, at: Instant, id: ConnectionId, notice: Notice) -> bool {
+        let elsewhere = !self.has(to);
+        if elsewhere {
+            self.send(self.partition.of_host[to], at, Mail::Notice { at, id, notice });
+        }
+        elsewhere
+    }
+
+    fn send(&mut self, to: u32, at: Instant, mail: Mail) {
+        self.earliest = self.earliest.min(at);
+        self.outgoing[to as usize].push(mail);
+    }
+}
+
+impl Net {
+    /// Becomes one part of several.
+    pub fn becomes(&mut self, partition: Arc<Partition>, number: u32) {
+        let first = self.ports.len();
+        let mut own = Vec::new();
+        let mut places: Table<LinkId, LinkId> = (0..first).map(LinkId::from_index).collect();
+        for &link in &partition.cut {
+            let spec = &self.graph.links[link.index()];
+            let end = Port::new(spec.rate, spec.delay, self.ports[link].place);
+            let port = std::mem::replace(&mut self.ports[link], end);
+            if partition.of_port[link] == number {
+                self.ports[link].pool = Port::CUT;
+                own.push(link);
+                places[link] = self.ports.push(port);
+                self.sent_before.push(Span::ZERO);
+                self.pools.iter_mut().for_each(|pool| pool.moves(link, places[link]));
+            }
+        }
+        let outgoing = (0..partition.parts).map(|_| Vec::new()).collect();
+        self.part = Some(Box::new(Part {
+            number,
+            partition,
+            places,
+            first,
+            own,
+            outgoing,
+            earliest: Instant::MAX,
+            left: 0,
+            everywhere: 0,
+            decided: None,
+        }));
+    }
+
+    /// Where the port that feeds a link stands.
+    #[inline]
+    pub fn port_of(&self, link: LinkId) -> LinkId {
+        self.part.as_ref().map_or(link, |part| part.places[link])
+    }
+
+    /// The port of a cut link, or one whose link is down, takes a packet, or drops it.
+    #[inline(never)]
+    pub(super) fn offer_apart(&mut self, link: LinkId, packet: &Packet, protected: bool) -> Fate {
+        if self.ports[link].pool == Port::DOWN {
+            return Fate::Dropped;
+        }
+        let port = self.port_of(link);
+        let fate = if protected { self.offer_protected(port, packet) } else { self.offer(port, packet) };
+        // A port that chooses sends packets on their way when their transmission begins.
+        if fate == Fate::Dropped || self.ports[port].pool == Port::CHOOSES { fate } else { Fate::Away }
+    }
+
+    /// What a port has taken last goes to the end of its link.
+    #[inline(never)]
+    pub(super) fn send_on(&mut self, link: LinkId, port: LinkId) {
+        let slot = self.ports[port].hand_over();
+        let next = self.router.link(slot.packet.route);
+        let part = self.part.as_mut().expect("only a network in parts has cut links");
+        let to = part.partition.of_port[next];
+        if to == part.number {
+            return self.receive(link, slot);
+        }
+        let Slot { at, packet } = slot;
+        part.left = part.left.wrapping_add(1);
+        let extension = packet.flags.has(Flags::EXTENDED);
+        let extension = extension.then(|| Box::new(self.extensions.take(packet.wait_or_extension)));
+        part.send(to, at, Mail::Packet { at, link, packet, extension });
+    }
+
+    /// The cut link that a port feeds which stands behind those of all links.
+    #[inline]
+    pub(super) fn cut_behind(&self, port: LinkId) -> Option<LinkId> {
+        let part = self.part.as_ref()?;
+        port.index().checked_sub(part.first).map(|place| part.own[place])
+    }
+
+    /// A packet will arrive at the end of a link that is here.
+    fn receive(&mut self, link: LinkId, slot: Slot) {
+        if let Some(at) = self.ports[link].receive(slot) {
+            self.events.push_arrival(self.now, at, link);
+        }
+    }
+
+    /// A packet comes from another part.
+    pub fn receive_mail(&mut self, at: Instant, link: LinkId, mut packet: Packet, extension: Option<Box<Extension>>) {
+        if let Some(extension) = extension {
+            packet.wait_or_extension = self.extensions.keep(*extension);
+        }
+        if let Some(part) = &mut self.part {
+            part.left = part.left.wrapping_sub(1);
+        }
+        self.receive(link, Slot { at, packet });
+    }
+
+    /// Packets that are queued or on a wire. In one part of several the sum over all of them counts, for one alone may
+    /// fall below zero, and wrap.
+    pub fn packets_in_flight(&self) -> u64 {
+        let all = |ports: &[Port]| ports.iter().map(|port| port.packets().count() as u64).sum::<u64>();
+        let held = self.held().count() as u64;
+        let Some(part) = &self.part else { return all(&self.ports) + held };
+        let (ends, ports) = self.ports.split_at(part.first);
+        let waiting: u64 = ports.iter().filter_map(Port::choice).map(Choice::waiting).sum();
+        (all(ends) + waiting).wrapping_add(part.left)
+    }
+
+    /// As [`offer`](Net::offer), for a packet that is taken also when there is no room.
+    pub(super) fn offer_protected(&mut self, link: LinkId, packet: &Packet) -> Fate {
+        match self.ports[link].pool {
+            Port::NO_POOL => self.ports[link].offer_within(self.now, packet, Level::INFINITE),
+            Port::CHOOSES => self.offer_choosing(link, super::onwards(packet), true),
+            pool => match self.pools.get_mut(pool as usize) {
+                Some(pool) => pool.admit(self.now, packet, link, &mut self.ports),
+                None => self.offer_apart(link, packet, true),
+            },
+        }
+    }
+}
+
+/// The totals of two parts together.
+pub fn add(one: &Counters, other: &Counters) -> Counters {
+    Counters {
+        packets_sent: one.packets_sent + other.packets_sent,
+        packets_received: one.packets_received + other.packets_received,
+        packets_delivered: one.packets_delivered + other.packets_delivered,
+        packets_in_flight: one.packets_in_flight.wrapping_add(other.packets_in_flight),
+        packet_hops: one.packet_hops + other.packet_hops,
+        events: one.events + other.events,
+        drops: one.drops + other.drops,
+        marks: one.marks + other.marks,
+        timeouts: one.timeouts + other.timeouts,
+        retransmits: one.retransmits + other.retransmits,
+    }
+}

@@ -1,0 +1,234 @@
+//! Which thread simulates which part of a network.
+
+use units::{HostId, LinkId, Span, Table};
+
+use crate::topology::Graph;
+
+/// A network's hosts and ports, dealt out to parts.
+///
+/// A rack is whole: its hosts, their switch, and all ports of that. Racks that stand together stay together, and a
+/// switch above them whose racks are all of one part belongs to that part. The ports of every other switch belong each
+/// to the part that it leads down to, or comes up from, and to any part where there is no such; but a switch whose ports
+/// share a buffer is whole.
+#[derive(Debug, PartialEq)]
+pub struct Partition {
+    /// How many there are.
+    pub parts: u32,
+    /// The part of each host.
+    pub of_host: Table<HostId, u32>,
+    /// The part of the port that feeds each link.
+    pub of_port: Table<LinkId, u32>,
+    /// Links at whose end packets may be for a port of another part than that of the port that feeds the link.
+    pub cut: Vec<LinkId>,
+    /// What happens in one part is known in no other before this: the shortest delay of a cut link.
+    pub lookahead: Span,
+}
+
+impl Partition {
+    /// Of a graph whose hosts have one link each, to a switch, into so many parts or fewer; `shares` says whether the
+    /// ports of a switch, counted from 0, share a buffer. The error says why it cannot be parted.
+    pub fn new(graph: &Graph, most: u32, shares: impl Fn(usize) -> bool) -> Result<Partition, &'static str> {
+        let racks = Racks::of(graph, most);
+        if racks.parts < 2 {
+            return Err("all hosts are at one switch");
+        }
+        let of_port: Table<LinkId, u32> =
+            graph.links.iter().map(|link| racks.part_of_port(graph.hosts, (link.from, link.to), &shares)).collect();
+        let mut leaving: Vec<Vec<u32>> = vec![Vec::new(); graph.switches.len()];
+        for (link, part) in graph.links.iter().zip(of_port.iter()) {
+            if let Some(switch) = link.from.checked_sub(graph.hosts) {
+                leaving[switch as usize].push(*part);
+            }
+        }
+        let is_cut = |link: &LinkId| {
+            let to = graph.links[link.index()].to.checked_sub(graph.hosts);
+            to.is_some_and(|switch| leaving[switch as usize].iter().any(|part| *part != of_port[*link]))
+        };
+        let cut: Vec<LinkId> = (0..graph.links.len()).map(LinkId::from_index).filter(is_cut).collect();
+        let lookahead = cut.iter().map(|link| graph.links[link.index()].delay).min().unwrap_or(Span::MAX);
+        if lookahead == Span::ZERO {
+            return Err("a link between its parts has no delay");
+        }
+        let Racks { parts, of_host, .. } = racks;
+        Ok(Partition { parts, of_host, of_port, cut, lookahead })
+    }
+}
+
+/// The part of each switch, as far as it follows from the racks.
+struct Racks {
+    parts: u32,
+    of_host: Table<HostId, u32>,
+    /// By switch: its part, if all racks below are of one.
+    home: Vec<Option<u32>>,
+    /// By switch: how many links it is above a rack's switch.
+    tier: Vec<u32>,
+}
+
+impl Racks {
+    fn of(graph: &Graph, most: u32) -> Racks {
+        let hosts = graph.hosts;
+        let mut switch_of = vec![0; hosts as usize];
+        let mut above = vec![Vec::new(); graph.switches.len()];
+        for link in &graph.links {
+            match (link.from.checked_sub(hosts), link.to.checked_sub(hosts)) {
+                (None, Some(switch)) => switch_of[link.from as usize] = switch,
+                (Some(from), Some(to)) => above[from as usize].push(to),
+                _ => {}
+            }
+        }
+        // Racks in the order of their first hosts, each with how many it has.
+        let mut racks: Vec<(u32, u32)> = Vec::new();
+        let mut place = vec![None; graph.switches.len()];
+        for &switch in &switch_of {
+            let place = place[switch as usize].get_or_insert(racks.len());
+            if *place == racks.len() {
+                racks.push((switch, 0));
+            }
+            racks[*place].1 += 1;
+        }
+        let mut home = vec![None; graph.switches.len()];
+        let mut tier = vec![u32::MAX; graph.switches.len()];
+        let (mut before, mut parts, mut last) = (0, 0, None);
+        for &(switch, of_rack) in &racks {
+            // Where the rack's middle stands among all hosts.
+            let middle = u64::from(before) * 2 + u64::from(of_rack);
+            let part = (middle * u64::from(most)) / (u64::from(hosts) * 2);
+            parts += u32::from(last != Some(part));
+            last = Some(part);
+            (home[switch as usize], tier[switch as usize]) = (Some(parts - 1), 0);
+            before += of_rack;
+        }
+        let of_host = switch_of.iter().map(|&switch| home[switch as usize].expect("a rack has a part")).collect();
+
+        let mut edge: Vec<u32> = racks.iter().map(|rack| rack.0).collect();
+        for number in 1.. {
+            let mut next: Vec<u32> = Vec::new();
+            for &below in &edge {
+                for &switch in &above[below as usize] {
+                    let (at, own) = (switch as usize, home[below as usize]);
+                    if tier[at] == u32::MAX {
+                        (tier[at], home[at]) = (number, own);
+                        next.push(switch);
+                    } else if tier[at] == number && home[at] != own {
+                        home[at] = None;
+                    }
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            edge = next;
+        }
+        Racks { parts, of_host, home, tier }
+    }
+
+    fn part_of_port(&self, hosts: u32, (from, to): (u32, u32), shares: impl Fn(usize) -> bool) -> u32 {
+        let Some(from) = from.checked_sub(hosts) else { return self.of_host[HostId(from)] };
+        let from = from as usize;
+        let own = self.home[from];
+        let any = from as u32 % self.parts;
+        let Some(to) = to.checked_sub(hosts).filter(|_| self.tier[from] > 0 && !shares(from)) else {
+            return own.unwrap_or(any);
+        };
+        let below = if self.tier[to as usize] < self.tier[from] { self.home[to as usize] } else { None };
+        below.or(own).unwrap_or(any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::TOPOLOGIES;
+    use units::{Rate, Value, Values};
+
+    /// Links of 20 us, in the order in which the simulator numbers them.
+    fn graph(topology: &str, counts: &[(&'static str, u64)]) -> Graph {
+        let mut values = Values::default();
+        values.set("rate", Value::Rate(Rate::from_gbps(1)));
+        values.set("uplink", Value::Rate(Rate::from_gbps(4)));
+        values.set("delay", Value::Time(Span::from_micros(20)));
+        counts.iter().for_each(|&(key, count)| values.set(key, Value::Count(count)));
+        let descriptor = TOPOLOGIES.iter().find(|descriptor| descriptor.name == topology).expect("it is there");
+        let mut graph = (descriptor.build)(&values).unwrap_or_else(|problem| panic!("{topology}: {problem:?}"));
+        graph.links.sort_by_key(|link| (link.to, link.from));
+        graph
+    }
+
+    /// The parts of the ports between two nodes named so, and whether their links are cut.
+    fn between(graph: &Graph, parted: &Partition, from: &str, to: &str) -> (u32, bool) {
+        let is_it = |link: &crate::topology::LinkSpec| graph.name(link.from) == from && graph.name(link.to) == to;
+        let link = LinkId::from_index(graph.links.iter().position(is_it).expect("there is such a link"));
+        (parted.of_port[link], parted.cut.contains(&link))
+    }
+
+    #[test]
+    fn a_star_is_not_parted() {
+        let graph = graph("star", &[("hosts", 16)]);
+        assert_eq!(Partition::new(&graph, 4, |_| false), Err("all hosts are at one switch"));
+    }
+
+    /// Five leaves: the middles of racks stand at 1/10, 3/10, 5/10, ...; the third is in the second half.
+    #[test]
+    fn leaves_and_spines_by_hand() {
+        let graph = graph("leaf-spine", &[("leaves", 5), ("hosts_per_leaf", 3), ("spines", 2)]);
+        let parted = Partition::new(&graph, 2, |_| false).unwrap();
+        let hosts: Vec<u32> = parted.of_host.iter().copied().collect();
+        assert_eq!(hosts, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!((parted.parts, parted.lookahead), (2, Span::from_micros(20)));
+        let between = |from: &str, to: &str| between(&graph, &parted, from, to);
+        // A spine's port is where it leads to; what a leaf sends up is cut, since a spine's ports are in both parts.
+        assert_eq!(between("host 0", "leaf 0"), (0, false));
+        assert_eq!(between("leaf 0", "host 2"), (0, false));
+        assert_eq!(between("leaf 1", "spine 1"), (0, true));
+        assert_eq!(between("leaf 2", "spine 0"), (1, true));
+        assert_eq!(between("spine 0", "leaf 1"), (0, false));
+        assert_eq!(between("spine 1", "leaf 4"), (1, false));
+        assert_eq!(parted.cut.len(), 10);
+
+        // Where a switch shares its buffer it is whole: spine 0 is switch 5, spine 1 is switch 6.
+        let whole = Partition::new(&graph, 2, |_| true).unwrap();
+        let between = |from: &str, to: &str| self::between(&graph, &whole, from, to);
+        assert_eq!(between("spine 0", "leaf 0"), (1, true));
+        assert_eq!(between("spine 0", "leaf 4"), (1, false));
+        assert_eq!(between("spine 1", "leaf 4"), (0, true));
+        assert_eq!(between("leaf 0", "spine 0"), (0, true));
+        assert_eq!(between("leaf 0", "spine 1"), (0, false));
+        assert_eq!(whole.cut.len(), 10);
+    }
+
+    /// Four pods of two edge and two aggregation switches, two pods in each part: only links at the core are cut.
+    #[test]
+    fn a_fat_tree_is_cut_at_its_core() {
+        let graph = graph("fat-tree", &[("k", 4)]);
+        let parted = Partition::new(&graph, 2, |_| false).unwrap();
+        let between = |from: &str, to: &str| between(&graph, &parted, from, to);
+        assert_eq!(between("edge 0", "aggregation 1"), (0, false));
+        assert_eq!(between("aggregation 3", "edge 2"), (0, false));
+        assert_eq!(between("aggregation 3", "core 2"), (0, true));
+        assert_eq!(between("core 2", "aggregation 3"), (0, false));
+        assert_eq!(between("core 2", "aggregation 5"), (1, false));
+        // Each of the 8 aggregation switches has two links up.
+        assert_eq!(parted.cut.len(), 16);
+        assert_eq!(parted.of_host[HostId(7)] + 1, parted.of_host[HostId(8)]);
+
+        // In three parts, pods are divided; every host and port has one part all the same.
+        let parted = Partition::new(&graph, 3, |_| false).unwrap();
+        assert!(parted.of_port.iter().chain(parted.of_host.iter()).all(|part| *part < 3));
+        assert_eq!((parted.of_port.len(), parted.of_host.len()), (graph.links.len(), 16));
+    }
+
+    #[test]
+    fn there_are_no_more_parts_than_racks() {
+        let graph = graph("racks", &[("racks", 3), ("hosts_per_rack", 2)]);
+        let parted = Partition::new(&graph, 8, |_| false).unwrap();
+        assert_eq!(parted.parts, 3);
+        assert_eq!(*parted.of_host, [0, 0, 1, 1, 2, 2]);
+        // The shortest of the cut links decides, not that of others.
+        let mut uneven = graph;
+        uneven.links.iter_mut().for_each(|link| {
+            let up = link.from >= 6 && link.to == 9;
+            link.delay = if up { Span::from_micros(u64::from(link.from)) } else { Span(1) };
+        });
+        assert_eq!(Partition::new(&uneven, 3, |_| false).unwrap().lookahead, Span::from_micros(6));
+    }
+}

@@ -1,0 +1,174 @@
+//! What was measured, by one world or by several parts of one.
+
+use transport::{Flags, Packet};
+use units::{Bytes, Instant, LinkId, MessageId, Span};
+
+use super::{TrafficSource, World};
+use crate::cool_down::CoolDown;
+use crate::ledger::Ledger;
+use crate::net::Net;
+use crate::net::part::add;
+use crate::observe::{RateWatch, Sampler};
+use crate::outcome::{ClassOutcome, Counters, FaultCounts, Link, LinkRates, Outcome, Paths, Queue, Requests, Sample};
+
+/// What is measured from the warm-up to the end of the duration.
+pub struct Measured {
+    at: Instant,
+    pub(crate) counters: Counters,
+    classes: Vec<ClassOutcome>,
+    requests: Option<Requests>,
+    faults: Option<FaultCounts>,
+    links: Vec<Link>,
+    trace: Vec<Sample>,
+}
+
+/// What was measured up to now.
+pub fn take(worlds: &mut [World]) -> Measured {
+    worlds.iter_mut().for_each(World::catch_up);
+    book_packets_at_receivers(worlds);
+    // Notices are no events of the network. What has happened is counted by now.
+    let counted = |world: &World| {
+        let counters = world.totals();
+        Counters { events: counters.events - world.hosts.notices.arrived(), ..counters }
+    };
+    let mut counters = sum(worlds, counted);
+    let everywhere = worlds[0].net.part.as_ref().map_or(0, |part| part.everywhere);
+    counters.events -= everywhere * (worlds.len() as u64 - 1);
+    let links = (0..worlds[0].net.graph.links.len()).map(LinkId::from_index);
+    let links = links.map(|link| row(&worlds[owner(worlds, link)], link)).collect();
+    let (first, others) = worlds.split_first_mut().expect("there is one");
+    others.iter_mut().for_each(|other| first.ledger.take_sums(&mut other.ledger));
+    let classes = first.sources.entries().map(|(id, TrafficSource { class, framing, too_late, .. })| {
+        let outcome = first.ledger.class(id, class, first.names[class.transport], *framing);
+        ClassOutcome { too_late: *too_late, ..outcome }
+    });
+    Measured {
+        at: first.net.now,
+        counters,
+        classes: classes.collect(),
+        requests: first.rates.as_ref().map(RateWatch::total),
+        faults: first.net.fault_counts(),
+        links,
+        trace: first.sampler.take().map_or_else(Vec::<Sample>::new, Sampler::into_samples),
+    }
+}
+
+/// What a run goes on for whose window closes now. All parts of a run know the same messages; whether one is decided,
+/// those of its hosts know.
+pub fn awaits(world: &World, is_decided: impl Fn(MessageId) -> bool) -> CoolDown {
+    let undecided = world.ledger.messages().filter(|(message, _)| !is_decided(*message)).map(|(_, row)| row);
+    let of_class = |(class, source): (_, &'_ TrafficSource)| {
+        source.waiting.iter().map(|waiting| (class, waiting.request)).collect::<Vec<_>>()
+    };
+    let waiting: Vec<_> = world.sources.entries().flat_map(of_class).collect();
+    let waiting = waiting.iter().map(|(class, request)| (*class, request));
+    CoolDown::new(&world.run, world.sources.len(), &world.ledger.queries, undecided, waiting)
+}
+
+/// Ends a run at a time, that would have ended at another; `measured` is none if its window has not closed.
+pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): (Instant, Instant)) -> Outcome {
+    let (measured, decided_until) = match measured {
+        Some(measured) => {
+            for world in &mut worlds {
+                world.hosts.stage.watched();
+                world.book_receivers();
+                world.book_senders();
+            }
+            // A run that ends before has decided all that it waits for.
+            (measured, if now >= until { worlds[0].run.latest() } else { now })
+        }
+        None => (take(&mut worlds), now),
+    };
+    let before_warm_up = sum(&worlds, |world| world.before_warm_up);
+    let ledgers = worlds.iter_mut().map(|world| std::mem::replace(&mut world.ledger, Ledger::new(0))).collect();
+    let mut first = worlds.swap_remove(0);
+    let part = first.net.part.take();
+    let of_host = |host| part.as_ref().map_or(0, |part| part.partition().of_host[host] as usize);
+    let (messages, of_messages, queries) = Ledger::join(ledgers, of_host);
+    let Measured { at, counters, classes, requests, faults, links, trace } = measured;
+    Outcome {
+        title: first.title,
+        seed: first.run.seed,
+        transport: first.transport,
+        simulated: at,
+        ended: now,
+        decided_until,
+        warm_up: first.run.warm_up.after_start(),
+        counters,
+        before_warm_up,
+        requests,
+        faults,
+        paths: Paths { of_messages, links: first.net.take_paths() },
+        classes,
+        messages,
+        queries,
+        links,
+        graph: first.net.graph,
+        trace,
+    }
+}
+
+fn sum(worlds: &[World], counters: impl Fn(&World) -> Counters) -> Counters {
+    worlds.iter().map(counters).reduce(|one, other| add(&one, &other)).unwrap_or_default()
+}
+
+/// Which of the parts has the port that feeds a link.
+fn owner(worlds: &[World], link: LinkId) -> usize {
+    worlds[0].net.part.as_ref().map_or(0, |part| part.partition().of_port[link] as usize)
+}
+
+/// What waits or travels behind the receivers' ports has arrived there.
+fn book_packets_at_receivers(worlds: &mut [World]) {
+    for at in 0..worlds.len() {
+        let ports = worlds[at].net.ports().iter().filter(|port| port.place.to_host());
+        let data: Vec<Packet> =
+            ports.flat_map(|port| port.packets()).filter(|packet| !packet.flags.has(Flags::ACK)).copied().collect();
+        for packet in data {
+            if let Some(message) = worlds.iter().find_map(|world| world.hosts.senders.message_of(&packet)) {
+                worlds[at].ledger.book_waiting(message, Bytes::from(packet.size));
+            }
+        }
+    }
+}
+
+fn row(world: &World, link: LinkId) -> Link {
+    let (net, rates): (&Net, _) = (&world.net, world.rates.as_ref());
+    let warm_up = world.run.warm_up.after_start();
+    let (spec, port) = (&net.graph.links[link.index()], &net.ports()[net.port_of(link)]);
+    let (watch, watched_for) = (port.watch(), net.now.saturating_sub(warm_up));
+    Link {
+        from: net.graph.name(spec.from),
+        to: net.graph.name(spec.to),
+        rate_bps: spec.rate.0,
+        packets: port.packets,
+        bytes: Bytes(port.bytes),
+        drops: watch.drops,
+        fault_drops: net.fault_drops(link),
+        marks: watch.marks,
+        utilisation: net.utilisation(link, warm_up),
+        queue: queue(&watch.levels, watched_for, watch.most_waiting),
+        rates: rates
+            .and_then(|rates| Some(LinkRates { requests: rates.at(link), counters: net.agents.allocation(link)? })),
+    }
+}
+
+/// The distribution over time from the time spent with 1, 2, ... waiting packets.
+fn queue(levels: &[u64], watched_for: Span, max: u64) -> Queue {
+    let total = watched_for.0 as f64;
+    if total == 0.0 || levels.is_empty() {
+        return Queue::default();
+    }
+    let empty = total - levels.iter().map(|&time| time as f64).sum::<f64>();
+    let percentile = |share: f64| {
+        let mut passed = empty;
+        for (i, &time) in levels.iter().enumerate() {
+            if passed >= share * total {
+                return i as u64;
+            }
+            passed += time as f64;
+        }
+        max
+    };
+    let weighted: f64 = levels.iter().enumerate().map(|(i, &time)| (i + 1) as f64 * time as f64).sum();
+    Queue { mean: weighted / total, p5: percentile(0.05), p50: percentile(0.5), p99: percentile(0.99), max }
+}

@@ -1,0 +1,214 @@
+//! However many threads simulate a run, every result is the same.
+
+mod common;
+
+use common::run;
+use sim::{Outcome, Simulation};
+
+/// Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts, misses, and a cool-down.
+const BASE: &str = "
+[run]
+duration = '33 ms'
+warm_up = '10 ms'
+seed = 9
+[network]
+rate = '1 Gbps'
+delay = '20 us'
+buffer = '40 KB'
+mark = '12 packets'
+TOPOLOGY
+[transport]
+name = 'TRANSPORT'
+rto_min = '5 ms'
+[[traffic]]
+name = 'answers'
+pattern = 'fan-in'
+leaves = 10
+parents = 2
+every = '8 ms'
+size = 'uniform(4 KB, 30 KB)'
+jitter = 'uniform(0 us, 50 us)'
+deadline = { base = '4 ms', vary = 'uniform(0, 50%)' }
+[[traffic]]
+name = 'pages'
+pattern = 'poisson'
+load = '10%'
+size = 'cdf(websearch)'
+CONNECTIONS
+[[traffic]]
+name = 'records'
+pattern = 'periodic'
+from = [1, 6, 11]
+to = [14, 2, 7]
+size = '20 KB'
+every = '1 ms'
+deadline = '1 ms'
+[[traffic]]
+name = 'copy'
+pattern = 'long'
+from = [3, 13]
+to = [9, 1]
+";
+
+const LEAF_SPINE: &str = "topology = 'leaf-spine'\nleaves = 4\nhosts_per_leaf = 4\nspines = 2\nuplink = '2 Gbps'";
+const FAT_TREE: &str = "topology = 'fat-tree'\nk = 4\nuplink = '500 Mbps'";
+
+const TOPOLOGIES: [(&str, &str); 5] = [
+    ("racks", "topology = 'racks'\nracks = 4\nhosts_per_rack = 4\nuplink = '2 Gbps'"),
+    ("leaf-spine", LEAF_SPINE),
+    ("fat-tree", "topology = 'fat-tree'\nk = 4"),
+    ("fat-tree, narrow above", FAT_TREE),
+    (
+        "custom",
+        "topology = 'custom'\nswitches = ['left', 'right']\nhosts = 16\nlinks = [{ from = '0..6', to = 'left' }, \
+         { from = '6..16', to = 'right' }, { from = 'left', to = 'right', rate = '4 Gbps' }]",
+    ),
+];
+
+fn text(topology: &str, transport: &str, more: &str) -> String {
+    BASE.replace("TOPOLOGY", topology).replace("TRANSPORT", transport).replace("CONNECTIONS", more)
+}
+
+/// By so many threads, if it can be, and a note.
+fn simulation(text: &str, threads: u32) -> (Simulation, Option<String>) {
+    let source = scenario::Source { name: "test", text, folder: None };
+    let read = scenario::read(&source, &scenario::Options::default());
+    Simulation::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario, threads)
+}
+
+/// By so many threads, which work together however few the events.
+fn by(text: &str, threads: u32, together_from: u64) -> Outcome {
+    let (simulation, note) = simulation(text, threads);
+    let Simulation::Together(team) = simulation else { panic!("{note:?}\n{text}") };
+    let mut team = team.together_from(together_from);
+    // In slices, as a run is made that shows how far it is.
+    while team.advance(30_000) {}
+    team.finish()
+}
+
+/// The same in everything that is told of a run.
+fn same(one: &Outcome, other: &Outcome, which: &str) {
+    assert_eq!(one.counters, other.counters, "{which}");
+    assert_eq!(
+        (one.simulated, one.ended, one.decided_until),
+        (other.simulated, other.ended, other.decided_until),
+        "{which}"
+    );
+    assert_eq!(one.messages.len(), other.messages.len(), "{which}");
+    for (row, (own, theirs)) in one.messages.iter().zip(&other.messages).enumerate() {
+        assert_eq!(own, theirs, "{which}, message {row}");
+        assert_eq!(one.path(row), other.path(row), "{which}, message {row}");
+    }
+    for (own, theirs) in one.links.iter().zip(&other.links) {
+        assert_eq!(own, theirs, "{which}");
+    }
+    assert_eq!((&one.classes, &one.queries), (&other.classes, &other.queries), "{which}");
+    let before = |outcome: &Outcome| sim::outcome::Counters { events: 0, ..outcome.before_warm_up };
+    assert_eq!(before(one), before(other), "{which}");
+    assert_eq!((one.links.len(), &one.graph), (other.links.len(), &other.graph), "{which}");
+}
+
+/// How each port has the buffer of 40 KB for itself.
+const PER_PORT: &str = "sharing = 'per-port'";
+
+#[test]
+fn on_every_topology() {
+    for (name, topology) in TOPOLOGIES {
+        let text = text(&format!("{topology}\n{PER_PORT}"), "d2tcp", "");
+        let alone = run(&text);
+        let counters = alone.counters;
+        assert!(counters.drops > 0 && counters.marks > 0 && alone.ended > alone.simulated, "{name}: {counters:?}");
+        for (threads, together_from) in [(2, u64::MAX), (2, 0), (3, u64::MAX), (4, 0), (4, 30)] {
+            let which = format!("{name}, {threads} threads from {together_from} events");
+            same(&by(&text, threads, together_from), &alone, &which);
+        }
+    }
+}
+
+/// Whether a transport's runs are parted: not those of families that break ties by the numbers of connections.
+#[test]
+fn with_every_transport() {
+    let mut parted = Vec::new();
+    for name in transport::registry::TRANSPORTS.iter().map(|entry| entry.name) {
+        for (topology, more) in [(LEAF_SPINE, "connections = 'persistent'"), (FAT_TREE, PER_PORT)] {
+            let (network, class) = if more == PER_PORT { (more, "") } else { ("", more) };
+            let text = text(&format!("{topology}\n{network}"), name, class);
+            if matches!(simulation(&text, 2).0, Simulation::Together(_)) {
+                parted.push(name);
+                same(&by(&text, 2, u64::MAX), &run(&text), &format!("{name} with {more}"));
+            }
+        }
+    }
+    parted.dedup();
+    for alone in ["d3", "rcpdc", "pdq", "edf-grants", "homa", "sird"] {
+        assert!(!parted.contains(&alone), "{alone}");
+    }
+    assert_eq!(parted.len() + 6, transport::registry::TRANSPORTS.len(), "{parted:?}");
+}
+
+#[test]
+fn with_every_way_of_sharing_and_choosing() {
+    for network in [
+        "sharing = 'dynamic'\nbuffer = '100 KB'",
+        "sharing = 'static'\nbuffer = '200 KB'",
+        "sharing = 'per-port'\nnon_ect = 'drop'\nframe_overhead = '38 B'\nhost_jitter = '0 s'",
+        "sharing = 'per-port'\ndiscipline = 'priority'\nwhen_full = 'push-out'",
+        "sharing = 'dynamic'\nbuffer = '100 KB'\ndiscipline = 'priority'",
+    ] {
+        let base = text(&format!("{LEAF_SPINE}\n{network}"), "dctcp", "priority = 1");
+        let text =
+            base.replacen("buffer = '40 KB'\n", if network.contains("buffer") { "" } else { "buffer = '40 KB'\n" }, 1);
+        let alone = run(&text);
+        assert!(alone.counters.drops > 0, "{network}");
+        for threads in [2, 3] {
+            same(&by(&text, threads, u64::MAX), &alone, &format!("{network}, {threads} threads"));
+        }
+    }
+}
+
+#[test]
+fn with_other_patterns_and_ends() {
+    let more = "
+[[traffic]]
+name = 'sessions'
+pattern = 'sessions'
+load = '50%'
+share = '20%'
+size = '50 KB'
+transport = 'tcp'
+[[traffic]]
+name = 'listed'
+pattern = 'flows'
+flows = [{ from = 0, to = 15, size = '1 MB' }, { from = 15, to = 0, size = '1 B', start = '32.9 ms' }]
+";
+    for run_keys in ["", "cool_down = '0 s'", "cool_down = '3 ms'", "cool_down = '30 ms'"] {
+        let text = text(LEAF_SPINE, "karuna", "connections = 'persistent'")
+            .replace("[network]", &format!("{run_keys}\n[network]"));
+        let text = format!("{text}{more}");
+        same(&by(&text, 4, u64::MAX), &run(&text), run_keys);
+    }
+}
+
+#[test]
+fn what_cannot_be_parted_runs_on_one_thread_and_says_why() {
+    let leaf_spine = |more: &str| format!("{}{more}", text(LEAF_SPINE, "dctcp", ""));
+    let traced = leaf_spine("").replace("[network]", "trace = { every = '1 ms', what = ['queue'] }\n[network]");
+    let tree = "[[traffic]]\nname = 'tree'\npattern = 'fan-in'\nlevels = 2\nbranches = 2\nleaves = 3\nevery = '8 ms'\n\
+                size = '2 KB'\n";
+    for (text, why) in [
+        (text("topology = 'star'\nhosts = 16", "dctcp", ""), "all hosts are at one switch"),
+        (traced, "run.trace"),
+        (leaf_spine("[[fault]]\nkind = 'loss'\nprobability = '1%'\n"), "faults"),
+        (leaf_spine(tree), "levels"),
+        (text(LEAF_SPINE, "pdq", ""), "order in which connections were opened"),
+        (text(&format!("{LEAF_SPINE}\ndiscipline = 'priority'"), "mcp-opt", ""), "headers"),
+    ] {
+        let (simulation, note) = simulation(&text, 2);
+        assert!(matches!(simulation, Simulation::Alone(_)), "{why}");
+        assert!(note.is_some_and(|note| note.contains(why)), "{why}");
+    }
+    let (simulation, note) = simulation(&leaf_spine(""), 8);
+    assert!(matches!(simulation, Simulation::Together(team) if team.threads() == 4));
+    assert_eq!(note.as_deref(), Some("this runs on 4 threads, one for each switch with hosts, not on 8"));
+    assert_eq!(self::simulation(&leaf_spine(""), 1).1, None);
+}
