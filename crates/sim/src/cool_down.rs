@@ -24,18 +24,8 @@ pub struct CoolDown {
 
 impl CoolDown {
     /// The window closes now; `waiting` have been announced and have not started.
-    pub fn new<'a>(
-        run: &Run,
-        classes: usize,
-        ledger: &Ledger,
-        waiting: impl Iterator<Item = (ClassId, &'a Request)>,
-    ) -> CoolDown {
-        let mut queries: Table<ClassId, Option<RangeInclusive<u64>>> = vec![None; classes].into();
-        for query in ledger.queries.iter().filter(|query| run.counts(query.start)) {
-            let range = &mut queries[query.class];
-            let first = range.as_ref().map_or(query.number, |range| *range.start());
-            *range = Some(first..=query.number);
-        }
+    pub fn new<'a>(run: &Run, ledger: &Ledger, waiting: impl Iterator<Item = (ClassId, &'a Request)>) -> CoolDown {
+        let queries = ledger.counted_queries().clone();
         let mut cool_down = CoolDown { run: run.clone(), queries, due: BTreeMap::new() };
         ledger.undecided().for_each(|message| cool_down.expect_message(message));
         waiting.for_each(|(class, request)| cool_down.expect(class, request));

@@ -1,25 +1,34 @@
 //! What is written down of messages and classes while a run goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Table};
 
 use crate::hosts::{Arrivals, Sent};
-use crate::outcome::{ClassOutcome, Framing, Message, Query};
+use crate::outcome::{Block, ClassOutcome, Framing, Message, Query};
+use crate::rows::{BLOCK, Rows};
 use crate::scenario::Class;
 
 /// Rows of messages, and sums by class.
 ///
-/// A message has two halves, each written by the host that knows it; they are joined when the run is over.
+/// A message has two halves, each written by the host that knows it; they are joined when it leaves the ledger: with
+/// its block when that is over, or when the run is.
 pub struct Ledger {
     /// What sending hosts know: one row per message, in order of their starts, without end and marks.
-    sent: Table<MessageId, Message>,
+    sent: Rows<Message>,
     /// What receiving hosts know, as far as they have been told of messages.
-    received: Table<MessageId, Received>,
+    received: Rows<Received>,
     /// For each message, where its path begins.
-    paths: Vec<u32>,
+    paths: Rows<u32>,
+    /// How many blocks had been full when it was last looked for those that are over.
+    looked_at: usize,
     /// One row per query, in order of their starts.
-    pub queries: Vec<Query>,
+    queries: Vec<Query>,
+    /// By class, the queries that count.
+    counted_queries: Table<ClassId, Option<RangeInclusive<u64>>>,
+    /// Retransmission timeouts and packets sent again, of all messages.
+    repairs: (u64, u64),
     /// Payload delivered in order after the warm-up, by class.
     delivered: Table<ClassId, Bytes>,
     /// What arrived, by class and pair of hosts.
@@ -39,13 +48,36 @@ impl Ledger {
     /// Empty, for so many classes.
     pub fn new(classes: usize) -> Ledger {
         Ledger {
-            sent: Table::default(),
-            received: Table::default(),
-            paths: Vec::new(),
+            sent: Rows::new(BLOCK),
+            received: Rows::new(BLOCK),
+            paths: Rows::new(BLOCK),
+            looked_at: 0,
             queries: Vec::new(),
+            counted_queries: vec![None; classes].into(),
+            repairs: (0, 0),
             delivered: vec![Bytes::ZERO; classes].into(),
             flows: BTreeMap::new(),
         }
+    }
+
+    /// From now on, before anything has started, a block has so many rows: a power of two.
+    pub fn blocks_of(&mut self, rows: usize) {
+        (self.sent, self.received, self.paths) = (Rows::new(rows), Rows::new(rows), Rows::new(rows));
+    }
+
+    /// A query is asked; it may count.
+    pub fn ask(&mut self, query: Query, counts: bool) {
+        if counts {
+            let range = &mut self.counted_queries[query.class];
+            let first = range.as_ref().map_or(query.number, |range| *range.start());
+            *range = Some(first..=query.number);
+        }
+        self.queries.push(query);
+    }
+
+    /// By class, the queries that count of those that were asked until now.
+    pub fn counted_queries(&self) -> &Table<ClassId, Option<RangeInclusive<u64>>> {
+        &self.counted_queries
     }
 
     /// A message starts on a path.
@@ -56,7 +88,7 @@ impl Ledger {
 
     /// What is known of a message where it is sent.
     pub fn sent(&self, message: MessageId) -> &Message {
-        &self.sent[message]
+        self.sent.find(message).expect("what is under way has its row here")
     }
 
     /// A message has arrived completely.
@@ -66,7 +98,7 @@ impl Ledger {
 
     /// A message was given up.
     pub fn give_up(&mut self, message: MessageId) {
-        self.sent[message].aborted = true;
+        self.sent.at(message).aborted = true;
     }
 
     /// Whether a message has arrived or was given up.
@@ -82,10 +114,7 @@ impl Ledger {
 
     /// Retransmission timeouts and packets sent again, of all messages.
     pub fn repairs(&self) -> (u64, u64) {
-        let add = |(timeouts, retransmits), message: &Message| {
-            (timeouts + u64::from(message.timeouts), retransmits + u64::from(message.retransmits))
-        };
-        self.sent.iter().fold((0, 0), add)
+        self.repairs
     }
 
     /// Payload of a message was delivered in order.
@@ -96,7 +125,12 @@ impl Ledger {
 
     /// Books what a sending end has done on a message.
     pub fn book_sent(&mut self, sent: Sent) {
-        let message = &mut self.sent[sent.message];
+        if (sent.timeouts, sent.retransmits) == (0, 0) {
+            return;
+        }
+        self.repairs.0 += u64::from(sent.timeouts);
+        self.repairs.1 += u64::from(sent.retransmits);
+        let message = self.sent.at(sent.message);
         message.retransmits += sent.retransmits;
         message.timeouts += sent.timeouts;
     }
@@ -153,14 +187,46 @@ impl Ledger {
         }
     }
 
-    /// The messages, both halves joined, where the path of each begins, and the queries.
-    pub fn join(self) -> (Vec<Message>, Vec<u32>, Vec<Query>) {
-        let mut messages = self.sent.into_vec();
-        for (message, Received { end, marks }) in messages.iter_mut().zip(self.received.into_vec()) {
+    /// How many rows of messages are held here.
+    pub fn rows_held(&self) -> usize {
+        self.sent.held()
+    }
+
+    /// Whether another block has become full since [`take_over`](Ledger::take_over) was called.
+    pub fn has_filled(&self) -> bool {
+        self.sent.full() > self.looked_at
+    }
+
+    /// Takes the queries that were asked since this was last called.
+    pub fn take_queries(&mut self) -> Vec<Query> {
+        std::mem::take(&mut self.queries)
+    }
+
+    /// Takes the blocks in which every message is decided and none is `in_use`: nothing will change them any more.
+    pub fn take_over(&mut self, in_use: impl Iterator<Item = MessageId>) -> Vec<Block> {
+        self.looked_at = self.sent.full();
+        let mut stay: BTreeSet<usize> = in_use.map(|message| self.sent.block_of(message)).collect();
+        let undecided = self.sent.entries().filter(|&(message, _)| !self.is_decided(message));
+        stay.extend(undecided.map(|(message, _)| self.sent.block_of(message)));
+        let full = self.sent.blocks().map(|(block, _)| block).filter(|&block| block < self.looked_at);
+        let over: Vec<usize> = full.filter(|block| !stay.contains(block)).collect();
+        over.into_iter().map(|block| self.take(block)).collect()
+    }
+
+    /// Takes all that is here: what is left of the messages.
+    pub fn take_all(&mut self) -> Vec<Block> {
+        let all: Vec<usize> = self.sent.blocks().map(|(block, _)| block).collect();
+        all.into_iter().map(|block| self.take(block)).collect()
+    }
+
+    /// Takes a block, both halves joined.
+    fn take(&mut self, block: usize) -> Block {
+        let mut messages = self.sent.take(block);
+        for (message, Received { end, marks }) in messages.iter_mut().zip(self.received.take(block)) {
             // It may have arrived before its receiver learnt that it was given up.
             let aborted = message.aborted && end.is_none();
             *message = Message { end, marks, aborted, ..*message };
         }
-        (messages, self.paths, self.queries)
+        Block { first: self.sent.first(block), messages, paths: self.paths.take(block) }
     }
 }

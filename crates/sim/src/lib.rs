@@ -17,6 +17,7 @@ mod observe;
 pub mod outcome;
 mod port;
 pub mod priorities;
+mod rows;
 pub mod run;
 mod scenario;
 pub mod topology;
@@ -25,5 +26,6 @@ mod world;
 
 pub use observe::{Logged, PacketLog};
 pub use outcome::Outcome;
+pub use rows::BLOCK;
 pub use scenario::{Class, Scenario, Transport};
 pub use world::World;

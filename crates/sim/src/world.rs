@@ -15,8 +15,8 @@ use crate::ledger::Ledger;
 use crate::net::Net;
 use crate::observe::{PacketLog, RateWatch, Sampler};
 use crate::outcome::{
-    ClassOutcome, Counters, FaultCounts, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue, Requests,
-    Sample,
+    Block, ClassOutcome, Counters, FaultCounts, Framing, Link, LinkRates, Message, Outcome, Paths, Query, Queue,
+    Requests, Sample, Taken,
 };
 use crate::port::Port;
 use crate::priorities::Priorities;
@@ -240,7 +240,7 @@ impl World {
             .sources
             .entries()
             .flat_map(|(class, source)| source.waiting.iter().map(move |waiting| (class, &waiting.request)));
-        let cool_down = CoolDown::new(&self.run, self.sources.len(), &self.ledger, waiting);
+        let cool_down = CoolDown::new(&self.run, &self.ledger, waiting);
         self.until = cool_down.until(self.net.now);
         self.measured = Some(Box::new((measured, cool_down)));
         self.until > self.net.now
@@ -284,7 +284,8 @@ impl World {
         let source = &mut self.sources[class];
         let batch = source.batch.take().expect("a batch was announced");
         if let Some(Asked { number, parent, answers, children, deadline }) = batch.query {
-            self.ledger.queries.push(Query { class, number, parent, start: batch.at, deadline, answers, children });
+            let query = Query { class, number, parent, start: batch.at, deadline, answers, children };
+            self.ledger.ask(query, self.run.counts(batch.at));
         }
         batch.messages.into_iter().for_each(|request| self.announce(class, request));
         self.next_batch(class);
@@ -582,7 +583,7 @@ impl World {
         self.hosts.stage.watched();
         if let Some(sampler) = &mut self.sampler {
             self.net.settle();
-            sampler.take(&self.net, &mut self.hosts, &self.configs);
+            sampler.take(&self.net, &mut self.hosts, &self.configs, &self.ledger);
             let next = self.net.now + sampler.every();
             self.net.events.push(next, Event::Sample);
         }
@@ -609,12 +610,52 @@ impl World {
             requests: self.rates.as_ref().map(RateWatch::total),
             faults: self.net.fault_counts(),
             links: links(&self.net, self.rates.as_ref(), self.run.warm_up.after_start()),
-            trace: self.sampler.take().map_or_else(Vec::<Sample>::new, Sampler::into_samples),
+            trace: self.sampler.take().map_or_else(Vec::new, |mut sampler| sampler.take_samples()),
         }
     }
 
+    /// From now on, before anything has happened, [`take`](World::take) gives messages in blocks of so many rows: a
+    /// power of two.
+    pub fn blocks_of(&mut self, rows: usize) {
+        self.ledger.blocks_of(rows);
+    }
+
+    /// How many rows of messages are held here.
+    pub fn rows_held(&self) -> usize {
+        self.ledger.rows_held()
+    }
+
+    /// Takes what nothing will change any more: it is gone from here, and from the outcome. Called now and then, it
+    /// keeps the memory that a run takes from growing with the run's length.
+    pub fn take(&mut self) -> Taken {
+        let samples = match (&mut self.sampler, &mut self.measured) {
+            (Some(sampler), _) => sampler.take_samples(),
+            (None, Some(measured)) => std::mem::take(&mut measured.0.trace),
+            (None, None) => Vec::new(),
+        };
+        let blocks = match self.ledger.has_filled() {
+            true => {
+                let hosts = self.hosts.in_use();
+                self.ledger.take_over(hosts.chain(self.sampler.iter().flat_map(Sampler::in_use)))
+            }
+            false => Vec::new(),
+        };
+        Taken { blocks, queries: self.ledger.take_queries(), samples }
+    }
+
     /// Ends the run here.
-    pub fn finish(mut self) -> Outcome {
+    pub fn finish(self) -> Outcome {
+        let (mut outcome, rest) = self.finish_taken();
+        outcome.messages.reserve_exact(rest.blocks.iter().map(|block| block.messages.len()).sum());
+        for Block { messages, paths, .. } in rest.blocks {
+            outcome.messages.extend(messages);
+            outcome.paths.of_messages.extend(paths);
+        }
+        Outcome { queries: rest.queries, trace: rest.samples, ..outcome }
+    }
+
+    /// Ends the run here: what it measured, and the rows that were not taken until now, which the outcome lacks.
+    pub fn finish_taken(mut self) -> (Outcome, Taken) {
         self.hosts.stage.watched();
         let (measured, decided_until) = match self.measured.take().map(|both| both.0) {
             Some(measured) => {
@@ -626,9 +667,9 @@ impl World {
             }
             None => (self.take_stock(), self.net.now),
         };
-        let (messages, of_messages, queries) = self.ledger.join();
         let Measured { at, counters, classes, requests, faults, links, trace } = measured;
-        Outcome {
+        let rest = Taken { blocks: self.ledger.take_all(), queries: self.ledger.take_queries(), samples: trace };
+        let outcome = Outcome {
             title: self.title,
             seed: self.run.seed,
             transport: self.transport,
@@ -640,14 +681,15 @@ impl World {
             before_warm_up: self.before_warm_up,
             requests,
             faults,
-            paths: Paths { of_messages, links: self.net.take_paths() },
+            paths: Paths { of_messages: Vec::new(), links: self.net.take_paths() },
             classes,
-            messages,
-            queries,
+            messages: Vec::new(),
+            queries: Vec::new(),
             links,
             graph: self.net.graph,
-            trace,
-        }
+            trace: Vec::new(),
+        };
+        (outcome, rest)
     }
 
     /// What waits or travels behind the receivers' ports has arrived there.
