@@ -7,8 +7,9 @@ use sim::Outcome;
 use sim::outcome::Message;
 use units::{ClassId, Instant, Span};
 
-use crate::statistics::{FctUs, mean, percentile};
-use crate::verdict::{Verdict, verdict};
+use crate::statistics::FctUs;
+use crate::values::{Values, digest};
+use crate::verdict::Verdict;
 
 /// Queries of `fan-in` classes.
 ///
@@ -39,110 +40,117 @@ pub struct AnswersInTime {
 
 impl FanIn {
     /// The queries of the classes that `class` picks; none where no picked class is fan-in.
-    pub(crate) fn of(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Option<FanIn> {
+    pub(crate) fn of(outcome: &Outcome, tallies: &Tallies, class: impl Fn(usize) -> bool) -> Option<FanIn> {
         let picked = |i: usize| class(i) && outcome.classes[i].pattern == "fan-in";
         if !(0..outcome.classes.len()).any(picked) {
             return None;
         }
-        let queries: Vec<Query> = Query::all(outcome, picked).into_iter().filter(|query| query.enters).collect();
-        let mut shares: Vec<f64> = queries.iter().map(Query::percent_in_time).collect();
-        shares.sort_by(f64::total_cmp);
-        let complete = queries.iter().filter(|query| query.is_met()).count();
-        let us = |query: &Query| query.took(outcome).map(Span::as_micros_f64);
+        let all = outcome.queries.iter().filter(|query| picked(query.class.index()));
+        let (mut queries, mut complete) = (0, 0);
+        let (mut shares, mut took) = (Values::default(), Values::default());
+        for query in all.map(|row| Query::new(row, tallies, outcome)).filter(|query| query.enters) {
+            queries += 1;
+            complete += u64::from(query.is_met());
+            shares.add(query.percent_in_time());
+            query.took().into_iter().for_each(|span| took.add(span.as_micros_f64()));
+        }
+        const IN_MEMORY: &str = "everything is in memory";
+        let shares = digest(&[&shares], None, [1.0]).expect(IN_MEMORY);
         Some(FanIn {
-            queries: shares.len() as u64,
-            complete_queries_percent: (!shares.is_empty()).then(|| 100.0 * complete as f64 / shares.len() as f64),
-            answers_in_time_percent: AnswersInTime { mean: mean(&shares), p1: percentile(&shares, 1.0) },
-            query_us: FctUs::of(queries.iter().filter_map(us).collect()),
+            queries,
+            complete_queries_percent: (queries > 0).then(|| 100.0 * complete as f64 / queries as f64),
+            answers_in_time_percent: AnswersInTime {
+                mean: shares.map(|shares| shares.mean),
+                p1: shares.map(|shares| shares.at[0]),
+            },
+            query_us: FctUs::of(&[&took], None).expect(IN_MEMORY),
         })
     }
 }
 
-/// A query with what came of it.
-pub(crate) struct Query {
-    /// Index into [`Outcome::queries`].
-    row: usize,
+/// What came to the parents that ask, by query.
+#[derive(Default)]
+pub struct Tallies(BTreeMap<(ClassId, u64), Tally>);
+
+/// The answers to one query.
+#[derive(Clone, Copy, Default)]
+struct Tally {
     /// Answers that have started to the parent that asks, and how many of them have arrived.
     started: u32,
     arrived: u32,
     /// Answers of leaves that have come to the parent that asks, in time.
-    pub(crate) in_time: u32,
-    /// All of them that are to come, in one level or several.
-    answers: u32,
+    in_time: u32,
+    /// An answer was neither here nor late when the run was over.
+    undecided: bool,
     /// The last answer's arrival.
     end: Instant,
+}
+
+impl Tallies {
+    /// A message may be an answer.
+    pub(crate) fn add(&mut self, message: &Message, verdict: Verdict) {
+        let Some(query) = message.query.filter(|_| message.place.is_none_or(|place| place.level == 0)) else { return };
+        let tally = self.0.entry((message.class, query)).or_default();
+        tally.started += 1;
+        tally.undecided |= verdict == Verdict::Undecided;
+        if let Some(end) = message.end {
+            tally.arrived += 1;
+            tally.end = tally.end.max(end);
+        }
+        if verdict == Verdict::Met || verdict == Verdict::NoDeadline && message.end.is_some() {
+            tally.in_time += message.place.map_or(1, |place| place.answers);
+        }
+    }
+}
+
+/// A query with what came of it.
+pub(crate) struct Query<'a> {
+    /// Its announcement.
+    pub(crate) row: &'a sim::outcome::Query,
+    tally: Tally,
     pub(crate) enters: bool,
 }
 
-impl Query {
-    /// The queries of some classes, in the order of their start.
-    pub(crate) fn all(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Vec<Query> {
-        let rows = outcome.queries.iter().enumerate().filter(|(_, query)| class(query.class.index()));
-        let mut queries: Vec<Query> =
-            rows.map(|(row, query)| Query::new(row, query.answers, outcome.counts(query.start))).collect();
-        let of = |query: &Query| (outcome.queries[query.row].class, outcome.queries[query.row].number);
-        let places: BTreeMap<(ClassId, u64), usize> = queries.iter().map(of).zip(0..).collect();
-        for message in outcome.messages.iter().filter(|message| class(message.class.index())) {
-            if let Some(&place) = message.query.and_then(|number| places.get(&(message.class, number))) {
-                queries[place].add(message, outcome);
-            }
-        }
-        // One with fewer was still asking when the run ended.
-        for query in &mut queries {
-            query.enters &= query.started == query.of(outcome).children;
-        }
-        queries
+impl Query<'_> {
+    /// Of this row.
+    pub(crate) fn new<'a>(row: &'a sim::outcome::Query, tallies: &Tallies, outcome: &Outcome) -> Query<'a> {
+        let tally = tallies.0.get(&(row.class, row.number)).copied().unwrap_or_default();
+        // One with fewer answers was still asking when the run ended.
+        let enters = outcome.counts(row.start) && !tally.undecided && tally.started == row.children;
+        Query { row, tally, enters }
     }
 
-    fn new(row: usize, answers: u32, enters: bool) -> Query {
-        Query { row, started: 0, arrived: 0, in_time: 0, answers, end: Instant::ZERO, enters }
-    }
-
-    fn add(&mut self, message: &Message, outcome: &Outcome) {
-        if message.place.is_some_and(|place| place.level > 0) {
-            return;
-        }
-        let verdict = verdict(message, outcome.ended);
-        self.started += 1;
-        self.enters &= verdict != Verdict::Undecided;
-        if let Some(end) = message.end {
-            self.arrived += 1;
-            self.end = self.end.max(end);
-        }
-        if verdict == Verdict::Met || verdict == Verdict::NoDeadline && message.end.is_some() {
-            self.in_time += message.place.map_or(1, |place| place.answers);
-        }
+    /// Answers of leaves that have come to the parent that asks, in time.
+    pub(crate) fn in_time(&self) -> u32 {
+        self.tally.in_time
     }
 
     fn percent_in_time(&self) -> f64 {
-        100.0 * f64::from(self.in_time) / f64::from(self.answers)
+        100.0 * f64::from(self.tally.in_time) / f64::from(self.row.answers)
     }
 
     /// Whether every answer came in time.
     pub(crate) fn is_met(&self) -> bool {
-        self.in_time == self.answers
-    }
-
-    /// The row of its announcement.
-    pub(crate) fn of<'a>(&self, outcome: &'a Outcome) -> &'a sim::outcome::Query {
-        &outcome.queries[self.row]
+        self.tally.in_time == self.row.answers
     }
 
     /// The time to the last answer, where all came.
-    pub(crate) fn took(&self, outcome: &Outcome) -> Option<Span> {
-        let all = self.enters && self.arrived == self.started && self.started > 0;
-        all.then(|| self.end - self.of(outcome).start)
+    pub(crate) fn took(&self) -> Option<Span> {
+        let Tally { started, arrived, end, .. } = self.tally;
+        (self.enters && arrived == started && started > 0).then(|| end - self.row.start)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::book::Book;
     use crate::samples::{at_ms, message, ms, outcome};
 
     /// A run of 100 ms with a warm-up of 10 ms and one fan-in class.
     fn of(messages: Vec<Message>) -> FanIn {
-        FanIn::of(&outcome(&["fan-in"], messages), |_| true).unwrap()
+        let run = outcome(&["fan-in"], messages);
+        FanIn::of(&run, &Book::of(&run).tallies, |_| true).unwrap()
     }
 
     #[test]
@@ -198,7 +206,7 @@ mod tests {
     #[test]
     fn other_patterns_have_no_queries() {
         let both = outcome(&["poisson", "fan-in"], vec![]);
-        assert_eq!(FanIn::of(&both, |class| class == 0), None);
-        assert_eq!(FanIn::of(&both, |_| true).unwrap().queries, 0);
+        assert_eq!(FanIn::of(&both, &Tallies::default(), |class| class == 0), None);
+        assert_eq!(FanIn::of(&both, &Tallies::default(), |_| true).unwrap().queries, 0);
     }
 }

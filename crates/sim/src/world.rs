@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use transport::Flags;
 use transport::registry::Config;
@@ -244,6 +245,22 @@ impl World {
         self.until = cool_down.until(self.net.now);
         self.measured = Some(Box::new((measured, cool_down)));
         self.until > self.net.now
+    }
+
+    /// When messages that count start: after the warm-up, before the end of what is measured.
+    pub fn counted(&self) -> Range<Instant> {
+        self.run.warm_up.after_start()..self.run.duration.after_start()
+    }
+
+    /// The names of the classes, in the scenario's order.
+    pub fn class_names(&self) -> impl Iterator<Item = String> {
+        self.sources.iter().map(|source| source.class.name.clone())
+    }
+
+    /// The names of the links, in the order of [`Outcome::links`].
+    pub fn link_names(&self) -> impl Iterator<Item = String> {
+        let graph = &self.net.graph;
+        graph.links.iter().map(|link| format!("{} -> {}", graph.name(link.from), graph.name(link.to)))
     }
 
     /// The simulated time reached.
