@@ -45,9 +45,6 @@ pub(crate) struct Account {
 }
 
 impl Book {
-    /// So many values may stay in memory where there is a file for the others: 8 MB.
-    pub const MOST_HELD: usize = 1 << 20;
-
     /// Of a run with so many classes, in which messages count that start within `counted`.
     pub fn new(counted: Range<Instant>, classes: usize) -> Book {
         Book {

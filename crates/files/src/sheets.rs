@@ -1,0 +1,78 @@
+//! The tables of one run.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use results::{Book, Names};
+use sim::Outcome;
+use sim::outcome::{Sample, Taken};
+use units::Instant;
+
+use crate::part::Parts;
+
+/// Tables of a run in a folder.
+pub struct Sheets {
+    folder: PathBuf,
+    names: Names,
+    flows: Parts,
+    trace: Parts,
+    /// Samples that are not written yet: fewer than a part has.
+    samples: Vec<Sample>,
+    samples_written: u64,
+    /// In a part.
+    most_samples: usize,
+}
+
+impl Sheets {
+    /// In an empty folder that exists, of a run whose rows refer to these names, with so many samples in a part.
+    pub fn new(folder: &Path, names: Names, most_samples: usize) -> Sheets {
+        Sheets {
+            folder: folder.into(),
+            names,
+            flows: Parts::new(folder.join("flows.parquet")),
+            trace: Parts::new(folder.join("trace.parquet")),
+            samples: Vec::new(),
+            samples_written: 0,
+            most_samples,
+        }
+    }
+
+    /// Writes what was taken out of the run. Messages that are neither over nor given up are judged as of `ended`,
+    /// when the run was over.
+    pub fn write(&mut self, taken: &Taken, ended: Instant) -> io::Result<()> {
+        for block in &taken.blocks {
+            let rows = results::some_flows(&block.messages, &self.names, ended);
+            self.flows.write(block.first.0.into(), &rows)?;
+        }
+        self.samples.extend_from_slice(&taken.samples);
+        match self.samples.len() >= self.most_samples {
+            true => self.write_samples(),
+            false => Ok(()),
+        }
+    }
+
+    fn write_samples(&mut self) -> io::Result<()> {
+        self.trace.write(self.samples_written, &results::some_samples(&self.samples, &self.names))?;
+        self.samples_written += self.samples.len() as u64;
+        self.samples.clear();
+        Ok(())
+    }
+
+    /// Writes the rest of an outcome, from which everything has been taken but its queries, and what only its end shows.
+    pub fn close(mut self, outcome: &Outcome, book: &Book) -> io::Result<()> {
+        if self.flows.is_empty() {
+            self.flows.write(0, &results::some_flows(&[], &self.names, outcome.ended))?;
+        }
+        if !self.samples.is_empty() {
+            self.write_samples()?;
+        }
+        let mut links = Parts::new(self.folder.join("links.parquet"));
+        links.write(0, &results::links(outcome))?;
+        if !outcome.queries.is_empty() {
+            let mut queries = Parts::new(self.folder.join("queries.parquet"));
+            queries.write(0, &results::queries(outcome, book))?;
+            queries.close()?;
+        }
+        [self.flows, self.trace, links].into_iter().try_for_each(Parts::close)
+    }
+}
