@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use results::{Book, Names};
+use results::{Names, Query};
 use sim::Outcome;
 use sim::outcome::{Sample, Taken};
 use units::Instant;
@@ -15,6 +15,7 @@ pub struct Sheets {
     folder: PathBuf,
     names: Names,
     flows: Parts,
+    queries: Parts,
     trace: Parts,
     /// Samples that are not written yet: fewer than a part has.
     samples: Vec<Sample>,
@@ -30,6 +31,7 @@ impl Sheets {
             folder: folder.into(),
             names,
             flows: Parts::new(folder.join("flows.parquet")),
+            queries: Parts::new(folder.join("queries.parquet")),
             trace: Parts::new(folder.join("trace.parquet")),
             samples: Vec::new(),
             samples_written: 0,
@@ -51,6 +53,13 @@ impl Sheets {
         }
     }
 
+    /// Writes queries of which everything is known, in blocks with the place of the first of each.
+    pub fn write_queries(&mut self, blocks: Vec<(u64, Vec<Query>)>) -> io::Result<()> {
+        let mut write =
+            |(first, rows): (u64, Vec<Query>)| self.queries.write(first, &results::some_queries(&rows, &self.names));
+        blocks.into_iter().try_for_each(&mut write)
+    }
+
     fn write_samples(&mut self) -> io::Result<()> {
         self.trace.write(self.samples_written, &results::some_samples(&self.samples, &self.names))?;
         self.samples_written += self.samples.len() as u64;
@@ -58,8 +67,8 @@ impl Sheets {
         Ok(())
     }
 
-    /// Writes the rest of an outcome, from which everything has been taken but its queries, and what only its end shows.
-    pub fn close(mut self, outcome: &Outcome, book: &Book) -> io::Result<()> {
+    /// Writes what only the end of the run shows; all rows have been written.
+    pub fn close(mut self, outcome: &Outcome) -> io::Result<()> {
         if self.flows.is_empty() {
             self.flows.write(0, &results::some_flows(&[], &self.names, outcome.ended))?;
         }
@@ -68,11 +77,6 @@ impl Sheets {
         }
         let mut links = Parts::new(self.folder.join("links.parquet"));
         links.write(0, &results::links(outcome))?;
-        if !outcome.queries.is_empty() {
-            let mut queries = Parts::new(self.folder.join("queries.parquet"));
-            queries.write(0, &results::queries(outcome, book))?;
-            queries.close()?;
-        }
-        [self.flows, self.trace, links].into_iter().try_for_each(Parts::close)
+        [self.flows, self.queries, self.trace, links].into_iter().try_for_each(Parts::close)
     }
 }

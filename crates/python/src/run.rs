@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use results::{Book, Names, Report};
-use sim::outcome::{Query, Taken};
+use sim::outcome::Taken;
 use sim::{Outcome, World};
 
 use crate::errors::guarded;
@@ -46,7 +46,7 @@ impl Run {
     }
     /// One row per query.
     fn queries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.table(py, |outcome| results::queries(outcome, &Book::of(outcome)))
+        self.table(py, results::queries)
     }
     /// One row per link direction.
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -128,7 +128,7 @@ pub fn run(
         wall += took;
         events = next_slice(events, took);
         if let Some(passing) = &mut passing {
-            guarded(py, || passing.see(world.take(), world.now()))?.map_err(disk_error)?;
+            guarded(py, || passing.see(&world.take(), world.now()))?.map_err(disk_error)?;
         }
         py.check_signals()?;
         if let Some(progress) = &progress {
@@ -156,7 +156,6 @@ pub fn run(
 /// What becomes of rows that do not stay in memory.
 struct Passing {
     book: Book,
-    queries: Vec<Query>,
     /// Where they are written, if they are.
     sheets: Option<Sheets>,
 }
@@ -164,32 +163,34 @@ struct Passing {
 impl Passing {
     fn new(world: &mut World, out: Option<PathBuf>, block: usize) -> io::Result<Passing> {
         let names = Names::of_world(world);
-        let book = Book::new(names.counted(), names.classes());
+        let book = Book::new(names.counted(), names.classes(), block);
         Ok(match out {
-            None => Passing { book, queries: Vec::new(), sheets: None },
+            None => Passing { book, sheets: None },
             Some(folder) => Passing {
                 // Where there is room for the tables there is room for this.
                 book: book.with_file(tempfile::tempfile_in(&folder)?, block * VALUES_PER_ROW),
-                queries: Vec::new(),
                 sheets: Some(Sheets::new(&folder, names, block)),
             },
         })
     }
 
-    fn see(&mut self, taken: Taken, ended: units::Instant) -> io::Result<()> {
+    fn see(&mut self, taken: &Taken, ended: units::Instant) -> io::Result<()> {
+        self.book.ask(&taken.queries);
         taken.blocks.iter().try_for_each(|block| self.book.add(&block.messages, ended))?;
-        self.sheets.as_mut().map_or(Ok(()), |sheets| sheets.write(&taken, ended))?;
-        self.queries.extend(taken.queries);
-        Ok(())
+        let queries = self.book.take_queries();
+        let Some(sheets) = &mut self.sheets else { return Ok(()) };
+        sheets.write(taken, ended)?;
+        sheets.write_queries(queries)
     }
 
     fn close(mut self, world: World, wall_s: f64) -> io::Result<Report> {
-        let (mut outcome, rest) = world.finish_taken();
-        self.see(rest, outcome.ended)?;
-        outcome.queries = self.queries;
-        let report = Report::of_book(&outcome, &self.book, wall_s)?;
-        self.sheets.map_or(Ok(()), |sheets| sheets.close(&outcome, &self.book))?;
-        Ok(report)
+        let (outcome, rest) = world.finish_taken();
+        self.see(&rest, outcome.ended)?;
+        if let Some(mut sheets) = self.sheets {
+            sheets.write_queries(self.book.take_all_queries())?;
+            sheets.close(&outcome)?;
+        }
+        Report::of_book(&outcome, &self.book, wall_s)
     }
 }
 

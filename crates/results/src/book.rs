@@ -8,7 +8,7 @@ use sim::Outcome;
 use sim::outcome::Message;
 use units::{Bytes, Instant, Span};
 
-use crate::queries::Tallies;
+use crate::queries::{Asked, Queries, Query};
 use crate::values::{Aside, Values};
 use crate::verdict::{Verdict, completion_time, verdict};
 
@@ -18,7 +18,7 @@ pub struct Book {
     /// When messages that count start.
     counted: Range<Instant>,
     pub(crate) classes: Vec<Account>,
-    pub(crate) tallies: Tallies,
+    pub(crate) queries: Queries,
     pub(crate) bounded: bound::Messages,
     /// Where values go, if they do not stay in memory, and how many may stay.
     pub(crate) aside: Option<Aside>,
@@ -42,15 +42,16 @@ pub(crate) struct Account {
     pub slowdown: Values,
     /// Of completed messages with a deadline.
     pub deadline_ratio: Values,
+    pub asked: Asked,
 }
 
 impl Book {
-    /// Of a run with so many classes, in which messages count that start within `counted`.
-    pub fn new(counted: Range<Instant>, classes: usize) -> Book {
+    /// Of a run with so many classes, in which counts what starts within `counted`; queries leave in blocks of so many.
+    pub fn new(counted: Range<Instant>, classes: usize, block: usize) -> Book {
         Book {
             counted,
             classes: (0..classes).map(|_| Account::default()).collect(),
-            tallies: Tallies::default(),
+            queries: Queries::new(block),
             bounded: bound::Messages::new(classes),
             aside: None,
             most_held: usize::MAX,
@@ -66,16 +67,36 @@ impl Book {
 
     /// Of a run that is over.
     pub fn of(outcome: &Outcome) -> Book {
-        let mut book = Book::new(outcome.warm_up..outcome.simulated, outcome.classes.len());
+        let block = outcome.queries.len().max(1);
+        let mut book = Book::new(outcome.warm_up..outcome.simulated, outcome.classes.len(), block);
+        book.ask(&outcome.queries);
         book.add(&outcome.messages, outcome.ended).expect("everything stays in memory");
         book
+    }
+
+    /// Queries are asked. Each must come before any message that answers it.
+    pub fn ask(&mut self, queries: &[sim::outcome::Query]) {
+        queries.iter().for_each(|query| self.queries.ask(*query));
+    }
+
+    /// Takes blocks of queries of which everything is known, each with the place of its first in the order of starts.
+    pub fn take_queries(&mut self) -> Vec<(u64, Vec<Query>)> {
+        self.queries.take_over()
+    }
+
+    /// Takes the queries that were not taken, in the same way: the run is over.
+    pub fn take_all_queries(&mut self) -> Vec<(u64, Vec<Query>)> {
+        self.queries.take_all()
     }
 
     /// Takes messages in. Those that are neither over nor given up are judged as of `ended`, when the run was over.
     pub fn add(&mut self, messages: &[Message], ended: Instant) -> io::Result<()> {
         for message in messages {
             let verdict = verdict(message, ended);
-            self.tallies.add(message, verdict);
+            let query = self.queries.add(message, verdict).filter(|query| query.enters(&self.counted));
+            if let Some(query) = query {
+                self.held += self.classes[message.class.index()].asked.add(&query);
+            }
             if self.counted.contains(&message.start) {
                 self.bounded.add(message);
                 self.held += self.classes[message.class.index()].add(message, verdict);
@@ -99,8 +120,9 @@ impl Book {
 }
 
 impl Account {
-    fn values(&mut self) -> [&mut Values; 3] {
-        [&mut self.fct_us, &mut self.slowdown, &mut self.deadline_ratio]
+    fn values(&mut self) -> [&mut Values; 5] {
+        let Asked { shares, took_us, .. } = &mut self.asked;
+        [&mut self.fct_us, &mut self.slowdown, &mut self.deadline_ratio, shares, took_us]
     }
 
     /// Gives how many values were kept of the message.

@@ -19,11 +19,11 @@ mod verdict;
 
 pub use book::Book;
 pub use limit::{Foresight, Limit, Limits};
-pub use queries::{AnswersInTime, FanIn, Tallies};
+pub use queries::{AnswersInTime, FanIn, Query};
 pub use report::{BusiestQueue, ClassReport, Packets, Report};
 pub use statistics::{DeadlineRatio, FctUs, Slowdown};
 pub use summary::Summary;
-pub use tables::{Column, Data, Names, Table, flows, links, queries, some_flows, some_samples, trace};
+pub use tables::{Column, Data, Names, Table, flows, links, queries, some_flows, some_queries, some_samples, trace};
 
 #[cfg(test)]
 mod samples;

@@ -88,7 +88,7 @@ impl Summary {
             fct_us: FctUs::of(&values(|account| &account.fct_us), aside)?,
             slowdown: Slowdown::of(&values(|account| &account.slowdown), aside)?,
             deadline_ratio: DeadlineRatio::of(&values(|account| &account.deadline_ratio), aside)?,
-            fan_in: FanIn::of(outcome, &book.tallies, class),
+            fan_in: FanIn::of(outcome, book, class)?,
         })
     }
 }

@@ -125,24 +125,27 @@ pub fn some_flows(all: &[Message], names: &Names, ended: Instant) -> Table {
 /// `answers` are those of leaves, `in_time` how many of them reached the parent that asks in time; `deadline_us`
 /// is when the last answer is due and `completion_us` when the last came (null where one did not), from the
 /// query's start. `met` and `completion_us` are null where the query is not `counted`.
-pub fn queries(outcome: &Outcome, book: &Book) -> Table {
-    let names = &Names::of(outcome);
-    let all: Vec<Query> = outcome.queries.iter().map(|row| Query::new(row, &book.tallies, outcome)).collect();
-    let rows = || all.iter().map(|query| (query, query.row));
+pub fn queries(outcome: &Outcome) -> Table {
+    let all: Vec<Query> = Book::of(outcome).queries.iter().copied().collect();
+    some_queries(&all, &Names::of(outcome))
+}
+
+/// Some rows of [`queries`].
+pub fn some_queries(all: &[Query], names: &Names) -> Table {
+    let enters = |query: &Query| query.enters(&names.counted);
     let us = |span: Option<Span>| span.map(Span::as_micros_f64);
-    let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
     Table {
         columns: vec![
-            class_names("class", names, rows().map(|(_, row)| Some(row.class))),
-            count("query", rows().map(|(_, row)| Some(row.number))),
-            small("parent", rows().map(|(_, row)| Some(row.parent.0))),
-            float("start_us", rows().map(|(_, row)| at(Some(row.start)))),
-            float("deadline_us", rows().map(|(_, row)| us(row.deadline))),
-            small("answers", rows().map(|(_, row)| Some(row.answers))),
-            small("in_time", rows().map(|(query, _)| Some(query.in_time()))),
-            float("completion_us", rows().map(|(query, _)| us(query.took()))),
-            bool("met", rows().map(|(query, _)| query.enters.then(|| query.is_met()))),
-            bool("counted", rows().map(|(query, _)| Some(query.enters))),
+            class_names("class", names, all.iter().map(|query| Some(query.row.class))),
+            count("query", all.iter().map(|query| Some(query.row.number))),
+            small("parent", all.iter().map(|query| Some(query.row.parent.0))),
+            float("start_us", all.iter().map(|query| Some(query.row.start.as_micros_f64()))),
+            float("deadline_us", all.iter().map(|query| us(query.row.deadline))),
+            small("answers", all.iter().map(|query| Some(query.row.answers))),
+            small("in_time", all.iter().map(|query| Some(query.in_time))),
+            float("completion_us", all.iter().map(|query| us(query.took().filter(|_| enters(query))))),
+            bool("met", all.iter().map(|query| enters(query).then(|| query.is_met()))),
+            bool("counted", all.iter().map(|query| Some(enters(query)))),
         ],
     }
 }
@@ -396,7 +399,7 @@ mod tests {
         assert_eq!(flows(&nothing).columns.len(), 17);
         assert!(flows(&nothing).columns.iter().all(|column| rows(column) == 0 && column.valid.is_none()));
         assert_eq!(links(&nothing).columns.len(), 23);
-        assert_eq!(queries(&nothing, &Book::of(&nothing)).columns.len(), 10);
+        assert_eq!(queries(&nothing).columns.len(), 10);
         assert_eq!(trace(&nothing).columns.len(), 8);
     }
 
