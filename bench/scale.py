@@ -2,16 +2,18 @@
 
     python bench/scale.py [--series NAME ...] [--note TEXT]     measure, print, append to bench/record/
 
-Each point is run twice by `duetime run --json`: as it is, and cut to a nanosecond, which gives the set-up.
-What the whole run takes more than that, over its packet-hops, is the time of a hop. Times are CPU time (user
-and system), which a busy machine stretches less than the clock, but stretches: compare only figures of one
-line of the record.
+Each point is run twice by `duetime run --json`, with `--out` where its series says so: as it is, and cut to a
+nanosecond, which gives the set-up. What the whole run takes more than that, over its packet-hops, is the time
+of a hop. Times are CPU time (user and system), which a busy machine stretches less than the clock, but
+stretches: compare only figures of one line of the record.
 """
 
 import argparse
 import os
 import platform
 import tomllib
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from run import BENCH, append, cpu, spent
@@ -37,16 +39,24 @@ def main() -> None:
         print(
             f"{series['by']:>15}{'M hops':>9}{'ns per hop':>12}{'M packets/s':>13}{'set-up':>9}{'memory':>11}"
         )
-        results[series["name"]] = [measured(series["name"], point) for point in series["points"]]
+        results[series["name"]] = [measured(series, point) for point in series["points"]]
     keep(results, arguments.note)
 
 
-def measured(name: str, point: dict[str, Any]) -> dict[str, float]:
+def measured(series: dict[str, Any], point: dict[str, Any]) -> dict[str, float]:
     """One point: run it, print it."""
-    scenario = BENCH / "scale" / f"{name}.toml"
+    scenario = BENCH / "scale" / f"{series.get('scenario', series['name'])}.toml"
     settings = [option for setting in point["set"] for option in ("--set", setting)]
-    nothing = spent(scenario, *settings, "--set", NOTHING)
-    whole = spent(scenario, *settings)
+    written = {}
+    with TemporaryDirectory() as folder:
+        if series.get("out"):
+            settings += ["--out", f"{folder}/tables"]
+        nothing = spent(scenario, *settings, "--set", NOTHING)
+        whole = spent(scenario, *settings)
+        if series.get("out"):
+            written["written_mb"] = round(
+                sum(file.stat().st_size for file in Path(folder).rglob("*")) / 1e6, 1
+            )
     result, run_s = whole.result, max(whole.cpu_s - nothing.cpu_s, 1e-9)
     row = {
         "at": point["at"],
@@ -58,6 +68,7 @@ def measured(name: str, point: dict[str, Any]) -> dict[str, float]:
         "memory_mb": round(whole.peak_bytes / 1e6, 1),
         "set_up_mb": round(nothing.peak_bytes / 1e6, 1),
         "load_average": round(os.getloadavg()[0], 1),
+        **written,
     }
     print(
         f"{row['at']:>15}{row['packet_hops'] / 1e6:>9.2f}{row['ns_per_hop']:>12.0f}"

@@ -10,6 +10,7 @@ A test compares the files with what this writes, so that the two cannot part.
 import argparse
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from duetime.report import page, reproduced
 
 DOCS = Path(__file__).resolve().parent
 RECORD = DOCS / "record"
+#: What `make scale` has measured.
+MEASURED = DOCS.parent / "bench/record"
 #: What bound.md compares with the bound: how it is called -> a scenario and changes to it.
 EXAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "`oldi.toml` (fan-in 40)": ("oldi", ()),
@@ -108,6 +111,7 @@ def written() -> dict[str, str]:
         "validation.md": validated(
             (DOCS / "validation.md").read_text(encoding="utf-8"), RECORD / "validation"
         ),
+        "scale.md": scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED),
     }
 
 
@@ -229,6 +233,78 @@ def on_kernel(rows: list[dict[str, Any]]) -> str:
 def cost(rows: list[dict[str, Any]]) -> str:
     """What the recorded run took."""
     return f"The recorded run took {rows[0]['cpu_s']} s of CPU.\n"
+
+
+def scaled(text: str, folder: Path) -> str:
+    """The page with every `<!-- scale: SERIES -->` filled from the last record of that series."""
+    last: dict[str, dict[str, Any]] = {}
+    for file in sorted(folder.glob("*-scale.jsonl")):
+        for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+            last.update(dict.fromkeys(line["results"], line))
+    plan = tomllib.loads((DOCS.parent / "bench/scale.toml").read_text(encoding="utf-8"))["series"]
+    series = {each["name"]: each for each in plan}
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
+        wanted = "messages-out" if name == "far" else name
+        content = "*Nothing is recorded yet.*\n"
+        if wanted in last:
+            line = last[wanted]
+            rows = line["results"][wanted]
+            content = far(rows) if name == "far" else growth(series[name], rows, line)
+        return f"<!-- scale: {name} -->\n{content}<!-- /scale -->"
+
+    return re.sub(r"<!-- scale: (\S+) -->\n.*?<!-- /scale -->", fill, text, flags=re.DOTALL)
+
+
+def growth(series: dict[str, Any], rows: list[dict[str, Any]], line: dict[str, Any]) -> str:
+    """One series of `bench/scale.toml`, and how it was measured."""
+    cells = []
+    for number, row in enumerate(rows):
+        # Too short a run says nothing of a hop.
+        timed = row["packet_hops"] >= 100_000
+        grown = "" if number == 0 else memory(more(rows[number - 1], row))
+        written = [f"{row['written_mb']:,.0f} MB"] if "written_mb" in row else []
+        cells.append(
+            [
+                f"{row['at']:,}",
+                f"{row['packet_hops'] / 1e6:,.2f}",
+                f"{row['ns_per_hop']:,.0f}" if timed else "-",
+                f"{row['set_up_s']:.1f} s",
+                f"{row['memory_mb']:,.0f} MB",
+                grown,
+                *written,
+            ]
+        )
+    by = series["by"]
+    heads = [by, "million hops", "ns per hop", "set-up", "memory", "growth, each"]
+    table = tabled([*heads, "tables"] if "written_mb" in rows[0] else heads, cells)
+    load = [row["load_average"] for row in rows]
+    busy = f"load average {min(load):.0f} to {max(load):.0f}, {line['note']}" if line["note"] else "no note"
+    how = f"{series['about']}. {line['at'][:10]}, {line['cpu']}, {line['cores']} cores, {busy}."
+    return f"{table}\n*{how[0].upper()}{how[1:]}*\n"
+
+
+def more(one: dict[str, Any], other: dict[str, Any]) -> float:
+    """Bytes of memory that the second line has more, for each of what it has more of."""
+    return float((other["memory_mb"] - one["memory_mb"]) * 1e6 / (other["at"] - one["at"]))
+
+
+def memory(amount: float) -> str:
+    """So many bytes."""
+    return f"{amount / 1000:,.1f} KB" if abs(amount) >= 1000 else f"{amount:,.1f} B"
+
+
+def far(rows: list[dict[str, Any]]) -> str:
+    """What the last two lines say of 10^8 messages, which nobody has run."""
+    (one, other), target = rows[-2:], 100_000_000
+    each = more(one, other)
+    reached = other["memory_mb"] + each * (target - other["at"]) / 1e6
+    disk = other["written_mb"] * target / other["at"] / 1e3
+    return (
+        f"From {one['at']:,} to {other['at']:,} messages memory grew by {memory(each)} each. "
+        f"At that, {target:,}, which were not run, would take {reached:,.0f} MB and {disk:,.0f} GB of disk.\n"
+    )
 
 
 def apart(row: dict[str, Any]) -> str:

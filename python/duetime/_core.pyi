@@ -60,6 +60,9 @@ def run(
     transport: str | None = None,
     files: Mapping[str, str] = ...,
     progress: Callable[[float, float, int], object] | None = None,
+    out: str | PathLike[str] | None = None,
+    rows: bool = True,
+    block: int = ...,
 ) -> Run: ...
 def check(
     text: str,

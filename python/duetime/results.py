@@ -181,6 +181,10 @@ class Result:
         (folder / "links.parquet").write_bytes(files.table(self.links))
         if self.trace.height:
             (folder / "trace.parquet").write_bytes(files.table(self.trace))
+        self.write_record(folder)
+
+    def write_record(self, folder: Path) -> None:
+        """Write ``run.json`` into an existing folder, beside the tables."""
         record = {"version": version(), **self.data, "notes": self.notes, "scenario": self.scenario}
         (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
@@ -191,7 +195,7 @@ def load_run(folder: Path) -> Result:
     scenario, notes = record.pop("scenario"), record.pop("notes")
     del record["version"]
     contract = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
-    return Result(contract, json.dumps(scenario), notes, _Saved(folder))
+    return Result(contract, json.dumps(scenario), notes, Saved(folder))
 
 
 class Held:
@@ -214,20 +218,23 @@ class Held:
         return self.tables["trace"]
 
 
-class _Saved:
+class Saved:
+    """Tables that are read from a folder when they are asked for."""
+
     def __init__(self, folder: Path) -> None:
+        """Of a result that was written to `folder`."""
         self.folder = folder
 
-    def flows(self) -> pl.DataFrame:
+    def flows(self) -> pl.DataFrame:  # noqa: D102
         return self._read("flows")
 
-    def queries(self) -> pl.DataFrame:
+    def queries(self) -> pl.DataFrame:  # noqa: D102
         return self._read("queries")
 
-    def links(self) -> pl.DataFrame:
+    def links(self) -> pl.DataFrame:  # noqa: D102
         return self._read("links")
 
-    def trace(self) -> pl.DataFrame:
+    def trace(self) -> pl.DataFrame:  # noqa: D102
         return self._read("trace")
 
     def _read(self, name: str) -> pl.DataFrame:

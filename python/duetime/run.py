@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from duetime import _core, fluid, scenario
-from duetime.results import Bound, Result
+from duetime import _core, files, fluid, scenario
+from duetime.results import Bound, Result, Saved
 
 #: Told simulated seconds, their end, and delivered packets; what it raises ends the run.
 Progress: TypeAlias = Callable[[float, float, int], object]
+#: So many rows are written at a time: 10 MB of messages.
+BLOCK = 65_536
 
 
 def run(
@@ -20,6 +24,7 @@ def run(
     set: scenario.Changes | None = None,
     transport: str | None = None,
     progress: bool | Progress | None = None,
+    out: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Simulate a scenario: a path, a text of several lines, or a dictionary of its sections.
 
@@ -28,14 +33,19 @@ def run(
     default in a notebook only, with True on a terminal too; or is called with (simulated seconds, their end,
     delivered packets) ten times a second.
 
-    Raises `ScenarioError` for a bad scenario, and another `ValueError` for a file that cannot be read.
+    With `out` the tables are written into that folder while the run goes on, as ``duetime run --out`` does,
+    and are read from there when they are asked for: messages and samples that are over take no memory.
+
+    Raises `ScenarioError` for a bad scenario, another `ValueError` for a file that cannot be read, and
+    `files.Refused` (an `OSError`) for a folder that cannot be written.
     """
+    folder = None if out is None else Path(out)
     if callable(progress):
-        return simulate(scenario.read(source), seed, set, transport, progress)
+        return made(scenario.read(source), seed, set, transport, progress, folder)
     from duetime.progress import bar
 
     with bar(1, progress) as shown:
-        return simulate(scenario.read(source), seed, set, transport, shown.follow(0))
+        return made(scenario.read(source), seed, set, transport, shown.follow(0), folder)
 
 
 def check(
@@ -78,24 +88,65 @@ def catalog() -> dict[str, Any]:
     return _object(_core.catalog())
 
 
+def made(
+    read: scenario.Scenario,
+    seed: int | None,
+    set: scenario.Changes | None,
+    transport: str | None,
+    progress: Progress | None,
+    out: Path | None,
+) -> Result:
+    """Simulate a scenario that was read, and write the result into the folder `out` if there is one.
+
+    The folder appears as a whole or not at all, as with `Result.save`.
+    """
+    if out is None:
+        return simulate(read, seed, set, transport, progress)
+    with files.replacing(out) as aside:
+        result = simulate(read, seed, set, transport, progress, out=aside)
+    return Result(result.json(), json.dumps(result.scenario), result.notes, Saved(out))
+
+
 def simulate(
     read: scenario.Scenario,
     seed: int | None,
     set: scenario.Changes | None,
     transport: str | None,
     progress: Progress | None,
+    *,
+    out: Path | None = None,
+    rows: bool = True,
+    block: int = BLOCK,
 ) -> Result:
-    """Simulate a scenario that was read."""
+    """Simulate a scenario that was read.
+
+    The tables are in memory; without `rows` there are none; with an empty folder `out` they are written
+    there, `block` rows at a time, and so is the rest of the result.
+    """
     _check_seed(seed)
     changes = scenario.changes(set)
     if fluid.asked_for(read.text, changes):
         task = fluid.Task(read.text, read.name, read.folder, tuple(changes), seed, transport)
         if (found := fluid.simulated(task, progress)) is not None:
+            if out is not None:
+                found.write(out)
             return found
     done = _core.run(
-        read.text, read.name, read.folder, set=changes, seed=seed, transport=transport, progress=progress
+        read.text,
+        read.name,
+        read.folder,
+        set=changes,
+        seed=seed,
+        transport=transport,
+        progress=progress,
+        out=out,
+        rows=rows,
+        block=block,
     )
-    return Result(done.json, done.resolved, done.notes, done)
+    result = Result(done.json, done.resolved, done.notes, done)
+    if out is not None:
+        result.write_record(out)
+    return result
 
 
 def resolve(

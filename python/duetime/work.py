@@ -118,6 +118,7 @@ def _result(task: Task, bundle: Bundle, progress: Progress | None) -> Result:
         transport=task.transport,
         files=bundle.files,
         progress=progress,
+        rows=bool(task.tables),
     )
     return Result(done.json, done.resolved, done.notes, done)
 

@@ -96,23 +96,49 @@ pub struct Bounds {
     pub classes: Vec<Option<Bound>>,
 }
 
-/// Of the messages of a run, up to the time that it reached.
+/// The messages of a run that have deadlines and count, as far as the bound has to know them.
 ///
 /// In trees of several levels only the leaves' answers are held against the links: when the others start
 /// depends on how the run went, and another schedule could have them start earlier.
-pub fn of_outcome(outcome: &Outcome) -> Bounds {
-    let framings: Vec<Framing> = outcome.classes.iter().map(|class| class.framing).collect();
-    let counted = || outcome.messages.iter().filter(|message| outcome.counts(message.start));
-    let mut leaves = vec![0; framings.len()];
-    for (class, place) in counted().filter_map(|message| Some((message.class.index(), message.place?))) {
-        leaves[class] = place.level.max(leaves[class]);
+pub struct Messages {
+    /// By class, the level of leaves in trees.
+    leaves: Vec<u8>,
+    /// Each with its level, in trees.
+    arrivals: Vec<(Arrival, Option<u8>)>,
+}
+
+impl Messages {
+    /// None, of so many classes.
+    pub fn new(classes: usize) -> Messages {
+        Messages { leaves: vec![0; classes], arrivals: Vec::new() }
     }
-    let messages =
-        counted().filter_map(|&Message { class, from, to, query, place, bytes, start, deadline, .. }| {
-            let known = place.is_none_or(|place| place.level == leaves[class.index()]);
-            arrival(class, known, &Request { start, from, to, bytes, deadline, query, place })
+
+    /// One that counts.
+    pub fn add(&mut self, message: &Message) {
+        let &Message { class, from, to, query, place, bytes, start, deadline, .. } = message;
+        let level = place.map(|place| place.level);
+        let leaves = &mut self.leaves[class.index()];
+        *leaves = level.unwrap_or(0).max(*leaves);
+        let arrival = arrival(class, true, &Request { start, from, to, bytes, deadline, query, place });
+        self.arrivals.extend(arrival.map(|(arrival, _)| (arrival, level)));
+    }
+
+    /// The bounds, up to the time that the run reached.
+    pub fn bounds(&self, outcome: &Outcome) -> Bounds {
+        let framings: Vec<Framing> = outcome.classes.iter().map(|class| class.framing).collect();
+        let messages = self.arrivals.iter().map(|&(arrival, level)| {
+            let known = level.is_none_or(|level| level == self.leaves[arrival.class.index()]);
+            (arrival, known)
         });
-    Traffic { graph: &outcome.graph, framings: &framings, until: outcome.decided_until }.bounds(messages)
+        Traffic { graph: &outcome.graph, framings: &framings, until: outcome.decided_until }.bounds(messages)
+    }
+}
+
+/// Of the messages of a run, up to the time that it reached.
+pub fn of_outcome(outcome: &Outcome) -> Bounds {
+    let mut messages = Messages::new(outcome.classes.len());
+    outcome.messages.iter().filter(|message| outcome.counts(message.start)).for_each(|message| messages.add(message));
+    messages.bounds(outcome)
 }
 
 /// Of the traffic of a scenario, without running it: what [`of_outcome`] gives for its run.

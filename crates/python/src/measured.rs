@@ -118,7 +118,7 @@ pub fn measured(
     let nothing = guarded(py, || World::new(read.scenario).finish())?;
     let outcome = filled(nothing, measured).map_err(PyValueError::new_err)?;
     let json = guarded(py, || Report::measured(&outcome, wall_s).to_json())?;
-    Ok(Run { outcome, json, resolved, notes })
+    Ok(Run { outcome: Some(outcome), json, resolved, notes })
 }
 
 fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
@@ -140,8 +140,8 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
     if outcome.messages.iter().any(|message| message.class.index() >= classes) {
         return Err("a message is of a class that the scenario does not have".into());
     }
-    let messages = outcome.messages.len();
-    outcome.trace = measured.samples.into_iter().map(|sample| sample.of(messages, links)).collect::<Result<_, _>>()?;
+    let of = |sample: MeasuredSample| sample.of(&outcome.messages, links);
+    outcome.trace = measured.samples.into_iter().map(of).collect::<Result<_, _>>()?;
     outcome.simulated = Instant(measured.simulated);
     outcome.ended = measured.ended.map_or(outcome.simulated, Instant);
     outcome.decided_until = outcome.ended;
@@ -234,10 +234,13 @@ impl MeasuredLink {
 }
 
 impl MeasuredSample {
-    fn of(self, messages: usize, links: usize) -> Result<Sample, String> {
+    fn of(self, messages: &[Message], links: usize) -> Result<Sample, String> {
         let what = SIGNALS.find(&self.what).ok_or_else(|| format!("there is no signal {}", self.what))?.name;
         let subject = match (self.message, self.link) {
-            (Some(row), None) if (row as usize) < messages => Subject::Message(MessageId(row)),
+            (Some(row), None) if (row as usize) < messages.len() => {
+                let Message { class, from, to, .. } = messages[row as usize];
+                Subject::Message { row: MessageId(row), class, from, to }
+            }
             (None, Some(row)) if (row as usize) < links => Subject::Link(LinkId(row)),
             _ => return Err(format!("a sample of {what} is of no message and no link")),
         };

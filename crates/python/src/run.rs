@@ -1,13 +1,16 @@
 //! One run: read, simulate in slices, keep what came of it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyValueError;
+use files::Sheets;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use results::Report;
+use results::{Book, Names, Report};
+use sim::outcome::Taken;
 use sim::{Outcome, Simulation};
 
 use crate::errors::guarded;
@@ -16,10 +19,14 @@ use crate::table;
 /// Between two slices Python sees signals and progress is told.
 const SLICE: Duration = Duration::from_millis(100);
 
+/// So many values may wait in memory for each row of a block: with 8 bytes each about as much as the block takes.
+const VALUES_PER_ROW: usize = 16;
+
 /// What came of a run.
 #[pyclass(frozen, module = "duetime._core")]
 pub struct Run {
-    pub(crate) outcome: Outcome,
+    /// With all rows, if they were kept.
+    pub(crate) outcome: Option<Outcome>,
     /// The JSON contract, `wall_s` included.
     #[pyo3(get)]
     pub(crate) json: String,
@@ -35,19 +42,32 @@ pub struct Run {
 impl Run {
     /// One row per message.
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        table::to_python(py, guarded(py, || results::flows(&self.outcome))?)
+        self.table(py, results::flows)
     }
     /// One row per query.
     fn queries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        table::to_python(py, guarded(py, || results::queries(&self.outcome))?)
+        self.table(py, results::queries)
     }
     /// One row per link direction.
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        table::to_python(py, guarded(py, || results::links(&self.outcome))?)
+        self.table(py, results::links)
     }
     /// One row per sample.
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        table::to_python(py, guarded(py, || results::trace(&self.outcome))?)
+        self.table(py, results::trace)
+    }
+}
+
+impl Run {
+    fn table<'py>(
+        &self,
+        py: Python<'py>,
+        of: impl FnOnce(&Outcome) -> results::Table + Send,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let Some(outcome) = &self.outcome else {
+            return Err(PyRuntimeError::new_err("the rows of this run were not kept"));
+        };
+        table::to_python(py, guarded(py, || of(outcome))?)
     }
 }
 
@@ -55,8 +75,11 @@ impl Run {
 ///
 /// `progress(now_s, duration_s, packets_delivered)` is called about ten times a second; what it raises
 /// ends the run, as does Ctrl-C.
+///
+/// Rows are kept in memory, or, with `rows=False`, are not; or are written as Parquet into the empty folder `out`,
+/// `block` of them at a time (a power of two). `OSError` is what the disk says.
 #[pyfunction]
-#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), progress=None))]
+#[pyo3(signature = (text, name, folder=None, set=Vec::new(), seed=None, transport=None, files=BTreeMap::new(), progress=None, out=None, rows=true, block=sim::BLOCK))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub fn run(
     py: Python<'_>,
@@ -68,22 +91,37 @@ pub fn run(
     transport: Option<String>,
     files: BTreeMap<String, String>,
     progress: Option<Py<PyAny>>,
+    out: Option<PathBuf>,
+    rows: bool,
+    block: usize,
 ) -> PyResult<Run> {
     let source = scenario::Source { name, text, folder: folder.as_deref() };
     let read = crate::read(py, &source, &scenario::Options { set, seed, transport, files })?;
     if read.resolved["run"]["engine"] != "packets" {
         return Err(PyValueError::new_err("this scenario asks for another engine than that of packets"));
     }
+    if !block.is_power_of_two() {
+        return Err(PyValueError::new_err(format!("a block has a power of two of rows, not {block}")));
+    }
     let (resolved, mut notes) = (read.resolved.to_string(), read.notes);
 
     let (mut simulation, note) = guarded(py, || {
         let threads = read.scenario.run.threads;
-        Simulation::new(read.scenario, threads)
+        let (mut simulation, note) = Simulation::new(read.scenario, threads);
+        simulation.blocks_of(block);
+        (simulation, note)
     })?;
     notes.extend(note);
+    let mut passing = match rows && out.is_none() {
+        true => None,
+        false => {
+            let names = Names::of_world(simulation.world());
+            Some(guarded(py, move || Passing::new(names, out, block))?.map_err(disk_error)?)
+        }
+    };
     let duration_s = simulation.duration().as_secs_f64();
     let mut wall = Duration::ZERO;
-    let mut events = 10_000;
+    let mut events = 1_000;
     loop {
         let (more, took) = guarded(py, || {
             let start = Instant::now();
@@ -91,6 +129,9 @@ pub fn run(
         })?;
         wall += took;
         events = next_slice(events, took);
+        if let Some(passing) = &mut passing {
+            guarded(py, || passing.see(&simulation.take(), simulation.now()))?.map_err(disk_error)?;
+        }
         py.check_signals()?;
         if let Some(progress) = &progress {
             progress.call1(
@@ -106,12 +147,64 @@ pub fn run(
             break;
         }
     }
-    let (outcome, json) = guarded(py, || {
-        let outcome = simulation.finish();
-        let json = Report::new(&outcome, wall.as_secs_f64()).to_json();
-        (outcome, json)
-    })?;
+    let (outcome, json) = guarded(py, || match passing {
+        None => {
+            let outcome = simulation.finish();
+            let json = Report::new(&outcome, wall.as_secs_f64()).to_json();
+            Ok((Some(outcome), json))
+        }
+        Some(passing) => Ok((None, passing.close(simulation, wall.as_secs_f64())?.to_json())),
+    })?
+    .map_err(disk_error)?;
     Ok(Run { outcome, json, resolved, notes })
+}
+
+/// What becomes of rows that do not stay in memory.
+struct Passing {
+    book: Book,
+    /// Where they are written, if they are.
+    sheets: Option<Sheets>,
+}
+
+impl Passing {
+    fn new(names: Names, out: Option<PathBuf>, block: usize) -> io::Result<Passing> {
+        let book = Book::new(names.counted(), names.classes(), block);
+        Ok(match out {
+            None => Passing { book, sheets: None },
+            Some(folder) => Passing {
+                // Where there is room for the tables there is room for this.
+                book: book.with_file(tempfile::tempfile_in(&folder)?, block * VALUES_PER_ROW),
+                sheets: Some(Sheets::new(&folder, names, block)),
+            },
+        })
+    }
+
+    fn see(&mut self, taken: &Taken, ended: units::Instant) -> io::Result<()> {
+        self.book.ask(&taken.queries);
+        taken.blocks.iter().try_for_each(|block| self.book.add(&block.messages, ended))?;
+        let queries = self.book.take_queries();
+        let Some(sheets) = &mut self.sheets else { return Ok(()) };
+        sheets.write(taken, ended)?;
+        sheets.write_queries(queries)
+    }
+
+    fn close(mut self, simulation: Simulation, wall_s: f64) -> io::Result<Report> {
+        let (outcome, rest) = simulation.finish_taken();
+        self.see(&rest, outcome.ended)?;
+        if let Some(mut sheets) = self.sheets {
+            sheets.write_queries(self.book.take_all_queries())?;
+            sheets.close(&outcome)?;
+        }
+        Report::of_book(&outcome, &self.book, wall_s)
+    }
+}
+
+/// `OSError` with what the system calls it, so that Python finds its kind.
+fn disk_error(error: io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, error.kind().to_string())),
+        None => PyOSError::new_err(error.to_string()),
+    }
 }
 
 /// So many events that the next slice takes about [`SLICE`], given what this one took.

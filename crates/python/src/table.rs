@@ -11,12 +11,12 @@ pub fn to_python(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     for column in table.columns {
         let valid = column.valid.map(|valid| PyBytes::new(py, &valid));
-        let (dtype, values, words): (&str, &[u8], Option<&Vec<String>>) = match &column.data {
+        let (dtype, values, words): (&str, &[u8], Option<&[String]>) = match &column.data {
             Data::Float(values) => ("float64", cast_slice(values), None),
             Data::Count(values) => ("uint64", cast_slice(values), None),
             Data::Small(values) => ("uint32", cast_slice(values), None),
             Data::Bool(values) => ("bool", values, None),
-            Data::Text { codes, words } => ("uint32", cast_slice(codes), Some(words)),
+            Data::Text { codes, words } => ("uint32", cast_slice(codes), Some(&words[..])),
         };
         columns.set_item(column.name, (dtype, PyBytes::new(py, values), valid, words))?;
     }

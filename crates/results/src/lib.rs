@@ -2,24 +2,28 @@
 //!
 //! [`Report`] is the JSON contract of `duetime run --json`; [`Table`]s are the columns of
 //! `flows.parquet`, `queries.parquet`, `links.parquet` and `trace.parquet`. Everything here is a pure function of
-//! [`sim::Outcome`]: the same outcome gives the same bytes.
+//! [`sim::Outcome`], or of its parts as they are taken out of a run: the same outcome gives the same bytes. A [`Book`]
+//! may be given a file for what would take too much memory.
 
 #![forbid(unsafe_code)]
 
+mod book;
 mod limit;
 mod queries;
 mod report;
 mod statistics;
 mod summary;
 mod tables;
+mod values;
 mod verdict;
 
+pub use book::Book;
 pub use limit::{Foresight, Limit, Limits};
-pub use queries::{AnswersInTime, FanIn};
+pub use queries::{AnswersInTime, FanIn, Query};
 pub use report::{BusiestQueue, ClassReport, Packets, Report};
-pub use statistics::{DeadlineRatio, FctUs, Slowdown, percentile};
+pub use statistics::{DeadlineRatio, FctUs, Slowdown};
 pub use summary::Summary;
-pub use tables::{Column, Data, Table, flows, links, queries, trace};
+pub use tables::{Column, Data, Names, Table, flows, links, queries, some_flows, some_queries, some_samples, trace};
 
 #[cfg(test)]
 mod samples;

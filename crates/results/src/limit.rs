@@ -47,8 +47,8 @@ pub struct Foresight {
 
 impl Limits {
     /// Of the messages of a run; none without deadlines.
-    pub fn of(outcome: &Outcome) -> Option<Limits> {
-        Limits::from_bounds(&bound::of_outcome(outcome), outcome.classes.iter().map(|class| class.name.clone()))
+    pub fn of(outcome: &Outcome, messages: &bound::Messages) -> Option<Limits> {
+        Limits::from_bounds(&messages.bounds(outcome), outcome.classes.iter().map(|class| class.name.clone()))
     }
 
     /// From the bounds of classes with these names.

@@ -1,14 +1,18 @@
 //! Fan-in as the user of the service sees it: a query is as good as its answers together.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
 
 use serde::Serialize;
 use sim::Outcome;
-use sim::outcome::Message;
+use sim::outcome::{Message, Query as Announced};
 use units::{ClassId, Instant, Span};
 
-use crate::statistics::{FctUs, mean, percentile};
-use crate::verdict::{Verdict, verdict};
+use crate::book::Book;
+use crate::statistics::FctUs;
+use crate::values::{Values, digest};
+use crate::verdict::Verdict;
 
 /// Queries of `fan-in` classes.
 ///
@@ -39,72 +43,77 @@ pub struct AnswersInTime {
 
 impl FanIn {
     /// The queries of the classes that `class` picks; none where no picked class is fan-in.
-    pub(crate) fn of(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Option<FanIn> {
-        let picked = |i: usize| class(i) && outcome.classes[i].pattern == "fan-in";
-        if !(0..outcome.classes.len()).any(picked) {
-            return None;
+    pub(crate) fn of(outcome: &Outcome, book: &Book, class: impl Fn(usize) -> bool) -> io::Result<Option<FanIn>> {
+        let picked = |i: &usize| class(*i) && outcome.classes[*i].pattern == "fan-in";
+        let accounts: Vec<&Asked> = (0..outcome.classes.len()).filter(picked).map(|i| &book.classes[i].asked).collect();
+        if accounts.is_empty() {
+            return Ok(None);
         }
-        let queries: Vec<Query> = Query::all(outcome, picked).into_iter().filter(|query| query.enters).collect();
-        let mut shares: Vec<f64> = queries.iter().map(Query::percent_in_time).collect();
-        shares.sort_by(f64::total_cmp);
-        let complete = queries.iter().filter(|query| query.is_met()).count();
-        let us = |query: &Query| query.took(outcome).map(Span::as_micros_f64);
-        Some(FanIn {
-            queries: shares.len() as u64,
-            complete_queries_percent: (!shares.is_empty()).then(|| 100.0 * complete as f64 / shares.len() as f64),
-            answers_in_time_percent: AnswersInTime { mean: mean(&shares), p1: percentile(&shares, 1.0) },
-            query_us: FctUs::of(queries.iter().filter_map(us).collect()),
-        })
+        let queries = accounts.iter().map(|asked| asked.queries).sum();
+        let complete: u64 = accounts.iter().map(|asked| asked.complete).sum();
+        let values = |which: fn(&Asked) -> &Values| accounts.iter().map(|asked| which(asked)).collect::<Vec<_>>();
+        let aside = book.aside.as_ref();
+        let shares = digest(&values(|asked| &asked.shares), aside, [1.0])?;
+        Ok(Some(FanIn {
+            queries,
+            complete_queries_percent: (queries > 0).then(|| 100.0 * complete as f64 / queries as f64),
+            answers_in_time_percent: AnswersInTime {
+                mean: shares.map(|shares| shares.mean),
+                p1: shares.map(|shares| shares.at[0]),
+            },
+            query_us: FctUs::of(&values(|asked| &asked.took_us), aside)?,
+        }))
+    }
+}
+
+/// The queries of one class that enter.
+#[derive(Default)]
+pub(crate) struct Asked {
+    queries: u64,
+    /// Those whose answers all came in time.
+    complete: u64,
+    /// The percentage of answers in time.
+    pub(crate) shares: Values,
+    /// Of those to which every answer came: the time to the last.
+    pub(crate) took_us: Values,
+}
+
+impl Asked {
+    /// A query enters. Gives how many values were kept of it.
+    pub(crate) fn add(&mut self, query: &Query) -> usize {
+        self.queries += 1;
+        self.complete += u64::from(query.is_met());
+        self.shares.add(query.percent_in_time());
+        let took = query.took();
+        took.into_iter().for_each(|span| self.took_us.add(span.as_micros_f64()));
+        1 + usize::from(took.is_some())
     }
 }
 
 /// A query with what came of it.
-pub(crate) struct Query {
-    /// Index into [`Outcome::queries`].
-    row: usize,
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    /// Its announcement.
+    pub(crate) row: Announced,
     /// Answers that have started to the parent that asks, and how many of them have arrived.
     started: u32,
     arrived: u32,
     /// Answers of leaves that have come to the parent that asks, in time.
     pub(crate) in_time: u32,
-    /// All of them that are to come, in one level or several.
-    answers: u32,
+    /// An answer was neither here nor late when the run was over.
+    undecided: bool,
     /// The last answer's arrival.
     end: Instant,
-    pub(crate) enters: bool,
 }
 
 impl Query {
-    /// The queries of some classes, in the order of their start.
-    pub(crate) fn all(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Vec<Query> {
-        let rows = outcome.queries.iter().enumerate().filter(|(_, query)| class(query.class.index()));
-        let mut queries: Vec<Query> =
-            rows.map(|(row, query)| Query::new(row, query.answers, outcome.counts(query.start))).collect();
-        let of = |query: &Query| (outcome.queries[query.row].class, outcome.queries[query.row].number);
-        let places: BTreeMap<(ClassId, u64), usize> = queries.iter().map(of).zip(0..).collect();
-        for message in outcome.messages.iter().filter(|message| class(message.class.index())) {
-            if let Some(&place) = message.query.and_then(|number| places.get(&(message.class, number))) {
-                queries[place].add(message, outcome);
-            }
-        }
-        // One with fewer was still asking when the run ended.
-        for query in &mut queries {
-            query.enters &= query.started == query.of(outcome).children;
-        }
-        queries
+    fn new(row: Announced) -> Query {
+        Query { row, started: 0, arrived: 0, in_time: 0, undecided: false, end: Instant::ZERO }
     }
 
-    fn new(row: usize, answers: u32, enters: bool) -> Query {
-        Query { row, started: 0, arrived: 0, in_time: 0, answers, end: Instant::ZERO, enters }
-    }
-
-    fn add(&mut self, message: &Message, outcome: &Outcome) {
-        if message.place.is_some_and(|place| place.level > 0) {
-            return;
-        }
-        let verdict = verdict(message, outcome.ended);
+    fn add(&mut self, message: &Message, verdict: Verdict) {
         self.started += 1;
-        self.enters &= verdict != Verdict::Undecided;
+        self.undecided |= verdict == Verdict::Undecided;
         if let Some(end) = message.end {
             self.arrived += 1;
             self.end = self.end.max(end);
@@ -114,24 +123,101 @@ impl Query {
         }
     }
 
+    /// All answers to the parent that asks have started and are known. One with fewer was still asking when the run
+    /// ended.
+    fn is_over(&self) -> bool {
+        self.started == self.row.children
+    }
+
+    /// Whether it enters the summaries of a run in which counts what starts within `counted`.
+    pub(crate) fn enters(&self, counted: &Range<Instant>) -> bool {
+        counted.contains(&self.row.start) && !self.undecided && self.is_over()
+    }
+
     fn percent_in_time(&self) -> f64 {
-        100.0 * f64::from(self.in_time) / f64::from(self.answers)
+        100.0 * f64::from(self.in_time) / f64::from(self.row.answers)
     }
 
     /// Whether every answer came in time.
     pub(crate) fn is_met(&self) -> bool {
-        self.in_time == self.answers
-    }
-
-    /// The row of its announcement.
-    pub(crate) fn of<'a>(&self, outcome: &'a Outcome) -> &'a sim::outcome::Query {
-        &outcome.queries[self.row]
+        self.in_time == self.row.answers
     }
 
     /// The time to the last answer, where all came.
-    pub(crate) fn took(&self, outcome: &Outcome) -> Option<Span> {
-        let all = self.enters && self.arrived == self.started && self.started > 0;
-        all.then(|| self.end - self.of(outcome).start)
+    pub(crate) fn took(&self) -> Option<Span> {
+        (self.arrived == self.started && self.started > 0).then(|| self.end - self.row.start)
+    }
+}
+
+/// The queries of a run, in order of their start, in blocks that leave when all of their queries are over.
+pub(crate) struct Queries {
+    /// In a block.
+    each: usize,
+    blocks: Vec<Block>,
+    /// Where those stand that are not over.
+    open: BTreeMap<(ClassId, u64), usize>,
+}
+
+/// Queries that were asked one after the other; none where they were taken.
+#[derive(Default)]
+struct Block {
+    queries: Vec<Query>,
+    /// How many are not over.
+    open: usize,
+}
+
+impl Queries {
+    /// None yet, and so many in a block.
+    pub(crate) fn new(each: usize) -> Queries {
+        Queries { each, blocks: Vec::new(), open: BTreeMap::new() }
+    }
+
+    /// One is asked.
+    pub(crate) fn ask(&mut self, row: Announced) {
+        if self.blocks.last().is_none_or(|last| last.queries.len() == self.each) {
+            self.blocks.push(Block::default());
+        }
+        let number = self.blocks.len() - 1;
+        let last = &mut self.blocks[number];
+        self.open.insert((row.class, row.number), number * self.each + last.queries.len());
+        last.queries.push(Query::new(row));
+        last.open += 1;
+    }
+
+    /// A message may be an answer. Gives the query if it was the last one.
+    pub(crate) fn add(&mut self, message: &Message, verdict: Verdict) -> Option<Query> {
+        let number = message.query.filter(|_| message.place.is_none_or(|place| place.level == 0))?;
+        let place = *self.open.get(&(message.class, number))?;
+        let block = &mut self.blocks[place / self.each];
+        let query = &mut block.queries[place % self.each];
+        query.add(message, verdict);
+        query.is_over().then(|| {
+            block.open -= 1;
+            self.open.remove(&(message.class, number));
+            *query
+        })
+    }
+
+    /// Takes full blocks of queries that are over, each with the place of its first.
+    pub(crate) fn take_over(&mut self) -> Vec<(u64, Vec<Query>)> {
+        let each = self.each;
+        let over = |block: &Block| block.open == 0 && block.queries.len() == each;
+        self.take(over)
+    }
+
+    /// Takes all that is here.
+    pub(crate) fn take_all(&mut self) -> Vec<(u64, Vec<Query>)> {
+        self.take(|block| !block.queries.is_empty())
+    }
+
+    fn take(&mut self, picked: impl Fn(&Block) -> bool) -> Vec<(u64, Vec<Query>)> {
+        let blocks = self.blocks.iter_mut().zip((0..).step_by(self.each)).filter(|(block, _)| picked(block));
+        blocks.map(|(block, first)| (first, std::mem::take(&mut block.queries))).collect()
+    }
+
+    /// All that are here.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Query> {
+        self.blocks.iter().flat_map(|block| &block.queries)
     }
 }
 
@@ -142,7 +228,8 @@ mod tests {
 
     /// A run of 100 ms with a warm-up of 10 ms and one fan-in class.
     fn of(messages: Vec<Message>) -> FanIn {
-        FanIn::of(&outcome(&["fan-in"], messages), |_| true).unwrap()
+        let run = outcome(&["fan-in"], messages);
+        FanIn::of(&run, &Book::of(&run), |_| true).unwrap().unwrap()
     }
 
     #[test]
@@ -196,9 +283,28 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_queries_leave_when_all_of_theirs_is_known() {
+        let answer = |query: u64| message().query(query).start(at_ms(20)).end(at_ms(25)).build();
+        let run = outcome(&["fan-in"], (0..6).flat_map(|query| [answer(query), answer(query)]).collect());
+        let mut queries = Queries::new(2);
+        run.queries.iter().for_each(|row| queries.ask(*row));
+        let mut add = |query: u64| queries.add(&answer(query), Verdict::NoDeadline).is_some();
+        assert_eq!([2, 3, 2, 3, 0, 0, 1].map(&mut add), [false, false, true, true, false, true, false]);
+        let places = |taken: Vec<(u64, Vec<Query>)>| {
+            let numbers = |rows: Vec<Query>| rows.iter().map(|query| query.row.number).collect::<Vec<_>>();
+            taken.into_iter().map(|(first, rows)| (first, numbers(rows))).collect::<Vec<_>>()
+        };
+        assert_eq!(places(queries.take_over()), [(2, vec![2, 3])], "query 1 lacks an answer");
+        assert_eq!(places(queries.take_over()), []);
+        assert!(queries.add(&answer(1), Verdict::NoDeadline).is_some());
+        assert_eq!(places(queries.take_all()), [(0, vec![0, 1]), (4, vec![4, 5])]);
+        assert_eq!(queries.iter().count(), 0);
+    }
+
+    #[test]
     fn other_patterns_have_no_queries() {
         let both = outcome(&["poisson", "fan-in"], vec![]);
-        assert_eq!(FanIn::of(&both, |class| class == 0), None);
-        assert_eq!(FanIn::of(&both, |_| true).unwrap().queries, 0);
+        assert_eq!(FanIn::of(&both, &Book::of(&both), |class| class == 0).unwrap(), None);
+        assert_eq!(FanIn::of(&both, &Book::of(&both), |_| true).unwrap().unwrap().queries, 0);
     }
 }

@@ -1,11 +1,16 @@
 //! The JSON contract: one object per run.
 
+use std::io;
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sim::Outcome;
 use sim::outcome::{Counters, FaultCounts, Link, Requests};
 
+use crate::book::Book;
 use crate::limit::Limits;
 use crate::summary::{Summary, mbps};
+
+const IN_MEMORY: &str = "everything is in memory";
 
 /// What `duetime run --json` prints, key by key in this order.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -160,17 +165,32 @@ impl Report {
     /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and
     /// neither's figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
-        let bound = Limits::of(outcome);
-        let report = Report { bound, ..Report::measured(outcome, wall_s) };
+        Report::of_book(outcome, &Book::of(outcome), wall_s).expect(IN_MEMORY)
+    }
+
+    /// From what a run measured, and what its messages came to; those of the outcome itself are not looked at.
+    ///
+    /// # Errors
+    /// When the file that the book keeps values in cannot be read.
+    ///
+    /// # Panics
+    /// As [`new`](Report::new).
+    pub fn of_book(outcome: &Outcome, book: &Book, wall_s: f64) -> io::Result<Report> {
+        let bound = Limits::of(outcome, &book.bounded);
+        let report = Report { bound, ..Report::without_bound(outcome, book, wall_s)? };
         if let Some(bound) = &report.bound {
             bound.check(&report.summary, &report.classes, &outcome.transport);
         }
-        report
+        Ok(report)
     }
 
     /// From measurements of a real network, without a bound: its rates and delays are not exactly those that
     /// the scenario states.
     pub fn measured(outcome: &Outcome, wall_s: f64) -> Report {
+        Report::without_bound(outcome, &Book::of(outcome), wall_s).expect(IN_MEMORY)
+    }
+
+    fn without_bound(outcome: &Outcome, book: &Book, wall_s: f64) -> io::Result<Report> {
         let Counters {
             packets_sent,
             packets_received,
@@ -184,11 +204,11 @@ impl Report {
             retransmits,
         } = outcome.counters;
         let before = &outcome.before_warm_up;
-        let summary = Summary::of_all(outcome);
-        let classes: Vec<(String, ClassReport)> = (0..outcome.classes.len())
-            .map(|class| (outcome.classes[class].name.clone(), ClassReport::of(outcome, class)))
-            .collect();
-        Report {
+        let summary = Summary::of_all(outcome, book)?;
+        let classes = (0..outcome.classes.len())
+            .map(|class| Ok((outcome.classes[class].name.clone(), ClassReport::of(outcome, book, class)?)))
+            .collect::<io::Result<Vec<_>>>()?;
+        Ok(Report {
             title: outcome.title.clone(),
             seed: outcome.seed,
             transport: outcome.transport.clone(),
@@ -209,8 +229,8 @@ impl Report {
             summary,
             bound: None,
             classes,
-            sets: sets(outcome),
-        }
+            sets: sets(outcome, book)?,
+        })
     }
 
     /// As one JSON object on one line.
@@ -262,14 +282,14 @@ impl Faults {
 }
 
 impl ClassReport {
-    fn of(outcome: &Outcome, class: usize) -> ClassReport {
+    fn of(outcome: &Outcome, book: &Book, class: usize) -> io::Result<ClassReport> {
         let measured = &outcome.classes[class];
-        ClassReport {
-            summary: Summary::of_class(outcome, class),
+        Ok(ClassReport {
+            summary: Summary::of_class(outcome, book, class)?,
             bottleneck_delay_us: measured.bottleneck_delay_us,
             bottleneck_mbps: mbps(measured.bottleneck_bytes, outcome.simulated.since_start()),
             too_late: measured.too_late,
-        }
+        })
     }
 }
 
@@ -291,14 +311,14 @@ impl BusiestQueue {
     }
 }
 
-fn sets(outcome: &Outcome) -> Vec<(String, Summary)> {
+fn sets(outcome: &Outcome, book: &Book) -> io::Result<Vec<(String, Summary)>> {
     let mut sets: Vec<(String, Summary)> = Vec::new();
     for set in outcome.classes.iter().filter_map(|class| class.set.as_ref()) {
         if sets.iter().all(|(known, _)| known != set) {
-            sets.push((set.clone(), Summary::of_set(outcome, set)));
+            sets.push((set.clone(), Summary::of_set(outcome, book, set)?));
         }
     }
-    sets
+    Ok(sets)
 }
 
 pub(crate) fn by_name<S: Serializer, T: Serialize>(classes: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,13 +1,15 @@
 //! What one class, or all of them together, achieved.
 
+use std::io;
+
 use serde::Serialize;
 use sim::Outcome;
-use sim::outcome::Message;
 use units::{Bytes, Span};
 
+use crate::book::{Account, Book};
 use crate::queries::FanIn;
 use crate::statistics::{DeadlineRatio, FctUs, Slowdown};
-use crate::verdict::{Verdict, completion_time, counted, verdict};
+use crate::values::Values;
 
 /// Counted are the messages that started in the measured time, after the warm-up; whether they met their
 /// deadline, and how long they took, is known up to the end of the run, which may go on for that. Goodput is of
@@ -46,64 +48,49 @@ pub struct Summary {
 
 impl Summary {
     /// Over all classes.
-    pub fn of_all(outcome: &Outcome) -> Summary {
-        Summary::of(outcome, |_| true)
+    pub fn of_all(outcome: &Outcome, book: &Book) -> io::Result<Summary> {
+        Summary::of(outcome, book, |_| true)
     }
 
     /// Over one class, an index into [`Outcome::classes`].
-    pub fn of_class(outcome: &Outcome, class: usize) -> Summary {
-        Summary::of(outcome, |other| other == class)
+    pub fn of_class(outcome: &Outcome, book: &Book, class: usize) -> io::Result<Summary> {
+        Summary::of(outcome, book, |other| other == class)
     }
 
     /// Over the classes of one set.
-    pub fn of_set(outcome: &Outcome, set: &str) -> Summary {
-        Summary::of(outcome, |class| outcome.classes[class].set.as_deref() == Some(set))
+    pub fn of_set(outcome: &Outcome, book: &Book, set: &str) -> io::Result<Summary> {
+        Summary::of(outcome, book, |class| outcome.classes[class].set.as_deref() == Some(set))
     }
 
-    fn of(outcome: &Outcome, class: impl Fn(usize) -> bool) -> Summary {
-        let messages: Vec<(&Message, Verdict)> = outcome
-            .messages
-            .iter()
-            .filter(|message| class(message.class.index()) && counted(message, outcome))
-            .map(|message| (message, verdict(message, outcome.ended)))
-            .collect();
-        let count = |which: &dyn Fn(&Message, Verdict) -> bool| {
-            messages.iter().filter(|(message, verdict)| which(message, *verdict)).count() as u64
-        };
-        let completed = count(&|message, _| message.end.is_some());
-        let with_deadline = count(&|message, _| message.deadline.is_some());
-        let missed = count(&|_, verdict| verdict == Verdict::Missed);
-        let undecided = count(&|_, verdict| verdict == Verdict::Undecided);
+    fn of(outcome: &Outcome, book: &Book, class: impl Fn(usize) -> bool) -> io::Result<Summary> {
+        let picked: Vec<usize> = (0..outcome.classes.len()).filter(|i| class(*i)).collect();
+        let accounts = || picked.iter().map(|i| &book.classes[*i]);
+        let sum = |count: fn(&Account) -> u64| accounts().map(count).sum::<u64>();
+        let values = |which: fn(&Account) -> &Values| accounts().map(which).collect::<Vec<_>>();
+        let (messages, completed) = (sum(|account| account.messages), sum(|account| account.completed));
+        let (with_deadline, missed) = (sum(|account| account.with_deadline), sum(|account| account.missed));
+        let undecided = sum(|account| account.undecided);
         let decided = with_deadline - undecided;
+        let aside = book.aside.as_ref();
 
-        let delivered = (0..outcome.classes.len()).filter(|i| class(*i)).map(|i| outcome.classes[i].delivered_bytes);
-        let in_time = messages.iter().filter(|(_, verdict)| *verdict == Verdict::Met).filter_map(|(m, _)| m.bytes);
-        Summary {
-            messages: messages.len() as u64,
+        let delivered = picked.iter().map(|i| outcome.classes[*i].delivered_bytes).sum();
+        let in_time = accounts().map(|account| account.in_time).sum();
+        Ok(Summary {
+            messages,
             completed,
-            unfinished: messages.len() as u64 - completed,
+            unfinished: messages - completed,
             with_deadline,
             missed,
             undecided,
             missed_percent: (decided > 0).then(|| 100.0 * missed as f64 / decided as f64),
-            goodput_mbps: mbps_after_warm_up(delivered.sum(), outcome),
-            goodput_in_time_mbps: mbps_after_warm_up(in_time.sum(), outcome).filter(|_| with_deadline > 0),
-            fct_us: FctUs::of(fct_us(&messages)),
-            slowdown: Slowdown::of(ratios(&messages, |message| message.ideal)),
-            deadline_ratio: DeadlineRatio::of(ratios(&messages, |message| message.deadline)),
-            fan_in: FanIn::of(outcome, class),
-        }
+            goodput_mbps: mbps_after_warm_up(delivered, outcome),
+            goodput_in_time_mbps: mbps_after_warm_up(in_time, outcome).filter(|_| with_deadline > 0),
+            fct_us: FctUs::of(&values(|account| &account.fct_us), aside)?,
+            slowdown: Slowdown::of(&values(|account| &account.slowdown), aside)?,
+            deadline_ratio: DeadlineRatio::of(&values(|account| &account.deadline_ratio), aside)?,
+            fan_in: FanIn::of(outcome, book, class)?,
+        })
     }
-}
-
-fn fct_us(messages: &[(&Message, Verdict)]) -> Vec<f64> {
-    messages.iter().filter_map(|(message, _)| completion_time(message)).map(|fct| fct.as_micros_f64()).collect()
-}
-
-/// Completion times of completed messages over `of`, for those that have it.
-fn ratios(messages: &[(&Message, Verdict)], of: impl Fn(&Message) -> Option<Span>) -> Vec<f64> {
-    let ratio = |message: &Message| Some(completion_time(message)?.0 as f64 / of(message)?.0 as f64);
-    messages.iter().filter_map(|(message, _)| ratio(message)).filter(|ratio| ratio.is_finite()).collect()
 }
 
 fn mbps_after_warm_up(bytes: Bytes, outcome: &Outcome) -> Option<f64> {
@@ -120,9 +107,17 @@ mod tests {
     use super::*;
     use crate::samples::{at_ms, message, ms, outcome};
 
+    fn all(outcome: &Outcome) -> Summary {
+        Summary::of_all(outcome, &Book::of(outcome)).unwrap()
+    }
+
+    fn of_class(outcome: &Outcome, class: usize) -> Summary {
+        Summary::of_class(outcome, &Book::of(outcome), class).unwrap()
+    }
+
     #[test]
     fn every_message_is_counted_once() {
-        let all = Summary::of_all(&outcome(
+        let all = all(&outcome(
             &["poisson"],
             vec![
                 message().start(at_ms(9)).end(at_ms(20)).deadline(ms(1)).build(), // in the warm-up: not counted
@@ -142,7 +137,7 @@ mod tests {
 
     #[test]
     fn nothing_to_report_is_null_and_not_zero() {
-        let empty = Summary::of_all(&outcome(&["poisson"], vec![]));
+        let empty = all(&outcome(&["poisson"], vec![]));
         assert_eq!((empty.messages, empty.missed_percent, empty.goodput_in_time_mbps), (0, None, None));
         assert_eq!((empty.fct_us, empty.slowdown.p50, empty.deadline_ratio.p99), (FctUs::default(), None, None));
         assert_eq!(empty.goodput_mbps, Some(0.0));
@@ -151,7 +146,7 @@ mod tests {
 
     #[test]
     fn where_all_are_undecided_no_share_is_missed() {
-        let all = Summary::of_all(&outcome(&["poisson"], vec![message().deadline(ms(400)).build()]));
+        let all = all(&outcome(&["poisson"], vec![message().deadline(ms(400)).build()]));
         assert_eq!((all.with_deadline, all.undecided, all.missed_percent), (1, 1, None));
         assert_eq!(all.goodput_in_time_mbps, Some(0.0));
     }
@@ -165,13 +160,13 @@ mod tests {
             message().bytes(Some(9_000)).deadline(ms(5)).end(at_ms(12)).build(),
             message().bytes(Some(90_000)).deadline(ms(5)).end(at_ms(16)).build(), // too late
         ];
-        assert_eq!(Summary::of_class(&run, 0).goodput_mbps, Some(8.0));
-        assert_eq!(Summary::of_class(&run, 1).goodput_mbps, Some(16.0));
-        assert_eq!(Summary::of_all(&run).goodput_mbps, Some(24.0));
-        assert_eq!(Summary::of_class(&run, 0).goodput_in_time_mbps, Some(0.8));
-        assert_eq!(Summary::of_class(&run, 1).goodput_in_time_mbps, None);
+        assert_eq!(of_class(&run, 0).goodput_mbps, Some(8.0));
+        assert_eq!(of_class(&run, 1).goodput_mbps, Some(16.0));
+        assert_eq!(all(&run).goodput_mbps, Some(24.0));
+        assert_eq!(of_class(&run, 0).goodput_in_time_mbps, Some(0.8));
+        assert_eq!(of_class(&run, 1).goodput_in_time_mbps, None);
         run.warm_up = run.simulated;
-        assert_eq!(Summary::of_all(&run).goodput_mbps, None);
+        assert_eq!(all(&run).goodput_mbps, None);
     }
 
     #[test]
@@ -184,7 +179,7 @@ mod tests {
                 message().deadline(ms(4)).build(),                // unfinished
             ],
         );
-        let all = Summary::of_all(&run);
+        let all = all(&run);
         assert_eq!((all.fct_us.mean, all.fct_us.max), (Some(3000.0), Some(4000.0)));
         assert_eq!((all.slowdown.p50, all.slowdown.p99), (Some(3.0), Some(3.98)));
         assert_eq!((all.deadline_ratio.p50, all.deadline_ratio.p99), (Some(0.5), Some(0.5)));
@@ -193,7 +188,7 @@ mod tests {
     #[test]
     fn classes_are_told_apart() {
         let run = outcome(&["poisson", "poisson"], vec![message().class(1).end(at_ms(11)).build()]);
-        assert_eq!(Summary::of_class(&run, 0).messages, 0);
-        assert_eq!(Summary::of_class(&run, 1).completed, 1);
+        assert_eq!(of_class(&run, 0).messages, 0);
+        assert_eq!(of_class(&run, 1).completed, 1);
     }
 }

@@ -1,11 +1,15 @@
 //! Columns: messages, links and samples over time, one table each.
 
-use sim::Outcome;
+use std::ops::Range;
+use std::sync::Arc;
+
 use sim::outcome::{Allocation, Link, Message, Requests, Sample, Subject};
+use sim::{Outcome, World};
 use units::{ClassId, Instant, Span};
 
+use crate::book::Book;
 use crate::queries::Query;
-use crate::verdict::{Verdict, completion_time, counted, verdict};
+use crate::verdict::{Verdict, completion_time, verdict};
 
 /// Columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,8 +45,44 @@ pub enum Data {
         /// One per row.
         codes: Vec<u32>,
         /// What the codes stand for.
-        words: Vec<String>,
+        words: Arc<[String]>,
     },
+}
+
+/// What rows refer to: the same for all parts of a table.
+#[derive(Clone, Debug)]
+pub struct Names {
+    classes: Arc<[String]>,
+    links: Arc<[String]>,
+    /// When messages that count start.
+    counted: Range<Instant>,
+}
+
+impl Names {
+    /// Of a run that is over.
+    pub fn of(outcome: &Outcome) -> Names {
+        let names = |link: &Link| format!("{} -> {}", link.from, link.to);
+        Names {
+            classes: outcome.classes.iter().map(|class| class.name.clone()).collect(),
+            links: outcome.links.iter().map(names).collect(),
+            counted: outcome.warm_up..outcome.simulated,
+        }
+    }
+
+    /// Of a run that will go on to its end.
+    pub fn of_world(world: &World) -> Names {
+        Names { classes: world.class_names().collect(), links: world.link_names().collect(), counted: world.counted() }
+    }
+
+    /// When messages that count start.
+    pub fn counted(&self) -> Range<Instant> {
+        self.counted.clone()
+    }
+
+    /// How many classes there are.
+    pub fn classes(&self) -> usize {
+        self.classes.len()
+    }
 }
 
 /// One row per message, in order of their start; flows without end have no bytes.
@@ -50,12 +90,16 @@ pub enum Data {
 /// `deadline_us` is the allowed time from the start. `missed` is null without a deadline and where the end
 /// of the run came before it; `counted` is false for what the summaries leave out (the warm-up).
 pub fn flows(outcome: &Outcome) -> Table {
-    let all = &outcome.messages;
+    some_flows(&outcome.messages, &Names::of(outcome), outcome.ended)
+}
+
+/// Some rows of [`flows`]. Messages that are neither over nor given up are judged as of `ended`, when the run was over.
+pub fn some_flows(all: &[Message], names: &Names, ended: Instant) -> Table {
     let us = |span: Option<Span>| span.map(Span::as_micros_f64);
     let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
     Table {
         columns: vec![
-            class_names("class", outcome, all.iter().map(|m| Some(m.class))),
+            class_names("class", names, all.iter().map(|m| Some(m.class))),
             small("from", all.iter().map(|m| Some(m.from.0))),
             small("to", all.iter().map(|m| Some(m.to.0))),
             count("query", all.iter().map(|m| m.query)),
@@ -66,9 +110,9 @@ pub fn flows(outcome: &Outcome) -> Table {
             float("ideal_fct_us", all.iter().map(|m| us(m.ideal))),
             float("slowdown", all.iter().map(slowdown)),
             float("deadline_us", all.iter().map(|m| us(m.deadline))),
-            bool("missed", all.iter().map(|m| missed(m, outcome))),
+            bool("missed", all.iter().map(|m| missed(m, ended))),
             bool("aborted", all.iter().map(|m| Some(m.aborted))),
-            bool("counted", all.iter().map(|m| Some(counted(m, outcome)))),
+            bool("counted", all.iter().map(|m| Some(names.counted.contains(&m.start)))),
             small("timeouts", all.iter().map(|m| Some(m.timeouts))),
             small("retransmits", all.iter().map(|m| Some(m.retransmits))),
             small("marks", all.iter().map(|m| Some(m.marks))),
@@ -82,22 +126,26 @@ pub fn flows(outcome: &Outcome) -> Table {
 /// is when the last answer is due and `completion_us` when the last came (null where one did not), from the
 /// query's start. `met` and `completion_us` are null where the query is not `counted`.
 pub fn queries(outcome: &Outcome) -> Table {
-    let all = Query::all(outcome, |_| true);
-    let rows = || all.iter().map(|query| (query, query.of(outcome)));
+    let all: Vec<Query> = Book::of(outcome).queries.iter().copied().collect();
+    some_queries(&all, &Names::of(outcome))
+}
+
+/// Some rows of [`queries`].
+pub fn some_queries(all: &[Query], names: &Names) -> Table {
+    let enters = |query: &Query| query.enters(&names.counted);
     let us = |span: Option<Span>| span.map(Span::as_micros_f64);
-    let at = |instant: Option<Instant>| instant.map(Instant::as_micros_f64);
     Table {
         columns: vec![
-            class_names("class", outcome, rows().map(|(_, row)| Some(row.class))),
-            count("query", rows().map(|(_, row)| Some(row.number))),
-            small("parent", rows().map(|(_, row)| Some(row.parent.0))),
-            float("start_us", rows().map(|(_, row)| at(Some(row.start)))),
-            float("deadline_us", rows().map(|(_, row)| us(row.deadline))),
-            small("answers", rows().map(|(_, row)| Some(row.answers))),
-            small("in_time", rows().map(|(query, _)| Some(query.in_time))),
-            float("completion_us", rows().map(|(query, _)| us(query.took(outcome)))),
-            bool("met", rows().map(|(query, _)| query.enters.then(|| query.is_met()))),
-            bool("counted", rows().map(|(query, _)| Some(query.enters))),
+            class_names("class", names, all.iter().map(|query| Some(query.row.class))),
+            count("query", all.iter().map(|query| Some(query.row.number))),
+            small("parent", all.iter().map(|query| Some(query.row.parent.0))),
+            float("start_us", all.iter().map(|query| Some(query.row.start.as_micros_f64()))),
+            float("deadline_us", all.iter().map(|query| us(query.row.deadline))),
+            small("answers", all.iter().map(|query| Some(query.row.answers))),
+            small("in_time", all.iter().map(|query| Some(query.in_time))),
+            float("completion_us", all.iter().map(|query| us(query.took().filter(|_| enters(query))))),
+            bool("met", all.iter().map(|query| enters(query).then(|| query.is_met()))),
+            bool("counted", all.iter().map(|query| Some(enters(query)))),
         ],
     }
 }
@@ -145,26 +193,28 @@ pub fn links(outcome: &Outcome) -> Table {
 
 /// One row per sample: when, which signal, its subject (a message's row in [`flows`], or a link), and its value.
 pub fn trace(outcome: &Outcome) -> Table {
-    let all = &outcome.trace;
-    let message = |sample: &Sample| match sample.subject {
-        Subject::Message(row) => Some(row.0),
+    some_samples(&outcome.trace, &Names::of(outcome))
+}
+
+/// Some rows of [`trace`].
+pub fn some_samples(all: &[Sample], names: &Names) -> Table {
+    let of = |sample: &Sample| match sample.subject {
+        Subject::Message { row, class, from, to } => Some((row, class, from, to)),
         Subject::Link(_) => None,
     };
     let link = |sample: &Sample| match sample.subject {
-        Subject::Message(_) => None,
+        Subject::Message { .. } => None,
         Subject::Link(row) => Some(row.0),
     };
-    let of_message = |sample: &Sample| message(sample).map(|row| &outcome.messages[row as usize]);
-    let link_names = outcome.links.iter().map(|link| format!("{} -> {}", link.from, link.to)).collect();
     Table {
         columns: vec![
             float("time_s", all.iter().map(|sample| Some(sample.at.as_secs_f64()))),
             signals("what", all),
-            class_names("class", outcome, all.iter().map(|sample| of_message(sample).map(|m| m.class))),
-            small("from", all.iter().map(|sample| of_message(sample).map(|m| m.from.0))),
-            small("to", all.iter().map(|sample| of_message(sample).map(|m| m.to.0))),
-            small("message", all.iter().map(message)),
-            coded("link", link_names, all.iter().map(link)),
+            class_names("class", names, all.iter().map(|sample| of(sample).map(|(_, class, ..)| class))),
+            small("from", all.iter().map(|sample| of(sample).map(|(_, _, from, _)| from.0))),
+            small("to", all.iter().map(|sample| of(sample).map(|(.., to)| to.0))),
+            small("message", all.iter().map(|sample| of(sample).map(|(row, ..)| row.0))),
+            coded("link", names.links.clone(), all.iter().map(link)),
             float("value", all.iter().map(|sample| Some(sample.value))),
         ],
     }
@@ -175,22 +225,21 @@ fn slowdown(message: &Message) -> Option<f64> {
     slowdown.is_finite().then_some(slowdown)
 }
 
-fn missed(message: &Message, outcome: &Outcome) -> Option<bool> {
-    match verdict(message, outcome.ended) {
+fn missed(message: &Message, ended: Instant) -> Option<bool> {
+    match verdict(message, ended) {
         Verdict::Met => Some(false),
         Verdict::Missed => Some(true),
         Verdict::NoDeadline | Verdict::Undecided => None,
     }
 }
 
-fn class_names(name: &'static str, outcome: &Outcome, rows: impl Iterator<Item = Option<ClassId>>) -> Column {
-    let codes = rows.map(|class| class.map(|class| class.0));
-    coded(name, outcome.classes.iter().map(|class| class.name.clone()).collect(), codes)
+fn class_names(name: &'static str, names: &Names, rows: impl Iterator<Item = Option<ClassId>>) -> Column {
+    coded(name, names.classes.clone(), rows.map(|class| class.map(|class| class.0)))
 }
 
 fn signals(name: &'static str, samples: &[Sample]) -> Column {
     let names = sim::run::SIGNALS.names();
-    let words: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let words = names.iter().map(ToString::to_string).collect();
     let code = |what| names.iter().position(|name| *name == what).map(|code| code as u32);
     coded(name, words, samples.iter().map(|sample| code(sample.what)))
 }
@@ -218,11 +267,11 @@ fn bool(name: &'static str, rows: impl Iterator<Item = Option<bool>>) -> Column 
 /// Text in which most rows differ.
 fn text(name: &'static str, rows: impl Iterator<Item = Option<String>>) -> Column {
     let (words, valid) = split(rows);
-    Column { name, data: Data::Text { codes: (0..words.len() as u32).collect(), words }, valid }
+    Column { name, data: Data::Text { codes: (0..words.len() as u32).collect(), words: words.into() }, valid }
 }
 
 /// Text of few words, by their number.
-fn coded(name: &'static str, words: Vec<String>, rows: impl Iterator<Item = Option<u32>>) -> Column {
+fn coded(name: &'static str, words: Arc<[String]>, rows: impl Iterator<Item = Option<u32>>) -> Column {
     let (codes, valid) = split(rows);
     Column { name, data: Data::Text { codes, words }, valid }
 }
@@ -251,7 +300,7 @@ fn split<T: Default>(rows: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<V
 mod tests {
     use super::*;
     use crate::samples::{at_ms, link, message, ms, outcome};
-    use units::{LinkId, MessageId};
+    use units::{HostId, LinkId, MessageId};
 
     fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
         table.columns.iter().find(|column| column.name == name).unwrap()
@@ -313,8 +362,9 @@ mod tests {
     fn a_sample_is_of_a_message_or_of_a_link() {
         let mut run = outcome(&["poisson"], vec![message().build()]);
         run.links = vec![link("switch", "host 4", 0.0)];
+        let subject = Subject::Message { row: MessageId(0), class: ClassId(0), from: HostId(1), to: HostId(0) };
         run.trace = vec![
-            Sample { at: at_ms(20), what: "cwnd", subject: Subject::Message(MessageId(0)), value: 2.5 },
+            Sample { at: at_ms(20), what: "cwnd", subject, value: 2.5 },
             Sample { at: at_ms(20), what: "queue", subject: Subject::Link(LinkId(0)), value: 7.0 },
         ];
         let table = trace(&run);

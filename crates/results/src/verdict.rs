@@ -1,6 +1,6 @@
 //! What becomes of one message: the definitions that every figure rests on.
 
-use sim::outcome::{Message, Outcome};
+use sim::outcome::Message;
 use units::{Instant, Span};
 
 /// How a message stands against its deadline at the end of the run.
@@ -14,12 +14,6 @@ pub enum Verdict {
     Missed,
     /// It is unfinished and its deadline lies beyond the end of the run, which went on no longer.
     Undecided,
-}
-
-/// Whether a message enters the summaries: it started in the measured time, after the warm-up. A flow without
-/// end is an unfinished message.
-pub fn counted(message: &Message, outcome: &Outcome) -> bool {
-    outcome.counts(message.start)
 }
 
 /// How `message` stands when the run ends at `end`.

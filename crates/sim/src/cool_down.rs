@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use units::{Bytes, ClassId, Instant, Span, Table};
 
-use crate::outcome::{Message, Query};
+use crate::outcome::Message;
 use crate::run::Run;
 use crate::traffic::Request;
 
@@ -22,22 +22,15 @@ pub struct CoolDown {
 }
 
 impl CoolDown {
-    /// The window closes now, with these `queries` so far; the `undecided` have started and have neither arrived nor been
+    /// The window closes now, with these `queries` by class; the `undecided` have started and have neither arrived nor been
     /// given up, `waiting` have been announced and have not started.
     pub fn new<'a>(
         run: &Run,
-        classes: usize,
-        queries: &[Query],
+        queries: Table<ClassId, Option<RangeInclusive<u64>>>,
         undecided: impl Iterator<Item = &'a Message>,
         waiting: impl Iterator<Item = (ClassId, &'a Request)>,
     ) -> CoolDown {
-        let mut ranges: Table<ClassId, Option<RangeInclusive<u64>>> = vec![None; classes].into();
-        for query in queries.iter().filter(|query| run.counts(query.start)) {
-            let range = &mut ranges[query.class];
-            let first = range.as_ref().map_or(query.number, |range| *range.start());
-            *range = Some(first..=query.number);
-        }
-        let mut cool_down = CoolDown { run: run.clone(), queries: ranges, due: BTreeMap::new() };
+        let mut cool_down = CoolDown { run: run.clone(), queries, due: BTreeMap::new() };
         undecided.for_each(|message| cool_down.expect_message(message));
         waiting.for_each(|(class, request)| cool_down.expect(class, request));
         cool_down

@@ -1,25 +1,34 @@
 //! What is written down of messages and classes while a run goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Table};
 
 use crate::hosts::{Arrivals, Sent};
-use crate::outcome::{ClassOutcome, Framing, Message, Query};
+use crate::outcome::{Block, ClassOutcome, Framing, Message, Query};
+use crate::rows::{BLOCK, Rows};
 use crate::scenario::Class;
 
 /// Rows of messages, and sums by class.
 ///
-/// A message has two halves, each written by the host that knows it; they are joined when the run is over.
+/// A message has two halves, each written by the host that knows it; they are joined when it leaves the ledger: with
+/// its block when that is over, or when the run is.
 pub struct Ledger {
     /// What sending hosts know: one row per message, in order of their starts, without end and marks.
-    sent: Table<MessageId, Message>,
+    sent: Rows<Message>,
     /// What receiving hosts know, as far as they have been told of messages.
-    received: Table<MessageId, Received>,
+    received: Rows<Received>,
     /// For each message, where its path begins.
-    paths: Vec<u32>,
+    paths: Rows<u32>,
+    /// How many blocks had been full when it was last looked for those that are over.
+    looked_at: usize,
     /// One row per query, in order of their starts.
-    pub queries: Vec<Query>,
+    queries: Vec<Query>,
+    /// By class, the queries that count.
+    counted_queries: Table<ClassId, Option<RangeInclusive<u64>>>,
+    /// Retransmission timeouts and packets sent again, of all messages.
+    repairs: (u64, u64),
     /// Payload delivered in order after the warm-up, by class.
     delivered: Table<ClassId, Bytes>,
     /// What arrived, by class and pair of hosts: of the receiving hosts.
@@ -39,13 +48,36 @@ impl Ledger {
     /// Empty, for so many classes.
     pub fn new(classes: usize) -> Ledger {
         Ledger {
-            sent: Table::default(),
-            received: Table::default(),
-            paths: Vec::new(),
+            sent: Rows::new(BLOCK),
+            received: Rows::new(BLOCK),
+            paths: Rows::new(BLOCK),
+            looked_at: 0,
             queries: Vec::new(),
+            counted_queries: vec![None; classes].into(),
+            repairs: (0, 0),
             delivered: vec![Bytes::ZERO; classes].into(),
             flows: BTreeMap::new(),
         }
+    }
+
+    /// From now on, before anything has started, a block has so many rows: a power of two.
+    pub fn blocks_of(&mut self, rows: usize) {
+        (self.sent, self.received, self.paths) = (Rows::new(rows), Rows::new(rows), Rows::new(rows));
+    }
+
+    /// A query is asked; it may count.
+    pub fn ask(&mut self, query: Query, counts: bool) {
+        if counts {
+            let range = &mut self.counted_queries[query.class];
+            let first = range.as_ref().map_or(query.number, |range| *range.start());
+            *range = Some(first..=query.number);
+        }
+        self.queries.push(query);
+    }
+
+    /// By class, the queries that count of those that were asked until now.
+    pub fn counted_queries(&self) -> &Table<ClassId, Option<RangeInclusive<u64>>> {
+        &self.counted_queries
     }
 
     /// A message starts on a path.
@@ -56,7 +88,7 @@ impl Ledger {
 
     /// What is known of a message where it is sent.
     pub fn sent(&self, message: MessageId) -> &Message {
-        &self.sent[message]
+        self.sent.find(message).expect("what is under way has its row here")
     }
 
     /// A message has arrived completely.
@@ -66,7 +98,7 @@ impl Ledger {
 
     /// A message was given up.
     pub fn give_up(&mut self, message: MessageId) {
-        self.sent[message].aborted = true;
+        self.sent.at(message).aborted = true;
     }
 
     /// Whether a message has arrived or was given up.
@@ -90,10 +122,7 @@ impl Ledger {
 
     /// Retransmission timeouts and packets sent again, of all messages.
     pub fn repairs(&self) -> (u64, u64) {
-        let add = |(timeouts, retransmits), message: &Message| {
-            (timeouts + u64::from(message.timeouts), retransmits + u64::from(message.retransmits))
-        };
-        self.sent.iter().fold((0, 0), add)
+        self.repairs
     }
 
     /// Payload of a message was delivered in order.
@@ -104,7 +133,12 @@ impl Ledger {
 
     /// Books what a sending end has done on a message.
     pub fn book_sent(&mut self, sent: Sent) {
-        let message = &mut self.sent[sent.message];
+        if (sent.timeouts, sent.retransmits) == (0, 0) {
+            return;
+        }
+        self.repairs.0 += u64::from(sent.timeouts);
+        self.repairs.1 += u64::from(sent.retransmits);
+        let message = self.sent.at(sent.message);
         message.retransmits += sent.retransmits;
         message.timeouts += sent.timeouts;
     }
@@ -161,24 +195,65 @@ impl Ledger {
         }
     }
 
-    /// The messages, both halves joined, where the path of each begins, and the queries. The first ledger has a row for
-    /// each message, and what is known of it stands in those of its hosts.
-    pub fn join(mut ledgers: Vec<Ledger>, of_host: impl Fn(HostId) -> usize) -> (Vec<Message>, Vec<u32>, Vec<Query>) {
-        let Ledger { sent, paths, queries, .. } = &mut ledgers[0];
-        let (mut messages, mut paths, queries) = (std::mem::take(sent), std::mem::take(paths), std::mem::take(queries));
-        for number in 0..messages.len() {
-            let id = MessageId::from_index(number);
-            let row = &mut messages[id];
+    /// How many rows of messages are held here.
+    pub fn rows_held(&self) -> usize {
+        self.sent.held()
+    }
+
+    /// Whether another block has become full since [`take_over`](Ledger::take_over) was called.
+    pub fn has_filled(&self) -> bool {
+        self.sent.full() > self.looked_at
+    }
+
+    /// Takes the queries that were asked since this was last called.
+    pub fn take_queries(&mut self) -> Vec<Query> {
+        std::mem::take(&mut self.queries)
+    }
+
+    /// Takes the blocks in which every message is decided and none is `in_use`: nothing will change them any more.
+    pub fn take_over(&mut self, in_use: impl Iterator<Item = MessageId>) -> Vec<Block> {
+        self.looked_at = self.sent.full();
+        let mut stay: BTreeSet<usize> = in_use.map(|message| self.sent.block_of(message)).collect();
+        let undecided = self.sent.entries().filter(|&(message, _)| !self.is_decided(message));
+        stay.extend(undecided.map(|(message, _)| self.sent.block_of(message)));
+        let full = self.sent.blocks().map(|(block, _)| block).filter(|&block| block < self.looked_at);
+        let over: Vec<usize> = full.filter(|block| !stay.contains(block)).collect();
+        let own = std::slice::from_mut(self);
+        over.into_iter().map(|block| Ledger::take(own, block, &|_| 0)).collect()
+    }
+
+    /// Takes all that is left of the messages. The first ledger has a row for each, and what is known of it stands in
+    /// those of its hosts.
+    pub fn take_all(ledgers: &mut [Ledger], of_host: impl Fn(HostId) -> usize) -> Vec<Block> {
+        let all: Vec<usize> = ledgers[0].sent.blocks().map(|(block, _)| block).collect();
+        all.into_iter().map(|block| Ledger::take(ledgers, block, &of_host)).collect()
+    }
+
+    /// Takes a block, both halves of each row joined.
+    fn take(ledgers: &mut [Ledger], block: usize, of_host: &impl Fn(HostId) -> usize) -> Block {
+        let sent = &mut ledgers[0].sent;
+        let (first, mut messages) = (sent.first(block), sent.take(block));
+        let mut paths = ledgers[0].paths.take(block);
+        for ((row, path), number) in messages.iter_mut().zip(&mut paths).zip(first.0..) {
+            let id = MessageId(number);
             let (sender, receiver) = (of_host(row.from), of_host(row.to));
             if sender != 0 {
-                *row = ledgers[sender].sent[id];
-                paths[number] = ledgers[sender].paths[number];
+                *row = *ledgers[sender].sent(id);
+                *path = *ledgers[sender].paths.find(id).expect("a row has its path");
             }
             let Received { end, marks } = ledgers[receiver].received.find(id).copied().unwrap_or_default();
             // It may have arrived before its receiver learnt that it was given up.
             let aborted = row.aborted && end.is_none();
             *row = Message { end, marks, aborted, ..*row };
         }
-        (messages.into_vec(), paths, queries)
+        ledgers.iter_mut().for_each(|ledger| ledger.forget(block));
+        Block { first, messages, paths }
+    }
+
+    /// Nothing of a block is asked for again.
+    fn forget(&mut self, block: usize) {
+        self.sent.take(block);
+        self.received.take(block);
+        self.paths.take(block);
     }
 }

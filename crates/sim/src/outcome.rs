@@ -58,6 +58,16 @@ impl Outcome {
         let last = links.iter().position(|&link| self.graph.links[link.index()].to == self.messages[row].to.0);
         &links[..=last.expect("a path ends at its receiver")]
     }
+
+    /// With the rows that it lacks.
+    pub(crate) fn with(mut self, rest: Taken) -> Outcome {
+        self.messages.reserve_exact(rest.blocks.iter().map(|block| block.messages.len()).sum());
+        for Block { messages, paths, .. } in rest.blocks {
+            self.messages.extend(messages);
+            self.paths.of_messages.extend(paths);
+        }
+        Outcome { queries: rest.queries, trace: rest.samples, ..self }
+    }
 }
 
 /// The paths of a run, each different one once.
@@ -117,6 +127,29 @@ impl FaultCounts {
             rerouted: self.rerouted - before.rerouted,
         }
     }
+}
+
+/// What can be taken out of a run while it goes on: nothing will change it any more.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Taken {
+    /// Messages, in blocks of consecutive rows. A block leaves when all of its messages are over, which may be
+    /// later than blocks behind it.
+    pub blocks: Vec<Block>,
+    /// Queries, in order of their start. Each comes before any message that answers it.
+    pub queries: Vec<Query>,
+    /// Samples, in order of time.
+    pub samples: Vec<Sample>,
+}
+
+/// Messages that started one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// The row of the first.
+    pub first: MessageId,
+    /// In order of their start.
+    pub messages: Vec<Message>,
+    /// For each of them, the position of its first link in [`Paths::links`].
+    pub(crate) paths: Vec<u32>,
 }
 
 /// What one traffic class saw as a whole.
@@ -322,9 +355,17 @@ pub struct Sample {
 /// What a sample was taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A connection, by the class, hosts and number of its current message
-    /// (an index into [`Outcome::messages`]).
-    Message(MessageId),
+    /// A connection, by its current message.
+    Message {
+        /// The message's row: an index into [`Outcome::messages`].
+        row: MessageId,
+        /// The message's class.
+        class: ClassId,
+        /// Its sending host.
+        from: HostId,
+        /// Its receiving host.
+        to: HostId,
+    },
     /// A link, an index into [`Outcome::links`].
     Link(LinkId),
 }

@@ -5,6 +5,7 @@ pub mod stock;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use transport::registry::Config;
 use units::{ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
@@ -16,7 +17,7 @@ use crate::hosts::{Hosts, Notice, Opening, Progress, Way};
 use crate::ledger::Ledger;
 use crate::net::Net;
 use crate::observe::{PacketLog, RateWatch, Sampler};
-use crate::outcome::{Counters, Framing, Message, Outcome, Query};
+use crate::outcome::{Counters, Framing, Message, Outcome, Query, Taken};
 use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::scenario::{Class, Scenario, Transport};
@@ -230,6 +231,22 @@ impl World {
         self.until > self.net.now
     }
 
+    /// When messages that count start: after the warm-up, before the end of what is measured.
+    pub fn counted(&self) -> Range<Instant> {
+        self.run.warm_up.after_start()..self.run.duration.after_start()
+    }
+
+    /// The names of the classes, in the scenario's order.
+    pub fn class_names(&self) -> impl Iterator<Item = String> {
+        self.sources.iter().map(|source| source.class.name.clone())
+    }
+
+    /// The names of the links, in the order of [`Outcome::links`].
+    pub fn link_names(&self) -> impl Iterator<Item = String> {
+        let graph = &self.net.graph;
+        graph.links.iter().map(|link| format!("{} -> {}", graph.name(link.from), graph.name(link.to)))
+    }
+
     /// The simulated time reached.
     pub fn now(&self) -> Instant {
         self.net.now
@@ -269,7 +286,8 @@ impl World {
         let source = &mut self.sources[class];
         let batch = source.batch.take().expect("a batch was announced");
         if let Some(Asked { number, parent, answers, children, deadline }) = batch.query {
-            self.ledger.queries.push(Query { class, number, parent, start: batch.at, deadline, answers, children });
+            let query = Query { class, number, parent, start: batch.at, deadline, answers, children };
+            self.ledger.ask(query, self.run.counts(batch.at));
         }
         batch.messages.into_iter().for_each(|request| self.announce(class, request));
         self.next_batch(class);
@@ -552,6 +570,12 @@ impl World {
 
     /// Ends the run here.
     pub fn finish(self) -> Outcome {
+        let (outcome, rest) = self.finish_taken();
+        outcome.with(rest)
+    }
+
+    /// Ends the run here: what it measured, and the rows that were not taken until now, which the outcome lacks.
+    pub fn finish_taken(self) -> (Outcome, Taken) {
         let (measured, now, until) = (self.measured, self.net.now, self.until);
         let measured = measured.map(|both| both.0);
         stock::finish(vec![World { measured: None, ..self }], measured, (now, until))
@@ -570,9 +594,38 @@ impl World {
         self.hosts.stage.watched();
         if let Some(sampler) = &mut self.sampler {
             self.net.settle();
-            sampler.take(&self.net, &mut self.hosts, &self.configs);
+            sampler.take(&self.net, &mut self.hosts, &self.configs, &self.ledger);
             let next = self.net.now + sampler.every();
             self.net.events.push(next, Event::Sample);
         }
+    }
+
+    /// From now on, before anything has happened, [`take`](World::take) gives messages in blocks of so many rows: a
+    /// power of two.
+    pub fn blocks_of(&mut self, rows: usize) {
+        self.ledger.blocks_of(rows);
+    }
+
+    /// How many rows of messages are held here.
+    pub fn rows_held(&self) -> usize {
+        self.ledger.rows_held()
+    }
+
+    /// Takes what nothing will change any more: it is gone from here, and from the outcome. Called now and then, it
+    /// keeps the memory that a run takes from growing with the run's length.
+    pub fn take(&mut self) -> Taken {
+        let samples = match (&mut self.sampler, &mut self.measured) {
+            (Some(sampler), _) => sampler.take_samples(),
+            (None, Some(measured)) => std::mem::take(&mut measured.0.trace),
+            (None, None) => Vec::new(),
+        };
+        let blocks = match self.ledger.has_filled() {
+            true => {
+                let hosts = self.hosts.in_use();
+                self.ledger.take_over(hosts.chain(self.sampler.iter().flat_map(Sampler::in_use)))
+            }
+            false => Vec::new(),
+        };
+        Taken { blocks, queries: self.ledger.take_queries(), samples }
     }
 }

@@ -37,7 +37,7 @@ fn samples(outcome: &Outcome, what: &str, message: u32, (from, to): (u64, u64)) 
         .trace
         .iter()
         .filter(|sample| sample.what == what && within.contains(&sample.at))
-        .filter(|sample| sample.subject == Subject::Message(MessageId(message)))
+        .filter(|sample| matches!(sample.subject, Subject::Message { row, .. } if row == MessageId(message)))
         .map(|sample| sample.value)
         .collect();
     assert!(!samples.is_empty(), "no {what} of {message}");

@@ -31,7 +31,7 @@ fn mean(outcome: &Outcome, what: &str, message: u32, from: u64, to: u64) -> f64 
         .trace
         .iter()
         .filter(|sample| sample.what == what && within.contains(&sample.at))
-        .filter(|sample| sample.subject == outcome::Subject::Message(MessageId(message)))
+        .filter(|sample| matches!(sample.subject, outcome::Subject::Message { row, .. } if row == MessageId(message)))
         .map(|sample| sample.value)
         .collect();
     assert!(!samples.is_empty(), "no {what} of {message}");

@@ -11,7 +11,7 @@ import click
 from duetime import files
 from duetime.cli import options
 from duetime.progress import bar
-from duetime.run import resolve, simulate
+from duetime.run import made, resolve, simulate
 
 
 @click.command(short_help="Simulate a scenario.")
@@ -49,14 +49,15 @@ def run(
         files.check(out)
     try:
         with bar(1) as shown:
-            result = simulate(read, seed, changes, None, shown.follow(0))
+            if out is None:
+                result = simulate(read, seed, changes, None, shown.follow(0), rows=False)
+            else:
+                result = made(read, seed, changes, None, shown.follow(0), out)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             "nothing was kept" if out is None else f"nothing was written to {out}"
         ) from None
     options.tell_notes(result.notes)
-    if out is not None:
-        result.save(out)
     limits = options.judge(conditions, {result.transport: result.data})
     if as_json:
         with_limits = {**result.data, "limits": limits}

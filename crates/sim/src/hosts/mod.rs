@@ -22,7 +22,7 @@ pub use state::HostState;
 
 use transport::registry::Config;
 use transport::{Flags, Message, Packet};
-use units::{ConnectionId, HostId, Table};
+use units::{ConnectionId, HostId, MessageId, Table};
 
 use crate::net::Net;
 
@@ -117,6 +117,11 @@ impl Hosts {
     pub fn reroute(&mut self, net: &mut Net) {
         self.senders.reroute(net);
         self.receivers.reroute(net);
+    }
+
+    /// Every message that an end or a notice still speaks of, some of them several times.
+    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+        self.senders.in_use().chain(self.receivers.in_use()).chain(self.notices.in_use())
     }
 
     /// The sending end of a connection tells the receiving host something.

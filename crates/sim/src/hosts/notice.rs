@@ -69,6 +69,14 @@ impl Notices {
         notice
     }
 
+    /// The messages that they speak of.
+    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+        self.travelling.iter().flatten().filter_map(|(_, notice)| match *notice {
+            Notice::Starts { message, .. } | Notice::GivenUp { message, .. } => Some(message),
+            Notice::Closes => None,
+        })
+    }
+
     /// How many have arrived so far.
     pub fn arrived(&self) -> u64 {
         self.arrived

@@ -103,6 +103,11 @@ impl Journal {
         }
     }
 
+    /// The messages that it has not forgotten.
+    pub fn messages(&self) -> impl Iterator<Item = MessageId> {
+        self.sent.iter().map(|sent| sent.message)
+    }
+
     /// The message to which a position belongs.
     pub fn message_at(&self, position: u64) -> Option<MessageId> {
         self.sent.get(self.index(position)).map(|sent| sent.message)

@@ -134,6 +134,11 @@ impl Receivers {
         self.ends.entries().filter(|(_, end)| end.is_some()).map(|(id, _)| id).collect()
     }
 
+    /// The messages that something may yet be booked on.
+    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+        self.ends.iter().flatten().flat_map(ReceivingEnd::in_use)
+    }
+
     /// The receiving end of a connection, if its host has been told of it and it is open.
     pub fn get(&mut self, id: ConnectionId) -> Option<&mut ReceivingEnd> {
         self.ends.find_mut(id)?.as_mut().inspect(|end| self.stage.acts(end.host))
@@ -206,6 +211,10 @@ impl ReceivingEnd {
     /// The message that is arriving, or the last one.
     pub fn message(&self) -> MessageId {
         self.expected.front().map_or(self.last, |expected| expected.message)
+    }
+
+    fn in_use(&self) -> impl Iterator<Item = MessageId> {
+        self.expected.iter().skip(1).map(|expected| expected.message).chain([self.message()])
     }
 
     /// A message follows, up to this position.

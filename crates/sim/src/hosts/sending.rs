@@ -114,6 +114,11 @@ impl Senders {
         self.ends.entries().filter(|(_, end)| end.as_ref().is_some_and(|end| end.open)).map(|(id, _)| id).collect()
     }
 
+    /// The messages that something may yet be booked on.
+    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+        self.ends.iter().flatten().filter(|end| end.open).flat_map(|end| end.journal.messages())
+    }
+
     /// Every open end sends the way that its flow has now.
     pub fn reroute(&mut self, net: &mut Net) {
         for end in self.ends.iter_mut().flatten().filter(|end| end.open) {

@@ -5,8 +5,9 @@ use transport::{Observation, Signal};
 use units::{Bytes, Instant, MessageId, Span};
 
 use crate::hosts::Hosts;
+use crate::ledger::Ledger;
 use crate::net::Net;
-use crate::outcome::{Sample, Subject};
+use crate::outcome::{Message, Sample, Subject};
 use crate::run::{QUEUE, THROUGHPUT, Trace};
 
 /// Takes samples of the signals that were asked for.
@@ -36,7 +37,7 @@ impl Sampler {
     }
 
     /// Takes a sample of everything now: of messages in the order of their starts, then of links.
-    pub fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config]) {
+    pub fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config], ledger: &Ledger) {
         let now = net.now;
         let per_sample = 8.0 / self.trace.every.as_secs_f64() / 1e6;
         let mut arrived = std::mem::take(&mut self.closed);
@@ -65,9 +66,10 @@ impl Sampler {
         });
         let mut found: Vec<(MessageId, Observation)> = throughput.chain(seen).collect();
         found.sort_by_key(|(message, _)| *message);
-        for (message, signals) in found {
+        for (row, signals) in found {
+            let &Message { class, from, to, .. } = ledger.sent(row);
             for (signal, value) in signals.iter() {
-                self.add(now, signal, Subject::Message(message), value);
+                self.add(now, signal, Subject::Message { row, class, from, to }, value);
             }
         }
         for (link, port) in net.ports().entries() {
@@ -83,8 +85,13 @@ impl Sampler {
         }
     }
 
-    /// All samples, in order of time.
-    pub fn into_samples(self) -> Vec<Sample> {
-        self.samples
+    /// The messages of which something is kept for the next sample.
+    pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
+        self.closed.iter().map(|(message, _)| *message)
+    }
+
+    /// Takes the samples since this was last called, in order of time.
+    pub fn take_samples(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.samples)
     }
 }

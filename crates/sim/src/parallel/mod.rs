@@ -17,7 +17,7 @@ use units::{Instant, Span};
 
 use crate::cool_down::CoolDown;
 use crate::network::Sharing;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Taken};
 use crate::priorities::Priorities;
 use crate::scenario::{Class, Scenario};
 use crate::world::World;
@@ -83,11 +83,41 @@ impl Simulation {
         }
     }
 
+    /// A world that has the whole scenario.
+    pub fn world(&self) -> &World {
+        match self {
+            Simulation::Alone(world) => world,
+            Simulation::Together(team) => &team.worlds[0],
+        }
+    }
+
+    /// As [`World::blocks_of`].
+    pub fn blocks_of(&mut self, rows: usize) {
+        match self {
+            Simulation::Alone(world) => world.blocks_of(rows),
+            Simulation::Together(team) => team.worlds.iter_mut().for_each(|world| world.blocks_of(rows)),
+        }
+    }
+
+    /// As [`World::take`]. The rows of several threads are joined when the run is over, and leave then.
+    pub fn take(&mut self) -> Taken {
+        match self {
+            Simulation::Alone(world) => world.take(),
+            Simulation::Together(_) => Taken::default(),
+        }
+    }
+
     /// Ends the run here.
     pub fn finish(self) -> Outcome {
+        let (outcome, rest) = self.finish_taken();
+        outcome.with(rest)
+    }
+
+    /// As [`World::finish_taken`].
+    pub fn finish_taken(self) -> (Outcome, Taken) {
         match self {
-            Simulation::Alone(world) => world.finish(),
-            Simulation::Together(team) => team.finish(),
+            Simulation::Alone(world) => world.finish_taken(),
+            Simulation::Together(team) => team.finish_taken(),
         }
     }
 }
@@ -278,7 +308,12 @@ impl Team {
     }
 
     /// As [`Simulation::finish`].
-    pub fn finish(mut self) -> Outcome {
+    pub fn finish(self) -> Outcome {
+        let (outcome, rest) = self.finish_taken();
+        outcome.with(rest)
+    }
+
+    fn finish_taken(mut self) -> (Outcome, Taken) {
         self.worlds.iter_mut().for_each(|world| world.goes_to(self.now));
         stock::finish(self.worlds, self.measured.map(|both| both.0), (self.now, self.until))
     }

@@ -8,8 +8,10 @@ use crate::cool_down::CoolDown;
 use crate::ledger::Ledger;
 use crate::net::Net;
 use crate::net::part::add;
-use crate::observe::{RateWatch, Sampler};
-use crate::outcome::{ClassOutcome, Counters, FaultCounts, Link, LinkRates, Outcome, Paths, Queue, Requests, Sample};
+use crate::observe::RateWatch;
+use crate::outcome::{
+    ClassOutcome, Counters, FaultCounts, Link, LinkRates, Outcome, Paths, Queue, Requests, Sample, Taken,
+};
 
 /// What is measured from the warm-up to the end of the duration.
 pub struct Measured {
@@ -19,7 +21,7 @@ pub struct Measured {
     requests: Option<Requests>,
     faults: Option<FaultCounts>,
     links: Vec<Link>,
-    trace: Vec<Sample>,
+    pub(crate) trace: Vec<Sample>,
 }
 
 /// What was measured up to now.
@@ -49,7 +51,7 @@ pub fn take(worlds: &mut [World]) -> Measured {
         requests: first.rates.as_ref().map(RateWatch::total),
         faults: first.net.fault_counts(),
         links,
-        trace: first.sampler.take().map_or_else(Vec::<Sample>::new, Sampler::into_samples),
+        trace: first.sampler.take().map_or_else(Vec::new, |mut sampler| sampler.take_samples()),
     }
 }
 
@@ -62,11 +64,16 @@ pub fn awaits(world: &World, is_decided: impl Fn(MessageId) -> bool) -> CoolDown
     };
     let waiting: Vec<_> = world.sources.entries().flat_map(of_class).collect();
     let waiting = waiting.iter().map(|(class, request)| (*class, request));
-    CoolDown::new(&world.run, world.sources.len(), &world.ledger.queries, undecided, waiting)
+    CoolDown::new(&world.run, world.ledger.counted_queries().clone(), undecided, waiting)
 }
 
-/// Ends a run at a time, that would have ended at another; `measured` is none if its window has not closed.
-pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): (Instant, Instant)) -> Outcome {
+/// Ends a run at a time, that would have ended at another; `measured` is none if its window has not closed. Gives what it
+/// measured, and the rows that are still here, which the outcome lacks.
+pub fn finish(
+    mut worlds: Vec<World>,
+    measured: Option<Measured>,
+    (now, until): (Instant, Instant),
+) -> (Outcome, Taken) {
     let (measured, decided_until) = match measured {
         Some(measured) => {
             for world in &mut worlds {
@@ -80,13 +87,14 @@ pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): 
         None => (take(&mut worlds), now),
     };
     let before_warm_up = sum(&worlds, |world| world.before_warm_up);
-    let ledgers = worlds.iter_mut().map(|world| std::mem::replace(&mut world.ledger, Ledger::new(0))).collect();
+    let mut ledgers: Vec<Ledger> =
+        worlds.iter_mut().map(|world| std::mem::replace(&mut world.ledger, Ledger::new(0))).collect();
     let mut first = worlds.swap_remove(0);
     let part = first.net.part.take();
     let of_host = |host| part.as_ref().map_or(0, |part| part.partition().of_host[host] as usize);
-    let (messages, of_messages, queries) = Ledger::join(ledgers, of_host);
     let Measured { at, counters, classes, requests, faults, links, trace } = measured;
-    Outcome {
+    let (blocks, queries) = (Ledger::take_all(&mut ledgers, of_host), ledgers[0].take_queries());
+    let outcome = Outcome {
         title: first.title,
         seed: first.run.seed,
         transport: first.transport,
@@ -98,14 +106,15 @@ pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): 
         before_warm_up,
         requests,
         faults,
-        paths: Paths { of_messages, links: first.net.take_paths() },
+        paths: Paths { of_messages: Vec::new(), links: first.net.take_paths() },
         classes,
-        messages,
-        queries,
+        messages: Vec::new(),
+        queries: Vec::new(),
         links,
         graph: first.net.graph,
-        trace,
-    }
+        trace: Vec::new(),
+    };
+    (outcome, Taken { blocks, queries, samples: trace })
 }
 
 fn sum(worlds: &[World], counters: impl Fn(&World) -> Counters) -> Counters {

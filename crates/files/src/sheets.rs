@@ -1,0 +1,82 @@
+//! The tables of one run.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use results::{Names, Query};
+use sim::Outcome;
+use sim::outcome::{Sample, Taken};
+use units::Instant;
+
+use crate::part::Parts;
+
+/// Tables of a run in a folder.
+pub struct Sheets {
+    folder: PathBuf,
+    names: Names,
+    flows: Parts,
+    queries: Parts,
+    trace: Parts,
+    /// Samples that are not written yet: fewer than a part has.
+    samples: Vec<Sample>,
+    samples_written: u64,
+    /// In a part.
+    most_samples: usize,
+}
+
+impl Sheets {
+    /// In an empty folder that exists, of a run whose rows refer to these names, with so many samples in a part.
+    pub fn new(folder: &Path, names: Names, most_samples: usize) -> Sheets {
+        Sheets {
+            folder: folder.into(),
+            names,
+            flows: Parts::new(folder.join("flows.parquet")),
+            queries: Parts::new(folder.join("queries.parquet")),
+            trace: Parts::new(folder.join("trace.parquet")),
+            samples: Vec::new(),
+            samples_written: 0,
+            most_samples,
+        }
+    }
+
+    /// Writes what was taken out of the run. Messages that are neither over nor given up are judged as of `ended`,
+    /// when the run was over.
+    pub fn write(&mut self, taken: &Taken, ended: Instant) -> io::Result<()> {
+        for block in &taken.blocks {
+            let rows = results::some_flows(&block.messages, &self.names, ended);
+            self.flows.write(block.first.0.into(), &rows)?;
+        }
+        self.samples.extend_from_slice(&taken.samples);
+        match self.samples.len() >= self.most_samples {
+            true => self.write_samples(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes queries of which everything is known, in blocks with the place of the first of each.
+    pub fn write_queries(&mut self, blocks: Vec<(u64, Vec<Query>)>) -> io::Result<()> {
+        let mut write =
+            |(first, rows): (u64, Vec<Query>)| self.queries.write(first, &results::some_queries(&rows, &self.names));
+        blocks.into_iter().try_for_each(&mut write)
+    }
+
+    fn write_samples(&mut self) -> io::Result<()> {
+        self.trace.write(self.samples_written, &results::some_samples(&self.samples, &self.names))?;
+        self.samples_written += self.samples.len() as u64;
+        self.samples.clear();
+        Ok(())
+    }
+
+    /// Writes what only the end of the run shows; all rows have been written.
+    pub fn close(mut self, outcome: &Outcome) -> io::Result<()> {
+        if self.flows.is_empty() {
+            self.flows.write(0, &results::some_flows(&[], &self.names, outcome.ended))?;
+        }
+        if !self.samples.is_empty() {
+            self.write_samples()?;
+        }
+        let mut links = Parts::new(self.folder.join("links.parquet"));
+        links.write(0, &results::links(outcome))?;
+        [self.flows, self.queries, self.trace, links].into_iter().try_for_each(Parts::close)
+    }
+}
