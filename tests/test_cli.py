@@ -202,6 +202,19 @@ def test_notes_go_to_standard_error(duetime: Command) -> None:
     assert re.fullmatch(r"note: tcp: .*\bg\b.*\n", done.stderr)
 
 
+def test_threads_change_no_result(duetime: Command, small: Path) -> None:
+    racks = ("run", SCENARIOS / "w3.toml", "--json", "--set", "run.duration=8 ms")
+    one, two = duetime(*racks), duetime(*racks, "--threads", 2)
+    assert {**json.loads(one.stdout), "wall_s": 0} == {**json.loads(two.stdout), "wall_s": 0}
+    assert one.stderr == two.stderr
+    alone = duetime("run", small, "--threads", 2)
+    assert alone.returncode == 0
+    assert alone.stderr == "note: this runs on one thread: all hosts are at one switch\n"
+    refused = duetime("run", small, "--set", "run.threads=0")
+    assert refused.returncode == 2
+    assert "threads" in refused.stderr
+
+
 def test_a_reader_who_has_enough_is_no_error() -> None:
     with subprocess.Popen(arguments("schema"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         assert run.stdout

@@ -169,8 +169,8 @@ impl EventQueue {
     }
 
     /// When the next event comes.
-    pub fn next_at(&mut self) -> Option<Instant> {
-        let near = self.wheel.peek().map(|near| near.at);
+    pub fn next_at(&self) -> Option<Instant> {
+        let near = self.wheel.first_at();
         let far = self.far.peek().map(|Reverse(far)| far.0);
         near.into_iter().chain(far).min().map(Instant)
     }
@@ -347,6 +347,33 @@ impl Wheel {
     }
 }
 
+impl Wheel {
+    /// When the first arrival comes, without moving on to it.
+    fn first_at(&self) -> Option<u64> {
+        if let Some(first) = self.current.last() {
+            return Some(first.at);
+        }
+        if self.waiting == 0 {
+            return None;
+        }
+        let start = (self.cursor + 1) % BUCKETS;
+        let mut word = (start / 64) as usize;
+        let mut bits = self.occupied[word] & (u64::MAX << (start % 64));
+        while bits == 0 {
+            word = (word + 1) % self.occupied.len();
+            bits = self.occupied[word];
+        }
+        let mut first = u64::MAX;
+        let mut link = self.heads[word * 64 + bits.trailing_zeros() as usize];
+        while link != NONE {
+            let (at, next) = self.entries[link];
+            first = first.min(at);
+            link = next;
+        }
+        Some(first)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,6 +403,7 @@ mod tests {
                     pending.push((at.0, 1 << 60 | order, timer.source()));
                 }
                 let expected = *pending.iter().min().unwrap();
+                assert_eq!(queue.next_at(), Some(Instant(expected.0)));
                 let (at, event) = queue.pop(Instant::MAX).unwrap();
                 assert_eq!((at.0, event.source()), (expected.0, expected.2));
                 pending.retain(|entry| *entry != expected);

@@ -62,10 +62,11 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "threads",
         kind: Kind::Count,
-        default: Default::Is("1"),
+        default: Default::Absent,
         range: Range::between(1.0, MOST_THREADS),
-        help: "threads that simulate this run together, each a part of the racks; the results are the same. A large network \
-               gains from them; a small one loses, and so do several runs at once, which have the cores already",
+        help: "threads that simulate this run together, each a part of the racks; one when left out; the results are the \
+               same. A large network gains from them; a small one loses, and so do several runs at once, which have the \
+               cores already",
         source: "",
     },
 ];
@@ -130,7 +131,7 @@ impl Run {
             cool_down: run.time_if_set("cool_down"),
             seed: run.count("seed"),
             deadline_factor: run.number("deadline_factor"),
-            threads: run.count("threads") as u32,
+            threads: run.count_if_set("threads").map_or(1, |threads| threads as u32),
             trace: trace.map(|values| Trace {
                 every: values.time("every"),
                 what: values.choices("what").into_iter().filter_map(|name| SIGNALS.find(name)).collect(),

@@ -275,15 +275,15 @@ impl Team {
         let Some((_, awaited)) = &mut self.measured else { return true };
         let worlds = &mut self.worlds;
         while worlds.iter().map(World::events).sum::<u64>() < goal {
-            let next = worlds.iter_mut().map(World::next_at).min().unwrap_or(Instant::MAX);
+            let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
             if next > self.until {
                 worlds.iter_mut().for_each(|world| world.goes_to(self.until));
                 self.now = self.until;
                 return true;
             }
-            worlds.iter_mut().filter_map(|world| (world.next_at() <= next).then_some(world)).for_each(|world| {
+            for world in worlds.iter_mut().filter(|world| world.next_at() <= next) {
                 world.goes_to(next);
-            });
+            }
             exchange(worlds);
             self.now = next;
             for message in worlds.iter_mut().flat_map(World::take_decided).collect::<Vec<_>>() {
@@ -349,7 +349,7 @@ impl Stint {
     fn alone(&self, worlds: &mut [World]) -> Done {
         let mut done = Done::default();
         while worlds.iter().map(World::events).sum::<u64>() < self.goal {
-            let next = worlds.iter_mut().map(World::next_at).min().unwrap_or(Instant::MAX);
+            let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
             if next > self.until {
                 return Done { over: true, ..done };
             }

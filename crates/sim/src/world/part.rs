@@ -25,7 +25,7 @@ impl World {
     }
 
     /// When the next event here comes, or the first of what is outgoing arrives.
-    pub fn next_at(&mut self) -> Instant {
+    pub fn next_at(&self) -> Instant {
         let outgoing = self.net.part.as_ref().map_or(Instant::MAX, |part| part.earliest());
         self.net.events.next_at().map_or(outgoing, |next| next.min(outgoing))
     }
