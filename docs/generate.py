@@ -285,16 +285,12 @@ def growth(series: dict[str, Any], rows: list[dict[str, Any]], line: dict[str, A
                 *(f"{row['written_mb']:,.0f} MB" for _ in written),
             ]
         )
-    load = sorted({f"{row['load_average']:.0f}" for row in rows}, key=int)
-    where = [
-        line["at"][:10],
-        line["cpu"],
-        f"{line['cores']} cores",
-        f"load average {' to '.join(load[:: max(1, len(load) - 1)])}",
-    ]
+    loads = sorted(round(row["load_average"]) for row in rows)
+    load = " to ".join(dict.fromkeys(str(each) for each in (loads[0], loads[-1])))
+    where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores, load average {load}"
     about = series["about"]
     note = f"; {line['note']}" if line["note"] else ""
-    how = f"{about[0].upper()}{about[1:]}. {', '.join(where)}{note}."
+    how = f"{about[0].upper()}{about[1:]}. {where}{note}."
     return f"{tabled([*heads, *written], cells)}\n*{how}*\n"
 
 
@@ -316,8 +312,8 @@ def far(rows: list[dict[str, Any]]) -> str:
     disk = other["written_mb"] * target / other["at"] / 1e3
     grew = f"grew by {memory(each)} each" if each > 0 else "did not grow"
     return (
-        f"From {one['at']:,} to {other['at']:,} messages memory {grew}. At that, {target:,}, which were not run, "
-        f"would take {reached:,.0f} MB and {disk:,.0f} GB of disk.\n"
+        f"From {one['at']:,} to {other['at']:,} messages memory {grew}. "
+        f"At that, {target:,}, which were not run, would take {reached:,.0f} MB and {disk:,.0f} GB of disk.\n"
     )
 
 
