@@ -259,30 +259,39 @@ def scaled(text: str, folder: Path) -> str:
 
 def growth(series: dict[str, Any], rows: list[dict[str, Any]], line: dict[str, Any]) -> str:
     """One series of `bench/scale.toml`, and how it was measured."""
+    by, of_samples = series["by"], series["by"] == "samples"
+    written = ["tables"] if "written_mb" in rows[0] else []
+    heads = [
+        by,
+        "million hops",
+        f"ns per {'sample' if of_samples else 'hop'}",
+        "set-up",
+        "memory",
+        "growth, each",
+    ]
     cells = []
     for number, row in enumerate(rows):
+        spent = row["ns_per_hop"] * (row["packet_hops"] / row["at"] if of_samples else 1)
         # Too short a run says nothing of a hop.
-        timed = row["packet_hops"] >= 100_000
-        grown = "" if number == 0 else memory(more(rows[number - 1], row))
-        written = [f"{row['written_mb']:,.0f} MB"] if "written_mb" in row else []
+        timed = of_samples or row["packet_hops"] >= 100_000
         cells.append(
             [
                 f"{row['at']:,}",
                 f"{row['packet_hops'] / 1e6:,.2f}",
-                f"{row['ns_per_hop']:,.0f}" if timed else "-",
+                f"{spent:,.0f}" if timed else "-",
                 f"{row['set_up_s']:.1f} s",
                 f"{row['memory_mb']:,.0f} MB",
-                grown,
-                *written,
+                "" if number == 0 else memory(more(rows[number - 1], row)),
+                *(f"{row['written_mb']:,.0f} MB" for _ in written),
             ]
         )
-    by = series["by"]
-    heads = [by, "million hops", "ns per hop", "set-up", "memory", "growth, each"]
-    table = tabled([*heads, "tables"] if "written_mb" in rows[0] else heads, cells)
-    load = [row["load_average"] for row in rows]
-    busy = f"load average {min(load):.0f} to {max(load):.0f}, {line['note']}" if line["note"] else "no note"
-    how = f"{series['about']}. {line['at'][:10]}, {line['cpu']}, {line['cores']} cores, {busy}."
-    return f"{table}\n*{how[0].upper()}{how[1:]}*\n"
+    loads = sorted(round(row["load_average"]) for row in rows)
+    load = " to ".join(dict.fromkeys(str(each) for each in (loads[0], loads[-1])))
+    where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores, load average {load}"
+    about = series["about"]
+    note = f"; {line['note']}" if line["note"] else ""
+    how = f"{about[0].upper()}{about[1:]}. {where}{note}."
+    return f"{tabled([*heads, *written], cells)}\n*{how}*\n"
 
 
 def more(one: dict[str, Any], other: dict[str, Any]) -> float:
@@ -299,10 +308,11 @@ def far(rows: list[dict[str, Any]]) -> str:
     """What the last two lines say of 10^8 messages, which nobody has run."""
     (one, other), target = rows[-2:], 100_000_000
     each = more(one, other)
-    reached = other["memory_mb"] + each * (target - other["at"]) / 1e6
+    reached = other["memory_mb"] + max(0.0, each) * (target - other["at"]) / 1e6
     disk = other["written_mb"] * target / other["at"] / 1e3
+    grew = f"grew by {memory(each)} each" if each > 0 else "did not grow"
     return (
-        f"From {one['at']:,} to {other['at']:,} messages memory grew by {memory(each)} each. "
+        f"From {one['at']:,} to {other['at']:,} messages memory {grew}. "
         f"At that, {target:,}, which were not run, would take {reached:,.0f} MB and {disk:,.0f} GB of disk.\n"
     )
 
