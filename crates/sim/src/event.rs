@@ -125,6 +125,8 @@ const HOST_TIMER: u64 = 11;
 pub struct EventQueue {
     wheel: Wheel,
     far: BinaryHeap<Reverse<Moment>>,
+    /// When the first event of the heap comes; never where there is none.
+    far_at: u64,
 }
 
 /// When an event comes: its time, its rank among those of the same time, its source.
@@ -138,7 +140,7 @@ impl EventQueue {
     /// For `links` links on which a packet takes at most about `longest_hop` from being first in
     /// line to arriving.
     pub fn new(links: usize, longest_hop: Span) -> EventQueue {
-        EventQueue { wheel: Wheel::new(links, longest_hop), far: BinaryHeap::new() }
+        EventQueue { wheel: Wheel::new(links, longest_hop), far: BinaryHeap::new(), far_at: u64::MAX }
     }
 
     /// Schedules the arrival of the packet at the head of `link`, which has none scheduled.
@@ -154,18 +156,28 @@ impl EventQueue {
         if !self.wheel.cancel(Arrival { at: at.0, link }) {
             let source = Event::Arrival(link).source();
             self.far.retain(|Reverse(moment)| (moment.0, moment.2) != (at.0, source));
+            self.look_far();
         }
     }
 
     /// Schedules any event but a timer.
     pub fn push(&mut self, at: Instant, event: Event) {
-        self.far.push(Reverse(moment(at.0, event.source())));
+        self.push_far(moment(at.0, event.source()));
     }
 
     /// Schedules a timer, which has this place (60 bits) among the timers of its kind at the same time.
     pub fn push_timer(&mut self, at: Instant, timer: Event, order: u64) {
         let source = timer.source();
-        self.far.push(Reverse((at.0, source.rank(at.0) | order, source)));
+        self.push_far((at.0, source.rank(at.0) | order, source));
+    }
+
+    fn push_far(&mut self, moment: Moment) {
+        self.far_at = self.far_at.min(moment.0);
+        self.far.push(Reverse(moment));
+    }
+
+    fn look_far(&mut self) {
+        self.far_at = self.far.peek().map_or(u64::MAX, |Reverse(far)| far.0);
     }
 
     /// When the next event comes.
@@ -178,22 +190,28 @@ impl EventQueue {
     /// The next event, if it comes at `until` or before.
     #[inline]
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
-        let near = self.wheel.peek();
-        if let Some(&Reverse(far)) = self.far.peek()
-            && near.is_none_or(|near| far.0 <= near.at && far < near.moment())
-        {
-            if far.0 > until.0 {
-                return None;
-            }
-            self.far.pop();
-            return Some((Instant(far.0), far.2.event()));
+        let Some(near) = self.wheel.pop() else { return self.pop_far(until) };
+        if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < near.moment()) {
+            self.wheel.put_back(near);
+            return self.pop_far(until);
         }
-        let Arrival { at, link } = near?;
+        if near.at > until.0 {
+            self.wheel.put_back(near);
+            return None;
+        }
+        Some((Instant(near.at), Event::Arrival(near.link)))
+    }
+
+    /// The first event of the heap, if it comes at `until` or before. A function of its own: few events are there.
+    #[inline(never)]
+    fn pop_far(&mut self, until: Instant) -> Option<(Instant, Event)> {
+        let &Reverse((at, _, source)) = self.far.peek()?;
         if at > until.0 {
             return None;
         }
-        self.wheel.pop();
-        Some((Instant(at), Event::Arrival(link)))
+        self.far.pop();
+        self.look_far();
+        Some((Instant(at), source.event()))
     }
 }
 
@@ -221,20 +239,20 @@ const NONE: LinkId = LinkId(u32::MAX);
 /// A timing wheel over links, each of which has at most one pending arrival: a bucket is a list
 /// threaded through the links, sorted only when its turn comes. O(1) per event.
 struct Wheel {
-    /// A bucket spans 2^shift ps.
-    shift: u32,
-    /// First link of each bucket's list.
-    heads: Box<[LinkId; BUCKETS as usize]>,
-    /// One bit per bucket that is not empty.
-    occupied: [u64; (BUCKETS / 64) as usize],
-    /// Per link: its time and the next link in its bucket.
-    entries: Table<LinkId, (u64, LinkId)>,
+    /// What is left of the bucket of `cursor` and has come into it since, latest first.
+    current: Vec<Arrival>,
     /// The bucket that is being emptied, counted from time zero.
     cursor: u64,
-    /// What is left of it and what has come into it since, latest first.
-    current: Vec<Arrival>,
-    /// Arrivals in buckets after the current one.
+    /// A bucket spans 2^shift ps.
+    shift: u32,
+    /// Arrivals in buckets after the current one, within one turn of the wheel.
     waiting: usize,
+    /// One bit per bucket that is not empty.
+    occupied: [u64; (BUCKETS / 64) as usize],
+    /// First link of each bucket's list.
+    heads: [LinkId; BUCKETS as usize],
+    /// Per link: its time and the next link in its bucket.
+    entries: Table<LinkId, (u64, LinkId)>,
 }
 
 impl Wheel {
@@ -242,29 +260,23 @@ impl Wheel {
         // Half of the wheel spans the longest hop, so that nearly nothing falls off its end.
         let span = (longest_hop.0 * 2 / BUCKETS).max(1);
         Wheel {
-            shift: 64 - span.leading_zeros(),
-            heads: Box::new([NONE; BUCKETS as usize]),
-            occupied: [0; (BUCKETS / 64) as usize],
-            entries: vec![(0, NONE); links].into(),
-            cursor: 0,
             current: Vec::new(),
+            cursor: 0,
+            shift: 64 - span.leading_zeros(),
             waiting: 0,
+            occupied: [0; (BUCKETS / 64) as usize],
+            heads: [NONE; BUCKETS as usize],
+            entries: vec![(0, NONE); links].into(),
         }
     }
 
     /// False when `at` lies beyond the wheel.
     #[inline(always)]
     fn push(&mut self, now: u64, at: u64, link: LinkId) -> bool {
-        if self.waiting == 0 && self.current.is_empty() {
-            self.cursor = now >> self.shift;
-        }
         let bucket = at >> self.shift;
-        if bucket <= self.cursor {
-            self.insert(Arrival { at, link });
-            return true;
-        }
-        if bucket - self.cursor >= BUCKETS {
-            return false;
+        // Wraps for the current bucket and those before.
+        if bucket.wrapping_sub(self.cursor + 1) >= BUCKETS - 1 {
+            return self.push_outside(now, at, link);
         }
         let slot = (bucket % BUCKETS) as usize;
         self.entries[link] = (at, self.heads[slot]);
@@ -274,11 +286,24 @@ impl Wheel {
         true
     }
 
-    /// Puts an arrival among those of the current bucket.
+    /// As [`push`](Wheel::push), where the turn of the wheel that began with the current bucket does not go.
     #[cold]
-    fn insert(&mut self, arrival: Arrival) {
+    fn push_outside(&mut self, now: u64, at: u64, link: LinkId) -> bool {
+        let bucket = at >> self.shift;
+        if self.waiting == 0 && self.current.is_empty() {
+            // It has stood still since its last arrival.
+            self.cursor = now >> self.shift;
+            if bucket != self.cursor && bucket - self.cursor < BUCKETS {
+                return self.push(now, at, link);
+            }
+        }
+        if bucket > self.cursor {
+            return false;
+        }
+        let arrival = Arrival { at, link };
         let place = self.current.partition_point(|entry| entry.is_after(arrival));
         self.current.insert(place, arrival);
+        true
     }
 
     /// Takes an arrival out; false when it is not here.
@@ -308,22 +333,24 @@ impl Wheel {
         false
     }
 
-    #[inline]
-    fn peek(&mut self) -> Option<Arrival> {
-        if self.current.is_empty() && self.waiting > 0 {
-            self.refill();
+    /// Takes the next arrival out.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Arrival> {
+        match self.current.pop() {
+            Some(next) => Some(next),
+            None if self.waiting == 0 => None,
+            None => Some(self.turn()),
         }
-        self.current.last().copied()
     }
 
-    #[inline]
-    fn pop(&mut self) {
-        self.current.pop();
+    /// The arrival that was taken out last does not come yet.
+    fn put_back(&mut self, next: Arrival) {
+        self.current.push(next);
     }
 
-    /// Moves on to the next bucket that holds something.
-    #[inline]
-    fn refill(&mut self) {
+    /// Moves on to the next bucket that holds something, mostly one arrival, and takes its first out. There must be one.
+    #[inline(always)]
+    fn turn(&mut self) -> Arrival {
         let start = self.cursor + 1;
         let mut word = ((start % BUCKETS) / 64) as usize;
         let mut bits = self.occupied[word] & (u64::MAX << (start % 64));
@@ -334,16 +361,25 @@ impl Wheel {
         let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
         self.cursor = start + slot.wrapping_sub(start) % BUCKETS;
         self.occupied[word] &= !(1 << (slot % 64));
-        let mut link = std::mem::replace(&mut self.heads[slot as usize], NONE);
+        let link = std::mem::replace(&mut self.heads[slot as usize], NONE);
+        let (at, next) = self.entries[link];
+        let arrival = Arrival { at, link };
+        self.waiting -= 1;
+        if next == NONE { arrival } else { self.first_of(arrival, next) }
+    }
+
+    /// Sorts the current bucket, which holds an arrival, that of a link, and those behind it; takes its first out.
+    #[inline(never)]
+    fn first_of(&mut self, arrival: Arrival, mut link: LinkId) -> Arrival {
+        self.current.push(arrival);
         while link != NONE {
             let (at, next) = self.entries[link];
             self.current.push(Arrival { at, link });
+            self.waiting -= 1;
             link = next;
         }
-        self.waiting -= self.current.len();
-        if self.current.len() > 1 {
-            self.current.sort_unstable_by(|a, b| b.at.cmp(&a.at).then_with(|| b.moment().cmp(&a.moment())));
-        }
+        self.current.sort_unstable_by(|a, b| b.at.cmp(&a.at).then_with(|| b.moment().cmp(&a.moment())));
+        self.current.pop().unwrap_or(arrival)
     }
 }
 

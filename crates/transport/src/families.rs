@@ -177,8 +177,9 @@ macro_rules! families {
                     $(Sender::$Family(sender) => sender.acknowledged()),*
                 }
             }
-            /// Takes an acknowledgement with what it carries beside its fields, which it may take out. A function of
-            /// its own, into which the laws are inlined: within what handles events they would not be.
+            /// Takes an acknowledgement with what it carries beside its fields, which it may take out; gives whether
+            /// everything handed over is acknowledged now. A function of its own, into which the laws are inlined:
+            /// within what handles events they would not be.
             #[inline(never)]
             pub fn on_packet(
                 &mut self,
@@ -187,13 +188,15 @@ macro_rules! families {
                 packet: &Packet,
                 extension: Option<&mut Extension>,
                 out: &mut impl AtHost,
-            ) {
+            ) -> bool {
                 match self {
                     Sender::Window(sender) => {
                         sender.on_packet(&config.connection, now, packet, extension.as_deref(), out);
+                        sender.is_idle()
                     }
                     $(Sender::$Family(sender) => {
                         sender.on_packet(&config.connection, now, packet, extension, out);
+                        sender.is_idle()
                     })*
                 }
             }
@@ -236,7 +239,8 @@ macro_rules! families {
                     $(Receiver::$Family(receiver) => receiver.next()),*
                 }
             }
-            /// Takes a packet from the sender with what it carries beside its fields, which it may take out.
+            /// Takes a packet from the sender with what it carries beside its fields, which it may take out; gives
+            /// [`next`](Receiver::next) after it.
             #[inline]
             pub fn on_packet(
                 &mut self,
@@ -245,11 +249,15 @@ macro_rules! families {
                 packet: &Packet,
                 extension: Option<&mut Extension>,
                 out: &mut impl AtHost,
-            ) {
+            ) -> u64 {
                 match self {
-                    Receiver::Window(receiver) => receiver.on_packet(&config.connection, now, packet, out),
+                    Receiver::Window(receiver) => {
+                        receiver.on_packet(&config.connection, now, packet, out);
+                        receiver.next()
+                    }
                     $(Receiver::$Family(receiver) => {
                         receiver.on_packet(&config.connection, now, packet, extension, out);
+                        receiver.next()
                     })*
                 }
             }

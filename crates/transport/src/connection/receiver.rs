@@ -71,9 +71,7 @@ impl Receiver {
             Ecn::Exact => {
                 // RFC 8257 3.2: when the mark changes, what is pending is answered with the old one.
                 if marked != self.echo {
-                    if self.unanswered > 0 {
-                        self.answer(config, None, out);
-                    }
+                    self.flush(config, out);
                     self.echo = marked;
                 }
             }
@@ -119,17 +117,20 @@ impl Receiver {
         if self.ack_due > now {
             out.arm(self.ack_due);
         } else {
-            self.answer(config, None, out);
+            self.flush(config, out);
         }
     }
 
     /// Answers what is held back.
+    #[inline(never)]
     pub(crate) fn flush(&mut self, config: &Config, out: &mut impl Output) {
         if self.unanswered > 0 {
             self.answer(config, None, out);
         }
     }
 
+    /// Acknowledges what has arrived; `latest` beyond a gap.
+    #[inline(always)]
     fn answer(&mut self, config: &Config, latest: Option<(u64, u64)>, out: &mut impl Output) {
         let mut ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
         ack.rank = self.rank;
@@ -137,8 +138,13 @@ impl Receiver {
         self.ack_due = Instant::MAX;
         if self.beyond.is_empty() || !config.sack {
             out.send(ack);
-            return;
+        } else {
+            self.send_with_blocks(ack, latest, out);
         }
+    }
+
+    #[cold]
+    fn send_with_blocks(&self, ack: Packet, latest: Option<(u64, u64)>, out: &mut impl Output) {
         // RFC 2018 4: the block that holds the latest segment comes first.
         let mut blocks = Blocks::default();
         if let Some(range) = latest {

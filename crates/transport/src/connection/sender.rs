@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Instant, Span};
 
 use super::{CWND, Config, SRTT, SSTHRESH};
-use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window};
+use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window, float, whole};
 use crate::pacing::Pacer;
 use crate::recovery::{Advance, Answer, Duplicate, Findings, Phase, Recovery};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
@@ -23,6 +23,8 @@ pub struct Sender {
     /// Segments that NewReno's duplicate ACKs have added to the window.
     inflation: f64,
     law: Law,
+    /// How the law uses ECN.
+    ecn: Ecn,
     /// Packets may have to wait for their turn though the window is open.
     paces: bool,
     /// What is sent must be counted: for that, for cuts that are spread, or to know when it was sent.
@@ -87,6 +89,7 @@ impl Sender {
             },
             inflation: 0.0,
             law: law.clone(),
+            ecn: law.ecn(),
             paces,
             counts_sent: paces || config.spread_cuts || config.rack,
             opening: config.handshake,
@@ -165,12 +168,11 @@ impl Sender {
             Some(extension) => self.note_blocks(config, now, extension.sack.as_slice()),
             None => 0,
         };
-        let blocks = extension.map_or(&[][..], |extension| extension.sack.as_slice());
-        if config.tlp && self.recovery.answer_to_probe(packet.seq, !blocks.is_empty()) {
+        if config.tlp && self.recovery.answer_to_probe(packet.seq, !blocks(extension).is_empty()) {
             self.reduce(config, now);
         }
         if packet.seq > self.recovery.una {
-            self.on_new_ack(config, now, (packet, blocks), news, out);
+            self.on_new_ack(config, now, (packet, extension), news, out);
         } else if packet.seq == self.recovery.una
             && self.recovery.highest > self.recovery.una
             && (news > 0 || !config.sack)
@@ -182,13 +184,13 @@ impl Sender {
             }
             self.law.on_beyond(beyond, packet.flags.has(Flags::ECE));
             if config.rack {
-                self.look_for_losses(config, now, blocks, true, out);
+                self.look_for_losses(config, now, blocks(extension), true, out);
                 self.transmit(config, now, out);
             } else {
                 self.on_dup_ack(config, now, out);
             }
         } else if config.rack && packet.seq == self.recovery.una {
-            self.look_for_losses(config, now, blocks, true, out);
+            self.look_for_losses(config, now, blocks(extension), true, out);
         }
     }
 
@@ -330,12 +332,12 @@ impl Sender {
         &mut self,
         config: &Config,
         now: Instant,
-        (packet, blocks): (&Packet, &[(u64, u64)]),
+        (packet, extension): (&Packet, Option<&Extension>),
         news: u64,
         out: &mut impl Output,
     ) {
         let ahead = self.recovery.next - self.recovery.una;
-        let limited = ahead + u64::from(config.mss) > self.window.cwnd as u64 * u64::from(config.mss);
+        let limited = ahead + u64::from(config.mss) > whole(self.window.cwnd) * u64::from(config.mss);
         let advance = self.recovery.advance(config, now, packet.seq, packet.stamp);
         let was_recovering = advance.was == Phase::Recovery;
         if was_recovering {
@@ -350,7 +352,7 @@ impl Sender {
             }
         }
         if config.rack {
-            self.look_for_losses(config, now, blocks, false, out);
+            self.look_for_losses(config, now, blocks(extension), false, out);
         }
         let recovering = was_recovering || self.recovery.phase == Phase::Recovery;
         let may_grow = !recovering && !spreading && (limited || !config.cwnd_validation);
@@ -379,7 +381,7 @@ impl Sender {
         } else if config.sack || !(was_recovering && self.recovery.phase == Phase::Recovery) {
             self.restart_timer(config, now, out);
         }
-        self.transmit(config, now, out);
+        self.transmit_inlined(config, now, out);
         self.schedule_probe(config, now, true, out);
     }
 
@@ -493,7 +495,7 @@ impl Sender {
         let state = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
         let flight = self.flight(config);
         self.law.on_loss(&mut self.window, &Lost { now, state, flight, timeout });
-        self.tell_reduced = self.law.ecn() == Ecn::Classic;
+        self.tell_reduced = self.ecn == Ecn::Classic;
     }
 
     /// The law sets the window after a timeout.
@@ -503,7 +505,15 @@ impl Sender {
         self.law.on_timeout(&mut self.window, config.loss_window, &loss);
     }
 
+    /// Sends what the window lets go.
+    #[inline(never)]
     fn transmit(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        self.transmit_inlined(config, now, out);
+    }
+
+    /// As [`transmit`](Sender::transmit), compiled into the way that nearly all acknowledgements take.
+    #[inline(always)]
+    fn transmit_inlined(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.recovery.repairs_by_pipe(config) {
             self.transmit_by_pipe(config, now, out);
             return;
@@ -516,7 +526,7 @@ impl Sender {
             }
             _ => self.inflation,
         };
-        let window = (((self.window.cwnd + extra) as u64) * mss).min(config.window_limit.0);
+        let window = (whole(self.window.cwnd + extra) * mss).min(config.window_limit.0);
         let buffer_end = recovery.una.saturating_add(config.window_limit.0);
         let mut flight = recovery.next - recovery.una;
         if !recovery.none_sacked() && (recovery.phase == Phase::Loss || config.limited_transmit) {
@@ -533,7 +543,7 @@ impl Sender {
             if self.paces && self.must_wait(config, now, out) {
                 break;
             }
-            self.emit(config, now, start, len as u32, out);
+            self.emit_inlined(config, now, start, len as u32, out);
             self.recovery.sent(start + len);
             flight += len;
         }
@@ -631,10 +641,17 @@ impl Sender {
         end - start
     }
 
-    #[inline]
+    /// Sends the segment at `seq`.
+    #[inline(never)]
     fn emit(&mut self, config: &Config, now: Instant, seq: u64, len: u32, out: &mut impl Output) {
+        self.emit_inlined(config, now, seq, len, out);
+    }
+
+    /// As [`emit`](Sender::emit), compiled into [`transmit`](Sender::transmit).
+    #[inline(always)]
+    fn emit_inlined(&mut self, config: &Config, now: Instant, seq: u64, len: u32, out: &mut impl Output) {
         let again = seq < self.recovery.highest;
-        let mut flags = match self.law.ecn() {
+        let mut flags = match self.ecn {
             Ecn::Off => Flags::NONE,
             // RFC 3168 6.1.5: retransmissions are not ECN-capable.
             Ecn::Classic => Flags::NONE.with_if(!again, Flags::ECT),
@@ -685,7 +702,7 @@ impl Sender {
     fn open(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         let again = self.recovery.rto_at != Instant::MAX;
         let stamp = if again { Instant::MAX } else { now };
-        let flags = Flags::SYN.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT).with_if(again, Flags::AGAIN);
+        let flags = Flags::SYN.with_if(self.ecn == Ecn::Exact, Flags::ECT).with_if(again, Flags::AGAIN);
         self.recovery.rto_at = now + self.recovery.rto.timeout(config);
         out.arm(self.recovery.rto_at);
         let mut packet = Packet::data(0, 0, config.header, stamp, flags);
@@ -702,16 +719,23 @@ impl Sender {
         if packet.stamp != Instant::MAX {
             self.recovery.rto.sample(now - packet.stamp, config);
         }
-        let flags = Flags::OPENED.with_if(self.law.ecn() == Ecn::Exact, Flags::ECT);
+        let flags = Flags::OPENED.with_if(self.ecn == Ecn::Exact, Flags::ECT);
         let mut completing = Packet::data(0, 0, config.header, Instant::MAX, flags);
         completing.rank = self.current.message.rank;
         out.send(completing);
     }
 
     /// Gives the current message up, once, if the law says so: only those with a deadline are.
-    #[inline]
+    #[inline(always)]
     fn give_up(&mut self, now: Instant, out: &mut impl Output) {
-        if self.current.message.deadline.is_none() || !self.law.gives_up(&self.current.message, now) {
+        if self.current.message.deadline.is_some() {
+            self.give_up_late(now, out);
+        }
+    }
+
+    /// As [`give_up`](Sender::give_up), where there is a deadline.
+    fn give_up_late(&mut self, now: Instant, out: &mut impl Output) {
+        if !self.law.gives_up(&self.current.message, now) {
             return;
         }
         let end = self.current.end;
@@ -735,7 +759,7 @@ impl Sender {
         Acked {
             now,
             bytes,
-            segments: bytes as f64 / mss,
+            segments: float(bytes) / mss,
             marked,
             may_grow: false,
             may_cut: false,
@@ -748,4 +772,9 @@ impl Sender {
             later: &NO_MORE,
         }
     }
+}
+
+/// What an acknowledgement says has arrived beyond a gap.
+fn blocks(extension: Option<&Extension>) -> &[(u64, u64)] {
+    extension.map_or(&[], |extension| extension.sack.as_slice())
 }

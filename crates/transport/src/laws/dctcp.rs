@@ -2,7 +2,7 @@
 
 use units::{Default, Key, Kind, Range, Values};
 
-use super::{Acked, Cwnd, Ecn, Lost, Window};
+use super::{Acked, Cwnd, Ecn, Lost, Window, float};
 use crate::{Descriptor, Needs, Observation, Signal};
 
 /// Why DCTCP and D2TCP grow as they do.
@@ -226,7 +226,7 @@ impl Marking {
 
     /// RFC 8257 3.3, steps 4 to 8. Gives true when the cut comes now.
     fn close_window(&mut self, next: u64) -> bool {
-        let share = self.marked as f64 / self.acked as f64;
+        let share = float(self.marked) / float(self.acked);
         self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
         let due = self.cut_at_window_end && self.asked;
         self.acked = 0;

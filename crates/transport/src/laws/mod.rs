@@ -245,6 +245,18 @@ impl Cwnd {
     }
 }
 
+/// A number of bytes, of which there are fewer than 2^63: a signed number becomes a float in one instruction.
+#[inline]
+pub(crate) fn float(bytes: u64) -> f64 {
+    bytes as i64 as f64
+}
+
+/// The whole segments of a window, of which there are fewer than 2^32: to find a larger number takes more instructions.
+#[inline]
+pub(crate) fn whole(window: f64) -> u64 {
+    u64::from(window as u32)
+}
+
 /// An acknowledgement of new data.
 #[derive(Clone, Debug)]
 pub struct Acked<'q> {
