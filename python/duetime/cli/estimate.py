@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from duetime.cli import options, tables
+from duetime.functions import BUDGET
+from duetime.functions import estimate as link_by_link
 
 if TYPE_CHECKING:
-    from duetime.estimate import Estimate
+    from duetime.estimates import Estimate
 
 
 @click.command(short_help="Estimate a large network link by link.")
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     "--check",
     "budget",
     type=click.FloatRange(min=0),
-    default=20.0,
+    default=BUDGET / 1e6,
     show_default=True,
     metavar="N",
     help="Hold it against a full run of the same network in the largest size that takes at most N million "
@@ -50,16 +52,14 @@ def estimate(
 ) -> int:
     """Estimate slowdown by size and missed deadlines of FILE from simulations of single links.
 
-    For networks too large to simulate: each link is simulated alone with the messages that cross it, of links
-    whose traffic is alike only some are, and what a message waits at the links of its path is added up. The
-    estimate comes with its error against a full run of the same network in a smaller size. Finished simulations
-    are kept, so that a command that was stopped resumes.
+    For networks too large to simulate: each link is simulated alone with the messages that cross it, of
+    links whose traffic is alike only some are, and what a message waits at the links of its path is added
+    up. The estimate comes with its error against a full run of the same network in a smaller size. Finished
+    simulations are kept, so that a command that was stopped resumes.
     """
     options.need_tables()
-    from duetime.estimate import estimate as of_links
-
     folder = out or Path(f"{file.stem}-estimate")
-    found = of_links(
+    found = link_by_link(
         file, out=folder, set=list(changes), seed=seed, budget=round(budget * 1e6), jobs=jobs, progress=True
     )
     options.tell_notes(found.data["notes"])
@@ -96,9 +96,8 @@ def table(found: Estimate) -> tuple[tables.Grid, list[str]]:
         f"{links['packet_hops_of_all'] / 1e6:,.1f} million."
     ]
     if "cpu_s" in data:
-        lines.append(
-            f"CPU time: {data['cpu_s']:.1f} s, and {data['cpu_with_check_s'] - data['cpu_s']:.1f} s for the check."
-        )
+        held = data["cpu_with_check_s"] - data["cpu_s"]
+        lines.append(f"CPU time: {data['cpu_s']:.1f} s, and {held:.1f} s for the check.")
     lines.append("Not held against a full run (--check 0)." if check is None else _error(check))
     return grid, lines
 

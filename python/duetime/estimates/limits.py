@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from duetime import scenario
-from duetime.estimate.traffic import Traffic, transports
+from duetime.estimates.traffic import Column, Traffic, transports
 
 #: Transports whose senders decide by themselves from what comes back: of them a link can be simulated alone.
 BY_SENDERS = {
-    "tcp", "tcppr", "cubic", "dctcp", "d2tcp", "d2tcp_plus", "xdctcp", "hull", "pfabric", "mcp", "karuna", "jit",
+    "tcp", "tcppr", "cubic", "dctcp", "d2tcp", "d2tcp_plus", "xdctcp", "hull", "pfabric", "mcp", "karuna",
+    "jit",
 }  # fmt: skip
 #: A share of answers below this that meet at several links is not worth a word.
 FEW = 0.01
@@ -23,7 +24,8 @@ def refuse(resolved: Mapping[str, Any], name: str) -> None:
 
     def no(what: str, why: str) -> scenario.Unreadable:
         return scenario.Unreadable(
-            f"{name}: {what}: an estimate simulates each link by itself, and {why}; `duetime run` simulates it"
+            f"{name}: {what}: an estimate simulates each link by itself, and {why}; "
+            "`duetime run` simulates it"
         )
 
     for each in transports(resolved):
@@ -34,7 +36,10 @@ def refuse(resolved: Mapping[str, Any], name: str) -> None:
             )
     for each in resolved["traffic"]:
         if each["pattern"] == "long":
-            raise no(f"class `{each['name']}`", "flows without end take what all the links of their path leave them")
+            raise no(
+                f"class `{each['name']}`",
+                "flows without end take what all the links of their path leave them",
+            )
         if each["pattern"] == "sessions" or each.get("levels", 1) > 1:
             raise no(f"class `{each['name']}`", "when its messages start follows from when others arrive")
     if resolved.get("fault"):
@@ -49,8 +54,8 @@ def warnings(traffic: Traffic) -> Iterator[str]:
     for each in resolved["traffic"]:
         if each.get("connections") == "persistent":
             yield (
-                f"class `{each['name']}`: its messages wait for each other on connections that stay open, and this wait "
-                "is counted at every link: completion times come out too long"
+                f"class `{each['name']}`: its messages wait for each other on connections that stay open, "
+                "and this wait is counted at every link: completion times come out too long"
             )
     together = meeting(traffic)
     for number, each in enumerate(resolved["traffic"]):
@@ -58,17 +63,17 @@ def warnings(traffic: Traffic) -> Iterator[str]:
         share = float(together[own].mean()) if own.any() else 0.0
         if share >= FEW:
             yield (
-                f"class `{each['name']}`: correlated incast: {100 * share:.0f} % of its messages meet a burst of their own "
-                "query at more than one link; its delays there are drawn as if they had nothing to do with each "
-                "other, though the first link spreads the burst for the next: completion times come out too long"
+                f"class `{each['name']}`: correlated incast: {100 * share:.0f} % of its messages meet a "
+                "burst of their own query at more than one link; their delays there are added up, though the "
+                "first link spreads the burst for the next: completion times come out too long"
             )
 
 
-def meeting(traffic: Traffic) -> np.ndarray[Any, Any]:
-    """Whether a message meets others of its query at several links, each of which gets more than it can carry.
+def meeting(traffic: Traffic) -> Column:
+    """Whether a message meets others of its query at several links, each of which gets more than it carries.
 
-    The senders of a query's messages that cross a link could together send faster than the link, so that their
-    packets queue there.
+    The senders of a query's messages that cross a link could together send faster than the link, so that
+    their packets queue there.
     """
     asked = traffic.query[traffic.row] >= 0
     found = np.zeros(len(traffic.start), dtype=bool)

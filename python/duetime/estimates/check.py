@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from duetime import _core
-from duetime.estimate import summary
+from duetime.estimates import Runs, Task, of_links, summary
 from duetime.points import Point
 from duetime.quantities import time_ps
-from duetime.run import resolve
 
-if TYPE_CHECKING:
-    from duetime.estimate import Runs, Task
-
-#: What makes a topology smaller so that its links keep their rates and their loads, the least of it, and the power of it
-#: that hosts grow with.
+#: What makes a topology smaller so that its links keep their rates and their loads, the least of it, and the
+#: power of it that hosts grow with.
 SIZES = {"leaf-spine": ("leaves", 2, 1), "racks": ("racks", 2, 1), "fat-tree": ("k", 4, 3)}
 #: Patterns that may draw their hosts from all that there are.
 ANYWHERE = {"poisson", "fan-in"}
@@ -27,10 +22,9 @@ SHORTEST = 0.01
 def against_full(task: Task, runs: Runs, budget: int, packet_hops: int) -> dict[str, Any]:
     """Estimate and run the largest size of a scenario that takes at most about `budget` packet-hops.
 
-    `packet_hops` are those of the whole. Gives what was changed, and the figures of both with the estimate's errors.
+    `packet_hops` are those of the whole. Gives what was changed, and the figures of both with the estimate's
+    errors.
     """
-    from duetime.estimate import of_links
-
     changes = smaller(task, budget / packet_hops)
     made = _changed(task, changes)
     estimated, _ = of_links(made, runs)
@@ -52,7 +46,7 @@ def against_full(task: Task, runs: Runs, budget: int, packet_hops: int) -> dict[
 
 
 def smaller(task: Task, share: float) -> list[str]:
-    """Changes that leave about so much of a scenario: a smaller network if its shape allows it, or a shorter time."""
+    """Changes that leave about so much of a scenario: fewer hosts if its shape allows it, or less time."""
     if share >= 1:
         return []
     resolved = task.resolved
@@ -90,6 +84,4 @@ def _valid(task: Task, changes: list[str]) -> bool:
 
 
 def _changed(task: Task, changes: list[str]) -> Task:
-    every = (*task.changes, *changes)
-    resolved, _ = resolve(task.read, task.seed, every, None)
-    return replace(task, changes=every, resolved=resolved)
+    return Task.of(task.read, (*task.changes, *changes), task.seed)

@@ -1,10 +1,10 @@
 """Links with alike traffic, and which of them are simulated.
 
-- Links are of one *kind* if their place in paths (a host's first link, its last, or between), rate, delay and port are the
-  same, and neither the classes nor the sizes nor the gaps between the messages that cross them differ by
-  more than chance (two-sample Kolmogorov and Smirnov).
-- The links of a kind are ordered by load and cut into *clusters* that carry equal bytes, so that those with much to carry,
-  where delays are long and differ, are told apart most finely.
+- Links are of one *kind* if their place in paths (a host's first link, its last, or between), rate, delay
+  and port are the same, and neither the classes nor the sizes nor the gaps between the messages that cross
+  them differ by more than chance (two-sample Kolmogorov and Smirnov).
+- The links of a kind are ordered by load and cut into *clusters* that carry equal bytes, so that those with
+  much to carry, where delays are long and differ, are told apart most finely.
 - Of a cluster as many links are simulated, evenly over its order, as give enough messages of each class.
 """
 
@@ -15,17 +15,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duetime.estimate.traffic import Column, Traffic
+from duetime.estimates.traffic import Column, Traffic
 
-#: Clusters of a kind. Delays grow steeply with load, and four quarters of the bytes leave a factor of two or less within
-#: the upper ones; more of them would each need their own samples.
+#: Clusters of a kind. Delays grow steeply with load, and four quarters of the bytes leave a factor of two or
+#: less within the upper ones; more of them would each need their own samples.
 LOADS = 4
-#: Messages of each class that are simulated in a cluster: 1000 in a kind, so that ten of them lie beyond its 99th percentile.
+#: Messages of each class that are simulated in a cluster: 1000 in a kind, so that ten of them lie beyond its
+#: 99th percentile.
 SAMPLES = 250
-#: A class with a smaller share of a cluster's messages does not ask for more links: its delays are told by its neighbours'.
+#: A class with a smaller share of a cluster's messages does not ask for more links: its delays are told by
+#: its neighbours'.
 RARE = 0.01
-#: The chance that two links with traffic from one source are put into different kinds: below one in all the links of the
-#: largest networks.
+#: The chance that two links with traffic from one source are put into different kinds: below one in all the
+#: links of the largest networks.
 APART = 1e-6
 #: As many messages of a kind tell what it is like; more would not tell it much better.
 LIKENESS = 1000
@@ -64,7 +66,8 @@ def _some(links: Column, by_class: Column, samples: int) -> Column:
     asked = total[total >= RARE * total.sum()]
     needed = math.ceil(len(links) * min(samples / asked.min(), 1.0))
     places = ((np.arange(needed) + 0.5) * len(links) / needed).astype(int)
-    return links[places]
+    found: Column = links[places]
+    return found
 
 
 def _kinds(traffic: Traffic) -> list[Column]:
@@ -102,7 +105,11 @@ def _seen(traffic: Traffic, link: int) -> list[Column]:
     rows = traffic.row[traffic.crossings(link)]
     gaps = np.diff(traffic.start[rows])
     mean = gaps.mean() if len(gaps) else 0.0
-    return [np.sort(traffic.classes[rows]), np.sort(traffic.bytes[rows]), np.sort(gaps / mean if mean else gaps)]
+    return [
+        np.sort(traffic.classes[rows]),
+        np.sort(traffic.bytes[rows]),
+        np.sort(gaps / mean if mean else gaps),
+    ]
 
 
 def _differ(a: Column, b: Column) -> bool:

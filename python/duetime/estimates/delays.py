@@ -1,8 +1,8 @@
 """What messages wait at links, from those that were simulated to all others.
 
-A delay is what a message takes in a link's simulation beyond what it takes there alone, over its packets. Those of a
-cluster are kept by class in buckets of growing size. A message has its own delay at a link that was simulated; at another
-link it gets one of its bucket at random.
+A delay is what a message takes in a link's simulation beyond what it takes there alone, over its packets.
+Those of a cluster are kept by class in buckets of growing size. A message has its own delay at a link that
+was simulated; at another link it gets one of its bucket at random.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duetime.estimate.traffic import Column
+from duetime.estimates.traffic import Column
 
 #: A bucket holds at least so many delays, so that one of them lies beyond its 99th percentile,
 BUCKET = 100
@@ -69,8 +69,8 @@ def draw(
 ) -> Column:
     """Draw a delay for each entry of `wanted`, whose own are not looked at.
 
-    Where a class has fewer than a bucket's samples in its cluster, those of the whole kind are drawn from, and
-    where there are none in the kind either, those of all classes at all links.
+    Where a class has fewer than a bucket's samples in its cluster, those of the whole kind are drawn from,
+    and where there are none in the kind either, those of all classes at all links.
     """
     found = np.zeros(len(wanted.packets))
     chance = generator.random(len(found))

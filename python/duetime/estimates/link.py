@@ -4,9 +4,15 @@ A link is simulated between the hosts that send over it and those that receive:
 
     sender -- its own link --> [ the link ] -- a link that is never full --> receiver
 
-A sender's link has its host's rate (that of the slowest link on the way, if that is less), so that packets come no
-faster than they could; what lies between it and the link, and behind the link, is delay, so that each message keeps its
-round trip. What acknowledgements of the other direction take of the link is taken off its rate.
+A sender's link has its host's rate (that of the slowest link on the way, if that is less), so that packets
+come no faster than they could; what lies between it and the link, and behind the link, is delay, so that
+each message keeps its round trip. What acknowledgements of the other direction take of the link is taken off
+its rate.
+
+Long messages (`traffic.LONG`) have two hosts that may slow them down, and the times that they would take at
+each do not add up: a message that its sender slows down hardly queues at its receiver's link. So the
+simulation of a receiver's link has the other long messages of its senders too, where both are under way, and
+what a long message waits at its sender is part of that.
 """
 
 from __future__ import annotations
@@ -19,13 +25,15 @@ from typing import Any
 import numpy as np
 
 from duetime import scenario
-from duetime.estimate.traffic import Column, Framing, Traffic
+from duetime.estimates.traffic import Column, Framing, Traffic
 from duetime.quantities import size_bytes, time_ps
 from duetime.run import catalog
 
-#: How many times faster than the link are those behind it. Once would do for no queue to build; ten leaves hardly a delay.
+#: How many times faster than the link are those behind it. Once would do for no queue to build; ten leaves
+#: hardly a delay.
 BEHIND = 10
-#: A link is simulated for so much longer (ps) than its last message starts, that of late messages is known how late.
+#: A link is simulated for so much longer (ps) than its last message starts, that of late messages is known
+#: how late.
 AFTERWARDS = 10**12
 
 #: Rates (bit/s) and delays (ps) of the links of a path, in order.
@@ -88,7 +96,12 @@ def alone(traffic: Traffic, link: int) -> Alone:
             switches.append("far")
             links.append({"from": "near", "to": "far", **nominal})
         links += [
-            {"from": switches[-1], "to": many + host, "rate": f"{inflated} bps", "delay": f"{ends[1][host]} ps"}
+            {
+                "from": switches[-1],
+                "to": many + host,
+                "rate": f"{inflated} bps",
+                "delay": f"{ends[1][host]} ps",
+            }
             for host in range(ends.shape[1])
         ]
     many_hosts = many + ends.shape[1]
@@ -97,7 +110,9 @@ def alone(traffic: Traffic, link: int) -> Alone:
     beside = traffic.beside(rows) if last else rows[:0]
     if len(beside):
         # All of them to a host behind a link that is never full.
-        links.append({"from": "near", "to": many_hosts, "rate": f"{rate * BEHIND * many} bps", "delay": f"{delay} ps"})
+        links.append(
+            {"from": "near", "to": many_hosts, "rate": f"{rate * BEHIND * many} bps", "delay": f"{delay} ps"}
+        )
         host = {int(each): number for number, each in enumerate(sides[0])}
         sending = np.concatenate([sending, [host[int(each)] for each in traffic.sender[beside]]])
         to = np.concatenate([to, np.full(len(beside), many_hosts)])
@@ -112,7 +127,7 @@ def alone(traffic: Traffic, link: int) -> Alone:
 
 
 def _around(traffic: Traffic, at: Column) -> tuple[Column, Column, Column]:
-    """What each message's links before this and behind it take (-1 where there are none), and the slowest before."""
+    """What each message's links before and behind take (-1: there are none), and the slowest before."""
     rows = traffic.row[at]
     before, behind = np.zeros(len(at)), np.zeros(len(at))
     slowest = np.full(len(at), np.iinfo(np.int64).max)
@@ -134,13 +149,16 @@ def _crossing(frames: Column, acks: Column, rate: Any) -> Column:
 
     A link's delay is the same both ways, so that this much on each keeps the round trip.
     """
-    return (frames + acks) * 8e12 / rate / 2
+    found: Column = (frames + acks) * 8e12 / rate / 2
+    return found
 
 
 def _less_acks(traffic: Traffic, link: int) -> int:
     """The rate that is left by acknowledgements of what crosses the other direction."""
     rows = traffic.row[traffic.crossings(int(traffic.opposite[link]))]
-    acks = -(-traffic.packets[rows] // traffic.of_class("ack_every")[rows]) * traffic.of_class("overhead")[rows]
+    acks = (
+        -(-traffic.packets[rows] // traffic.of_class("ack_every")[rows]) * traffic.of_class("overhead")[rows]
+    )
     lasted = max(int(traffic.start[-1]), time_ps(traffic.resolved["run"]["duration"])) * 1e-12
     return max(int(traffic.rate[link] - acks.sum() * 8 / lasted), 1)
 
@@ -248,8 +266,34 @@ def _place(number: int) -> str:
     return f"the messages of class {number}"
 
 
-#: Messages that are sent with nobody else, in packets: each size up to where a window has grown to what its path holds.
-SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+#: Messages that are sent with nobody else, in packets: each size up to where a window has grown to what its
+#: path holds.
+SIZES = (
+    1,
+    2,
+    3,
+    4,
+    6,
+    8,
+    12,
+    16,
+    24,
+    32,
+    48,
+    64,
+    96,
+    128,
+    192,
+    256,
+    384,
+    512,
+    768,
+    1024,
+    1536,
+    2048,
+    3072,
+    4096,
+)
 #: Windows that grow are through with it when they have sent so many times what the path holds.
 GROWN = 8
 #: Each is sent so often, as a host's packets are late by chance (`host_jitter`).
@@ -257,7 +301,7 @@ TIMES = 8
 
 
 def calibration(traffic: Traffic, number: int, shape: Shape) -> tuple[scenario.Scenario, Column]:
-    """A path with one message of a class at a time, far apart; and the messages' packets, in order of their start."""
+    """A path with one message of a class at a time, far apart; and their packets, in order of their start."""
     framing = traffic.framing[number]
     rate = min(rate for rate, _ in shape)
     least = sum(2 * delay + (framing.frame + framing.overhead) * 8e12 / rate for rate, delay in shape)
@@ -294,4 +338,3 @@ def ideal(shape: Shape, packets: Column, size: Column, framing: Framing) -> Colu
         end = np.maximum(end, before) + last / rate + delay
         first += delay
     return end
-

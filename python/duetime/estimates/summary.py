@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from duetime.estimate.traffic import Column, Traffic
+from duetime.estimates.traffic import Column, Traffic
 from duetime.frames import pl
 from duetime.slowdown import GROUPS, by_size
 
@@ -58,7 +58,7 @@ def figures(found: pl.DataFrame) -> dict[str, Any]:
 
 
 def _figures(found: pl.DataFrame) -> dict[str, Any]:
-    """Slowdowns are those of completed messages; what was undecided in a run is not among those that missed."""
+    """Slowdowns are those of completed messages; what a run left undecided has not missed."""
     decided, slowdown = found["missed"].drop_nulls().mean(), found["slowdown"].drop_nulls()
     return {
         "messages": found.height,

@@ -14,16 +14,16 @@ from duetime.quantities import size_bytes, time_ps
 
 Column = np.ndarray[Any, Any]
 
-#: Messages go on beyond the measured time, as they do in a run, for as long as this share of them takes at most on an
-#: empty network: what starts last meets others too. More would cost more and change little.
+#: Messages go on beyond the measured time, as they do in a run, for as long as this share of them takes at
+#: most on an empty network: what starts last meets others too. More would cost more and change little.
 GOES_ON = 0.99
 
 
-#: A message is long if it takes so many round trips on an empty path: then its rate follows from who else sends, and
-#: not from its first windows.
+#: A message is long if it takes so many round trips on an empty path: then its rate follows from who else
+#: sends, and not from its first windows.
 LONG = 10
-#: How long a long message is taken to be under way, over its time on an empty network. At half load they take about twice
-#: as long on average.
+#: How long a long message is taken to be under way, over its time on an empty network. At half load they
+#: take about twice as long on average.
 UNDER_WAY = 2.0
 
 
@@ -45,7 +45,7 @@ class Framing:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Messages (a row each, in order of their start), links (a row for each direction), and who crosses which.
+    """Messages (a row each, in order of their start), links (one for each direction), and who crosses which.
 
     Times are in ps, amounts in bytes, rates in bit/s; -1 stands for no deadline and no query.
     """
@@ -77,12 +77,14 @@ class Traffic:
     @cached_property
     def packets(self) -> Column:
         """Of each message."""
-        return np.maximum(-(-self.bytes // self.of_class("mss")), 1)
+        found: Column = np.maximum(-(-self.bytes // self.of_class("mss")), 1)
+        return found
 
     @cached_property
     def wire(self) -> Column:
         """Bytes of each message with its headers."""
-        return self.bytes + self.packets * self.of_class("overhead")
+        found: Column = self.bytes + self.packets * self.of_class("overhead")
+        return found
 
     @cached_property
     def counted(self) -> Column:
@@ -132,7 +134,9 @@ class Traffic:
             others = order[ends[self.sender[row]] : ends[self.sender[row] + 1]]
             lasts = UNDER_WAY * self.ideal[others]
             until = self.start[row] + UNDER_WAY * self.ideal[row]
-            found.append(others[(self.start[others] < until) & (self.start[others] + lasts > self.start[row])])
+            found.append(
+                others[(self.start[others] < until) & (self.start[others] + lasts > self.start[row])]
+            )
         both = np.unique(np.concatenate(found)) if found else np.array([], dtype=np.int64)
         return np.setdiff1d(both, rows)
 
@@ -170,14 +174,36 @@ def _foreseen(
         raise
     except ValueError as error:
         raise scenario.Unreadable(
-            f"{read.name}: class `{error}`: when its messages start follows from others (levels, sessions), and "
-            "an estimate draws them ahead; `duetime run` simulates it"
+            f"{read.name}: class `{error}`: when its messages start follows from others (levels, sessions), "
+            "and an estimate draws them ahead; `duetime run` simulates it"
         ) from None
     columns = {name: np.frombuffer(each[1], each[0]) for name, each in ahead.items() if name != "links"}
-    framing = [_framing(each, frame) for each, frame in zip(transports(resolved), columns["frame"], strict=True)]
-    numbers = ("class", "from", "to", "start", "bytes", "deadline", "ideal", "query", "first", "hops", "rate", "delay")
-    whole = [columns[name].astype(np.int64) for name in numbers]
-    return Traffic(resolved, *whole, columns["room"], columns["mark"], ahead["links"], framing)
+    framing = [
+        _framing(each, frame) for each, frame in zip(transports(resolved), columns["frame"], strict=True)
+    ]
+
+    def whole(name: str) -> Column:
+        return columns[name].astype(np.int64)
+
+    return Traffic(
+        resolved,
+        classes=whole("class"),
+        sender=whole("from"),
+        receiver=whole("to"),
+        start=whole("start"),
+        bytes=whole("bytes"),
+        deadline=whole("deadline"),
+        ideal=whole("ideal"),
+        query=whole("query"),
+        first=whole("first"),
+        hops=whole("hops"),
+        rate=whole("rate"),
+        delay=whole("delay"),
+        room=columns["room"],
+        mark=columns["mark"],
+        names=ahead["links"],
+        framing=framing,
+    )
 
 
 def transports(resolved: Mapping[str, Any]) -> list[Mapping[str, Any]]:
