@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use transport::Flags;
 use transport::registry::Config;
+use transport::{Flags, Packet};
 use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
 
 use crate::cool_down::CoolDown;
@@ -182,6 +182,8 @@ impl World {
 
     /// The loop itself.
     fn process<const LOGS: bool>(&mut self, events: u64) -> bool {
+        // Where packets that arrive are put: one place for all of them.
+        let mut packet = Packet::BLANK;
         for done in 0..events {
             let Some((at, event)) = self.net.events.pop(self.until) else {
                 self.net.counters.events += done;
@@ -200,7 +202,7 @@ impl World {
                     if LOGS && matches!(event, Event::Arrival(_)) {
                         self.net.log_arrival(link);
                     }
-                    self.arrival(link);
+                    self.arrival(link, &mut packet);
                 }
                 Event::SenderTimer(id) => {
                     let progress = self.hosts.on_sender_timer(&mut self.net, &self.configs, id);
@@ -263,12 +265,32 @@ impl World {
 
     /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
     #[inline(always)]
-    fn arrival(&mut self, link: LinkId) {
-        if let Some(packet) = self.net.arrive(link) {
-            let progress = self.hosts.deliver(&mut self.net, &self.configs, &packet);
-            if progress != Progress::None {
-                self.follow_up(packet.connection, progress);
-            }
+    fn arrival(&mut self, link: LinkId, packet: &mut Packet) {
+        if self.net.has_faults() {
+            return self.arrival_through_faults(link);
+        }
+        if self.net.take(link, packet) {
+            self.net.counters.packets_received += 1;
+            self.deliver(packet);
+        } else {
+            self.net.forward(packet);
+        }
+    }
+
+    /// As [`arrival`](World::arrival), where the packet may meet faults.
+    #[cold]
+    #[inline(never)]
+    fn arrival_through_faults(&mut self, link: LinkId) {
+        if let Some(packet) = self.net.arrive_through_faults(link) {
+            self.deliver(&packet);
+        }
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, packet: &Packet) {
+        let progress = self.hosts.deliver(&mut self.net, &self.configs, packet);
+        if progress != Progress::None {
+            self.follow_up(packet.connection, progress);
         }
     }
 

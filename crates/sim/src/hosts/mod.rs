@@ -21,7 +21,7 @@ pub use stage::Stage;
 pub use state::HostState;
 
 use transport::registry::Config;
-use transport::{Flags, Message, Packet};
+use transport::{Extension, Flags, Message, Packet};
 use units::{ConnectionId, HostId, Table};
 
 use crate::net::Net;
@@ -74,7 +74,7 @@ impl Hosts {
 
     /// Hands a message to its connection's sending end.
     pub fn hand_over(&mut self, net: &mut Net, configs: &[Config], id: ConnectionId, message: Message) {
-        self.senders.at(id).hand_over(net, configs, &mut self.states, id, message);
+        self.senders.at(id).hand_over(net, configs, &mut self.states, message);
     }
 
     /// A sending end's timer has come.
@@ -105,12 +105,33 @@ impl Hosts {
     /// Hands a packet that has reached its host to the connection's end there.
     #[inline(always)]
     pub fn deliver(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
+        if packet.flags.has(Flags::EXTENDED) {
+            return self.deliver_extended(net, configs, packet);
+        }
+        self.hand_on(net, configs, packet, None)
+    }
+
+    /// As [`deliver`](Hosts::deliver), with more than its header. A function of its own, so that what must be done with
+    /// an extension costs nothing where there is none.
+    #[inline(never)]
+    fn deliver_extended(&mut self, net: &mut Net, configs: &[Config], packet: &Packet) -> Progress {
         let mut extension = net.take_extension(packet);
+        self.hand_on(net, configs, packet, extension.as_mut())
+    }
+
+    #[inline(always)]
+    fn hand_on(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        packet: &Packet,
+        extension: Option<&mut Extension>,
+    ) -> Progress {
         if packet.flags.has(Flags::ACK) {
-            return self.senders.deliver(net, configs, &mut self.states, packet, extension.as_mut());
+            return self.senders.deliver(net, configs, &mut self.states, packet, extension);
         }
         net.counters.packets_delivered += u64::from(packet.payload > 0);
-        self.receivers.deliver(net, configs, &mut self.states, packet, extension.as_mut())
+        self.receivers.deliver(net, configs, &mut self.states, packet, extension)
     }
 
     /// Ways through the network are other ones now: both ends of every connection look for theirs.

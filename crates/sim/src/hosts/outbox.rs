@@ -8,7 +8,6 @@ use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Table};
 
 use super::state::{self, HostState};
 use super::timer::Timer;
-use crate::event::Event;
 use crate::net::Net;
 
 /// Puts an end's packets on their way and its timer among the events.
@@ -16,18 +15,14 @@ pub struct Outbox<'a> {
     /// The network.
     pub net: &'a mut Net,
     /// Where the end is.
-    pub address: Address,
-    /// The end's timer.
-    pub timer: &'a mut Timer,
-    /// Where the end stands.
-    pub host: HostId,
+    pub address: &'a mut Address,
     /// All hosts.
     pub hosts: &'a mut Table<HostId, HostState>,
     /// What is noted of messages that are sent, at a sending end.
     pub journal: Option<&'a mut Journal>,
 }
 
-/// What an end writes on its packets, and the event that wakes it.
+/// Where an end is: what it writes on its packets, its host, and what wakes it.
 pub struct Address {
     /// The connection.
     pub id: ConnectionId,
@@ -35,8 +30,10 @@ pub struct Address {
     pub generation: u16,
     /// The path of its packets.
     pub path: u32,
-    /// Its timer's event.
-    pub timer: Event,
+    /// Where it stands.
+    pub host: HostId,
+    /// Its timer.
+    pub timer: Timer,
 }
 
 /// What a sending end has sent, by message.
@@ -120,7 +117,7 @@ impl Journal {
 }
 
 impl Outbox<'_> {
-    #[inline]
+    #[inline(always)]
     fn address(&mut self, mut packet: Packet) -> Packet {
         packet.connection = self.address.id;
         packet.generation = self.address.generation;
@@ -135,7 +132,7 @@ impl Outbox<'_> {
 }
 
 impl Output for Outbox<'_> {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, packet: Packet) {
         let packet = self.address(packet);
         self.net.send(packet);
@@ -145,7 +142,7 @@ impl Output for Outbox<'_> {
         self.net.send_extended(packet, extension);
     }
     fn arm(&mut self, at: Instant) {
-        self.timer.arm(self.net, at, self.address.timer);
+        self.address.timer.arm(self.net, at);
     }
     fn leaves(&self) -> Instant {
         self.net.nic_idle_at(self.address.path)
@@ -167,29 +164,30 @@ impl Output for Outbox<'_> {
         }
     }
     fn site(&self) -> Site {
-        Site { rate: self.net.first_rate(self.address.path), host: self.host, own: self.timer.order }
+        let Address { path, host, timer, .. } = &*self.address;
+        Site { rate: self.net.first_rate(*path), host: *host, own: timer.order }
     }
 }
 
 impl HostOutput for Outbox<'_> {
     fn send_from(&mut self, end: End, packet: Packet, extension: Option<Extension>) {
-        state::send_from(self.net, self.host, end, packet, extension);
+        state::send_from(self.net, self.address.host, end, packet, extension);
     }
     fn leaves_from(&self, end: End) -> Instant {
         self.net.nic_idle_at(end.route)
     }
     fn arm_host(&mut self, at: Instant) {
-        self.hosts[self.host].arm(self.net, self.host, at);
+        self.hosts[self.address.host].arm(self.net, at);
     }
 }
 
 impl AtHost for Outbox<'_> {
     fn end(&self) -> End {
-        let &Address { id, generation, path, .. } = &self.address;
+        let &Address { id, generation, path, .. } = &*self.address;
         End { connection: id, generation, route: path }
     }
     fn shared(&mut self) -> &mut Shared {
-        &mut self.hosts[self.host].shared
+        &mut self.hosts[self.address.host].shared
     }
 }
 

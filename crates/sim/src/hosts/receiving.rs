@@ -23,14 +23,10 @@ pub struct Receivers {
 /// The receiving end of a connection, with its place in the network and the messages it waits for.
 pub struct ReceivingEnd {
     receiver: Receiver,
+    address: Address,
     flow: Flow,
-    path: u32,
-    /// Where it stands.
-    host: HostId,
     /// Index of its configuration.
     config: u32,
-    generation: u16,
-    timer: Timer,
     /// The end of the first message that has not arrived; never when there is none.
     boundary: u64,
     /// What has arrived since this was last taken.
@@ -91,14 +87,12 @@ impl Receivers {
         self.stage.acts(to);
         let place = self.ends.reach(id);
         debug_assert!(place.is_none(), "a number is used again when its receiving end is closed");
+        let timer = Timer::new(Event::ReceiverTimer(id), flow.order(config));
         *place = Some(ReceivingEnd {
             receiver: Receiver::new(&configs[config as usize]),
+            address: Address { id, generation, path, host: to, timer },
             flow,
-            path,
-            host: to,
             config,
-            generation,
-            timer: Timer::new(flow.order(config)),
             boundary: u64::MAX,
             arrivals: Arrivals::default(),
             counted: 0,
@@ -111,13 +105,13 @@ impl Receivers {
     /// Every open end answers the way that its flow has now.
     pub fn reroute(&mut self, net: &mut Net) {
         for end in self.ends.iter_mut().flatten() {
-            end.path = net.detour(end.path, end.flow);
+            end.address.path = net.detour(end.address.path, end.flow);
         }
     }
 
     /// Closes a connection here; packets of it that still travel will be ignored.
     pub fn close(&mut self, net: &mut Net, configs: &[Config], hosts: &mut Table<HostId, HostState>, id: ConnectionId) {
-        let (receiver, config, mut out) = self.at(id).parts(net, configs, hosts, id);
+        let (receiver, config, mut out) = self.at(id).parts(net, configs, hosts);
         receiver.on_close(config, out.net.now, &mut out);
         self.ends[id] = None;
     }
@@ -125,7 +119,7 @@ impl Receivers {
     /// The receiving end of an open connection.
     pub fn at(&mut self, id: ConnectionId) -> &mut ReceivingEnd {
         let end = self.ends[id].as_mut().expect("it is open");
-        self.stage.acts(end.host);
+        self.stage.acts(end.address.host);
         end
     }
 
@@ -136,7 +130,7 @@ impl Receivers {
 
     /// The receiving end of a connection, if its host has been told of it and it is open.
     pub fn get(&mut self, id: ConnectionId) -> Option<&mut ReceivingEnd> {
-        self.ends.find_mut(id)?.as_mut().inspect(|end| self.stage.acts(end.host))
+        self.ends.find_mut(id)?.as_mut().inspect(|end| self.stage.acts(end.address.host))
     }
 
     /// A packet has reached its host.
@@ -151,19 +145,19 @@ impl Receivers {
     ) -> Progress {
         let id = packet.connection;
         let Some(end) = &mut self.ends[id] else { return Progress::None };
-        if end.generation != packet.generation {
+        if end.address.generation != packet.generation {
             return Progress::None;
         }
-        self.stage.acts(end.host);
+        self.stage.acts(end.address.host);
         debug_assert!(packet.payload == 0 || packet.end() <= end.told(), "a packet was faster than its notice");
         end.arrivals.packets += 1;
         end.arrivals.bytes += Bytes::from(packet.size);
         end.arrivals.wait += u64::from(extension.as_ref().map_or(packet.wait_or_extension, |extension| extension.wait));
         end.unsampled += Bytes::from(packet.payload);
         end.arrivals.marks += u32::from(packet.flags.has(Flags::CE));
-        let (receiver, config, mut out) = end.parts(net, configs, hosts, id);
-        receiver.on_packet(config, out.net.now, packet, extension, &mut out);
-        if end.receiver.next() >= end.boundary { Progress::Arrived } else { Progress::None }
+        let (receiver, config, mut out) = end.parts(net, configs, hosts);
+        let next = receiver.on_packet(config, out.net.now, packet, extension, &mut out);
+        if next >= end.boundary { Progress::Arrived } else { Progress::None }
     }
 
     /// A timer of a receiving end has come, unless it was overtaken by an earlier one.
@@ -175,11 +169,11 @@ impl Receivers {
         id: ConnectionId,
     ) {
         let Some(end) = &mut self.ends[id] else { return };
-        self.stage.acts(end.host);
-        if !end.timer.rings(net.now) {
+        self.stage.acts(end.address.host);
+        if !end.address.timer.rings(net.now) {
             return;
         }
-        let (receiver, config, mut out) = end.parts(net, configs, hosts, id);
+        let (receiver, config, mut out) = end.parts(net, configs, hosts);
         receiver.on_timer(config, out.net.now, &mut out);
     }
 }
@@ -191,16 +185,14 @@ impl ReceivingEnd {
         net: &'a mut Net,
         configs: &'a [Config],
         hosts: &'a mut Table<HostId, HostState>,
-        id: ConnectionId,
     ) -> (&'a mut Receiver, &'a Config, Outbox<'a>) {
-        let address = Address { id, generation: self.generation, path: self.path, timer: Event::ReceiverTimer(id) };
-        let outbox = Outbox { net, address, timer: &mut self.timer, host: self.host, hosts, journal: None };
+        let outbox = Outbox { net, address: &mut self.address, hosts, journal: None };
         (&mut self.receiver, &configs[self.config as usize], outbox)
     }
 
     /// Which of the connections that had its number it is.
     pub fn generation(&self) -> u16 {
-        self.generation
+        self.address.generation
     }
 
     /// The message that is arriving, or the last one.

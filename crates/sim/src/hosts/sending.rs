@@ -24,18 +24,16 @@ pub struct Senders {
 /// The sending end of a connection, with its place in the network.
 pub struct SendingEnd {
     sender: Sender,
-    flow: Flow,
-    way: Way,
-    /// Where it stands.
-    host: HostId,
+    address: Address,
+    journal: Journal,
     /// Index of its configuration.
     config: u32,
-    generation: u16,
     open: bool,
     /// It is closed when everything is acknowledged.
     closes: bool,
-    timer: Timer,
-    journal: Journal,
+    flow: Flow,
+    /// How long light takes along its path.
+    delay: Span,
 }
 
 /// How a connection's packets reach its receiving host.
@@ -66,17 +64,17 @@ impl Senders {
         let place = self.ends.reach(id);
         let mut sender = Sender::new(transport);
         sender.identify(flow.number());
+        let generation = place.as_ref().map_or(0, |old| old.address.generation);
+        let timer = Timer::new(Event::SenderTimer(id), flow.order(config));
         let end = SendingEnd {
             sender,
-            flow,
-            way,
-            host,
+            address: Address { id, generation, path: way.path, host, timer },
+            journal: Journal::default(),
             config,
-            generation: place.as_ref().map_or(0, |old| old.generation),
             open: true,
             closes,
-            timer: Timer::new(flow.order(config)),
-            journal: Journal::default(),
+            flow,
+            delay: way.delay,
         };
         *place = Some(end);
         id
@@ -86,19 +84,19 @@ impl Senders {
     /// the receiving host knows.
     pub fn close(&mut self, net: &mut Net, configs: &[Config], hosts: &mut Table<HostId, HostState>, id: ConnectionId) {
         let end = self.at(id);
-        let (sender, config, mut out) = end.parts(net, configs, hosts, id);
+        let (sender, config, mut out) = end.parts(net, configs, hosts);
         sender.on_close(config, out.net.now, &mut out);
         end.open = false;
-        end.generation = end.generation.wrapping_add(1);
-        end.timer.disarm();
-        let known = net.now + end.way.delay;
+        end.address.generation = end.address.generation.wrapping_add(1);
+        end.address.timer.disarm();
+        let known = net.now + end.delay;
         self.numbers.give_back(id, known);
     }
 
     /// A connection's sending end.
     pub fn at(&mut self, id: ConnectionId) -> &mut SendingEnd {
         let end = self.ends[id].as_mut().expect("it was opened");
-        self.stage.acts(end.host);
+        self.stage.acts(end.address.host);
         end
     }
 
@@ -110,13 +108,13 @@ impl Senders {
     /// Every open end sends the way that its flow has now.
     pub fn reroute(&mut self, net: &mut Net) {
         for end in self.ends.iter_mut().flatten().filter(|end| end.open) {
-            end.way.path = net.detour(end.way.path, end.flow);
+            end.address.path = net.detour(end.address.path, end.flow);
         }
     }
 
     /// Whether a connection is open here, not one that had its number before.
     pub fn is_open(&self, id: ConnectionId, generation: u16) -> bool {
-        self.ends[id].as_ref().is_some_and(|end| end.open && end.generation == generation)
+        self.ends[id].as_ref().is_some_and(|end| end.open && end.address.generation == generation)
     }
 
     /// The message that a packet is of, if its connection is open here.
@@ -137,13 +135,13 @@ impl Senders {
     ) -> Progress {
         let id = packet.connection;
         let Some(end) = &mut self.ends[id] else { return Progress::None };
-        if end.generation != packet.generation {
+        if end.address.generation != packet.generation {
             return Progress::None;
         }
-        self.stage.acts(end.host);
-        let (sender, config, mut out) = end.parts(net, configs, hosts, id);
-        sender.on_packet(config, out.net.now, packet, extension, &mut out);
-        end.progress()
+        self.stage.acts(end.address.host);
+        let (sender, config, mut out) = end.parts(net, configs, hosts);
+        let idle = sender.on_packet(config, out.net.now, packet, extension, &mut out);
+        end.progress(idle)
     }
 
     /// A timer of a sending end has come, unless it was overtaken by an earlier one.
@@ -155,13 +153,14 @@ impl Senders {
         id: ConnectionId,
     ) -> Progress {
         let end = self.at(id);
-        if !end.timer.rings(net.now) {
+        if !end.address.timer.rings(net.now) {
             return Progress::None;
         }
         end.journal.acknowledged(end.sender.acknowledged());
-        let (sender, config, mut out) = end.parts(net, configs, hosts, id);
+        let (sender, config, mut out) = end.parts(net, configs, hosts);
         sender.on_timer(config, out.net.now, &mut out);
-        end.progress()
+        let idle = sender.is_idle();
+        end.progress(idle)
     }
 }
 
@@ -172,12 +171,8 @@ impl SendingEnd {
         net: &'a mut Net,
         configs: &'a [Config],
         hosts: &'a mut Table<HostId, HostState>,
-        id: ConnectionId,
     ) -> (&'a mut Sender, &'a Config, Outbox<'a>) {
-        let timer = Event::SenderTimer(id);
-        let address = Address { id, generation: self.generation, path: self.way.path, timer };
-        let outbox =
-            Outbox { net, address, timer: &mut self.timer, host: self.host, hosts, journal: Some(&mut self.journal) };
+        let outbox = Outbox { net, address: &mut self.address, hosts, journal: Some(&mut self.journal) };
         (&mut self.sender, &configs[self.config as usize], outbox)
     }
 
@@ -192,26 +187,25 @@ impl SendingEnd {
         net: &mut Net,
         configs: &[Config],
         hosts: &mut Table<HostId, HostState>,
-        id: ConnectionId,
         message: Message,
     ) {
-        let (sender, config, mut out) = self.parts(net, configs, hosts, id);
+        let (sender, config, mut out) = self.parts(net, configs, hosts);
         sender.hand_over(config, out.net.now, message, &mut out);
     }
 
     /// The path of its packets.
     pub fn path(&self) -> u32 {
-        self.way.path
+        self.address.path
     }
 
     /// How long light takes along its path.
     pub fn delay(&self) -> Span {
-        self.way.delay
+        self.delay
     }
 
     /// Which of the connections that had its number it is.
     pub fn generation(&self) -> u16 {
-        self.generation
+        self.address.generation
     }
 
     /// It is closed when everything is acknowledged.
@@ -233,11 +227,12 @@ impl SendingEnd {
         Some((message, seen))
     }
 
+    /// What follows when a packet or timer has left everything acknowledged (`idle`), or not.
     #[inline]
-    fn progress(&self) -> Progress {
+    fn progress(&self, idle: bool) -> Progress {
         if self.journal.given_up.is_some() {
             Progress::GivenUp
-        } else if self.closes && self.sender.is_idle() {
+        } else if idle && self.closes {
             Progress::Finished
         } else {
             Progress::None

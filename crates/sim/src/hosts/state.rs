@@ -22,7 +22,7 @@ pub struct HostState {
 impl HostState {
     /// Nothing has happened there.
     pub fn new(host: HostId) -> HostState {
-        let timer = Timer::new(host.0.into());
+        let timer = Timer::new(Event::HostTimer(host), host.0.into());
         HostState { shared: Shared::default(), timer, persistent: BTreeMap::new() }
     }
 
@@ -45,8 +45,8 @@ impl HostState {
     }
 
     /// Asks to be woken.
-    pub fn arm(&mut self, net: &mut Net, host: HostId, at: Instant) {
-        self.timer.arm(net, at, Event::HostTimer(host));
+    pub fn arm(&mut self, net: &mut Net, at: Instant) {
+        self.timer.arm(net, at);
     }
 }
 
@@ -65,7 +65,7 @@ impl HostOutput for Desk<'_> {
         self.net.nic_idle_at(end.route)
     }
     fn arm_host(&mut self, at: Instant) {
-        self.timer.arm(self.net, at, Event::HostTimer(self.host));
+        self.timer.arm(self.net, at);
     }
 }
 

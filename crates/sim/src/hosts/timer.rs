@@ -9,21 +9,23 @@ use crate::net::Net;
 pub struct Timer {
     /// The earliest pending event.
     at: Instant,
+    /// What that is.
+    event: Event,
     /// Its place among the timers of the same instant.
     pub order: u64,
 }
 
 impl Timer {
     /// Not armed.
-    pub fn new(order: u64) -> Timer {
-        Timer { at: Instant::MAX, order }
+    pub fn new(event: Event, order: u64) -> Timer {
+        Timer { at: Instant::MAX, event, order }
     }
     /// Rings at `at` or earlier.
     #[inline]
-    pub fn arm(&mut self, net: &mut Net, at: Instant, event: Event) {
+    pub fn arm(&mut self, net: &mut Net, at: Instant) {
         if at < self.at {
             self.at = at;
-            net.events.push_timer(at, event, self.order);
+            net.events.push_timer(at, self.event, self.order);
         }
     }
     /// Forgets what it was armed for.

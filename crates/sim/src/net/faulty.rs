@@ -184,15 +184,14 @@ impl Net {
         Some(Span(shortest.0.saturating_mul(u64::from(self.router.hops(from, to)))))
     }
 
-    /// As [`arrive`](Net::arrive), where the packet may meet faults.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
+    /// Takes the packet that has reached the end of `link` and may meet faults; gives it back if that is a host and it
+    /// got there. A switch has forwarded it.
+    pub fn arrive_through_faults(&mut self, link: LinkId) -> Option<Packet> {
         if let Some(packet) = self.faults_mut().released.take() {
             return self.pass_on(link, packet);
         }
-        let (packet, next) = self.ports[link].take();
-        if let Some(at) = next {
+        let mut packet = Packet::BLANK;
+        if let Some(at) = self.ports[link].take(&mut packet) {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;

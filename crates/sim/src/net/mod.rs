@@ -171,8 +171,9 @@ impl Net {
         self.router.take_links()
     }
 
-    /// Puts a packet into its host's NIC queue; `packet.route` is the path that it takes.
-    #[inline]
+    /// Puts a packet into its host's NIC queue; `packet.route` is the path that it takes. Compiled where packets are
+    /// made, so that they are written where they wait.
+    #[inline(always)]
     pub fn send(&mut self, mut packet: Packet) {
         self.counters.packets_sent += 1;
         let link = self.router.link(packet.route);
@@ -212,25 +213,23 @@ impl Net {
         self.send(packet);
     }
 
-    /// Takes the packet that has reached the end of `link`; gives it back if that is a host.
+    /// Whether packets may meet faults: then [`arrive_through_faults`](Net::arrive_through_faults) takes them.
     #[inline]
-    pub fn arrive(&mut self, link: LinkId) -> Option<Packet> {
-        if self.faults.is_some() {
-            return self.arrive_through_faults(link);
-        }
+    pub fn has_faults(&self) -> bool {
+        self.faults.is_some()
+    }
+
+    /// Takes the packet that has reached the end of `link`, to where it is wanted, and says whether that is a host. A
+    /// switch is to [`forward`](Net::forward) it.
+    #[inline(always)]
+    pub fn take(&mut self, link: LinkId, packet: &mut Packet) -> bool {
         let port = &mut self.ports[link];
-        let (packet, next) = port.take();
         let to_host = port.place.to_host();
-        if let Some(at) = next {
+        if let Some(at) = port.take(packet) {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;
-        if to_host {
-            self.counters.packets_received += 1;
-            return Some(packet);
-        }
-        self.forward(&packet);
-        None
+        to_host
     }
 
     /// Writes down the packet that is about to be taken from the end of `link`.
@@ -261,8 +260,9 @@ impl Net {
         dropped
     }
 
+    /// Offers a packet that has reached a switch to the port that it is to leave by.
     #[inline(always)]
-    fn forward(&mut self, packet: &Packet) {
+    pub fn forward(&mut self, packet: &Packet) {
         let link = self.router.link(packet.route);
         let fate = if packet.flags.has(Flags::EXTENDED) {
             self.offer_extended(link, packet)
@@ -529,7 +529,14 @@ mod tests {
         while let Some((at, event)) = net.events.pop(Instant::MAX) {
             net.now = at;
             match event {
-                Event::Arrival(link) => arrived.extend(net.arrive(link).map(|packet| (at, packet))),
+                Event::Arrival(link) => {
+                    let mut packet = Packet::BLANK;
+                    if net.take(link, &mut packet) {
+                        arrived.push((at, packet));
+                    } else {
+                        net.forward(&packet);
+                    }
+                }
                 Event::Departure(link) => net.depart(link),
                 other => panic!("{other:?} in an empty world"),
             }
@@ -569,7 +576,7 @@ mod tests {
             net.send(packet);
         }
         let nic = net.graph.links.iter().position(|link| link.from == 0).map(LinkId::from_index).expect("it is there");
-        let (mut last, mut late) = (Instant::ZERO, 0);
+        let (mut last, mut late, mut packet) = (Instant::ZERO, 0, Packet::BLANK);
         for number in 1..=100 {
             let (at, link) = loop {
                 match net.events.pop(Instant::MAX).expect("all arrive") {
@@ -588,7 +595,8 @@ mod tests {
                 assert!(at >= exact.max(last) && at < exact + Span::from_micros(12), "{at} for {exact}");
                 late += u32::from(at > exact);
                 last = at;
-                net.ports[nic].take().1.inspect(|&next| net.events.push_arrival(at, next, nic));
+                let next = net.ports[nic].take(&mut packet);
+                next.inspect(|&next| net.events.push_arrival(at, next, nic));
             }
         }
         assert!(late > 90, "{late} of 100 were late");

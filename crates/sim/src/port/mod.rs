@@ -183,13 +183,13 @@ impl Port {
     }
 
     /// Takes a packet from another link, or drops it.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Instant, packet: &Packet) -> Fate {
         self.offer_within(now, packet, self.limit())
     }
 
     /// As [`offer`](Port::offer), with what a shared buffer leaves to this port.
-    #[inline]
+    #[inline(always)]
     pub fn offer_within(&mut self, now: Instant, packet: &Packet, limit: Level) -> Fate {
         self.settle(now);
         let size = u64::from(packet.size);
@@ -298,11 +298,9 @@ impl Port {
     }
 
     /// Takes the packet that has arrived at the other end, and says when the next one will.
-    #[inline]
-    pub fn take(&mut self) -> (Packet, Option<Instant>) {
-        let packet = self.ring.pop();
-        let next = if self.ring.is_empty() { None } else { Some(self.ring.at(self.ring.head()).at) };
-        (packet, next)
+    #[inline(always)]
+    pub fn take(&mut self, packet: &mut Packet) -> Option<Instant> {
+        self.ring.take(packet)
     }
 
     /// Lets those that have begun their transmission by `now` leave the queue.
@@ -316,17 +314,16 @@ impl Port {
     /// The first waiting packet begins its transmission.
     #[inline]
     fn leave(&mut self) {
-        let size = u64::from(self.ring.at(self.waiting).packet.size);
+        let first = self.ring.at(self.waiting);
+        let size = u64::from(first.packet.size);
+        // It will have left one propagation delay before it arrives.
+        let next_start = first.at - self.delay;
         if let Some(Beside { watch, .. }) = self.beside.as_deref_mut() {
             watch.stay(self.ring.tail() - self.waiting, self.next_start);
         }
         self.waiting += 1;
         self.waiting_bytes -= size;
-        self.next_start = if self.waiting == self.ring.tail() {
-            Instant::MAX
-        } else {
-            self.next_start + self.transmission.of(Bytes(size))
-        };
+        self.next_start = if self.waiting == self.ring.tail() { Instant::MAX } else { next_start };
     }
 
     /// Packets that wait (as of the last [`settle`](Port::settle)).
@@ -419,6 +416,12 @@ mod tests {
         Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::SwitchToHost).limited(level(limit), level(mark), false)
     }
 
+    fn take(port: &mut Port) -> (Packet, Option<Instant>) {
+        let mut packet = Packet::BLANK;
+        let next = port.take(&mut packet);
+        (packet, next)
+    }
+
     fn offer(port: &mut Port, now: u64, flags: Flags) -> Fate {
         port.offer(Instant(now * MICRO), &packet(flags))
     }
@@ -428,8 +431,8 @@ mod tests {
         let mut port = port(10, 10);
         assert_eq!(offer(&mut port, 0, Flags::NONE), Fate::First(Instant(32 * MICRO)));
         assert_eq!(offer(&mut port, 5, Flags::NONE), Fate::Queued);
-        assert_eq!(port.take().1, Some(Instant(44 * MICRO)));
-        let (second, next) = port.take();
+        assert_eq!(take(&mut port).1, Some(Instant(44 * MICRO)));
+        let (second, next) = take(&mut port);
         assert_eq!(next, None);
         // It waited 7 us, in units of 1024 ps.
         assert_eq!(u64::from(second.wait_or_extension), 7 * MICRO / 1024);
@@ -500,7 +503,7 @@ mod tests {
             port.settle(Instant(at * MICRO));
             assert_eq!((port.waiting(), port.waiting_bytes()), (waiting, bytes), "{at} us");
         }
-        let arrivals: Vec<Option<Instant>> = (0..4).map(|_| port.take().1).collect();
+        let arrivals: Vec<Option<Instant>> = (0..4).map(|_| take(&mut port).1).collect();
         assert_eq!(arrivals, [Some(Instant(36 * MICRO)), Some(Instant(48 * MICRO)), Some(Instant(52 * MICRO)), None]);
         // Of the 32 us of work it has done 10 after 10 us.
         assert_eq!(port.sent_for(Instant(10 * MICRO)), Span(10 * MICRO));
@@ -518,7 +521,7 @@ mod tests {
         for (at, bytes) in [(0, 2000), (12 * MICRO - 1, 2000), (12 * MICRO, 1500), (16 * MICRO, 0), (28 * MICRO, 0)] {
             assert_eq!(nic.backlog(Instant(at)), bytes, "{at} ps");
         }
-        nic.take();
+        take(&mut nic);
         assert_eq!(nic.backlog(Instant(12 * MICRO)), 1500);
         let mut switch = port(100, 100);
         (0..3).for_each(|_| _ = offer(&mut switch, 0, Flags::NONE));
@@ -541,7 +544,7 @@ mod tests {
         assert_eq!(launch(&mut nic, 0, 0), None);
         assert_eq!(launch(&mut nic, 1460, 0), None);
         assert_eq!(nic.idle_at(), Instant(24_320_000));
-        assert_eq!([nic.take().1, nic.take().1], [Some(Instant(41 * MICRO)), Some(Instant(44_320_000))]);
+        assert_eq!([take(&mut nic).1, take(&mut nic).1], [Some(Instant(41 * MICRO)), Some(Instant(44_320_000))]);
         let mut told = Span::ZERO;
         nic.transmit(
             Instant(100 * MICRO),

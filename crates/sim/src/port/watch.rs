@@ -26,13 +26,19 @@ impl Watch {
     #[inline]
     pub fn stay(&mut self, waiting: u64, now: Instant) {
         if waiting > 0 {
-            let level = waiting as usize - 1;
-            if level >= self.levels.len() {
-                self.levels.resize((level + 1).next_power_of_two().max(8), 0);
+            let (level, time) = (waiting as usize - 1, (now - self.since).0);
+            match self.levels.get_mut(level) {
+                Some(spent) => *spent += time,
+                None => self.first_stay(level, time),
             }
-            self.levels[level] += (now - self.since).0;
         }
         self.since = now;
+    }
+
+    #[cold]
+    fn first_stay(&mut self, level: usize, time: u64) {
+        self.levels.resize((level + 1).next_power_of_two().max(8), 0);
+        self.levels[level] = time;
     }
 
     /// The warm-up ends when so many wait: begins the distribution of waiting packets anew.
