@@ -544,7 +544,7 @@ mod tests {
         for (at, bytes) in [(0, 2000), (12 * MICRO - 1, 2000), (12 * MICRO, 1500), (16 * MICRO, 0), (28 * MICRO, 0)] {
             assert_eq!(nic.backlog(Instant(at)), bytes, "{at} ps");
         }
-        nic.take();
+        take(&mut nic);
         assert_eq!(nic.backlog(Instant(12 * MICRO)), 1500);
         let mut switch = port(100, 100);
         (0..3).for_each(|_| _ = offer(&mut switch, 0, Flags::NONE));
