@@ -111,7 +111,11 @@ impl Net {
                 own.push(link);
                 places[link] = self.ports.push(port);
                 self.sent_before.push(Span::ZERO);
-                self.pools.iter_mut().for_each(|pool| pool.moves(link, places[link]));
+                let port = &self.ports[places[link]];
+                let pool = port.choice().map_or(port.pool, |choice| choice.pool);
+                if let Some(pool) = self.pools.get_mut(pool as usize) {
+                    pool.moves(link, places[link]);
+                }
             }
         }
         let outgoing = (0..partition.parts).map(|_| Vec::new()).collect();
