@@ -151,6 +151,14 @@ impl Net {
         if fate == Fate::Dropped || self.ports[port].pool == Port::CHOOSES { fate } else { Fate::Away }
     }
 
+    /// What the port of a cut link has taken last goes to the end of the link. Apart, so that a network of one part, where
+    /// this is never called, keeps nothing ready for it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_away(&mut self, link: LinkId) {
+        self.send_on(link, self.port_of(link));
+    }
+
     /// What a port has taken last goes to the end of its link.
     #[inline(never)]
     pub(super) fn send_on(&mut self, link: LinkId, port: LinkId) {
