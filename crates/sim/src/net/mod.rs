@@ -278,7 +278,7 @@ impl Net {
             Fate::First(at) => self.events.push_arrival(self.now, at, link),
             Fate::Queued => {}
             Fate::Dropped => self.dropped(link, packet),
-            Fate::Away => self.send_on(link, self.port_of(link)),
+            Fate::Away => self.send_away(link),
         }
     }
 

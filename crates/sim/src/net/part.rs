@@ -111,7 +111,11 @@ impl Net {
                 own.push(link);
                 places[link] = self.ports.push(port);
                 self.sent_before.push(Span::ZERO);
-                self.pools.iter_mut().for_each(|pool| pool.moves(link, places[link]));
+                let port = &self.ports[places[link]];
+                let pool = port.choice().map_or(port.pool, |choice| choice.pool);
+                if let Some(pool) = self.pools.get_mut(pool as usize) {
+                    pool.moves(link, places[link]);
+                }
             }
         }
         let outgoing = (0..partition.parts).map(|_| Vec::new()).collect();
@@ -145,6 +149,14 @@ impl Net {
         let fate = if protected { self.offer_protected(port, packet) } else { self.offer(port, packet) };
         // A port that chooses sends packets on their way when their transmission begins.
         if fate == Fate::Dropped || self.ports[port].pool == Port::CHOOSES { fate } else { Fate::Away }
+    }
+
+    /// What the port of a cut link has taken last goes to the end of the link. Apart, so that a network of one part, where
+    /// this is never called, keeps nothing ready for it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_away(&mut self, link: LinkId) {
+        self.send_on(link, self.port_of(link));
     }
 
     /// What a port has taken last goes to the end of its link.

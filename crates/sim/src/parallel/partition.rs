@@ -6,8 +6,9 @@ use crate::topology::Graph;
 
 /// A network's hosts and ports, dealt out to parts.
 ///
-/// A rack is whole: its hosts, their switch, and all ports of that. Racks that stand together stay together, and a
-/// switch above them whose racks are all of one part belongs to that part. The ports of every other switch belong each
+/// A rack is whole: its hosts, their switch, and all ports of that. Racks that are joined below the highest tier (a pod)
+/// stay together while there are as many such groups as parts; groups are dealt out in turns, for racks with neighbouring
+/// numbers are often busy together. A switch above racks that are all of one part belongs to that part. The ports of every other switch belong each
 /// to the part that it leads down to, or comes up from, and to any part where there is no such; but a switch whose ports
 /// share a buffer is whole.
 #[derive(Debug, PartialEq)]
@@ -86,38 +87,35 @@ impl Racks {
             }
             racks[*place].1 += 1;
         }
+        let tier = tiers(&racks, &above);
+        let groups = Some(groups(&racks, &above, &tier)).filter(|groups| groups.iter().max() >= Some(&(most - 1)));
+        let groups = groups.unwrap_or_else(|| (0..racks.len() as u32).collect());
+        // Each group goes to the part that has the fewest hosts so far.
+        let parts = most.min(groups.iter().max().map_or(0, |last| last + 1));
+        let mut has = vec![0; parts as usize];
+        let mut part_of: Vec<Option<u32>> = vec![None; racks.len()];
         let mut home = vec![None; graph.switches.len()];
-        let mut tier = vec![u32::MAX; graph.switches.len()];
-        let (mut before, mut parts, mut last) = (0, 0, None);
-        for &(switch, of_rack) in &racks {
-            // Where the rack's middle stands among all hosts.
-            let middle = u64::from(before) * 2 + u64::from(of_rack);
-            let part = (middle * u64::from(most)) / (u64::from(hosts) * 2);
-            parts += u32::from(last != Some(part));
-            last = Some(part);
-            (home[switch as usize], tier[switch as usize]) = (Some(parts - 1), 0);
-            before += of_rack;
+        for (&(switch, _), &group) in racks.iter().zip(&groups) {
+            let fewest = |has: &[u32]| (0..parts).min_by_key(|part| has[*part as usize]).expect("there is a part");
+            let part = *part_of[group as usize].get_or_insert_with(|| {
+                let part = fewest(&has);
+                let hosts = racks.iter().zip(&groups).filter(|(_, other)| **other == group).map(|(rack, _)| rack.1);
+                has[part as usize] += hosts.sum::<u32>();
+                part
+            });
+            home[switch as usize] = Some(part);
         }
         let of_host = switch_of.iter().map(|&switch| home[switch as usize].expect("a rack has a part")).collect();
 
-        let mut edge: Vec<u32> = racks.iter().map(|rack| rack.0).collect();
-        for number in 1.. {
-            let mut next: Vec<u32> = Vec::new();
-            for &below in &edge {
-                for &switch in &above[below as usize] {
-                    let (at, own) = (switch as usize, home[below as usize]);
-                    if tier[at] == u32::MAX {
-                        (tier[at], home[at]) = (number, own);
-                        next.push(switch);
-                    } else if tier[at] == number && home[at] != own {
-                        home[at] = None;
-                    }
-                }
-            }
-            if next.is_empty() {
-                break;
-            }
-            edge = next;
+        let mut upwards: Vec<u32> =
+            (0..tier.len() as u32).filter(|&at| (1..u32::MAX).contains(&tier[at as usize])).collect();
+        upwards.sort_by_key(|&switch| tier[switch as usize]);
+        for switch in upwards {
+            let lower = |below: &u32| tier[*below as usize] < tier[switch as usize];
+            let mut below =
+                above[switch as usize].iter().filter(|below| lower(below)).map(|below| home[*below as usize]);
+            let first = below.next().flatten();
+            home[switch as usize] = first.filter(|_| below.all(|other| other == first));
         }
         Racks { parts, of_host, home, tier }
     }
@@ -133,6 +131,43 @@ impl Racks {
         let below = if self.tier[to as usize] < self.tier[from] { self.home[to as usize] } else { None };
         below.or(own).unwrap_or(any)
     }
+}
+
+/// By switch: how many links it is above one with hosts.
+fn tiers(racks: &[(u32, u32)], beside: &[Vec<u32>]) -> Vec<u32> {
+    let mut tier = vec![u32::MAX; beside.len()];
+    let mut edge: Vec<u32> = racks.iter().map(|rack| rack.0).collect();
+    for number in 0.. {
+        edge.retain(|&switch| tier[switch as usize] == u32::MAX);
+        if edge.is_empty() {
+            break;
+        }
+        edge.iter().for_each(|&switch| tier[switch as usize] = number);
+        edge = edge.iter().flat_map(|&switch| &beside[switch as usize]).copied().collect();
+    }
+    tier
+}
+
+/// By rack: its group, counted from 0. Racks that are joined below the highest tier are of one.
+fn groups(racks: &[(u32, u32)], beside: &[Vec<u32>], tier: &[u32]) -> Vec<u32> {
+    let highest = tier.iter().filter(|tier| **tier < u32::MAX).max().copied().unwrap_or(0);
+    let mut group = vec![None; beside.len()];
+    let mut groups = 0;
+    for &(rack, _) in racks {
+        if group[rack as usize].is_some() {
+            continue;
+        }
+        let mut reached = vec![rack];
+        while let Some(switch) = reached.pop() {
+            if group[switch as usize].is_none() {
+                group[switch as usize] = Some(groups);
+                let joined = beside[switch as usize].iter().filter(|other| tier[**other as usize] < highest);
+                reached.extend(joined.filter(|_| tier[switch as usize] < highest));
+            }
+        }
+        groups += 1;
+    }
+    racks.iter().map(|rack| group[rack.0 as usize].expect("each rack was reached")).collect()
 }
 
 #[cfg(test)]
@@ -167,53 +202,54 @@ mod tests {
         assert_eq!(Partition::new(&graph, 4, |_| false), Err("all hosts are at one switch"));
     }
 
-    /// Five leaves: the middles of racks stand at 1/10, 3/10, 5/10, ...; the third is in the second half.
+    /// Five leaves, dealt out in turns.
     #[test]
     fn leaves_and_spines_by_hand() {
         let graph = graph("leaf-spine", &[("leaves", 5), ("hosts_per_leaf", 3), ("spines", 2)]);
         let parted = Partition::new(&graph, 2, |_| false).unwrap();
         let hosts: Vec<u32> = parted.of_host.iter().copied().collect();
-        assert_eq!(hosts, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(hosts, [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0]);
         assert_eq!((parted.parts, parted.lookahead), (2, Span::from_micros(20)));
         let between = |from: &str, to: &str| between(&graph, &parted, from, to);
         // A spine's port is where it leads to; what a leaf sends up is cut, since a spine's ports are in both parts.
         assert_eq!(between("host 0", "leaf 0"), (0, false));
         assert_eq!(between("leaf 0", "host 2"), (0, false));
-        assert_eq!(between("leaf 1", "spine 1"), (0, true));
-        assert_eq!(between("leaf 2", "spine 0"), (1, true));
-        assert_eq!(between("spine 0", "leaf 1"), (0, false));
-        assert_eq!(between("spine 1", "leaf 4"), (1, false));
+        assert_eq!(between("leaf 2", "spine 1"), (0, true));
+        assert_eq!(between("leaf 1", "spine 0"), (1, true));
+        assert_eq!(between("spine 0", "leaf 2"), (0, false));
+        assert_eq!(between("spine 1", "leaf 3"), (1, false));
         assert_eq!(parted.cut.len(), 10);
 
         // Where a switch shares its buffer it is whole: spine 0 is switch 5, spine 1 is switch 6.
         let whole = Partition::new(&graph, 2, |_| true).unwrap();
         let between = |from: &str, to: &str| self::between(&graph, &whole, from, to);
         assert_eq!(between("spine 0", "leaf 0"), (1, true));
-        assert_eq!(between("spine 0", "leaf 4"), (1, false));
-        assert_eq!(between("spine 1", "leaf 4"), (0, true));
+        assert_eq!(between("spine 0", "leaf 3"), (1, false));
+        assert_eq!(between("spine 1", "leaf 3"), (0, true));
         assert_eq!(between("leaf 0", "spine 0"), (0, true));
         assert_eq!(between("leaf 0", "spine 1"), (0, false));
         assert_eq!(whole.cut.len(), 10);
     }
 
-    /// Four pods of two edge and two aggregation switches, two pods in each part: only links at the core are cut.
+    /// Four pods of two edge and two aggregation switches (numbered by pod), every other one in each part: only links at the core are cut.
     #[test]
     fn a_fat_tree_is_cut_at_its_core() {
         let graph = graph("fat-tree", &[("k", 4)]);
         let parted = Partition::new(&graph, 2, |_| false).unwrap();
         let between = |from: &str, to: &str| between(&graph, &parted, from, to);
         assert_eq!(between("edge 0", "aggregation 1"), (0, false));
-        assert_eq!(between("aggregation 3", "edge 2"), (0, false));
-        assert_eq!(between("aggregation 3", "core 2"), (0, true));
-        assert_eq!(between("core 2", "aggregation 3"), (0, false));
-        assert_eq!(between("core 2", "aggregation 5"), (1, false));
+        assert_eq!(between("aggregation 3", "edge 2"), (1, false));
+        assert_eq!(between("aggregation 3", "core 2"), (1, true));
+        assert_eq!(between("core 2", "aggregation 3"), (1, false));
+        assert_eq!(between("core 2", "aggregation 5"), (0, false));
         // Each of the 8 aggregation switches has two links up.
         assert_eq!(parted.cut.len(), 16);
-        assert_eq!(parted.of_host[HostId(7)] + 1, parted.of_host[HostId(8)]);
+        assert_eq!(*parted.of_host, [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
 
-        // In three parts, pods are divided; every host and port has one part all the same.
-        let parted = Partition::new(&graph, 3, |_| false).unwrap();
-        assert!(parted.of_port.iter().chain(parted.of_host.iter()).all(|part| *part < 3));
+        // In five parts, pods are divided; every host and port has one part all the same.
+        let parted = Partition::new(&graph, 5, |_| false).unwrap();
+        assert_eq!(*parted.of_host, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 0, 1, 1, 2, 2]);
+        assert!(parted.of_port.iter().all(|part| *part < 5));
         assert_eq!((parted.of_port.len(), parted.of_host.len()), (graph.links.len(), 16));
     }
 
