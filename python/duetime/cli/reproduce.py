@@ -28,7 +28,7 @@ FAILED = 1
     type=click.Choice(SCALES),
     default="quick",
     show_default=True,
-    help="quick: under a minute for each; paper: longer runs, more seeds.",
+    help="quick: a minute or a few for each; paper: longer runs, more seeds.",
 )
 @click.option(
     "--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds, instead of the scale's."
