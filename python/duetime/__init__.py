@@ -15,7 +15,7 @@ quiet_start()
 
 from duetime._core import InternalError, ScenarioError, version
 from duetime.compare import Comparison, compare
-from duetime.functions import plot, reproduce
+from duetime.functions import estimate, plot, reproduce
 from duetime.load import load
 from duetime.results import Bound, Result
 from duetime.robust import Robustness, robust
@@ -35,6 +35,7 @@ __all__ = [
     "catalog",
     "check",
     "compare",
+    "estimate",
     "load",
     "plot",
     "reproduce",

@@ -7,8 +7,43 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from duetime import scenario
+
 if TYPE_CHECKING:
+    from duetime.estimates import Estimate
     from duetime.experiments.reproduce import Reproduction
+
+#: Packet-hops of the full run that an estimate is held against, unless one says otherwise: some ten seconds
+#: of one core.
+BUDGET = 20_000_000
+
+
+def estimate(
+    source: scenario.Source,
+    *,
+    out: str | os.PathLike[str],
+    set: scenario.Changes | None = None,
+    seed: int | None = None,
+    transport: str | None = None,
+    budget: int = BUDGET,
+    jobs: int | None = None,
+    progress: bool | None = None,
+) -> Estimate:
+    """Estimate slowdown by size and missed deadlines of a scenario from simulations of single links.
+
+    `source`, `set`, `seed` and `transport` are those of `run`, `progress` and `jobs` those of `compare`.
+    Simulations of links are kept in ``out/runs``, so that a call that was stopped resumes;
+    ``out/messages.parquet`` has a row for each message with its estimated completion time. The estimate has
+    its error against a full run of the same network beside it, in the largest size that takes at most about
+    `budget` packet-hops; 0 leaves this out.
+
+    Raises what `run` raises, `scenario.Unreadable` for what no estimate can be made of, `files.Refused` for a
+    folder that holds something else, and `trouble.Failed` where a simulation fails.
+    """
+    from duetime.estimates import Task, estimated
+
+    task = Task.of(scenario.read(source), scenario.changes(set), seed, transport)
+    return estimated(task, Path(out), budget, jobs, progress)
 
 
 def reproduce(

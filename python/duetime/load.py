@@ -22,9 +22,9 @@ def load(folder: str | os.PathLike[str]) -> Any:
     """Read a folder that ``--out``, ``out=`` or ``save`` wrote, as what the call gave.
 
     That of a run is a `Result`, of a comparison a `Comparison`, of a sweep a `Swept` (whose runs must still
-    lie in it), of ``tighten``, ``capacity`` and ``need`` a `Decision`, of ``robust`` a `Robustness`, of an
-    experiment a `Reproduction`. Any other folder raises `FileNotFoundError`, which names those inside that
-    can be read.
+    lie in it), of ``tighten``, ``capacity`` and ``need`` a `Decision`, of ``robust`` a `Robustness`, of
+    ``estimate`` an `Estimate`, of an experiment a `Reproduction`. Any other folder raises
+    `FileNotFoundError`, which names those inside that can be read.
     """
     path = Path(folder)
     for name, read in READERS.items():
@@ -110,6 +110,14 @@ def _choices(variant: Mapping[str, Any]) -> list[Choice]:
     return found
 
 
+def _estimate(folder: Path) -> Any:
+    from duetime.estimates import Estimate
+
+    record = _record(folder / "estimate.json")
+    del record["version"]
+    return Estimate(record)
+
+
 def _reproduction(folder: Path) -> Any:
     from duetime.experiments.reproduce import Reproduction
 
@@ -128,5 +136,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "sweep.json": _swept,
     **{f"{question}.json": _decision(question) for question in decide.ANSWERS},
     "robust.json": _robustness,
+    "estimate.json": _estimate,
     "result.json": _reproduction,
 }

@@ -17,6 +17,7 @@ from duetime.cli import (
     catalog,
     compare,
     decide,
+    estimate,
     plot,
     report,
     reproduce,
@@ -52,6 +53,7 @@ commands.add_command(decide.capacity)
 commands.add_command(decide.need)
 commands.add_command(robust.robust)
 commands.add_command(bound.bound)
+commands.add_command(estimate.estimate)
 commands.add_command(reproduce.reproduce)
 commands.add_command(scenario.check)
 commands.add_command(scenario.init)

@@ -1,0 +1,100 @@
+"""Hold `duetime estimate` against full runs of large networks, and measure what both cost.
+
+    python bench/estimate.py [CASE ...]     measure, print, append to bench/record/
+
+Cost is CPU time of this process. The simulations of links start from an empty folder.
+"""
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duetime
+from duetime.estimates import summary
+
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "record"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario of `bench/estimate/` and changes of it."""
+
+    file: str
+    changes: tuple[str, ...]
+
+
+def _search(transport: str, load: float) -> Case:
+    # Half of the scenario's time: the full run is what takes long.
+    shorter = ("run.duration=50 ms", "run.warm_up=10 ms")
+    return Case("search", (f"transport.name={transport}", f"load={load}", *shorter))
+
+
+CASES = {
+    **{f"{name} {load}": _search(name, load) for name in ("dctcp", "d2tcp") for load in (0.3, 0.5)},
+    "incast": Case("incast", ()),
+}
+
+
+def main() -> None:
+    """Measure, as the command line says."""
+    parser = argparse.ArgumentParser(description="Hold estimates against full runs.")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all by default")
+    arguments = parser.parse_args()
+    for name in arguments.cases or CASES:
+        print(json.dumps(kept(name, measured(CASES[name])), indent=1))
+
+
+def measured(case: Case) -> dict[str, Any]:
+    """A full run and an estimate."""
+    file = HERE / "estimate" / f"{case.file}.toml"
+    begun = time.process_time()
+    run = duetime.run(file, set=case.changes, progress=False)
+    took = time.process_time() - begun
+    figures = summary.figures(run.flows.filter("counted"))
+    return compared(case, figures, took, run.data["packet_hops"])
+
+
+def compared(case: Case, full: dict[str, Any], took: float, packet_hops: int) -> dict[str, Any]:
+    """An estimate beside the figures of a full run."""
+    file = HERE / "estimate" / f"{case.file}.toml"
+    with tempfile.TemporaryDirectory() as folder:
+        found = duetime.estimate(file, out=folder, set=case.changes, budget=0, jobs=1, progress=False).data
+    return {
+        "set": case.changes,
+        "links": found["links"],
+        "warnings": found["warnings"],
+        "full": {"cpu_s": took, "packet_hops": packet_hops, **full},
+        "estimate": {"cpu_s": found["cpu_s"], **{key: found[key] for key in full}},
+        "errors": summary.errors(found["summary"], full["summary"]),
+        "faster": took / found["cpu_s"],
+    }
+
+
+def kept(name: str, result: dict[str, Any]) -> dict[str, Any]:
+    """Append a result to the record."""
+    now = datetime.now(UTC)
+    record = {
+        "at": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "version": duetime.__version__,
+        "measure": "estimates against full runs",
+        "cpu": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "case": name,
+        **result,
+    }
+    path = RECORD / f"{now:%Y-%m-%d}-estimate.jsonl"
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+    return record
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""An estimate held against a full run of the same network, in the largest size that a budget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from duetime import _core
+from duetime.estimates import Runs, Task, of_links, summary
+from duetime.points import Point
+from duetime.quantities import time_ps
+
+#: What makes a topology smaller so that its links keep their rates and their loads, the least of it, and the
+#: power of it that hosts grow with.
+SIZES = {"leaf-spine": ("leaves", 2, 1), "racks": ("racks", 2, 1), "fat-tree": ("k", 4, 3)}
+#: Patterns that may draw their hosts from all that there are.
+ANYWHERE = {"poisson", "fan-in"}
+#: The smallest part of the time after the warm-up, where the network cannot be small enough.
+SHORTEST = 0.01
+
+
+def against_full(task: Task, runs: Runs, budget: int, packet_hops: int) -> dict[str, Any]:
+    """Estimate and run the largest size of a scenario that takes at most about `budget` packet-hops.
+
+    `packet_hops` are those of the whole. Gives what was changed, and the figures of both with the estimate's
+    errors.
+    """
+    changes = smaller(task, budget / packet_hops)
+    made = _changed(task, changes)
+    estimated, _ = of_links(made, runs)
+    (full,) = runs.of([Point(made.read, made.changes, seed=made.seed)])
+    figures = summary.figures(full.table("flows").filter("counted"))
+    return {
+        "set": changes,
+        "packet_hops": full.result["packet_hops"],
+        "estimated": {key: estimated[key] for key in figures},
+        "full": figures,
+        "errors": summary.errors(estimated["summary"], figures["summary"])
+        | {
+            "classes": {
+                name: summary.errors(estimated["classes"][name], each)
+                for name, each in figures["classes"].items()
+            }
+        },
+    }
+
+
+def smaller(task: Task, share: float) -> list[str]:
+    """Changes that leave about so much of a scenario: fewer hosts if its shape allows it, or less time."""
+    if share >= 1:
+        return []
+    resolved = task.resolved
+    network, changes, left = resolved["network"], [], share
+    if network["topology"] in SIZES and all(_anywhere(each) for each in resolved["traffic"]):
+        key, least, power = SIZES[network["topology"]]
+        size = max(int(network[key] * share ** (1 / power)), least)
+        size -= size % 2 if key == "k" else 0
+        part = (size / network[key]) ** power
+        tried = [f"network.{key}={size}"]
+        for each in resolved["traffic"]:
+            if each["pattern"] == "fan-in":
+                tried.append(f"traffic.{each['name']}.parents={max(round(each['parents'] * part), 1)}")
+        if part < 1 and _valid(task, tried):
+            changes, left = tried, share / part
+    if left < 1:
+        run = resolved["run"]
+        warm_up = time_ps(run["warm_up"])
+        measured = time_ps(run["duration"]) - warm_up
+        changes.append(f"run.duration={warm_up + int(measured * max(left, SHORTEST))} ps")
+    return changes
+
+
+def _anywhere(each: Mapping[str, Any]) -> bool:
+    """Whether a class's hosts are drawn from all, however many there are."""
+    return each["pattern"] in ANYWHERE and each.get("from") is None and each.get("to") is None
+
+
+def _valid(task: Task, changes: list[str]) -> bool:
+    try:
+        _changed(task, changes)
+    except _core.ScenarioError:
+        return False
+    return True
+
+
+def _changed(task: Task, changes: list[str]) -> Task:
+    return Task.of(task.read, (*task.changes, *changes), task.seed)

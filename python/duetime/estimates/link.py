@@ -1,0 +1,340 @@
+"""One link as a scenario of its own, and what its messages take with nobody else.
+
+A link is simulated between the hosts that send over it and those that receive:
+
+    sender -- its own link --> [ the link ] -- a link that is never full --> receiver
+
+A sender's link has its host's rate (that of the slowest link on the way, if that is less), so that packets
+come no faster than they could; what lies between it and the link, and behind the link, is delay, so that
+each message keeps its round trip. What acknowledgements of the other direction take of the link is taken off
+its rate.
+
+Long messages (`traffic.LONG`) have two hosts that may slow them down, and the times that they would take at
+each do not add up: a message that its sender slows down hardly queues at its receiver's link. So the
+simulation of a receiver's link has the other long messages of its senders too, where both are under way, and
+what a long message waits at its sender is part of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from duetime import scenario
+from duetime.estimates.traffic import Column, Framing, Traffic
+from duetime.quantities import size_bytes, time_ps
+from duetime.run import catalog
+
+#: How many times faster than the link are those behind it. Once would do for no queue to build; ten leaves
+#: hardly a delay.
+BEHIND = 10
+#: A link is simulated for so much longer (ps) than its last message starts, that of late messages is known
+#: how late.
+AFTERWARDS = 10**12
+
+#: Rates (bit/s) and delays (ps) of the links of a path, in order.
+Shape = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A link to be simulated, and what is needed to read the result."""
+
+    link: int
+    scenario: scenario.Scenario
+    #: Its messages, in order of their start.
+    rows: Column
+    #: The host that others are sent to.
+    elsewhere: int | None
+    #: Which of the shapes each of them has here.
+    shape: Column
+    shapes: list[Shape]
+
+
+def alone(traffic: Traffic, link: int) -> Alone:
+    """Cut a link out of the network."""
+    at = traffic.crossings(link)
+    rows = traffic.row[at]
+    before, behind, slowest = _around(traffic, at)
+    rate, delay = int(traffic.rate[link]), int(traffic.delay[link])
+    first, last = bool((before == 0).all() and traffic.place[at[0]] == 0), bool((behind < 0).all())
+    inflated = rate * BEHIND
+    frames, acks = traffic.of_class("frame")[rows], traffic.of_class("overhead")[rows]
+    ahead = np.maximum(before - _crossing(frames, acks, slowest), 1).round().astype(np.int64)
+    after = np.maximum(behind - _crossing(frames, acks, inflated), 1).round().astype(np.int64)
+    nothing = np.zeros_like(rows)
+    sides, sending = _different([traffic.sender[rows], *([nothing, nothing] if first else [slowest, ahead])])
+    ends, receiving = _different([traffic.receiver[rows], nothing if last else after])
+    taken, shape = _different([sides[1][sending], sides[2][sending], ends[1][receiving]])
+    shapes = [
+        (
+            *(() if first else ((int(speed), int(ahead)),)),
+            (rate, delay),
+            *(() if last else ((inflated, int(after)),)),
+        )
+        for speed, ahead, after in taken.T
+    ]
+    many = sides.shape[1]
+    nominal = {"rate": f"{_less_acks(traffic, link)} bps", "delay": f"{delay} ps", **_port(traffic, link)}
+    links = []
+    if first:
+        links.append({"from": 0, "to": "near", **nominal})
+    else:
+        links += [
+            {"from": host, "to": "near", "rate": f"{sides[1][host]} bps", "delay": f"{sides[2][host]} ps"}
+            for host in range(many)
+        ]
+    switches = ["near"]
+    if last:
+        links.append({"from": "near", "to": many, **nominal})
+    else:
+        if not first:
+            switches.append("far")
+            links.append({"from": "near", "to": "far", **nominal})
+        links += [
+            {
+                "from": switches[-1],
+                "to": many + host,
+                "rate": f"{inflated} bps",
+                "delay": f"{ends[1][host]} ps",
+            }
+            for host in range(ends.shape[1])
+        ]
+    many_hosts = many + ends.shape[1]
+    title = "{} -> {}".format(*traffic.names[link])
+    to = many + receiving
+    beside = traffic.beside(rows) if last else rows[:0]
+    if len(beside):
+        # All of them to a host behind a link that is never full.
+        links.append(
+            {"from": "near", "to": many_hosts, "rate": f"{rate * BEHIND * many} bps", "delay": f"{delay} ps"}
+        )
+        host = {int(each): number for number, each in enumerate(sides[0])}
+        sending = np.concatenate([sending, [host[int(each)] for each in traffic.sender[beside]]])
+        to = np.concatenate([to, np.full(len(beside), many_hosts)])
+        many_hosts += 1
+    every = np.concatenate([rows, beside])
+    order = np.argsort(every)
+    network = {"hosts": many_hosts, "switches": switches, "links": links}
+    messages = _messages(traffic, every[order], sending[order], to[order])
+    run = {"duration": f"{int(traffic.start[rows[-1]]) + AFTERWARDS} ps"}
+    read = _scenario(traffic, title, network, messages, run)
+    return Alone(link, read, rows, many_hosts - 1 if len(beside) else None, shape, shapes)
+
+
+def _around(traffic: Traffic, at: Column) -> tuple[Column, Column, Column]:
+    """What each message's links before and behind take (-1: there are none), and the slowest before."""
+    rows = traffic.row[at]
+    before, behind = np.zeros(len(at)), np.zeros(len(at))
+    slowest = np.full(len(at), np.iinfo(np.int64).max)
+    place = traffic.place[at]
+    length = (traffic.first[rows + 1] - traffic.first[rows]).astype(int)
+    frames, acks = traffic.of_class("frame")[rows], traffic.of_class("overhead")[rows]
+    for step in range(int(length.max())):
+        there = step < length
+        hop = traffic.hops[np.where(there, traffic.first[rows] + step, 0)]
+        takes = traffic.delay[hop] + _crossing(frames, acks, traffic.rate[hop])
+        before += np.where(there & (step < place), takes, 0.0)
+        behind += np.where(there & (step > place), takes, 0.0)
+        slowest = np.where(there & (step < place), np.minimum(slowest, traffic.rate[hop]), slowest)
+    return before, np.where(place == length - 1, -1.0, behind), slowest
+
+
+def _crossing(frames: Column, acks: Column, rate: Any) -> Column:
+    """Half of what a full packet and its acknowledgement take onto a link, in ps.
+
+    A link's delay is the same both ways, so that this much on each keeps the round trip.
+    """
+    found: Column = (frames + acks) * 8e12 / rate / 2
+    return found
+
+
+def _less_acks(traffic: Traffic, link: int) -> int:
+    """The rate that is left by acknowledgements of what crosses the other direction."""
+    rows = traffic.row[traffic.crossings(int(traffic.opposite[link]))]
+    acks = (
+        -(-traffic.packets[rows] // traffic.of_class("ack_every")[rows]) * traffic.of_class("overhead")[rows]
+    )
+    lasted = max(int(traffic.start[-1]), time_ps(traffic.resolved["run"]["duration"])) * 1e-12
+    return max(int(traffic.rate[link] - acks.sum() * 8 / lasted), 1)
+
+
+def _different(columns: list[Column]) -> tuple[Column, Column]:
+    """The different rows of some columns, as columns, and which each row is."""
+    found, which = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    return found, which.ravel()
+
+
+def _messages(traffic: Traffic, rows: Column, sending: Column, receiving: Column) -> dict[str, str]:
+    """What each class sends, as the pattern `flows` lists it."""
+    names = [each["name"] for each in traffic.resolved["traffic"]]
+    found: dict[str, list[str]] = {}
+    fields = (traffic.classes, traffic.bytes, traffic.start, traffic.deadline)
+    for number, size, start, deadline, a, b in zip(
+        *(field[rows].tolist() for field in fields), sending.tolist(), receiving.tolist(), strict=True
+    ):
+        found.setdefault(names[number], []).append(_message(a, b, size, start, deadline))
+    return {name: _list(each) for name, each in found.items()}
+
+
+def _message(sender: int, receiver: int, size: int, start: int, deadline: int) -> str:
+    due = f', deadline = "{deadline} ps"' if deadline >= 0 else ""
+    return f'{{ from = {sender}, to = {receiver}, size = "{size} B", start = "{start} ps"{due} }}'
+
+
+def _list(messages: list[str]) -> str:
+    return "[\n" + ",\n".join(messages) + "\n]"
+
+
+def _port(traffic: Traffic, link: int) -> dict[str, str]:
+    """Where the link's port marks, and what it holds where that is not what the switch shares."""
+    network = traffic.resolved["network"]
+    room, mark = float(traffic.room[link]), float(traffic.mark[link])
+    frame = max(each.frame for each in traffic.framing)
+    found = {} if np.isinf(mark) else {"mark": _amount(mark, network.get("mark"), frame)}
+    if not np.isinf(room) and round(room) != round(_shared(network, frame)):
+        found["buffer"] = _amount(room, network["buffer"], frame)
+    elif np.isinf(room):
+        found["buffer"] = "1 TB"
+    return found
+
+
+def _shared(network: Mapping[str, Any], frame: int) -> float:
+    """What a single busy port of a switch may hold, in bytes."""
+    number, unit = network["buffer"].split()
+    whole = float(number) * frame if unit.startswith("packet") else float(size_bytes(network["buffer"]))
+    alpha = float(network["dynamic_alpha"])
+    return {"dynamic": whole * alpha / (1 + alpha), "per-port": whole}.get(network["sharing"], 0.0)
+
+
+def _amount(size: float, as_in: Any, frame: int) -> str:
+    """Write an amount in packets, if the scenario says it so."""
+    words = list(as_in.values()) if isinstance(as_in, Mapping) else [as_in]
+    if all(isinstance(word, str) and "packet" in word for word in words) and round(size) % frame == 0:
+        return f"{round(size) // frame} packets"
+    return f"{round(size)} B"
+
+
+@cache
+def _keys(section: str) -> frozenset[str]:
+    return frozenset(each["name"] for each in catalog()[section])
+
+
+def _scenario(
+    traffic: Traffic,
+    title: str,
+    network: Mapping[str, Any],
+    messages: Mapping[str, str],
+    run: Mapping[str, Any],
+) -> scenario.Scenario:
+    """Write it, with everything of the whole scenario that is not the network's shape or its traffic."""
+    resolved = traffic.resolved
+    shared, own = _keys("network") - {"rate", "delay", "mark"}, {*_keys("traffic"), "transport"} - {"set"}
+    classes = [each for each in resolved["traffic"] if each["name"] in messages]
+    whole = {
+        "title": title,
+        "run": {"seed": resolved["run"]["seed"], "cool_down": "0 s", **run},
+        "network": {
+            **{key: value for key, value in resolved["network"].items() if key in shared},
+            "topology": "custom",
+            "rate": "1 Gbps",
+            "delay": "1 us",
+            **network,
+        },
+        **({"transport": resolved["transport"]} if "transport" in resolved else {}),
+        "traffic": [
+            {
+                **{key: value for key, value in each.items() if key in own},
+                "pattern": "flows",
+                "flows": _place(number),
+            }
+            for number, each in enumerate(classes)
+        ],
+    }
+    text = scenario.to_toml(whole)
+    # They are many, and all of one form.
+    for number, each in enumerate(classes):
+        text = text.replace(f'"{_place(number)}"', messages[each["name"]], 1)
+    return scenario.Scenario(text, title, None)
+
+
+def _place(number: int) -> str:
+    return f"the messages of class {number}"
+
+
+#: Messages that are sent with nobody else, in packets: each size up to where a window has grown to what its
+#: path holds.
+SIZES = (
+    1,
+    2,
+    3,
+    4,
+    6,
+    8,
+    12,
+    16,
+    24,
+    32,
+    48,
+    64,
+    96,
+    128,
+    192,
+    256,
+    384,
+    512,
+    768,
+    1024,
+    1536,
+    2048,
+    3072,
+    4096,
+)
+#: Windows that grow are through with it when they have sent so many times what the path holds.
+GROWN = 8
+#: Each is sent so often, as a host's packets are late by chance (`host_jitter`).
+TIMES = 8
+
+
+def calibration(traffic: Traffic, number: int, shape: Shape) -> tuple[scenario.Scenario, Column]:
+    """A path with one message of a class at a time, far apart; and their packets, in order of their start."""
+    framing = traffic.framing[number]
+    rate = min(rate for rate, _ in shape)
+    least = sum(2 * delay + (framing.frame + framing.overhead) * 8e12 / rate for rate, delay in shape)
+    holds = least * 1e-12 * rate / 8 / framing.frame
+    sizes = np.repeat([each for each in SIZES if each <= max(GROWN * holds, 16)], TIMES)
+    # As long as it would take at half the rate, and ten round trips.
+    apart = np.ceil(10 * least + sizes * framing.frame * 16e12 / rate).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(apart)])
+    flows = [
+        _message(0, 1, packets * framing.mss, start, -1)
+        for packets, start in zip(sizes.tolist(), starts[:-1].tolist(), strict=True)
+    ]
+    switches = [f"switch {place}" for place in range(len(shape) - 1)]
+    nodes = [0, *switches, 1]
+    links = [
+        {"from": a, "to": b, "rate": f"{rate} bps", "delay": f"{delay} ps", "buffer": "1 TB"}
+        for a, b, (rate, delay) in zip(nodes[:-1], nodes[1:], shape, strict=True)
+    ]
+    name = traffic.resolved["traffic"][number]["name"]
+    network = {"hosts": 2, "switches": switches, "links": links}
+    run = {"duration": f"{int(starts[-1])} ps"}
+    return _scenario(traffic, f"{name} alone", network, {name: _list(flows)}, run), sizes
+
+
+def ideal(shape: Shape, packets: Column, size: Column, framing: Framing) -> Column:
+    """How long messages take on an empty path, in ps: `Net::ideal` of the engine."""
+    full = framing.frame * 8e12
+    last = (size - framing.mss * (packets - 1) + framing.overhead) * 8e12
+    first, slowest, end = 0.0, 0.0, np.zeros(len(packets))
+    for rate, delay in shape:
+        slowest = max(slowest, full / rate)
+        first += full / rate
+        before = np.where(packets > 1, first + slowest * np.maximum(packets - 2, 0), 0.0)
+        end = np.maximum(end, before) + last / rate + delay
+        first += delay
+    return end

@@ -1,0 +1,104 @@
+"""Completion times: what a message takes alone on its path, and what it waits at each link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from duetime.estimates import Runs, delays
+from duetime.estimates.alone import Unhurried
+from duetime.estimates.cluster import Cluster, clusters
+from duetime.estimates.link import Alone, Shape, alone
+from duetime.estimates.traffic import Column, Traffic
+from duetime.frames import pl
+from duetime.points import Kept, Point
+from duetime.trouble import Failed
+
+
+def completion(traffic: Traffic, seed: int, runs: Runs) -> tuple[Column, dict[str, Any]]:
+    """Estimate completion times in ps, infinite for what does not arrive; and say what was simulated."""
+    chosen = clusters(traffic)
+    cut = [alone(traffic, int(link)) for each in chosen for link in each.simulated]
+    every = np.arange(len(traffic.start))
+    shapes, path = _paths(traffic)
+    unhurried = Unhurried(traffic)
+    unhurried.want(traffic.classes, path, shapes)
+    for part in cut:
+        unhurried.want(traffic.classes[part.rows], part.shape, part.shapes)
+    points = unhurried.points()
+    kept = runs.of([*points, *(Point(part.scenario, seed=seed) for part in cut)])
+    unhurried.learn(kept[: len(points)])
+    # Of each crossing of a link that was simulated, its own delay; nan elsewhere.
+    waited = np.full(len(traffic.hops), np.nan)
+    for part, run in zip(cut, kept[len(points) :], strict=True):
+        took = _took(traffic, part, run)
+        waited[traffic.crossings(part.link)] = took - unhurried.takes(part.rows, part.shape, part.shapes)
+    _draw(traffic, chosen, waited, np.random.default_rng(seed))
+    # The link of a long message's sender is part of what was simulated at its receiver's.
+    waited[(traffic.place == 0) & traffic.long[traffic.row]] = 0.0
+    total = unhurried.takes(every, path, shapes) + np.bincount(
+        traffic.row, weights=waited, minlength=len(every)
+    )
+    return np.maximum(total, traffic.ideal), {
+        "of": sum(len(each.links) for each in chosen),
+        "clusters": len(chosen),
+        "simulated": len(cut),
+        "packet_hops": sum(int(run.result["packet_hops"]) for run in kept),
+        "packet_hops_of_all": traffic.packet_hops,
+    }
+
+
+def _draw(traffic: Traffic, chosen: list[Cluster], waited: Column, generator: np.random.Generator) -> None:
+    """Give each crossing of the other links a delay."""
+    cluster, kind = (np.zeros(len(traffic.rate), dtype=np.int64) for _ in range(2))
+    for number, each in enumerate(chosen):
+        cluster[each.links], kind[each.links] = number, each.kind
+
+    def some(at: Column) -> delays.Samples:
+        link, row = traffic.hops[at], traffic.row[at]
+        return delays.Samples(
+            cluster[link], kind[link], traffic.classes[row], traffic.packets[row], waited[at]
+        )
+
+    known = ~np.isnan(waited)
+    counted = known & traffic.counted[traffic.row]
+    waited[~known] = delays.draw(some(counted if counted.any() else known), some(~known), generator)
+
+
+def _paths(traffic: Traffic) -> tuple[list[Shape], Column]:
+    """The shapes of the paths, and which each message takes."""
+    pairs, which = np.unique(np.stack([traffic.rate, traffic.delay]), axis=1, return_inverse=True)
+    which = which.ravel()
+    length = np.diff(traffic.first)
+    name = np.zeros(len(length), dtype=np.uint64)
+    for step in range(int(length.max())):
+        there = step < length
+        hop = traffic.hops[np.where(there, traffic.first[:-1] + step, 0)]
+        # Names of paths as numbers: a step further, multiplied by an odd constant that mixes their bits.
+        longer = (name + which[hop].astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        name = np.where(there, longer, name)
+    _, at, path = np.unique(name, return_index=True, return_inverse=True)
+    shapes = []
+    for row in at:
+        hops = which[traffic.hops[traffic.first[row] : traffic.first[row + 1]]]
+        shapes.append(tuple((int(pairs[0, each]), int(pairs[1, each])) for each in hops))
+    return shapes, path.ravel()
+
+
+def _took(traffic: Traffic, cut: Alone, run: Kept) -> Column:
+    """What each message took in a link's simulation, in ps."""
+    flows = run.table("flows")
+    if cut.elsewhere is not None:
+        flows = flows.filter(pl.col("to") != cut.elsewhere)
+    numbers = {each["name"]: number for number, each in enumerate(traffic.resolved["traffic"])}
+    classes = flows["class"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
+    size, start = flows["bytes"].to_numpy(), np.rint(flows["start_us"].to_numpy() * 1e6).astype(np.int64)
+    # Messages that start together stand in any order; those that are alike in all of this may be exchanged.
+    theirs = np.lexsort((size, classes, start))
+    ours = np.lexsort((traffic.bytes[cut.rows], traffic.classes[cut.rows], traffic.start[cut.rows]))
+    if not np.array_equal(size[theirs], traffic.bytes[cut.rows][ours]):
+        raise Failed(f"{cut.scenario.name}: the simulation of this link had other messages than it should")
+    took = np.empty(len(size))
+    took[ours] = flows["fct_us"].fill_null(float("inf")).to_numpy()[theirs] * 1e6
+    return took

@@ -1,0 +1,216 @@
+"""Which messages cross which links: drawn and routed by the engine, and not sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from duetime import _core, scenario
+from duetime.quantities import size_bytes, time_ps
+
+Column = np.ndarray[Any, Any]
+
+#: Messages go on beyond the measured time, as they do in a run, for as long as this share of them takes at
+#: most on an empty network: what starts last meets others too. More would cost more and change little.
+GOES_ON = 0.99
+
+
+#: A message is long if it takes so many round trips on an empty path: then its rate follows from who else
+#: sends, and not from its first windows.
+LONG = 10
+#: How long a long message is taken to be under way, over its time on an empty network. At half load they
+#: take about twice as long on average.
+UNDER_WAY = 2.0
+
+
+@dataclass(frozen=True)
+class Framing:
+    """How a class's messages become packets, in bytes."""
+
+    mss: int
+    #: Headers of a packet, and what frames it: all that an acknowledgement is.
+    overhead: int
+    #: Segments to an acknowledgement.
+    ack_every: int
+
+    @property
+    def frame(self) -> int:
+        """A full packet on the wire."""
+        return self.mss + self.overhead
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Messages (a row each, in order of their start), links (one for each direction), and who crosses which.
+
+    Times are in ps, amounts in bytes, rates in bit/s; -1 stands for no deadline and no query.
+    """
+
+    resolved: Mapping[str, Any]
+    classes: Column
+    sender: Column
+    receiver: Column
+    start: Column
+    bytes: Column
+    deadline: Column
+    ideal: Column
+    query: Column
+    #: Row i's links are ``hops[first[i] : first[i + 1]]``.
+    first: Column
+    hops: Column
+    rate: Column
+    delay: Column
+    #: What the port that feeds a link holds and where it marks, infinite where there is no limit.
+    room: Column
+    mark: Column
+    names: Sequence[tuple[str, str]]
+    framing: Sequence[Framing]
+
+    def of_class(self, what: str) -> Column:
+        """A figure of each message's framing."""
+        return np.array([getattr(each, what) for each in self.framing], dtype=np.int64)[self.classes]
+
+    @cached_property
+    def packets(self) -> Column:
+        """Of each message."""
+        found: Column = np.maximum(-(-self.bytes // self.of_class("mss")), 1)
+        return found
+
+    @cached_property
+    def wire(self) -> Column:
+        """Bytes of each message with its headers."""
+        found: Column = self.bytes + self.packets * self.of_class("overhead")
+        return found
+
+    @cached_property
+    def counted(self) -> Column:
+        """Whether the summaries have it."""
+        run = self.resolved["run"]
+        return (self.start >= time_ps(run["warm_up"])) & (self.start < time_ps(run["duration"]))
+
+    @cached_property
+    def row(self) -> Column:
+        """Of each crossing of a link, the message."""
+        return np.repeat(np.arange(len(self.start)), np.diff(self.first))
+
+    @cached_property
+    def place(self) -> Column:
+        """Of each crossing, how many links come before it."""
+        return np.arange(len(self.hops)) - self.first[self.row]
+
+    @cached_property
+    def _by_link(self) -> tuple[Column, Column]:
+        order = np.argsort(self.hops, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(np.bincount(self.hops, minlength=len(self.rate)))])
+        return order, ends
+
+    def crossings(self, link: int) -> Column:
+        """Those of a link, in order of the messages' starts."""
+        order, ends = self._by_link
+        return order[ends[link] : ends[link + 1]]
+
+    @cached_property
+    def long(self) -> Column:
+        """Whether each message is long."""
+        frames, acks = self.of_class("frame")[self.row], self.of_class("overhead")[self.row]
+        trip = 2 * self.delay[self.hops] + (frames + acks) * 8e12 / self.rate[self.hops]
+        return self.ideal >= LONG * np.bincount(self.row, weights=trip, minlength=len(self.start))
+
+    @cached_property
+    def _long_by_sender(self) -> tuple[Column, Column]:
+        rows = np.flatnonzero(self.long)
+        order = rows[np.argsort(self.sender[rows], kind="stable")]
+        return order, np.searchsorted(self.sender[order], np.arange(int(self.sender.max()) + 2))
+
+    def beside(self, rows: Column) -> Column:
+        """Long messages that are under way at the sender of a long one of these, while that is."""
+        order, ends = self._long_by_sender
+        found = []
+        for row in rows[self.long[rows]]:
+            others = order[ends[self.sender[row]] : ends[self.sender[row] + 1]]
+            lasts = UNDER_WAY * self.ideal[others]
+            until = self.start[row] + UNDER_WAY * self.ideal[row]
+            found.append(
+                others[(self.start[others] < until) & (self.start[others] + lasts > self.start[row])]
+            )
+        both = np.unique(np.concatenate(found)) if found else np.array([], dtype=np.int64)
+        return np.setdiff1d(both, rows)
+
+    @cached_property
+    def opposite(self) -> Column:
+        """For each link that in the other direction."""
+        number = {ends: place for place, ends in enumerate(self.names)}
+        return np.array([number[to, source] for source, to in self.names])
+
+    @cached_property
+    def packet_hops(self) -> int:
+        """Crossings of links by the packets of all messages and by their acknowledgements, with no loss."""
+        acks = -(-self.packets // self.of_class("ack_every"))
+        return int(((self.packets + acks) * np.diff(self.first)).sum())
+
+
+def of(resolved: Mapping[str, Any], read: scenario.Scenario, changes: Sequence[str], seed: int) -> Traffic:
+    """Draw and route the messages of a scenario. Raises `Unreadable` where they depend on a run."""
+    duration = time_ps(resolved["run"]["duration"])
+    found = _foreseen(resolved, read, changes, seed)
+    ideal = found.ideal[found.counted]
+    more = min(int(np.quantile(ideal, GOES_ON)), duration) if len(ideal) else 0
+    if not more:
+        return found
+    longer = (*changes, f"run.duration={duration + more} ps")
+    return _foreseen(resolved, read, longer, seed)
+
+
+def _foreseen(
+    resolved: Mapping[str, Any], read: scenario.Scenario, changes: Sequence[str], seed: int
+) -> Traffic:
+    try:
+        ahead = _core.foreseen(read.text, read.name, folder=read.folder, set=list(changes), seed=seed)
+    except _core.ScenarioError:
+        raise
+    except ValueError as error:
+        raise scenario.Unreadable(
+            f"{read.name}: class `{error}`: when its messages start follows from others (levels, sessions), "
+            "and an estimate draws them ahead; `duetime run` simulates it"
+        ) from None
+    columns = {name: np.frombuffer(each[1], each[0]) for name, each in ahead.items() if name != "links"}
+    framing = [
+        _framing(each, frame) for each, frame in zip(transports(resolved), columns["frame"], strict=True)
+    ]
+
+    def whole(name: str) -> Column:
+        return columns[name].astype(np.int64)
+
+    return Traffic(
+        resolved,
+        classes=whole("class"),
+        sender=whole("from"),
+        receiver=whole("to"),
+        start=whole("start"),
+        bytes=whole("bytes"),
+        deadline=whole("deadline"),
+        ideal=whole("ideal"),
+        query=whole("query"),
+        first=whole("first"),
+        hops=whole("hops"),
+        rate=whole("rate"),
+        delay=whole("delay"),
+        room=columns["room"],
+        mark=columns["mark"],
+        names=ahead["links"],
+        framing=framing,
+    )
+
+
+def transports(resolved: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The transport of each class."""
+    return [each.get("transport") or resolved["transport"] for each in resolved["traffic"]]
+
+
+def _framing(transport: Mapping[str, Any], frame: float) -> Framing:
+    mss = size_bytes(transport["mss"])
+    return Framing(mss, int(frame) - mss, int(transport["ack_every"]))

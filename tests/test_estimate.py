@@ -1,0 +1,343 @@
+"""Link by link: what a link's simulation gives by hand, which links are alike, and what is added up."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import duetime as dt
+from conftest import SMALL, Command
+from duetime import scenario
+from duetime.estimates import Runs, Task, check, delays, limits, of_links, paths, summary, traffic
+from duetime.estimates.cluster import _differ, clusters
+from duetime.estimates.link import alone, ideal
+
+#: 1500 B at 1 Gbps, in us.
+PACKET = 12.0
+
+
+def star(hosts: int, *flows: dict[str, Any], **network: Any) -> dict[str, Any]:
+    """Messages of whole packets at a switch whose hosts keep perfect time."""
+    return {
+        "title": "By hand",
+        "run": {"duration": "50 ms"},
+        "network": {
+            "topology": "star",
+            "hosts": hosts,
+            "rate": "1 Gbps",
+            "delay": "5 us",
+            "buffer": "4 MB",
+            "host_jitter": "0 s",
+            **network,
+        },
+        "transport": {"name": "dctcp"},
+        "traffic": [{"name": "messages", "pattern": "flows", "flows": list(flows)}],
+    }
+
+
+def flow(sender: int, receiver: int, packets: int = 1, start: str = "0 s", **more: Any) -> dict[str, Any]:
+    return {"from": sender, "to": receiver, "size": f"{1460 * packets} B", "start": start, **more}
+
+
+LEAF_SPINE = {
+    "title": "Two racks",
+    "run": {"duration": "4 ms", "seed": 3},
+    "network": {
+        "topology": "leaf-spine",
+        "leaves": 2,
+        "hosts_per_leaf": 4,
+        "spines": 3,
+        "rate": "10 Gbps",
+        "uplink": "40 Gbps",
+        "delay": "1 us",
+        "frame_overhead": "38 B",
+    },
+    "transport": {"name": "dctcp"},
+    "traffic": [
+        {
+            "name": "across",
+            "pattern": "poisson",
+            "from": "0..4",
+            "to": "4..8",
+            "load": 0.3,
+            "size": "uniform(1 KB, 90 KB)",
+        }
+    ],
+}
+
+
+def task(source: dict[str, Any] | str, *changes: str) -> Task:
+    return Task.of(scenario.read(source), changes)
+
+
+def drawn(source: dict[str, Any] | str, *changes: str) -> traffic.Traffic:
+    asked = task(source, *changes)
+    return traffic.of(asked.resolved, asked.read, asked.changes, asked.seed)
+
+
+def completion(source: dict[str, Any], folder: Path) -> np.ndarray[Any, Any]:
+    """Estimated completion times in us, in order of start."""
+    found, _ = paths.completion(drawn(source), 1, Runs(folder, 1, False))
+    return found / 1e6
+
+
+def test_one_crowded_link_gives_what_the_run_gives(tmp_path: Path) -> None:
+    # Each sender has one message, and windows hold it: all that is waited for is the receiver's link.
+    crowd = star(5, *(flow(host, 4, 8, f"{host * 3} us") for host in range(4)))
+    found = completion(crowd, tmp_path)
+    assert found == pytest.approx(dt.run(crowd).flows["fct_us"].to_numpy(), abs=1e-3)
+    # 32 packets in a row, the last of which is also the last of one message: it leaves its sender at 12 us
+    # at the earliest.
+    ends = found + np.arange(4) * 3
+    assert ends.max() == pytest.approx(PACKET + 5 + 32 * PACKET + 5, abs=1e-3)
+
+
+def test_what_is_waited_for_at_two_links_adds_up(tmp_path: Path) -> None:
+    # Host 0 sends two packets at once, and so the second of them waits for one at the first link. Hosts 0
+    # and 3 send a packet each to host 2 at that time, and with nobody else on their way one of these waits
+    # for the other there.
+    found = completion(star(4, flow(0, 1), flow(0, 2), flow(3, 2)), tmp_path)
+    alone = 2 * (PACKET + 5)
+    assert (found - alone).sum() == pytest.approx(2 * PACKET, abs=1e-3)
+    assert found.min() == pytest.approx(alone, abs=1e-3)
+
+
+def test_links_with_equal_traffic_are_one_cluster_with_equal_delays(tmp_path: Path) -> None:
+    # Four receivers, each with the same messages at the same times from senders of its own.
+    flows = [
+        flow(4 + 3 * to + number, to, 4, f"{burst * 1000} us")
+        for to in range(4)
+        for burst in range(40)
+        for number in range(3)
+    ]
+    source = star(16, *flows)
+    found = drawn(source)
+    (receivers,) = [each for each in clusters(found, samples=100, loads=1) if len(each.links) == 4]
+    assert len(receivers.simulated) == 1
+    by_receiver = {}
+    for link in receivers.links:
+        cut = alone(found, int(link))
+        run = dt.run(cut.scenario.text)
+        by_receiver[int(link)] = sorted(run.flows["fct_us"])
+    first, *others = by_receiver.values()
+    assert len(first) == 120
+    assert all(each == first for each in others)
+    # With one of them simulated, the others' messages draw from its delays, which are 4, 8 and 12 packets in
+    # a row.
+    times = completion(source, tmp_path)
+    assert set(np.round(times, 3)) <= {round(each, 3) for each in first}
+    assert len(set(np.round(times[found.receiver == 3], 3))) == len(set(np.round(first, 3)))
+
+
+def test_messages_cross_the_links_that_they_do_in_a_run() -> None:
+    found = drawn(LEAF_SPINE)
+    started = found.start < 4 * 10**9
+    run = dt.run(LEAF_SPINE | {"run": {"duration": "4 ms", "seed": 3, "cool_down": "1 s"}})
+    assert run.data["retransmits"] == 0
+    # Beyond the measured time the run counts nothing, and so it is given time to send all.
+    longer = dt.run(LEAF_SPINE, set={"run.duration": "40 ms", "traffic.across.count": int(started.sum())})
+    crossed = np.bincount(
+        found.hops, weights=np.where(started, found.packets, 0)[found.row], minlength=len(found.rate)
+    )
+    links = {(row["from"], row["to"]): row["packets"] for row in longer.links.iter_rows(named=True)}
+    forwards = [
+        number
+        for number, (source, to) in enumerate(found.names)
+        if crossed[number]
+        and (source.startswith("leaf 0") or to in {"leaf 1", *(f"host {n}" for n in range(4, 8))})
+    ]
+    assert len(forwards) == 3 + 3 + 4
+    assert [int(crossed[each]) for each in forwards] == [links[found.names[each]] for each in forwards]
+
+
+def test_the_ideal_time_is_the_engines() -> None:
+    found = drawn(LEAF_SPINE)
+    shapes, path = paths._paths(found)
+    assert len(shapes) == 1
+    assert shapes[0] == ((10**10, 10**6), (4 * 10**10, 10**6), (4 * 10**10, 10**6), (10**10, 10**6))
+    own = ideal(shapes[0], found.packets, found.bytes, found.framing[0])
+    assert (path == 0).all()
+    # The engine rounds each transmission to a picosecond.
+    assert np.abs(own - found.ideal).max() < found.packets.max()
+
+
+def test_a_cut_out_link_keeps_round_trips_and_rates() -> None:
+    found = drawn(LEAF_SPINE)
+    link = found.names.index(("leaf 0", "spine 0"))
+    (shape,) = alone(found, link).shapes
+    assert [rate for rate, _ in shape] == [10**10, 4 * 10**10, 4 * 10**11]
+    frame, ack = 1538, 78
+
+    def trip(path: Any) -> float:
+        return sum(2 * delay + (frame + ack) * 8e12 / rate for rate, delay in path)
+
+    whole = paths._paths(found)[0][0]
+    # A link's delay is a whole number of picoseconds, both ways.
+    assert trip(shape) == pytest.approx(trip(whole), abs=4)
+
+
+def test_acknowledgements_take_their_part_of_a_link() -> None:
+    # Host 2 sends as much as it receives: its acknowledgements for 100 packets, of 40 B in 50 ms.
+    found = drawn(star(3, flow(0, 2, 100), flow(2, 1, 100)))
+    to_two = alone(found, found.names.index(("switch", "host 2")))
+    resolved, _ = dt.check(to_two.scenario.text)
+    # 100 x 40 B in 50 ms are 0.64 Mbps.
+    assert [each["rate"] for each in resolved["network"]["links"]] == ["1 Gbps", "999.36 Mbps"]
+
+
+def test_long_messages_of_a_sender_are_there_at_the_receiver_of_one() -> None:
+    flows = [flow(0, 2, 2000), flow(0, 1, 2000, "1 ms"), flow(0, 1, 2000, "49 ms"), flow(0, 1, 2, "1 ms")]
+    found = drawn(star(3, *flows))
+    assert found.long.tolist() == [True, True, False, True]
+    # Each takes 24 ms alone: the second is under way with the first, the last is not, and the third is short.
+    assert found.beside(np.array([0])).tolist() == [1]
+
+
+def test_samples_tell_sources_apart() -> None:
+    generator = np.random.default_rng(1)
+    one, other = (np.sort(generator.exponential(1, 400)) for _ in range(2))
+    assert not _differ(one, other)
+    assert _differ(one, np.sort(generator.exponential(3, 400)))
+    assert not _differ(one[:5], np.array([10.0, 20.0, 30.0]))
+
+
+def test_unlike_traffic_is_not_one_kind() -> None:
+    flows = [flow(4, 0, 1, f"{number * 100} us") for number in range(100)]
+    flows += [flow(5, 1, 3, f"{number * 100} us") for number in range(100)]
+    found = drawn(star(6, *flows))
+    kinds = {tuple(found.names[link] for link in each.links): each.kind for each in clusters(found)}
+    assert len(set(kinds.values())) == 4
+
+
+def test_delays_are_drawn_by_size_and_per_packet() -> None:
+    many = 300
+    packets = np.repeat([1, 10, 100], many)
+    per_packet = np.repeat([5.0, 7.0, 9.0], many)
+    zeros = np.zeros(3 * many, dtype=int)
+    samples = delays.Samples(zeros, zeros, zeros, packets, per_packet * packets)
+    asked = np.array([1, 10, 9, 100, 5000])
+    none = np.zeros(5, dtype=int)
+    wanted = delays.Samples(none, none, none, asked, np.zeros(5))
+    found = delays.draw(samples, wanted, np.random.default_rng(1))
+    assert found.tolist() == [5.0, 70.0, 63.0, 900.0, 45000.0]
+
+
+def test_a_cluster_without_samples_draws_from_its_kind() -> None:
+    zeros = np.zeros(200, dtype=int)
+    samples = delays.Samples(zeros, np.repeat([0, 1], 100), zeros, zeros + 1, np.repeat([3.0, 8.0], 100))
+    one = np.ones(1, dtype=int)
+    wanted = delays.Samples(one * 7, one, one * 0, one, one * 0.0)
+    assert delays.draw(samples, wanted, np.random.default_rng(1)).tolist() == [8.0]
+
+
+def test_a_smaller_network_keeps_its_loads() -> None:
+    fan_in = {"name": "asks", "pattern": "fan-in", "parents": 8, "leaves": 3, "every": "1 ms", "size": "2 KB"}
+    network = LEAF_SPINE["network"] | {"leaves": 64}  # type: ignore[operator]
+    source = LEAF_SPINE | {"network": network, "traffic": [fan_in]}
+    assert check.smaller(task(source), 2.0) == []
+    assert check.smaller(task(source), 0.25) == ["network.leaves=16", "traffic.asks.parents=2"]
+    # Hosts that are named are still to be there: less time instead.
+    assert check.smaller(task(LEAF_SPINE), 0.25) == ["run.duration=1000000000 ps"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (("transport.name=d3",), "transport d3"),
+        (("transport.name=homa",), "transport homa"),
+        (('traffic.web={ name = "web", pattern = "long", from = 0, to = 1 }',), "class `web`"),
+        (("run.engine=fluid",), "run.engine"),
+    ],
+)
+def test_what_cannot_be_estimated_is_said(
+    duetime: Command, small: Path, tmp_path: Path, changes: tuple[str, ...], words: str
+) -> None:
+    given = [part for change in changes for part in ("--set", change)]
+    if "traffic.web" in changes[0]:
+        small.write_text(
+            SMALL.split('[[traffic]]\nname = "web"')[0]
+            + '[[traffic]]\nname = "web"\npattern = "long"\nfrom = 0\nto = 1\n'
+        )
+        given = []
+    answer = duetime("estimate", small, "--out", tmp_path / "out", *given)
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("error: ")
+    assert words in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_bursts_that_meet_twice_are_told() -> None:
+    # Three senders behind one uplink of 10 Gbps ask more of it than it carries, and then of the receiver's
+    # link.
+    racks = {
+        "title": "Meet twice",
+        "run": {"duration": "4 ms"},
+        "network": {
+            "topology": "racks",
+            "racks": 2,
+            "hosts_per_rack": 6,
+            "rate": "10 Gbps",
+            "uplink": "10 Gbps",
+            "delay": "1 us",
+        },
+        "transport": {"name": "dctcp"},
+        "traffic": [
+            {"name": "asks", "pattern": "fan-in", "leaves": 8, "every": "1 ms", "size": "2 KB", "parents": 1}
+        ],
+    }
+    (said,) = limits.warnings(drawn(racks))
+    assert "class `asks`: correlated incast" in said
+    one_switch = star(9) | {"traffic": racks["traffic"]}
+    assert list(limits.warnings(drawn(one_switch))) == []
+
+
+def test_messages_that_wait_for_a_connection_are_told() -> None:
+    source = star(3, flow(0, 1))
+    source["traffic"][0]["connections"] = "persistent"
+    (said,) = limits.warnings(drawn(source))
+    assert "connections that stay open" in said
+
+
+def test_figures_leave_out_what_is_not_decided() -> None:
+    frame = dt.run(star(3, flow(0, 2, 5, deadline="1 us"), flow(1, 2, 5, deadline="10 ms"))).flows
+    found = summary.figures(frame)
+    assert found["summary"]["missed_percent"] == 50.0
+    assert found["summary"]["messages"] == 2
+    assert sum(each["messages"] for each in found["sizes"]) == 2
+    half = summary.errors(
+        found["summary"], found["summary"] | {"slowdown": {"p50": 1.0, "p99": None}, "missed_percent": 40.0}
+    )
+    assert half["missed_points"] == 10.0
+    assert half["slowdown_p99_percent"] is None
+
+
+def test_the_command_says_what_it_estimates_and_how_far_it_is(
+    duetime: Command, small: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    answer = duetime("estimate", small, "--out", out, "--jobs", "1", "--json")
+    assert answer.returncode == 0, answer.stderr
+    data = json.loads(answer.stdout)
+    assert data["check"]["set"] == []
+    full = dt.run(small)
+    assert data["check"]["full"]["summary"]["missed_percent"] == pytest.approx(full.summary["missed_percent"])
+    kept = sorted(path.name for path in (out / "runs").rglob("*"))
+    shown = duetime("estimate", small, "--out", out)
+    assert "Measured error, against a full run of the whole: slowdown p50 " in shown.stdout
+    assert sorted(path.name for path in (out / "runs").rglob("*")) == kept
+    read = dt.load(out)
+    assert read.data == {key: value for key, value in data.items() if not key.startswith("cpu_")}
+    messages = dt.estimate(small, out=out, budget=0)
+    assert messages.data["check"] is None
+    assert messages.data["summary"] == data["summary"]
+
+
+def test_every_message_has_a_row(tmp_path: Path) -> None:
+    asked = task(SMALL)
+    _, messages = of_links(asked, Runs(tmp_path, 1, False))
+    run = dt.run(SMALL).flows.filter("counted")
+    for column in ("class", "from", "to", "bytes"):
+        assert messages[column].to_list() == run[column].to_list()
+    assert messages["deadline_us"].to_list() == pytest.approx(run["deadline_us"].to_list())
