@@ -188,11 +188,20 @@ def test_acknowledgements_take_their_part_of_a_link() -> None:
 
 
 def test_long_messages_of_a_sender_are_there_at_the_receiver_of_one() -> None:
-    flows = [flow(0, 2, 2000), flow(0, 1, 2000, "1 ms"), flow(0, 1, 2000, "49 ms"), flow(0, 1, 2, "1 ms")]
+    # The first takes 4.8 ms alone, and is taken to be under way for twice as long. The second begins in that
+    # time and has 8.6 ms of it, in which the link carries 1.08 MB; the third begins later, and the last is
+    # short.
+    flows = [flow(0, 2, 400), flow(0, 1, 2000, "1 ms"), flow(0, 1, 2000, "40 ms"), flow(0, 1, 2, "2 ms")]
     found = drawn(star(3, *flows))
-    assert found.long.tolist() == [True, True, False, True]
-    # Each takes 24 ms alone: the second is under way with the first, the last is not, and the third is short.
-    assert found.beside(np.array([0])).tolist() == [1]
+    order = np.argsort(found.start)
+    assert found.long[order].tolist() == [True, True, False, True]
+    ((message, start, size),) = found.beside(np.array([0]))
+    assert (message, start) == (1, 10**9)
+    until = 2 * (400 * PACKET + PACKET + 10)
+    assert size == pytest.approx((until - 1000) * 125, abs=1)
+    # All of what is small enough.
+    (small,) = drawn(star(3, flow(0, 2, 400), flow(0, 1, 100, "1 ms"))).beside(np.array([0]))
+    assert small.tolist() == [1, 10**9, 146_000]
 
 
 def test_samples_tell_sources_apart() -> None:

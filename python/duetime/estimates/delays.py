@@ -13,9 +13,10 @@ import numpy as np
 
 from duetime.estimates.traffic import Column
 
-#: A bucket holds at least so many delays, so that one of them lies beyond its 99th percentile,
-BUCKET = 100
-#: and sizes that differ at least by this factor: within it, delay per packet hardly depends on the size.
+#: A bucket holds at least so many delays. Percentiles are taken over many buckets, so that none has to have
+#: a tail of its own; larger ones would give the delays per packet of small messages to large ones.
+BUCKET = 25
+#: And sizes that differ at least by this factor: within it, delay per packet hardly depends on the size.
 SPREAD = 2.0
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from duetime import scenario
 from duetime.estimates.traffic import Column, Framing, Traffic
-from duetime.quantities import size_bytes, time_ps
+from duetime.quantities import size_bytes
 from duetime.run import catalog
 
 #: How many times faster than the link are those behind it. Once would do for no queue to build; ten leaves
@@ -79,14 +79,23 @@ def alone(traffic: Traffic, link: int) -> Alone:
         for speed, ahead, after in taken.T
     ]
     many = sides.shape[1]
-    nominal = {"rate": f"{_less_acks(traffic, link)} bps", "delay": f"{delay} ps", **_port(traffic, link)}
+    nominal = {
+        "rate": f"{int(rate * (1 - traffic.acks[link]))} bps",
+        "delay": f"{delay} ps",
+        **_port(traffic, link),
+    }
     links = []
     if first:
         links.append({"from": 0, "to": "near", **nominal})
     else:
         links += [
-            {"from": host, "to": "near", "rate": f"{sides[1][host]} bps", "delay": f"{sides[2][host]} ps"}
-            for host in range(many)
+            {
+                "from": host,
+                "to": "near",
+                "rate": f"{int(sides[1][host] * left)} bps",
+                "delay": f"{sides[2][host]} ps",
+            }
+            for host, left in enumerate(1 - traffic.acks[traffic.own_link[sides[0]]])
         ]
     switches = ["near"]
     if last:
@@ -107,20 +116,28 @@ def alone(traffic: Traffic, link: int) -> Alone:
     many_hosts = many + ends.shape[1]
     title = "{} -> {}".format(*traffic.names[link])
     to = many + receiving
-    beside = traffic.beside(rows) if last else rows[:0]
+    fields = [
+        traffic.classes[rows],
+        traffic.bytes[rows],
+        traffic.start[rows],
+        traffic.deadline[rows],
+        sending,
+        to,
+    ]
+    beside = traffic.beside(rows) if last else np.zeros((0, 3), dtype=np.int64)
     if len(beside):
-        # All of them to a host behind a link that is never full.
+        # All of it to a host behind a link that is never full, where nothing marks and deadlines mean
+        # nothing.
         links.append(
             {"from": "near", "to": many_hosts, "rate": f"{rate * BEHIND * many} bps", "delay": f"{delay} ps"}
         )
-        host = {int(each): number for number, each in enumerate(sides[0])}
-        sending = np.concatenate([sending, [host[int(each)] for each in traffic.sender[beside]]])
-        to = np.concatenate([to, np.full(len(beside), many_hosts)])
+        row, start, size = beside.T
+        host = np.searchsorted(sides[0], traffic.sender[row])
+        others = traffic.classes[row], size, start, np.full(len(row), -1), host, np.full(len(row), many_hosts)
+        fields = [np.concatenate(pair) for pair in zip(fields, others, strict=True)]
         many_hosts += 1
-    every = np.concatenate([rows, beside])
-    order = np.argsort(every)
     network = {"hosts": many_hosts, "switches": switches, "links": links}
-    messages = _messages(traffic, every[order], sending[order], to[order])
+    messages = _messages(traffic, *(field.tolist() for field in fields))
     run = {"duration": f"{int(traffic.start[rows[-1]]) + AFTERWARDS} ps"}
     read = _scenario(traffic, title, network, messages, run)
     return Alone(link, read, rows, many_hosts - 1 if len(beside) else None, shape, shapes)
@@ -153,31 +170,18 @@ def _crossing(frames: Column, acks: Column, rate: Any) -> Column:
     return found
 
 
-def _less_acks(traffic: Traffic, link: int) -> int:
-    """The rate that is left by acknowledgements of what crosses the other direction."""
-    rows = traffic.row[traffic.crossings(int(traffic.opposite[link]))]
-    acks = (
-        -(-traffic.packets[rows] // traffic.of_class("ack_every")[rows]) * traffic.of_class("overhead")[rows]
-    )
-    lasted = max(int(traffic.start[-1]), time_ps(traffic.resolved["run"]["duration"])) * 1e-12
-    return max(int(traffic.rate[link] - acks.sum() * 8 / lasted), 1)
-
-
 def _different(columns: list[Column]) -> tuple[Column, Column]:
     """The different rows of some columns, as columns, and which each row is."""
     found, which = np.unique(np.stack(columns), axis=1, return_inverse=True)
     return found, which.ravel()
 
 
-def _messages(traffic: Traffic, rows: Column, sending: Column, receiving: Column) -> dict[str, str]:
+def _messages(traffic: Traffic, classes: list[int], *fields: list[int]) -> dict[str, str]:
     """What each class sends, as the pattern `flows` lists it."""
     names = [each["name"] for each in traffic.resolved["traffic"]]
     found: dict[str, list[str]] = {}
-    fields = (traffic.classes, traffic.bytes, traffic.start, traffic.deadline)
-    for number, size, start, deadline, a, b in zip(
-        *(field[rows].tolist() for field in fields), sending.tolist(), receiving.tolist(), strict=True
-    ):
-        found.setdefault(names[number], []).append(_message(a, b, size, start, deadline))
+    for number, size, start, deadline, sender, receiver in zip(classes, *fields, strict=True):
+        found.setdefault(names[number], []).append(_message(sender, receiver, size, start, deadline))
     return {name: _list(each) for name, each in found.items()}
 
 
