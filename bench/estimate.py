@@ -31,14 +31,24 @@ class Case:
     changes: tuple[str, ...]
 
 
-def _search(transport: str, load: float) -> Case:
-    # Half of the scenario's time: the full run is what takes long.
-    shorter = ("run.duration=50 ms", "run.warm_up=10 ms")
-    return Case("search", (f"transport.name={transport}", f"load={load}", *shorter))
+#: Half of the scenario's time: the full run is what takes long.
+SHORTER = ("run.duration=50 ms", "run.warm_up=10 ms")
+HOSTS_PER_LEAF = 32
+
+
+def _search(hosts: int, transport: str, load: float) -> Case:
+    changes = (f"leaves={hosts // HOSTS_PER_LEAF}", f"transport.name={transport}", f"load={load}")
+    return Case("search", (*changes, *SHORTER))
 
 
 CASES = {
-    **{f"{name} {load}": _search(name, load) for name in ("dctcp", "d2tcp") for load in (0.3, 0.5)},
+    "2048 hosts, as written": Case("search", ()),
+    **{
+        f"{hosts} hosts, {name}, load {load}": _search(hosts, name, load)
+        for hosts in (2048, 256)
+        for name in ("dctcp", "d2tcp")
+        for load in (0.3, 0.5)
+    },
     "incast": Case("incast", ()),
 }
 

@@ -204,6 +204,17 @@ def test_long_messages_of_a_sender_are_there_at_the_receiver_of_one() -> None:
     assert small.tolist() == [1, 10**9, 146_000]
 
 
+def test_a_long_message_waits_once_for_another_of_its_sender(tmp_path: Path) -> None:
+    # They share the sender's link, packet by packet, and so each takes twice its own time but for a packet.
+    # That wait is seen in the simulation of each receiver's link; with the sender's link added it would be
+    # three times.
+    both = star(3, flow(0, 1, 400), flow(0, 2, 400))
+    both["transport"]["nic_limit"] = "2 packets"
+    found = completion(both, tmp_path)
+    assert found == pytest.approx(dt.run(both).flows["fct_us"].to_numpy(), rel=0.01)
+    assert found == pytest.approx(2 * 400 * PACKET, rel=0.02)
+
+
 def test_samples_tell_sources_apart() -> None:
     generator = np.random.default_rng(1)
     one, other = (np.sort(generator.exponential(1, 400)) for _ in range(2))
