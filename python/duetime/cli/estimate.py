@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from duetime.cli import options, tables
+from duetime.cli import options
 from duetime.functions import BUDGET
 from duetime.functions import estimate as link_by_link
 
 if TYPE_CHECKING:
+    from duetime.cli.tables import Grid
     from duetime.estimates import Estimate
 
 
@@ -68,6 +69,8 @@ def estimate(
     if as_json:
         sys.stdout.write(json.dumps(found.data, separators=(",", ":"), ensure_ascii=False) + "\n")
     else:
+        from duetime.cli import tables
+
         grid, lines = table(found)
         shown = tables.console()
         tables.show(shown, grid)
@@ -77,11 +80,13 @@ def estimate(
     return 0
 
 
-def table(found: Estimate) -> tuple[tables.Grid, list[str]]:
+def table(found: Estimate) -> tuple[Grid, list[str]]:
     """A row for each class and each group of sizes; what was simulated, and how far it is from a full run."""
+    from duetime.cli.tables import Column, Grid
+
     data, check = found.data, found.data["check"]
     columns = ["messages", "missed %", "slowdown p50", "slowdown p99"]
-    grid = tables.Grid([""], [tables.Column(name) for name in columns], data["title"])
+    grid = Grid([""], [Column(name) for name in columns], data["title"])
     for name, part in data["classes"].items():
         grid.add([name], _cells(part))
     if len(data["classes"]) > 1:

@@ -65,7 +65,7 @@ def warnings(traffic: Traffic) -> Iterator[str]:
             yield (
                 f"class `{each['name']}`: correlated incast: {100 * share:.0f} % of its messages meet a "
                 "burst of their own query at more than one link; their delays there are added up, though the "
-                "first link spreads the burst for the next: completion times come out too long"
+                "first link spreads the burst for the next: its figures are not to be trusted"
             )
 
 

@@ -273,31 +273,9 @@ def _place(number: int) -> str:
 #: Messages that are sent with nobody else, in packets: each size up to where a window has grown to what its
 #: path holds.
 SIZES = (
-    1,
-    2,
-    3,
-    4,
-    6,
-    8,
-    12,
-    16,
-    24,
-    32,
-    48,
-    64,
-    96,
-    128,
-    192,
-    256,
-    384,
-    512,
-    768,
-    1024,
-    1536,
-    2048,
-    3072,
-    4096,
-)
+    1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
+    192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096,
+)  # fmt: skip
 #: Windows that grow are through with it when they have sent so many times what the path holds.
 GROWN = 8
 #: Each is sent so often, as a host's packets are late by chance (`host_jitter`).
