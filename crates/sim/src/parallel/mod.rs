@@ -31,7 +31,7 @@ pub enum Simulation {
     /// By one.
     Alone(Box<World>),
     /// By several.
-    Together(Team),
+    Together(Box<Team>),
 }
 
 impl Simulation {
@@ -42,7 +42,7 @@ impl Simulation {
             Ok(partition) => {
                 let parts = partition.parts;
                 let note = format!("this runs on {parts} threads, one for each switch with hosts, not on {threads}");
-                (Simulation::Together(Team::of(scenario, partition)), (parts < threads).then_some(note))
+                (Simulation::Together(Box::new(Team::of(scenario, partition))), (parts < threads).then_some(note))
             }
             Err(why) => {
                 let note = (threads > 1).then(|| format!("this runs on one thread: {why}"));
