@@ -533,11 +533,15 @@ impl Sender {
             flight -= recovery.sacked_below(recovery.next);
         }
         while let Some((start, limit)) = self.recovery.upcoming(self.end) {
-            let len = mss.min(limit - start);
+            let asks = self.paces && self.law.asks();
+            if asks && flight > 0 {
+                break;
+            }
+            let len = if asks { 1 } else { mss.min(limit - start) };
             if flight + len > window && flight > 0 || start + len > buffer_end && start > self.recovery.una {
                 break;
             }
-            if len < mss && config.nagle && start == self.recovery.highest && start > self.recovery.una {
+            if len < mss && !asks && config.nagle && start == self.recovery.highest && start > self.recovery.una {
                 break;
             }
             if self.paces && self.must_wait(config, now, out) {
@@ -562,11 +566,16 @@ impl Sender {
                 break;
             }
             let next = self.recovery.next;
-            let len = mss.min(self.end - next);
+            let asks = self.paces && self.law.asks();
+            if asks && pipe > 0 && self.recovery.rto_at != Instant::MAX {
+                break;
+            }
+            let len = if asks { 1 } else { mss }.min(self.end - next);
             pipe += if let Some(lost) = self.recovery.next_lost(config) {
+                let lost = if asks { (lost.0, lost.1.min(lost.0 + 1)) } else { lost };
                 self.resent(config, now, out);
                 self.resend(config, now, lost, out)
-            } else if len > 0 && next + len <= buffer_end && (len == mss || !config.nagle) {
+            } else if len > 0 && next + len <= buffer_end && (len == mss || asks || !config.nagle) {
                 self.emit(config, now, next, len as u32, out);
                 self.recovery.sent(next + len);
                 len

@@ -74,11 +74,40 @@ pub const KEYS: &[Key] = &[
         source: "a bound on what flows whose needs exceed the link insist on; measured, docs/promise.md",
     },
     Key {
+        name: "waits",
+        kind: Kind::Choice(&["asking", "blindly"]),
+        default: Default::Is("asking"),
+        range: Range::ANY,
+        help: "how what is held back comes in again: it asks with one byte until that comes back without a mark, and is then \
+               not held back any more; or it sends a segment after some time, whatever the network is like",
+        source: "carrier sense: who finishes what it has begun leaves the link sooner; blindly is what Linux can; measured, \
+                 docs/promise.md",
+    },
+    Key {
+        name: "ask_scale",
+        kind: Kind::Time,
+        default: Default::Is("150 ms"),
+        range: Range::POSITIVE,
+        help: "asking: the time until it asks is drawn so that its mean is the square of its laxity over this, where that is \
+               less than the laxity",
+        source: "with the square of the inverse a random order is nearly that of the deadlines; the scale leaves an eighth of \
+                 the link to questions of some hundred messages; measured, docs/promise.md",
+    },
+    Key {
+        name: "admitted_window",
+        kind: Kind::Number,
+        default: Default::Is("2"),
+        range: Range::at_least(1.0),
+        help: "asking: segments with which a message begins whose question came back without a mark",
+        source: "slow start's second window: the question was its first",
+    },
+    Key {
         name: "hold_share",
         kind: Kind::Number,
         default: Default::Is("0.7"),
         range: Range::between(0.0, 1.0),
-        help: "the share of its laxity for which a message may be held back at one sign of congestion; 0: never held back",
+        help: "0: never held back; blindly: the share of its laxity for which a message may be held back at one sign of \
+               congestion",
         source: "below 1, so that time remains for another sign; measured, docs/promise.md",
     },
     Key {
@@ -86,7 +115,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Time,
         default: Default::Is("20 ms"),
         range: Range::POSITIVE,
-        help: "the longest that a message with hope is held back at once",
+        help: "blindly: the longest that a message with hope is held back at once",
         source: "about the time in which a burst of some hundred answers passes; measured, docs/promise.md",
     },
     Key {
@@ -94,8 +123,8 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Number,
         default: Default::Is("4"),
         range: Range::at_least(0.0),
-        help: "the chance to be held back, and how long, goes with the share of the message that is left to this power: \
-               what has begun goes on",
+        help: "how long it is held back, and blindly the chance of it, goes with the share of the message that is left to \
+               this power: what has begun goes on",
         source: "finishing what has begun frees the link for good; measured, docs/promise.md",
     },
     Key {
@@ -147,6 +176,9 @@ fn build(values: &Values) -> D2tcpPlus {
         growth_later: values.number("growth_later"),
         floor_horizon: values.time("floor_horizon").as_secs_f64(),
         floor_most: values.number("floor_most"),
+        asks: values.choice("waits") == "asking",
+        ask_scale: values.time("ask_scale").as_secs_f64(),
+        admitted_window: values.number("admitted_window"),
         hold_share: values.number("hold_share"),
         hold_most: values.time("hold_most").as_secs_f64(),
         hold_power: values.number("hold_power"),
@@ -166,6 +198,8 @@ fn build(values: &Values) -> D2tcpPlus {
         boosted: false,
         calm: true,
         pressed: false,
+        admitted: false,
+        asking: false,
         held_until: Instant::ZERO,
         hopeless: None,
     }
@@ -189,6 +223,10 @@ pub struct D2tcpPlus {
     calm: bool,
     /// It needs more than a segment per round trip.
     pressed: bool,
+    /// A packet of it has come through without a mark since it was last held back.
+    admitted: bool,
+    /// It was held back, and asks before it goes on.
+    asking: bool,
     held_until: Instant,
     /// The deadline that there is no hope for.
     hopeless: Option<Instant>,
@@ -202,6 +240,9 @@ struct Constants {
     growth_later: f64,
     floor_horizon: f64,
     floor_most: f64,
+    asks: bool,
+    ask_scale: f64,
+    admitted_window: f64,
     hold_share: f64,
     hold_most: f64,
     hold_power: f64,
@@ -257,6 +298,7 @@ impl D2tcpPlus {
             self.message = standing.end;
             self.allowed = standing.left;
             (self.boosted, self.calm) = (false, true);
+            (self.admitted, self.asking) = (false, false);
         }
         self.pressed = standing.need >= 1.0 && standing.left > 0.0;
     }
@@ -293,8 +335,23 @@ impl D2tcpPlus {
             }
             return 1.0;
         }
+        if self.pressed || self.constants.hold_share == 0.0 {
+            self.asking = false;
+            return cut;
+        }
         let power = libm::pow(standing.share, self.constants.hold_power);
-        if self.pressed || self.constants.hold_share == 0.0 || !timeout && self.draw(now) >= power {
+        if self.constants.asks {
+            if self.admitted {
+                return cut;
+            }
+            self.asking = true;
+            // The rate of asking goes with the inverse square of the laxity x, which shrinks: 1/x grows by time over
+            // scale for each question, and questions are as far apart as a Poisson process' events.
+            let growth = -libm::log(1.0 - self.draw(now)) * power * laxity / self.constants.ask_scale;
+            self.hold(now, laxity * growth / (1.0 + growth));
+            return 1.0;
+        }
+        if !timeout && self.draw(now) >= power {
             return cut;
         }
         let wait = self.draw(now) * laxity * self.constants.hold_share * power;
@@ -329,11 +386,17 @@ impl Window for D2tcpPlus {
         if standing.rest == 0.0 {
             return false;
         }
+        if !ack.marked {
+            if self.asking {
+                window.cwnd = window.cwnd.max(self.constants.admitted_window).min(window.limit);
+            }
+            (self.admitted, self.asking) = (true, false);
+        }
         if !self.boosted && standing.rtt > 0.0 && standing.left > 0.0 {
             self.boosted = true;
             window.cwnd = window.cwnd.max(self.constants.start * standing.need).min(window.limit);
         }
-        if due {
+        if due || self.asking && ack.marked {
             window.cwnd = self.stand_back(ack.now, &standing, window.cwnd, false);
             window.ssthresh = window.cwnd;
         } else if ack.may_grow && !ack.marked {
@@ -375,6 +438,9 @@ impl Window for D2tcpPlus {
     fn held_until(&self) -> Instant {
         self.held_until
     }
+    fn asks(&self) -> bool {
+        self.asking
+    }
     fn identify(&mut self, identity: u64) {
         self.identity = identity;
     }
@@ -407,6 +473,9 @@ mod tests {
             growth_later: 0.25,
             floor_horizon: 10e-3,
             floor_most: 4.0,
+            asks: false,
+            ask_scale: 0.15,
+            admitted_window: 2.0,
             hold_share: 0.7,
             hold_most: 20e-3,
             hold_power: 4.0,
@@ -426,9 +495,18 @@ mod tests {
             boosted: false,
             calm: true,
             pressed: false,
+            admitted: false,
+            asking: false,
             held_until: Instant::ZERO,
             hopeless: None,
         }
+    }
+
+    /// The same, which asks.
+    fn asking(identity: u64) -> D2tcpPlus {
+        let mut law = D2tcpPlus { identity, ..law() };
+        law.constants.asks = true;
+        law
     }
 
     fn ack(una: u64, marked: bool, left: Span) -> Acked<'static> {
@@ -753,6 +831,73 @@ mod tests {
         let expected = 29.9e-3 * 0.7 * 0.8_f64.powi(4) / 2.0;
         let mean = waits.sum::<f64>() / 2000.0;
         assert!((mean / expected - 1.0).abs() < 0.04, "{mean}, not {expected}");
+    }
+
+    #[test]
+    fn what_is_held_back_asks_and_only_an_answer_without_a_mark_admits_it() {
+        let (mut law, mut window) = (asking(7), cwnd(20.0));
+        let left = Span::from_millis(50);
+        assert!(law.on_ack(&mut window, &ack(1, true, left)));
+        assert!(law.asks() && law.held_until > Instant::ZERO && window.cwnd == 1.0);
+        // Marked again, though no new window has begun: it is held back again.
+        let (until, again) = (law.held_until, Acked { may_cut: false, may_grow: false, ..ack(2, true, left) });
+        law.on_ack(&mut window, &again);
+        assert!(law.asks() && law.held_until != until);
+        let through = Acked { may_grow: false, ..ack(3, false, left) };
+        law.on_ack(&mut window, &through);
+        assert!(!law.asks() && window.cwnd == 2.0, "{}", window.cwnd);
+        // It has begun: from now on marks and timeouts cut its window, and do not hold it back.
+        let until = law.held_until;
+        window.cwnd = 8.0;
+        law.on_ack(&mut window, &ack(40, true, left));
+        assert!(window.cwnd == 4.0 && !law.asks() && law.held_until == until, "{}", window.cwnd);
+        let state = ack(41, false, left);
+        law.on_timeout(&mut window, 1.0, &Lost { now: state.now, state: state.clone(), flight: 4.0, timeout: true });
+        assert!(window.cwnd == 1.0 && !law.asks() && law.held_until == until);
+        // The next message on the connection has to be admitted for itself.
+        let message = Message { deadline: Some(state.now + left), ..Message::of(Bytes(100_000)) };
+        let next = Acked { message: Current { end: 200_000, message }, ..acked(110, true) };
+        law.on_ack(&mut window, &next);
+        assert!(law.asks() && law.held_until > until);
+    }
+
+    #[test]
+    fn what_is_pressed_does_not_ask_nor_what_is_never_held_back() {
+        for (left, share) in [(Span::from_millis(9), 0.7), (Span::from_millis(50), 0.0)] {
+            let (mut law, mut window) = (asking(7), cwnd(20.0));
+            law.asking = true;
+            law.message = 100_000;
+            law.allowed = 50e-3;
+            law.constants.hold_share = share;
+            law.on_ack(&mut window, &ack(1, true, left));
+            assert!(!law.asks() && law.held_until == Instant::ZERO, "{left:?}");
+        }
+    }
+
+    #[test]
+    fn questions_come_at_a_rate_that_goes_with_the_inverse_square_of_the_laxity() {
+        // Of a laxity x a wait of w leaves 1/(x - w) = 1/x + e/scale, where e is drawn with mean 1: whatever x is.
+        for left_us in [5_100, 30_100, 100_100] {
+            let drawn = (1..=2000).map(|identity| {
+                let mut law = asking(identity);
+                law.constants.guard = 0.0;
+                let standing = Standing { share: 1.0, ..standing(Span::from_micros(left_us)) };
+                law.stand_back(Instant::ZERO, &standing, 20.0, false);
+                let laxity = (left_us - 100) as f64 * 1e-6;
+                let wait = law.held_until.saturating_sub(Instant::ZERO).as_secs_f64();
+                assert!((0.0..laxity).contains(&wait));
+                0.15 * (1.0 / (laxity - wait) - 1.0 / laxity)
+            });
+            let mean = drawn.sum::<f64>() / 2000.0;
+            assert!((mean - 1.0).abs() < 0.08, "{left_us}: {mean}");
+        }
+        // Four fifths of it left: by the fourth power of that rarer waits.
+        let wait = |share: f64| {
+            let mut law = asking(7);
+            law.stand_back(Instant::ZERO, &Standing { share, ..standing(Span::from_millis(5)) }, 20.0, false);
+            law.held_until.saturating_sub(Instant::ZERO).as_secs_f64()
+        };
+        assert!((wait(0.8) / wait(1.0) / 0.4096 - 1.0).abs() < 0.05);
     }
 
     #[test]

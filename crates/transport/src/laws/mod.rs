@@ -42,6 +42,10 @@ pub trait Window {
     fn held_until(&self) -> Instant {
         Instant::ZERO
     }
+    /// Whether what is sent next only asks: one byte, and nothing more until it is answered.
+    fn asks(&self) -> bool {
+        false
+    }
     /// A number that no other connection has, for what it draws.
     fn identify(&mut self, _identity: u64) {}
     /// Whether it may space its packets even where the shared parameters do not ask for that.
@@ -131,6 +135,9 @@ macro_rules! laws {
             }
             fn held_until(&self) -> Instant {
                 match self { $(Law::$law(law) => law.held_until()),* }
+            }
+            fn asks(&self) -> bool {
+                match self { $(Law::$law(law) => law.asks()),* }
             }
             fn identify(&mut self, identity: u64) {
                 match self { $(Law::$law(law) => law.identify(identity)),* }
