@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Bench, MSS, timeline};
-use transport::Flags;
+use transport::{Flags, Packet};
+use units::{Instant, Span};
 
 #[test]
 fn nagle_holds_a_short_segment_back_until_all_is_acknowledged_or_it_is_full() {
@@ -93,4 +94,63 @@ fn a_loss_ends_a_spread_cut() {
          101us | ack 1 sack 2-4  | 1r cwnd=2.5 ssthresh=2.5
          102us | ack 11          | 11+cwr 12 cwnd=2.5",
     );
+}
+
+/// What was sent since this was last asked: positions and lengths.
+fn pieces(bench: &mut Bench) -> Vec<(u64, u16)> {
+    bench.notes.sent.drain(..).map(|(packet, _)| (packet.seq, packet.payload)).collect()
+}
+
+/// Everything before this byte has arrived.
+fn arrived(bench: &mut Bench, byte: u64, flags: Flags) {
+    bench.wait(Span::from_micros(200));
+    let packet = Packet::ack(byte, 40, Instant::MAX, flags);
+    bench.sender.on_packet(&bench.config, bench.now, &packet, None, &mut bench.notes);
+}
+
+/// Goes through pending timers until something is sent, or it waits for nothing more.
+fn woken(bench: &mut Bench) -> Vec<(u64, u16)> {
+    while bench.notes.sent.is_empty() && bench.notes.timer < Instant::MAX {
+        bench.timer();
+    }
+    pieces(bench)
+}
+
+#[test]
+fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a_mark() {
+    let recoveries = ["loss_detection = 'rack'\n", "", "recovery = 'newreno'\n", "nagle = true\n"];
+    for keys in recoveries.map(|keys| format!("initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\n{keys}")) {
+        let due = Some(Instant::from_millis(60));
+        let mut bench = Bench::new("d2tcp_plus", &keys);
+        bench.message(10_000, due);
+        assert_eq!(pieces(&mut bench), [(0, 1000)], "{keys}");
+        arrived(&mut bench, 1000, Flags::ECE);
+        assert_eq!(pieces(&mut bench), [], "{keys}");
+        assert_eq!(woken(&mut bench), [(1000, 1)], "{keys}");
+        // A mark is a no, and silence too: the same byte again, later.
+        arrived(&mut bench, 1001, Flags::ECE);
+        assert_eq!((pieces(&mut bench), woken(&mut bench)), (vec![], vec![(1001, 1)]), "{keys}");
+        assert_eq!((woken(&mut bench), bench.notes.timeouts), (vec![(1001, 1)], 1), "{keys}");
+        // A yes: two segments, and from then on marks only cut.
+        arrived(&mut bench, 1002, Flags::NONE);
+        assert_eq!(pieces(&mut bench), [(1002, 1000), (2002, 1000)], "{keys}");
+        arrived(&mut bench, 3002, Flags::ECE);
+        assert_eq!(pieces(&mut bench), [(3002, 1000)], "{keys}");
+
+        // Its first segment is lost: it asks with what is to be sent again.
+        let mut bench = Bench::new("d2tcp_plus", &keys);
+        bench.message(10_000, due);
+        pieces(&mut bench);
+        assert_eq!((woken(&mut bench), bench.notes.timeouts), (vec![(0, 1)], 1), "{keys}");
+        arrived(&mut bench, 1, Flags::NONE);
+        let next = pieces(&mut bench);
+        assert!(next.len() == 2 && next[0].0 == 1 && next[1].0 == 1 + u64::from(next[0].1), "{keys} {next:?}");
+        // Without a deadline, or blindly, nobody asks.
+        for (keys, due) in [(keys.clone(), None), (format!("{keys}waits = 'blindly'\n"), due)] {
+            let mut bench = Bench::new("d2tcp_plus", &keys);
+            bench.message(10_000, due);
+            pieces(&mut bench);
+            assert_eq!(woken(&mut bench), [(0, 1000)], "{keys}");
+        }
+    }
 }
