@@ -139,7 +139,7 @@ impl Account {
         self.fct_us.add(took.as_micros_f64());
         let over = |of: Option<Span>| of.map(|of| took.0 as f64 / of.0 as f64).filter(|ratio| ratio.is_finite());
         let ratios = [(over(message.ideal), &mut self.slowdown), (over(message.deadline), &mut self.deadline_ratio)];
-        let kept = ratios.into_iter().filter_map(|(ratio, values)| Some(values.add(ratio?)));
-        1 + kept.count()
+        let ratios = ratios.into_iter().filter_map(|(ratio, values)| Some((ratio?, values)));
+        1 + ratios.map(|(ratio, values)| values.add(ratio)).count()
     }
 }
