@@ -112,6 +112,7 @@ def written() -> dict[str, str]:
             (DOCS / "validation.md").read_text(encoding="utf-8"), RECORD / "validation"
         ),
         "scale.md": scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED),
+        "estimate.md": estimated((DOCS / "estimate.md").read_text(encoding="utf-8"), MEASURED),
     }
 
 
@@ -255,6 +256,36 @@ def scaled(text: str, folder: Path) -> str:
         return f"<!-- scale: {name} -->\n{content}<!-- /scale -->"
 
     return re.sub(r"<!-- scale: (\S+) -->\n.*?<!-- /scale -->", fill, text, flags=re.DOTALL)
+
+
+def estimated(text: str, folder: Path) -> str:
+    """The page with `<!-- estimates -->` filled from the last record of each case of `bench/estimate.py`."""
+    last: dict[str, dict[str, Any]] = {}
+    for file in sorted(folder.glob("*-estimate.jsonl")):
+        for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+            last[line["case"]] = line
+
+    def row(case: str, line: dict[str, Any]) -> list[str]:
+        cells = [f"{case} (warned of)" if line["warnings"] else case]
+        full, estimate = line["full"], line["estimate"]
+        for figure in ("missed_percent", "p50", "p99"):
+            pair = (each["summary"] | each["summary"]["slowdown"] for each in (full, estimate))
+            cells.append(", ".join(f"{each[figure]:.3g}" for each in pair))
+        links = line["links"]
+        return [
+            *cells,
+            f"{links['simulated']} of {links['of']}",
+            f"{full['cpu_s']:.3g} s, {estimate['cpu_s']:.3g} s",
+        ]
+
+    heads = ["case", "missed, %", "slowdown p50", "p99", "links simulated", "CPU"]
+    content = tabled(heads, [row(case, line) for case, line in sorted(last.items())])
+    return re.sub(
+        r"<!-- estimates -->\n.*?<!-- /estimates -->",
+        f"<!-- estimates -->\n{content}<!-- /estimates -->",
+        text,
+        flags=re.DOTALL,
+    )
 
 
 def growth(series: dict[str, Any], rows: list[dict[str, Any]], line: dict[str, Any]) -> str:
