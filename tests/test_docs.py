@@ -28,7 +28,7 @@ GUIDES = ["README.md", "docs/tutorial.md", "docs/python.md", *HOW_TOS]
 #   <!-- output -->           what the commands above it print; BLESS=1 writes it anew
 #   <!-- fails: CODE -->      its command ends with this exit code
 #   <!-- not run: REASON -->
-BLOCK = re.compile(r"^(?:<!-- (.+?) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(?:<!-- ([^\n]+?) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DUETIME = Path(sys.executable).with_name("duetime")
 # What a part of a scenario is completed with.
 REST = """

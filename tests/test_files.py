@@ -148,15 +148,37 @@ def test_a_bad_scenario_leaves_no_folder(duetime: Command, tmp_path: Path) -> No
     assert names(tmp_path) == ["bad.toml"]
 
 
-def test_a_killed_run_leaves_nothing_that_looks_finished(endless: Path, tmp_path: Path) -> None:
-    run = subprocess.Popen(
-        arguments("run", endless, "--out", "result"), cwd=tmp_path, stderr=subprocess.DEVNULL
-    )
-    time.sleep(1)
-    assert run.poll() is None
-    run.send_signal(signal.SIGKILL)
-    run.wait()
-    assert names(tmp_path) == ["endless.toml"]
+def test_a_killed_run_leaves_nothing_that_looks_finished_and_the_next_removes_that(
+    duetime: Command, endless: Path, small: Path, tmp_path: Path
+) -> None:
+    runs = [
+        subprocess.Popen(
+            arguments("run", endless, "--out", "result"), cwd=tmp_path, stderr=subprocess.DEVNULL
+        )
+        for _ in range(2)
+    ]
+
+    def partial() -> list[str]:
+        return [name for name in names(tmp_path) if name not in ("endless.toml", "small.toml")]
+
+    end = time.monotonic() + 60
+    before: list[str] = []
+    # The same ones twice: each run also tries beforehand whether it will be able to write.
+    while len(before) < 2 or partial() != before:
+        assert time.monotonic() < end, "the runs do not write"
+        before = partial()
+        time.sleep(0.5)
+    assert [run.poll() for run in runs] == [None, None]
+    runs[0].send_signal(signal.SIGKILL)
+    runs[0].wait()
+    assert all(name.startswith(".result.") and name.endswith(".partial") for name in partial())
+    # What the other one is still writing stays.
+    assert duetime("run", small, "--out", "result").returncode == 0
+    assert [name[:8] for name in partial()] == [".result.", "result"]
+    runs[1].send_signal(signal.SIGKILL)
+    runs[1].wait()
+    assert duetime("run", small, "--out", "result").returncode == 0
+    assert partial() == ["result"]
 
 
 def test_dying_while_writing_leaves_the_former_result(tmp_path: Path, small: Path) -> None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import errno
+import glob
 import io
 import json
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import polars as pl
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 #: One of these tells a folder of ours.
 MARKERS = ("run.json", "compare.json", "result.json", "testbed.json")
@@ -37,7 +43,8 @@ def check(folder: Path, keep: str | None = None) -> None:
     with _reasons(folder):
         target = _target(folder, keep)
         ancestor = next(parent for parent in target.parents if parent.exists())
-        _aside(ancestor / target.name).rmdir()
+        with _aside(ancestor / target.name):
+            pass
 
 
 @contextmanager
@@ -47,19 +54,19 @@ def replacing(folder: Path, keep: str | None = None) -> Iterator[Path]:
     A folder in it with the name `keep` stays there.
 
     What is left of a process that was killed in between has a name that starts with a dot and ends in
-    ``.partial``. A former result is moved aside first and removed last.
+    ``.partial``; the next one that writes to the same place removes it. A former result is moved aside first
+    and removed last.
     """
-    with _reasons(folder):
-        target = _target(folder, keep)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        aside = _aside(target)
-    try:
+    with ExitStack() as stack:
+        with _reasons(folder):
+            target = _target(folder, keep)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _remove_abandoned(target)
+            aside = stack.enter_context(_aside(target))
         with _room(folder):
             yield aside
         with _reasons(folder):
             _put_in_place(aside, target, keep)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -141,10 +148,48 @@ def _target(folder: Path, keep: str | None = None) -> Path:
     return target
 
 
-def _aside(target: Path) -> Path:
+@contextmanager
+def _aside(target: Path) -> Iterator[Path]:
+    """Give an empty folder beside `target`, which is gone in the end, unless it was renamed.
+
+    Where there are locks it is held by one as long as this process lives.
+    """
     aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
-    aside.mkdir()
-    return aside
+    # Under a name that nobody takes for abandoned, until it is held.
+    unheld = aside.with_suffix(".new")
+    unheld.mkdir()
+    held = _hold(unheld)
+    try:
+        unheld.rename(aside)
+        yield aside
+    finally:
+        for folder in (unheld, aside):
+            shutil.rmtree(folder, ignore_errors=True)
+        if held is not None:
+            os.close(held)
+
+
+def _hold(folder: Path) -> int | None:
+    """Hold a folder by a lock, and give its descriptor; None where another process does, or none can."""
+    if fcntl is None:
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what processes that are gone have left beside `target`: nobody holds it."""
+    for folder in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 12}.partial"):
+        with suppress(OSError):
+            held = _hold(folder) if folder.is_dir() else None
+            if held is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(held)
 
 
 def _put_in_place(aside: Path, target: Path, keep: str | None) -> None:

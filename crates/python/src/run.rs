@@ -199,10 +199,14 @@ impl Passing {
     }
 }
 
-/// `OSError` with what the system calls it, so that Python finds its kind.
+/// `OSError` with its number and what the system says, so that Python finds its kind.
 fn disk_error(error: io::Error) -> PyErr {
     match error.raw_os_error() {
-        Some(number) => PyOSError::new_err((number, error.kind().to_string())),
+        Some(number) => {
+            let said = error.to_string();
+            let said = said.strip_suffix(&format!(" (os error {number})")).unwrap_or(&said).to_owned();
+            PyOSError::new_err((number, said))
+        }
         None => PyOSError::new_err(error.to_string()),
     }
 }
