@@ -13,6 +13,7 @@ mod hosts;
 mod ledger;
 mod net;
 pub mod network;
+mod notice;
 mod observe;
 pub mod outcome;
 mod parallel;

@@ -4,7 +4,6 @@
 //! host must know of a message is told by a [`Notice`], which takes the time that the path takes. So everything that
 //! one host does to another comes at least one propagation delay later. A [`Stage`] holds each event to one host.
 
-mod notice;
 mod numbers;
 mod outbox;
 mod receiving;
@@ -13,7 +12,6 @@ mod stage;
 mod state;
 mod timer;
 
-pub use notice::{Notice, Notices, Opening};
 pub use outbox::Sent;
 pub use receiving::{Arrivals, Receivers};
 pub use sending::{Senders, Way};
@@ -25,6 +23,7 @@ use transport::{Extension, Flags, Message, Packet};
 use units::{ConnectionId, HostId, MessageId, Table};
 
 use crate::net::Net;
+use crate::notice::{Notice, Notices};
 
 /// The ends of all connections, and the notices on their way between them.
 pub struct Hosts {

@@ -9,10 +9,11 @@ use units::{Bytes, ConnectionId, HostId, MessageId, Table};
 use super::outbox::{Address, Outbox};
 use super::state::HostState;
 use super::timer::Timer;
-use super::{Opening, Progress, Stage};
+use super::{Progress, Stage};
 use crate::event::Event;
 use crate::flow::Flow;
 use crate::net::Net;
+use crate::notice::Opening;
 
 /// The receiving ends of all connections that their hosts have been told of.
 pub struct Receivers {

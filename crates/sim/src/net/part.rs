@@ -10,12 +10,12 @@ use transport::{Extension, Flags, Packet};
 use units::{ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
 
 use super::Net;
-use crate::hosts::Notice;
+use crate::notice::Notice;
 use crate::outcome::Counters;
-use crate::parallel::Partition;
 use crate::port::level::Level;
 use crate::port::ring::Slot;
 use crate::port::{Choice, Fate, Port};
+use crate::topology::Partition;
 
 /// What a network knows of the others.
 pub struct Part {

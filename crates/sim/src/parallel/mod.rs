@@ -7,7 +7,6 @@
 //! one thread moves all parts from instant to instant.
 
 mod barrier;
-mod partition;
 mod post;
 
 use std::sync::Arc;
@@ -20,10 +19,10 @@ use crate::network::Sharing;
 use crate::outcome::{Outcome, Taken};
 use crate::priorities::Priorities;
 use crate::scenario::{Class, Scenario};
+use crate::topology::Partition;
 use crate::world::World;
 use crate::world::stock::{self, Measured};
 use barrier::{Barrier, Presence, Waited};
-pub use partition::Partition;
 use post::{Post, Report};
 
 /// A run in progress, by one thread or by several.

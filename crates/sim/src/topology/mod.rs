@@ -3,11 +3,13 @@
 mod custom;
 mod fat_tree;
 mod leaf_spine;
+mod partition;
 mod racks;
 mod star;
 pub mod ways;
 
 pub use custom::LINK_KEYS;
+pub use partition::Partition;
 
 use std::collections::VecDeque;
 

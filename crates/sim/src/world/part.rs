@@ -7,7 +7,7 @@ use units::{ClassId, ConnectionId, Instant, MessageId};
 use super::World;
 use crate::net::part::Mail;
 use crate::outcome::Message;
-use crate::parallel::Partition;
+use crate::topology::Partition;
 use crate::traffic::Request;
 
 impl World {

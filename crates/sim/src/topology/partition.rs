@@ -2,7 +2,7 @@
 
 use units::{HostId, LinkId, Span, Table};
 
-use crate::topology::Graph;
+use super::Graph;
 
 /// A network's hosts and ports, dealt out to parts.
 ///
