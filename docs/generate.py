@@ -112,6 +112,7 @@ def written() -> dict[str, str]:
             (DOCS / "validation.md").read_text(encoding="utf-8"), RECORD / "validation"
         ),
         "scale.md": scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED),
+        "simulators.md": raced((DOCS / "simulators.md").read_text(encoding="utf-8"), MEASURED),
         "estimate.md": estimated((DOCS / "estimate.md").read_text(encoding="utf-8"), MEASURED),
     }
 
@@ -283,6 +284,37 @@ def estimated(text: str, folder: Path) -> str:
     return re.sub(
         r"<!-- estimates -->\n.*?<!-- /estimates -->",
         f"<!-- estimates -->\n{content}<!-- /estimates -->",
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def raced(text: str, folder: Path) -> str:
+    """The page with `<!-- peers -->` filled from the last record of `bench/beside.py`."""
+    lines = [
+        line
+        for file in sorted(folder.glob("*-peers.jsonl"))
+        for line in map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    ]
+    line = lines[-1]
+    cells = [
+        [work, f"{of['duetime']['delivered_per_s'] / 1e6:.2f}"]
+        + [
+            cell
+            for row in (of["csg-htsim"], of["ns-3"])
+            for cell in (
+                f"{row['times']:.3g} [{row['times_low']:.3g}, {row['times_high']:.3g}]",
+                f"{row['times_whole_process']:.3g}",
+            )
+        ]
+        for work, of in line["results"].items()
+    ]
+    heads = ["work", "duetime", "over csg-htsim: loop", "process", "over ns-3: loop", "process"]
+    where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores, load average {line['load']}"
+    how = f"{where}, {line['rounds']} rounds; duetime in millions of packets per second."
+    return re.sub(
+        r"<!-- peers -->\n.*?<!-- /peers -->",
+        f"<!-- peers -->\n{tabled(heads, cells)}\n*{how}*\n<!-- /peers -->",
         text,
         flags=re.DOTALL,
     )
