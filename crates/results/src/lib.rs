@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod book;
+mod by_name;
 mod limit;
 mod queries;
 mod report;

@@ -4,7 +4,7 @@ use bound::Bound;
 use serde::Serialize;
 use sim::{Outcome, Scenario};
 
-use crate::report::{ClassReport, by_name};
+use crate::by_name::by_name;
 use crate::summary::Summary;
 
 /// The limits of a run and of its classes.
@@ -57,16 +57,16 @@ impl Limits {
         Some(Limits { all: Limit::new(bounds.all.as_ref()?), classes: classes.collect() })
     }
 
-    /// Panics if the run missed fewer.
-    pub(crate) fn check(&self, summary: &Summary, classes: &[(String, ClassReport)], transport: &str) {
+    /// Panics if the run missed fewer; `classes` stand in the scenario's order.
+    pub(crate) fn check<'a>(&self, all: &Summary, classes: impl Iterator<Item = &'a Summary>, transport: &str) {
         assert!(
-            self.all.missed <= summary.missed,
+            self.all.missed <= all.missed,
             "{transport} missed {} deadlines, and no schedule can miss fewer than {}",
-            summary.missed,
+            all.missed,
             self.all.missed
         );
-        for ((name, limit), (_, class)) in self.classes.iter().zip(classes) {
-            let (least, missed) = (limit.as_ref().map_or(0, |limit| limit.missed), class.summary.missed);
+        for ((name, limit), class) in self.classes.iter().zip(classes) {
+            let (least, missed) = (limit.as_ref().map_or(0, |limit| limit.missed), class.missed);
             assert!(
                 least <= missed,
                 "{transport} missed {missed} deadlines of class {name}, and no schedule can miss fewer than {least}"

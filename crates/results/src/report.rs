@@ -2,11 +2,11 @@
 
 use std::io;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
 use sim::Outcome;
 use sim::outcome::{Counters, FaultCounts, Link, Requests};
 
 use crate::book::Book;
+use crate::by_name::by_name;
 use crate::limit::Limits;
 use crate::summary::{Summary, mbps};
 
@@ -179,7 +179,8 @@ impl Report {
         let bound = Limits::of(outcome, &book.bounded);
         let report = Report { bound, ..Report::without_bound(outcome, book, wall_s)? };
         if let Some(bound) = &report.bound {
-            bound.check(&report.summary, &report.classes, &outcome.transport);
+            let classes = report.classes.iter().map(|(_, class)| &class.summary);
+            bound.check(&report.summary, classes, &outcome.transport);
         }
         Ok(report)
     }
@@ -319,14 +320,6 @@ fn sets(outcome: &Outcome, book: &Book) -> io::Result<Vec<(String, Summary)>> {
         }
     }
     Ok(sets)
-}
-
-pub(crate) fn by_name<S: Serializer, T: Serialize>(classes: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(classes.len()))?;
-    for (name, class) in classes {
-        map.serialize_entry(name, class)?;
-    }
-    map.end()
 }
 
 #[cfg(test)]

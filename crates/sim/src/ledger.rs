@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Table};
 
+use crate::class::Class;
 use crate::hosts::{Arrivals, Sent};
 use crate::outcome::{Block, ClassOutcome, Framing, Message, Query};
 use crate::rows::{BLOCK, Rows};
-use crate::scenario::Class;
 
 /// Rows of messages, and sums by class.
 ///

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod class;
 mod cool_down;
 mod event;
 pub mod faults;
@@ -26,9 +27,10 @@ pub mod topology;
 pub mod traffic;
 mod world;
 
+pub use class::{Class, Transport};
 pub use observe::{Logged, PacketLog};
 pub use outcome::Outcome;
 pub use parallel::{Simulation, Team};
 pub use rows::BLOCK;
-pub use scenario::{Class, Scenario, Transport};
+pub use scenario::Scenario;
 pub use world::World;

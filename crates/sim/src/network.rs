@@ -3,10 +3,10 @@
 use transport::Surroundings;
 use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Range, Rate, Span, Values};
 
+use crate::class::Transport;
 use crate::port::mark::{self, MARKERS};
 use crate::port::queue::{self, DISCIPLINES};
 use crate::priorities::Priorities;
-use crate::scenario::Transport;
 use crate::topology::Graph;
 
 /// Every key of `[network]` beside those of the topology: the disciplines' and the markers' come last.

@@ -3,7 +3,7 @@
 use transport::Packet;
 use units::Span;
 
-use crate::scenario::{Class, Transport};
+use crate::class::{Class, Transport};
 
 /// The priorities of a run's messages.
 pub struct Priorities {

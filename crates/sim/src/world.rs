@@ -11,6 +11,7 @@ use transport::Packet;
 use transport::registry::Config;
 use units::{ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
 
+use crate::class::{Class, Transport};
 use crate::cool_down::CoolDown;
 use crate::event::Event;
 use crate::flow::Flow;
@@ -22,7 +23,7 @@ use crate::observe::{PacketLog, RateWatch, Sampler};
 use crate::outcome::{Counters, Framing, Message, Outcome, Query, Taken};
 use crate::priorities::Priorities;
 use crate::run::Run;
-use crate::scenario::{Class, Scenario, Transport};
+use crate::scenario::Scenario;
 use crate::traffic::{Arrival, Asked, Batch, Request};
 use stock::Measured;
 

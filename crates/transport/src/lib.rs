@@ -11,8 +11,10 @@
 
 pub mod agent;
 pub mod connection;
+mod control;
 pub mod d3;
 mod descriptor;
+mod ends;
 mod families;
 pub mod grants;
 pub mod host;
@@ -29,8 +31,9 @@ mod stream;
 #[cfg(feature = "trial")]
 pub mod trial;
 
+pub use control::{Agents, Header};
 pub use descriptor::{Build, Descriptor, Needs, Surroundings};
-pub use families::{Agents, Header, Receiver, Sender, Shared};
+pub use ends::{Receiver, Sender, Shared};
 pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
 pub use signal::{Catalog, Observation, Signal};

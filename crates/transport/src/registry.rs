@@ -3,14 +3,14 @@
 
 use units::{Alias, Key, Problem, Values};
 
-use crate::descriptor::{Descriptor, Needs, Surroundings};
-pub use crate::families::Control;
-use crate::families::{self, Builder};
-use crate::laws::{Priorities, Window};
+pub use crate::control::{Config, Control};
+use crate::descriptor::{Build, Descriptor, Needs, Surroundings};
+use crate::families::families;
+use crate::laws::{self, Law};
 use crate::{Catalog, Signal, connection};
 
 /// Every transport, family by family.
-pub const TRANSPORTS: &[Entry] = &families::entries();
+pub const TRANSPORTS: &[Entry] = &entries();
 
 /// The transport of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
@@ -83,47 +83,62 @@ impl Entry {
         self.build(&mut Values::read(self.keys(), settings)?, &Surroundings::default())
     }
 
-    pub(crate) const fn of<T>(own: &Descriptor<T>, shared_signals: &'static [Signal], builder: Builder) -> Entry {
+    const fn of<T>(own: &Descriptor<T>, shared_signals: &'static [Signal], builder: Builder) -> Entry {
         let &Descriptor { name, help, source, aliases, needs, groups, signals, .. } = own;
         Entry { name, help, source, aliases, needs, groups, shared_signals, signals, builder }
     }
 }
 
-/// What a connection is built from; shared by all connections of one traffic class.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Segments, timers, loss recovery.
-    pub connection: connection::Config,
-    /// What decides how fast it sends.
-    pub control: Control,
+macro_rules! entries {
+    ($($(#[$doc:meta])* $Family:ident($module:ident)),* $(,)?) => {
+        /// How many transports there are.
+        const COUNT: usize = laws::DESCRIPTORS.len() $(+ crate::$module::DESCRIPTORS.len())*;
+
+        /// The transports of all families.
+        const fn entries() -> [Entry; COUNT] {
+            const fn window(i: usize) -> Entry {
+                let own = &laws::DESCRIPTORS[i];
+                Entry::of(own, connection::SIGNALS, Builder::Window(own.build))
+            }
+            let mut all = [window(0); COUNT];
+            let mut at = laws::DESCRIPTORS.len();
+            let mut i = 0;
+            while i < at {
+                all[i] = window(i);
+                i += 1;
+            }
+            $(
+                let own: &[Descriptor<crate::$module::Config>] = crate::$module::DESCRIPTORS;
+                let mut i = 0;
+                while i < own.len() {
+                    all[at + i] = Entry::of(&own[i], &[], Builder::$Family(own[i].build));
+                    i += 1;
+                }
+                at += own.len();
+            )*
+            assert!(at == COUNT);
+            all
+        }
+
+        /// What builds a transport, by its family.
+        #[derive(Clone, Copy)]
+        enum Builder {
+            Window(Build<Law>),
+            $($Family(Build<crate::$module::Config>)),*
+        }
+
+        impl Builder {
+            fn build(self, values: &mut Values, shared: &connection::Config) -> Result<Control, Problem> {
+                match self {
+                    Builder::Window(build) => build(values, shared).map(Control::Window),
+                    $(Builder::$Family(build) => build(values, shared).map(Control::$Family)),*
+                }
+            }
+        }
+    };
 }
 
-impl Config {
-    /// How messages are divided into switch priorities, if they are.
-    pub fn priorities(&self) -> Option<&Priorities> {
-        match &self.control {
-            Control::Window(law) => law.priorities(),
-            _ => None,
-        }
-    }
-
-    /// Into how many priorities its packets are divided by its law, if they are.
-    pub fn levels(&self) -> Option<u8> {
-        match &self.control {
-            Control::Window(law) => law.levels(),
-            Control::Grants(own) => own.levels.map(|levels| levels.count as u8),
-            _ => None,
-        }
-    }
-
-    /// Whether one network can serve connections of both: a run has one set of agents of each family.
-    pub fn shares_network_with(&self, other: &Config) -> bool {
-        match (self.control.agents(), other.control.agents()) {
-            (Some(own), Some(others)) => own == others || !own.same_family(&others),
-            _ => true,
-        }
-    }
-}
+families!(entries);
 
 #[cfg(test)]
 mod tests {

@@ -14,11 +14,12 @@ use std::thread;
 
 use units::{Instant, Span};
 
+use crate::class::Class;
 use crate::cool_down::CoolDown;
 use crate::network::Sharing;
 use crate::outcome::{Outcome, Taken};
 use crate::priorities::Priorities;
-use crate::scenario::{Class, Scenario};
+use crate::scenario::Scenario;
 use crate::topology::Partition;
 use crate::world::World;
 use crate::world::stock::{self, Measured};

@@ -36,7 +36,7 @@ impl Returns for Config {
     }
 }
 
-/// See [`Control::goes_by_numbers`](crate::families::Control::goes_by_numbers): requests are watched over by the numbers of their connections.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): requests are watched over by the numbers of their connections.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
 /// The family's transports, in the order of `duetime transports`.

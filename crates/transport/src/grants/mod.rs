@@ -33,7 +33,7 @@ pub use crate::agent::NoAgents as Agents;
 
 use crate::{Descriptor, Signal};
 
-/// See [`Control::goes_by_numbers`](crate::families::Control::goes_by_numbers): of messages with as much left, or due at the same time, the lower number comes first.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of messages with as much left, or due at the same time, the lower number comes first.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
 /// The family's transports, in the order of `duetime transports`.

@@ -17,7 +17,7 @@ use crate::laws::{Ecn, Law, dctcp};
 use crate::returning::{self, How, Returns};
 use crate::{Descriptor, Needs};
 
-/// See [`Control::goes_by_numbers`](crate::families::Control::goes_by_numbers): a port adds up prices, whosever packet it is.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port adds up prices, whosever packet it is.
 pub(crate) const GOES_BY_NUMBERS: bool = false;
 
 /// The family's transports, in the order of `duetime transports`.

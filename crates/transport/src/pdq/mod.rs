@@ -35,7 +35,7 @@ impl Returns for Config {
     }
 }
 
-/// See [`Control::goes_by_numbers`](crate::families::Control::goes_by_numbers): of flows as urgent as each other the lower number comes first.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of flows as urgent as each other the lower number comes first.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
 /// The family's one transport.

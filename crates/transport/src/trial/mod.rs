@@ -12,7 +12,7 @@ use crate::connection;
 use crate::host::{AtHost, End, HostOutput, HostState};
 use crate::{Descriptor, Extension, Flags, Message, Observation, Packet};
 
-/// See [`Control::goes_by_numbers`](crate::families::Control::goes_by_numbers): who waits for a grant stands in the order of deadlines, then of numbers.
+/// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): who waits for a grant stands in the order of deadlines, then of numbers.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
 /// In no list: only tests make one.
