@@ -23,6 +23,33 @@ pub struct Arrival {
     pub start: u64,
     /// When its last byte must be at the receiver, in ps.
     pub due: u64,
+    /// Where in its tree an answer stands, in trees of several levels.
+    pub level: Option<u8>,
+}
+
+impl Arrival {
+    /// Words of a [`record`](Arrival::record).
+    pub const WORDS: usize = 6;
+
+    /// In words, for a file.
+    pub fn record(&self) -> [u64; Arrival::WORDS] {
+        let Arrival { class, from, to, bytes, start, due, level } = *self;
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        [pair(from.0, to.0), class.0.into(), bytes.0, start, due, level.map_or(0, |level| u64::from(level) + 1)]
+    }
+
+    /// From a [`record`](Arrival::record).
+    pub fn of_record([hosts, class, bytes, start, due, level]: [u64; Arrival::WORDS]) -> Arrival {
+        Arrival {
+            class: ClassId(class as u32),
+            from: HostId((hosts >> 32) as u32),
+            to: HostId(hosts as u32),
+            bytes: Bytes(bytes),
+            start,
+            due,
+            level: level.checked_sub(1).map(|level| level as u8),
+        }
+    }
 }
 
 /// What a message asks of the two links.
@@ -67,7 +94,7 @@ impl<'a> Demands<'a> {
 
     /// What one message asks of its links; none without a path between its hosts.
     pub fn of(&mut self, arrival: &Arrival) -> Option<Demand> {
-        let Arrival { class, from, to, bytes, start, due } = *arrival;
+        let Arrival { class, from, to, bytes, start, due, .. } = *arrival;
         let framing = &self.framings[class.index()];
         let Least { head, tail, last } = self.latency.least(from, to, smallest_packet(bytes, framing))?;
         let work = |rate| work(bytes, framing, rate);
@@ -155,6 +182,22 @@ mod tests {
     fn amounts_without_end_do_not_overflow() {
         assert_eq!(work(Bytes(1 << 50), &FRAMING, Rate(10_000)), u64::MAX);
         assert_eq!(work(Bytes(1 << 50), &Framing { mss: 60_000, overhead: 4000, shared: true }, Rate(1)), u64::MAX);
+    }
+
+    #[test]
+    fn a_record_says_all_of_a_message() {
+        for level in [None, Some(0), Some(u8::MAX)] {
+            let arrival = Arrival {
+                class: ClassId(u32::MAX),
+                from: HostId(7),
+                to: HostId(u32::MAX),
+                bytes: Bytes(u64::MAX),
+                start: 1 << 63,
+                due: u64::MAX,
+                level,
+            };
+            assert_eq!(Arrival::of_record(arrival.record()), arrival);
+        }
     }
 
     #[test]

@@ -37,13 +37,16 @@ pub mod arrivals;
 pub mod latency;
 pub mod machine;
 
+use std::io;
+
+use aside::{Aside, Merged, Run};
 use sim::Scenario;
 use sim::outcome::{Framing, Message, Outcome};
 use sim::topology::Graph;
 use sim::traffic::Request;
 use units::{ClassId, HostId, Instant};
 
-use arrivals::{Arrival, Demand, Demands};
+use arrivals::{Arrival, Demands};
 use machine::{Budget, Fewest, Job};
 
 /// What may be spent on overloads: about 10 ms,
@@ -103,34 +106,59 @@ pub struct Bounds {
 pub struct Messages {
     /// By class, the level of leaves in trees.
     leaves: Vec<u8>,
-    /// Each with its level, in trees.
-    arrivals: Vec<(Arrival, Option<u8>)>,
+    /// Those in memory.
+    recent: Vec<Arrival>,
+    /// Where the others lie in a file.
+    runs: Vec<Run>,
 }
 
 impl Messages {
     /// None, of so many classes.
     pub fn new(classes: usize) -> Messages {
-        Messages { leaves: vec![0; classes], arrivals: Vec::new() }
+        Messages { leaves: vec![0; classes], recent: Vec::new(), runs: Vec::new() }
     }
 
     /// One that counts.
     pub fn add(&mut self, message: &Message) {
         let &Message { class, from, to, query, place, bytes, start, deadline, .. } = message;
-        let level = place.map(|place| place.level);
         let leaves = &mut self.leaves[class.index()];
-        *leaves = level.unwrap_or(0).max(*leaves);
-        let arrival = arrival(class, true, &Request { start, from, to, bytes, deadline, query, place });
-        self.arrivals.extend(arrival.map(|(arrival, _)| (arrival, level)));
+        *leaves = place.map_or(0, |place| place.level).max(*leaves);
+        self.recent.extend(arrival(class, &Request { start, from, to, bytes, deadline, query, place }));
     }
 
-    /// The bounds, up to the time that the run reached.
-    pub fn bounds(&self, outcome: &Outcome) -> Bounds {
+    /// How many words those in memory take.
+    pub fn held(&self) -> usize {
+        self.recent.len() * Arrival::WORDS
+    }
+
+    /// Puts those that are in memory into a file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
+        let records: Vec<_> = self.recent.iter().map(Arrival::record).collect();
+        self.runs.push(aside.append(&records)?);
+        self.recent.clear();
+        Ok(())
+    }
+
+    /// The bounds, up to the time that the run reached. What is worked out on the way goes into the same file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn bounds(&self, outcome: &Outcome, mut aside: Option<&mut Aside>) -> io::Result<Bounds> {
         let framings: Vec<Framing> = outcome.classes.iter().map(|class| class.framing).collect();
-        let messages = self.arrivals.iter().map(|&(arrival, level)| {
-            let known = level.is_none_or(|level| level == self.leaves[arrival.class.index()]);
-            (arrival, known)
-        });
-        Traffic { graph: &outcome.graph, framings: &framings, until: outcome.decided_until }.bounds(messages)
+        let mut traffic = Traffic::new(&outcome.graph, &framings, outcome.decided_until);
+        let known = |arrival: &Arrival| arrival.level.is_none_or(|level| level == self.leaves[arrival.class.index()]);
+        if let Some(aside) = aside.as_deref_mut() {
+            for run in &self.runs {
+                let records = aside.read(run.clone())?.into_iter().map(Arrival::of_record);
+                records.for_each(|arrival| traffic.add(&arrival, known(&arrival)));
+                traffic.put(aside)?;
+            }
+        }
+        self.recent.iter().for_each(|arrival| traffic.add(arrival, known(arrival)));
+        traffic.bounds(aside.as_deref())
     }
 }
 
@@ -138,7 +166,7 @@ impl Messages {
 pub fn of_outcome(outcome: &Outcome) -> Bounds {
     let mut messages = Messages::new(outcome.classes.len());
     outcome.messages.iter().filter(|message| outcome.counts(message.start)).for_each(|message| messages.add(message));
-    messages.bounds(outcome)
+    messages.bounds(outcome, None).expect(IN_MEMORY)
 }
 
 /// Of the traffic of a scenario, without running it: what [`of_outcome`] gives for its run.
@@ -146,74 +174,127 @@ pub fn of_scenario(scenario: Scenario) -> Bounds {
     let Scenario { run, network, transports, mut classes, .. } = scenario;
     let framing = |class: &sim::Class| class.framing(&transports[class.transport], network.frame_overhead);
     let framings: Vec<Framing> = classes.iter().map(framing).collect();
-    let messages = classes.iter_mut().enumerate().flat_map(|(class, source)| {
+    let mut traffic = Traffic::new(&network.graph, &framings, run.latest());
+    for (class, source) in classes.iter_mut().enumerate() {
         let batches =
             std::iter::from_fn(|| source.generator.next()).take_while(|batch| batch.at < run.duration.after_start());
         let requests = batches.flat_map(|batch| batch.messages);
-        let counted = requests.filter(|request| run.counts(request.start));
-        counted.filter_map(move |request| {
+        for request in requests.filter(|request| run.counts(request.start)) {
             // Answers of parents are announced with no answers that they stand for yet.
             let known = request.place.is_none_or(|place| place.answers > 0);
-            arrival(ClassId::from_index(class), known, &request)
-        })
-    });
-    Traffic { graph: &network.graph, framings: &framings, until: run.latest() }.bounds(messages)
+            arrival(ClassId::from_index(class), &request).iter().for_each(|arrival| traffic.add(arrival, known));
+        }
+    }
+    traffic.bounds(None).expect(IN_MEMORY)
 }
 
-/// A message with a deadline, and whether its start is the same under every schedule.
-fn arrival(class: ClassId, known: bool, request: &Request) -> Option<(Arrival, bool)> {
-    let &Request { start, from, to, bytes, deadline, .. } = request;
+const IN_MEMORY: &str = "everything is in memory";
+
+/// A message, if it has a deadline.
+fn arrival(class: ClassId, request: &Request) -> Option<Arrival> {
+    let &Request { start, from, to, bytes, deadline, place, .. } = request;
     // A size comes with every deadline.
     let due = start.saturating_add(deadline?).0;
-    Some((Arrival { class, from, to, bytes: bytes?, start: start.0, due }, known))
+    Some(Arrival { class, from, to, bytes: bytes?, start: start.0, due, level: place.map(|place| place.level) })
 }
 
+/// What messages ask of the links.
 struct Traffic<'a> {
-    graph: &'a Graph,
+    demands: Demands<'a>,
     framings: &'a [Framing],
     /// Deadlines beyond this are not decided.
     until: Instant,
+    packets: u64,
+    classes: Vec<OfClass>,
 }
 
-impl Traffic<'_> {
-    fn bounds(&self, messages: impl Iterator<Item = (Arrival, bool)>) -> Bounds {
-        let mut demands = Demands::new(self.graph, self.framings);
-        let mut with_deadline = vec![0; self.framings.len()];
-        let mut decided = Vec::new();
-        let mut packets = 0u64;
-        for (message, known) in messages {
-            let class = message.class.index();
-            with_deadline[class] += 1;
-            packets = packets.saturating_add(message.bytes.pieces(self.framings[class].mss.into()));
-            if known && message.due <= self.until.0 {
-                decided.extend(demands.of(&message));
-            }
+/// What the messages of one class ask.
+#[derive(Default)]
+struct OfClass {
+    with_deadline: u64,
+    /// Messages that one of their links could not carry in time even alone.
+    hopeless: u64,
+    senders: Jobs,
+    receivers: Jobs,
+}
+
+/// Jobs of the links of one side, as words: host, release, due, work.
+#[derive(Default)]
+struct Jobs {
+    recent: Vec<[u64; 4]>,
+    /// Those in the file, each run in order.
+    runs: Vec<Run>,
+}
+
+impl Jobs {
+    fn add(&mut self, host: HostId, job: Job) {
+        self.recent.push([host.0.into(), job.release, job.due, job.work]);
+    }
+
+    fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
+        if !self.recent.is_empty() {
+            self.recent.sort_unstable();
+            self.runs.push(aside.append(&self.recent)?);
+            self.recent.clear();
         }
-        // The messages of each class lie side by side.
-        decided.sort_by_key(|demand| demand.class);
-        let mut budget = Budget(STEPS.saturating_add(packets.saturating_mul(STEPS_PER_PACKET)));
-        let with_deadlines = with_deadline.iter().filter(|n| **n > 0).count();
+        Ok(())
+    }
+}
+
+impl<'a> Traffic<'a> {
+    fn new(graph: &'a Graph, framings: &'a [Framing], until: Instant) -> Traffic<'a> {
+        let classes = framings.iter().map(|_| OfClass::default()).collect();
+        Traffic { demands: Demands::new(graph, framings), framings, until, packets: 0, classes }
+    }
+
+    /// One message more; `known` where its start is the same under every schedule.
+    fn add(&mut self, arrival: &Arrival, known: bool) {
+        let mss = self.framings[arrival.class.index()].mss;
+        let class = &mut self.classes[arrival.class.index()];
+        class.with_deadline += 1;
+        self.packets = self.packets.saturating_add(arrival.bytes.pieces(mss.into()));
+        if !known || arrival.due > self.until.0 {
+            return;
+        }
+        let Some(demand) = self.demands.of(arrival) else { return };
+        if demand.possible() {
+            class.senders.add(demand.from, demand.sending);
+            class.receivers.add(demand.to, demand.receiving);
+        } else {
+            class.hopeless += 1;
+        }
+    }
+
+    /// Puts what is in memory into a file.
+    fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
+        let sides = self.classes.iter_mut().flat_map(|class| [&mut class.senders, &mut class.receivers]);
+        sides.into_iter().try_for_each(|jobs| jobs.put(aside))
+    }
+
+    fn bounds(mut self, aside: Option<&Aside>) -> io::Result<Bounds> {
+        let sides = self.classes.iter_mut().flat_map(|class| [&mut class.senders, &mut class.receivers]);
+        sides.for_each(|jobs| jobs.recent.sort_unstable());
+        let mut budget = Budget(STEPS.saturating_add(self.packets.saturating_mul(STEPS_PER_PACKET)));
+        let with_deadlines = self.classes.iter().filter(|class| class.with_deadline > 0).count();
         let mut share = budget.share(with_deadlines.clamp(1, 2), 1);
-        let all = bound(with_deadline.iter().sum(), &decided, &mut share);
+        let all = bound(&self.classes, aside, &mut share)?;
         budget.0 += share.0;
         let mut classes_left = with_deadlines;
-        let mut of_class = |class: usize| {
-            let with_deadline = with_deadline[class];
-            let all = all.filter(|_| with_deadline > 0)?;
+        let mut of_class = |class: &OfClass| {
+            let with_deadline = class.with_deadline;
+            let Some(all) = all.filter(|_| with_deadline > 0) else { return Ok(None) };
             if with_deadlines == 1 || all.missed == 0 {
                 // It is alone, or has nothing to miss even with the others beside it.
-                return Some(Bound { with_deadline, ..all });
+                return Ok(Some(Bound { with_deadline, ..all }));
             }
-            let first = decided.partition_point(|demand| demand.class.index() < class);
-            let end = decided.partition_point(|demand| demand.class.index() <= class);
             let mut share = budget.share(classes_left, 1);
             classes_left -= 1;
-            let found = bound(with_deadline, &decided[first..end], &mut share);
+            let found = bound(std::slice::from_ref(class), aside, &mut share);
             budget.0 += share.0;
             found
         };
-        let classes: Vec<Option<Bound>> = (0..self.framings.len()).map(&mut of_class).collect();
-        Bounds { all: all.map(|all| at_least_their_sum(all, &classes)), classes }
+        let classes = self.classes.iter().map(&mut of_class).collect::<io::Result<Vec<_>>>()?;
+        Ok(Bounds { all: all.map(|all| at_least_their_sum(all, &classes)), classes })
     }
 }
 
@@ -229,26 +310,32 @@ fn at_least_their_sum(all: Bound, classes: &[Option<Bound>]) -> Bound {
     Bound { missed: sum, side, ..all }
 }
 
-fn bound(with_deadline: u64, demands: &[Demand], budget: &mut Budget) -> Option<Bound> {
+/// Of some classes together.
+fn bound(classes: &[OfClass], aside: Option<&Aside>, budget: &mut Budget) -> io::Result<Option<Bound>> {
+    let with_deadline = classes.iter().map(|class| class.with_deadline).sum();
     if with_deadline == 0 {
-        return None;
+        return Ok(None);
     }
-    let (possible, hopeless): (Vec<&Demand>, Vec<&Demand>) = demands.iter().partition(|demand| demand.possible());
+    let hopeless: u64 = classes.iter().map(|class| class.hopeless).sum();
     // Senders first: theirs is mostly the easier part, and what it leaves is for the receivers.
     let mut share = budget.share(2, 1);
-    let senders = fewest(possible.iter().map(|demand| (demand.from, demand.sending)), &mut share);
+    let senders = fewest(classes.iter().map(|class| &class.senders), aside, &mut share)?;
     budget.0 += share.0;
-    let receivers = fewest(possible.iter().map(|demand| (demand.to, demand.receiving)), budget);
+    let receivers = fewest(classes.iter().map(|class| &class.receivers), aside, budget)?;
     let (larger, side) =
         if senders.late > receivers.late { (senders, Side::Senders) } else { (receivers, Side::Receivers) };
     let exact = receivers.exact && senders.exact;
-    Some(Bound { with_deadline, missed: hopeless.len() as u64 + larger.late, side, exact })
+    Ok(Some(Bound { with_deadline, missed: hopeless + larger.late, side, exact }))
 }
 
 /// Over all hosts of one side.
-fn fewest(jobs: impl Iterator<Item = (HostId, Job)>, budget: &mut Budget) -> Fewest {
-    let mut jobs: Vec<(HostId, Job)> = jobs.collect();
-    jobs.sort_by_key(|(host, _)| *host);
-    let machines = jobs.chunk_by(|a, b| a.0 == b.0).map(|jobs| jobs.iter().map(|(_, job)| *job).collect());
-    machine::fewest_late(machines.collect(), budget)
+fn fewest<'a>(
+    jobs: impl Iterator<Item = &'a Jobs> + Clone,
+    aside: Option<&'a Aside>,
+    budget: &mut Budget,
+) -> io::Result<Fewest> {
+    let runs = jobs.clone().flat_map(|jobs| jobs.runs.iter().cloned());
+    let merged = Merged::new(jobs.map(|jobs| &jobs.recent[..]), aside, runs)?;
+    let jobs = merged.map(|record| record.map(|[host, release, due, work]| (host, Job { release, due, work })));
+    machine::fewest_late(jobs, budget)
 }

@@ -1,6 +1,6 @@
 //! No run of the simulator misses fewer deadlines than the bound says, whatever its transport.
 
-use bound::{Bound, Bounds, Side};
+use bound::{Bound, Bounds, Messages, Side};
 use sim::outcome::{Message, Outcome};
 use sim::{Scenario, World};
 use units::Span;
@@ -41,6 +41,11 @@ fn under_every_transport(text: &str) -> (Bounds, u64) {
         let outcome = run(text, transport.name);
         let found = bound::of_outcome(&outcome);
         assert_eq!(found, bound::of_scenario(read(text, transport.name)), "before and after the run\n{text}");
+        if bounds.is_none() {
+            for each in [1, 9, 200] {
+                assert_eq!(in_a_file(&outcome, each), found, "{each} messages at a time\n{text}");
+            }
+        }
         if let Some(all) = found.all {
             let of_run = misses(&outcome, None);
             assert!(all.missed <= of_run, "{} missed {of_run}, and the bound is {all:?}\n{text}", transport.name);
@@ -54,6 +59,20 @@ fn under_every_transport(text: &str) -> (Bounds, u64) {
         assert_eq!(*before, found, "the same traffic\n{text}");
     }
     (bounds.expect("there are transports"), fewest)
+}
+
+/// The bounds, with so many messages in memory at a time.
+fn in_a_file(outcome: &Outcome, each: usize) -> Bounds {
+    let mut aside = aside::Aside::new(tempfile::tempfile().unwrap());
+    let mut messages = Messages::new(outcome.classes.len());
+    for (number, message) in outcome.messages.iter().filter(|message| outcome.counts(message.start)).enumerate() {
+        messages.add(message);
+        if number % each == each - 1 {
+            messages.put(&mut aside).unwrap();
+            assert_eq!(messages.held(), 0);
+        }
+    }
+    messages.bounds(outcome, Some(&mut aside)).unwrap()
 }
 
 /// Draws for scenarios.

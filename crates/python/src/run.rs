@@ -195,7 +195,7 @@ impl Passing {
             sheets.write_queries(self.book.take_all_queries())?;
             sheets.close(&outcome)?;
         }
-        Report::of_book(&outcome, &self.book, wall_s)
+        Report::of_book(&outcome, &mut self.book, wall_s)
     }
 }
 

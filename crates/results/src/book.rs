@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
+use aside::Aside;
 use sim::Outcome;
 use sim::outcome::Message;
 use units::{Bytes, Instant, Span};
 
 use crate::queries::{Asked, Queries, Query};
-use crate::values::{Aside, Values};
+use crate::values::Values;
 use crate::verdict::{Verdict, completion_time, verdict};
 
 /// Sums over the messages of a run, and the values that its percentiles are taken of. In which order messages come
@@ -59,7 +60,7 @@ impl Book {
         }
     }
 
-    /// As this one, but values go into a file when there are more than so many. It must be empty, and open for reading
+    /// As this one, but values go into a file when there are more than so many, and so do messages with deadlines. It must be empty, and open for reading
     /// and writing.
     pub fn with_file(self, file: File, most_held: usize) -> Book {
         Book { aside: Some(Aside::new(file)), most_held: most_held.max(1), ..self }
@@ -103,6 +104,9 @@ impl Book {
             }
             if self.held >= self.most_held {
                 self.put()?;
+            }
+            if let Some(aside) = self.aside.as_mut().filter(|_| self.bounded.held() >= self.most_held) {
+                self.bounded.put(aside)?;
             }
         }
         Ok(())

@@ -1,9 +1,12 @@
 //! How few deadlines any schedule of a run's messages can miss, beside what the run missed.
 
+use std::io;
+
 use bound::Bound;
 use serde::Serialize;
 use sim::{Outcome, Scenario};
 
+use crate::book::Book;
 use crate::by_name::by_name;
 use crate::summary::Summary;
 
@@ -47,8 +50,9 @@ pub struct Foresight {
 
 impl Limits {
     /// Of the messages of a run; none without deadlines.
-    pub fn of(outcome: &Outcome, messages: &bound::Messages) -> Option<Limits> {
-        Limits::from_bounds(&messages.bounds(outcome), outcome.classes.iter().map(|class| class.name.clone()))
+    pub(crate) fn of(outcome: &Outcome, book: &mut Book) -> io::Result<Option<Limits>> {
+        let bounds = book.bounded.bounds(outcome, book.aside.as_mut())?;
+        Ok(Limits::from_bounds(&bounds, outcome.classes.iter().map(|class| class.name.clone())))
     }
 
     /// From the bounds of classes with these names.

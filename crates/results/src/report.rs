@@ -165,18 +165,18 @@ impl Report {
     /// When the run missed fewer deadlines than any schedule can: the simulator or the bound has a bug, and
     /// neither's figures should be believed.
     pub fn new(outcome: &Outcome, wall_s: f64) -> Report {
-        Report::of_book(outcome, &Book::of(outcome), wall_s).expect(IN_MEMORY)
+        Report::of_book(outcome, &mut Book::of(outcome), wall_s).expect(IN_MEMORY)
     }
 
     /// From what a run measured, and what its messages came to; those of the outcome itself are not looked at.
     ///
     /// # Errors
-    /// When the file that the book keeps values in cannot be read.
+    /// When the file that the book keeps values in cannot be written or read.
     ///
     /// # Panics
     /// As [`new`](Report::new).
-    pub fn of_book(outcome: &Outcome, book: &Book, wall_s: f64) -> io::Result<Report> {
-        let bound = Limits::of(outcome, &book.bounded);
+    pub fn of_book(outcome: &Outcome, book: &mut Book, wall_s: f64) -> io::Result<Report> {
+        let bound = Limits::of(outcome, book)?;
         let report = Report { bound, ..Report::without_bound(outcome, book, wall_s)? };
         if let Some(bound) = &report.bound {
             let classes = report.classes.iter().map(|(_, class)| &class.summary);

@@ -2,9 +2,10 @@
 
 use std::io;
 
+use aside::Aside;
 use serde::Serialize;
 
-use crate::values::{Aside, Digest, Values, digest};
+use crate::values::{Digest, Values, digest};
 
 /// Flow completion times in us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

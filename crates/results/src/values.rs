@@ -1,25 +1,16 @@
 //! Many values of one kind, of which mean and percentiles are asked: in memory, or beside it in a file.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
+use std::io;
+
+use aside::{Aside, Merged, Run};
 
 /// Values that are not negative, in no order.
 #[derive(Default)]
 pub struct Values {
     /// As bits: those of floats that are not negative are ordered as they are.
-    recent: Vec<u64>,
+    recent: Vec<[u64; 1]>,
     /// Where the others lie in the file, in ascending order within each.
-    runs: Vec<Range<u64>>,
-}
-
-/// A file for values that would take too much memory.
-pub struct Aside {
-    file: File,
-    /// So many values are in it.
-    written: u64,
+    runs: Vec<Run>,
 }
 
 /// What is asked of many values; none without any.
@@ -35,7 +26,7 @@ impl Values {
     /// One more.
     pub fn add(&mut self, value: f64) {
         debug_assert!(value >= 0.0, "{value}");
-        self.recent.push(value.to_bits());
+        self.recent.push([value.to_bits()]);
     }
 
     /// How many are in memory.
@@ -52,23 +43,6 @@ impl Values {
     }
 }
 
-impl Aside {
-    /// In an empty file, which is open for reading and writing.
-    pub fn new(file: File) -> Aside {
-        Aside { file, written: 0 }
-    }
-
-    fn append(&mut self, values: &[u64]) -> io::Result<Range<u64>> {
-        let first = self.written;
-        self.file.seek(SeekFrom::Start(first * 8))?;
-        let mut out = BufWriter::new(&self.file);
-        values.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))?;
-        out.flush()?;
-        self.written += values.len() as u64;
-        Ok(first..self.written)
-    }
-}
-
 /// The mean and some percentiles (0 to 100) of all these values together; those that are not in memory are in `aside`.
 ///
 /// Percentiles interpolate linearly between ranks: with n values one lies at rank p/100 x (n - 1), counted from 0, as
@@ -78,7 +52,7 @@ pub fn digest<const N: usize>(
     aside: Option<&Aside>,
     percentiles: [f64; N],
 ) -> io::Result<Option<Digest<N>>> {
-    let mut recent: Vec<u64> = values.iter().flat_map(|values| &values.recent).copied().collect();
+    let mut recent: Vec<[u64; 1]> = values.iter().flat_map(|values| &values.recent).copied().collect();
     recent.sort_unstable();
     let runs = values.iter().flat_map(|values| &values.runs).cloned();
     let in_file: u64 = runs.clone().map(|run| run.end - run.start).sum();
@@ -87,79 +61,16 @@ pub fn digest<const N: usize>(
     let below = ranks.map(|rank| (rank.floor() as u64).min(last));
     let mut ends = below.map(|below| [(below, 0.0), ((below + 1).min(last), 0.0)]);
     let mut sum = 0.0;
-    let mut see = |rank: u64, value: f64| {
+    for (rank, bits) in (0..).zip(Merged::new([&recent[..]], aside, runs)?) {
+        let value = f64::from_bits(bits?[0]);
         sum += value;
         ends.iter_mut().flatten().filter(|end| end.0 == rank).for_each(|end| end.1 = value);
-    };
-    match aside {
-        Some(aside) if in_file > 0 => {
-            let mut merged = Merged::new(&aside.file, recent, runs)?;
-            for rank in 0..=last {
-                see(rank, f64::from_bits(merged.next()?));
-            }
-        }
-        _ => recent.iter().zip(0..).for_each(|(bits, rank)| see(rank, f64::from_bits(*bits))),
     }
     let at = std::array::from_fn(|i| {
         let [(_, low), (_, high)] = ends[i];
         low + (ranks[i] - below[i] as f64) * (high - low)
     });
     Ok(Some(Digest { mean: sum / (last + 1) as f64, at }))
-}
-
-/// Sorted runs in ascending order of all their values.
-struct Merged<'a> {
-    file: &'a File,
-    runs: Vec<Run>,
-    /// The next value of each run that has one.
-    next: BinaryHeap<Reverse<(u64, usize)>>,
-}
-
-/// Values of one run.
-struct Run {
-    /// Those that are in memory, the next one last.
-    read: Vec<u64>,
-    /// Those that are still in the file.
-    left: Range<u64>,
-}
-
-impl<'a> Merged<'a> {
-    /// Read at once of a run: 2000 runs take 16 MB.
-    const AT_ONCE: u64 = 1024;
-
-    fn new(file: &'a File, mut recent: Vec<u64>, runs: impl Iterator<Item = Range<u64>>) -> io::Result<Merged<'a>> {
-        recent.reverse();
-        let mut all = vec![Run { read: recent, left: 0..0 }];
-        all.extend(runs.map(|left| Run { read: Vec::new(), left }));
-        let mut merged = Merged { file, runs: all, next: BinaryHeap::new() };
-        for run in 0..merged.runs.len() {
-            if let Some(first) = merged.of(run)? {
-                merged.next.push(Reverse((first, run)));
-            }
-        }
-        Ok(merged)
-    }
-
-    fn next(&mut self) -> io::Result<u64> {
-        let Reverse((value, run)) = self.next.pop().expect("no more is asked for than there is");
-        if let Some(next) = self.of(run)? {
-            self.next.push(Reverse((next, run)));
-        }
-        Ok(value)
-    }
-
-    fn of(&mut self, run: usize) -> io::Result<Option<u64>> {
-        let Run { read, left } = &mut self.runs[run];
-        if read.is_empty() && !left.is_empty() {
-            let some = (left.end - left.start).min(Merged::AT_ONCE);
-            let mut bytes = vec![0; some as usize * 8];
-            self.file.seek(SeekFrom::Start(left.start * 8))?;
-            self.file.read_exact(&mut bytes)?;
-            read.extend(bytes.chunks_exact(8).rev().map(|bits| u64::from_le_bytes(bits.try_into().expect("eight"))));
-            left.start += some;
-        }
-        Ok(read.pop())
-    }
 }
 
 #[cfg(test)]

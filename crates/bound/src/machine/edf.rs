@@ -21,26 +21,29 @@ impl Overload {
     }
 }
 
-/// Cuts jobs, in order of their release, where a machine that never waits while there is work has done all that
-/// was released. When a machine is idle does not depend on the order of its jobs, and leaving jobs out only
+/// Cuts the jobs of a machine, in order of their release, where a machine that never waits while there is work has done
+/// all that was released. When a machine is idle does not depend on the order of its jobs, and leaving jobs out only
 /// makes it idle more, so the parts have nothing to do with one another.
-pub fn busy_periods(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
-    let mut free_at = 0u64;
-    let mut first = 0;
-    let mut ends = Vec::new();
-    for (i, job) in jobs.iter().enumerate() {
-        if job.release >= free_at {
-            ends.push(i);
-            free_at = job.release;
-        }
-        free_at = free_at.saturating_add(job.work);
+#[derive(Default)]
+pub struct BusyPeriods {
+    period: Vec<Job>,
+    free_at: u64,
+}
+
+impl BusyPeriods {
+    /// The next job; gives the busy period that ended before it, if one did.
+    pub fn add(&mut self, job: Job) -> Option<Vec<Job>> {
+        let over = if job.release >= self.free_at { self.end() } else { None };
+        self.free_at = self.free_at.max(job.release).saturating_add(job.work);
+        self.period.push(job);
+        over
     }
-    ends.push(jobs.len());
-    ends.into_iter().filter_map(move |end| {
-        let period = &jobs[first..end];
-        first = end;
-        (!period.is_empty()).then_some(period)
-    })
+
+    /// There are no more jobs of this machine; gives its last busy period, if it had any, and goes on with another machine.
+    pub fn end(&mut self) -> Option<Vec<Job>> {
+        self.free_at = 0;
+        (!self.period.is_empty()).then(|| std::mem::take(&mut self.period))
+    }
 }
 
 /// Whether all jobs of a busy period, in order of their release, are in time when they are simply done in this
@@ -136,8 +139,12 @@ mod tests {
     #[test]
     fn a_machine_is_idle_at_the_same_times_in_any_order() {
         let jobs = [job(0, 9, 2), job(1, 9, 2), job(4, 9, 1), job(6, 9, 1)];
-        let periods: Vec<usize> = busy_periods(&jobs).map(<[Job]>::len).collect();
-        assert_eq!(periods, [2, 1, 1]);
-        assert_eq!(busy_periods(&[]).count(), 0);
+        let mut periods = BusyPeriods::default();
+        let mut over: Vec<usize> = jobs.iter().filter_map(|job| periods.add(*job)).map(|period| period.len()).collect();
+        over.extend(periods.end().map(|period| period.len()));
+        assert_eq!(over, [2, 1, 1]);
+        assert_eq!(periods.end(), None);
+        // The next machine has nothing to wait for.
+        assert_eq!(periods.add(jobs[0]), None);
     }
 }

@@ -12,6 +12,8 @@ mod greedy;
 mod relax;
 mod search;
 
+use std::io;
+
 use edf::overload;
 
 /// What must be sent between two times.
@@ -63,59 +65,82 @@ impl Budget {
     }
 }
 
-/// The fewest late jobs of all `machines` together. What is spent on machines that cannot be in time with
-/// everything is limited; where that ends the result is a lower bound of the fewest.
-pub fn fewest_late(machines: Vec<Vec<Job>>, budget: &mut Budget) -> Fewest {
-    let mut late = 0;
-    let mut overloaded: Vec<Vec<Job>> = Vec::new();
-    for mut jobs in machines {
-        let all = jobs.len();
-        jobs.retain(Job::possible);
-        late += (all - jobs.len()) as u64;
-        jobs.sort_by_key(|job| (job.release, job.due, job.work));
-        let too_much = |period: &&[Job]| !edf::in_turn(period) && overload(period, |_| true).is_some();
-        let periods = edf::busy_periods(&jobs).filter(too_much);
-        overloaded.extend(periods.map(<[Job]>::to_vec));
+/// The fewest late jobs of all machines together: the jobs of each stand together, in order of release, deadline and work.
+/// Of all of them only a busy period is in memory at a time, and those that are no simple matter. What is spent on machines
+/// that cannot be in time with everything is limited; where that ends the result is a lower bound of the fewest.
+///
+/// # Errors
+/// Those of `jobs`.
+pub fn fewest_late<M: PartialEq>(
+    jobs: impl Iterator<Item = io::Result<(M, Job)>>,
+    budget: &mut Budget,
+) -> io::Result<Fewest> {
+    let mut overloads = Overloads::default();
+    let mut periods = edf::BusyPeriods::default();
+    let mut current = None;
+    for next in jobs {
+        let (machine, job) = next?;
+        if current.as_ref() != Some(&machine) {
+            periods.end().into_iter().for_each(|period| overloads.look_at(period));
+            current = Some(machine);
+        }
+        if job.possible() {
+            periods.add(job).into_iter().for_each(|period| overloads.look_at(period));
+        } else {
+            overloads.late += 1;
+        }
     }
-    let resolved = resolve(overloaded, budget);
-    Fewest { late: late + resolved.late, exact: resolved.exact }
+    periods.end().into_iter().for_each(|period| overloads.look_at(period));
+    Ok(overloads.resolve(budget))
 }
 
-/// Of busy periods in which something must be late. What is cheap comes first, and short periods before long
-/// ones: most are solved before anything is searched.
-fn resolve(mut periods: Vec<Vec<Job>>, budget: &mut Budget) -> Fewest {
-    periods.sort_by_key(Vec::len);
-    let mut total = Fewest { late: 0, exact: true };
-    let mut open = Vec::new();
-    let mut hard = Vec::new();
-    for jobs in &periods {
-        let (least, solved) = at_once(jobs);
-        if solved {
-            total.late += least;
-        } else {
-            hard.push((jobs, least));
+/// Busy periods in which something must be late.
+#[derive(Default)]
+struct Overloads {
+    /// Of those that are solved, and of jobs that are late whatever happens.
+    late: u64,
+    /// The others, each with so many that are late at least.
+    hard: Vec<(Vec<Job>, u64)>,
+}
+
+impl Overloads {
+    /// Most periods have nothing that must be late, or are solved at once.
+    fn look_at(&mut self, period: Vec<Job>) {
+        if edf::in_turn(&period) || overload(&period, |_| true).is_none() {
+            return;
+        }
+        match at_once(&period) {
+            (least, true) => self.late += least,
+            (least, false) => self.hard.push((period, least)),
         }
     }
-    for (done, &(jobs, mut least)) in hard.iter().enumerate() {
-        let mut share = budget.share(hard.len() - done, 2);
-        let most = greedy::late(jobs, &mut share);
-        if most != Some(least) {
-            least = least.max(relax::fewest(jobs, share.starts(jobs.len())));
+
+    /// What is cheap comes first, and short periods before long ones: most are solved before anything is searched.
+    fn resolve(mut self, budget: &mut Budget) -> Fewest {
+        self.hard.sort_by_key(|(jobs, _)| jobs.len());
+        let mut total = Fewest { late: self.late, exact: true };
+        let mut open = Vec::new();
+        for (done, &(ref jobs, mut least)) in self.hard.iter().enumerate() {
+            let mut share = budget.share(self.hard.len() - done, 2);
+            let most = greedy::late(jobs, &mut share);
+            if most != Some(least) {
+                least = least.max(relax::fewest(jobs, share.starts(jobs.len())));
+            }
+            budget.0 += share.0;
+            match most {
+                Some(most) if most == least => total.late += least,
+                most => open.push((jobs, least, most)),
+            }
         }
-        budget.0 += share.0;
-        match most {
-            Some(most) if most == least => total.late += least,
-            most => open.push((jobs, least, most)),
+        for (done, &(jobs, least, most)) in open.iter().enumerate() {
+            let mut share = budget.share(open.len() - done, 1);
+            let found = search::fewest(jobs, least, most.unwrap_or(jobs.len() as u64), &mut share);
+            budget.0 += share.0;
+            total.late += found.late;
+            total.exact &= found.exact;
         }
+        total
     }
-    for (done, &(jobs, least, most)) in open.iter().enumerate() {
-        let mut share = budget.share(open.len() - done, 1);
-        let found = search::fewest(jobs, least, most.unwrap_or(jobs.len() as u64), &mut share);
-        budget.0 += share.0;
-        total.late += found.late;
-        total.exact &= found.exact;
-    }
-    total
 }
 
 /// So many are late at least, and whether that is the answer: that of a burst mostly is. O(n log n).
@@ -146,7 +171,13 @@ mod tests {
     }
 
     fn fewest(jobs: &[Job]) -> Fewest {
-        fewest_late(vec![jobs.to_vec()], &mut Budget(PLENTY))
+        with_budget(jobs, PLENTY)
+    }
+
+    fn with_budget(jobs: &[Job], budget: u64) -> Fewest {
+        let mut sorted = jobs.to_vec();
+        sorted.sort_by_key(|job| (job.release, job.due, job.work));
+        fewest_late(sorted.into_iter().map(|job| Ok(((), job))), &mut Budget(budget)).unwrap()
     }
 
     /// Tries every set of jobs, and for each every schedule, a unit of time at a time.
@@ -226,7 +257,7 @@ mod tests {
         #[test]
         fn a_relaxation_is_never_above_the_truth_nor_a_schedule_below_it(jobs in jobs(60, 300, 40), steps in 0..40_000u64) {
             let exact = fewest(&jobs);
-            let limited = fewest_late(vec![jobs.clone()], &mut Budget(steps));
+            let limited = with_budget(&jobs, steps);
             prop_assert!(limited.late <= exact.late);
             prop_assert!(!limited.exact || !exact.exact || limited.late == exact.late);
             let mut possible = jobs.clone();
@@ -248,6 +279,18 @@ mod tests {
     fn a_burst_of_equal_jobs_is_late_by_what_does_not_fit() {
         // Twenty jobs of 3 are due at 45: fifteen fit.
         assert_eq!(fewest(&[job(0, 45, 3); 20]), Fewest { late: 5, exact: true });
+    }
+
+    #[test]
+    fn each_machine_has_its_own_jobs() {
+        // Two jobs of 3 by 5 are one too many for a machine; a third for another is no trouble.
+        let jobs = [(1, job(0, 5, 3)), (1, job(1, 5, 3)), (2, job(0, 5, 3)), (2, job(9, 11, 3))];
+        assert_eq!(
+            fewest_late(jobs.map(Ok).into_iter(), &mut Budget(PLENTY)).unwrap(),
+            Fewest { late: 2, exact: true }
+        );
+        let failed = fewest_late([Ok((1, jobs[0].1)), Err(io::Error::other("gone"))].into_iter(), &mut Budget(PLENTY));
+        assert_eq!(failed.unwrap_err().to_string(), "gone");
     }
 
     #[test]
@@ -276,7 +319,7 @@ mod tests {
                 job(release, release + work + below(2000), work)
             })
             .collect();
-        let found = fewest_late(vec![jobs.clone()], &mut Budget(3_000_000));
+        let found = with_budget(&jobs, 3_000_000);
         let scheduled = greedy::late(&jobs[..2000], &mut Budget(PLENTY)).unwrap();
         assert!(!found.exact && found.late > 4000 && found.late < 10_000, "{found:?}, {scheduled} of 2000");
     }
