@@ -14,7 +14,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
-WHEEL := dist/.built
+# 1: `make wheel` shows the compiler what runs do (PGO) where the toolchain can; packaging/train.py says which runs.
+PGO :=
+WHEEL := dist/.built$(if $(PGO),-profiled)
 DEMO := out/demo
 # Of the experiments that `make record` repeats: quick or paper.
 SCALE := quick
@@ -51,7 +53,7 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py docs/generate.py docs/man.py tests/check_wheel.py packaging/portable.py playground/build.py
+	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py docs/generate.py docs/man.py tests/check_wheel.py packaging/portable.py packaging/train.py playground/build.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py
@@ -85,7 +87,7 @@ test-bench: $(BUILT) ## Check that the benchmark workloads do what they should; 
 test-wheel: wheel
 
 .PHONY: wheel
-wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run it there
+wheel: $(WHEEL) ## Build the wheel, install it into a fresh environment and run it there; PGO=1: a faster one, minutes more
 	$(BIN)/python tests/check_wheel.py dist/*.whl
 
 .PHONY: bench
@@ -93,21 +95,23 @@ bench: $(BUILT) ## Measure speed on the workloads W1, W2, W3 and append to bench
 	$(BIN)/python bench/run.py
 
 .PHONY: bench-peers
-bench-peers: $(BUILT) ## Measure ns-3 and, with HTSIM=TREE, csg-htsim beside duetime on W1, W2, W3, interleaved
-	PYTHONPATH=bench $(BIN)/python bench/beside.py $(if $(HTSIM),--htsim $(HTSIM))
+bench-peers: $(BUILT) ## Measure ns-3 and, with HTSIM=TREE, csg-htsim beside duetime (DUETIME=COMMAND) on W1, W2, W3, interleaved
+	PYTHONPATH=bench $(BIN)/python bench/beside.py $(if $(HTSIM),--htsim $(HTSIM)) $(if $(DUETIME),--duetime $(DUETIME))
 
 .PHONY: instructions
 instructions: $(TOOLS) ## Count instructions per packet-hop on W1, W2, W3, which load does not change; needs valgrind
 	$(BIN)/python bench/instructions.py $(if $(NOTE),--note '$(NOTE)')
 
 .PHONY: scale
-scale: $(BUILT) ## Measure how time and memory grow with hosts, fan-in, flows, messages and rates (minutes; 2 GB)
-	$(BIN)/python bench/scale.py
+scale: $(BUILT) ## Measure how time and memory grow with hosts, fan-in, flows, messages and rates (minutes; 2 GB); LONG=1: 1e8 messages
+	$(BIN)/python bench/scale.py $(if $(LONG),--long)
 
 # Where a run of `make validate` is kept; docs/record/validation is what the page shows.
 RECORD :=
 # A tree of csg-htsim, built by `make -C sim libhtsim.a` there: compared too.
 HTSIM :=
+# The command that `make bench-peers` measures, where it is another than this environment's.
+DUETIME :=
 # 1: figures 6 and 7 on real TCP too, ten repeats beside simulations of the same messages (22 minutes); needs root.
 KERNEL :=
 .PHONY: validate
@@ -365,8 +369,9 @@ $(BUILT): $(TOOLS) $(RUST)
 	$(BIN)/maturin develop --release --locked
 	touch $@
 
-$(WHEEL): $(TOOLS) $(RUST) README.md $(shell find -L python -type f ! -name '*.pyc' ! -name '*.so')
+PROFILED = $(if $(PGO),$$(if why=$$(packaging/profiler); then echo --pgo; else echo "SKIPPED: PGO: $$why" >&2; fi))
+$(WHEEL): $(TOOLS) $(RUST) $(wildcard packaging/*) README.md $(shell find -L python -type f ! -name '*.pyc' ! -name '*.so')
 	rm -rf dist
-	$(BIN)/maturin build --release --locked --out dist
+	$(BIN)/maturin build --release --locked --out dist $(PROFILED)
 	$(BIN)/python packaging/portable.py . dist/*.whl
 	touch $@

@@ -1,13 +1,16 @@
 """Other simulators beside duetime on the workloads of `workloads.toml`, interleaved: ratios with their range.
 
-    python bench/beside.py [--rounds N] [--htsim TREE]     measure, print, append to bench/record/
+    python bench/beside.py [--rounds N] [--htsim TREE] [--duetime COMMAND]
+
+measures, prints, and appends to bench/record/.
 
 Each round runs every workload in every simulator that is there: ns-3 where its wheel is installed
-(`bench/peers/ns3/requirements.txt`), csg-htsim where `--htsim` names a tree of it, built there by
-`make -C sim libhtsim.a`. The drivers are `bench/peers/*/speed.cc`. Two figures: delivered data packets per
-second of the event loop, and per second of CPU time of the whole process. A simulator runs for the
-length that `beside` of its workload names, as their speeds differ fiftyfold. Measure on a machine that does
-nothing else.
+(`bench/peers/ns3/requirements.txt`), csg-htsim where `--htsim` names a tree of it, built there by `make -C
+sim libhtsim.a`. The drivers are `bench/peers/*/speed.cc`. Two figures: delivered data packets per second of
+the event loop, and per second of CPU time of the whole process. A simulator runs for the length that `beside`
+of its workload names, as their speeds differ fiftyfold. `--duetime` names the command of another build, such
+as the wheel of `make wheel PGO=1` in an environment of its own; the record says how it was built. Measure on
+a machine that does nothing else.
 """
 
 import argparse
@@ -23,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from run import BENCH, ROOT, append, cpu, millions, spent, watched
+from run import BENCH, DUETIME, ROOT, append, cpu, how_built, millions, spent, watched
 from validate import htsim, ns3
 from validate.arrivals import Absent, quantity, write_trace
 
@@ -52,16 +55,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure other simulators beside duetime.")
     parser.add_argument("--rounds", type=int, default=7, help="runs of each workload in each (default 7)")
     parser.add_argument("--htsim", type=Path, help="a tree of csg-htsim with its libhtsim.a")
+    parser.add_argument(
+        "--duetime", type=Path, default=DUETIME, help="the command (default: this environment's)"
+    )
     arguments = parser.parse_args()
     workloads = tomllib.loads((BENCH / "workloads.toml").read_text(encoding="utf-8"))["workload"]
     with tempfile.TemporaryDirectory() as folder:
-        simulators = {"duetime": duetime, **peers(arguments.htsim, Path(folder))}
+        simulators = {"duetime": command(arguments.duetime), **peers(arguments.htsim, Path(folder))}
         runs = measured(workloads, simulators, max(1, arguments.rounds))
     results = {name: figures(of) for name, of in runs.items()}
     for name, of in results.items():
         for peer, figure in of.items():
             print(f"{name:4}{peer:12}{told(figure)}")
-    keep(results, max(1, arguments.rounds))
+    keep(results, max(1, arguments.rounds), how_built(arguments.duetime))
 
 
 def peers(tree: Path | None, folder: Path) -> Mapping[str, Simulator]:
@@ -84,10 +90,15 @@ def built(peer: str, tree: Path | None) -> Path:
     return htsim.build(tree, PEERS / "htsim" / "speed.cc")
 
 
-def duetime(workload: Mapping[str, Any]) -> Run:
-    """A run of the command."""
-    whole = spent(ROOT / workload["scenario"], "--set", f"run.duration={workload['beside']['duetime']}")
-    return Run(whole.result["packets_delivered"], whole.result["wall_s"], whole.cpu_s)
+def command(program: Path) -> Simulator:
+    """duetime's command."""
+
+    def run(workload: Mapping[str, Any]) -> Run:
+        length = f"run.duration={workload['beside']['duetime']}"
+        whole = spent(ROOT / workload["scenario"], "--set", length, program=program)
+        return Run(whole.result["packets_delivered"], whole.result["wall_s"], whole.cpu_s)
+
+    return run
 
 
 def driven(peer: str, program: Path, folder: Path) -> Simulator:
@@ -198,10 +209,11 @@ def told(figure: Mapping[str, float]) -> str:
     )
 
 
-def keep(results: Mapping[str, Mapping[str, Mapping[str, float]]], rounds: int) -> None:
+def keep(results: Mapping[str, Mapping[str, Mapping[str, float]]], rounds: int, build: str) -> None:
     """Append one line to the record of the day."""
     line = {
         "measure": "delivered data packets per second beside other simulators",
+        "build": build,
         "cpu": cpu(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[2], 2),

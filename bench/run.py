@@ -116,9 +116,9 @@ class Spent(NamedTuple):
     cpu_s: float
 
 
-def spent(scenario: Path, *options: str) -> Spent:
+def spent(scenario: Path, *options: str, program: Path = DUETIME) -> Spent:
     """Run a scenario; exit with a message when that fails."""
-    command = [str(DUETIME), "run", str(scenario), "--json", *options]
+    command = [str(program), "run", str(scenario), "--json", *options]
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as told:
         process = subprocess.Popen(command, stdout=printed, stderr=told)
         _, status, usage = os.wait4(process.pid, 0)
@@ -131,6 +131,13 @@ def spent(scenario: Path, *options: str) -> Spent:
     # Linux counts in KiB, macOS in bytes.
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Spent(result, peak, usage.ru_utime + usage.ru_stime)
+
+
+def how_built(program: Path = DUETIME) -> str:
+    """How the command was compiled, as far as it knows."""
+    asked = [str(program.with_name("python")), "-c", "from duetime import _core; print(_core.profiled())"]
+    profiled = subprocess.check_output(asked, text=True).strip() == "True"
+    return "with a profile (PGO)" if profiled else "without a profile"
 
 
 def peak_of_nothing(scenario: str) -> int:
@@ -159,6 +166,7 @@ def keep(results: dict[str, dict[str, float]], rounds: int) -> None:
     append(
         {
             "version": subprocess.check_output([DUETIME, "--version"], text=True).split()[-1],
+            "build": how_built(),
             "cpu": cpu(),
             "cores": os.cpu_count(),
             "system": f"{platform.system()} {platform.machine()}",

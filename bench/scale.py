@@ -1,6 +1,8 @@
 """Measure how the cost of a run grows: the points of `scale.toml`, one after the other.
 
-    python bench/scale.py [--series NAME ...] [--note TEXT]     measure, print, append to bench/record/
+    python bench/scale.py [--series NAME ...] [--long] [--note TEXT]
+
+measures, prints, and appends to bench/record/.
 
 Each point is run twice by `duetime run --json`, with `--out` where its series says so: as it is, and cut to a
 nanosecond, which gives the set-up. What the whole run takes more than that, over its packet-hops, is the time
@@ -29,6 +31,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure how the cost of a run grows.")
     parser.add_argument("--series", nargs="+", choices=names, default=names, help="only these")
     parser.add_argument(
+        "--long", action="store_true", help="also the points that take a quarter of an hour and more"
+    )
+    parser.add_argument(
         "--note", default="", help="what a reader of the record should know of the conditions"
     )
     arguments = parser.parse_args()
@@ -39,7 +44,8 @@ def main() -> None:
         print(
             f"{series['by']:>15}{'M hops':>9}{'ns per hop':>12}{'M packets/s':>13}{'set-up':>9}{'memory':>11}"
         )
-        results[series["name"]] = [measured(series, point) for point in series["points"]]
+        points = (point for point in series["points"] if arguments.long or not point.get("long"))
+        results[series["name"]] = [measured(series, point) for point in points]
     keep(results, arguments.note)
 
 

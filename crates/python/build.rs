@@ -1,5 +1,5 @@
 //! Lays scenarios and experiments where maturin takes them from: they are files of the wheel, below
-//! `duetime/data`. In a checkout that folder has links to them instead.
+//! `duetime/data`. In a checkout that folder has links to them instead. And says how the compiler was told to build.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -18,6 +18,8 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", folder.display());
         copy(&folder, &data.join(name))?;
     }
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    println!("cargo::rustc-env=DUETIME_PROFILED={}", flags.contains("profile-use"));
     Ok(())
 }
 

@@ -15,6 +15,7 @@ __all__ = [
     "explain",
     "foreseen",
     "measured",
+    "profiled",
     "run",
     "schema",
     "sweep",
@@ -113,3 +114,6 @@ def foreseen(
 def catalog() -> str: ...
 def version() -> str: ...
 def _panic(message: str) -> None: ...
+
+def profiled() -> bool:
+    """Whether this was compiled with a profile of runs (PGO)."""

@@ -26,7 +26,7 @@ mod _core {
     #[pymodule_export]
     use super::run::{Run, run};
     #[pymodule_export]
-    use super::{_panic, bound, catalog, check, explain, schema, sweep, version};
+    use super::{_panic, bound, catalog, check, explain, profiled, schema, sweep, version};
 
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
@@ -119,6 +119,12 @@ fn catalog(py: Python<'_>) -> PyResult<String> {
 #[pyfunction]
 fn _panic(py: Python<'_>, message: &str) -> PyResult<()> {
     errors::guarded(py, || panic!("{message}"))
+}
+
+/// Whether this was compiled with a profile of runs (PGO): a benchmark says what it has measured.
+#[pyfunction]
+fn profiled() -> bool {
+    env!("DUETIME_PROFILED") == "true"
 }
 
 /// The version of duetime.
