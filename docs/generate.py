@@ -368,8 +368,9 @@ def memory(amount: float) -> str:
 
 
 def far(rows: list[dict[str, Any]]) -> str:
-    """What the last two lines say of 10^8 messages, which nobody has run."""
-    (one, other), target = rows[-2:], 100_000_000
+    """What the last two lines say of more messages than were run."""
+    one, other = rows[-2:]
+    target = next(many for many in (10**8, 10**9, 10**12) if many > other["at"])
     each = more(one, other)
     reached = other["memory_mb"] + max(0.0, each) * (target - other["at"]) / 1e6
     disk = other["written_mb"] * target / other["at"] / 1e3

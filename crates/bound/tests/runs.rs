@@ -41,11 +41,6 @@ fn under_every_transport(text: &str) -> (Bounds, u64) {
         let outcome = run(text, transport.name);
         let found = bound::of_outcome(&outcome);
         assert_eq!(found, bound::of_scenario(read(text, transport.name)), "before and after the run\n{text}");
-        if bounds.is_none() {
-            for each in [1, 9, 200] {
-                assert_eq!(in_a_file(&outcome, each), found, "{each} messages at a time\n{text}");
-            }
-        }
         if let Some(all) = found.all {
             let of_run = misses(&outcome, None);
             assert!(all.missed <= of_run, "{} missed {of_run}, and the bound is {all:?}\n{text}", transport.name);
@@ -61,11 +56,11 @@ fn under_every_transport(text: &str) -> (Bounds, u64) {
     (bounds.expect("there are transports"), fewest)
 }
 
-/// The bounds, with so many messages in memory at a time.
+/// The bounds, with so many messages in memory at a time, which come in another order: that must make no difference.
 fn in_a_file(outcome: &Outcome, each: usize) -> Bounds {
     let mut aside = aside::Aside::new(tempfile::tempfile().unwrap());
     let mut messages = Messages::new(outcome.classes.len());
-    for (number, message) in outcome.messages.iter().filter(|message| outcome.counts(message.start)).enumerate() {
+    for (number, message) in outcome.messages.iter().rev().filter(|message| outcome.counts(message.start)).enumerate() {
         messages.add(message);
         if number % each == each - 1 {
             messages.put(&mut aside).unwrap();
@@ -153,6 +148,20 @@ fn no_transport_misses_fewer_in_any_scenario() {
     // It says something: often more than nothing, from each side, and some runs do no worse.
     assert!(above_zero > 20 && reached > 1, "{above_zero}, {reached}");
     assert!(sides.contains(&Side::Receivers) && sides.contains(&Side::Senders));
+}
+
+#[test]
+fn from_a_file_they_are_the_same() {
+    let mut above_zero = 0;
+    for text in (0..40).map(any_scenario) {
+        let outcome = run(&text, "d2tcp");
+        let found = bound::of_outcome(&outcome);
+        for each in [1, 9, 200] {
+            assert_eq!(in_a_file(&outcome, each), found, "{each} messages at a time\n{text}");
+        }
+        above_zero += u32::from(found.all.is_some_and(|all| all.missed > 0));
+    }
+    assert!(above_zero > 10, "{above_zero}");
 }
 
 #[test]

@@ -144,7 +144,8 @@ mod tests {
         over.extend(periods.end().map(|period| period.len()));
         assert_eq!(over, [2, 1, 1]);
         assert_eq!(periods.end(), None);
-        // The next machine has nothing to wait for.
+        // The next machine begins anew.
         assert_eq!(periods.add(jobs[0]), None);
+        assert_eq!(periods.add(jobs[2]), Some(vec![jobs[0]]));
     }
 }
