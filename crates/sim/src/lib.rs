@@ -28,7 +28,7 @@ mod world;
 
 pub use observe::{Logged, PacketLog};
 pub use outcome::Outcome;
-pub use parallel::{Simulation, Team};
+pub use parallel::{Simulation, Team, Terms};
 pub use rows::BLOCK;
 pub use scenario::{Class, Scenario, Transport};
 pub use world::World;
