@@ -67,7 +67,7 @@ JOBS = click.option(
 )
 
 
-class _Threads(click.ParamType):
+class _Threads(click.ParamType[str]):
     """A number of threads, or `auto`."""
 
     name = "threads"

@@ -427,7 +427,7 @@ impl Stint {
             }
             let end = next.saturating_add(self.lookahead).earlier_by(Span(1)).min(self.until);
             // Some may be further, from when they worked together.
-            worlds.iter_mut().filter(|world| world.reached() < end).for_each(|world| world.goes_to(end));
+            worlds.iter_mut().filter(|world| world.reached() <= end).for_each(|world| world.goes_to(end));
             exchange(worlds);
         }
         false
@@ -443,7 +443,9 @@ impl Stint {
         let events = self.goal.saturating_sub(worlds.iter().map(World::events).sum());
         let windows = events / per_window.max(1) + 1;
         let end = next.saturating_add(Span(self.lookahead.0.saturating_mul(windows))).min(self.until);
-        let post = Post::new(worlds.iter().map(|world| next.max(world.reached().saturating_add(Span(1)))));
+        // At the very beginning, not even what comes at once is processed.
+        let reached = |world: &World| next.max(world.reached().saturating_add(Span(1)).min(world.next_at()));
+        let post = Post::new(worlds.iter().map(reached));
         let (first, others) = worlds.split_first_mut().expect("there are two or more");
         thread::scope(|scope| {
             for (world, part) in others.iter_mut().zip(1..) {
