@@ -168,8 +168,15 @@ impl EventQueue {
     #[inline]
     pub fn push_arrival(&mut self, now: Instant, at: Instant, link: LinkId) {
         if !self.wheel.push(now.0, at.0, link) {
-            self.push(at, Event::Arrival(link));
+            self.push_beyond(at, link);
         }
+    }
+
+    /// Schedules an arrival that lies beyond the wheel.
+    #[cold]
+    #[inline(never)]
+    fn push_beyond(&mut self, at: Instant, link: LinkId) {
+        self.push_far(self.wheel.moment(Arrival { at: at.0, link }));
     }
 
     /// Takes back the arrival at `link` that is scheduled for `at`: what would have arrived is lost.
@@ -181,13 +188,9 @@ impl EventQueue {
         }
     }
 
-    /// Schedules any event but a timer.
+    /// Schedules any event but an arrival and a timer.
     pub fn push(&mut self, at: Instant, event: Event) {
-        let moment = match event {
-            Event::Arrival(link) => self.wheel.moment(Arrival { at: at.0, link }),
-            _ => moment(at.0, event.source()),
-        };
-        self.push_far(moment);
+        self.push_far(moment(at.0, event.source()));
     }
 
     /// Takes back an event that is no arrival.
