@@ -111,7 +111,7 @@ def written() -> dict[str, str]:
         "validation.md": validated(
             (DOCS / "validation.md").read_text(encoding="utf-8"), RECORD / "validation"
         ),
-        "scale.md": scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED),
+        "scale.md": threaded(scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED), MEASURED),
         "simulators.md": raced((DOCS / "simulators.md").read_text(encoding="utf-8"), MEASURED),
         "estimate.md": estimated((DOCS / "estimate.md").read_text(encoding="utf-8"), MEASURED),
     }
@@ -257,6 +257,43 @@ def scaled(text: str, folder: Path) -> str:
         return f"<!-- scale: {name} -->\n{content}<!-- /scale -->"
 
     return re.sub(r"<!-- scale: (\S+) -->\n.*?<!-- /scale -->", fill, text, flags=re.DOTALL)
+
+
+def threaded(text: str, folder: Path) -> str:
+    """The page with `<!-- threads -->` filled from the last record of `bench/threads.py`."""
+    records = sorted(folder.glob("*-threads.jsonl"))
+    content = "*Nothing is recorded yet.*\n"
+    if records:
+        line = json.loads(records[-1].read_text(encoding="utf-8").splitlines()[-1])
+        most = {row["case"]: span(row) for row in line["results"] if row.get("beside")}
+        rows = [
+            [
+                row["case"],
+                row["threads"],
+                f"{row['one_s']:.2f} s",
+                f"{row['several_s']:.2f} s",
+                span(row),
+                f"{row['loop_ratio']:.2f}",
+                most.get(row["case"], "-"),
+            ]
+            for row in line["results"]
+            if not row.get("beside")
+        ]
+        heads = ["case", "threads", "one", "several", "gain", "of the events alone", "two runs side by side"]
+        where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores"
+        note = f"; {line['note']}" if line["note"] else ""
+        content = f"{tabled(heads, rows)}\n*Medians and ranges of pairs. {where}{note}.*\n"
+    return re.sub(
+        r"<!-- threads -->\n.*?<!-- /threads -->",
+        f"<!-- threads -->\n{content}<!-- /threads -->",
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def span(row: dict[str, Any]) -> str:
+    """A median ratio and its range."""
+    return f"{row['ratio']:.2f} ({row['least']:.2f} to {row['most']:.2f})"
 
 
 def estimated(text: str, folder: Path) -> str:

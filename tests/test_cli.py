@@ -210,9 +210,36 @@ def test_threads_change_no_result(duetime: Command, small: Path) -> None:
     alone = duetime("run", small, "--threads", 2)
     assert alone.returncode == 0
     assert alone.stderr == "note: this runs on one thread: all hosts are at one switch\n"
-    refused = duetime("run", small, "--set", "run.threads=0")
-    assert refused.returncode == 2
-    assert "threads" in refused.stderr
+    auto = duetime(*racks, "--threads", "auto")
+    assert {**json.loads(one.stdout), "wall_s": 0} == {**json.loads(auto.stdout), "wall_s": 0}
+    # Nobody has asked for a number that it cannot have.
+    assert duetime("run", small, "--threads", "auto").stderr == ""
+    for wrong in ("0", "257", "many", "-1", "1.5"):
+        for command in (("run", small), ("compare", small, "--transports", "tcp,dctcp")):
+            refused = duetime(*command, "--threads", wrong)
+            assert (refused.returncode, refused.stdout) == (2, "")
+            assert "neither a whole number from 1 to 256 nor auto" in refused.stderr
+        refused = duetime("run", small, "--set", f"run.threads={wrong}")
+        assert refused.returncode == 2
+        assert "threads" in refused.stderr
+
+
+def test_threads_change_no_comparison(duetime: Command) -> None:
+    racks = (
+        "compare",
+        SCENARIOS / "w3.toml",
+        "--transports",
+        "tcp,dctcp",
+        "--json",
+        "--set",
+        "run.duration=6 ms",
+    )
+
+    def figures(*more: object) -> object:
+        done = json.loads(duetime(*racks, *more).stdout)
+        return {name: {**run, "wall_s": 0} for name, run in done["runs"].items()}
+
+    assert figures() == figures("--threads", 2) == figures("--threads", "auto")
 
 
 def test_a_reader_who_has_enough_is_no_error() -> None:

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use files::Sheets;
@@ -11,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use results::{Book, Names, Report};
 use sim::outcome::Taken;
-use sim::{Outcome, Simulation};
+use sim::{Outcome, Simulation, Terms};
 
 use crate::errors::guarded;
 use crate::table;
@@ -104,10 +106,13 @@ pub fn run(
         return Err(PyValueError::new_err(format!("a block has a power of two of rows, not {block}")));
     }
     let (resolved, mut notes) = (read.resolved.to_string(), read.notes);
+    let _running = Running::one_more();
 
     let (mut simulation, note) = guarded(py, || {
-        let threads = read.scenario.run.threads;
-        let (mut simulation, note) = Simulation::new(read.scenario, threads);
+        let (mut simulation, note) = match read.scenario.run.threads {
+            Some(threads) => Simulation::new(read.scenario, threads),
+            None => (Simulation::choosing(read.scenario, free_cores, Terms::default()), None),
+        };
         simulation.blocks_of(block);
         (simulation, note)
     })?;
@@ -157,6 +162,30 @@ pub fn run(
     })?
     .map_err(disk_error)?;
     Ok(Run { outcome, json, resolved, notes })
+}
+
+/// How many runs this process is making.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+
+/// One of them, until it is dropped.
+struct Running;
+
+impl Running {
+    fn one_more() -> Running {
+        RUNNING.fetch_add(1, Ordering::Relaxed);
+        Running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// This run's share of the cores.
+fn free_cores() -> u32 {
+    available_parallelism().map_or(1, |cores| cores.get() as u32) / RUNNING.load(Ordering::Relaxed).max(1)
 }
 
 /// What becomes of rows that do not stay in memory.

@@ -7,10 +7,11 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use scenario::{Options, Source, read};
-use sim::Simulation;
+use sim::{Simulation, Terms};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -28,13 +29,19 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+fn cores() -> u32 {
+    available_parallelism().map_or(1, |cores| cores.get() as u32)
+}
+
 fn run(file: &str, set: Vec<String>) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let source = Source { name: file, text: &text, folder: Path::new(file).parent() };
     let begin = Instant::now();
     let read = read(&source, &Options { set, ..Options::default() }).map_err(|error| error.to_string())?;
-    let threads = read.scenario.run.threads;
-    let (mut simulation, note) = Simulation::new(read.scenario, threads);
+    let (mut simulation, note) = match read.scenario.run.threads {
+        Some(threads) => Simulation::new(read.scenario, threads),
+        None => (Simulation::choosing(read.scenario, cores, Terms::default()), None),
+    };
     note.into_iter().for_each(|note| eprintln!("{note}"));
     let set_up = begin.elapsed();
     let begin = Instant::now();

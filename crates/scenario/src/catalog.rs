@@ -96,6 +96,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
     match kind {
         Kind::Bool => "true or false",
         Kind::Count => "whole number",
+        Kind::CountOr(_) => "whole number, or word",
         Kind::Number => "number",
         Kind::Share => "share",
         Kind::Shares => "list of shares",

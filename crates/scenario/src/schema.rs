@@ -219,6 +219,7 @@ fn form(key: &Key) -> Json {
     match key.kind {
         Kind::Bool => json!({ "anyOf": [{ "type": "boolean" }, parameter] }),
         Kind::Count => json!({ "anyOf": [number("integer", key.range), quantity] }),
+        Kind::CountOr(word) => json!({ "anyOf": [number("integer", key.range), { "const": word }, quantity] }),
         Kind::Number => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Share => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Time | Kind::Size | Kind::Rate | Kind::TimeFormula => quantity_or_zero,

@@ -39,7 +39,11 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             Data::Bool(truth) => (Value::Bool(truth), json!(truth)),
             _ => return Err(wrong(key, node, "true or false")),
         },
-        Kind::Count => {
+        Kind::CountOr(word) if node.text() == Some(word) => (Value::Choice(word), json!(word)),
+        Kind::CountOr(word) if node.text().is_some_and(|text| text.parse::<u64>().is_err() && !text.contains('$')) => {
+            return Err(wrong(key, node, &format!("a whole number, or \"{word}\"")));
+        }
+        Kind::Count | Kind::CountOr(_) => {
             let count = count(key, node, context)?;
             in_range(count as f64, Scale::None)?;
             (Value::Count(count), json!(count))

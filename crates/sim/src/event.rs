@@ -127,10 +127,12 @@ pub struct EventQueue {
     far: BinaryHeap<Reverse<Moment>>,
     /// When the first event of the heap comes; never where there is none.
     far_at: u64,
+    /// What comes later than all are to go.
+    aside: Vec<Moment>,
 }
 
 /// When an event comes: its time, its rank among those of the same time, its source.
-type Moment = (u64, u64, Source);
+pub type Moment = (u64, u64, Source);
 
 fn moment(at: u64, source: Source) -> Moment {
     (at, source.rank(at), source)
@@ -140,15 +142,41 @@ impl EventQueue {
     /// For `links` links on which a packet takes at most about `longest_hop` from being first in
     /// line to arriving.
     pub fn new(links: usize, longest_hop: Span) -> EventQueue {
-        EventQueue { wheel: Wheel::new(links, longest_hop), far: BinaryHeap::new(), far_at: u64::MAX }
+        EventQueue {
+            wheel: Wheel::new(links, longest_hop),
+            far: BinaryHeap::new(),
+            far_at: u64::MAX,
+            aside: Vec::new(),
+        }
+    }
+
+    /// Before anything is scheduled on a link: the nodes at the links' ends are ahead of the hosts by so much, and a packet
+    /// takes at most about `longest_hop`. Times are those of the nodes' own clocks; ranks follow from those of the hosts.
+    pub fn leads(&mut self, of_end: Vec<Span>, longest_hop: Span) {
+        self.wheel =
+            Wheel { lead: of_end.iter().map(|lead| lead.0).collect(), ..Wheel::new(of_end.len(), longest_hop) };
+    }
+
+    /// The moment at which something arrives at a link's end, comparable with those at other nodes; a time of that node's
+    /// clock.
+    pub fn arrival(&self, at: Instant, link: LinkId) -> Moment {
+        let (at, rank, source) = self.wheel.moment(Arrival { at: at.0, link });
+        (at + self.wheel.lead(link), rank, source)
     }
 
     /// Schedules the arrival of the packet at the head of `link`, which has none scheduled.
     #[inline]
     pub fn push_arrival(&mut self, now: Instant, at: Instant, link: LinkId) {
         if !self.wheel.push(now.0, at.0, link) {
-            self.push(at, Event::Arrival(link));
+            self.push_beyond(at, link);
         }
+    }
+
+    /// Schedules an arrival that lies beyond the wheel.
+    #[cold]
+    #[inline(never)]
+    fn push_beyond(&mut self, at: Instant, link: LinkId) {
+        self.push_far(self.wheel.moment(Arrival { at: at.0, link }));
     }
 
     /// Takes back the arrival at `link` that is scheduled for `at`: what would have arrived is lost.
@@ -160,9 +188,42 @@ impl EventQueue {
         }
     }
 
-    /// Schedules any event but a timer.
+    /// Schedules any event but an arrival and a timer.
     pub fn push(&mut self, at: Instant, event: Event) {
         self.push_far(moment(at.0, event.source()));
+    }
+
+    /// Takes back an event that is no arrival.
+    pub fn cancel(&mut self, event: Event) {
+        self.far.retain(|Reverse(moment)| moment.2 != event.source());
+        self.look_far();
+    }
+
+    /// Whether there is an event up to `until` that happens by `at`. What comes before it, and is later than that where it
+    /// happens, is set aside.
+    pub fn has_by(&mut self, until: Instant, at: Instant) -> bool {
+        loop {
+            let near = self.wheel.pop().map(|near| {
+                self.wheel.put_back(near);
+                self.wheel.moment(near)
+            });
+            let far = self.far.peek().map(|Reverse(far)| *far);
+            let first = near.into_iter().chain(far).min();
+            let Some(first) = first.filter(|first| first.0 <= until.0) else { return false };
+            let lead = if let Event::Arrival(link) = first.2.event() { self.wheel.lead(link) } else { 0 };
+            if first.0 + lead <= at.0 {
+                return true;
+            }
+            self.pop(until);
+            self.aside.push(first);
+        }
+    }
+
+    /// What was set aside is scheduled again.
+    pub fn bring_back(&mut self) {
+        while let Some(moment) = self.aside.pop() {
+            self.push_far(moment);
+        }
     }
 
     /// Schedules a timer, which has this place (60 bits) among the timers of its kind at the same time.
@@ -191,7 +252,7 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
         let Some(near) = self.wheel.pop() else { return self.pop_far(until) };
-        if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < near.moment()) {
+        if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < self.wheel.moment(near)) {
             self.wheel.put_back(near);
             return self.pop_far(until);
         }
@@ -223,13 +284,10 @@ struct Arrival {
 }
 
 impl Arrival {
-    fn moment(self) -> Moment {
-        moment(self.at, Event::Arrival(self.link).source())
-    }
-
-    #[inline]
-    fn is_after(self, other: Arrival) -> bool {
-        if self.at == other.at { self.moment() > other.moment() } else { self.at > other.at }
+    /// Where the nodes at links' ends are ahead by so much.
+    fn moment(self, lead: &[u64]) -> Moment {
+        let source = Event::Arrival(self.link).source();
+        (self.at, source.rank(self.at + lead.get(self.link.index()).unwrap_or(&0)), source)
     }
 }
 
@@ -253,6 +311,8 @@ struct Wheel {
     heads: [LinkId; BUCKETS as usize],
     /// Per link: its time and the next link in its bucket.
     entries: Table<LinkId, (u64, LinkId)>,
+    /// Per link: how far the node at its end is ahead of the hosts; empty where none is.
+    lead: Vec<u64>,
 }
 
 impl Wheel {
@@ -267,7 +327,21 @@ impl Wheel {
             occupied: [0; (BUCKETS / 64) as usize],
             heads: [NONE; BUCKETS as usize],
             entries: vec![(0, NONE); links].into(),
+            lead: Vec::new(),
         }
+    }
+
+    fn lead(&self, link: LinkId) -> u64 {
+        self.lead.get(link.index()).copied().unwrap_or(0)
+    }
+
+    fn moment(&self, arrival: Arrival) -> Moment {
+        arrival.moment(&self.lead)
+    }
+
+    #[inline]
+    fn is_after(&self, one: Arrival, other: Arrival) -> bool {
+        if one.at == other.at { self.moment(one) > self.moment(other) } else { one.at > other.at }
     }
 
     /// False when `at` lies beyond the wheel.
@@ -301,7 +375,7 @@ impl Wheel {
             return false;
         }
         let arrival = Arrival { at, link };
-        let place = self.current.partition_point(|entry| entry.is_after(arrival));
+        let place = self.current.partition_point(|entry| self.is_after(*entry, arrival));
         self.current.insert(place, arrival);
         true
     }
@@ -378,7 +452,8 @@ impl Wheel {
             self.waiting -= 1;
             link = next;
         }
-        self.current.sort_unstable_by(|a, b| b.at.cmp(&a.at).then_with(|| b.moment().cmp(&a.moment())));
+        let lead = &self.lead;
+        self.current.sort_unstable_by(|a, b| b.at.cmp(&a.at).then_with(|| b.moment(lead).cmp(&a.moment(lead))));
         self.current.pop().unwrap_or(arrival)
     }
 }

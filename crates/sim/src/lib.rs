@@ -30,7 +30,7 @@ mod world;
 pub use class::{Class, Transport};
 pub use observe::{Logged, PacketLog};
 pub use outcome::Outcome;
-pub use parallel::{Simulation, Team};
+pub use parallel::{Simulation, Team, Terms};
 pub use rows::BLOCK;
 pub use scenario::Scenario;
 pub use world::World;

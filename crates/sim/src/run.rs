@@ -61,12 +61,12 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "threads",
-        kind: Kind::Count,
+        kind: Kind::CountOr("auto"),
         default: Default::Absent,
         range: Range::between(1.0, MOST_THREADS),
         help: "threads that simulate this run together, each a part of the racks; one when left out; the results are the \
                same. A large network gains from them; a small one loses, and so do several runs at once, which have the \
-               cores already",
+               cores already. auto: as many as there are cores that no other run has, if that turns out to be faster",
         source: "",
     },
 ];
@@ -107,8 +107,8 @@ pub struct Run {
     pub seed: u64,
     /// What every deadline was multiplied by; those of the classes have it in them.
     pub deadline_factor: f64,
-    /// How many threads may simulate it together.
-    pub threads: u32,
+    /// How many threads may simulate it together; none: whatever is faster.
+    pub threads: Option<u32>,
     /// What to sample over time.
     pub trace: Option<Trace>,
 }
@@ -131,7 +131,7 @@ impl Run {
             cool_down: run.time_if_set("cool_down"),
             seed: run.count("seed"),
             deadline_factor: run.number("deadline_factor"),
-            threads: run.count_if_set("threads").map_or(1, |threads| threads as u32),
+            threads: run.count_or_word("threads").map_or(Some(1), |threads| threads.map(|threads| threads as u32)),
             trace: trace.map(|values| Trace {
                 every: values.time("every"),
                 what: values.choices("what").into_iter().filter_map(|name| SIGNALS.find(name)).collect(),

@@ -209,7 +209,11 @@ impl World {
                     self.start(class, waiting.expect("each start has its message"));
                 }
                 Event::Departure(link) => self.net.depart(link),
-                Event::Notice(id) => self.noticed(id),
+                Event::Notice(id) => {
+                    self.notices(true);
+                    self.noticed(id);
+                    self.notices(false);
+                }
                 Event::Fault(change) => self.change(change),
                 Event::WarmedUp => self.warmed_up(),
                 Event::Sample => self.sample(),
@@ -532,6 +536,7 @@ impl World {
     /// Books what has arrived at a receiving end since this was last called, on the message that is arriving.
     fn book_arrivals(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
+        self.net.know_drops(Some(receiving.host()));
         let dropped = self.net.take_dropped_at_receiver((id, receiving.generation()));
         self.ledger.book_arrivals(receiving.message(), &mut receiving.arrivals, dropped);
     }

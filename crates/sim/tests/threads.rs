@@ -3,7 +3,7 @@
 mod common;
 
 use common::run;
-use sim::{Outcome, Simulation};
+use sim::{Outcome, Simulation, Terms};
 
 /// Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts, misses, and a cool-down.
 const BASE: &str = "
@@ -84,6 +84,19 @@ fn by(text: &str, threads: u32, together_from: u64) -> Outcome {
     // In slices, as a run is made that shows how far it is.
     while team.advance(30_000) {}
     team.finish()
+}
+
+/// By whatever these terms choose, and whether that were several threads.
+fn chosen(text: &str, most: fn() -> u32, terms: Terms) -> (Outcome, bool) {
+    let source = scenario::Source { name: "test", text, folder: None };
+    let read = scenario::read(&source, &scenario::Options::default());
+    let mut simulation = Simulation::choosing(read.expect("it can be read").scenario, most, terms);
+    simulation.blocks_of(16);
+    while simulation.advance(700) {
+        assert!(simulation.take().blocks.is_empty() || matches!(simulation, Simulation::Alone(_)));
+    }
+    let together = matches!(simulation, Simulation::Together(_));
+    (simulation.finish(), together)
 }
 
 /// The same in everything that is told of a run.
@@ -186,6 +199,44 @@ flows = [{ from = 0, to = 15, size = '1 MB' }, { from = 15, to = 0, size = '1 B'
             .replace("[network]", &format!("{run_keys}\n[network]"));
         let text = format!("{text}{more}");
         same(&by(&text, 4, u64::MAX), &run(&text), run_keys);
+    }
+}
+
+/// The trial is at an end after 5000 of some 100 000 events. What is kept of rows is not compared: `take` gave some away.
+#[test]
+fn whoever_goes_on_after_the_trial() {
+    let text = text(&format!("{LEAF_SPINE}\n{PER_PORT}"), "d2tcp", "");
+    let alone = run(&text);
+    let easy = Terms { events: 5000, share: 0.0, gain: f64::INFINITY, messages: f64::INFINITY };
+    let three: fn() -> u32 = || 3;
+    for (which, most, terms, together) in [
+        ("several are faster", three, easy, true),
+        ("one is faster", three, Terms { gain: 0.0, ..easy }, false),
+        ("too short to try", three, Terms { share: f64::INFINITY, ..easy }, false),
+        ("too many messages", three, Terms { messages: 1.0, ..easy }, false),
+        ("no other core", || 1, easy, false),
+        ("over before the end of the trial", three, Terms { events: u64::MAX, ..easy }, false),
+    ] {
+        let (outcome, several) = chosen(&text, most, terms);
+        assert_eq!(several, together, "{which}");
+        assert_eq!(outcome.counters, alone.counters, "{which}");
+        assert_eq!((&outcome.links, &outcome.classes), (&alone.links, &alone.classes), "{which}");
+        if several {
+            same(&outcome, &alone, which);
+        }
+    }
+}
+
+/// A warm-up, and a run, that are over before a leaf could be as far ahead of its hosts as it is elsewhere.
+#[test]
+fn with_ends_before_a_packet_has_come_to_a_switch() {
+    for (duration, warm_up) in [("15 us", "0 s"), ("300 us", "10 us"), ("300 us", "299 us"), ("21 us", "20 us")] {
+        let text = text(&format!("{LEAF_SPINE}\n{PER_PORT}"), "dctcp", "")
+            .replace("33 ms", duration)
+            .replace("10 ms", warm_up);
+        for together_from in [0, u64::MAX] {
+            same(&by(&text, 2, together_from), &run(&text), &format!("{duration}, {warm_up}"));
+        }
     }
 }
 

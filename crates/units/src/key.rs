@@ -38,6 +38,8 @@ pub enum Kind {
     Bool,
     /// A whole number.
     Count,
+    /// A whole number, or this word.
+    CountOr(&'static str),
     /// A plain number.
     Number,
     /// A share: `0.3` or `"30%"`.
@@ -90,7 +92,7 @@ impl Kind {
     pub fn example(&self) -> String {
         match self {
             Kind::Bool => "true".into(),
-            Kind::Count => "10".into(),
+            Kind::Count | Kind::CountOr(_) => "10".into(),
             Kind::Number => "0.5".into(),
             Kind::Share => "\"30%\"".into(),
             Kind::Shares => "[\"40%\", \"60%\"]".into(),

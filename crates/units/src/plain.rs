@@ -15,7 +15,8 @@ impl Key {
         let measured = |measure: Measure| measure.value(&term(text)?);
         Ok(match self.kind {
             Kind::Bool => Value::Bool(text.parse().map_err(|_| self.wrong("true or false", text))?),
-            Kind::Count => Value::Count(self.count(text)?),
+            Kind::CountOr(word) if text == word => Value::Choice(word),
+            Kind::Count | Kind::CountOr(_) => Value::Count(self.count(text)?),
             Kind::Number | Kind::Share => Value::Number(self.number(text)?),
             Kind::Shares => Value::Shares(parts(text).map(|part| self.number(part)).collect::<Result<_, _>>()?),
             Kind::Time => Value::Time(self.time(text)?),

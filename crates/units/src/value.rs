@@ -127,6 +127,14 @@ impl Values {
     pub fn count_if_set(&self, name: &str) -> Option<u64> {
         self.optional(name, |v| if let Value::Count(x) = v { Some(*x) } else { None })
     }
+    /// A [`Value::Count`] that may be absent, or be a word instead: then it is none.
+    pub fn count_or_word(&self, name: &str) -> Option<Option<u64>> {
+        self.optional(name, |v| match v {
+            Value::Count(x) => Some(Some(*x)),
+            Value::Choice(_) => Some(None),
+            _ => None,
+        })
+    }
     /// A [`Value::Number`].
     pub fn number(&self, name: &str) -> f64 {
         self.expect(name, |v| if let Value::Number(x) = v { Some(*x) } else { None })

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -40,6 +41,7 @@ from duetime.run import resolve
 @options.FAIL_IF
 @options.FAIL_IF_CERTAIN
 @options.JOBS
+@options.THREADS
 @options.CLUSTER
 def compare(
     file: str,
@@ -53,6 +55,7 @@ def compare(
     fail_if: tuple[str, ...],
     fail_if_certain: tuple[str, ...],
     jobs: int | None,
+    threads: str | None,
     cluster: str | None,
 ) -> int:
     """Simulate the scenario in FILE (- for standard input) under several transports.
@@ -63,6 +66,10 @@ def compare(
         raise options.Mistake("--cluster needs --out: the folder in which finished runs are kept")
     names = [name.strip() for name in transports.split(",") if name.strip()]
     read = options.read(file)
+    changes = options.with_threads(changes, threads)
+    if jobs is None and threads is not None and threads != "auto":
+        # No more threads than cores.
+        jobs = max(1, (os.cpu_count() or 1) // int(threads))
     plan = prepare(read, names, seeds=seeds, seed=seed, set=changes, against=against)
     resolved, _ = resolve(read, seed, changes, None)
     conditions = options.conditions_of(fail_if, fail_if_certain, resolved, names)

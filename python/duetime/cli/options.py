@@ -65,6 +65,31 @@ JOBS = click.option(
     metavar="N",
     help="Number of runs at a time (default: one per core).",
 )
+
+
+class _Threads(click.ParamType[str]):
+    """A number of threads, or `auto`."""
+
+    name = "threads"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check it, as it is to stand in a scenario."""
+        text = str(value)
+        if text == "auto" or (text.isdecimal() and 1 <= int(text) <= MOST_THREADS):
+            return text
+        message = f"{text!r} is neither a whole number from 1 to {MOST_THREADS} nor auto."
+        raise click.BadParameter(message, ctx, param)
+
+
+#: The most that `run.threads` takes.
+MOST_THREADS = 256
+THREADS = click.option(
+    "--threads",
+    type=_Threads(),
+    metavar="N",
+    help="Simulate each run with N threads (run.threads), or with auto: as many as turn out to be faster. "
+    "The results are the same; large networks gain from it.",
+)
 CLUSTER = click.option(
     "--cluster",
     metavar="ADDRESS",
@@ -80,6 +105,11 @@ class Mistake(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Write it to standard error."""
         print(f"error: {self.message}", file=file or sys.stderr)
+
+
+def with_threads(changes: tuple[str, ...], threads: str | None) -> tuple[str, ...]:
+    """The changes that --set asks for, and what --threads does."""
+    return changes if threads is None else (*changes, f"run.threads={threads}")
 
 
 def simulation(command: F) -> F:

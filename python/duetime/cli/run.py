@@ -16,12 +16,7 @@ from duetime.run import made, resolve, simulate
 
 @click.command(short_help="Simulate a scenario.")
 @options.simulation
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Simulate a large network with N threads (run.threads); the results are the same.",
-)
+@options.THREADS
 @options.FAIL_IF
 @options.FAIL_IF_CERTAIN
 def run(
@@ -30,14 +25,13 @@ def run(
     changes: tuple[str, ...],
     out: Path | None,
     as_json: bool,
-    threads: int | None,
+    threads: str | None,
     fail_if: tuple[str, ...],
     fail_if_certain: tuple[str, ...],
 ) -> int:
     """Simulate the scenario in FILE (- for standard input)."""
     read = options.read(file)
-    if threads is not None:
-        changes = (*changes, f"run.threads={threads}")
+    changes = options.with_threads(changes, threads)
     conditions = []
     if fail_if or fail_if_certain:
         resolved, _ = resolve(read, seed, changes, None)

@@ -185,6 +185,10 @@ impl Receivers {
 }
 
 impl ReceivingEnd {
+    /// The host where it stands.
+    pub fn host(&self) -> HostId {
+        self.address.host
+    }
     #[inline]
     fn parts<'a>(
         &'a mut self,

@@ -50,10 +50,13 @@ impl Net {
 
     /// Lets transmissions that are due begin.
     pub(super) fn settle_choosing(&mut self) {
+        let now = self.now;
         for link in (0..self.ports.len()).map(LinkId::from_index) {
             if self.ports[link].pool == Port::CHOOSES {
+                self.now = self.now_at(link);
                 self.begin_due(link);
                 self.arm(link);
+                self.now = now;
             }
         }
     }

@@ -331,7 +331,7 @@ impl Net {
         if let Some(log) = &mut self.log {
             log.lost(self.now, link, packet);
         }
-        if self.ports[link].place.to_host() && packet.payload > 0 {
+        if self.ports[link].place.to_host() && packet.payload > 0 && !self.drops_ahead(link, packet) {
             *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
                 Bytes::from(packet.size);
         }
@@ -341,12 +341,15 @@ impl Net {
     /// Lets all queues catch up with the present.
     pub fn settle(&mut self) {
         for pool in &mut self.pools {
-            pool.settle(self.now, &mut self.ports);
+            // They are of one switch.
+            let lead = pool.members().first().and_then(|port| Some(self.part.as_ref()?.lead(*port)));
+            pool.settle(self.now.earlier_by(lead.unwrap_or_default()), &mut self.ports);
         }
         self.settle_choosing();
-        for port in self.ports.iter_mut() {
-            port.settle(self.now);
-            port.catch_up(self.now);
+        for link in (0..self.ports.len()).map(LinkId::from_index) {
+            let now = self.now_at(link);
+            self.ports[link].settle(now);
+            self.ports[link].catch_up(now);
         }
         self.agents.settle(self.now);
     }
@@ -354,7 +357,7 @@ impl Net {
     /// The warm-up ends.
     pub fn warmed_up(&mut self) {
         self.settle();
-        self.sent_before = self.ports.iter().map(|port| port.sent_for(self.now)).collect();
+        self.sent_before = self.ports.entries().map(|(link, port)| port.sent_for(self.now_at(link))).collect();
         self.ports.iter_mut().for_each(Port::warmed_up);
         self.faults_warmed_up();
     }
@@ -368,7 +371,7 @@ impl Net {
     pub fn utilisation(&self, link: LinkId, warm_up: Instant) -> f64 {
         let watched_for = self.now.saturating_sub(warm_up);
         let port = self.port_of(link);
-        let sent_for = self.ports[port].sent_for(self.now).saturating_sub(self.sent_before[port]);
+        let sent_for = self.ports[port].sent_for(self.now_at(port)).saturating_sub(self.sent_before[port]);
         if watched_for == Span::ZERO { 0.0 } else { (sent_for.as_secs_f64() / watched_for.as_secs_f64()).min(1.0) }
     }
 

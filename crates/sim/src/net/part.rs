@@ -7,15 +7,16 @@
 use std::sync::Arc;
 
 use transport::{Extension, Flags, Packet};
-use units::{ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
+use units::{Bytes, ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
 
 use super::Net;
+use crate::event::Moment;
 use crate::notice::Notice;
 use crate::outcome::Counters;
 use crate::port::level::Level;
 use crate::port::ring::Slot;
 use crate::port::{Choice, Fate, Port};
-use crate::topology::Partition;
+use crate::topology::{LinkSpec, Partition};
 
 /// What a network knows of the others.
 pub struct Part {
@@ -35,6 +36,12 @@ pub struct Part {
     left: u64,
     /// Events that every part has, for each takes the same.
     pub everywhere: u64,
+    /// By port: how far its node is ahead of the hosts.
+    leads: Table<LinkId, Span>,
+    /// Wire bytes that were dropped at receivers' ports which are ahead of them, with the moments.
+    dropped_ahead: Vec<(Moment, (ConnectionId, u16), Bytes)>,
+    /// A notice is what happens now, and no arrival of a packet.
+    pub noticing: bool,
     /// Messages that have arrived or were given up since this was last taken, once that decides when the run ends.
     pub decided: Option<Vec<MessageId>>,
 }
@@ -71,6 +78,10 @@ impl Part {
     /// Whether a host is here.
     pub fn has(&self, host: HostId) -> bool {
         self.partition.of_host[host] == self.number
+    }
+    /// How far a port is ahead of the hosts.
+    pub fn lead(&self, port: LinkId) -> Span {
+        self.leads[port]
     }
     /// When the first of what is outgoing arrives.
     pub fn earliest(&self) -> Instant {
@@ -118,6 +129,7 @@ impl Net {
                 }
             }
         }
+        let leads = self.leads(&partition, &own);
         let outgoing = (0..partition.parts).map(|_| Vec::new()).collect();
         self.part = Some(Box::new(Part {
             number,
@@ -129,8 +141,63 @@ impl Net {
             earliest: Instant::MAX,
             left: 0,
             everywhere: 0,
+            leads,
+            dropped_ahead: Vec::new(),
+            noticing: false,
             decided: None,
         }));
+    }
+
+    /// Each node has a clock of its own, which shows how late it is at the hosts of its part when something happens there.
+    /// Gives by how much the nodes of the ports are ahead of that.
+    fn leads(&mut self, partition: &Partition, own: &[LinkId]) -> Table<LinkId, Span> {
+        let links = &self.graph.links;
+        let link_of = |port: usize| port.checked_sub(links.len()).map_or(port, |place| own[place].index());
+        let mut of_port = Table::default();
+        for (port, place) in self.ports.iter_mut().zip(0..) {
+            let link = &links[link_of(place)];
+            port.takes(partition.delay(link));
+            of_port.push(partition.lead[link.from as usize]);
+        }
+        let longest_hop = |link: &LinkSpec| link.rate.transmission().of(Bytes(1600)) + partition.delay(link);
+        let longest_hop = links.iter().map(longest_hop).max().unwrap_or_default();
+        self.events.leads(links.iter().map(|link| partition.lead[link.to as usize]).collect(), longest_hop);
+        of_port
+    }
+
+    /// The present, by the clock of a port.
+    pub(super) fn now_at(&self, port: LinkId) -> Instant {
+        self.part.as_ref().map_or(self.now, |part| self.now.earlier_by(part.leads[port]))
+    }
+
+    /// What was dropped at a receiver's port that is ahead of its host is kept until the host knows of it; false where the
+    /// port is not ahead.
+    pub(super) fn drops_ahead(&mut self, link: LinkId, packet: &Packet) -> bool {
+        let Some(part) = self.part.as_mut().filter(|part| part.leads[link] > Span::ZERO) else { return false };
+        // The packet has come by the link before.
+        let moment = self.events.arrival(self.now, self.router.link(packet.route - 1));
+        part.dropped_ahead.push((moment, (packet.connection, packet.generation), Bytes::from(packet.size)));
+        true
+    }
+
+    /// Receivers know now what was dropped before the notice or the packet that has just come to a host; without a host,
+    /// what was dropped until now.
+    pub fn know_drops(&mut self, host: Option<HostId>) {
+        let Some(part) = self.part.as_mut().filter(|part| !part.dropped_ahead.is_empty()) else { return };
+        let (now, noticing) = (self.now, part.noticing);
+        // The only link to a host has its number.
+        let present = |host: HostId| {
+            if noticing {
+                (now.0, 0)
+            } else {
+                let (at, rank, _) = self.events.arrival(now, LinkId(host.0));
+                (at, rank)
+            }
+        };
+        let bound = host.map(present);
+        let is_known = |(at, rank): (u64, u64)| bound.map_or(at <= now.0, |bound| (at, rank) < bound);
+        let known = part.dropped_ahead.extract_if(.., |(moment, ..)| is_known((moment.0, moment.1)));
+        known.for_each(|(_, connection, bytes)| *self.dropped_at_receiver.entry(connection).or_default() += bytes);
     }
 
     /// Where the port that feeds a link stands.

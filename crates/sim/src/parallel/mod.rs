@@ -1,16 +1,21 @@
 //! One run by several threads, with the same results.
 //!
 //! Each thread has a part: a [`World`] of its own, in which it moves the hosts and ports that the [`Partition`] gives it.
-//! What happens in one part reaches another only over a cut link or by a notice, which takes as long; so all can go on for
-//! as long as the shortest cut link is (a window) before they tell each other what has crossed. Where events are few, one
-//! thread moves all parts, window by window. After the end of what is measured, when each decided message may end the run,
-//! one thread moves all parts from instant to instant.
+//! What happens in one part reaches another only over a cut link or by a notice, which takes as long; so each can go on for
+//! as long (a window) after the slowest before it must know what has crossed. Where events are few, or it has turned out to
+//! be faster, one thread moves all parts, window by window. After the end of what is measured, when each decided message
+//! may end the run, one thread moves all parts from instant to instant.
+//!
+//! Switches may be ahead of the hosts, which makes windows longer. Where all must be at one time, at the end of the warm-up
+//! and of what is measured, what comes later at those switches is set aside for a moment.
 
-mod barrier;
+mod pace;
 mod post;
+mod trial;
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant as Clock;
 
 use units::{Instant, Span};
 
@@ -23,8 +28,10 @@ use crate::scenario::Scenario;
 use crate::topology::Partition;
 use crate::world::World;
 use crate::world::stock::{self, Measured};
-use barrier::{Barrier, Presence, Waited};
-use post::{Post, Report};
+use pace::Pace;
+use post::{Post, Presence};
+pub use trial::Terms;
+use trial::{Choice, Trial};
 
 /// A run in progress, by one thread or by several.
 pub enum Simulation {
@@ -32,7 +39,11 @@ pub enum Simulation {
     Alone(Box<World>),
     /// By several.
     Together(Box<Team>),
+    /// By one, until it has turned out what is faster; none only while that is decided.
+    Open(Option<Box<Trial>>),
 }
+
+const OPEN: &str = "it is decided at once";
 
 impl Simulation {
     /// Everything in place, nothing sent yet, for up to so many threads; and a note where there will be fewer.
@@ -51,35 +62,50 @@ impl Simulation {
         }
     }
 
+    /// Everything in place, nothing sent yet, for one thread or for up to so many as there may be when the run has begun,
+    /// whatever is faster on its beginning. What they take longer where one is faster is hardly seen.
+    pub fn choosing(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Simulation {
+        match part(&scenario, 2) {
+            Ok(_) => Simulation::Open(Some(Box::new(Trial::new(scenario, most, terms)))),
+            Err(_) => Simulation::Alone(Box::new(World::new(scenario))),
+        }
+    }
+
     /// Processes up to `events` events, or some more; false when the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
         match self {
             Simulation::Alone(world) => world.advance(events),
             Simulation::Together(team) => team.advance(events),
+            Simulation::Open(trial) => {
+                let (choice, more) = trial.take().expect(OPEN).advance(events);
+                *self = match choice {
+                    Choice::Alone(world) => Simulation::Alone(world),
+                    Choice::Together(team) => Simulation::Together(team),
+                    Choice::Open(trial) => Simulation::Open(Some(trial)),
+                };
+                more
+            }
         }
     }
 
     /// The simulated time reached.
     pub fn now(&self) -> Instant {
         match self {
-            Simulation::Alone(world) => world.now(),
             Simulation::Together(team) => team.now,
+            _ => self.world().now(),
         }
     }
 
     /// When what is measured ends; the run may go on until that is decided.
     pub fn duration(&self) -> Span {
-        match self {
-            Simulation::Alone(world) => world.duration(),
-            Simulation::Together(team) => team.worlds[0].duration(),
-        }
+        self.world().duration()
     }
 
     /// Data packets that have reached receivers so far, of those that count.
     pub fn packets_delivered(&self) -> u64 {
         match self {
-            Simulation::Alone(world) => world.packets_delivered(),
             Simulation::Together(team) => team.packets_delivered(),
+            _ => self.world().packets_delivered(),
         }
     }
 
@@ -88,6 +114,7 @@ impl Simulation {
         match self {
             Simulation::Alone(world) => world,
             Simulation::Together(team) => &team.worlds[0],
+            Simulation::Open(trial) => &trial.as_ref().expect(OPEN).world,
         }
     }
 
@@ -96,14 +123,16 @@ impl Simulation {
         match self {
             Simulation::Alone(world) => world.blocks_of(rows),
             Simulation::Together(team) => team.worlds.iter_mut().for_each(|world| world.blocks_of(rows)),
+            Simulation::Open(trial) => trial.as_mut().expect(OPEN).blocks_of(rows),
         }
     }
 
-    /// As [`World::take`]. The rows of several threads are joined when the run is over, and leave then.
+    /// As [`World::take`]. The rows of several threads are joined when the run is over, and leave then; while it is open
+    /// who goes on, nothing leaves.
     pub fn take(&mut self) -> Taken {
         match self {
             Simulation::Alone(world) => world.take(),
-            Simulation::Together(_) => Taken::default(),
+            _ => Taken::default(),
         }
     }
 
@@ -118,6 +147,7 @@ impl Simulation {
         match self {
             Simulation::Alone(world) => world.finish_taken(),
             Simulation::Together(team) => team.finish_taken(),
+            Simulation::Open(trial) => trial.expect(OPEN).world.finish_taken(),
         }
     }
 }
@@ -146,24 +176,31 @@ fn part(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
     // As the simulator numbers them.
     graph.links.sort_by_key(|link| (link.to, link.from));
     let shared = matches!(network.switch.sharing, Sharing::Dynamic(_));
-    Partition::new(&graph, threads, |switch| shared && !graph.switches[switch].unlimited)
+    let partition = Partition::new(&graph, threads, |switch| shared && !graph.switches[switch].unlimited)?;
+    // What stands beside ports knows nothing of other clocks.
+    let ahead = service.switches.built_in
+        && service.marking.built_in
+        && transports.iter().all(|transport| transport.agents().is_none());
+    Ok(if ahead { partition } else { partition.level(&graph) })
 }
 
 /// Several threads with a part of a run each.
 pub struct Team {
     worlds: Vec<World>,
     lookahead: Span,
+    /// How far the switches are ahead of the hosts at most.
+    lead: Span,
     now: Instant,
+    /// When the warm-up ends, if that is to come.
+    warm_up: Option<Instant>,
     /// When the run ends, as things are.
     until: Instant,
     /// What was measured, once the window of what counts has closed, and what the run goes on for.
     measured: Option<(Measured, Awaited)>,
-    /// How many events the last windows had.
+    /// How many events the last windows had, and how many are worth more than one thread.
     per_window: u64,
     fewest: u64,
-    /// One thread goes on alone until there have been so many events, for some have no core, and how long then.
-    rests_until: u64,
-    rests_for: u64,
+    pace: Pace,
 }
 
 /// What a run goes on for.
@@ -174,40 +211,45 @@ struct Awaited {
 }
 
 impl Team {
-    /// Threads work together on windows that have so many events on average. Less is not worth their meeting, which takes
-    /// as long as some events do.
+    /// Threads work together on windows that have so many events on average, if that is faster. Less is not worth a try:
+    /// it takes as long as some events do until one knows of the other.
     const FEWEST: u64 = 30;
     /// So many events at least, before it is decided anew who works.
-    const STINT: u64 = 100_000;
-    /// So long one thread goes on alone at first when it has turned out that some have no core: about a tenth of a second.
-    /// Each time in a row it is twice as long, up to so often.
-    const REST: u64 = 1_000_000;
-    const LONGEST_REST: u64 = Team::REST << 8;
+    const STINT: u64 = 1 << 18;
 
     fn of(scenario: Scenario, partition: Partition) -> Team {
         let partition = Arc::new(partition);
-        let lookahead = partition.lookahead;
         let scenarios = copies(&scenario, partition.parts - 1).into_iter();
         let mut worlds: Vec<World> = scenarios.chain([scenario]).map(World::new).collect();
         worlds.iter_mut().zip(0..).for_each(|(world, number)| world.becomes(&partition, number));
         let until = worlds[0].duration().after_start();
         Team {
-            worlds,
-            lookahead,
+            lookahead: partition.lookahead,
+            lead: partition.lead.iter().copied().max().unwrap_or_default(),
             now: Instant::ZERO,
+            warm_up: worlds[0].warm_up().filter(|end| *end <= until),
+            worlds,
             until,
             measured: None,
             per_window: 0,
             fewest: Team::FEWEST,
-            rests_until: 0,
-            rests_for: Team::REST,
+            pace: Pace::default(),
         }
     }
 
-    /// Works together where windows have at least so many events on average. What comes of the run is the same.
+    /// Works together where windows have at least so many events on average; from none on, always. What comes of the run
+    /// is the same.
     #[must_use]
     pub fn together_from(self, events: u64) -> Team {
-        Team { fewest: events, per_window: 0, ..self }
+        Team { fewest: events, ..self }
+    }
+
+    /// Goes on together for about so many events, to see how long that takes.
+    fn tries(&mut self, events: u64) -> bool {
+        let fewest = std::mem::replace(&mut self.fewest, 0);
+        let more = self.advance(events);
+        self.fewest = fewest;
+        more
     }
 
     /// How many threads there are.
@@ -217,7 +259,8 @@ impl Team {
 
     /// As [`Simulation::advance`].
     pub fn advance(&mut self, events: u64) -> bool {
-        let goal = self.events().saturating_add(events);
+        // Less would tell nothing of how long it takes.
+        let goal = self.events().saturating_add(events.max(Pace::TRY));
         while self.events() < goal {
             let goal = goal.min(self.events() + Team::STINT);
             let over = match &self.measured {
@@ -238,27 +281,69 @@ impl Team {
 
     /// Goes on until there have been so many events; true when the window of what counts is over.
     fn measure(&mut self, goal: u64) -> bool {
-        let Team { worlds, lookahead, until, fewest, .. } = self;
-        let before: u64 = worlds.iter().map(World::events).sum();
-        let stint = Stint { lookahead: *lookahead, until: *until, goal };
-        let together = self.per_window >= *fewest && before >= self.rests_until;
-        let done = if together { stint.together(worlds) } else { stint.alone(worlds) };
-        let events = self.events();
-        self.per_window = (events - before) / done.windows.max(1);
-        self.now = self.now.max(done.now);
-        if done.waits_too_long {
-            self.rests_until = events + self.rests_for;
-            self.rests_for = (self.rests_for * 2).min(Team::LONGEST_REST);
+        let before = self.events();
+        let target = self.warm_up.unwrap_or(self.until);
+        let together = self.fewest == 0 || self.per_window >= self.fewest && self.pace.together();
+        let most = if self.pace.tries() { Pace::TRY } else { goal - before };
+        // Where none is ahead of that, all can be brought to one time.
+        let stint =
+            Stint { lookahead: self.lookahead, until: target.earlier_by(self.lead), goal: goal.min(before + most) };
+        let from = self.next_at().max(self.now);
+        let clock = Clock::now();
+        let over = if target.since_start() < self.lead {
+            true
         } else if together {
-            self.rests_for = Team::REST;
+            stint.together(&mut self.worlds, self.per_window)
+        } else {
+            stint.alone(&mut self.worlds)
+        };
+        self.now = self.worlds.iter().map(World::reached).max().unwrap_or_default();
+        let (events, windows) = (self.events() - before, self.now.saturating_sub(from).0 / self.lookahead.0.max(1));
+        if self.per_window >= self.fewest {
+            self.pace.saw(together, events, clock.elapsed());
         }
-        done.over
+        self.per_window = events / windows.max(1);
+        if !over {
+            return false;
+        }
+        self.meet(target);
+        if self.warm_up.take().is_none() {
+            return true;
+        }
+        self.worlds.iter_mut().for_each(World::warms_up);
+        self.part();
+        false
+    }
+
+    /// When the next event comes, by the clock of where it does.
+    fn next_at(&self) -> Instant {
+        self.worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX)
+    }
+
+    /// Brings all to one time: what happens by then has happened, and nothing else.
+    fn meet(&mut self, at: Instant) {
+        let worlds = &mut self.worlds;
+        loop {
+            let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
+            if next > at {
+                break;
+            }
+            let end = next.saturating_add(self.lookahead).earlier_by(Span(1)).min(at);
+            worlds.iter_mut().for_each(|world| world.goes_to_within(end, at));
+            exchange(worlds);
+        }
+        worlds.iter_mut().for_each(|world| world.is_at(at));
+        self.now = at;
+    }
+
+    /// All go on from one time, each by its own clock.
+    fn part(&mut self) {
+        let from = self.now.earlier_by(self.lead);
+        self.worlds.iter_mut().for_each(|world| world.brings_back(from));
     }
 
     /// The window of what counts is over. False when the run is.
     fn close(&mut self) -> bool {
-        self.now = self.until;
-        self.worlds.iter_mut().for_each(|world| world.goes_to(self.until));
         let measured = stock::take(&mut self.worlds);
         let first = &self.worlds[0];
         let is_decided = |message| self.worlds.iter().any(|world| world.has_decided(message));
@@ -267,7 +352,11 @@ impl Team {
         self.until = cool_down.until(self.now);
         self.worlds.iter_mut().for_each(World::tells_what_is_decided);
         self.measured = Some((measured, Awaited { cool_down, decided }));
-        self.until > self.now
+        let goes_on = self.until > self.now;
+        if goes_on {
+            self.part();
+        }
+        goes_on
     }
 
     /// Goes on from instant to instant until there have been so many events; true when the run is over.
@@ -277,7 +366,7 @@ impl Team {
         while worlds.iter().map(World::events).sum::<u64>() < goal {
             let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
             if next > self.until {
-                worlds.iter_mut().for_each(|world| world.goes_to(self.until));
+                worlds.iter_mut().for_each(|world| world.is_at(self.until));
                 self.now = self.until;
                 return true;
             }
@@ -314,7 +403,9 @@ impl Team {
     }
 
     fn finish_taken(mut self) -> (Outcome, Taken) {
-        self.worlds.iter_mut().for_each(|world| world.goes_to(self.now));
+        if self.measured.is_none() {
+            self.meet(self.now.saturating_add(self.lead));
+        }
         stock::finish(self.worlds, self.measured.map(|both| both.0), (self.now, self.until))
     }
 }
@@ -327,80 +418,60 @@ struct Stint {
     goal: u64,
 }
 
-/// What has come of a stint.
-#[derive(Default)]
-struct Done {
-    /// Nothing is left.
-    over: bool,
-    windows: u64,
-    /// The time that all have reached.
-    now: Instant,
-    /// Threads have waited for others that had no core.
-    waits_too_long: bool,
-}
-
 impl Stint {
-    /// The end of the window in which the next event comes.
-    fn window(&self, next: Instant) -> Instant {
-        next.saturating_add(self.lookahead).earlier_by(Span(1)).min(self.until)
-    }
-
-    /// One thread moves all.
-    fn alone(&self, worlds: &mut [World]) -> Done {
-        let mut done = Done::default();
+    /// One thread moves all. True when nothing is left.
+    fn alone(&self, worlds: &mut [World]) -> bool {
         while worlds.iter().map(World::events).sum::<u64>() < self.goal {
             let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
             if next > self.until {
-                return Done { over: true, ..done };
+                return true;
             }
-            done.now = self.window(next);
-            worlds.iter_mut().for_each(|world| world.goes_to(done.now));
+            let end = next.saturating_add(self.lookahead).earlier_by(Span(1)).min(self.until);
+            // Some may be further, from when they worked together.
+            worlds.iter_mut().filter(|world| world.reached() <= end).for_each(|world| world.goes_to(end));
             exchange(worlds);
-            done.windows += 1;
         }
-        done
+        false
     }
 
-    /// Each thread moves its own, as [`alone`](Stint::alone) does.
-    fn together(&self, worlds: &mut [World]) -> Done {
-        let (barrier, post) = (Barrier::new(worlds.len()), Post::new(worlds.len()));
+    /// Each thread moves its own for as long as that may take, if there are so many events in a window. True when nothing
+    /// is left.
+    fn together(&self, worlds: &mut [World], per_window: u64) -> bool {
+        let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
+        if next > self.until {
+            return true;
+        }
+        let events = self.goal.saturating_sub(worlds.iter().map(World::events).sum());
+        let windows = events / per_window.max(1) + 1;
+        let end = next.saturating_add(Span(self.lookahead.0.saturating_mul(windows))).min(self.until);
+        // At the very beginning, not even what comes at once is processed.
+        let reached = |world: &World| next.max(world.reached().saturating_add(Span(1)).min(world.next_at()));
+        let post = Post::new(worlds.iter().map(reached));
         let (first, others) = worlds.split_first_mut().expect("there are two or more");
         thread::scope(|scope| {
             for (world, part) in others.iter_mut().zip(1..) {
-                let (barrier, post) = (&barrier, &post);
-                scope.spawn(move || self.take_part(world, part, barrier, post));
+                let post = &post;
+                scope.spawn(move || self.take_part(world, part, end, post));
             }
-            self.take_part(first, 0, &barrier, &post)
-        })
+            self.take_part(first, 0, end, &post);
+        });
+        worlds.iter_mut().zip(0..).for_each(|(world, part)| post.take(part, |mail| world.receive(mail)));
+        worlds.iter().all(|world| world.next_at() > self.until)
     }
 
-    /// What each thread does. All come to the same conclusions, for all read the same.
-    fn take_part(&self, world: &mut World, part: usize, barrier: &Barrier, post: &Post) -> Done {
-        /// So many waits may be long, and one in so many.
-        const LONG_WAITS: (u64, u64) = (4, 8);
-        let _presence = Presence(barrier);
-        let mut done = Done::default();
-        let mut long_waits = 0;
-        loop {
-            let (round, next) = (done.windows, world.next_at());
-            let report = Report { next, events: world.events(), long_waits };
-            post.leave(round, part, report, world.outgoing());
-            match barrier.wait() {
-                Waited::Shortly => {}
-                Waited::Long => long_waits += 1,
-                // The run ends with the other thread's panic.
-                Waited::InVain => return done,
-            }
-            post.take(round, part, |mail| world.receive(mail));
-            let all = post.said(round);
-            done.over = all.next > self.until;
-            done.waits_too_long = all.long_waits > LONG_WAITS.0 + round / LONG_WAITS.1;
-            if done.over || done.waits_too_long || all.events >= self.goal {
-                return done;
-            }
-            done.now = self.window(all.next);
-            world.goes_to(done.now);
-            done.windows += 1;
+    /// What each thread does.
+    fn take_part(&self, world: &mut World, part: usize, end: Instant, post: &Post) {
+        let _presence = Presence(post);
+        let end = end.saturating_add(Span(1));
+        let step = Span(self.lookahead.0.div_ceil(2));
+        let mut reached = post.reached(part);
+        while reached < end {
+            // The slowest can always go on by the whole lookahead, so that some part never waits.
+            let Some(horizon) = post.wait(part, self.lookahead, reached.saturating_add(step).min(end)) else { return };
+            post.take(part, |mail| world.receive(mail));
+            reached = horizon.min(end);
+            world.goes_to(reached.earlier_by(Span(1)));
+            post.leave(part, reached, world.outgoing());
         }
     }
 }

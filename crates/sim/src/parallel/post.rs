@@ -1,90 +1,171 @@
-//! What threads leave for each other at a barrier.
+//! What threads leave for each other.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant as Clock};
 
-use units::Instant;
+use units::{Instant, Span};
 
 use crate::net::part::Mail;
 
-/// Boxes from each part to each other, and what each part says of itself. There are two sets, used in turns: nobody writes
-/// into one before all have met a second time, and then everybody has read it.
+/// How far each part has come, and boxes from each to each other.
+///
+/// No part waits for all others to meet: each goes on for as long as nothing can reach it of what the slowest may still do,
+/// takes what has come, and says how far it is. So one that has more to do at a time is ahead of the others at another.
 pub struct Post {
-    sets: [Set; 2],
+    /// By part.
+    reached: Vec<Reached>,
+    /// By part that receives, then by part that sends.
+    boxes: Vec<Vec<Letters>>,
+    /// All are to come back: one waits in vain.
+    stopped: AtomicBool,
 }
 
-struct Set {
-    /// By part that sends, then by part that receives.
-    boxes: Vec<Vec<Mutex<Vec<Mail>>>>,
-    said: Vec<Said>,
-}
+/// A part has processed all that comes before this. On cache lines of its own.
+#[repr(align(128))]
+struct Reached(AtomicU64);
 
-/// What a part says: on cache lines of its own.
+/// What one part has for another. On cache lines of its own.
 #[repr(align(128))]
 #[derive(Default)]
-struct Said {
-    /// When its next event comes, or what it has sent arrives.
-    next: AtomicU64,
-    /// How many events it has processed.
-    events: AtomicU64,
-    /// How often it has waited long for the others.
-    long_waits: AtomicU64,
-}
-
-/// What parts say of themselves, or all together.
-#[derive(Clone, Copy)]
-pub struct Report {
-    /// When the next event comes, or what was sent arrives.
-    pub next: Instant,
-    /// How many events there were.
-    pub events: u64,
-    /// How often one has waited long for others, since they began.
-    pub long_waits: u64,
+struct Letters {
+    any: AtomicBool,
+    mail: Mutex<Vec<Mail>>,
 }
 
 impl Post {
-    /// For so many parts.
-    pub fn new(parts: usize) -> Post {
-        let boxes = || (0..parts).map(|_| (0..parts).map(|_| Mutex::default()).collect()).collect();
-        let set = || Set { boxes: boxes(), said: (0..parts).map(|_| Said::default()).collect() };
-        Post { sets: [set(), set()] }
+    /// So often a thread looks before it lets others run: some microseconds, which is about what it takes the others to go
+    /// on, if each has a core. If one has none, it may be waiting for this one.
+    const LOOKS: u32 = 256;
+    /// So long a thread waits before all come back: longer than a window takes, if each has a core.
+    const PATIENCE: Duration = Duration::from_millis(3);
+
+    /// For parts that have come so far.
+    pub fn new(reached: impl Iterator<Item = Instant>) -> Post {
+        let reached: Vec<Reached> = reached.map(|reached| Reached(AtomicU64::new(reached.0))).collect();
+        let boxes = || (0..reached.len()).map(|_| Letters::default()).collect();
+        Post { boxes: (0..reached.len()).map(|_| boxes()).collect(), reached, stopped: AtomicBool::new(false) }
     }
 
-    /// In a round, a part reports, and leaves what it has for the others.
-    pub fn leave(&self, round: u64, part: usize, report: Report, outgoing: &mut [Vec<Mail>]) {
-        let set = self.set(round);
-        set.said[part].next.store(report.next.0, Ordering::Relaxed);
-        set.said[part].events.store(report.events, Ordering::Relaxed);
-        set.said[part].long_waits.store(report.long_waits, Ordering::Relaxed);
-        for (there, mail) in set.boxes[part].iter().zip(outgoing) {
+    /// A part has processed all that comes before this.
+    pub fn reached(&self, part: usize) -> Instant {
+        Instant(self.reached[part].0.load(Ordering::Relaxed))
+    }
+
+    /// How far a part can go: nothing reaches it before that.
+    fn horizon(&self, part: usize, lookahead: Span) -> Instant {
+        let others = self.reached.iter().zip(0..).filter(|(_, other)| *other != part);
+        let slowest = others.map(|(reached, _)| reached.0.load(Ordering::Acquire)).min();
+        Instant(slowest.unwrap_or(u64::MAX)).saturating_add(lookahead)
+    }
+
+    /// Waits until a part can go on to `least` or beyond, and says how far. None: all come back.
+    pub fn wait(&self, part: usize, lookahead: Span, least: Instant) -> Option<Instant> {
+        let mut looks = 0;
+        let mut since = None;
+        loop {
+            let horizon = self.horizon(part, lookahead);
+            if horizon >= least {
+                return Some(horizon);
+            }
+            if looks < Post::LOOKS {
+                looks += 1;
+                spin_loop();
+                continue;
+            }
+            if since.get_or_insert_with(Clock::now).elapsed() > Post::PATIENCE {
+                self.stop();
+            }
+            if self.stopped.load(Ordering::Relaxed) {
+                return None;
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// All come back when they next wait.
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// A part leaves what it has for the others, and has come so far.
+    pub fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Vec<Mail>]) {
+        for (to, mail) in self.boxes.iter().zip(outgoing) {
             if !mail.is_empty() {
-                let mut there = there.lock().unwrap_or_else(PoisonError::into_inner);
-                debug_assert!(there.is_empty(), "what was left two rounds ago has been taken");
-                std::mem::swap(&mut *there, mail);
+                let letters = &to[part];
+                let mut there = letters.mail.lock().unwrap_or_else(PoisonError::into_inner);
+                if there.is_empty() {
+                    std::mem::swap(&mut *there, mail)
+                } else {
+                    there.append(mail)
+                }
+                letters.any.store(true, Ordering::Relaxed);
             }
         }
+        self.reached[part].0.store(reached.0, Ordering::Release);
     }
 
-    /// What all have said in a round, after they have met.
-    pub fn said(&self, round: u64) -> Report {
-        let said = || self.set(round).said.iter();
-        let next = said().map(|said| said.next.load(Ordering::Relaxed)).min();
-        Report {
-            next: next.map_or(Instant::MAX, Instant),
-            events: said().map(|said| said.events.load(Ordering::Relaxed)).sum(),
-            long_waits: said().map(|said| said.long_waits.load(Ordering::Relaxed)).sum(),
-        }
-    }
-
-    /// Takes what was left for a part in a round.
-    pub fn take(&self, round: u64, part: usize, mut receive: impl FnMut(Mail)) {
-        for from in &self.set(round).boxes {
-            let mut mail = from[part].lock().unwrap_or_else(PoisonError::into_inner);
+    /// Takes what was left for a part: all that others have sent before they had come as far as [`wait`](Post::wait) saw.
+    pub fn take(&self, part: usize, mut receive: impl FnMut(Mail)) {
+        for letters in self.boxes[part].iter().filter(|letters| letters.any.load(Ordering::Relaxed)) {
+            let mut mail = letters.mail.lock().unwrap_or_else(PoisonError::into_inner);
+            letters.any.store(false, Ordering::Relaxed);
             mail.drain(..).for_each(&mut receive);
         }
     }
+}
 
-    fn set(&self, round: u64) -> &Set {
-        &self.sets[(round % 2) as usize]
+/// Brings the others back when the thread that holds it panics.
+pub struct Presence<'a>(pub &'a Post);
+
+impl Drop for Presence<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three parts, of which none may be further ahead of another than the lookahead.
+    #[test]
+    fn nobody_is_further_ahead_than_the_lookahead() {
+        const LOOKAHEAD: u64 = 10;
+        let post = Post::new([Instant::ZERO; 3].into_iter());
+        thread::scope(|scope| {
+            for part in 0..3 {
+                let post = &post;
+                scope.spawn(move || {
+                    let mut reached = Instant::ZERO;
+                    while reached < Instant(20_000) {
+                        let Some(horizon) = post.wait(part, Span(LOOKAHEAD), reached.saturating_add(Span(5))) else {
+                            return;
+                        };
+                        reached = horizon;
+                        // The others can only have gone on since.
+                        assert!(reached <= post.horizon(part, Span(LOOKAHEAD)));
+                        post.leave(part, reached, &mut []);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_has_panicked() {
+        let post = Post::new([Instant::ZERO; 2].into_iter());
+        thread::scope(|scope| {
+            let panics = scope.spawn(|| {
+                let _presence = Presence(&post);
+                panic!("on purpose");
+            });
+            assert!(panics.join().is_err());
+            assert_eq!(post.wait(0, Span(10), Instant(11)), None);
+        });
     }
 }

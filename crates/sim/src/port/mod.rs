@@ -326,6 +326,11 @@ impl Port {
         first.then_some(slot.at)
     }
 
+    /// Before it has sent anything: its wire takes so long, by the clocks at both ends.
+    pub fn takes(&mut self, delay: Span) {
+        self.delay = delay;
+    }
+
     /// Lets those that have begun their transmission by `now` leave the queue.
     #[inline]
     pub fn settle(&mut self, now: Instant) {

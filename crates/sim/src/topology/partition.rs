@@ -2,7 +2,7 @@
 
 use units::{HostId, LinkId, Span, Table};
 
-use super::Graph;
+use super::{Graph, LinkSpec};
 
 /// A network's hosts and ports, dealt out to parts.
 ///
@@ -21,7 +21,11 @@ pub struct Partition {
     pub of_port: Table<LinkId, u32>,
     /// Links at whose end packets may be for a port of another part than that of the port that feeds the link.
     pub cut: Vec<LinkId>,
-    /// What happens in one part is known in no other before this: the shortest delay of a cut link.
+    /// By node: how far ahead of the hosts it is. What happens there at a time is simulated when the hosts are that much
+    /// earlier.
+    pub lead: Vec<Span>,
+    /// What happens in one part is known in no other before this, by the clocks of their hosts: the shortest delay of a
+    /// cut link, and how far its beginning is ahead of its end.
     pub lookahead: Span,
 }
 
@@ -46,13 +50,41 @@ impl Partition {
             to.is_some_and(|switch| leaving[switch as usize].iter().any(|part| *part != of_port[*link]))
         };
         let cut: Vec<LinkId> = (0..graph.links.len()).map(LinkId::from_index).filter(is_cut).collect();
-        let lookahead = cut.iter().map(|link| graph.links[link.index()].delay).min().unwrap_or(Span::MAX);
-        if lookahead == Span::ZERO {
+        if cut.iter().any(|link| graph.links[link.index()].delay == Span::ZERO) {
             return Err("a link between its parts has no delay");
         }
+        let lead = racks.lead(graph, &cut);
         let Racks { parts, of_host, .. } = racks;
-        Ok(Partition { parts, of_host, of_port, cut, lookahead })
+        let level = Partition { parts, of_host, of_port, cut, lead: Vec::new(), lookahead: Span::ZERO }.level(graph);
+        Ok(match lookahead(graph, &level.cut, &lead) {
+            Some(lookahead) if lookahead > level.lookahead => Partition { lead, lookahead, ..level },
+            _ => level,
+        })
     }
+
+    /// The same, where no node is ahead of another.
+    pub fn level(self, graph: &Graph) -> Partition {
+        let lead = vec![Span::ZERO; graph.hosts as usize + graph.switches.len()];
+        Partition { lookahead: lookahead(graph, &self.cut, &lead).unwrap_or_default(), lead, ..self }
+    }
+
+    /// How long a link is by the clocks of the nodes at its ends.
+    pub fn delay(&self, link: &LinkSpec) -> Span {
+        link.delay + self.lead[link.from as usize] - self.lead[link.to as usize]
+    }
+}
+
+/// How far all parts can go on before what crosses reaches them, where nodes are ahead by so much; none where a packet
+/// would arrive before it was sent.
+fn lookahead(graph: &Graph, cut: &[LinkId], lead: &[Span]) -> Option<Span> {
+    let delay = |link: &LinkSpec| {
+        let by_clocks = link.delay.saturating_add(lead[link.from as usize]);
+        by_clocks.0.checked_sub(lead[link.to as usize].0).map(Span)
+    };
+    if graph.links.iter().any(|link| delay(link).is_none()) {
+        return None;
+    }
+    cut.iter().map(|link| delay(&graph.links[link.index()])).min().unwrap_or(Some(Span::MAX))
 }
 
 /// The part of each switch, as far as it follows from the racks.
@@ -118,6 +150,34 @@ impl Racks {
             home[switch as usize] = first.filter(|_| below.all(|other| other == first));
         }
         Racks { parts, of_host, home, tier }
+    }
+
+    /// By node: how far it can be ahead of the hosts. What reaches a switch has left its host one propagation delay
+    /// before or more, so the switch can be as far ahead; then what it sends across a cut link is known that much
+    /// earlier. A switch behind a cut link is no further ahead than those that it sends to allow.
+    fn lead(&self, graph: &Graph, cut: &[LinkId]) -> Vec<Span> {
+        let hosts = graph.hosts as usize;
+        let mut behind_cut = vec![false; hosts + graph.switches.len()];
+        cut.iter().for_each(|link| behind_cut[graph.links[link.index()].to as usize] = true);
+        let tier = |node: u32| (node as usize).checked_sub(hosts).map(|switch| self.tier[switch]);
+        let mut below: Vec<Vec<&LinkSpec>> = vec![Vec::new(); graph.switches.len()];
+        for link in graph.links.iter().filter(|link| tier(link.to) < tier(link.from)) {
+            below[link.from as usize - hosts].push(link);
+        }
+        let mut lead = vec![Span::ZERO; hosts + graph.switches.len()];
+        let mut upwards: Vec<usize> = (0..graph.switches.len()).collect();
+        upwards.sort_by_key(|&switch| self.tier[switch]);
+        for switch in upwards {
+            let node = hosts + switch;
+            let of = |link: &&LinkSpec| (link.delay, lead[link.to as usize]);
+            let below = below[switch].iter().map(of);
+            let most = match behind_cut[node] {
+                true => below.map(|(delay, lead)| lead.saturating_sub(delay)).max(),
+                false => below.map(|(delay, lead)| lead.saturating_add(delay)).min(),
+            };
+            lead[node] = most.unwrap_or_default();
+        }
+        lead
     }
 
     fn part_of_port(&self, hosts: u32, (from, to): (u32, u32), shares: impl Fn(usize) -> bool) -> u32 {
@@ -209,7 +269,13 @@ mod tests {
         let parted = Partition::new(&graph, 2, |_| false).unwrap();
         let hosts: Vec<u32> = parted.of_host.iter().copied().collect();
         assert_eq!(hosts, [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0]);
-        assert_eq!((parted.parts, parted.lookahead), (2, Span::from_micros(20)));
+        assert_eq!(parted.parts, 2);
+        // A leaf is 20 us ahead of its hosts, and of the spines.
+        assert_eq!(parted.lookahead, Span::from_micros(40));
+        assert_eq!(
+            parted.lead.iter().map(|lead| lead.0 / 1_000_000).collect::<Vec<_>>()[13..],
+            [0, 0, 20, 20, 20, 20, 20, 0, 0]
+        );
         let between = |from: &str, to: &str| between(&graph, &parted, from, to);
         // A spine's port is where it leads to; what a leaf sends up is cut, since a spine's ports are in both parts.
         assert_eq!(between("host 0", "leaf 0"), (0, false));
@@ -229,6 +295,8 @@ mod tests {
         assert_eq!(between("leaf 0", "spine 0"), (0, true));
         assert_eq!(between("leaf 0", "spine 1"), (0, false));
         assert_eq!(whole.cut.len(), 10);
+        // Then what goes up and what comes down is cut: what one of both gained the other would lose.
+        assert_eq!((whole.lookahead, whole.lead.iter().max()), (Span::from_micros(20), Some(&Span::ZERO)));
     }
 
     /// Four pods of two edge and two aggregation switches (numbered by pod), every other one in each part: only links at the core are cut.
@@ -242,6 +310,14 @@ mod tests {
         assert_eq!(between("aggregation 3", "core 2"), (1, true));
         assert_eq!(between("core 2", "aggregation 3"), (1, false));
         assert_eq!(between("core 2", "aggregation 5"), (0, false));
+        // The edge is 20 us ahead of the hosts, the aggregation 40, the core, behind a cut, 20.
+        assert_eq!(parted.lookahead, Span::from_micros(40));
+        let ahead = |name: &str| {
+            let node =
+                (0..graph.links.len() as u32).find(|node| graph.name(*node) == name).expect("there is such a node");
+            parted.lead[node as usize]
+        };
+        assert_eq!(["host 3", "edge 1", "aggregation 2", "core 0"].map(ahead), [0, 20, 40, 20].map(Span::from_micros));
         // Each of the 8 aggregation switches has two links up.
         assert_eq!(parted.cut.len(), 16);
         assert_eq!(*parted.of_host, [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
@@ -259,12 +335,12 @@ mod tests {
         let parted = Partition::new(&graph, 8, |_| false).unwrap();
         assert_eq!(parted.parts, 3);
         assert_eq!(*parted.of_host, [0, 0, 1, 1, 2, 2]);
-        // The shortest of the cut links decides, not that of others.
+        // The shortest of the cut links decides, not that of others; a rack's switch is 1 ps ahead of its hosts.
         let mut uneven = graph;
         uneven.links.iter_mut().for_each(|link| {
             let up = link.from >= 6 && link.to == 9;
             link.delay = if up { Span::from_micros(u64::from(link.from)) } else { Span(1) };
         });
-        assert_eq!(Partition::new(&uneven, 3, |_| false).unwrap().lookahead, Span::from_micros(6));
+        assert_eq!(Partition::new(&uneven, 3, |_| false).unwrap().lookahead, Span::from_micros(6) + Span(1));
     }
 }

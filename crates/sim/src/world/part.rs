@@ -5,6 +5,7 @@ use std::sync::Arc;
 use units::{ClassId, ConnectionId, Instant, MessageId};
 
 use super::World;
+use crate::event::Event;
 use crate::net::part::Mail;
 use crate::outcome::Message;
 use crate::topology::Partition;
@@ -12,8 +13,9 @@ use crate::traffic::Request;
 
 impl World {
     /// Becomes one part of several. All of them draw the same messages and give them the same numbers; each starts those
-    /// of its own hosts.
+    /// of its own hosts. When the warm-up ends, others say: [`warms_up`](World::warms_up).
     pub fn becomes(&mut self, partition: &Arc<Partition>, number: u32) {
+        self.net.events.cancel(Event::WarmedUp);
         self.net.becomes(partition.clone(), number);
         self.hosts.senders.keep_to(number, partition.parts);
     }
@@ -22,6 +24,42 @@ impl World {
     pub fn goes_to(&mut self, until: Instant) {
         self.until = until;
         self.advance(u64::MAX);
+    }
+
+    /// Goes on until then, with what happens by `at`. What comes later where it happens is set aside.
+    pub fn goes_to_within(&mut self, until: Instant, at: Instant) {
+        self.until = until;
+        while self.net.events.has_by(until, at) {
+            self.advance(1);
+        }
+    }
+
+    /// All that happens by now has happened, and nothing else.
+    pub fn is_at(&mut self, now: Instant) {
+        self.net.now = now;
+        self.net.know_drops(None);
+    }
+
+    /// What was set aside is to come. Nodes that are ahead are here at a time of their own.
+    pub fn brings_back(&mut self, from: Instant) {
+        self.net.now = from;
+        self.net.events.bring_back();
+    }
+
+    /// The time that it has reached.
+    pub fn reached(&self) -> Instant {
+        self.net.now
+    }
+
+    /// When the warm-up ends, if there is one.
+    pub fn warm_up(&self) -> Option<Instant> {
+        Some(self.run.warm_up.after_start()).filter(|end| *end > Instant::ZERO)
+    }
+
+    /// The warm-up ends now.
+    pub fn warms_up(&mut self) {
+        self.net.counters.events += 1;
+        self.warmed_up();
     }
 
     /// When the next event here comes, or the first of what is outgoing arrives.
@@ -73,6 +111,13 @@ impl World {
         match mail {
             Mail::Packet { at, link, packet, extension } => self.net.receive_mail(at, link, packet, extension),
             Mail::Notice { at, id, notice } => self.hosts.notices.send(&mut self.net.events, at, id, notice),
+        }
+    }
+
+    /// A notice is what happens, or no more.
+    pub(super) fn notices(&mut self, noticing: bool) {
+        if let Some(part) = &mut self.net.part {
+            part.noticing = noticing;
         }
     }
 

@@ -1,0 +1,133 @@
+"""Measure what several threads gain: pairs of runs, one by one thread and one by several, in turns.
+
+    python bench/threads.py [--rounds N] [--threads N ...] [--case NAME ...] [--note TEXT]
+
+measures, prints, and appends to bench/record/. Times are of the whole process by the clock, its start
+included, and of the event loop alone (`wall_s`). The ratio is that of the two runs of a pair; its median and
+range are told. The order within a pair changes from pair to pair. How much two runs side by side do, each
+with one thread, is measured too: no threads can gain more, for the cores of a machine share caches, memory
+and perhaps more. Only a machine without other work says anything.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from run import BENCH, ROOT, append, cpu, spent
+
+#: What is run: a scenario and changes to it.
+CASES: dict[str, tuple[Path, tuple[str, ...]]] = {
+    "W3": (ROOT / "scenarios/w3.toml", ()),
+    "8 200 hosts": (
+        BENCH / "scale/leaf-spine.toml",
+        ("leaves=205", "spines=16", "run.duration=2 ms"),
+    ),
+}
+
+
+def main() -> None:
+    """Measure, print, keep."""
+    parser = argparse.ArgumentParser(description="Measure what several threads gain.")
+    parser.add_argument("--rounds", type=int, default=7, help="pairs of each (default 7)")
+    parser.add_argument(
+        "--threads",
+        nargs="+",
+        default=["2", "auto"],
+        help="how many the second of a pair has (default 2, auto)",
+    )
+    parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES), help="only these")
+    parser.add_argument(
+        "--note", default="", help="what a reader of the record should know of the conditions"
+    )
+    arguments = parser.parse_args()
+    rounds = max(1, arguments.rounds)
+    print(f"{'':14}{'threads':>8}{'one':>9}{'several':>9}{'ratio':>8}{'range':>16}{'loop alone':>12}")
+    results = [pairs(case, threads, rounds) for case in arguments.case for threads in arguments.threads] + [
+        beside(case, rounds) for case in arguments.case
+    ]
+    keep(results, arguments.note)
+
+
+def pairs(case: str, threads: str, rounds: int) -> dict[str, Any]:
+    """Pairs of runs, by one thread and by so many; their results must be the same."""
+    runs: dict[str, list[tuple[float, float]]] = {"1": [], threads: []}
+    seen = []
+    for number in range(rounds):
+        for which in ("1", threads) if number % 2 == 0 else (threads, "1"):
+            took, result = timed(case, which)
+            runs[which].append((took, result.pop("wall_s")))
+            seen.append(result)
+    if any(result != seen[0] for result in seen):
+        sys.exit(f"{case}: {threads} threads give another result than one")
+    one, several = runs["1"], runs[threads]
+    row = {
+        "case": case,
+        "threads": threads,
+        "packets_delivered": seen[0]["packets_delivered"],
+        "one_s": statistics.median(took for took, _ in one),
+        "several_s": statistics.median(took for took, _ in several),
+        **ratios([a / b for (a, _), (b, _) in zip(one, several, strict=True)]),
+        "loop_ratio": statistics.median(a / b for (_, a), (_, b) in zip(one, several, strict=True)),
+    }
+    print(
+        f"{case:14}{threads:>8}{row['one_s']:>7.2f} s{row['several_s']:>7.2f} s{row['ratio']:>8.2f}"
+        f"{row['least']:>8.2f} to {row['most']:.2f}{row['loop_ratio']:>12.2f}",
+        flush=True,
+    )
+    return row
+
+
+def beside(case: str, rounds: int) -> dict[str, Any]:
+    """How much more two runs side by side do than one by itself, each with one thread: at most twice."""
+    found = []
+    with ThreadPoolExecutor(2) as both:
+        for _ in range(rounds):
+            alone = timed(case, "1")[0]
+            begin = time.perf_counter()
+            list(both.map(timed, (case, case), ("1", "1")))
+            found.append(2 * alone / (time.perf_counter() - begin))
+    row = {"case": case, "beside": True, **ratios(found)}
+    print(
+        f"{case:14}two runs side by side do {row['ratio']:.2f} times the work of one"
+        f" ({row['least']:.2f} to {row['most']:.2f})",
+        flush=True,
+    )
+    return row
+
+
+def ratios(found: list[float]) -> dict[str, float]:
+    """Their median and range."""
+    return {"ratio": statistics.median(found), "least": min(found), "most": max(found)}
+
+
+def timed(case: str, threads: str) -> tuple[float, dict[str, Any]]:
+    """One run: seconds of the whole process, and what it printed."""
+    scenario, changes = CASES[case]
+    options = [option for change in changes for option in ("--set", change)]
+    begin = time.perf_counter()
+    result = spent(scenario, *options, "--threads", threads).result
+    return time.perf_counter() - begin, result
+
+
+def keep(results: list[dict[str, Any]], note: str) -> None:
+    """Append one line to the record of the day."""
+    line = {
+        "cpu": cpu(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "load_average": round(os.getloadavg()[0], 1),
+        "note": note,
+        "results": results,
+    }
+    print()
+    append(line, "threads")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+//! Whether threads work together, or one goes on alone with all parts: what has turned out to be faster.
+
+use std::time::Duration;
+
+/// What is known of both ways. No result depends on it.
+#[derive(Default)]
+pub struct Pace {
+    /// Nanoseconds for an event when last tried, by way: alone, together.
+    cost: [Option<f64>; 2],
+    /// Events until the slower way is tried again, and how many that was last.
+    left: u64,
+    patience: u64,
+}
+
+impl Pace {
+    /// So many events go by at first before the slower way is tried again, and twice as many each time that it is slower
+    /// still, for it takes time: one part in thirty-two of what is processed, in the beginning.
+    const PATIENCE: u64 = 1 << 20;
+    const LONGEST: u64 = Pace::PATIENCE << 8;
+    /// So many events are a try.
+    pub const TRY: u64 = 1 << 15;
+
+    /// Whether to work together next.
+    pub fn together(&self) -> bool {
+        match self.cost {
+            [None, _] => false,
+            [_, None] => true,
+            [Some(alone), Some(together)] => (together < alone) != (self.left == 0),
+        }
+    }
+
+    /// Whether what comes next is a try.
+    pub fn tries(&self) -> bool {
+        self.cost.contains(&None) || self.left == 0
+    }
+
+    /// So long it took for so many events.
+    pub fn saw(&mut self, together: bool, events: u64, took: Duration) {
+        let (was_faster, tried) = (self.faster(), self.tries());
+        self.cost[usize::from(together)] = Some(took.as_nanos() as f64 / events.max(1) as f64);
+        self.left = self.left.saturating_sub(events);
+        if tried {
+            let same = was_faster.is_some() && was_faster == self.faster();
+            self.patience = if same { (self.patience * 2).min(Pace::LONGEST) } else { Pace::PATIENCE };
+            self.left = self.patience;
+        }
+    }
+
+    /// Which way is faster: whether it is to work together.
+    fn faster(&self) -> Option<bool> {
+        let [alone, together] = self.cost;
+        Some(together? < alone?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event takes so many nanoseconds alone and together; how many of a number of events are processed together.
+    fn share(alone: u64, together: impl Fn(u64) -> u64) -> f64 {
+        let (mut pace, mut events, mut so) = (Pace::default(), 0, 0);
+        while events < 1 << 24 {
+            let (way, slice) = (pace.together(), if pace.tries() { Pace::TRY } else { 1 << 17 });
+            let cost = if way { together(events) } else { alone };
+            pace.saw(way, slice, Duration::from_nanos(cost * slice));
+            events += slice;
+            so += if way { slice } else { 0 };
+        }
+        so as f64 / events as f64
+    }
+
+    #[test]
+    fn the_faster_way_is_taken_but_for_a_few_tries() {
+        assert!(share(50, |_| 30) > 0.98);
+        assert!(share(50, |_| 60) < 0.02);
+    }
+
+    #[test]
+    fn what_becomes_slower_is_left_and_what_becomes_faster_is_found() {
+        assert!((0.4..0.6).contains(&share(50, |events| if events < 1 << 23 { 30 } else { 80 })));
+        assert!(share(50, |events| if events < 1 << 21 { 80 } else { 30 }) > 0.7);
+    }
+}

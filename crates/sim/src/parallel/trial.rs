@@ -1,0 +1,123 @@
+//! How many threads simulate a run for which nobody has said it: what turns out to be faster on its own beginning.
+
+use std::time::{Duration, Instant as Clock};
+
+use super::{Team, copies, part};
+use crate::scenario::Scenario;
+use crate::world::World;
+
+/// The beginning of a run, by one thread; then, where that promises something, once more by several.
+pub struct Trial {
+    /// The run, by one thread.
+    pub world: World,
+    /// For several.
+    scenario: Scenario,
+    /// How many there may be, when it comes to that.
+    most: fn() -> u32,
+    terms: Terms,
+    /// As [`World::blocks_of`].
+    rows: Option<usize>,
+    /// How long it took to set up, and to simulate since.
+    set_up: Duration,
+    took: Duration,
+}
+
+/// Who goes on.
+pub enum Choice {
+    /// One thread.
+    Alone(Box<World>),
+    /// Several.
+    Together(Box<Team>),
+    /// That is not known yet.
+    Open(Box<Trial>),
+}
+
+/// What is tried, and when several threads go on.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// So many events are the beginning: enough to compare ways by, some 20 ms.
+    pub events: u64,
+    /// What is tried may take one part in so many of the time that the run probably takes. It is lost where one thread is
+    /// faster.
+    pub share: f64,
+    /// Several threads must take less than so much of the time of one.
+    pub gain: f64,
+    /// Several threads keep all messages until the run is over, each in a row of its own: 300 MB for a million with two.
+    pub messages: f64,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms { events: 1 << 18, share: 64.0, gain: 0.9, messages: 1e6 }
+    }
+}
+
+impl Trial {
+    /// Of a run that can be parted, among so many threads.
+    pub fn new(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Trial {
+        let begin = Clock::now();
+        let copy = copies(&scenario, 1).swap_remove(0);
+        let world = World::new(scenario);
+        Trial { world, scenario: copy, most, terms, rows: None, set_up: begin.elapsed(), took: Duration::ZERO }
+    }
+
+    /// As [`World::blocks_of`].
+    pub fn blocks_of(&mut self, rows: usize) {
+        self.rows = Some(rows);
+        self.world.blocks_of(rows);
+    }
+
+    /// Goes on for so many events, but not beyond the beginning. Says who goes on, and whether the run does.
+    pub fn advance(mut self: Box<Self>, events: u64) -> (Choice, bool) {
+        let begin = Clock::now();
+        let more = self.world.advance(events.min(self.terms.events.saturating_sub(self.world.events())));
+        self.took += begin.elapsed();
+        match more && self.world.events() < self.terms.events {
+            true => (Choice::Open(self), true),
+            false if more => (self.decide(), true),
+            false => (Choice::Alone(Box::new(self.world)), false),
+        }
+    }
+
+    fn decide(self) -> Choice {
+        let one = self.world.now().since_start();
+        let (took, terms) = (self.took, self.terms);
+        match self.team() {
+            Err(world) => Choice::Alone(world),
+            Ok((mut team, world)) => {
+                let begin = Clock::now();
+                let more = team.tries(terms.events);
+                let (all, their) = (team.now.since_start(), begin.elapsed());
+                let pace = |took: Duration, passed: units::Span| took.as_secs_f64() / passed.0.max(1) as f64;
+                match more && pace(their, all) < terms.gain * pace(took, one) {
+                    true => Choice::Together(team),
+                    false => Choice::Alone(world),
+                }
+            }
+        }
+    }
+
+    /// Several threads, where they promise something, beside the one.
+    fn team(self) -> Result<(Box<Team>, Box<World>), Box<World>> {
+        let Trial { world, scenario, most, terms, rows, set_up, took } = self;
+        let most = most();
+        let Some(partition) = (most > 1).then(|| part(&scenario, most).ok()).flatten() else {
+            return Err(Box::new(world));
+        };
+        let passed = world.now().since_start().0.max(1);
+        let share = passed as f64 / world.duration().0.max(1) as f64;
+        let per_window = world.events() / (passed / partition.lookahead.0.max(1)).max(1);
+        let tries = took + set_up * partition.parts;
+        let promises = per_window >= Team::FEWEST
+            && took.as_secs_f64() / share > terms.share * tries.as_secs_f64()
+            && world.messages().count() as f64 / share < terms.messages;
+        if !promises {
+            return Err(Box::new(world));
+        }
+        let mut team = Team { per_window, ..Team::of(scenario, partition) };
+        if let Some(rows) = rows {
+            team.worlds.iter_mut().for_each(|world| world.blocks_of(rows));
+        }
+        Ok((Box::new(team), Box::new(world)))
+    }
+}
