@@ -1,8 +1,11 @@
 """Hold `duetime estimate` against full runs of large networks, and measure what both cost.
 
-    python bench/estimate.py [CASE ...]     measure, print, append to bench/record/
+    python bench/estimate.py [CASE ...]                measure, print, append to bench/record/
+    python bench/estimate.py --recorded [CASE ...]     against the full runs that the record has
 
-Cost is CPU time of this process. The simulations of links start from an empty folder.
+Cost is CPU time of this process. The simulations of links start from an empty folder. A recorded full run
+serves as long as the engine gives the same results; its time is of the machine and the engine that it was
+made with.
 """
 
 import argparse
@@ -57,9 +60,23 @@ def main() -> None:
     """Measure, as the command line says."""
     parser = argparse.ArgumentParser(description="Hold estimates against full runs.")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all by default")
+    parser.add_argument(
+        "--recorded", action="store_true", help="take full runs from the record, and make none"
+    )
     arguments = parser.parse_args()
     for name in arguments.cases or CASES:
-        print(json.dumps(kept(name, measured(CASES[name])), indent=1))
+        result = against_recorded(name) if arguments.recorded else measured(CASES[name])
+        print(json.dumps(kept(name, result), indent=1))
+
+
+def against_recorded(name: str) -> dict[str, Any]:
+    """An estimate beside the last full run of its case that the record has."""
+    lines = (line for file in sorted(RECORD.glob("*-estimate.jsonl")) for line in file.open(encoding="utf-8"))
+    of_case = [each for each in map(json.loads, lines) if each["case"] == name]
+    if not of_case:
+        raise SystemExit(f"{name}: the record has no full run of it")
+    full = of_case[-1]["full"]
+    return compared(CASES[name], full, full["cpu_s"], full["packet_hops"])
 
 
 def measured(case: Case) -> dict[str, Any]:
@@ -81,8 +98,8 @@ def compared(case: Case, full: dict[str, Any], took: float, packet_hops: int) ->
         "set": case.changes,
         "links": found["links"],
         "warnings": found["warnings"],
-        "full": {"cpu_s": took, "packet_hops": packet_hops, **full},
-        "estimate": {"cpu_s": found["cpu_s"], **{key: found[key] for key in full}},
+        "full": {**full, "cpu_s": took, "packet_hops": packet_hops},
+        "estimate": {"cpu_s": found["cpu_s"], **{key: found[key] for key in full if key in found}},
         "errors": summary.errors(found["summary"], full["summary"]),
         "faster": took / found["cpu_s"],
     }

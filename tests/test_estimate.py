@@ -13,6 +13,7 @@ from duetime import scenario
 from duetime.estimates import Runs, Task, check, delays, limits, of_links, paths, summary, traffic
 from duetime.estimates.cluster import _differ, clusters
 from duetime.estimates.link import alone, ideal
+from duetime.report import NoReport, experiments
 
 #: 1500 B at 1 Gbps, in us.
 PACKET = 12.0
@@ -179,29 +180,77 @@ def test_a_cut_out_link_keeps_round_trips_and_rates() -> None:
 
 
 def test_acknowledgements_take_their_part_of_a_link() -> None:
-    # Host 2 sends as much as it receives: its acknowledgements for 100 packets, of 40 B in 50 ms.
-    found = drawn(star(3, flow(0, 2, 100), flow(2, 1, 100)))
+    # Host 2 sends as much as it receives: its acknowledgements for 2 packets, of 40 B in 50 ms.
+    found = drawn(star(3, flow(0, 2, 2), flow(2, 1, 2)))
     to_two = alone(found, found.names.index(("switch", "host 2")))
     resolved, _ = dt.check(to_two.scenario.text)
-    # 100 x 40 B in 50 ms are 0.64 Mbps.
-    assert [each["rate"] for each in resolved["network"]["links"]] == ["1 Gbps", "999.36 Mbps"]
+    # 2 x 40 B in 50 ms are 12.8 kbps.
+    assert [each["rate"] for each in resolved["network"]["links"]] == ["1 Gbps", "999.9872 Mbps"]
 
 
-def test_long_messages_of_a_sender_are_there_at_the_receiver_of_one() -> None:
-    # The first takes 4.8 ms alone, and is taken to be under way for twice as long. The second begins in that
-    # time and has 8.6 ms of it, in which the link carries 1.08 MB; the third begins later, and the last is
-    # short.
+def test_acknowledgements_come_when_a_long_message_does(tmp_path: Path) -> None:
+    # While host 2 receives 400 packets it sends as many. Each of these is acknowledged with 40 B through the
+    # link that the others come by, where a packet then has 1540 B of room.
+    both = star(3, flow(0, 2, 400), flow(2, 1, 400))
+    found = drawn(both)
+    to_two = alone(found, found.names.index(("switch", "host 2")))
+    resolved, _ = dt.check(to_two.scenario.text)
+    assert resolved["network"]["links"][1]["rate"] == "1 Gbps"
+    took = completion(both, tmp_path)[found.receiver == 2].item()
+    run = dt.run(both).flows
+    assert took == pytest.approx(run.filter(run["to"] == 2)["fct_us"].item(), rel=0.005)
+    assert took == pytest.approx(400 * PACKET * 1540 / 1500, rel=0.01)
+
+
+def test_messages_of_a_sender_are_there_at_the_receiver_of_a_long_one() -> None:
     flows = [flow(0, 2, 400), flow(0, 1, 2000, "1 ms"), flow(0, 1, 2000, "40 ms"), flow(0, 1, 2, "2 ms")]
-    found = drawn(star(3, *flows))
-    order = np.argsort(found.start)
-    assert found.long[order].tolist() == [True, True, False, True]
-    ((message, start, size),) = found.beside(np.array([0]))
-    assert (message, start) == (1, 10**9)
-    until = 2 * (400 * PACKET + PACKET + 10)
-    assert size == pytest.approx((until - 1000) * 125, abs=1)
-    # All of what is small enough.
-    (small,) = drawn(star(3, flow(0, 2, 400), flow(0, 1, 100, "1 ms"))).beside(np.array([0]))
-    assert small.tolist() == [1, 10**9, 146_000]
+    source = star(3, *flows) | {"run": {"duration": "1 s"}}
+    found = drawn(source)
+    assert found.long[np.argsort(found.start)].tolist() == [True, True, False, True]
+    # 4402 packets leave host 0, 400 come to host 2 and 4002 to host 1: in a second they take so much of
+    # their links, on average.
+    load = (4402 + 400 + 4002) / 3 * 12e-6
+    longer = 1 + 2 * load / (1 - load)
+    # The first takes 4.8 ms alone. The second and the short one begin in that time, and the third later. Of
+    # the second there is what the link can carry until the first is through.
+    (second, short) = found.beside(np.array([0])).tolist()
+    until = longer * (400 * PACKET + PACKET + 10)
+    assert second[:2] == [1, 10**9]
+    assert second[2] == pytest.approx((until - 1000) * 125, abs=1)
+    assert short == [2, 2 * 10**9, 2920]
+
+
+def test_of_an_earlier_message_what_is_left_is_there() -> None:
+    source = star(3, flow(0, 1, 1000), flow(0, 2, 4000, "6 ms")) | {"run": {"duration": "1 s"}}
+    found = drawn(source)
+    load = (5000 + 1000 + 4000) / 3 * 12e-6
+    lasts = (1 + 2 * load / (1 - load)) * (1000 * PACKET + PACKET + 10)
+    ((message, start, size),) = found.beside(np.array([1]))
+    assert (message, start) == (0, 6 * 10**9)
+    assert size == pytest.approx(1_460_000 * (1 - 6000 / lasts), abs=1)
+
+
+def test_what_a_sender_makes_wait_is_not_added_between(tmp_path: Path) -> None:
+    # Both messages of host 0 share its link, and cross the same two links between racks, which are four
+    # times as fast and never full. Each takes twice its own time, and not three or four times.
+    source = LEAF_SPINE | {
+        "run": {"duration": "50 ms"},
+        "network": LEAF_SPINE["network"] | {"spines": 1, "host_jitter": "0 s"},  # type: ignore[operator]
+        "transport": {"name": "dctcp", "nic_limit": "2 packets"},
+        "traffic": [{"name": "two", "pattern": "flows", "flows": [flow(0, 4, 400), flow(0, 5, 400)]}],
+    }
+    found = completion(source, tmp_path)
+    assert found == pytest.approx(dt.run(source).flows["fct_us"].to_numpy(), rel=0.01)
+    assert found == pytest.approx(2 * 400 * 1538 * 8e-4, rel=0.02)
+
+
+def test_messages_of_one_sender_that_are_under_way_together() -> None:
+    sender = np.array([0, 0, 0, 1, 1, 0])
+    start = np.array([0, 10, 30, 5, 100, 70])
+    took = np.array([25.0, 2.0, 20.0, 90.0, 5.0, np.inf])
+    # Of host 0 the second starts before the first ends; the third after, and the last after that.
+    assert paths._overlapping(sender, start, took).tolist() == [0, 1]
+    assert paths._overlapping(sender, start, took * 2).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_a_long_message_waits_once_for_another_of_its_sender(tmp_path: Path) -> None:
@@ -347,11 +396,42 @@ def test_the_command_says_what_it_estimates_and_how_far_it_is(
     shown = duetime("estimate", small, "--out", out)
     assert "Measured error, against a full run of the whole: slowdown p50 " in shown.stdout
     assert sorted(path.name for path in (out / "runs").rglob("*")) == kept
+    # Pictures and a report lie in the folder, and do not keep an estimate from being made again.
+    pictures = duetime("plot", out)
+    assert {Path(line).name for line in pictures.stdout.split()} == {
+        f"{name}.{kind}" for name in ("estimate", "estimate-check") for kind in ("png", "svg")
+    }
+    assert duetime("report", out).returncode == 0
     read = dt.load(out)
     assert read.data == {key: value for key, value in data.items() if not key.startswith("cpu_")}
     messages = dt.estimate(small, out=out, budget=0)
     assert messages.data["check"] is None
     assert messages.data["summary"] == data["summary"]
+
+
+def test_a_report_shows_an_estimate_beside_the_full_run(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    found = dt.estimate(tmp_path / "small.toml", out=tmp_path / "out").data
+    whole, held = experiments(tmp_path / "out")
+    titles = ["Missed deadlines", "Slowdown, median", "Slowdown, 99th percentile"]
+    assert [chart.title for chart in whole.charts] == titles
+    estimate, full = held.charts[2].series
+    assert (estimate.name, full.name) == ("estimate", "full run")
+    group = found["check"]["full"]["sizes"][0]
+    assert (full.points[0].x, full.points[0].y) == (f"{group['up_to']:,}", group["slowdown"]["p99"])
+    (tmp_path / "out" / "estimate.json").write_text("{}")
+    with pytest.raises(NoReport, match="is not what `duetime estimate` writes"):
+        experiments(tmp_path / "out")
+
+
+def test_fewer_links_are_simulated_where_delays_differ_little() -> None:
+    # Four hosts send 100 messages each to four others: all links of a place are alike.
+    flows = [flow(host, 4 + host, 1, f"{many * 100 + host} us") for host in range(4) for many in range(100)]
+    found = drawn(star(8, *flows))
+    chosen = clusters(found, samples=200, loads=1)
+    # 200 of 400 messages at receivers, and half of that at senders.
+    simulated = {found.names[each.links[0]][0].split()[0]: len(each.simulated) for each in chosen}
+    assert simulated == {"host": 1, "switch": 2}
 
 
 def test_every_message_has_a_row(tmp_path: Path) -> None:

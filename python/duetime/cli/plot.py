@@ -14,9 +14,9 @@ from duetime.cli.options import Mistake
 def plot(folder: Path) -> None:
     """Draw pictures of what is in DIR, beside its tables.
 
-    DIR is what `duetime run`, `compare`, `sweep`, `tighten`, `capacity`, `need`, `robust` or `reproduce`
-    wrote with --out, or a folder of traces. It may also be a Parquet file that `d2tcp trace` wrote; its
-    picture goes beside it.
+    DIR is what `duetime run`, `compare`, `sweep`, `tighten`, `capacity`, `need`, `robust`, `estimate` or
+    `reproduce` wrote with --out, or a folder of traces. It may also be a Parquet file that `d2tcp trace`
+    wrote; its picture goes beside it.
     """
     from duetime.plots import NoResults, plot_dir, plot_trace
 

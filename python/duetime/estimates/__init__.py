@@ -25,7 +25,7 @@ from duetime.trouble import Failed
 RUNS = "runs"
 RECORD, MESSAGES = "estimate.json", "messages.parquet"
 #: What a folder of ours holds.
-PARTS = {RUNS, RECORD, MESSAGES}
+PARTS = {RUNS, RECORD, MESSAGES, "report.html"}
 
 
 @dataclass(frozen=True, repr=False)

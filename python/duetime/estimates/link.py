@@ -9,14 +9,23 @@ come no faster than they could; what lies between it and the link, and behind th
 each message keeps its round trip. What acknowledgements of the other direction take of the link is taken off
 its rate.
 
-Long messages (`traffic.LONG`) have two hosts that may slow them down, and the times that they would take at
-each do not add up: a message that its sender slows down hardly queues at its receiver's link. So the
-simulation of a receiver's link has the other long messages of its senders too, where both are under way, and
-what a long message waits at its sender is part of that.
+The simulation of a receiver's link has more, while long messages (`traffic.LONG`) come in:
+
+- what else their senders send. A message that its sender slows down hardly queues at its receiver's link,
+  and the times that it would take at each do not add up; so what a long message waits at its sender is part
+  of this simulation;
+- what the receiver itself sends, as its acknowledgements come by this link: in bursts, and not as a part of
+  each moment. A message that has the link for itself comes exactly as fast as the link can carry it, and it
+  takes a burst of something else for a queue to build, and for the first mark to end its slow start.
+  Without, its window would grow for as long as it is alone, and the next to come would find all of it.
+
+At a link between two switches a message waits for others of its sender too, as they share its sender's link
+there. This is found by a second simulation in which each sender has the link for itself.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from duetime import scenario
-from duetime.estimates.traffic import Column, Framing, Traffic
+from duetime.estimates.traffic import NONE, Column, Framing, Traffic
 from duetime.quantities import size_bytes
 from duetime.run import catalog
 
@@ -53,11 +62,18 @@ class Alone:
     #: Which of the shapes each of them has here.
     shape: Column
     shapes: list[Shape]
+    #: Whether it is neither the first link of a path nor the last.
+    between: bool
 
 
-def alone(traffic: Traffic, link: int) -> Alone:
-    """Cut a link out of the network."""
+def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool = False) -> Alone:
+    """Cut a link out of the network, with all that crosses it or `only` some of these crossings.
+
+    With `apart` each sender has such a link of its own (between two switches): then messages wait only for
+    others of their sender.
+    """
     at = traffic.crossings(link)
+    at = at if only is None else at[only]
     rows = traffic.row[at]
     before, behind, slowest = _around(traffic, at)
     rate, delay = int(traffic.rate[link]), int(traffic.delay[link])
@@ -79,31 +95,30 @@ def alone(traffic: Traffic, link: int) -> Alone:
         for speed, ahead, after in taken.T
     ]
     many = sides.shape[1]
-    nominal = {
-        "rate": f"{int(rate * (1 - traffic.acks[link]))} bps",
-        "delay": f"{delay} ps",
-        **_port(traffic, link),
-    }
+    beside, answering = (traffic.beside(rows), traffic.answering(rows)) if last else (NONE, NONE)
+    acks_share = float(traffic.acks[link]) * (1 - traffic.part(traffic.opposite[link], answering))
+    nominal = {"rate": f"{int(rate * (1 - acks_share))} bps", "delay": f"{delay} ps", **_port(traffic, link)}
     links = []
+    near = [f"near {host}" for host in range(many)] if apart else ["near"] * many
     if first:
         links.append({"from": 0, "to": "near", **nominal})
     else:
         links += [
             {
                 "from": host,
-                "to": "near",
-                "rate": f"{int(sides[1][host] * left)} bps",
+                "to": near[host],
+                "rate": f"{sides[1][host]} bps",
                 "delay": f"{sides[2][host]} ps",
             }
-            for host, left in enumerate(1 - traffic.acks[traffic.own_link[sides[0]]])
+            for host in range(many)
         ]
-    switches = ["near"]
+    switches = list(dict.fromkeys(near))
     if last:
         links.append({"from": "near", "to": many, **nominal})
     else:
         if not first:
+            links += [{"from": switch, "to": "far", **nominal} for switch in switches]
             switches.append("far")
-            links.append({"from": "near", "to": "far", **nominal})
         links += [
             {
                 "from": switches[-1],
@@ -124,23 +139,26 @@ def alone(traffic: Traffic, link: int) -> Alone:
         sending,
         to,
     ]
-    beside = traffic.beside(rows) if last else np.zeros((0, 3), dtype=np.int64)
-    if len(beside):
+    others = np.concatenate([beside, answering])
+    if len(others):
         # All of it to a host behind a link that is never full, where nothing marks and deadlines mean
         # nothing.
         links.append(
             {"from": "near", "to": many_hosts, "rate": f"{rate * BEHIND * many} bps", "delay": f"{delay} ps"}
         )
-        row, start, size = beside.T
+        row, start, size = others.T
         host = np.searchsorted(sides[0], traffic.sender[row])
-        others = traffic.classes[row], size, start, np.full(len(row), -1), host, np.full(len(row), many_hosts)
-        fields = [np.concatenate(pair) for pair in zip(fields, others, strict=True)]
+        host[len(beside) :] = many
+        nowhere = np.full(len(row), many_hosts)
+        also = traffic.classes[row], size, start, np.full(len(row), -1), host, nowhere
+        fields = [np.concatenate(pair) for pair in zip(fields, also, strict=True)]
         many_hosts += 1
     network = {"hosts": many_hosts, "switches": switches, "links": links}
     messages = _messages(traffic, *(field.tolist() for field in fields))
     run = {"duration": f"{int(traffic.start[rows[-1]]) + AFTERWARDS} ps"}
     read = _scenario(traffic, title, network, messages, run)
-    return Alone(link, read, rows, many_hosts - 1 if len(beside) else None, shape, shapes)
+    elsewhere = many_hosts - 1 if len(others) else None
+    return Alone(link, read, rows, elsewhere, shape, shapes, not (first or last))
 
 
 def _around(traffic: Traffic, at: Column) -> tuple[Column, Column, Column]:
@@ -248,6 +266,7 @@ def _scenario(
             "rate": "1 Gbps",
             "delay": "1 us",
             **network,
+            "links": LINKS,
         },
         **({"transport": resolved["transport"]} if "transport" in resolved else {}),
         "traffic": [
@@ -261,9 +280,18 @@ def _scenario(
     }
     text = scenario.to_toml(whole)
     # They are many, and all of one form.
+    text = text.replace(f'"{LINKS}"', _list([_link(each) for each in network["links"]]), 1)
     for number, each in enumerate(classes):
         text = text.replace(f'"{_place(number)}"', messages[each["name"]], 1)
     return scenario.Scenario(text, title, None)
+
+
+#: Stands for them until all else is written.
+LINKS = "the links"
+
+
+def _link(link: Mapping[str, Any]) -> str:
+    return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in link.items()) + " }"
 
 
 def _place(number: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from duetime.estimates import Runs, delays
 from duetime.estimates.alone import Unhurried
 from duetime.estimates.cluster import Cluster, clusters
-from duetime.estimates.link import Alone, Shape, alone
+from duetime.estimates.link import AFTERWARDS, Alone, Shape, alone
 from duetime.estimates.traffic import Column, Traffic
 from duetime.frames import pl
 from duetime.points import Kept, Point
@@ -31,9 +31,19 @@ def completion(traffic: Traffic, seed: int, runs: Runs) -> tuple[Column, dict[st
     unhurried.learn(kept[: len(points)])
     # Of each crossing of a link that was simulated, its own delay; nan elsewhere.
     waited = np.full(len(traffic.hops), np.nan)
+    shared = []
     for part, run in zip(cut, kept[len(points) :], strict=True):
         took = _took(traffic, part, run)
-        waited[traffic.crossings(part.link)] = took - unhurried.takes(part.rows, part.shape, part.shapes)
+        alike = unhurried.takes(part.rows, part.shape, part.shapes)
+        waited[traffic.crossings(part.link)] = took - alike
+        which = _overlapping(traffic.sender[part.rows], traffic.start[part.rows], took)
+        if part.between and len(which):
+            shared.append((which, alike, alone(traffic, part.link, which, apart=True)))
+    again = runs.of([Point(part.scenario, seed=seed) for *_, part in shared])
+    for (which, alike, part), run in zip(shared, again, strict=True):
+        # What a message waits for others of its sender it waits at its sender's link.
+        waited[traffic.crossings(part.link)[which]] -= _took(traffic, part, run) - alike[which]
+    kept += again
     _draw(traffic, chosen, waited, np.random.default_rng(seed))
     # The link of a long message's sender is part of what was simulated at its receiver's.
     waited[(traffic.place == 0) & traffic.long[traffic.row]] = 0.0
@@ -47,6 +57,19 @@ def completion(traffic: Traffic, seed: int, runs: Runs) -> tuple[Column, dict[st
         "packet_hops": sum(int(run.result["packet_hops"]) for run in kept),
         "packet_hops_of_all": traffic.packet_hops,
     }
+
+
+def _overlapping(sender: Column, start: Column, took: Column) -> Column:
+    """Messages that are under way at the same time as others of their sender."""
+    end = start + np.minimum(took, AFTERWARDS)
+    order = np.lexsort((start, sender))
+    # Senders one after the other in time, so that the last end so far is that of the same sender.
+    _, number = np.unique(sender[order], return_inverse=True)
+    offset = number * (end.max(initial=0) + 1)
+    latest = np.maximum.accumulate(end[order] + offset)
+    alone_again = np.append(True, start[order][1:] + offset[1:] >= latest[:-1])
+    span = np.cumsum(alone_again)
+    return np.sort(order[np.bincount(span)[span] > 1])
 
 
 def _draw(traffic: Traffic, chosen: list[Cluster], waited: Column, generator: np.random.Generator) -> None:

@@ -22,13 +22,12 @@ GOES_ON = 0.99
 #: A message is long if it takes so many round trips on an empty path: then its rate follows from who else
 #: sends, and not from its first windows. Of 1, 3 and 10 this came nearest to full runs of 64 hosts.
 LONG = 3
-#: How long a long message is taken to be under way, over its time on an empty network. At half load they
-#: take about twice as long on average.
-UNDER_WAY = 2.0
-
-
+#: How long messages are under way is reckoned with at most this load: at full load it would be forever.
+MOST_LOAD = 0.8
 #: Acknowledgements take no more than this share of a link: a 40 B header for each byte would leave nothing.
 MOST_ACKS = 0.5
+#: Messages that are not there: (message, start, bytes).
+NONE = np.zeros((0, 3), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -125,31 +124,69 @@ class Traffic:
         return self.ideal >= LONG * np.bincount(self.row, weights=trip, minlength=len(self.start))
 
     @cached_property
-    def _long_by_sender(self) -> tuple[Column, Column]:
-        rows = np.flatnonzero(self.long)
-        order = rows[np.argsort(self.sender[rows], kind="stable")]
+    def _by_sender(self) -> tuple[Column, Column]:
+        order = np.argsort(self.sender, kind="stable")
         return order, np.searchsorted(self.sender[order], np.arange(int(self.sender.max()) + 2))
 
     def beside(self, rows: Column) -> Column:
-        """What a sender of long ones among these messages has under way beside them: (message, start, bytes).
-
-        Of another long message it is the part that can be sent while one of these is under way.
-        """
-        order, ends = self._long_by_sender
+        """What senders of long ones among these messages send beside them: (message, start, bytes)."""
         own = rows[self.long[rows]]
-        found = []
-        for sender in np.unique(self.sender[own]):
-            others = np.setdiff1d(order[ends[sender] : ends[sender + 1]], rows, assume_unique=True)
-            mine = own[self.sender[own] == sender]
-            rate = float(self.rate[self.own_link[sender]]) * 1e-12 / 8
-            for begin, end in _joined(self.start[mine], self.start[mine] + UNDER_WAY * self.ideal[mine]):
-                over = self.start[others] + UNDER_WAY * self.ideal[others]
-                for other in others[(self.start[others] < end) & (over > begin)]:
-                    start = max(begin, int(self.start[other]))
-                    found.append(
-                        (other, start, min(int(self.bytes[other]), max(int((end - start) * rate), 1)))
-                    )
-        return np.array(found, dtype=np.int64).reshape(-1, 3)
+        found = [
+            self._sent_by(each, own[self.sender[own] == each], rows) for each in np.unique(self.sender[own])
+        ]
+        return np.concatenate([NONE, *found])
+
+    def answering(self, rows: Column) -> Column:
+        """What the receiver of these messages sends while long ones come in: (message, start, bytes)."""
+        return self._sent_by(int(self.receiver[rows[0]]), rows[self.long[rows]], rows)
+
+    def _sent_by(self, host: int, during: Column, but: Column) -> Column:
+        """What a host sends while others of its messages are under way, but for some that are known.
+
+        Of a message it is what is left when the first of the others starts, as far as it can be sent while
+        they are under way.
+        """
+        order, ends = self._by_sender
+        if host + 1 >= len(ends) or ends[host] == ends[host + 1]:
+            return NONE
+        sent = np.setdiff1d(order[ends[host] : ends[host + 1]], but, assume_unique=True)
+        rate = float(self.rate[self.own_link[host]]) * 1e-12 / 8
+        found = [NONE]
+        for begin, end in _joined(self.start[during], self.start[during] + self.lasts[during]):
+            there = sent[(self.start[sent] < end) & (self.start[sent] + self.lasts[sent] > begin)]
+            start = np.maximum(self.start[there], begin)
+            left = self.bytes[there] * (1 - (start - self.start[there]) / self.lasts[there])
+            size = np.maximum(np.minimum(left, (end - start) * rate), 1).astype(np.int64)
+            found.append(np.stack([there, start, size], axis=1))
+        return np.concatenate(found)
+
+    @cached_property
+    def lasts(self) -> Column:
+        """How long each message is taken to be under way, in ps.
+
+        A link that long messages share evenly multiplies their time by 1 / (1 - load) on average, whatever
+        their sizes (processor sharing), and each has a sender's and a receiver's.
+        """
+        ends = np.unique(np.concatenate([self.hops[self.first[:-1]], self.hops[self.first[1:] - 1]]))
+        load = min(float(self.load[ends].mean()), MOST_LOAD)
+        found: Column = self.ideal * (1 + 2 * load / (1 - load))
+        return found
+
+    @cached_property
+    def load(self) -> Column:
+        """The share of each link that messages take."""
+        carried = np.bincount(self.hops, weights=self.wire[self.row], minlength=len(self.rate))
+        return carried * 8 / self.seconds / self.rate
+
+    def part(self, link: int, messages: Column) -> float:
+        """The part of what crosses a link that some (message, start, bytes) are."""
+        whole = self.bytes[self.row[self.crossings(link)]].sum()
+        return float(messages[:, 2].sum() / whole) if whole else 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long messages start for."""
+        return max(int(self.start[-1]), time_ps(self.resolved["run"]["duration"])) * 1e-12
 
     @cached_property
     def opposite(self) -> Column:
@@ -171,8 +208,7 @@ class Traffic:
         crossing = np.bincount(
             self.hops, weights=(many * self.of_class("overhead"))[self.row], minlength=len(self.rate)
         )
-        lasts = max(int(self.start[-1]), time_ps(self.resolved["run"]["duration"])) * 1e-12
-        return np.minimum(crossing[self.opposite] * 8 / lasts / self.rate, MOST_ACKS)
+        return np.minimum(crossing[self.opposite] * 8 / self.seconds / self.rate, MOST_ACKS)
 
     @cached_property
     def packet_hops(self) -> int:

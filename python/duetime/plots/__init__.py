@@ -86,7 +86,7 @@ def _of_runs(results: Results, out: Path) -> list[Path]:
 
 
 def _of_charts(directory: Path, out: Path) -> list[Path]:
-    """Draw what a report would show: sweeps, searches, variants, reproduced figures."""
+    """Draw what a report would show: sweeps, searches, variants, estimates, reproduced figures."""
     written = []
     with matplotlib.rc_context(style.RC):
         for name, figure in _figures(directory):
@@ -100,7 +100,7 @@ def _figures(directory: Path) -> Iterator[tuple[str, Figure | None]]:
     """Draw each experiment of a folder that has charts; give its name too."""
     from duetime.report import READERS, NoReport
 
-    for kind in ("swept", "decided", "varied", "reproduced"):
+    for kind in ("swept", "decided", "varied", "estimated", "reproduced"):
         try:
             found = READERS[kind](directory)
         except NoReport as error:
@@ -188,14 +188,15 @@ def _holds_nothing(directory: Path) -> str:
     """Say what a folder is that cannot be drawn, and which verb fits."""
     if (directory / "runs").is_dir():
         return "was stopped before its result was written; the command that made it goes on from there"
-    marks = ("run.json", "compare.json", "sweep.json", "robust.json", *(f"{each}.json" for each in ANSWERS))
+    kinds = ("run", "compare", "sweep", "robust", "estimate", *ANSWERS)
+    marks = [f"{each}.json" for each in kinds]
     inside = sorted({str(path.parent) for mark in marks for path in directory.glob(f"*/**/{mark}")})
     if inside:
         more = f" and {len(inside) - 5} more" if len(inside) > 5 else ""
         return f"holds no result itself, but these do: {', '.join(inside[:5])}{more}"
     return (
-        "holds no results; run, compare, sweep, tighten, capacity, need, robust and reproduce write them "
-        "with --out, and `d2tcp trace --out FILE` writes traces"
+        "holds no results; run, compare, sweep, tighten, capacity, need, robust, estimate and reproduce "
+        "write them with --out, and `d2tcp trace --out FILE` writes traces"
     )
 
 

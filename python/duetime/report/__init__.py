@@ -27,15 +27,17 @@ def _reader(name: str) -> Callable[[Path], list[Experiment]]:
 
 
 #: Each looks at a folder and gives its experiments, or none where it is of another kind.
-READERS = {name: _reader(name) for name in ("reproduced", "swept", "decided", "varied", "compared")}
+READERS = {
+    name: _reader(name) for name in ("reproduced", "swept", "decided", "varied", "estimated", "compared")
+}
 
 
 def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write the report of `folder` to `out` (default: ``report.html`` in the folder); give its path.
 
-    `folder` is what ``duetime reproduce``, ``sweep``, ``tighten``, ``capacity``, ``robust``, ``compare`` or
-    ``run`` wrote with ``--out``. The same folder gives the same bytes. Raises `NoReport` when there is
-    nothing to report, `files.Refused` (an `OSError`) when the page cannot be written.
+    `folder` is what ``duetime reproduce``, ``sweep``, ``tighten``, ``capacity``, ``robust``, ``estimate``,
+    ``compare`` or ``run`` wrote with ``--out``. The same folder gives the same bytes. Raises `NoReport` when
+    there is nothing to report, `files.Refused` (an `OSError`) when the page cannot be written.
     """
     from duetime.report import page
 
@@ -61,5 +63,5 @@ def experiments(folder: Path) -> list[Experiment]:
             return found
     raise NoReport(
         f"{folder}: holds nothing to report; expected what `duetime reproduce`, `sweep`, `tighten`, "
-        "`capacity`, `robust`, `compare` or `run` wrote with --out"
+        "`capacity`, `robust`, `estimate`, `compare` or `run` wrote with --out"
     )

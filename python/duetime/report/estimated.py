@@ -1,0 +1,76 @@
+"""Folders of `duetime estimate`: misses and slowdown by size, beside a full run where there is one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from duetime.report.model import Axis, Chart, Experiment, NoReport, Point, Series
+
+#: What is shown of each group of sizes, its unit, and where it is.
+FIGURES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float | None]], ...] = (
+    ("Missed deadlines", "%", lambda group: group["missed_percent"]),
+    ("Slowdown, median", "", lambda group: group["slowdown"]["p50"]),
+    ("Slowdown, 99th percentile", "", lambda group: group["slowdown"]["p99"]),
+)
+
+
+def read(folder: Path) -> list[Experiment]:
+    """The estimate in `folder`, and what it was held against; nothing where there is none."""
+    path = folder / "estimate.json"
+    if not path.exists():
+        return []
+    try:
+        return _experiments(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise NoReport(f"{path}: is not what `duetime estimate` writes: {error!r}") from error
+
+
+def _experiments(record: Mapping[str, Any]) -> list[Experiment]:
+    check, links, versions = record["check"], record["links"], {"duetime": record["version"]}
+    facts = {"transport": record["transport"], "seed": record["seed"]}
+    found = [
+        Experiment(
+            id="estimate",
+            title=str(record["title"]),
+            question="What is missed, and how slow it is, link by link.",
+            facts=facts
+            | {
+                "messages": record["summary"]["messages"],
+                "links simulated": f"{links['simulated']} of {links['of']}",
+            },
+            charts=_charts({"estimate": record}),
+            notes=(*record["warnings"], *record["notes"]),
+            versions=versions,
+        )
+    ]
+    if check is not None:
+        found.append(
+            Experiment(
+                id="estimate-check",
+                title="Held against a full run",
+                question="How far the estimate is from a run of the same network.",
+                facts=facts | {"size": ", ".join(check["set"]) or "the whole"},
+                charts=_charts({"estimate": check["estimated"], "full run": check["full"]}),
+                versions=versions,
+            )
+        )
+    return found
+
+
+def _charts(shown: Mapping[str, Mapping[str, Any]]) -> tuple[Chart, ...]:
+    found = []
+    for title, unit, find in FIGURES:
+        series = tuple(_series(name, each, find) for name, each in shown.items())
+        if any(each.points for each in series):
+            found.append(Chart(title, "bar", Axis("size up to", "B"), Axis(title, unit), series))
+    return tuple(found)
+
+
+def _series(
+    name: str, figures: Mapping[str, Any], find: Callable[[Mapping[str, Any]], float | None]
+) -> Series:
+    values = ((f"{group['up_to']:,}", find(group)) for group in figures["sizes"])
+    return Series(name, tuple(Point(place, value) for place, value in values if value is not None))
