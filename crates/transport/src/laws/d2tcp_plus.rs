@@ -936,7 +936,7 @@ mod tests {
     #[test]
     fn what_has_no_time_for_peers_does_not_ask_nor_what_is_never_held_back() {
         // 99 segments of 10 us take 0.99 ms alone: five of that, itself and a round trip of 0.1 ms are 6.04 ms.
-        for (left_us, share, asks) in [(6041, 0.7, true), (6040, 0.7, false), (50_000, 0.0, false)] {
+        for (left_us, share, asks) in [(6042, 0.7, true), (6038, 0.7, false), (50_000, 0.0, false)] {
             let (mut law, mut window) = (asking(7), cwnd(20.0));
             law.segment_time = 10e-6;
             law.constants.hold_share = share;
