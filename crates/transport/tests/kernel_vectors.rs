@@ -135,11 +135,11 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// For d2tcp_plus, never held back: what it draws is its own affair.
+/// For d2tcp_plus as Linux has it, never held back: what it draws is its own affair.
 const PLUS: &[Case] = &[
     Case {
         name: "without-deadline",
-        keys: "hold_share = 0",
+        keys: "waits = 'blindly'\nhold_share = 0",
         window: 20.0,
         ssthresh: 1.0,
         rtt_us: 100,
@@ -148,7 +148,7 @@ const PLUS: &[Case] = &[
     },
     Case {
         name: "pressed",
-        keys: "hold_share = 0",
+        keys: "waits = 'blindly'\nhold_share = 0",
         window: 10.0,
         ssthresh: 1.0,
         rtt_us: 200,
@@ -157,7 +157,7 @@ const PLUS: &[Case] = &[
     },
     Case {
         name: "can-wait",
-        keys: "hold_share = 0",
+        keys: "waits = 'blindly'\nhold_share = 0",
         window: 16.0,
         ssthresh: 1.0,
         rtt_us: 300,
@@ -166,7 +166,7 @@ const PLUS: &[Case] = &[
     },
     Case {
         name: "becomes-hopeless",
-        keys: "hold_share = 0",
+        keys: "waits = 'blindly'\nhold_share = 0",
         window: 8.0,
         ssthresh: 1.0,
         rtt_us: 250,
@@ -175,7 +175,7 @@ const PLUS: &[Case] = &[
     },
     Case {
         name: "one-after-another",
-        keys: "hold_share = 0",
+        keys: "waits = 'blindly'\nhold_share = 0",
         window: 12.0,
         ssthresh: 1.0,
         rtt_us: 200,

@@ -1,12 +1,12 @@
 //! `d2tcp_plus`: what a sender alone can do for deadlines: insist on the rate that a message needs where that is more
-//! than the least that it can send, and stand back where it is less, by how much time it can spare.
+//! than the least that it can send, and stand back by how much time it can spare.
 
 use units::{Default, Instant, Key, Kind, Range, Span, Values, mix64};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
 
-use crate::{Descriptor, Message, Needs, Observation, Pacing, Signal};
+use crate::{Descriptor, Message, Needs, Observation, Pacing, Signal, Site};
 
 /// D2TCP with deferral and needed rates.
 pub const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
@@ -94,6 +94,34 @@ pub const KEYS: &[Key] = &[
                  the link to questions of some hundred messages; measured, docs/promise.md",
     },
     Key {
+        name: "ask_lengths",
+        kind: Kind::Number,
+        default: Default::Is("64"),
+        range: Range::at_least(0.0),
+        help: "asking: to that scale is added this many times what the rest takes on the host's link by itself",
+        source: "a link that is idle until somebody asks must be so for a small part of what a message takes; measured, \
+                 docs/promise.md",
+    },
+    Key {
+        name: "peers",
+        kind: Kind::Number,
+        default: Default::Is("5"),
+        range: Range::at_least(0.0),
+        help: "asking: a message is held back only where its laxity is more than this many times what its rest takes on the \
+               host's link by itself, so that as many like it may go first; and what has been admitted, the less likely the \
+               nearer it is to that",
+        source: "fewer, and an urgent message stands back for relaxed ones; more, and relaxed ones do not for it; measured, \
+                 docs/promise.md",
+    },
+    Key {
+        name: "peer_rounds",
+        kind: Kind::Number,
+        default: Default::Is("2"),
+        range: Range::at_least(0.0),
+        help: "asking: what has been admitted and whose rest takes no more than this many round trips is not held back again",
+        source: "to stand back and to ask takes a round trip each; measured, docs/promise.md",
+    },
+    Key {
         name: "admitted_window",
         kind: Kind::Number,
         default: Default::Is("2"),
@@ -132,7 +160,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Number,
         default: Default::Is("0.5"),
         range: Range::at_least(0.0),
-        help: "laxity is the time left less a round trip and this many times what the rest needs at the window as cut",
+        help: "blindly: laxity is the time left less a round trip and this many times what the rest needs at the window as cut",
         source: "half: a window that is not cut again doubles what it sends in that time; measured, docs/promise.md",
     },
     Key {
@@ -178,6 +206,9 @@ fn build(values: &Values) -> D2tcpPlus {
         floor_most: values.number("floor_most"),
         asks: values.choice("waits") == "asking",
         ask_scale: values.time("ask_scale").as_secs_f64(),
+        ask_lengths: values.number("ask_lengths"),
+        peers: values.number("peers"),
+        peer_rounds: values.number("peer_rounds"),
         admitted_window: values.number("admitted_window"),
         hold_share: values.number("hold_share"),
         hold_most: values.time("hold_most").as_secs_f64(),
@@ -193,6 +224,7 @@ fn build(values: &Values) -> D2tcpPlus {
         constants,
         identity: 0,
         draws: 0,
+        segment_time: 0.0,
         message: u64::MAX,
         allowed: 0.0,
         boosted: false,
@@ -213,6 +245,8 @@ pub struct D2tcpPlus {
     /// What it draws follows from this, the time, and how often it has drawn.
     identity: u64,
     draws: u64,
+    /// Seconds that a segment's payload takes on the host's link.
+    segment_time: f64,
     /// The end of the message that what follows is about.
     message: u64,
     /// The time that it had when it was first seen, in seconds.
@@ -242,6 +276,9 @@ struct Constants {
     floor_most: f64,
     asks: bool,
     ask_scale: f64,
+    ask_lengths: f64,
+    peers: f64,
+    peer_rounds: f64,
     admitted_window: f64,
     hold_share: f64,
     hold_most: f64,
@@ -314,12 +351,32 @@ impl D2tcpPlus {
         (floor + (cwnd - floor) / 2.0).min(cwnd).max(1.0)
     }
 
-    /// Seconds to spare at this window; negative if it will be late.
+    /// Seconds to spare; negative if it will be late. Where it asks, with the host's link to itself, else at this window.
     fn laxity(&self, standing: &Standing, cwnd: f64) -> f64 {
         let constants = &self.constants;
+        if constants.asks {
+            return standing.left - self.alone(standing) - standing.rtt;
+        }
         let guard = constants.guard * standing.rest * standing.rtt / cwnd;
         let guard = guard.min(constants.guard_most).min(constants.guard_share * self.allowed);
         standing.left - guard - standing.rtt
+    }
+
+    /// Seconds that the payload of the rest takes when the host's link has nothing else to send; 0 before its rate is known.
+    fn alone(&self, standing: &Standing) -> f64 {
+        standing.rest * self.segment_time
+    }
+
+    /// The chance that a sign of congestion holds back what has been admitted: little has been sent, standing back pays,
+    /// and there is time.
+    fn yields(&self, standing: &Standing, laxity: f64) -> f64 {
+        let alone = self.alone(standing);
+        if alone == 0.0 {
+            return 0.0;
+        }
+        let begun = libm::pow(standing.share, self.constants.hold_power);
+        let pays = (1.0 - self.constants.peer_rounds * standing.rtt / alone).max(0.0);
+        begun * pays * (1.0 - self.constants.peers * alone / laxity)
     }
 
     /// A sign of congestion: gives the window from now on, and may hold back what is to be sent.
@@ -335,19 +392,22 @@ impl D2tcpPlus {
             }
             return 1.0;
         }
-        if self.pressed || self.constants.hold_share == 0.0 {
+        let alone = self.alone(standing);
+        let goes_on = if self.constants.asks { laxity <= self.constants.peers * alone } else { self.pressed };
+        if goes_on || self.constants.hold_share == 0.0 {
             self.asking = false;
             return cut;
         }
         let power = libm::pow(standing.share, self.constants.hold_power);
         if self.constants.asks {
-            if self.admitted {
+            if self.admitted && (timeout || self.draw(now) >= self.yields(standing, laxity)) {
                 return cut;
             }
-            self.asking = true;
+            (self.admitted, self.asking) = (false, true);
             // The rate of asking goes with the inverse square of the laxity x, which shrinks: 1/x grows by time over
             // scale for each question, and questions are as far apart as a Poisson process' events.
-            let growth = -libm::log(1.0 - self.draw(now)) * power * laxity / self.constants.ask_scale;
+            let scale = self.constants.ask_scale + self.constants.ask_lengths * alone;
+            let growth = -libm::log(1.0 - self.draw(now)) * power * laxity / scale;
             self.hold(now, laxity * growth / (1.0 + growth));
             return 1.0;
         }
@@ -386,7 +446,9 @@ impl Window for D2tcpPlus {
         if standing.rest == 0.0 {
             return false;
         }
-        if !ack.marked {
+        // What was sent before it stood back says nothing of the network that it will find.
+        let waits = self.asking && ack.now < self.held_until;
+        if !ack.marked && !waits {
             if self.asking {
                 window.cwnd = window.cwnd.max(self.constants.admitted_window).min(window.limit);
             }
@@ -396,10 +458,10 @@ impl Window for D2tcpPlus {
             self.boosted = true;
             window.cwnd = window.cwnd.max(self.constants.start * standing.need).min(window.limit);
         }
-        if due || self.asking && ack.marked {
+        if !waits && (due || self.asking && ack.marked) {
             window.cwnd = self.stand_back(ack.now, &standing, window.cwnd, false);
             window.ssthresh = window.cwnd;
-        } else if ack.may_grow && !ack.marked {
+        } else if ack.may_grow && !ack.marked && !waits {
             let growth = if self.calm { self.constants.growth } else { self.constants.growth_later };
             window.cwnd = (window.cwnd + growth * ack.segments).min(window.limit);
         }
@@ -428,6 +490,9 @@ impl Window for D2tcpPlus {
             self.see(&standing);
             window.cwnd = window.cwnd.min(self.stand_back(loss.now, &standing, window.cwnd, true));
         }
+    }
+    fn on_message(&mut self, _: &mut Cwnd, state: &Acked, _: bool, site: Site) {
+        self.segment_time = state.mss * 8.0 / site.rate.0 as f64;
     }
     fn paces(&self) -> bool {
         true
@@ -475,6 +540,9 @@ mod tests {
             floor_most: 4.0,
             asks: false,
             ask_scale: 0.15,
+            ask_lengths: 64.0,
+            peers: 5.0,
+            peer_rounds: 2.0,
             admitted_window: 2.0,
             hold_share: 0.7,
             hold_most: 20e-3,
@@ -490,6 +558,7 @@ mod tests {
             constants,
             identity: 7,
             draws: 0,
+            segment_time: 0.0,
             message: u64::MAX,
             allowed: 0.0,
             boosted: false,
@@ -839,12 +908,15 @@ mod tests {
         let left = Span::from_millis(50);
         assert!(law.on_ack(&mut window, &ack(1, true, left)));
         assert!(law.asks() && law.held_until > Instant::ZERO && window.cwnd == 1.0);
+        // An answer to what was sent before says nothing: it waits, and grows by nothing.
+        let until = law.held_until;
+        law.on_ack(&mut window, &Acked { may_cut: false, ..ack(2, false, left) });
+        assert!(law.asks() && law.held_until == until && window.cwnd == 1.0);
         // Marked again, though no new window has begun: it is held back again.
-        let (until, again) = (law.held_until, Acked { may_cut: false, may_grow: false, ..ack(2, true, left) });
-        law.on_ack(&mut window, &again);
-        assert!(law.asks() && law.held_until != until);
-        let through = Acked { may_grow: false, ..ack(3, false, left) };
-        law.on_ack(&mut window, &through);
+        let answer = |now: Instant, una, marked| Acked { now, may_grow: false, ..ack(una, marked, left) };
+        law.on_ack(&mut window, &Acked { may_cut: false, ..answer(until, 3, true) });
+        assert!(law.asks() && law.held_until > until);
+        law.on_ack(&mut window, &answer(law.held_until, 4, false));
         assert!(!law.asks() && window.cwnd == 2.0, "{}", window.cwnd);
         // It has begun: from now on marks and timeouts cut its window, and do not hold it back.
         let until = law.held_until;
@@ -862,16 +934,59 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pressed_does_not_ask_nor_what_is_never_held_back() {
-        for (left, share) in [(Span::from_millis(9), 0.7), (Span::from_millis(50), 0.0)] {
+    fn what_has_no_time_for_peers_does_not_ask_nor_what_is_never_held_back() {
+        // 99 segments of 10 us take 0.99 ms alone: five of that, itself and a round trip of 0.1 ms are 6.04 ms.
+        for (left_us, share, asks) in [(6042, 0.7, true), (6038, 0.7, false), (50_000, 0.0, false)] {
             let (mut law, mut window) = (asking(7), cwnd(20.0));
-            law.asking = true;
-            law.message = 100_000;
-            law.allowed = 50e-3;
+            law.segment_time = 10e-6;
             law.constants.hold_share = share;
-            law.on_ack(&mut window, &ack(1, true, left));
-            assert!(!law.asks() && law.held_until == Instant::ZERO, "{left:?}");
+            law.on_ack(&mut window, &ack(1, true, Span::from_micros(left_us)));
+            assert_eq!((law.asks(), law.held_until > Instant::ZERO), (asks, asks), "{left_us}");
+            assert_eq!(window.cwnd > 1.0, !asks);
         }
+    }
+
+    #[test]
+    fn what_was_admitted_yields_while_it_is_long_has_time_and_has_hardly_begun() {
+        // 80 of 100 segments of 20 us: 1.6 ms alone, two round trips of 0.1 ms are an eighth of that, and (4/5)^4 is
+        // 0.4096. Of a laxity of 16 ms five of these are half: 0.4096 x 7/8 x 1/2.
+        let yields = |segment_time: f64, left_us: u64| {
+            let law = D2tcpPlus { segment_time, ..asking(7) };
+            let standing = standing(Span::from_micros(left_us));
+            law.yields(&standing, law.laxity(&standing, 1.0))
+        };
+        assert!((yields(20e-6, 17_700) - 0.4096 * 0.875 * 0.5).abs() < 1e-9, "{}", yields(20e-6, 17_700));
+        assert!((yields(20e-6, 33_700) - 0.4096 * 0.875 * 0.75).abs() < 1e-9);
+        // 0.2 ms alone: two round trips.
+        assert_eq!((yields(2.5e-6, 17_700), yields(0.0, 17_700)), (0.0, 0.0));
+        // So often is it held back at a mark, and never at a timeout; then it has to ask.
+        let held = |timeout: bool| {
+            (1..=1000).filter(move |&identity| {
+                let mut law = D2tcpPlus { segment_time: 20e-6, admitted: true, ..asking(identity) };
+                law.stand_back(Instant::ZERO, &standing(Span::from_micros(17_700)), 20.0, timeout);
+                assert_eq!((law.asks(), law.held_until > Instant::ZERO), (!law.admitted, !law.admitted));
+                law.asks()
+            })
+        };
+        // 179 of 1000, to three times the square root of 1000 x 0.18 x 0.82.
+        let marked = held(false).count();
+        assert!((143..=216).contains(&marked), "{marked}");
+        assert_eq!(held(true).count(), 0);
+    }
+
+    #[test]
+    fn where_it_asks_laxity_is_what_is_left_beyond_the_rest_on_a_link_of_its_own() {
+        let law = D2tcpPlus { allowed: 20e-3, segment_time: 12e-6, ..asking(7) };
+        // 80 segments of 12 us and a round trip of 0.1 ms, whatever the window is.
+        for cwnd in [0.5, 10.0] {
+            let laxity = law.laxity(&standing(Span::from_millis(15)), cwnd);
+            assert!((laxity - 13.94e-3).abs() < 1e-9, "{laxity}");
+        }
+        // The rate of the host's link is told with a message: segments of 1000 B at 1 Gbit/s take 8 us.
+        let (mut law, mut window) = (asking(7), cwnd(2.0));
+        let site = Site { rate: units::Rate(1_000_000_000), host: units::HostId(0), own: 0 };
+        law.on_message(&mut window, &ack(1, false, Span::from_millis(15)), true, site);
+        assert!((law.segment_time - 8e-6).abs() < 1e-15);
     }
 
     #[test]
@@ -880,7 +995,6 @@ mod tests {
         for left_us in [5_100, 30_100, 100_100] {
             let drawn = (1..=2000).map(|identity| {
                 let mut law = asking(identity);
-                law.constants.guard = 0.0;
                 let standing = Standing { share: 1.0, ..standing(Span::from_micros(left_us)) };
                 law.stand_back(Instant::ZERO, &standing, 20.0, false);
                 let laxity = (left_us - 100) as f64 * 1e-6;
@@ -891,6 +1005,16 @@ mod tests {
             let mean = drawn.sum::<f64>() / 2000.0;
             assert!((mean - 1.0).abs() < 0.08, "{left_us}: {mean}");
         }
+        // 80 segments of 25 us are 2 ms, of which 64 are added to the scale: 278 ms instead of 150, the same draw.
+        let drawn = |segment_time: f64, left_us: u64| {
+            let mut law = D2tcpPlus { segment_time, ..asking(7) };
+            let standing = Standing { share: 1.0, ..standing(Span::from_micros(left_us)) };
+            law.stand_back(Instant::ZERO, &standing, 20.0, false);
+            let wait = law.held_until.saturating_sub(Instant::ZERO).as_secs_f64();
+            1.0 / (30e-3 - wait) - 1.0 / 30e-3
+        };
+        let ratio = drawn(0.0, 30_100) / drawn(25e-6, 32_100);
+        assert!((ratio - 278.0 / 150.0).abs() < 1e-6, "{ratio}");
         // Four fifths of it left: by the fourth power of that rarer waits, the same draw.
         let drawn = |share: f64| {
             let mut law = asking(7);
