@@ -70,7 +70,6 @@ EXPERIMENTS = {
     "mcp/shares": "1 ms",
     "promise/ablation-grants": "20 ms",
     "promise/grants": "20 ms",
-    "promise/homa": "2 ms",
     "promise/sessions": "1 ms",
 }
 
