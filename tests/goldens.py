@@ -68,6 +68,9 @@ EXPERIMENTS = {
     "mcp/fig04": "1 ms",
     "mcp/karuna": "4 ms",
     "mcp/shares": "1 ms",
+    "promise/ablation-grants": "20 ms",
+    "promise/grants": "20 ms",
+    "promise/sessions": "1 ms",
 }
 
 #: Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts and misses.

@@ -145,7 +145,7 @@ def test_every_cell_is_a_valid_scenario(name: str, tmp_path: Path) -> None:
     quick = experiment.scales["quick"]
     for axis in experiment.axes:
         # Nothing is tried at the quick scale that the paper scale does not have.
-        assert set(map(str, quick.axes.get(axis.column, []))) <= set(map(str, axis.values))
+        assert set(map(str, quick.axes.get(axis.column, []))) <= set(map(str, [*axis.cases, *axis.values]))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -625,6 +625,20 @@ def test_variants_run_only_the_cells_that_are_asked_for(tiny: Path) -> None:
     path.write_text(written.replace("[scenario]", "robust = { fan_in = [4] }\n\n[scenario]", 1))
     answer = run(tiny, "paper/fig1", code=2)
     assert "no axis is called fan_in; there are leaves" in answer.stderr
+
+
+def test_a_scale_may_choose_among_named_cases(tiny: Path) -> None:
+    cases = 'cases = { few = ["traffic.a.leaves=2"], many = ["traffic.a.leaves=4"] }'
+    text = TINY.replace('set = ["traffic.a.leaves={}"]\nvalues = [2, 4]', cases)
+    text = text.replace("seeds = 2", 'seeds = 2\naxes = { leaves = ["many"] }')
+    path = tiny / "paper" / "fig1.toml"
+    path.write_text(text)
+    experiment = reading.read(path)
+    for scale, expected in (("quick", ["many"]), ("paper", ["few", "many"])):
+        study, _ = prepare(experiment, scale=scale, seeds=None, jobs=None, out=tiny.parent / "out")
+        assert [(cell.labels["leaves"], cell.set) for cell in study.cells()] == [
+            (name, (f"traffic.a.leaves={2 if name == 'few' else 4}",)) for name in expected
+        ]
 
 
 def test_panels_with_a_common_axis_show_all_of_the_largest() -> None:

@@ -129,8 +129,10 @@ struct Receiving {
 }
 
 impl Receiving {
+    /// Where no key says how much is granted at once, that holds nothing up.
     fn new(name: &str, keys: &str, ends: usize) -> Receiving {
-        let config = config(name, keys);
+        let at_once = if name == "edf-grants" && !keys.contains("at_once") { "at_once = '100 packets'\n" } else { "" };
+        let config = config(name, &format!("{at_once}{keys}"));
         let ends = (0..ends).map(|_| Receiver::new(&config)).collect();
         Receiving { config, desk: Desk::default(), ends, now: Instant::ZERO }
     }
@@ -296,6 +298,7 @@ fn what_does_not_arrive_is_granted_again_each_time_after_twice_as_long() {
     for at in [1, 3, 7, 15] {
         if at == 7 {
             // A request that is repeated is answered, and is no sign of what is late.
+            host.now = Instant::from_millis(3);
             host.ask(0, (0, 1), Instant::from_millis(100));
             assert_eq!(host.answers(), [0]);
         }
@@ -620,6 +623,29 @@ fn messages_without_a_deadline_have_every_so_manyth_grant_and_share_it() {
 }
 
 #[test]
+fn so_much_is_granted_at_once_and_the_rest_as_fast_as_the_link_carries_it() {
+    let mut host = Receiving::new("edf-grants", "outstanding = '12 packets'\nat_once = '3 packets'\n", 1);
+    host.ask(0, (0, 20), Instant::MAX);
+    assert_eq!(host.granted(), [(0, 0), (0, 1), (0, 2)]);
+    // A segment takes 8 us: then the link has carried one of the three.
+    host.now = host.desk.ring_host();
+    assert_eq!((host.now, host.granted()), (Instant::from_micros(8), vec![(0, 3)]));
+    assert_eq!(host.desk.host_timer, Instant::from_micros(16));
+    // Data that comes changes nothing.
+    host.now = Instant::from_micros(12);
+    host.data(0, 0, Flags::NONE);
+    assert_eq!(host.granted(), []);
+    // In 40 us without a grant the link would have carried five: no more than three are made up for.
+    host.desk.host_timer = Instant::from_micros(56);
+    host.desk.ring_host();
+    assert_eq!(host.granted(), [(0, 4), (0, 5), (0, 6)]);
+    // When as much is on its way as may be, there is nothing to wait for but what is late.
+    let mut host = Receiving::new("edf-grants", "outstanding = '2 packets'\nat_once = '2 packets'\n", 1);
+    host.ask(0, (0, 20), Instant::MAX);
+    assert_eq!((host.granted().len(), host.desk.host_timer), (2, Instant::from_millis(1)));
+}
+
+#[test]
 fn a_connection_that_is_closed_gives_others_its_place() {
     let mut host = Receiving::new("edf-grants", TWO, 2);
     host.ask(0, (0, 2), Instant::from_millis(5));
@@ -821,6 +847,10 @@ fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_dea
     assert_eq!(order("homa", "rtt_bytes = '9 packets'\n", [(2, None), (3, None)], 0), [0, 1, 2, 3, 4]);
     assert_eq!(order("edf-grants", "", [(3, later), (2, soon)], 5), [3, 4, 0, 1, 2]);
     assert_eq!(order("edf-grants", "", [(3, soon), (2, later)], 5), [0, 1, 2, 3, 4]);
+    // Where it has no such queue, what was granted first goes first, whatever it is due.
+    let first_come = "sender_queue = 'first-come'\n";
+    assert_eq!(order("edf-grants", first_come, [(3, later), (2, soon)], 5), [0, 1, 2, 3, 4]);
+    assert_eq!(order("edf-grants", first_come, [(2, None), (2, soon)], 4), [0, 1, 2, 3]);
     // Every third packet is of those without a deadline, or none while others wait.
     let turns = |every: u64| {
         let keys = format!("background_every = {every}\n");

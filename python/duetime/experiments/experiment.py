@@ -58,7 +58,7 @@ class Size:
 
     seeds: int
     set: list[str] = field(default_factory=list)
-    #: Axes with other values than at the other scale.
+    #: Axes with other values, or fewer cases, than at the other scale.
     axes: dict[str, list[Any]] = field(default_factory=dict)
 
 
@@ -166,7 +166,7 @@ class Experiment:
     columns: dict[str, str] = field(default_factory=dict)
     #: Sections of the published numbers that this experiment answers.
     published: list[str] = field(default_factory=list)
-    #: Fewer values of axes, for the many variants of ``--robust``.
+    #: Fewer values or cases of axes, for the many variants of ``--robust``.
     robust: dict[str, list[Any]] = field(default_factory=dict)
     #: Rows that were measured elsewhere, on a real network: a file relative to this one.
     real: str = ""

@@ -145,10 +145,13 @@ class Study:
         if axis.changes:
             written = regimes(self.experiment.root)["changes"]
             cases |= {name: each["set"] for name, each in written.items()}
-        for name, changes in cases.items():
-            yield _label(axis, name), changes
-        for value in self.size.axes.get(axis.column, axis.values):
-            yield _label(axis, value), [change.format(value) for change in axis.set]
+        chosen = self.size.axes.get(axis.column, [*cases, *axis.values])
+        for value in chosen:
+            changes = cases.get(value) if isinstance(value, str) else None
+            yield (
+                _label(axis, value),
+                changes if changes is not None else [change.format(value) for change in axis.set],
+            )
 
 
 def _label(axis: Axis, value: Any) -> Labels:

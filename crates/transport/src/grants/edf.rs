@@ -27,8 +27,10 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
         let budget = payload(values, "outstanding", connection);
         Ok(Policy {
             budget,
+            at_once: payload(values, "at_once", connection),
             limits: Some(rule(budget, connection, Cut::Each, values.number("limit_cut"))),
             own_link_apart: values.choice("marks") == "shared-links",
+            first_come: values.choice("sender_queue") == "first-come",
             backlog: payload(values, "backlog", connection),
             background_every: values.count("background_every"),
             ..policy(values, connection, order)
@@ -45,6 +47,15 @@ const KEYS: &[Key] = &[
         help: "how much may be granted to a receiving host's senders and not have arrived, all of its connections together, in \
                packets or payload bytes; when left out, one and a half bandwidth-delay products",
         source: "SIRD: B = 1.5 BDP; below one BDP the link idles",
+    },
+    Key {
+        name: "at_once",
+        kind: Kind::Amount,
+        default: Default::Is("8 packets"),
+        range: Range::POSITIVE,
+        help: "so much is granted at once, in packets or payload bytes; beyond that, grants are as far apart as their packets on the \
+               host's link",
+        source: "as backlog: what is granted at once waits at its host, and more than that would be told as if it were others'",
     },
     Key {
         name: "shedding",
@@ -64,6 +75,16 @@ const KEYS: &[Key] = &[
                host; 0: they have what is left",
         source: "chosen: beside services that load a host's link by 20 or 50 %, a fifth leaves a message of 1 MB at least what it has \
                  where all is TCP; with a tenth it is at the limit",
+    },
+    Key {
+        name: "sender_queue",
+        kind: Kind::Choice(&["earliest-deadline", "first-come"]),
+        default: Default::Is("earliest-deadline"),
+        range: Range::ANY,
+        help: "what several receivers have granted to one host waits there for its link: the earliest deadline goes first, or what \
+               was granted first",
+        source: "no receiver knows what others have granted; first-come is what a host without such a queue does, to see what it \
+                 brings",
     },
     Key {
         name: "backlog",

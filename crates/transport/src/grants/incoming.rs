@@ -32,6 +32,10 @@ pub struct Incoming {
     link: Link,
     /// How many grants there were.
     grants: u64,
+    /// When the link has carried all that was granted, if it begins with each as soon as it is granted.
+    carried_at: Instant,
+    /// When the next one may be granted, if the last attempt came too early.
+    resume: Instant,
     /// How many segments were sent for or announced.
     segments: u64,
     /// When data has last arrived, and the last segment of each priority that has.
@@ -197,6 +201,8 @@ impl Incoming {
             in_flight: 0,
             link: Link::default(),
             grants: 0,
+            carried_at: Instant::ZERO,
+            resume: Instant::MAX,
             segments: 0,
             last_arrival: Instant::ZERO,
             arrived: BTreeMap::new(),
@@ -336,9 +342,9 @@ impl Incoming {
         }
     }
 
-    /// When something is late.
+    /// When something is late, or may be granted.
     pub fn wake_at(&self) -> Instant {
-        self.late_at.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at)
+        self.late_at.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at).min(self.resume)
     }
 
     fn is_expected(&self, id: ConnectionId, number: u64) -> bool {
@@ -405,9 +411,15 @@ impl Incoming {
 
     /// The next grant, if one may be given now: the end that it is for, and the packet.
     pub fn grant(&mut self, now: Instant) -> Option<(End, Packet, Extension)> {
+        self.resume = Instant::MAX;
         if self.flows.is_empty()
             || self.in_flight > 0 && self.in_flight + u64::from(self.policy.mss) > self.policy.budget
         {
+            return None;
+        }
+        let from = self.may_grant_from();
+        if from > now {
+            self.resume = from;
             return None;
         }
         if self.arranged.is_none_or(|at| now >= at + self.policy.review) {
@@ -420,8 +432,15 @@ impl Incoming {
         let answer = Answer { known: flow.known, grant: Some(Grant { start, end, rank, late }) };
         let (to, packet) = (flow.end, answer_packet(&self.policy, flow.next));
         self.grants += 1;
+        self.carried_at = self.carried_at.max(now) + self.takes(end - start);
         self.expect(now, id, (start, end), rank);
         Some((to, packet, Header::Answer(answer).extension()))
+    }
+
+    /// When a segment may be granted: so that no more than `at_once` was, beyond what the link has carried since.
+    fn may_grant_from(&self) -> Instant {
+        let ahead = self.takes(self.policy.at_once).0.saturating_sub(self.takes(self.policy.mss.into()).0);
+        Instant(self.carried_at.0.saturating_sub(ahead))
     }
 
     /// Which connection is granted now, and the rank of its packet.

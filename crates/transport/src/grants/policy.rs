@@ -11,7 +11,9 @@ pub struct Policy {
     pub order: Order,
     /// So much may be on its way to a host.
     pub budget: u64,
-    /// So much of it may be of one connection.
+    /// So much is granted at once; beyond that, grants are as far apart as their packets on the host's link.
+    pub at_once: u64,
+    /// So much of what is on its way may be of one connection.
     pub window: u64,
     /// So many connections are granted at a time.
     pub active: usize,
@@ -23,6 +25,8 @@ pub struct Policy {
     pub limits: Option<Rule>,
     /// Marks count only while the host's own link is not full.
     pub own_link_apart: bool,
+    /// What is granted leaves its host in the order in which it was, whoever is more urgent.
+    pub first_come: bool,
     /// A sending host says so when more than this waits there.
     pub backlog: u64,
     /// How packets are divided into priorities, if they are.

@@ -43,9 +43,10 @@ struct Own {
 }
 
 impl Own {
-    /// What goes first at the sending host: the earlier deadline, or the shorter message.
-    fn key(&self, order: Order) -> u64 {
-        match order {
+    /// What goes first at the sending host, the lower key: the earlier deadline, the shorter message, or what came first.
+    fn key(&self, policy: &Policy) -> u64 {
+        match policy.order {
+            _ if policy.first_come => 0,
             Order::Deadline { .. } => self.deadline.0,
             Order::Remaining => (self.end - self.start).min(LAST - 1),
         }
@@ -186,7 +187,7 @@ impl Sender {
             while start < ask.unscheduled {
                 let payload = mss.min(ask.unscheduled - start);
                 let segment = Segment { end, start, payload: payload as u32, rank, again: false, ask: Some(ask) };
-                desk.outgoing.put(own.key(self.policy.order), segment);
+                desk.outgoing.put(own.key(&self.policy), segment);
                 start += payload;
             }
             desk.work(now, out);
@@ -204,7 +205,7 @@ impl Sender {
         let segment =
             Segment { end: out.end(), start, payload: (end - start) as u32, rank: grant.rank, again, ask: None };
         at_desk(&self.policy, out, |desk, out| {
-            if !desk.outgoing.put(own.key(self.policy.order), segment) {
+            if !desk.outgoing.put(own.key(&self.policy), segment) {
                 return;
             }
             if again {
