@@ -124,6 +124,7 @@ def validated(text: str, folder: Path) -> str:
         "incast": steps,
         "cubic": steps,
         "tcp": steps,
+        "dctcp": steps,
         "ns3": beside,
         "htsim": beside_htsim,
         "htsim-dctcp": late_by_step,
