@@ -18,7 +18,7 @@ LIBRARIES = ("core", "network", "internet", "point-to-point", "traffic-control")
 #: What the driver can make of DCTCP as RFC 8257 and Linux have it; `bench/peers/ns3/dctcp.h` explains each.
 OF_DCTCP = ("order", "windows", "loss", "floor", "steps")
 #: And of the rest: switches of the driver.
-MENDS = ("echo", "ce", "cwr", "pipe", "flight", "timer", *OF_DCTCP)
+MENDS = ("echo", "ce", "cwr", "pipe", "flight", "timer", "partial", *OF_DCTCP)
 
 #: What ns-3 does and duetime can be told to do, so that nothing differs that has a name.
 ALIKE: dict[str, Any] = {

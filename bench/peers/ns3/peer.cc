@@ -202,6 +202,9 @@ bool g_mendCwr;
 /// With SACK each acknowledgement of new data restarts the timer (RFC 6298 5.3; Linux: tcp_rearm_rto). In ns-3 3.44 only the
 /// first one of a recovery does, which RFC 6582 3.2 allows NewReno.
 bool g_mendTimer;
+/// With SACK, what a partial ACK lets go follows from the pipe alone (RFC 6675 5, step C). ns-3 3.44 sends a segment at each of
+/// them besides, as NewReno does, whatever the window.
+bool g_mendPartial;
 /// What was sent again and has arrived is no longer on its way (RFC 6675 4, SetPipe). ns-3 3.44 takes it from
 /// TcpTxBuffer::m_retrans when it is acknowledged, not when it is SACKed, so that behind a segment that was lost twice the
 /// flight grows by every repair, and the window admits so much less.
@@ -272,6 +275,11 @@ class Mended : public TcpSocketBase
 
     uint32_t SendDataPacket(SequenceNumber32 number, uint32_t size, bool withAck) override
     {
+        if (m_holdsBack)
+        {
+            // Nobody looks at what is returned but to see that it is not 0.
+            return size;
+        }
         bool again = number < m_tcb->m_highTxMark;
         uint32_t sent = TcpSocketBase::SendDataPacket(number, size, withAck);
         if (g_mendPipe && again)
@@ -286,6 +294,17 @@ class Mended : public TcpSocketBase
         // From here on nothing counts as sent again: TcpTxBuffer::SetSentListLost.
         m_sentAgain.clear();
         TcpSocketBase::ReTxTimeout();
+    }
+
+    void ProcessAck(const SequenceNumber32& number,
+                    bool news,
+                    uint32_t delivered,
+                    const SequenceNumber32& head,
+                    bool hasData) override
+    {
+        m_holdsBack = g_mendPartial && m_sackEnabled && m_tcb->m_congState == TcpSocketState::CA_RECOVERY;
+        TcpSocketBase::ProcessAck(number, news, delivered, head, hasData);
+        m_holdsBack = false;
     }
 
     void NewAck(const SequenceNumber32& number, bool restart) override
@@ -359,6 +378,7 @@ class Mended : public TcpSocketBase
     };
 
     std::map<SequenceNumber32, Again> m_sentAgain;
+    bool m_holdsBack{false};
 };
 
 NS_OBJECT_ENSURE_REGISTERED(Mended);
@@ -554,6 +574,7 @@ Configure(const Plan& plan)
     g_mendCe = plan.Is("mend_ce");
     g_mendCwr = plan.Is("mend_cwr");
     g_mendTimer = plan.Is("mend_timer");
+    g_mendPartial = plan.Is("mend_partial");
     g_mendPipe = plan.Is("mend_pipe");
     text("ns3::TcpSocketBase::UseEcn", plan.Text("ecn") == "1" ? "On" : "Off");
     text("ns3::TcpSocketBase::Sack", plan.Text("sack") == "1" ? "true" : "false");
