@@ -124,6 +124,7 @@ def validated(text: str, folder: Path) -> str:
         "incast": steps,
         "cubic": steps,
         "tcp": steps,
+        "dctcp": steps,
         "ns3": beside,
         "htsim": beside_htsim,
         "htsim-dctcp": late_by_step,
@@ -186,11 +187,15 @@ def beside(rows: list[dict[str, Any]]) -> str:
         found.setdefault(key, {})[row["side"]] = row
     cells = []
     for (setup, transport, of, figure), sides in found.items():
-        cells.append([f"{setup}, {transport}", f"{of}: {figure}", f"{sides['mended']['ours']:.4g}"])
+        held = sides["mended"]
+        cells.append([f"{setup}, {transport}", str(held["seeds"]), f"{of}: {figure}", f"{held['ours']:.4g}"])
         for side in ("mended", "as it is"):
-            held = sides.get(side)
-            cells[-1] += ["", ""] if held is None else [f"{held['theirs']:.4g}", apart(held)]
-    return tabled(["setup", "figure", "duetime", "ns-3 mended", "difference", "ns-3", "difference"], cells)
+            found_there = sides.get(side)
+            cells[-1] += (
+                ["", ""] if found_there is None else [f"{found_there['theirs']:.4g}", apart(found_there)]
+            )
+    heads = ["setup", "seeds", "figure", "duetime", "ns-3 mended", "difference", "ns-3", "difference"]
+    return tabled(heads, cells)
 
 
 def beside_htsim(rows: list[dict[str, Any]]) -> str:

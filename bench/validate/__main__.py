@@ -1,6 +1,6 @@
 """Print the tables; exit with 1 where a closed form is outside of its tolerance.
 
-python -m validate [--closed-forms] [--htsim TREE] [--record DIR] [NAME ...]
+python -m validate [--closed-forms] [--transport T] [--seeds N] [--htsim TREE] [--record DIR] [NAME ...]
 """
 
 import argparse
@@ -8,7 +8,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,15 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help="only these closed forms, or setups of ns-3"
     )
     arguments.add_argument("--closed-forms", action="store_true", help="leave ns-3 out")
+    arguments.add_argument(
+        "--transport",
+        action="append",
+        choices=beside.TRANSPORTS,
+        help="beside ns-3 only this one; may be repeated",
+    )
+    arguments.add_argument(
+        "--seeds", type=int, metavar="N", help="beside ns-3 so many seeds of every setup (the page's record)"
+    )
     arguments.add_argument("--htsim", type=Path, metavar="TREE", help="where csg-htsim is, built")
     arguments.add_argument("--record", type=Path, metavar="DIR", help="keep what was found for the page")
     chosen = arguments.parse_args()
@@ -36,7 +45,7 @@ def main() -> None:
     begun = time.monotonic()
     good = closed_forms(chosen.names, chosen.record)
     if not chosen.closed_forms:
-        beside_ns3(chosen.names, chosen.record)
+        beside_ns3(chosen)
     if chosen.htsim is not None and (not chosen.names or htsim.SETUP.stem in chosen.names):
         beside_htsim(chosen.htsim, chosen.record)
     spent = cpu_seconds()
@@ -63,20 +72,22 @@ def closed_forms(names: Collection[str], record: Path | None) -> bool:
             verdict = "holds" if check.holds else "FAILS"
             print(f"{verdict}  {name}: {check.what}: {check.measured:.6g} for {check.expected:.6g}", end="")
             print(f" +- {check.tolerance:.3g} {check.unit}".rstrip(), flush=True)
-    write(record, "closed-forms", found, "of")
+    write(record, "closed-forms", found, ("of",))
     return all(check["holds"] for check in found)
 
 
-def beside_ns3(names: Collection[str], record: Path | None) -> None:
+def beside_ns3(chosen: argparse.Namespace) -> None:
     """Print the comparison, or why there is none."""
-    setups = [name for name in names if name in beside.SEEDS]
-    if names and not setups:
+    setups = [name for name in chosen.names if name in beside.SEEDS]
+    transports = chosen.transport or beside.TRANSPORTS
+    if chosen.names and not setups:
         return
     try:
-        for name, (setup, _, _) in beside.STEPS.items():
-            if not setups or setup in setups:
-                write(record, name, [tell_step(setup, step) for step in beside.steps(name)])
-        write(record, "ns3", beside.recorded(map(tell, beside.compare(setups))), "setup")
+        for name, (setup, transport, _) in beside.STEPS.items():
+            if (not setups or setup in setups) and transport in transports and chosen.seeds is None:
+                write(chosen.record, name, [tell_step(setup, step) for step in beside.steps(name)])
+        found = beside.recorded(map(tell, beside.compare(setups, transports, chosen.seeds)))
+        write(chosen.record, "ns3", found, ("setup", "transport"))
     except Absent as why:
         print(f"SKIPPED: ns-3: {why}")
 
@@ -105,18 +116,19 @@ def tell(line: beside.Line) -> beside.Line:
     return line
 
 
-def write(record: Path | None, name: str, rows: list[dict[str, Any]], by: str | None = None) -> None:
+def write(record: Path | None, name: str, rows: list[dict[str, Any]], by: Sequence[str] = ()) -> None:
     """Keep rows, with what made them; where a part was run, the rows of others stay, which differ in `by`."""
     if record is None or not rows:
         return
     record.mkdir(parents=True, exist_ok=True)
     file = record / f"{name}.json"
-    if by is not None and file.exists():
-        run = {row[by] for row in rows}
+    if by and file.exists():
+        run = {tuple(row[key] for key in by) for row in rows}
         before = json.loads(file.read_text(encoding="utf-8"))["rows"]
-        rows = sorted([row for row in before if row[by] not in run] + rows, key=lambda row: str(row[by]))
-    kept = {"version": duetime.__version__, "rows": rows}
-    file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        kept = [row for row in before if tuple(row[key] for key in by) not in run]
+        rows = sorted(kept + rows, key=lambda row: str(row[by[0]]))
+    content = {"version": duetime.__version__, "rows": rows}
+    file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,11 @@ from validate.arrivals import Absent, Arrivals, Outcome, compiled, ended, quanti
 PEER = Path(__file__).resolve().parents[1] / "peers" / "ns3" / "peer.cc"
 LIBRARIES = ("core", "network", "internet", "point-to-point", "traffic-control")
 
+#: What the driver can make of DCTCP as RFC 8257 and Linux have it; `bench/peers/ns3/dctcp.h` explains each.
+OF_DCTCP = ("order", "windows", "loss", "floor", "steps")
+#: And of the rest: switches of the driver.
+MENDS = ("echo", "ce", "cwr", "pipe", "flight", "timer", "partial", *OF_DCTCP)
+
 #: What ns-3 does and duetime can be told to do, so that nothing differs that has a name.
 ALIKE: dict[str, Any] = {
     # 2 B of PPP beside IPv4 and TCP without options.
@@ -26,6 +31,8 @@ ALIKE: dict[str, Any] = {
     # What is sent again and lost again waits for the timer, which what is sent again does not restart.
     "transport.lost_retransmissions": "timeout",
     "transport.rto_restart": "ack",
+    # Every ACK of new data ends the doubling of the timer.
+    "transport.backoff_reset": "ack",
 }
 #: The same of one transport: ns-3's DCTCP grows as its Linux Reno, a segment after each window.
 BY_TRANSPORT: dict[str, dict[str, Any]] = {"dctcp": {"transport.growth_steps": "per-window"}}
@@ -91,9 +98,9 @@ def planned(
     yield f"ecn {int(ecn)}"
     yield f"sack {int(chosen['recovery'] == 'sack')}"
     yield f"reduction {'mended' if 'reduction' in mends else 'prr'}"
-    yield f"mend_echo {int('echo' in mends)}"
-    yield f"mend_pipe {int('pipe' in mends)}"
-    yield f"mend_flight {int('flight' in mends)}"
+    for mend in MENDS:
+        yield f"mend_{mend} {int(mend in mends)}"
+    yield f"own_dctcp {int(any(mend in mends for mend in OF_DCTCP))}"
     yield f"hystart {int('hystart' not in mends)}"
     yield f"limited_transmit {int(chosen['limited_transmit'])}"
     for name in ("rto_min", "rto_granularity", "rto_initial", "ack_delay"):

@@ -15,6 +15,7 @@
 #include "ns3/point-to-point-net-device.h"
 #include "ns3/traffic-control-module.h"
 
+#include "dctcp.h"
 #include "duetime.h"
 #include "ports.h"
 
@@ -190,6 +191,20 @@ NS_OBJECT_ENSURE_REGISTERED(Reduction);
 
 /// Marks do not cut a window that a loss has cut and that is not repaired (RFC 3168 6.1.2; Linux).
 bool g_mendEcho;
+/// Every data packet that arrives with CE is echoed (RFC 8257 3.2; Linux: tcp_event_data_recv). ns-3 3.44 asks for a sequence
+/// number above that of the last packet with CE, and its ACKs are ECN-capable too: a mark on the ACK that completes the
+/// handshake hides that of the first data.
+bool g_mendCe;
+/// A loss is found and repaired also while a mark's cut is spread (Linux: tcp_fastretrans_alert goes from CWR to Recovery).
+/// In CA_CWR ns-3 3.44 counts duplicate ACKs and does nothing else, and as the hole stays, so does that state: until the
+/// timeout each SACK lets something new go.
+bool g_mendCwr;
+/// With SACK each acknowledgement of new data restarts the timer (RFC 6298 5.3; Linux: tcp_rearm_rto). In ns-3 3.44 only the
+/// first one of a recovery does, which RFC 6582 3.2 allows NewReno.
+bool g_mendTimer;
+/// With SACK, what a partial ACK lets go follows from the pipe alone (RFC 6675 5, step C). ns-3 3.44 sends a segment at each of
+/// them besides, as NewReno does, whatever the window.
+bool g_mendPartial;
 /// What was sent again and has arrived is no longer on its way (RFC 6675 4, SetPipe). ns-3 3.44 takes it from
 /// TcpTxBuffer::m_retrans when it is acknowledged, not when it is SACKed, so that behind a segment that was lost twice the
 /// flight grows by every repair, and the window admits so much less.
@@ -208,8 +223,7 @@ class FlightSize : public TcpNewReno
 
     uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t) override
     {
-        uint32_t flight = tcb->m_highTxMark.Get() - tcb->m_lastAckedSeq;
-        return std::max(2 * tcb->m_segmentSize, std::min<uint32_t>(tcb->m_cWnd, flight) / 2);
+        return HalfOfFlight(tcb);
     }
 
     Ptr<TcpCongestionOps> Fork() override
@@ -250,8 +264,22 @@ class Mended : public TcpSocketBase
         return CopyObject<Mended>(this);
     }
 
+    void DoForwardUp(Ptr<Packet> packet, const Address& from, const Address& to) override
+    {
+        if (g_mendCe)
+        {
+            m_ecnCESeq = SequenceNumber32(0);
+        }
+        TcpSocketBase::DoForwardUp(packet, from, to);
+    }
+
     uint32_t SendDataPacket(SequenceNumber32 number, uint32_t size, bool withAck) override
     {
+        if (m_holdsBack)
+        {
+            // Nobody looks at what is returned but to see that it is not 0.
+            return size;
+        }
         bool again = number < m_tcb->m_highTxMark;
         uint32_t sent = TcpSocketBase::SendDataPacket(number, size, withAck);
         if (g_mendPipe && again)
@@ -266,6 +294,22 @@ class Mended : public TcpSocketBase
         // From here on nothing counts as sent again: TcpTxBuffer::SetSentListLost.
         m_sentAgain.clear();
         TcpSocketBase::ReTxTimeout();
+    }
+
+    void ProcessAck(const SequenceNumber32& number,
+                    bool news,
+                    uint32_t delivered,
+                    const SequenceNumber32& head,
+                    bool hasData) override
+    {
+        m_holdsBack = g_mendPartial && m_sackEnabled && m_tcb->m_congState == TcpSocketState::CA_RECOVERY;
+        TcpSocketBase::ProcessAck(number, news, delivered, head, hasData);
+        m_holdsBack = false;
+    }
+
+    void NewAck(const SequenceNumber32& number, bool restart) override
+    {
+        TcpSocketBase::NewAck(number, restart || (g_mendTimer && m_sackEnabled));
     }
 
     uint32_t BytesInFlight() const override
@@ -291,7 +335,22 @@ class Mended : public TcpSocketBase
             m_ecnEchoSeq = std::max(m_ecnEchoSeq.Get(), number);
             m_tcb->m_ecnState = TcpSocketState::ECN_ECE_RCVD;
         }
-        TcpSocketBase::ReceivedAck(packet, header);
+        bool gap = header.HasOption(TcpOption::SACK) && m_dupAckCount + 1 >= m_retxThresh;
+        if (g_mendCwr && gap && m_tcb->m_congState == TcpSocketState::CA_CWR)
+        {
+            m_tcb->m_congState = TcpSocketState::CA_DISORDER;
+        }
+        auto law = DynamicCast<Dctcp>(m_congestionControl);
+        if (law && number >= m_txBuffer->HeadSequence())
+        {
+            law->Begin(m_tcb, number, marked);
+            TcpSocketBase::ReceivedAck(packet, header);
+            law->End(m_tcb);
+        }
+        else
+        {
+            TcpSocketBase::ReceivedAck(packet, header);
+        }
     }
 
   private:
@@ -319,6 +378,7 @@ class Mended : public TcpSocketBase
     };
 
     std::map<SequenceNumber32, Again> m_sentAgain;
+    bool m_holdsBack{false};
 };
 
 NS_OBJECT_ENSURE_REGISTERED(Mended);
@@ -480,7 +540,12 @@ Start(std::size_t index, Ptr<Node> node, Ipv4Address to)
 void
 Configure(const Plan& plan)
 {
-    std::map<std::string, std::string> laws{{"dctcp", "ns3::TcpDctcp"},
+    Dctcp::mends = {.order = plan.Is("mend_order"),
+                    .windows = plan.Is("mend_windows"),
+                    .loss = plan.Is("mend_loss"),
+                    .floor = plan.Is("mend_floor"),
+                    .steps = plan.Is("mend_steps")};
+    std::map<std::string, std::string> laws{{"dctcp", plan.Is("own_dctcp") ? "Dctcp" : "ns3::TcpDctcp"},
                                             {"tcp", plan.Is("mend_flight") ? "FlightSize" : "ns3::TcpNewReno"},
                                             {"linux-reno", "ns3::TcpLinuxReno"},
                                             {"cubic", "ns3::TcpCubic"}};
@@ -506,6 +571,10 @@ Configure(const Plan& plan)
     }
     text("ns3::TcpL4Protocol::RecoveryType", reduction->second);
     g_mendEcho = plan.Is("mend_echo");
+    g_mendCe = plan.Is("mend_ce");
+    g_mendCwr = plan.Is("mend_cwr");
+    g_mendTimer = plan.Is("mend_timer");
+    g_mendPartial = plan.Is("mend_partial");
     g_mendPipe = plan.Is("mend_pipe");
     text("ns3::TcpSocketBase::UseEcn", plan.Text("ecn") == "1" ? "On" : "Off");
     text("ns3::TcpSocketBase::Sack", plan.Text("sack") == "1" ? "true" : "false");
@@ -526,6 +595,8 @@ Configure(const Plan& plan)
     text("ns3::TcpCubic::HyStart", plan.Text("hystart") == "1" ? "true" : "false");
     if (law->first == "dctcp")
     {
+        Dctcp::initialAlpha = plan.Number("initial_alpha");
+        Dctcp::g = plan.Number("g");
         text("ns3::TcpDctcp::DctcpShiftG", plan.Text("g"));
         text("ns3::TcpDctcp::DctcpAlphaOnInit", plan.Text("initial_alpha"));
     }
