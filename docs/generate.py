@@ -21,11 +21,13 @@ from duetime.experiments.claims import ask
 from duetime.experiments.verdicts import STATUSES
 from duetime.points import Point, run_points
 from duetime.report import page, reproduced
+from duetime.testbed import record as testbed
 
 DOCS = Path(__file__).resolve().parent
 RECORD = DOCS / "record"
 #: What `make scale` has measured.
 MEASURED = DOCS.parent / "bench/record"
+LINUX = DOCS.parent / "linux"
 #: What bound.md compares with the bound: how it is called -> a scenario and changes to it.
 EXAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "`oldi.toml` (fan-in 40)": ("oldi", ()),
@@ -114,7 +116,20 @@ def written() -> dict[str, str]:
         "scale.md": threaded(scaled((DOCS / "scale.md").read_text(encoding="utf-8"), MEASURED), MEASURED),
         "simulators.md": raced((DOCS / "simulators.md").read_text(encoding="utf-8"), MEASURED),
         "estimate.md": estimated((DOCS / "estimate.md").read_text(encoding="utf-8"), MEASURED),
+        "../linux/testbed/README.md": on_testbed(
+            (LINUX / "testbed/README.md").read_text(encoding="utf-8"), LINUX / "record"
+        ),
     }
+
+
+def on_testbed(text: str, folder: Path) -> str:
+    """The page with every `<!-- testbed: NAME -->` filled from what `duetime.testbed.record` has kept."""
+
+    def fill(match: re.Match[str]) -> str:
+        content = testbed.told(json.loads((folder / f"{match[1]}.json").read_text(encoding="utf-8")))
+        return f"<!-- testbed: {match[1]} -->\n{content}<!-- /testbed -->"
+
+    return re.sub(r"<!-- testbed: (\S+) -->\n.*?<!-- /testbed -->", fill, text, flags=re.DOTALL)
 
 
 def validated(text: str, folder: Path) -> str:

@@ -184,17 +184,31 @@ const PLUS: &[Case] = &[
     },
 ];
 
-/// A law, its cases, the signals beside alpha that its vectors have, and their file.
+/// The constants of `linux/bpf/plus.h`: what the kernel does stays as it is when a default here changes.
+const OF_PLUS_H: &str = "waits = 'blindly'
+start = 2
+growth = 1
+growth_later = 0.25
+floor_horizon = '10 ms'
+floor_most = 4
+guard = 0.5
+guard_most = '10 ms'
+guard_share = 0.25
+hopeless = 'hold'
+hopeless_hold = '100 ms'";
+
+/// A law with keys that all its cases share, its cases, the signals beside alpha that its vectors have, and their file.
 struct Vectors {
     law: &'static str,
+    keys: &'static str,
     cases: &'static [Case],
     signals: [&'static str; 2],
     file: &'static str,
 }
 
 const VECTORS: &[Vectors] = &[
-    Vectors { law: "d2tcp", cases: CASES, signals: ["d", "p"], file: "vectors.csv" },
-    Vectors { law: "d2tcp_plus", cases: PLUS, signals: ["need", "laxity"], file: "plus.csv" },
+    Vectors { law: "d2tcp", keys: "", cases: CASES, signals: ["d", "p"], file: "vectors.csv" },
+    Vectors { law: "d2tcp_plus", keys: OF_PLUS_H, cases: PLUS, signals: ["need", "laxity"], file: "plus.csv" },
 ];
 
 const ACKS: u64 = 150;
@@ -222,7 +236,7 @@ fn ns(time: Instant) -> u64 {
 
 /// One row per ACK or loss: what the law was told, and where it then stood.
 fn play(vectors: &Vectors, case: &Case, rows: &mut String) {
-    let mut law = law(vectors.law, case.keys);
+    let mut law = law(vectors.law, &format!("{}\n{}", vectors.keys, case.keys));
     let mut window = Cwnd { cwnd: case.window, ssthresh: case.ssthresh, floor: 2.0, limit: f64::INFINITY };
     let mut random = 0x2545_f491_4f6c_dd1du64;
     let mut percent = || {

@@ -154,3 +154,23 @@ fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a
         }
     }
 }
+
+#[test]
+fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
+    for (question, bytes) in [("400 B", 400), ("1 KB", 1000), ("1500 B", 1000)] {
+        let keys = format!("initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\nquestion = '{question}'\n");
+        let mut bench = Bench::new("d2tcp_plus", &keys);
+        bench.message(10_000, Some(Instant::from_millis(60)));
+        assert_eq!(pieces(&mut bench), [(0, 1000)]);
+        // One, though the window would have room for more of its size.
+        arrived(&mut bench, 1000, Flags::ECE);
+        assert_eq!(woken(&mut bench), [(1000, bytes)], "{question}");
+        arrived(&mut bench, 1000 + u64::from(bytes), Flags::NONE);
+        assert_eq!(pieces(&mut bench).len(), 2, "{question}");
+        // What is sent again asks too.
+        let mut bench = Bench::new("d2tcp_plus", &keys);
+        bench.message(10_000, Some(Instant::from_millis(60)));
+        pieces(&mut bench);
+        assert_eq!(woken(&mut bench), [(0, bytes)], "{question}");
+    }
+}

@@ -51,12 +51,21 @@ class Experiment:
 
 
 #: With the least timeout that a kernel of 250 ticks a second gives, an ingredient of that mode, with
-#: times 25-fold, as those of figure 7 are, and coming in again blindly, as a congestion control cannot ask.
+#: times 25-fold, as those of figure 7 are, and the constants of the control (linux/bpf/plus.h), which
+#: comes in again blindly.
 PLUS = Arm(
     "d2tcp_plus",
     set=(
         "transport.rto_min=8 ms",
         "transport.waits=blindly",
+        "transport.start=2",
+        "transport.growth=1",
+        "transport.growth_later=0.25",
+        "transport.floor_most=4",
+        "transport.hold_share=0.7",
+        "transport.hold_power=4",
+        "transport.guard=0.5",
+        "transport.guard_share=0.25",
         "transport.floor_horizon=250 ms",
         "transport.hold_most=500 ms",
         "transport.guard_most=250 ms",

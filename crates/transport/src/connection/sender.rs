@@ -533,11 +533,12 @@ impl Sender {
             flight -= recovery.sacked_below(recovery.next);
         }
         while let Some((start, limit)) = self.recovery.upcoming(self.end) {
-            let asks = self.paces && self.law.asks();
+            let question = self.question(mss);
+            let asks = question.is_some();
             if asks && flight > 0 {
                 break;
             }
-            let len = if asks { 1 } else { mss.min(limit - start) };
+            let len = question.unwrap_or(mss).min(limit - start);
             if flight + len > window && flight > 0 || start + len > buffer_end && start > self.recovery.una {
                 break;
             }
@@ -566,13 +567,14 @@ impl Sender {
                 break;
             }
             let next = self.recovery.next;
-            let asks = self.paces && self.law.asks();
+            let question = self.question(mss);
+            let asks = question.is_some();
             if asks && pipe > 0 && self.recovery.rto_at != Instant::MAX {
                 break;
             }
-            let len = if asks { 1 } else { mss }.min(self.end - next);
+            let len = question.unwrap_or(mss).min(self.end - next);
             pipe += if let Some(lost) = self.recovery.next_lost(config) {
-                let lost = if asks { (lost.0, lost.1.min(lost.0 + 1)) } else { lost };
+                let lost = question.map_or(lost, |question| (lost.0, lost.1.min(lost.0 + question)));
                 self.resent(config, now, out);
                 self.resend(config, now, lost, out)
             } else if len > 0 && next + len <= buffer_end && (len == mss || asks || !config.nagle) {
@@ -586,6 +588,11 @@ impl Sender {
                 break;
             };
         }
+    }
+
+    /// How much is sent next if that only asks.
+    fn question(&self, mss: u64) -> Option<u64> {
+        if self.paces { self.law.asks().map(|bytes| bytes.0.min(mss)) } else { None }
     }
 
     /// Whether the next packet must wait for its turn though the window is open, and then asks to be woken for it. What

@@ -1,7 +1,7 @@
 //! `d2tcp_plus`: what a sender alone can do for deadlines: insist on the rate that a message needs where that is more
 //! than the least that it can send, and stand back by how much time it can spare.
 
-use units::{Default, Instant, Key, Kind, Range, Span, Values, mix64};
+use units::{Bytes, Default, Instant, Key, Kind, Range, Span, Values, mix64};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
@@ -78,9 +78,9 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Choice(&["asking", "blindly"]),
         default: Default::Is("asking"),
         range: Range::ANY,
-        help: "how what is held back comes in again: it asks with one byte until that comes back without a mark, and is then \
+        help: "how what is held back comes in again: it asks until an answer comes back without a mark, and is then \
                not held back any more; or it sends a segment after some time, whatever the network is like",
-        source: "carrier sense: who finishes what it has begun leaves the link sooner; blindly is what Linux can; measured, \
+        source: "carrier sense: who finishes what it has begun leaves the link sooner; blindly is what Linux does; measured, \
                  docs/promise.md",
     },
     Key {
@@ -128,6 +128,15 @@ pub const KEYS: &[Key] = &[
         range: Range::at_least(1.0),
         help: "asking: segments with which a message begins whose question came back without a mark",
         source: "slow start's second window: the question was its first",
+    },
+    Key {
+        name: "question",
+        kind: Kind::Size,
+        default: Default::Is("1 B"),
+        range: Range::at_least(1.0),
+        help: "asking: bytes of the message that a question carries, a segment at most",
+        source: "what asks should take as little of the link as it can; with a segment, the least that Linux sends, asking \
+                 is worth little (linux/README.md)",
     },
     Key {
         name: "hold_share",
@@ -210,6 +219,7 @@ fn build(values: &Values) -> D2tcpPlus {
         peers: values.number("peers"),
         peer_rounds: values.number("peer_rounds"),
         admitted_window: values.number("admitted_window"),
+        question: values.size("question"),
         hold_share: values.number("hold_share"),
         hold_most: values.time("hold_most").as_secs_f64(),
         hold_power: values.number("hold_power"),
@@ -280,6 +290,7 @@ struct Constants {
     peers: f64,
     peer_rounds: f64,
     admitted_window: f64,
+    question: Bytes,
     hold_share: f64,
     hold_most: f64,
     hold_power: f64,
@@ -503,8 +514,8 @@ impl Window for D2tcpPlus {
     fn held_until(&self) -> Instant {
         self.held_until
     }
-    fn asks(&self) -> bool {
-        self.asking
+    fn asks(&self) -> Option<Bytes> {
+        self.asking.then_some(self.constants.question)
     }
     fn identify(&mut self, identity: u64) {
         self.identity = identity;
@@ -524,8 +535,6 @@ impl Window for D2tcpPlus {
 }
 #[cfg(test)]
 mod tests {
-    use units::Bytes;
-
     use super::*;
     use crate::laws::dctcp::tests::marking;
     use crate::laws::tests::{acked, cwnd};
@@ -544,6 +553,7 @@ mod tests {
             peers: 5.0,
             peer_rounds: 2.0,
             admitted_window: 2.0,
+            question: Bytes(1),
             hold_share: 0.7,
             hold_most: 20e-3,
             hold_power: 4.0,
@@ -907,30 +917,30 @@ mod tests {
         let (mut law, mut window) = (asking(7), cwnd(20.0));
         let left = Span::from_millis(50);
         assert!(law.on_ack(&mut window, &ack(1, true, left)));
-        assert!(law.asks() && law.held_until > Instant::ZERO && window.cwnd == 1.0);
+        assert!(law.asks().is_some() && law.held_until > Instant::ZERO && window.cwnd == 1.0);
         // An answer to what was sent before says nothing: it waits, and grows by nothing.
         let until = law.held_until;
         law.on_ack(&mut window, &Acked { may_cut: false, ..ack(2, false, left) });
-        assert!(law.asks() && law.held_until == until && window.cwnd == 1.0);
+        assert!(law.asks().is_some() && law.held_until == until && window.cwnd == 1.0);
         // Marked again, though no new window has begun: it is held back again.
         let answer = |now: Instant, una, marked| Acked { now, may_grow: false, ..ack(una, marked, left) };
         law.on_ack(&mut window, &Acked { may_cut: false, ..answer(until, 3, true) });
-        assert!(law.asks() && law.held_until > until);
+        assert!(law.asks().is_some() && law.held_until > until);
         law.on_ack(&mut window, &answer(law.held_until, 4, false));
-        assert!(!law.asks() && window.cwnd == 2.0, "{}", window.cwnd);
+        assert!(law.asks().is_none() && window.cwnd == 2.0, "{}", window.cwnd);
         // It has begun: from now on marks and timeouts cut its window, and do not hold it back.
         let until = law.held_until;
         window.cwnd = 8.0;
         law.on_ack(&mut window, &ack(40, true, left));
-        assert!(window.cwnd == 4.0 && !law.asks() && law.held_until == until, "{}", window.cwnd);
+        assert!(window.cwnd == 4.0 && law.asks().is_none() && law.held_until == until, "{}", window.cwnd);
         let state = ack(41, false, left);
         law.on_timeout(&mut window, 1.0, &Lost { now: state.now, state: state.clone(), flight: 4.0, timeout: true });
-        assert!(window.cwnd == 1.0 && !law.asks() && law.held_until == until);
+        assert!(window.cwnd == 1.0 && law.asks().is_none() && law.held_until == until);
         // The next message on the connection has to be admitted for itself.
         let message = Message { deadline: Some(state.now + left), ..Message::of(Bytes(100_000)) };
         let next = Acked { message: Current { end: 200_000, message }, ..acked(110, true) };
         law.on_ack(&mut window, &next);
-        assert!(law.asks() && law.held_until != until);
+        assert!(law.asks().is_some() && law.held_until != until);
     }
 
     #[test]
@@ -941,7 +951,7 @@ mod tests {
             law.segment_time = 10e-6;
             law.constants.hold_share = share;
             law.on_ack(&mut window, &ack(1, true, Span::from_micros(left_us)));
-            assert_eq!((law.asks(), law.held_until > Instant::ZERO), (asks, asks), "{left_us}");
+            assert_eq!((law.asks().is_some(), law.held_until > Instant::ZERO), (asks, asks), "{left_us}");
             assert_eq!(window.cwnd > 1.0, !asks);
         }
     }

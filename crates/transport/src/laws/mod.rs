@@ -20,7 +20,7 @@ pub use tcppr::Priorities;
 
 use std::collections::VecDeque;
 
-use units::{Instant, Span};
+use units::{Bytes, Instant, Span};
 
 use crate::{Descriptor, Message, Observation, Pacing, Site};
 
@@ -42,9 +42,9 @@ pub trait Window {
     fn held_until(&self) -> Instant {
         Instant::ZERO
     }
-    /// Whether what is sent next only asks: one byte, and nothing more until it is answered.
-    fn asks(&self) -> bool {
-        false
+    /// Of what is sent next, if that only asks: so many bytes, a segment at most, and nothing more until they are answered.
+    fn asks(&self) -> Option<Bytes> {
+        None
     }
     /// A number that no other connection has, for what it draws.
     fn identify(&mut self, _identity: u64) {}
@@ -136,7 +136,7 @@ macro_rules! laws {
             fn held_until(&self) -> Instant {
                 match self { $(Law::$law(law) => law.held_until()),* }
             }
-            fn asks(&self) -> bool {
+            fn asks(&self) -> Option<Bytes> {
                 match self { $(Law::$law(law) => law.asks()),* }
             }
             fn identify(&mut self, identity: u64) {
