@@ -18,7 +18,7 @@ import duetime
 from duetime import testbed
 from duetime.quantities import amount, size_bytes, time_ps
 from duetime.scenario import Unreadable
-from duetime.testbed import control, measured, need, plan
+from duetime.testbed import control, measured, need, plan, record
 from duetime.testbed.experiments import EXPERIMENTS
 from duetime.trouble import Missing
 
@@ -474,3 +474,22 @@ def test_a_peer_that_refuses_ecn_leaves_reno() -> None:
     assert result.data["marks"] == 0
     # Without marks the buffer fills until it drops, and everything arrives all the same.
     assert result.flows["fct_us"].null_count() == 0
+
+
+def test_a_record_says_who_was_better_in_how_many_pairs() -> None:
+    """Mean, half of the 95 % interval (12.7 standard errors of two values), range; pairs by repeat."""
+    rows = [
+        {"arm": arm, "where": "real", "figures": {"answers: missed, %": missed, "drops": drops}, **machine}
+        for arm, figures in {"d2tcp": ((10.0, 3), (12.0, 3)), "d2tcp_plus": ((9.0, 0), (12.5, 4))}.items()
+        for (missed, drops), machine in zip(
+            figures, ({"pause_ms": 2.0, "late_us": 900.0}, {"pause_ms": 12.4, "late_us": None}), strict=True
+        )
+    ]
+    text = record.told(
+        {"rows": rows, "set": [], "run_again": 3, "load": [0.2, 1.0], "at": "day", "kernel": "6", "cores": 2}
+    )
+    assert "| answers: missed, % | 11.0 ± 12.7 (10.0 to 12.0) | 10.8 ± 22.2 (9.0 to 12.5) |" in text
+    assert "| drops | 3 | 0 to 4 |" in text
+    assert "d2tcp_plus has less than d2tcp: real in 1 of 2 repeats." in text
+    assert "no pause above 12 ms" in text
+    assert "begun within 0.9 ms; 3 runs with longer pauses" in text
