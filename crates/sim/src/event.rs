@@ -249,7 +249,7 @@ impl EventQueue {
     }
 
     /// The next event, if it comes at `until` or before.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
         let Some(near) = self.wheel.pop() else { return self.pop_far(until) };
         if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < self.wheel.moment(near)) {

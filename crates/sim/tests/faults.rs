@@ -127,7 +127,8 @@ fn flows_go_round_a_link_when_routing_knows() {
     assert_eq!(ends("10 ms", ", until = '19 ms'").0, struck(20_000));
 }
 
-/// The scenario of a transport on one of the networks: bulk, and short messages with deadlines, across the middle.
+/// The scenario of a transport on one of the networks: bulk and short messages with deadlines, and bulk without, which none
+/// holds back for long, across the middle.
 fn crowd(transport: &str, topology: &str, fault: &str) -> String {
     let (network, hosts) = match topology {
         "star" => ("topology = 'star'\nhosts = 8", 8),
@@ -146,7 +147,9 @@ fn crowd(transport: &str, topology: &str, fault: &str) -> String {
          mark = '20 packets'\nbuffer = '300 KB'\n[[fault]]\n{fault}\n[transport]\nname = '{transport}'\n\
          [[traffic]]\nname = 'short'\npattern = 'fan-in'\nparents = 1\nleaves = 5\nevery = '10 ms'\ncount = 6\nsize = '20 KB'\n\
          deadline = '20 ms'\n[[traffic]]\nname = 'bulk'\npattern = 'flows'\nconnections = 'persistent'\nflows = [\
-         {{ from = '0..{half}', to = '{half}..{hosts}', size = '400 KB', start = '5 ms', deadline = '1 s' }}]"
+         {{ from = '0..{half}', to = '{half}..{hosts}', size = '400 KB', start = '5 ms', deadline = '1 s' }}]\n\
+         [[traffic]]\nname = 'rest'\npattern = 'flows'\nflows = [\
+         {{ from = '0..{half}', to = '{half}..{hosts}', size = '400 KB', start = '5 ms' }}]"
     )
 }
 
