@@ -257,19 +257,33 @@ def cost(rows: list[dict[str, Any]]) -> str:
     return f"The recorded run took {rows[0]['cpu_s']} s of CPU.\n"
 
 
+NOTHING = "*Nothing is recorded yet.*\n"
+
+
+def recorded(folder: Path, kind: str) -> list[dict[str, Any]]:
+    """What `bench/` has measured of a kind, the last of it last."""
+    files = sorted(folder.glob(f"*-{kind}.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def placed(text: str, mark: str, content: str) -> str:
+    """The page with this between `<!-- MARK -->` and `<!-- /MARK -->`."""
+    filled = f"<!-- {mark} -->\n{content}<!-- /{mark} -->"
+    return re.sub(rf"<!-- {mark} -->\n.*?<!-- /{mark} -->", lambda _: filled, text, flags=re.DOTALL)
+
+
 def scaled(text: str, folder: Path) -> str:
     """The page with every `<!-- scale: SERIES -->` filled from the last record of that series."""
     last: dict[str, dict[str, Any]] = {}
-    for file in sorted(folder.glob("*-scale.jsonl")):
-        for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
-            last.update(dict.fromkeys(line["results"], line))
+    for line in recorded(folder, "scale"):
+        last.update(dict.fromkeys(line["results"], line))
     plan = tomllib.loads((DOCS.parent / "bench/scale.toml").read_text(encoding="utf-8"))["series"]
     series = {each["name"]: each for each in plan}
 
     def fill(match: re.Match[str]) -> str:
         name = match[1]
         wanted = "messages-out" if name == "far" else name
-        content = "*Nothing is recorded yet.*\n"
+        content = NOTHING
         if wanted in last:
             line = last[wanted]
             rows = line["results"][wanted]
@@ -281,10 +295,9 @@ def scaled(text: str, folder: Path) -> str:
 
 def threaded(text: str, folder: Path) -> str:
     """The page with `<!-- threads -->` filled from the last record of `bench/threads.py`."""
-    records = sorted(folder.glob("*-threads.jsonl"))
-    content = "*Nothing is recorded yet.*\n"
-    if records:
-        line = json.loads(records[-1].read_text(encoding="utf-8").splitlines()[-1])
+    content = NOTHING
+    if lines := recorded(folder, "threads"):
+        line = lines[-1]
         most = {row["case"]: span(row) for row in line["results"] if row.get("beside")}
         rows = [
             [
@@ -303,12 +316,7 @@ def threaded(text: str, folder: Path) -> str:
         where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores"
         note = f"; {line['note']}" if line["note"] else ""
         content = f"{tabled(heads, rows)}\n*Medians and ranges of pairs. {where}{note}.*\n"
-    return re.sub(
-        r"<!-- threads -->\n.*?<!-- /threads -->",
-        f"<!-- threads -->\n{content}<!-- /threads -->",
-        text,
-        flags=re.DOTALL,
-    )
+    return placed(text, "threads", content)
 
 
 def span(row: dict[str, Any]) -> str:
@@ -318,10 +326,7 @@ def span(row: dict[str, Any]) -> str:
 
 def estimated(text: str, folder: Path) -> str:
     """The page with `<!-- estimates -->` filled from the last record of each case of `bench/estimate.py`."""
-    last: dict[str, dict[str, Any]] = {}
-    for file in sorted(folder.glob("*-estimate.jsonl")):
-        for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
-            last[line["case"]] = line
+    last = {line["case"]: line for line in recorded(folder, "estimate")}
 
     def row(case: str, line: dict[str, Any]) -> list[str]:
         cells = [f"{case} (warned of)" if line["warnings"] else case]
@@ -338,22 +343,12 @@ def estimated(text: str, folder: Path) -> str:
 
     heads = ["case", "missed, %", "slowdown p50", "p99", "links simulated", "CPU"]
     content = tabled(heads, [row(case, line) for case, line in sorted(last.items())])
-    return re.sub(
-        r"<!-- estimates -->\n.*?<!-- /estimates -->",
-        f"<!-- estimates -->\n{content}<!-- /estimates -->",
-        text,
-        flags=re.DOTALL,
-    )
+    return placed(text, "estimates", content)
 
 
 def raced(text: str, folder: Path) -> str:
     """The page with `<!-- peers -->` filled from the last record of `bench/beside.py`."""
-    lines = [
-        line
-        for file in sorted(folder.glob("*-peers.jsonl"))
-        for line in map(json.loads, file.read_text(encoding="utf-8").splitlines())
-    ]
-    line = lines[-1]
+    line = recorded(folder, "peers")[-1]
     cells = [
         [work, f"{of['duetime']['delivered_per_s'] / 1e6:.2f}"]
         + [
@@ -369,12 +364,7 @@ def raced(text: str, folder: Path) -> str:
     heads = ["work", "duetime", "over csg-htsim: loop", "process", "over ns-3: loop", "process"]
     where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores, load average {line['load']}"
     how = f"{where}, {line['rounds']} rounds; duetime in millions of packets per second."
-    return re.sub(
-        r"<!-- peers -->\n.*?<!-- /peers -->",
-        f"<!-- peers -->\n{tabled(heads, cells)}\n*{how}*\n<!-- /peers -->",
-        text,
-        flags=re.DOTALL,
-    )
+    return placed(text, "peers", f"{tabled(heads, cells)}\n*{how}*\n")
 
 
 def growth(series: dict[str, Any], rows: list[dict[str, Any]], line: dict[str, Any]) -> str:

@@ -168,14 +168,22 @@ class Step:
     queue: float
 
 
+MENDED = SIDES["mended"]
+
+
 def without(*mends: str) -> Sequence[str]:
     """All that is mended but these."""
-    return [mend for mend in SIDES["mended"] if mend not in mends]
+    return [mend for mend in MENDED if mend not in mends]
 
 
 #: Either what duetime is told, or what is mended in ns-3.
 Case = tuple[str, str, Mapping[str, Any] | Sequence[str]]
-MENDED = SIDES["mended"]
+#: What concerns any loss.
+RECOVERY: list[Case] = [
+    ("ns-3", "all mended but its timer", without("timer")),
+    ("ns-3", "all mended but what partial ACKs send", without("partial")),
+    ("ns-3", "all mended", MENDED),
+]
 FOUND = {"transport.lost_retransmissions": "found", "transport.rto_restart": "retransmission"}
 STEPS: dict[str, tuple[str, str, list[Case]]] = {
     "incast": (
@@ -206,9 +214,7 @@ STEPS: dict[str, tuple[str, str, list[Case]]] = {
             ),
             ("duetime", "and retransmissions do not restart the timer", ns3.ALIKE),
             ("ns-3", "all mended but its count of what is on its way", without("pipe")),
-            ("ns-3", "all mended but its timer", without("timer")),
-            ("ns-3", "all mended but what partial ACKs send", without("partial")),
-            ("ns-3", "all mended", MENDED),
+            *RECOVERY,
         ],
     ),
     "tcp": (
@@ -219,9 +225,7 @@ STEPS: dict[str, tuple[str, str, list[Case]]] = {
             ("duetime", "what is lost again is found, its default", ns3.ALIKE | FOUND),
             ("ns-3", "as it is", ()),
             ("ns-3", "all mended but FlightSize", without("flight")),
-            ("ns-3", "all mended but its timer", without("timer")),
-            ("ns-3", "all mended but what partial ACKs send", without("partial")),
-            ("ns-3", "all mended", MENDED),
+            *RECOVERY,
         ],
     ),
     "dctcp": (

@@ -70,9 +70,6 @@ macro_rules! control {
                     $(Control::$Family(own) => own.agents().map(Agents::$Family)),*
                 }
             }
-        }
-
-        impl Control {
             /// Whether the numbers of connections decide who of equals comes first, somewhere in this family.
             pub fn goes_by_numbers(&self) -> bool {
                 match self {
