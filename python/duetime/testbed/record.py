@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from duetime import files
 from duetime.results import Result
 from duetime.statistics import half_width
 from duetime.testbed import beside, fig07
@@ -47,7 +48,7 @@ def main() -> None:
     chosen = parser.parse_args()
     for name in chosen.names:
         text = json.dumps(carry_out(name, chosen.repeats, chosen.set), indent=1)
-        (chosen.out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        files.write(chosen.out / f"{name}.json", f"{text}\n".encode())
 
 
 def carry_out(name: str, repeats: int, changes: Sequence[str] = ()) -> dict[str, Any]:
