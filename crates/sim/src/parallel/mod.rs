@@ -466,10 +466,15 @@ impl Stint {
         let step = Span(self.lookahead.0.div_ceil(2));
         let mut reached = post.reached(part);
         while reached < end {
-            // The slowest can always go on by the whole lookahead, so that some part never waits.
-            let Some(horizon) = post.wait(part, self.lookahead, reached.saturating_add(step).min(end)) else { return };
+            // The slowest can always go on by the whole lookahead, so that some part never waits. It goes no further than a
+            // step at a time, even where it could: those who wait for it would wait for all of that, and then it for them,
+            // by turns.
+            let next = reached.saturating_add(step).min(end);
+            if !post.wait(part, self.lookahead, next) {
+                return;
+            }
             post.take(part, |mail| world.receive(mail));
-            reached = horizon.min(end);
+            reached = next;
             world.goes_to(reached.earlier_by(Span(1)));
             post.leave(part, reached, world.outgoing());
         }

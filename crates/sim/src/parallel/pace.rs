@@ -5,8 +5,8 @@ use std::time::Duration;
 /// What is known of both ways. No result depends on it.
 #[derive(Default)]
 pub struct Pace {
-    /// Nanoseconds for an event when last tried, by way: alone, together.
-    cost: [Option<f64>; 2],
+    /// Nanoseconds for an event the last few times, the latest first, by way: alone, together.
+    costs: [[Option<f64>; Pace::KEPT]; 2],
     /// Events until the slower way is tried again, and how many that was last.
     left: u64,
     patience: u64,
@@ -14,30 +14,34 @@ pub struct Pace {
 
 impl Pace {
     /// So many events go by at first before the slower way is tried again, and twice as many each time that it is slower
-    /// still, for it takes time: one part in thirty-two of what is processed, in the beginning.
-    const PATIENCE: u64 = 1 << 20;
-    const LONGEST: u64 = Pace::PATIENCE << 8;
+    /// still, for it takes time: one part in sixteen of what is processed, in the beginning.
+    const PATIENCE: u64 = 1 << 19;
+    const LONGEST: u64 = 1 << 28;
+    /// What a machine does beside only makes an event take longer. So the least of so many times counts: one time that was
+    /// disturbed changes nothing.
+    const KEPT: usize = 3;
     /// So many events are a try.
     pub const TRY: u64 = 1 << 15;
 
     /// Whether to work together next.
     pub fn together(&self) -> bool {
-        match self.cost {
-            [None, _] => false,
-            [_, None] => true,
-            [Some(alone), Some(together)] => (together < alone) != (self.left == 0),
+        match self.faster() {
+            None => self.cost(false).is_some(),
+            Some(together) => together != (self.left == 0),
         }
     }
 
     /// Whether what comes next is a try.
     pub fn tries(&self) -> bool {
-        self.cost.contains(&None) || self.left == 0
+        self.faster().is_none() || self.left == 0
     }
 
     /// So long it took for so many events.
     pub fn saw(&mut self, together: bool, events: u64, took: Duration) {
         let (was_faster, tried) = (self.faster(), self.tries());
-        self.cost[usize::from(together)] = Some(took.as_nanos() as f64 / events.max(1) as f64);
+        let costs = &mut self.costs[usize::from(together)];
+        costs.rotate_right(1);
+        costs[0] = Some(took.as_nanos() as f64 / events.max(1) as f64);
         self.left = self.left.saturating_sub(events);
         if tried {
             let same = was_faster.is_some() && was_faster == self.faster();
@@ -46,10 +50,14 @@ impl Pace {
         }
     }
 
+    /// What an event takes.
+    fn cost(&self, together: bool) -> Option<f64> {
+        self.costs[usize::from(together)].into_iter().flatten().min_by(f64::total_cmp)
+    }
+
     /// Which way is faster: whether it is to work together.
     fn faster(&self) -> Option<bool> {
-        let [alone, together] = self.cost;
-        Some(together? < alone?)
+        Some(self.cost(true)? < self.cost(false)?)
     }
 }
 
@@ -74,6 +82,20 @@ mod tests {
     fn the_faster_way_is_taken_but_for_a_few_tries() {
         assert!(share(50, |_| 30) > 0.98);
         assert!(share(50, |_| 60) < 0.02);
+    }
+
+    #[test]
+    fn a_time_that_was_disturbed_changes_nothing() {
+        let mut pace = Pace::default();
+        let mut together = 0;
+        for slice in 0..1000 {
+            let way = pace.together();
+            // One of ten takes ten times as long.
+            let cost = if way { 30 } else { 50 } * if slice % 10 == 7 { 10 } else { 1 };
+            pace.saw(way, Pace::TRY, Duration::from_nanos(cost * Pace::TRY));
+            together += u32::from(way);
+        }
+        assert!(together > 970, "{together}");
     }
 
     #[test]

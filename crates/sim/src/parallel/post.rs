@@ -61,14 +61,13 @@ impl Post {
         Instant(slowest.unwrap_or(u64::MAX)).saturating_add(lookahead)
     }
 
-    /// Waits until a part can go on to `least` or beyond, and says how far. None: all come back.
-    pub fn wait(&self, part: usize, lookahead: Span, least: Instant) -> Option<Instant> {
+    /// Waits until a part can go on to `next`; false when all come back instead.
+    pub fn wait(&self, part: usize, lookahead: Span, next: Instant) -> bool {
         let mut looks = 0;
         let mut since = None;
         loop {
-            let horizon = self.horizon(part, lookahead);
-            if horizon >= least {
-                return Some(horizon);
+            if self.horizon(part, lookahead) >= next {
+                return true;
             }
             if looks < Post::LOOKS {
                 looks += 1;
@@ -79,7 +78,7 @@ impl Post {
                 self.stop();
             }
             if self.stopped.load(Ordering::Relaxed) {
-                return None;
+                return false;
             }
             thread::yield_now();
         }
@@ -143,10 +142,11 @@ mod tests {
                 scope.spawn(move || {
                     let mut reached = Instant::ZERO;
                     while reached < Instant(20_000) {
-                        let Some(horizon) = post.wait(part, Span(LOOKAHEAD), reached.saturating_add(Span(5))) else {
+                        let next = reached.saturating_add(Span(5));
+                        if !post.wait(part, Span(LOOKAHEAD), next) {
                             return;
-                        };
-                        reached = horizon;
+                        }
+                        reached = next;
                         // The others can only have gone on since.
                         assert!(reached <= post.horizon(part, Span(LOOKAHEAD)));
                         post.leave(part, reached, &mut []);
@@ -165,7 +165,7 @@ mod tests {
                 panic!("on purpose");
             });
             assert!(panics.join().is_err());
-            assert_eq!(post.wait(0, Span(10), Instant(11)), None);
+            assert!(!post.wait(0, Span(10), Instant(11)));
         });
     }
 }
