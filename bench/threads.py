@@ -31,13 +31,13 @@ CASES: dict[str, tuple[Path, tuple[str, ...]]] = {
             "network.racks=205",
             "traffic.answers.parents=205",
             "traffic.answers.start=5 ms + parent * 0.12 ms",
-            "run.duration=2 s",
+            "run.duration=1 s",
         ),
     ),
     # Links of 1 us, so short windows.
     "8 200 leaf-spine": (
         BENCH / "scale/leaf-spine.toml",
-        ("leaves=205", "spines=16", "run.duration=2 ms"),
+        ("leaves=205", "spines=16", "run.duration=1 ms"),
     ),
 }
 
