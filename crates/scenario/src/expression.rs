@@ -74,7 +74,13 @@ pub(crate) fn parse(node: &Node) -> Checked<Expr> {
             let width = parser.word_width();
             let found = &parser.rest()[..width];
             let fault = parser.fault(width, format!("`{found}` is not expected here"));
-            Err(fault.hint("an operator (+ - * /) or the end is expected"))
+            let before = parser.text[..parser.at].trim_end();
+            Err(match &whole.kind {
+                Kind::Parameter(_) if measure::find_unit(found).is_some() => {
+                    fault.hint(format!("write {before} * 1 {found}"))
+                }
+                _ => fault.hint("an operator (+ - * /) or the end is expected"),
+            })
         }
     }
 }

@@ -261,6 +261,10 @@ fn rto_above_deadline(survey: &Survey) -> Vec<Finding> {
     let mut found: Vec<(&Transport, Vec<&str>, Span, Span)> = Vec::new();
     for (class, transport, _) in survey.classes() {
         let Some((_, longest)) = class.generator.deadlines() else { continue };
+        // Receivers that grant repeat what is lost after times of their own.
+        if let Control::Grants(_) = transport.config.control {
+            continue;
+        }
         let floor = transport.config.connection.rto_min;
         if floor < longest {
             continue;

@@ -10,6 +10,7 @@ use sim::topology::Graph;
 use sim::topology::ways::Ways;
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
+use transport::laws::Window;
 use transport::registry::Control;
 use units::{Amount, Bytes, HostId, Instant};
 
@@ -130,7 +131,11 @@ impl<'a> Survey<'a> {
 
     /// For each receiver the most that a class keeps in flight towards it when every window is at its floor.
     pub(crate) fn at_floor(&self, transport: &Transport, drawn: &Drawn) -> Vec<AtFloor> {
-        let Control::Window(_) = transport.config.control else { return Vec::new() };
+        // A law that paces by itself may send less than its window.
+        let Control::Window(law) = &transport.config.control else { return Vec::new() };
+        if law.paces() {
+            return Vec::new();
+        }
         let connection = &transport.config.connection;
         let frame = self.frame(transport);
         // Those that are under way at the same time for certain: answers to one query, and flows without end.

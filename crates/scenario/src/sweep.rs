@@ -81,6 +81,7 @@ pub fn read_sweep(source: &Source) -> Result<Sweep, Error> {
 fn sweep(text: &str, folder: Option<&Path>, sources: &mut Sources) -> Checked<Sweep> {
     let root = document::parse(text, 0)?;
     only(&root, "a sweep", &KEYS)?;
+    finite(&root)?;
     let base = Base::read(&root, folder, sources)?;
     let transports = transports(&root)?;
     let design = Design::read(&root)?;
@@ -107,6 +108,19 @@ fn sweep(text: &str, folder: Option<&Path>, sources: &mut Sources) -> Checked<Sw
         axes: axes.iter().map(|axis| axis.path.clone()).collect(),
         points: points.iter().map(|point| point.iter().map(json).collect()).collect(),
     })
+}
+
+/// Refuses `nan` and `inf`: points are kept as JSON, which has neither.
+fn finite(table: &Table) -> Checked<()> {
+    fn look(node: &Node) -> Checked<()> {
+        match &node.data {
+            Data::Float(x) if !x.is_finite() => Err(node.fault("this number is not finite")),
+            Data::Array(items) => items.iter().try_for_each(look),
+            Data::Table(inside) => finite(inside),
+            _ => Ok(()),
+        }
+    }
+    table.entries.iter().try_for_each(|entry| look(&entry.node))
 }
 
 /// The scenario that the points change.

@@ -40,7 +40,10 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             _ => return Err(wrong(key, node, "true or false")),
         },
         Kind::CountOr(word) if node.text() == Some(word) => (Value::Choice(word), json!(word)),
-        Kind::CountOr(word) if node.text().is_some_and(|text| text.parse::<u64>().is_err() && !text.contains('$')) => {
+        Kind::CountOr(word)
+            if node.text().is_some_and(|text| text.parse::<u64>().is_err() && !text.contains('$'))
+                || matches!(node.data, Data::Bool(_) | Data::Array(_) | Data::Table(_) | Data::Date) =>
+        {
             return Err(wrong(key, node, &format!("a whole number, or \"{word}\"")));
         }
         Kind::Count | Kind::CountOr(_) => {

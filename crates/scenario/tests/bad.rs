@@ -99,6 +99,9 @@ const CASES: &[(&str, &str, &str)] = &[
     ("minutes or milliseconds", "\"1 s\"", "\"1 m\""),
     ("packets where bytes count", "\"150 MB\"", "\"100 packets\""),
     ("a part of a packet", "\"65 packets\"", "\"6.5 packets\""),
+    ("fewer packets than none", "\"65 packets\"", "\"-3 packets\""),
+    ("a unit behind a parameter", "\"65 packets\"", "\"$fan_in packets\""),
+    ("threads in a list", "seed = 1", "threads = [4]"),
     ("two numbers", "\"20 us\"", "\"20 30 us\""),
     // ranges
     ("no time", "\"1 s\"", "\"0 s\""),

@@ -103,6 +103,8 @@ fn a_timeout_is_too_long_from_the_longest_deadline_on() {
     is_silent(&["transport.rto_min=7.9 ms"]);
     says(&["transport.rto_min=8 ms"], "rto-above-deadline", "rto_min = 8 ms");
     is_silent(&["transport.rto_min=8 ms", "traffic.answers.deadline={ base = \"8 ms\", vary = \"uniform(0, 50%)\" }"]);
+    // Receivers that grant have times of their own.
+    is_silent(&["transport.rto_min=8 ms", "transport.name=edf-grants"]);
 }
 
 #[test]
@@ -131,6 +133,8 @@ fn floors_that_fill_path_and_k_keep_the_queue() {
     is_silent(&["transport.cwnd_floor=3"]);
     says(&["transport.cwnd_floor=4"], "floor-above-mark", "43 KB of path and K");
     is_silent(&["transport.cwnd_floor=4", "transport.name=tcp"]);
+    // To stand back is to send less than any floor.
+    is_silent(&["transport.cwnd_floor=4", "transport.name=d2tcp_plus"]);
     // A message of ten packets keeps ten in flight at most: 120 000 B in all.
     says(&["transport.cwnd_floor=20"], "floor-above-mark", "are 120 KB");
     let lossy =

@@ -53,6 +53,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("ends in disorder", "0.01, 0.5", "0.5, 0.01"),
     ("the logarithm of 0", "0.01, 0.5", "0, 0.5"),
     ("different units", "0.01, 0.5", "1 ms, 5 us"),
+    ("no finite number", "seeds = 2", "set.transport.g = nan"),
     ("no TOML", "seeds = 2", "seeds = two seeds"),
 ];
 

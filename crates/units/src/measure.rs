@@ -342,6 +342,9 @@ impl Key {
             return Ok(Amount::Bytes(bytes as u64));
         }
         let plain = Term { dimension: Dimension::NONE, ..term.clone() };
+        if let Some(x) = plain.constant().filter(|x| *x < 0.0) {
+            return Err(Mistake::new(format!("packets cannot be negative, this is {x} packets")));
+        }
         let packets = whole(&plain).map_err(|why| Mistake::new(format!("packets are whole: {why}")))?;
         if packets > 1_000_000_000_000 {
             return Err(Mistake::new("this is too large: at most 10^12 packets"));
