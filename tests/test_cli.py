@@ -141,18 +141,27 @@ def test_bytes_that_are_no_text_on_standard_input(tmp_path: Path) -> None:
         ("run", "small.toml", "--set", "run.duration"),
         ("run", "small.toml", "--set", "run.duration=-1 s"),
         ("transports", "d3tcp"),
+        ("estimate", "small.toml", "--check", "nan"),
+        ("estimate", "small.toml", "--check", "inf"),
+        ("estimate", "small.toml", "--set", "transport.name=edf-grants"),
+        ("schema", "--out", "no/such/folder.json"),
         ("plot", "nowhere"),
         ("nonsense",),
     ],
 )
 @pytest.mark.usefixtures("small")
-def test_wrong_words_are_told_with_exit_code_2(duetime: Command, words: tuple[str, ...]) -> None:
+def test_wrong_words_are_told_with_exit_code_2(
+    duetime: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
     done = duetime(*words)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "error" in done.stderr.lower()
     assert "Traceback" not in done.stderr
     assert "bug" not in done.stderr
+    assert "integer range" not in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_check_says_valid_and_shows_the_defaults(duetime: Command, small: Path) -> None:

@@ -84,6 +84,16 @@ def write(path: Path, content: bytes) -> None:
         aside.unlink(missing_ok=True)
 
 
+def place(path: Path, content: bytes) -> None:
+    """Write a file where somebody asked for it; `Refused` if the place is wrong."""
+    try:
+        write(path, content)
+    except OSError as error:
+        if error.errno in FULL:
+            raise
+        raise Refused(f"{path}: cannot be written ({error.strerror})") from error
+
+
 def create(path: Path, content: bytes) -> None:
     """Write a file that must not be there yet and appears as a whole or not at all; `FileExistsError`."""
     with path.open("xb"):

@@ -34,7 +34,7 @@ from duetime.run import resolve
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=options.Whole(min=1),
     metavar="N",
     help="Run each with N seeds; every figure becomes a mean with its 95 % confidence interval.",
 )

@@ -46,7 +46,7 @@ TRANSPORTS = click.option(
 )
 SEEDS = click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=options.Whole(min=1),
     default=decide.SEEDS,
     show_default=True,
     metavar="N",

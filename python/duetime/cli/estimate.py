@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from duetime.estimates import Estimate
 
 
+#: More packet-hops than a run can have, in millions.
+MOST = 1e12
+
+
 @click.command(short_help="Estimate a large network link by link.")
 @click.argument("file", type=click.Path(path_type=Path))
 @options.SEED
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--check",
     "budget",
-    type=click.FloatRange(min=0),
+    type=options.Number(min=0),
     default=BUDGET / 1e6,
     show_default=True,
     metavar="N",
@@ -61,7 +65,13 @@ def estimate(
     options.need_tables()
     folder = out or Path(f"{file.stem}-estimate")
     found = link_by_link(
-        file, out=folder, set=list(changes), seed=seed, budget=round(budget * 1e6), jobs=jobs, progress=True
+        file,
+        out=folder,
+        set=list(changes),
+        seed=seed,
+        budget=round(min(budget, MOST) * 1e6),
+        jobs=jobs,
+        progress=True,
     )
     options.tell_notes(found.data["notes"])
     for warning in found.data["warnings"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -17,10 +18,30 @@ from duetime.trouble import Missing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+class Whole(click.IntRange):
+    """A whole number in a range; click calls one an integer range."""
+
+    name = "whole number"
+
+
+class Number(click.FloatRange):
+    """A finite number in a range; click takes nan, which is in every range."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+
 FILE = click.argument("file", shell_complete=lambda *_: [CompletionItem("", type="file")])
 SEED = click.option(
     "--seed",
-    type=click.IntRange(0, scenario.LAST_SEED),
+    type=Whole(0, scenario.LAST_SEED),
     metavar="N",
     help="Use this random seed instead of the scenario's.",
 )
@@ -61,7 +82,7 @@ FAIL_IF_CERTAIN = click.option(
 )
 JOBS = click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     metavar="N",
     help="Number of runs at a time (default: one per core).",
 )

@@ -20,8 +20,8 @@ from duetime.cli.options import Mistake
 def report(folder: Path, out: Path | None) -> None:
     """Write one HTML page about the results in DIR. It needs no network and may be sent to others.
 
-    DIR is what `duetime reproduce`, `sweep`, `tighten`, `capacity`, `estimate`, `compare` or `run` wrote
-    with --out.
+    DIR is what `duetime reproduce`, `sweep`, `tighten`, `capacity`, `need`, `robust`, `estimate`, `compare`
+    or `run` wrote with --out.
     """
     from duetime.report import NoReport, report
 

@@ -31,7 +31,7 @@ FAILED = 1
     help="quick: a minute or a few for each; paper: longer runs, more seeds.",
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds, instead of the scale's."
+    "--seeds", type=options.Whole(min=1), metavar="N", help="Number of seeds, instead of the scale's."
 )
 @options.JOBS
 @click.option(
@@ -62,7 +62,7 @@ FAILED = 1
 @click.option(
     "--robust",
     "variants",
-    type=click.IntRange(min=1),
+    type=options.Whole(min=1),
     metavar="N",
     help="Judge the claims in N variants of what the scenario leaves open too, with one seed each.",
 )

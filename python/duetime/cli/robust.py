@@ -28,7 +28,7 @@ from duetime.trouble import Missing
 )
 @click.option(
     "--variants",
-    type=click.IntRange(min=2),
+    type=options.Whole(min=2),
     default=VARIANTS,
     show_default=True,
     metavar="N",

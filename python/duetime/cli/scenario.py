@@ -106,5 +106,5 @@ def schema(out: Path | None) -> None:
     if out is None:
         sys.stdout.write(text)
     else:
-        files.write(out, text.encode())
+        files.place(out, text.encode())
         print(f"Wrote {out}", file=sys.stderr)

@@ -341,7 +341,7 @@ def claims_table(data: dict[str, Any]) -> tuple[Grid, list[str]]:
     columns = [Column(name, words=True) for name in ("published", "measured", "holds", "why not")]
     grid = Grid(["claim"], columns, title, wordy=True)
     for claim in data["claims"]:
-        words = [_stated(claim["published"]), _measured(claim), verdict(claim), claim["why"]]
+        words = [_published(claim), _measured(claim), verdict(claim), claim["why"]]
         grid.add([claim["claim"]], words)
     return grid, [data["finding"]] if data.get("finding") else []
 
@@ -379,13 +379,26 @@ def verdict(claim: dict[str, Any]) -> str:
     return said if kind == "claim" else f"{said} ({'set-up' if kind == 'setup' else 'own'})"
 
 
+def _published(claim: dict[str, Any]) -> str:
+    """What the source states, with its unit."""
+    stated = claim["published"]
+    number = isinstance(stated, int | float) and not isinstance(stated, bool)
+    return f"{_stated(stated)} {claim['unit']}".rstrip() if number else _stated(stated)
+
+
 def _measured(claim: dict[str, Any]) -> str:
-    if claim["measured"] is None:
+    """What was measured, with its unit and interval; and in the other regime, if there is one."""
+    own, beside = _estimated(claim, claim["unit"]), claim.get("beside") or {}
+    if beside.get("measured") is None:
+        return own
+    return f"{own}; {beside['regime']}: {_estimated(beside, claim['unit'])}"
+
+
+def _estimated(one: dict[str, Any], unit: str) -> str:
+    if one["measured"] is None:
         return "-"
-    text = _stated(claim["measured"])
-    if claim["low"] is not None:
-        text += f" ({_stated(claim['low'])} to {_stated(claim['high'])})"
-    return f"{text} {claim['unit']}".rstrip()
+    between = "" if one.get("low") is None else f" ({_stated(one['low'])} to {_stated(one['high'])})"
+    return f"{_stated(one['measured'])} {unit}".rstrip() + between
 
 
 def _stated(value: Any) -> str:

@@ -49,8 +49,8 @@ def estimated(task: Task, out: Path, budget: int, jobs: int | None, progress: bo
     """Make an estimate, and write it into a folder: `functions.estimate` says more."""
     from duetime.estimates import check, limits
 
-    files.check_growing(out, PARTS)
     limits.refuse(task.resolved, task.read.name)
+    files.check_growing(out, PARTS)
     runs = Runs(out / RUNS, jobs, progress)
     begun = time.process_time()
     made, messages = of_links(task, runs)

@@ -35,21 +35,17 @@ READERS = {
 def report(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write the report of `folder` to `out` (default: ``report.html`` in the folder); give its path.
 
-    `folder` is what ``duetime reproduce``, ``sweep``, ``tighten``, ``capacity``, ``robust``, ``estimate``,
-    ``compare`` or ``run`` wrote with ``--out``. The same folder gives the same bytes. Raises `NoReport` when
-    there is nothing to report, `files.Refused` (an `OSError`) when the page cannot be written.
+    `folder` is what ``duetime reproduce``, ``sweep``, ``tighten``, ``capacity``, ``need``, ``robust``,
+    ``estimate``, ``compare`` or ``run`` wrote with ``--out``. The same folder gives the same bytes. Raises
+    `NoReport` when there is nothing to report, `files.Refused` (an `OSError`) when the page cannot be
+    written.
     """
     from duetime.report import page
 
     source = Path(folder)
     target = Path(out) if out is not None else source / "report.html"
     text = page.render(experiments(source))
-    try:
-        files.write(target, text.encode())
-    except OSError as error:
-        if error.errno in files.FULL:
-            raise
-        raise files.Refused(f"{target}: cannot be written ({error.strerror})") from error
+    files.place(target, text.encode())
     return target
 
 
@@ -63,5 +59,5 @@ def experiments(folder: Path) -> list[Experiment]:
             return found
     raise NoReport(
         f"{folder}: holds nothing to report; expected what `duetime reproduce`, `sweep`, `tighten`, "
-        "`capacity`, `robust`, `estimate`, `compare` or `run` wrote with --out"
+        "`capacity`, `need`, `robust`, `estimate`, `compare` or `run` wrote with --out"
     )
