@@ -239,7 +239,10 @@ def test_values_that_cannot_be() -> None:
             ("capacity", MESSAGES, "--target", "5%", "--over", "traffic.answer.leaves"),
             "there is no such class",
         ),
-        (("capacity", MESSAGES, "--target", "5%", "--over", "network.rat"), "no value for it"),
+        (
+            ("need", MESSAGES, "--target", "5%", "--over", "network.rat"),
+            "--over network.rat: the scenario has no value for it; did you mean rate?",
+        ),
         (("capacity", SCENARIOS / "w1.toml", "--target", "5%"), "--over"),
         (("capacity", "none.toml", "--target", "5%"), "No such file"),
     ],

@@ -8,10 +8,11 @@ deadlines is missed, by bisection over whole steps. Every level runs with the sa
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -572,8 +573,10 @@ def _written(resolved: Mapping[str, Any], key: str) -> object:
     if "." not in key:
         parameters = resolved.get("parameters", {})
         if key not in parameters:
-            known = ", ".join(parameters) or "none"
-            raise scenario.Unreadable(f"--over {key}: there is no such parameter; the scenario has {known}")
+            known, meant = ", ".join(parameters) or "none", _meant(key, parameters)
+            raise scenario.Unreadable(
+                f"--over {key}: there is no such parameter{meant} (the scenario has {known})"
+            )
         return parameters[key]
     section, rest = key.split(".", 1)
     part: Any = resolved.get(section)
@@ -586,6 +589,12 @@ def _written(resolved: Mapping[str, Any], key: str) -> object:
         rest = rest[len(part["name"]) + 1 :]
     for word in rest.split("."):
         if not isinstance(part, dict) or word not in part:
-            raise scenario.Unreadable(f"--over {key}: the scenario has no value for it that could be raised")
+            meant = _meant(word, part if isinstance(part, dict) else {})
+            raise scenario.Unreadable(f"--over {key}: the scenario has no value for it{meant}")
         part = part[word]
     return part
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""
