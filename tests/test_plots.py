@@ -15,9 +15,21 @@ from matplotlib.figure import Figure
 
 import synthetic
 from duetime import statistics
-from duetime.plots import PICTURES, NoResults, fct, measures, misses, plot_dir, plot_trace, style, trace
+from duetime.plots import (
+    PICTURES,
+    NoResults,
+    charts,
+    fct,
+    measures,
+    misses,
+    plot_dir,
+    plot_trace,
+    style,
+    trace,
+)
 from duetime.plots.data import load
 from duetime.plots.live import recorded
+from duetime.report.model import Axis, Chart, Experiment, Point, Series
 
 ALWAYS = {"misses", "fct", "deadlines", "ports"}
 DEADLINES = {"misses", "deadlines"}
@@ -313,6 +325,24 @@ def test_panels_side_by_side_share_their_axis() -> None:
 
     assert panels(500, 5) == [1.05, 105.0]
     assert panels(500, 250) == [1.05, 2.1]
+
+
+@pytest.mark.parametrize(
+    ("signed", "y", "low", "below"),
+    [(False, 5.0, -3.0, False), (True, 5.0, -3.0, True), (False, -1.0, -3.0, True)],
+)
+def test_only_what_may_be_negative_is_drawn_below_zero(
+    signed: bool, y: float, low: float, below: bool
+) -> None:
+    points = (Point(1.0, y, low, 9.0), Point(2.0, 4.0, 3.0, 9.0))
+    axis = Axis("completion time", "ms", signed=signed)
+    chart = Chart("", "line", Axis("K"), axis, (Series("dctcp", points),))
+    figure = charts.draw(Experiment("sweep", "Sweep", charts=(chart,)))
+    assert figure is not None
+    bottom, top = figure.axes[0].get_ylim()
+    assert (bottom < -3) == below
+    assert below or bottom == 0
+    assert top >= 9.4
 
 
 def test_no_two_transports_look_alike() -> None:

@@ -2,7 +2,7 @@
 
 import itertools
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -82,12 +82,23 @@ def _chart(axes: Axes, chart: Chart, looks: Mapping[str, style.Look]) -> None:
         axes.set_xticks(range(len(places)), written, rotation=90 if upright else 0)
     for mark in chart.marks:
         (axes.axhline if mark.axis == "y" else axes.axvline)(mark.at, **style.THRESHOLD)
-    if chart.kind != "points" and min(_values(chart), default=-1) >= 0:
-        axes.set_ylim(bottom=0)
+    if chart.kind != "points" and min(map(_least(chart), _points(chart)), default=-1) >= 0:
+        greatest = max(point.y if point.high is None else point.high for point in _points(chart))
+        axes.set_ylim(0, max(axes.get_ylim()[1], 1.05 * greatest))
 
 
-def _values(chart: Chart) -> list[float]:
-    return [point.y if point.low is None else point.low for each in chart.series for point in each.points]
+def _points(chart: Chart) -> list[Point]:
+    return [point for each in chart.series for point in each.points]
+
+
+def _least(chart: Chart) -> Callable[[Point], float]:
+    """How far down a point reaches: below zero only if it is a difference, or below zero itself."""
+
+    def least(point: Point) -> float:
+        below = chart.y.signed or point.y < 0
+        return point.y if point.low is None else min(point.y, point.low) if below else max(point.low, 0.0)
+
+    return least
 
 
 def _bar(number: int, of: int) -> tuple[float, float]:

@@ -68,7 +68,7 @@ def answers(axes: Axes, results: Results) -> None:
     looks = style.looks(results.names)
     width = 0.8 / len(results.arms)
     # Numbers of more bars than these would run into each other.
-    font = 9 if len(results.arms) <= 4 else None
+    font = {1: 9, 2: 9, 3: 9, 4: 7.5}.get(len(results.arms))
     for i, arm in enumerate(results.arms):
         for x, path in enumerate(ANSWERS.values()):
             value = reported(arm, "summary", *path)

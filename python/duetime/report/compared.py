@@ -131,7 +131,7 @@ def _apart(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) 
         for transport, each in (record.get("differences") or {}).items()
     )
     against = record.get("against")
-    y = Axis(f"missed, less what {against} misses", "points")
+    y = Axis(f"missed, less what {against} misses", "points", signed=True)
     title = f"Deadlines missed, compared with {against} seed by seed"
     return Chart(title, "bar", Axis("class"), y, _some(series))
 

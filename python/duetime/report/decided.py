@@ -49,7 +49,7 @@ def _experiment(record: Mapping[str, Any]) -> Experiment:
 def _answers(record: Mapping[str, Any]) -> Chart:
     key, title = ANSWERS[record["question"]]
     units = [_quantity(answer[key]).unit for answer in record["answers"] if answer[key] is not None]
-    axis = Axis(title, "%") if key == "tighter_percent" else Axis(record["over"], *units[:1])
+    axis = Axis(title, "%", signed=True) if key == "tighter_percent" else Axis(record["over"], *units[:1])
     series = (
         Series(answer["transport"], (_point(answer, key),))
         for answer in record["answers"]

@@ -44,6 +44,8 @@ class Axis:
 
     label: str
     unit: str = ""
+    #: Whether a value below zero means something, as that of a difference does.
+    signed: bool = False
 
     @property
     def text(self) -> str:

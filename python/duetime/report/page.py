@@ -206,6 +206,7 @@ def _drawn(chart: Chart) -> dict[str, Any]:
         "x": chart.x.text,
         "y": chart.y.text,
         "unit": chart.y.unit,
+        "signed": chart.y.signed,
         "places": chart.places,
         "marks": [{"axis": mark.axis, "at": mark.at, "label": mark.label} for mark in chart.marks],
         "words": any(isinstance(place, str) for place in chart.places),

@@ -102,7 +102,8 @@ def chart(drawn: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Chart:
 
 
 def _axis(axis: Mapping[str, Any]) -> Axis:
-    return Axis(str(axis.get("label") or axis["column"]), str(axis.get("unit") or ""))
+    unit = str(axis.get("unit") or "")
+    return Axis(str(axis.get("label") or axis["column"]), unit, signed=unit == "points")
 
 
 def _place(value: object) -> Place:

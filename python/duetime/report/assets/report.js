@@ -201,8 +201,7 @@
     const points = shown.flatMap((one) => [...one.points, ...one.published.map(([x, y]) => [x, y, null, null])]);
     const lines = chart.marks.filter((mark) => mark.axis === "y").map((mark) => mark.at);
     const most = chart.kind === "step" ? 100 : Math.max(0, chart.top ?? 0, ...lines, ...points.map((point) => Math.max(point[1], point[3] ?? point[1])));
-    const differences = chart.unit === "points";
-    const least = Math.min(0, ...points.map((point) => (differences || point[1] < 0 ? Math.min(point[1], point[2] ?? point[1]) : point[1])));
+    const least = Math.min(0, ...points.map((point) => (chart.signed || point[1] < 0 ? Math.min(point[1], point[2] ?? point[1]) : point[1])));
     return [least, most > least ? most : least + 1];
   }
 
