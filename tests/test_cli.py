@@ -346,6 +346,13 @@ def test_a_file_of_another_kind_is_told_with_what_fits(
     assert done.stderr.count("\n") == 1
 
 
+def test_a_file_in_the_place_of_pictures_is_told(duetime: Command, small: Path, tmp_path: Path) -> None:
+    dt.run(small).save(tmp_path / "kept")
+    (tmp_path / "kept" / "plots").touch()
+    done = duetime("plot", "kept")
+    assert (done.returncode, done.stderr) == (2, "error: kept/plots: cannot be written (File exists)\n")
+
+
 def test_a_panic_becomes_one_line_that_asks_for_a_report(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(dt.InternalError, match="impossible thing"):
         _core._panic("an impossible\nthing")

@@ -64,15 +64,18 @@ def estimate(
     """
     options.need_tables()
     folder = out or Path(f"{file.stem}-estimate")
-    found = link_by_link(
-        file,
-        out=folder,
-        set=list(changes),
-        seed=seed,
-        budget=round(min(budget, MOST) * 1e6),
-        jobs=jobs,
-        progress=True,
-    )
+    try:
+        found = link_by_link(
+            file,
+            out=folder,
+            set=list(changes),
+            seed=seed,
+            budget=round(min(budget, MOST) * 1e6),
+            jobs=jobs,
+            progress=True,
+        )
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(str(error) or _kept(folder / "runs")) from None
     options.tell_notes(found.data["notes"])
     for warning in found.data["warnings"]:
         print(f"warning: {warning}", file=sys.stderr)
@@ -88,6 +91,12 @@ def estimate(
             tables.say(shown, line)
     print(f"Saved in {folder}", file=sys.stderr)
     return 0
+
+
+def _kept(runs: Path) -> str:
+    """Say what is there when the command is stopped between simulations."""
+    some = any(runs.glob("*/*.json"))
+    return f"finished simulations are kept in {runs}" if some else "nothing was kept"
 
 
 def table(found: Estimate) -> tuple[Grid, list[str]]:

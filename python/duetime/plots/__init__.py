@@ -69,8 +69,18 @@ def plot_dir(directory: Path, out: Path | None = None) -> list[Path]:
     return found
 
 
+def _make(out: Path) -> None:
+    """Make the folder of the pictures; `files.Refused` if its place is wrong."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in files.FULL:
+            raise
+        raise files.Refused(f"{out}: cannot be written ({error.strerror})") from error
+
+
 def _of_runs(results: Results, out: Path) -> list[Path]:
-    out.mkdir(parents=True, exist_ok=True)
+    _make(out)
     written = []
     for name, draw in PICTURES.items():
         with matplotlib.rc_context(style.RC):
@@ -91,7 +101,7 @@ def _of_charts(directory: Path, out: Path) -> list[Path]:
     with matplotlib.rc_context(style.RC):
         for name, figure in _figures(directory):
             if figure is not None:
-                out.mkdir(parents=True, exist_ok=True)
+                _make(out)
                 written += _both(figure, out / name)
     return written
 
@@ -119,7 +129,7 @@ def _of_traces(directory: Path, out: Path) -> list[Path]:
     """Draw each trace of real connections in a folder."""
     traces = [path for path in sorted(directory.glob("*.parquet")) if is_recorded(path)]
     if traces:
-        out.mkdir(parents=True, exist_ok=True)
+        _make(out)
     return [picture for path in traces for picture in plot_trace(path, out)]
 
 
