@@ -45,7 +45,7 @@ class Axis:
     label: str
     unit: str = ""
     #: Whether a value below zero means something, as that of a difference does.
-    signed: bool = False
+    signed: bool = field(default=False, kw_only=True)
 
     @property
     def text(self) -> str:
