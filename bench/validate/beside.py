@@ -182,6 +182,7 @@ Case = tuple[str, str, Mapping[str, Any] | Sequence[str]]
 RECOVERY: list[Case] = [
     ("ns-3", "all mended but its timer", without("timer")),
     ("ns-3", "all mended but what partial ACKs send", without("partial")),
+    ("ns-3", "all mended, each packet late by itself", [*MENDED, ns3.APART]),
     ("ns-3", "all mended", MENDED),
 ]
 FOUND = {"transport.lost_retransmissions": "found", "transport.rto_restart": "retransmission"}
