@@ -239,6 +239,7 @@ STEPS: dict[str, tuple[str, str, list[Case]]] = {
             ("ns-3", "and alpha counts the ACK that cuts", without("loss", "floor", "steps")),
             ("ns-3", "and no cut below two segments", without("loss", "steps")),
             # The last of them: growth. Nothing is lost here.
+            ("ns-3", "all mended, each packet late by itself", [*MENDED, ns3.APART]),
             ("ns-3", "all mended", MENDED),
         ],
     ),
