@@ -182,6 +182,7 @@ Case = tuple[str, str, Mapping[str, Any] | Sequence[str]]
 RECOVERY: list[Case] = [
     ("ns-3", "all mended but its timer", without("timer")),
     ("ns-3", "all mended but what partial ACKs send", without("partial")),
+    ("ns-3", "all mended, each packet late by itself", [*MENDED, ns3.APART]),
     ("ns-3", "all mended", MENDED),
 ]
 FOUND = {"transport.lost_retransmissions": "found", "transport.rto_restart": "retransmission"}
@@ -238,6 +239,7 @@ STEPS: dict[str, tuple[str, str, list[Case]]] = {
             ("ns-3", "and alpha counts the ACK that cuts", without("loss", "floor", "steps")),
             ("ns-3", "and no cut below two segments", without("loss", "steps")),
             # The last of them: growth. Nothing is lost here.
+            ("ns-3", "all mended, each packet late by itself", [*MENDED, ns3.APART]),
             ("ns-3", "all mended", MENDED),
         ],
     ),

@@ -20,6 +20,9 @@ OF_DCTCP = ("order", "windows", "loss", "floor", "steps")
 #: And of the rest: switches of the driver.
 MENDS = ("echo", "ce", "cwr", "pipe", "flight", "timer", "partial", *OF_DCTCP)
 
+#: No mend: each packet of a host is late by itself, not all that it sends at one instant.
+APART = "apart"
+
 #: What ns-3 does and duetime can be told to do, so that nothing differs that has a name.
 ALIKE: dict[str, Any] = {
     # 2 B of PPP beside IPv4 and TCP without options.
@@ -112,7 +115,8 @@ def planned(
     yield f"initial_alpha {chosen.get('initial_alpha', 1)}"
     yield f"buffer {packets(network['buffer'])}"
     yield f"mark {packets(network['mark']) if network.get('mark') else 0}"
-    yield f"jitter {0 if network.get('host_jitter') else 1}"
+    jitter = APART if APART in mends else "together"
+    yield f"jitter {'none' if network.get('host_jitter') else jitter}"
     yield from wires(network)
 
 

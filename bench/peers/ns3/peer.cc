@@ -19,6 +19,7 @@
 #include "duetime.h"
 #include "ports.h"
 
+#include <deque>
 #include <tuple>
 
 using namespace ns3;
@@ -59,7 +60,8 @@ std::vector<Entry> g_messages;
 /// (receiving host, sender's address, sender's port): which message a connection carries.
 std::map<std::tuple<uint32_t, uint32_t, uint16_t>, std::size_t> g_carries;
 
-/// A wire whose data packets arrive up to their own transmission later, never out of order: duetime's host_jitter.
+/// A wire whose data packets arrive up to their own transmission later, never out of order: duetime's host_jitter. What a
+/// host sends at one instant is late by the same share, or each packet by its own.
 class JitterChannel : public PointToPointChannel
 {
   public:
@@ -71,10 +73,22 @@ class JitterChannel : public PointToPointChannel
     }
 
     /// What this device sends is late.
-    void Jitter(Ptr<PointToPointNetDevice> device, Ptr<UniformRandomVariable> draw)
+    void Jitter(Ptr<PointToPointNetDevice> device, Ptr<UniformRandomVariable> draw, bool together)
     {
         m_jittered = device;
         m_draw = draw;
+        m_together = together;
+    }
+
+    /// The device's queue is given a packet.
+    void Given(Ptr<const QueueDiscItem>)
+    {
+        if (!m_together || Simulator::Now() > m_given)
+        {
+            m_share = m_draw->GetValue();
+        }
+        m_given = Simulator::Now();
+        m_shares.push_back(m_share);
     }
 
     bool TransmitStart(Ptr<const Packet> packet, Ptr<PointToPointNetDevice> source, Time transmission) override
@@ -86,8 +100,9 @@ class JitterChannel : public PointToPointChannel
         Time late;
         if (packet->GetSize() > HEADERS_ONLY)
         {
-            late = PicoSeconds(static_cast<int64_t>(m_draw->GetValue() * transmission.GetPicoSeconds()));
+            late = PicoSeconds(static_cast<int64_t>(m_shares.front() * transmission.GetPicoSeconds()));
         }
+        m_shares.pop_front();
         m_last = std::max(m_last, Simulator::Now() + transmission + GetDelay() + late);
         auto target = GetPointToPointDevice(GetPointToPointDevice(0) == source ? 1 : 0);
         Simulator::ScheduleWithContext(target->GetNode()->GetId(),
@@ -101,6 +116,11 @@ class JitterChannel : public PointToPointChannel
   private:
     Ptr<PointToPointNetDevice> m_jittered;
     Ptr<UniformRandomVariable> m_draw;
+    bool m_together{false};
+    /// Of its transmission, by how much each packet that waits is late.
+    std::deque<double> m_shares;
+    double m_share{0};
+    Time m_given{-1};
     Time m_last;
 };
 
@@ -603,7 +623,7 @@ Configure(const Plan& plan)
 }
 
 /// The queue of a port, and who watches it.
-void
+Ptr<QueueDisc>
 AddQueue(const Plan& plan, Ptr<PointToPointNetDevice> device, bool isSwitch, Watch* watch)
 {
     auto buffer = static_cast<uint32_t>(plan.Number("buffer"));
@@ -616,6 +636,7 @@ AddQueue(const Plan& plan, Ptr<PointToPointNetDevice> device, bool isSwitch, Wat
         disc->TraceConnectWithoutContext("Mark", MakeCallback(&Watch::Marked, watch));
         device->GetQueue()->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Watch::DeviceHolds, watch));
     }
+    return disc;
 }
 
 } // namespace
@@ -647,7 +668,7 @@ main(int argc, char** argv)
     std::vector<Ipv4Address> addresses(hosts);
     Ipv4AddressHelper subnets("10.0.0.0", "255.255.255.252");
     auto draw = CreateObject<UniformRandomVariable>();
-    bool jitter = plan.Is("jitter");
+    bool jitter = plan.Text("jitter") != "none";
     for (const auto& link : plan.links)
     {
         auto channel = CreateObject<JitterChannel>();
@@ -665,9 +686,13 @@ main(int argc, char** argv)
             }
             else if (jitter)
             {
-                channel->Jitter(device, draw);
+                channel->Jitter(device, draw, plan.Text("jitter") == "together");
             }
-            AddQueue(plan, device, node >= hosts, watch);
+            auto disc = AddQueue(plan, device, node >= hosts, watch);
+            if (jitter && node < hosts)
+            {
+                disc->TraceConnectWithoutContext("Enqueue", MakeCallback(&JitterChannel::Given, channel));
+            }
             devices.Add(device);
         }
         auto interfaces = subnets.Assign(devices);

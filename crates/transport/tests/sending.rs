@@ -39,7 +39,8 @@ fn nagle_lets_a_message_shorter_than_a_segment_go_and_its_retransmission_too() {
 }
 
 /// RFC 6937 3.1: from 10 to 5, every second ACK lets a segment go (ceil(5 d/10) after d have arrived), until five are
-/// left; at once, none goes before five are left.
+/// left; at once, none goes before five are left. Linux holds CWR until something above what was sent before is
+/// acknowledged (tcp_fastretrans_alert): the eleventh is the first to let the window grow.
 #[test]
 fn a_cut_is_made_at_once_or_spread_over_the_acks_of_a_round_trip() {
     timeline(
@@ -55,7 +56,8 @@ fn a_cut_is_made_at_once_or_spread_over_the_acks_of_a_round_trip() {
          106us | ack 7       | 13 cwnd=7
          107us | ack 8       | cwnd=6
          108us | ack 9       | cwnd=5
-         109us | ack 10      | 14 cwnd=5.2",
+         109us | ack 10      | 14 cwnd=5
+         110us | ack 11      | 15 cwnd=5.2",
     );
     timeline(
         "tcp",
@@ -79,7 +81,8 @@ fn where_less_is_in_flight_than_the_new_window_a_spread_cut_fills_it_no_faster_t
         "0us   | message 100 | 0-9
          100us | ack 8 ece   | 10+cwr 11-12 cwnd=5
          101us | ack 9       | 13 cwnd=5
-         102us | ack 10      | 14 cwnd=5.2",
+         102us | ack 10      | 14 cwnd=5
+         103us | ack 11      | 15 cwnd=5.2",
     );
 }
 

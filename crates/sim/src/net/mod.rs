@@ -573,6 +573,21 @@ mod tests {
         }
     }
 
+    /// As behind ns-2's `overhead_`: what an ACK lets go keeps its distances.
+    #[test]
+    fn what_a_host_is_given_at_one_instant_is_late_alike() {
+        let mut net = net(1, None);
+        for seq in 0..10 {
+            let packet = full(&mut net, (0, 1), seq);
+            net.send(packet);
+        }
+        let times: Vec<Instant> = drain(&mut net).iter().map(|&(at, _)| at).collect();
+        // 12 us to send and 20 us to travel, twice, and what they are late; then one every 12 us.
+        let first = Instant::from_micros(64);
+        assert!(times[0] > first && times[0] < first + Span::from_micros(12), "{}", times[0]);
+        assert!(times.windows(2).all(|pair| pair[1] - pair[0] == Span::from_micros(12)), "{times:?}");
+    }
+
     #[test]
     fn packets_are_late_and_in_order_also_behind_a_queue_of_the_hosts_own() {
         let mut net = star(2, 1, None, ["fifo", "priority"]);

@@ -56,7 +56,7 @@ struct Spread {
     delivered: f64,
     /// What was sent since (prr_out).
     sent: f64,
-    /// It ends when this position is acknowledged.
+    /// It ends when more than this position is acknowledged.
     end: u64,
 }
 
@@ -385,10 +385,11 @@ impl Sender {
         self.schedule_probe(config, now, true, out);
     }
 
-    /// Whether a cut is being spread still: it ends with what was sent before it.
+    /// Whether a cut is being spread still. It ends when more is acknowledged than was sent before it (Linux,
+    /// tcp_fastretrans_alert: "CWR is to be held something *above* high_seq is ACKed").
     #[cold]
     fn is_spreading(&mut self) -> bool {
-        if let Some(spread) = self.spread.take_if(|spread| self.recovery.una >= spread.end) {
+        if let Some(spread) = self.spread.take_if(|spread| self.recovery.una > spread.end) {
             self.window.cwnd = spread.target;
         }
         self.spread.is_some()
