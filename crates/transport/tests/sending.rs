@@ -83,6 +83,23 @@ fn where_less_is_in_flight_than_the_new_window_a_spread_cut_fills_it_no_faster_t
     );
 }
 
+/// RFC 6937 3.1, SSRB: from 20 to 10 with 6 on their way. What has arrived and was not made up for may go, and one more:
+/// 5 - 1 + 1 beside two, for want of anything to send.
+#[test]
+fn a_spread_cut_makes_up_for_what_has_arrived_while_there_was_nothing_to_send() {
+    timeline(
+        "tcp",
+        "initial_window = 20\necn = true\ncut = 'spread'",
+        "0us   | message 6  | 0-5
+         100us | ack 1 ece  | cwnd=7 ssthresh=10
+         101us | message 1  | 6+cwr
+         102us | ack 2      | cwnd=7
+         103us | ack 3      | cwnd=7
+         104us | ack 5      | cwnd=7
+         105us | message 50 | 7-11 cwnd=7",
+    );
+}
+
 /// RFC 3168 6.1.2: the mark and the loss are of one window of data, which is answered once. Linux goes from CWR to
 /// Recovery, or to Loss, without another cut; it tells the receiver once more only after a timeout.
 #[test]
