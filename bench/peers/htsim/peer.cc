@@ -10,18 +10,9 @@
 //
 // It links against the libhtsim.a that the user has built; nothing of it is kept here.
 
-#include "config.h"
 #include "dctcp.h"
 #include "ecn.h"
-#include "ecnqueue.h"
-#include "eventlist.h"
-#include "network.h"
-#include "pipe.h"
-#include "queue.h"
-#include "route.h"
-#include "tcp.h"
-
-#include "duetime.h"
+#include "simulation.h"
 
 #include <deque>
 #include <memory>
@@ -312,18 +303,13 @@ main(int argc, char** argv)
         Refuse("expected PLAN TRACE MESSAGES");
     }
     Plan plan(argv[1]);
-    // htsim tells of its flows on the standard output.
-    std::ostream out(std::cout.rdbuf(nullptr));
-    auto& events = EventList::getTheEventList();
-    simtime_picosec end = plan.Time("end");
-    EventList::setEndtime(end);
-    auto wire = static_cast<int>(plan.Number("wire"));
-    Packet::set_packet_size(wire);
+    htsim::Simulation simulation(plan, SCAN_S);
+    auto& events = simulation.events;
+    auto buffer = simulation.buffer;
+    auto wire = simulation.wire;
     auto rate = static_cast<linkspeed_bps>(plan.Number("rate"));
     auto delay = static_cast<simtime_picosec>(plan.Number("delay"));
     auto mark = static_cast<mem_b>(plan.Number("mark"));
-    // The packet that is being sent has a place here.
-    auto buffer = static_cast<mem_b>(plan.Number("buffer")) + wire;
     auto open = [&]() -> TcpSrc* {
         if (plan.Text("transport") == "tcp")
         {
@@ -345,7 +331,7 @@ main(int argc, char** argv)
     std::vector<Host> hosts(static_cast<std::size_t>(plan.Number("hosts")));
     for (auto& host : hosts)
     {
-        host.up = std::make_unique<Queue>(rate, mem_b(1) << 40, events, nullptr);
+        host.up = simulation.Nic(rate);
         host.watch = std::make_unique<Watch>(plan.Time("warm_up"), plan.Time("duration"));
         if (mark > 0 && onArrival)
         {
@@ -382,30 +368,22 @@ main(int argc, char** argv)
         return route;
     };
 
-    TcpRtxTimerScanner timers(duetime::Picoseconds(SCAN_S), events);
-    auto mss = static_cast<uint64_t>(plan.Number("mss"));
     std::vector<Message> messages;
-    for (const auto& arrival : duetime::ReadTrace(argv[2], hosts.size(), mss))
+    for (const auto& arrival : duetime::ReadTrace(argv[2], hosts.size(), simulation.mss))
     {
         auto& message = messages.emplace_back();
         message.arrival = arrival;
-        auto packets = arrival.bytes / mss;
+        auto packets = arrival.bytes / simulation.mss;
         auto& sender = message.sender;
         sender.reset(open());
         message.receiver = std::make_unique<Receiver>(packets);
         // It sends while what was sent, with the SYN's byte, is at most this and one.
         sender->_flow_size = (packets - 1) * wire;
-        // One less: the answer to the SYN lets the window grow there, which RFC 5681 3.1 forbids.
-        sender->set_cwnd(static_cast<uint64_t>(plan.Number("initial_window") - 1) * wire);
-        sender->set_ssthresh(0xffffffff);
         message.forth = path(arrival.from, arrival.to, message.receiver.get(), true);
         message.back = path(arrival.to, arrival.from, sender.get(), false);
-        timers.registerTcp(*sender);
-        sender->connect(*message.forth, *message.back, *message.receiver, arrival.startPs);
+        simulation.Connect(*sender, *message.receiver, *message.forth, *message.back, arrival.startPs);
     }
-    while (events.doNextEvent() && EventList::now() < end)
-    {
-    }
+    simulation.Run();
 
     std::vector<double> ends;
     for (const auto& message : messages)
@@ -413,6 +391,7 @@ main(int argc, char** argv)
         auto arrived = message.receiver->end;
         ends.push_back(arrived > 0 ? timeAsSec(arrived - message.arrival.startPs) : -1);
     }
+    auto& out = simulation.out;
     out << "{\"ports\": [";
     const char* separator = "";
     for (auto& host : hosts)

@@ -9,20 +9,10 @@
 //
 // It links against the libhtsim.a that the user has built; nothing of it is kept here.
 
-#include "config.h"
 #include "dctcp.h"
-#include "ecnqueue.h"
-#include "eventlist.h"
-#include "network.h"
-#include "pipe.h"
-#include "queue.h"
-#include "route.h"
-#include "tcp.h"
-
-#include "duetime.h"
+#include "simulation.h"
 
 #include <chrono>
-#include <memory>
 
 namespace
 {
@@ -45,13 +35,11 @@ struct Direction
 class Tree
 {
   public:
-    Tree(const Plan& plan, EventList& events)
+    Tree(const Plan& plan, htsim::Simulation& simulation)
         : m_next(static_cast<std::size_t>(plan.Number("hosts") + plan.Number("switches")))
     {
         auto hosts = static_cast<uint32_t>(plan.Number("hosts"));
-        auto wire = static_cast<mem_b>(plan.Number("wire"));
-        // The packet that is being sent has a place here.
-        auto buffer = static_cast<mem_b>(plan.Number("buffer")) + wire;
+        auto& events = simulation.events;
         for (const auto& link : plan.links)
         {
             for (auto [from, to] : {std::pair{link.a, link.b}, std::pair{link.b, link.a}})
@@ -59,12 +47,13 @@ class Tree
                 std::unique_ptr<Queue> queue;
                 if (from < hosts)
                 {
-                    queue = std::make_unique<Queue>(link.rate, mem_b(1) << 40, events, nullptr);
+                    queue = simulation.Nic(link.rate);
                 }
                 else
                 {
                     auto mark = static_cast<mem_b>(plan.Number(to < hosts ? "mark" : "mark_uplink"));
-                    queue = std::make_unique<ECNQueue>(link.rate, buffer, events, nullptr, mark + wire);
+                    auto wire = simulation.wire;
+                    queue = std::make_unique<ECNQueue>(link.rate, simulation.buffer, events, nullptr, mark + wire);
                 }
                 m_next[from].push_back({to, std::move(queue), std::make_unique<Pipe>(link.delayPs, events)});
             }
@@ -179,17 +168,10 @@ main(int argc, char** argv)
         Refuse("expected PLAN TRACE");
     }
     Plan plan(argv[1]);
-    // htsim tells of its flows on the standard output.
-    std::ostream out(std::cout.rdbuf(nullptr));
-    auto& events = EventList::getTheEventList();
-    simtime_picosec end = plan.Time("end");
-    EventList::setEndtime(end);
-    auto wire = static_cast<int>(plan.Number("wire"));
-    Packet::set_packet_size(wire);
-    Tree tree(plan, events);
-    TcpRtxTimerScanner timers(duetime::Picoseconds(SCAN_S), events);
-    auto mss = static_cast<uint64_t>(plan.Number("mss"));
-    auto arrivals = duetime::ReadTrace(argv[2], static_cast<uint32_t>(plan.Number("hosts")), mss);
+    htsim::Simulation simulation(plan, SCAN_S);
+    auto& events = simulation.events;
+    Tree tree(plan, simulation);
+    auto arrivals = duetime::ReadTrace(argv[2], static_cast<uint32_t>(plan.Number("hosts")), simulation.mss);
     std::map<std::pair<uint32_t, uint32_t>, Connection> connections;
     for (const auto& arrival : arrivals)
     {
@@ -201,27 +183,22 @@ main(int argc, char** argv)
         auto& connection = found->second;
         connection.sender = std::make_unique<Sender>(nullptr, nullptr, events);
         connection.receiver = std::make_unique<TcpSink>();
-        // One less: the answer to the SYN lets the window grow.
-        connection.sender->set_cwnd(static_cast<uint64_t>(plan.Number("initial_window") - 1) * wire);
-        connection.sender->set_ssthresh(0xffffffff);
         connection.forth = tree.Path(arrival.from, arrival.to, *connection.receiver);
         connection.back = tree.Path(arrival.to, arrival.from, *connection.sender);
-        timers.registerTcp(*connection.sender);
-        connection.sender->connect(*connection.forth, *connection.back, *connection.receiver, arrival.startPs);
+        simulation.Connect(
+            *connection.sender, *connection.receiver, *connection.forth, *connection.back, arrival.startPs);
     }
-    Feed feed(events, std::move(arrivals), mss, connections);
+    Feed feed(events, std::move(arrivals), simulation.mss, connections);
 
     auto before = std::chrono::steady_clock::now();
-    while (events.doNextEvent() && EventList::now() < end)
-    {
-    }
+    simulation.Run();
     std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
 
     uint64_t delivered = 0;
     for (const auto& [pair, connection] : connections)
     {
-        delivered += connection.receiver->cumulative_ack() / static_cast<uint64_t>(wire);
+        delivered += connection.receiver->cumulative_ack() / static_cast<uint64_t>(simulation.wire);
     }
-    out << "{\"delivered\": " << delivered << ", \"seconds\": " << took.count() << "}" << std::endl;
+    simulation.out << "{\"delivered\": " << delivered << ", \"seconds\": " << took.count() << "}" << std::endl;
     return 0;
 }

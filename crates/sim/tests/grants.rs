@@ -69,6 +69,20 @@ fn the_link_of_the_receiver_goes_to_one_after_the_other() {
     assert_eq!(outcome.counters.drops + outcome.counters.retransmits, 0);
 }
 
+/// With 500 B on the wire beside each packet the link takes 16 us for one, not 12: 100 packets with their request and grant
+/// take more than 1.68 ms and are late whatever is done, so the 20 of the other message go first. Where the 500 B were not
+/// counted, all would seem to fit, and both were late.
+#[test]
+fn what_frames_take_on_the_link_counts_for_what_can_be_in_time() {
+    let outcome = run("run = { duration = '20 ms' }\ntransport = 'edf-grants'\n\
+         network = { topology = 'star', hosts = 3, rate = '1 Gbps', delay = '20 us', frame_overhead = '500 B' }\n\
+         [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [\
+         { from = 0, to = 2, size = '146000 B', deadline = '1.6 ms' }, { from = 1, to = 2, size = '29200 B', deadline = '1.9 ms' }]");
+    let late: Vec<bool> =
+        outcome.messages.iter().map(|message| message.end.unwrap() > message.deadline.unwrap().after_start()).collect();
+    assert_eq!(late, [true, false]);
+}
+
 /// Twelve hosts that ask the same eleven 49 times: the links of these are as busy as those of the twelve, and what Homa
 /// sends unasked overflows ports of 50 KB. What is lost again and again meets the next burst each time, since the time
 /// between two grants doubles from 1 to 64 ms and a burst comes every 4 ms. After the last burst, at 196 ms, all that is left

@@ -59,15 +59,17 @@ pub trait Output {
     /// Says that the message that ends at position `end` of the stream is given up and that its last
     /// `unsent` bytes will never be sent, so that it and those after it end that much earlier.
     fn abandon(&mut self, end: u64, unsent: Bytes);
-    /// What a sending end may know of where it is; asked when a message is handed over, not per packet.
+    /// What an end may know of where it is; window senders ask when a message is handed over, not per packet.
     fn site(&self) -> Site;
 }
 
-/// What a sending end may know of where it is.
+/// What an end may know of where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The rate of its host's link.
     pub rate: Rate,
+    /// What each packet takes on that link beside its own bytes.
+    pub frame_overhead: Bytes,
     /// The host.
     pub host: HostId,
     /// Bits of its own, for what is to differ from one flow to another.

@@ -126,7 +126,7 @@ impl Output for FromSender<'_> {
         self.0.abandoned = true;
     }
     fn site(&self) -> Site {
-        Site { rate: LINK, host: HostId(0), own: 0 }
+        Site { rate: LINK, frame_overhead: Bytes::ZERO, host: HostId(0), own: 0 }
     }
 }
 
@@ -212,7 +212,7 @@ impl Output for FromReceiver<'_> {
     fn timed_out(&mut self) {}
     fn abandon(&mut self, _: u64, _: Bytes) {}
     fn site(&self) -> Site {
-        Site { rate: LINK, host: HostId(0), own: 0 }
+        Site { rate: LINK, frame_overhead: Bytes::ZERO, host: HostId(0), own: 0 }
     }
 }
 

@@ -31,6 +31,8 @@ struct Desk {
     host_timer: Instant,
     /// When its link is free.
     free: Instant,
+    /// What each packet takes there beside its own bytes.
+    frame_overhead: Bytes,
     again: Vec<u64>,
     timeouts: u32,
 }
@@ -45,6 +47,7 @@ impl Default for Desk {
             timer: Instant::MAX,
             host_timer: Instant::MAX,
             free: Instant::ZERO,
+            frame_overhead: Bytes::ZERO,
             again: Vec::new(),
             timeouts: 0,
         }
@@ -71,7 +74,7 @@ impl Output for Desk {
         unreachable!("nothing is given up");
     }
     fn site(&self) -> Site {
-        Site { rate: Rate::from_gbps(1), host: HostId(9), own: 0 }
+        Site { rate: Rate::from_gbps(1), frame_overhead: self.frame_overhead, host: HostId(9), own: 0 }
     }
 }
 
@@ -264,6 +267,31 @@ fn to_shed_what_is_on_its_way_frees_nothing() {
     assert_eq!(order, [1, 3, 2]);
 }
 
+/// With 250 B on the wire beside each of them, and as many of headers, ten segments take 120 us, not 80 or 100. Of messages
+/// of ten and five by 110 and 180 us the first is late whatever is done, and goes last; and at 12 us apart grants come as
+/// fast as the link carries what they are for.
+#[test]
+fn what_frames_take_on_the_link_counts() {
+    let framed = |keys: &str| {
+        let mut host = Receiving::new("edf-grants", keys, 2);
+        host.desk.frame_overhead = Bytes(250);
+        host
+    };
+    for (deadline, first) in [(110, 1), (121, 0)] {
+        let mut host = framed(&format!("{TWO}header = '250 B'\n"));
+        host.ask(0, (0, 10), Instant::from_micros(deadline));
+        host.ask(1, (0, 5), Instant::from_micros(190));
+        assert_eq!(host.granted(), [(0, 0), (0, 1)]);
+        host.now = Instant::from_micros(12);
+        host.data(0, 0, Flags::NONE);
+        assert_eq!(host.granted()[0].0, first, "{deadline}");
+    }
+    let mut host = framed("outstanding = '12 packets'\nat_once = '2 packets'\nheader = '250 B'\n");
+    host.ask(0, (0, 20), Instant::MAX);
+    host.granted();
+    assert_eq!(host.desk.ring_host(), Instant::from_micros(12));
+}
+
 #[test]
 fn a_message_that_was_granted_too_late_does_not_hold_up_the_next_of_its_connection() {
     let mut host = Receiving::new("edf-grants", TWO, 2);
@@ -287,6 +315,35 @@ fn what_is_lost_is_shed_or_not_with_what_is_left_of_its_message() {
     host.now += Span::from_micros(8);
     host.data(0, 3, Flags::NONE);
     assert_eq!(host.granted(), [(0, 0), (1, 2)], "it comes first as soon as it counts as lost");
+}
+
+#[test]
+fn what_is_lost_counts_as_long_as_it_is_wherever_it_is_in_the_stream() {
+    // As above, behind 100 segments: a segment more takes 8 us there too, not 101 + 100 times as long.
+    let mut host = Receiving::new("edf-grants", "outstanding = '4 packets'\n", 2);
+    host.ask(0, (0, 100), Instant::from_millis(100));
+    for segment in 0..100 {
+        host.now += Span::from_micros(8);
+        host.data(0, segment, Flags::NONE);
+    }
+    host.ask(0, (100, 104), host.now + Span::from_micros(1020));
+    host.ask(1, (0, 50), host.now + Span::from_micros(1500));
+    host.granted();
+    (101..103).for_each(|segment| host.data(0, segment, Flags::NONE));
+    host.granted();
+    host.now += Span::from_micros(8);
+    host.data(0, 103, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 100), (1, 2)]);
+}
+
+#[test]
+fn what_is_late_is_granted_again_also_by_who_looks_later() {
+    let mut host = Receiving::new("edf-grants", TWO, 2);
+    host.ask(0, (0, 1), Instant::from_millis(100));
+    host.granted();
+    host.now = Instant::from_micros(1500);
+    host.ask(1, (0, 1), Instant::from_millis(200));
+    assert_eq!(host.granted(), [(0, 0), (1, 0)]);
 }
 
 #[test]
@@ -390,6 +447,24 @@ fn what_waits_behind_higher_priorities_is_not_late() {
         again.extend(host.granted().into_iter().filter(|(of, _)| *of == 1));
     }
     assert_eq!(again, [(1, 0)]);
+}
+
+#[test]
+fn what_waits_is_judged_by_its_own_priority_and_that_by_the_size_of_its_message() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '4 packets'\nresend_after = '1 ms'\n", 2);
+    host.unasked(0, 0, unasked((0, 4), 4));
+    (1..4).for_each(|segment| host.data(0, segment, Flags::NONE));
+    host.granted();
+    // Two segments of 1000 B go in the second level, up to 4 KB, as far as they are sent unasked: 4 does, and is lost, 5 is
+    // granted in the last level, and may wait for all others. What comes in the second level came after 4.
+    let ask = unasked((4, 6), 5);
+    host.take(0, Packet::data(ask.start, 0, 64, Instant::MAX, Flags::SYN), Some(ask));
+    assert_eq!(host.granted(), [(0, 5)]);
+    host.now = Instant::from_micros(500);
+    host.unasked(1, 0, unasked((0, 2), 2));
+    host.granted();
+    host.now = host.desk.ring_host();
+    assert_eq!((host.now, host.granted()), (Instant::from_millis(1), vec![(0, 4)]));
 }
 
 #[test]
@@ -603,6 +678,15 @@ fn what_messages_without_a_deadline_are_granted_counts_when_others_are_shed() {
         order.push(host.granted());
     }
     assert_eq!(order, [[(2, 0)], [(2, 1)], [(1, 0)]]);
+    // With every fifth they take 40 us.
+    let mut host = Receiving::new("edf-grants", "outstanding = '1 packet'\nbackground_every = 5\n", 3);
+    host.ask(2, (0, 20), Instant::MAX);
+    host.ask(0, (0, 4), Instant::from_micros(60));
+    host.ask(1, (0, 5), Instant::from_millis(1));
+    host.granted();
+    host.now += Span::from_micros(8);
+    host.data(2, 0, Flags::NONE);
+    assert_eq!(host.granted(), [(0, 0)]);
 }
 
 #[test]

@@ -86,16 +86,82 @@ fn where_less_is_in_flight_than_the_new_window_a_spread_cut_fills_it_no_faster_t
     );
 }
 
-/// The loss finds a window of 5, as it does where the cut is made at once.
+/// RFC 6937 3.1, SSRB: from 20 to 10 with 6 on their way. What has arrived and was not made up for may go, and one more:
+/// 5 - 1 + 1 beside two, for want of anything to send.
 #[test]
-fn a_loss_ends_a_spread_cut() {
+fn a_spread_cut_makes_up_for_what_has_arrived_while_there_was_nothing_to_send() {
     timeline(
         "tcp",
-        "initial_window = 10\necn = true\ncut = 'spread'",
+        "initial_window = 20\necn = true\ncut = 'spread'",
+        "0us   | message 6  | 0-5
+         100us | ack 1 ece  | cwnd=7 ssthresh=10
+         101us | message 1  | 6+cwr
+         102us | ack 2      | cwnd=7
+         103us | ack 3      | cwnd=7
+         104us | ack 5      | cwnd=7
+         105us | message 50 | 7-11 cwnd=7",
+    );
+}
+
+/// RFC 3168 6.1.2: the mark and the loss are of one window of data, which is answered once. Linux goes from CWR to
+/// Recovery, or to Loss, without another cut; it tells the receiver once more only after a timeout.
+#[test]
+fn with_classic_ecn_a_loss_ends_a_spread_cut_at_its_target() {
+    for (name, target, then) in [("tcp", 5, "11-15"), ("cubic", 7, "11-17")] {
+        timeline(
+            name,
+            "initial_window = 10\necn = true\ncut = 'spread'",
+            &format!(
+                "0us   | message 100     | 0-9
+                 100us | ack 1 ece       | 10+cwr cwnd=10 ssthresh={target}
+                 101us | ack 1 sack 2-4  | 1r cwnd={target} ssthresh={target}
+                 200us | ack 11          | {then} cwnd={target}"
+            ),
+        );
+        // The timer starts slow start, up to what the mark left.
+        timeline(
+            name,
+            "initial_window = 10\necn = true\ncut = 'spread'",
+            &format!(
+                "0ms   | message 100 | 0-9
+                 1ms   | ack 1 ece   | 10+cwr ssthresh={target}
+                 21ms  | timer       | 1r cwnd=1 ssthresh={target}
+                 22ms  | ack 2       | 2-3r cwnd=2"
+            ),
+        );
+    }
+    // The second duplicate lets the second segment go: ceil(5 x 3/10).
+    timeline(
+        "tcp",
+        "initial_window = 10\necn = true\ncut = 'spread'\nrecovery = 'newreno'",
+        "0us   | message 100 | 0-9
+         100us | ack 1 ece   | 10+cwr ssthresh=5
+         101us | ack 1       |
+         102us | ack 1       | 11
+         103us | ack 1       | 1r cwnd=5 ssthresh=5
+         200us | ack 12      | 12-16 cwnd=5",
+    );
+}
+
+/// RFC 8257 3.5: a loss halves beside the cut for the marks; as in Linux, what the window has come down to. With alpha 1 it
+/// is to fall from 10 to 5; when 4 have arrived it is 8 (7 on their way, ceil(5 x 4/10) - 1 may go). With 15/16 x 1/2 + 1/16
+/// it is to fall to 7.34, and nothing has come down yet when the timer expires.
+#[test]
+fn where_marks_are_counted_a_loss_halves_what_a_spread_cut_has_come_down_to() {
+    timeline(
+        "dctcp",
+        "initial_window = 10\ninitial_alpha = 1\ncut = 'spread'",
         "0us   | message 100     | 0-9
          100us | ack 1 ece       | 10+cwr cwnd=10 ssthresh=5
-         101us | ack 1 sack 2-4  | 1r cwnd=2.5 ssthresh=2.5
-         102us | ack 11          | 11+cwr 12 cwnd=2.5",
+         101us | ack 1 sack 2-4  | 1r cwnd=4 ssthresh=4
+         102us | ack 11          | 11-14 cwnd=4",
+    );
+    timeline(
+        "dctcp",
+        "initial_window = 10\ninitial_alpha = 0.5\ncut = 'spread'",
+        "0ms   | message 100 | 0-9
+         1ms   | ack 1 ece   | 10+cwr ssthresh=7.34
+         21ms  | timer       | 1r cwnd=1 ssthresh=5",
     );
 }
 

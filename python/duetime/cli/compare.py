@@ -67,11 +67,11 @@ def compare(
     names = [name.strip() for name in transports.split(",") if name.strip()]
     read = options.read(file)
     changes = options.with_threads(changes, threads)
-    if jobs is None and threads is not None and threads != "auto":
-        # No more threads than cores.
-        jobs = max(1, (os.cpu_count() or 1) // int(threads))
     plan = prepare(read, names, seeds=seeds, seed=seed, set=changes, against=against)
     resolved, _ = resolve(read, seed, changes, None)
+    if jobs is None and threads is not None and isinstance(number := resolved["run"]["threads"], int):
+        # No more threads than cores.
+        jobs = max(1, (os.cpu_count() or 1) // number)
     conditions = options.conditions_of(fail_if, fail_if_certain, resolved, names)
     if out is not None:
         options.need_tables()

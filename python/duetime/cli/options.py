@@ -86,27 +86,8 @@ JOBS = click.option(
     metavar="N",
     help="Number of runs at a time (default: one per core).",
 )
-
-
-class _Threads(click.ParamType[str]):
-    """A number of threads, or `auto`."""
-
-    name = "threads"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check it, as it is to stand in a scenario."""
-        text = str(value)
-        if text == "auto" or (text.isdecimal() and 1 <= int(text) <= MOST_THREADS):
-            return text
-        message = f"{text!r} is neither a whole number from 1 to {MOST_THREADS} nor auto."
-        raise click.BadParameter(message, ctx, param)
-
-
-#: The most that `run.threads` takes.
-MOST_THREADS = 256
 THREADS = click.option(
     "--threads",
-    type=_Threads(),
     metavar="N",
     help="Simulate each run with N threads (run.threads), or with auto: as many as turn out to be faster. "
     "The results are the same; large networks gain from it.",

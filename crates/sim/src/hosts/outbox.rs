@@ -170,7 +170,8 @@ impl Output for Outbox<'_> {
     }
     fn site(&self) -> Site {
         let Address { path, host, timer, .. } = &*self.address;
-        Site { rate: self.net.first_rate(*path), host: *host, own: timer.order }
+        let (rate, frame_overhead) = (self.net.first_rate(*path), self.net.frame_overhead());
+        Site { rate, frame_overhead, host: *host, own: timer.order }
     }
 }
 

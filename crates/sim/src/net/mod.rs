@@ -380,6 +380,11 @@ impl Net {
         self.graph.links[self.router.link(path).index()].rate
     }
 
+    /// What each packet takes on every link beside its own bytes.
+    pub fn frame_overhead(&self) -> Bytes {
+        self.frame_overhead.into()
+    }
+
     /// How long light takes along a path; where flows may be sent another way, along the shortest there can be.
     pub fn propagation(&mut self, path: u32, to: HostId) -> Span {
         let from = self.graph.links[self.router.link(path).index()].from;

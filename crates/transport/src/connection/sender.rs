@@ -489,13 +489,22 @@ impl Sender {
         self.recovery.begin_window(now);
     }
 
+    /// A loss ends the spreading of a cut. With classic ECN the mark has been answered by it, and the loss is of the same
+    /// window of data (RFC 3168 6.1.2: one reduction for both, and ssthresh stays); in Linux too, which goes from CWR to
+    /// Recovery or Loss without asking the law again. What answers the extent of marking halves for a loss as well (RFC
+    /// 8257 3.5), as Linux's DCTCP does: the window as far as it has come down.
     fn lost(&mut self, config: &Config, now: Instant, timeout: bool) {
-        if let Some(spread) = self.spread.take() {
-            self.window.cwnd = spread.target;
+        let answered = self.spread.take().is_some() && self.ecn == Ecn::Classic;
+        if answered && !timeout {
+            return;
         }
+        let ssthresh = self.window.ssthresh;
         let state = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
         let flight = self.flight(config);
         self.law.on_loss(&mut self.window, &Lost { now, state, flight, timeout });
+        if answered {
+            self.window.ssthresh = ssthresh;
+        }
         self.tell_reduced = self.ecn == Ecn::Classic;
     }
 

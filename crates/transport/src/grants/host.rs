@@ -1,10 +1,11 @@
 //! What the connections of one host share: what it waits for, and what it may send.
 
-use units::{Instant, Rate};
+use units::Instant;
 
 use super::Policy;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
+use crate::Site;
 use crate::host::{AtHost, HostOutput, HostState};
 
 /// A host's part in the transports of this family that end there: most often one.
@@ -24,10 +25,10 @@ pub struct Desk {
 }
 
 impl Host {
-    /// Its part in the transport with this policy; `rate` is that of its link.
-    fn desk(&mut self, policy: &Policy, rate: Rate) -> &mut Desk {
+    /// Its part in the transport with this policy.
+    fn desk(&mut self, policy: &Policy, site: &Site) -> &mut Desk {
         let place = self.desks.iter().position(|desk| desk.policy == *policy).unwrap_or_else(|| {
-            let incoming = Incoming::new(*policy, rate);
+            let incoming = Incoming::new(*policy, site);
             self.desks.push(Desk { policy: *policy, incoming, outgoing: Outgoing::default() });
             self.desks.len() - 1
         });
@@ -60,9 +61,9 @@ impl HostState for Host {
 
 /// What an end does at its host: `act` is given the host's part and where its packets go.
 pub fn at_desk<O: AtHost, T>(policy: &Policy, out: &mut O, act: impl FnOnce(&mut Desk, &mut O) -> T) -> T {
-    let rate = out.site().rate;
+    let site = out.site();
     let mut host = std::mem::take(&mut out.shared().grants);
-    let desk = host.desk(policy, rate);
+    let desk = host.desk(policy, &site);
     let result = act(desk, out);
     out.shared().grants = host;
     result

@@ -10,14 +10,15 @@ use super::policy::{Levels, Order};
 use super::shedding::{Job, shed};
 use super::{Answer, Ask, Grant, Header, Policy};
 use crate::host::End;
-use crate::{Extension, Flags, Packet};
+use crate::{Extension, Flags, Packet, Site};
 
 /// All that is on its way, or to come, to one host.
 #[derive(Debug)]
 pub struct Incoming {
     policy: Policy,
-    /// Of the host's link.
+    /// Of the host's link, and what each data packet takes there beside its data.
     rate: Rate,
+    overhead: u64,
     /// By their connections.
     flows: BTreeMap<ConnectionId, Flow>,
     /// Those with a deadline, or all where sizes decide, the first first; and those without.
@@ -189,10 +190,11 @@ impl Flow {
 
 impl Incoming {
     /// Nothing is expected.
-    pub fn new(policy: Policy, rate: Rate) -> Incoming {
+    pub fn new(policy: Policy, site: &Site) -> Incoming {
         Incoming {
             policy,
-            rate,
+            rate: site.rate,
+            overhead: u64::from(policy.header) + site.frame_overhead.0,
             flows: BTreeMap::new(),
             order: Vec::new(),
             background: Vec::new(),
@@ -526,8 +528,8 @@ impl Incoming {
         // A flow without end takes longer than any run.
         const LONGEST: u64 = 1_000_000;
         let bytes = bytes.min((self.rate.0 / 8).saturating_mul(LONGEST));
-        let headers = bytes.div_ceil(u64::from(self.policy.mss)).saturating_mul(self.policy.header.into());
-        self.rate.transmission().of(Bytes(bytes.saturating_add(headers)))
+        let beside = bytes.div_ceil(u64::from(self.policy.mss)).saturating_mul(self.overhead);
+        self.rate.transmission().of(Bytes(bytes.saturating_add(beside)))
     }
 }
 

@@ -994,7 +994,12 @@ mod tests {
         }
         // The rate of the host's link is told with a message: segments of 1000 B at 1 Gbit/s take 8 us.
         let (mut law, mut window) = (asking(7), cwnd(2.0));
-        let site = Site { rate: units::Rate(1_000_000_000), host: units::HostId(0), own: 0 };
+        let site = Site {
+            rate: units::Rate(1_000_000_000),
+            frame_overhead: units::Bytes::ZERO,
+            host: units::HostId(0),
+            own: 0,
+        };
         law.on_message(&mut window, &ack(1, false, Span::from_millis(15)), true, site);
         assert!((law.segment_time - 8e-6).abs() < 1e-15);
     }
