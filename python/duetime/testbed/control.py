@@ -35,8 +35,8 @@ _OPTIONS = {
 
 
 @contextmanager
-def alone(patience_s: float = 600.0) -> Iterator[None]:
-    """Hold the lock; wait for another testbed at most so long."""
+def alone(patience_s: float = 600.0) -> Iterator[int]:
+    """Hold the lock, and give its descriptor; wait for another testbed at most so long."""
     with open(LOCK, "a", encoding="utf-8") as lock:
         end = time.monotonic() + patience_s
         while True:
@@ -47,7 +47,7 @@ def alone(patience_s: float = 600.0) -> Iterator[None]:
                 if time.monotonic() > end:
                     raise Failed(f"another testbed has been running for {patience_s:g} s: {LOCK}") from None
                 time.sleep(0.2)
-        yield
+        yield lock.fileno()
 
 
 @contextmanager
