@@ -14,10 +14,10 @@ const D2TCP_STATE: i32 = 2;
 const D2TCP_ONE: f64 = (1 << 20) as f64;
 const D2TCP_ECN: u32 = 1;
 
-/// How much the kernel may hold of a connection that it has not sent yet, in bytes. It asks for more at half of
-/// that, which a link of 200 Mbit/s takes 1.3 ms to send. Without a bound it takes 4 MB at once, and whoever
-/// waits for the processor waits for that.
-const UNSENT: i32 = 1 << 16;
+/// How much the kernel may hold of a connection that it has not sent yet, in bytes. It asks for more at half of that,
+/// which a link of 200 Mbit/s takes 21 ms to send. With 64 kB the urgent message of mode plus lacked something to send
+/// now and then, and in four of ten runs gave itself up; without a bound it takes 4 MB at once.
+const UNSENT: i32 = 1 << 20;
 
 /// A non-blocking TCP socket.
 pub struct Socket(OwnedFd);
@@ -298,8 +298,8 @@ mod tests {
         let mut unsent = 0i32;
         // SAFETY: a valid place for the result.
         check(unsafe { libc::ioctl(client.fd(), SIOCOUTQNSD, &raw mut unsent) }).unwrap();
-        // With the buffer of a packet of loopback, of 64 kB at most, that was begun within the bound.
-        assert!(unsent <= 2 * UNSENT, "{unsent}");
+        // The last packet of loopback may pass the bound. Without one it is 2.6 MB.
+        assert!(unsent <= UNSENT + (1 << 18), "{unsent}");
     }
 
     #[test]
