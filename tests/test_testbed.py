@@ -18,7 +18,7 @@ import duetime
 from duetime import testbed
 from duetime.quantities import amount, size_bytes, time_ps
 from duetime.scenario import Unreadable
-from duetime.testbed import control, measured, need, plan, record
+from duetime.testbed import batches, control, measured, need, plan, record
 from duetime.testbed.experiments import EXPERIMENTS
 from duetime.trouble import Missing
 
@@ -387,13 +387,53 @@ def test_nothing_is_left_behind(number: signal.Signals, tmp_path: Path) -> None:
     file.write_text(json.dumps(scenario(run={"duration": "60 s"})))
     code = "import json, sys\nfrom duetime import testbed\ntestbed.run(json.load(open(sys.argv[1])))"
     before = namespaces()
+    # Of all of the machine's queues: on while the testbed is there, where it can be had.
+    former = hysteresis()
     process = subprocess.Popen([sys.executable, "-c", code, str(file)], stderr=subprocess.DEVNULL)
-    wait(lambda: len(namespaces()) >= len(before) + 4)
+    wait(lambda: len(namespaces()) >= len(before) + 4 and hysteresis() in ("1", None))
     process.send_signal(number)
     process.wait(30)
     wait(lambda: namespaces() <= before)
     with control.alone(60):
-        pass
+        assert hysteresis() == former or former is None
+
+
+def hysteresis() -> str | None:
+    """Whether HTB has its hysteresis; none where it cannot be set."""
+    there = os.access(batches.HYSTERESIS, os.W_OK)
+    return batches.HYSTERESIS.read_text().strip() if there else None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the testbed is for Linux")
+@pytest.mark.parametrize("former", ["0", "1"])
+def test_queues_send_in_batches_until_whatever_ends_the_testbed(former: str, tmp_path: Path) -> None:
+    setting, lock = tmp_path / "hysteresis", tmp_path / "lock"
+    code = (
+        "import pathlib, sys, time\nfrom duetime.testbed import batches\n"
+        "batches.HYSTERESIS = pathlib.Path(sys.argv[1])\n"
+        "with open(sys.argv[2], 'w') as lock, batches.in_batches(lock.fileno()):\n"
+        "    print(batches.HYSTERESIS.read_text(), flush=True)\n"
+        "    if sys.argv[3] == 'stay':\n        time.sleep(60)"
+    )
+    for what in ("go", "stay"):
+        setting.write_text(former + "\n")
+        command = [sys.executable, "-c", code, str(setting), str(lock), what]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "1\n"
+        if what == "stay":
+            process.kill()
+        assert process.wait(30) == (0 if what == "go" else -signal.SIGKILL)
+        process.stdout.close()
+        wait(lambda: setting.read_text().strip() == former)
+
+
+def test_where_queues_have_no_batches_the_testbed_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "HYSTERESIS", tmp_path / "none")
+    with batches.in_batches(0):
+        assert not batches.HYSTERESIS.exists()
 
 
 def namespaces() -> set[str]:

@@ -123,21 +123,27 @@ impl Outgoing {
         }
     }
 
-    /// Writes what the kernel takes. Messages that it has taken whole go to `sent`, but for the last one of a
-    /// connection of its own: that is over when its receiver has it.
+    /// Writes what the kernel takes, but no more than `zeros` holds: others want their turn. Messages that it has taken
+    /// whole go to `sent`, but for the last one of a connection of its own: that is over when its receiver has it.
     pub fn write(&mut self, sent: &mut Vec<Sent>, zeros: &[u8]) -> Result<(), Error> {
+        let mut budget = zeros.len();
         while let Some(message) = self.messages.front() {
             let length = message.bytes.unwrap_or(u64::MAX);
             while self.taken < length {
-                let taken = if (self.taken as usize) < HEADER {
-                    let header = header(message.number, length);
-                    self.socket.send(&header[self.taken as usize..])?
+                if budget == 0 {
+                    return Ok(());
+                }
+                let header = header(message.number, length);
+                let piece = if (self.taken as usize) < HEADER {
+                    &header[self.taken as usize..]
                 } else {
                     let left = usize::try_from(length - self.taken).unwrap_or(usize::MAX);
-                    self.socket.send(&zeros[..left.min(zeros.len())])?
+                    &zeros[..left.min(budget)]
                 };
-                let Some(bytes) = taken else { return Ok(()) };
+                let more = self.taken + (piece.len() as u64) < length;
+                let Some(bytes) = self.socket.send(piece, more)? else { return Ok(()) };
                 self.taken += bytes as u64;
+                budget = budget.saturating_sub(bytes);
             }
             if !self.persistent {
                 if !self.ended {
@@ -201,4 +207,34 @@ fn header(number: u64, length: u64) -> [u8; HEADER] {
     header[..8].copy_from_slice(&number.to_be_bytes());
     header[8..].copy_from_slice(&length.to_be_bytes());
     header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_writes_no_more_than_its_share_until_all_is_written() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let message = Message {
+            number: 7,
+            at_ns: 0,
+            to: listener.local_addr().unwrap(),
+            control: "reno".into(),
+            bytes: Some(2500),
+            deadline_ns: None,
+            persistent: false,
+            told: false,
+            refused: None,
+        };
+        let mut connection = Outgoing::open(message).unwrap();
+        let _accepted = listener.accept().unwrap();
+        let turn = [0; 1000];
+        for taken in [1000, 2000, 2500] {
+            assert!(connection.wants_to_write());
+            connection.write(&mut Vec::new(), &turn).unwrap();
+            assert_eq!(connection.taken, taken);
+        }
+        assert!(!connection.wants_to_write());
+    }
 }

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from duetime.testbed import control, need, network
+from duetime.testbed.batches import in_batches
 from duetime.testbed.measured import Reports
 from duetime.testbed.plan import Plan
 from duetime.testbed.processes import Process
@@ -95,12 +96,14 @@ def ready(plan: Plan, *, opt_in: bool = True, options: Sequence[str] = ()) -> It
     """
     need.check(control=plan.control is not None)
     with _terminable(), ExitStack() as stack:
-        stack.enter_context(control.alone())
+        lock = stack.enter_context(control.alone())
         group = None
         if plan.control is not None:
             group = stack.enter_context(control.control_group())
             stack.enter_context(control.attached(group, plan.control, opt_in=opt_in, options=options))
-        yield Bed(plan, group, stack)
+        bed = Bed(plan, group, stack)
+        stack.enter_context(in_batches(lock))
+        yield bed
 
 
 def _switch_setup(plan: Plan) -> dict[str, Any]:

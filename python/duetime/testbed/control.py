@@ -20,6 +20,8 @@ from duetime.trouble import Failed
 #: A congestion control's name is the kernel's, in all namespaces: whoever loads one holds this.
 LOCK = Path("/run/lock/d2tcp-test.lock")
 _PREFIX = "duetime-testbed"
+#: Until D2TCP is loaded: 30 s were too few where this is a nice process beside three busy ones.
+_PATIENCE_S = 120.0
 _OPTIONS = {
     "g": "--g",
     "d_cap": "--cap",
@@ -35,8 +37,8 @@ _OPTIONS = {
 
 
 @contextmanager
-def alone(patience_s: float = 600.0) -> Iterator[None]:
-    """Hold the lock; wait for another testbed at most so long."""
+def alone(patience_s: float = 600.0) -> Iterator[int]:
+    """Hold the lock, and give its descriptor; wait for another testbed at most so long."""
     with open(LOCK, "a", encoding="utf-8") as lock:
         end = time.monotonic() + patience_s
         while True:
@@ -47,7 +49,7 @@ def alone(patience_s: float = 600.0) -> Iterator[None]:
                 if time.monotonic() > end:
                     raise Failed(f"another testbed has been running for {patience_s:g} s: {LOCK}") from None
                 time.sleep(0.2)
-        yield
+        yield lock.fileno()
 
 
 @contextmanager
@@ -106,7 +108,7 @@ def attached(
 
 
 def _wait_until_loaded(process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + _PATIENCE_S
     while time.monotonic() < end:
         if process.poll() is not None:
             assert process.stdout is not None
@@ -114,7 +116,7 @@ def _wait_until_loaded(process: subprocess.Popen[str]) -> None:
         if "d2tcp" in available():
             return
         time.sleep(0.02)
-    raise Failed("D2TCP was not attached within 30 s")
+    raise Failed(f"D2TCP was not attached within {_PATIENCE_S:g} s")
 
 
 def available() -> list[str]:
