@@ -465,6 +465,18 @@ fn nothing_is_granted_while_as_much_comes_in_as_may() {
     assert_eq!(host.granted(), [(1, 1)]);
 }
 
+/// A round trip holds two messages of two segments: what was granted and has not come takes its place.
+#[test]
+fn a_message_that_is_granted_and_has_not_come_is_one_of_those_that_are_granted_at_a_time() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '4 packets'\novercommitment = 2\n", 4);
+    (0..4).for_each(|of| host.ask(of, (0, 2), Instant::MAX));
+    assert_eq!(host.granted(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    host.data(0, 0, Flags::NONE);
+    assert_eq!(host.granted(), []);
+    host.data(0, 1, Flags::NONE);
+    assert_eq!(host.granted(), [(2, 0), (2, 1)]);
+}
+
 #[test]
 fn one_message_of_a_sender_is_granted_at_a_time() {
     let mut host = Receiving::new("homa", "rtt_bytes = '1 packet'\novercommitment = 2\n", 3);

@@ -484,8 +484,12 @@ impl Incoming {
         let waits = |id: ConnectionId| self.flows[&id].upcoming(u64::from(self.policy.mss)).is_some();
         if let Some(levels) = &self.policy.levels {
             let mut senders = BTreeSet::new();
-            let mut is_next =
-                |id: &ConnectionId| waits(*id) && (!self.policy.one_per_sender || senders.insert(self.flows[id].from));
+            // What was granted to it and has not come takes its place as what is still to be granted.
+            let granted =
+                |id: &ConnectionId| self.flows[id].on_the_way.iter().any(|granted| granted.rank >= levels.unscheduled);
+            let mut is_next = |id: &ConnectionId| {
+                (waits(*id) || granted(id)) && (!self.policy.one_per_sender || senders.insert(self.flows[id].from))
+            };
             let active: Vec<ConnectionId> =
                 self.order.iter().copied().filter(|id| is_next(id)).take(self.policy.active).collect();
             let place = active.iter().position(|id| self.may_be_granted(*id))?;
