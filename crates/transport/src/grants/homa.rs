@@ -70,8 +70,8 @@ const KEYS: &[Key] = &[
         kind: Kind::Count,
         default: Default::Absent,
         range: Range::between(1.0, 1e6),
-        help: "so many messages, of different senders, are granted at a time; when left out, as many as there are levels for what is \
-               granted",
+        help: "so many messages, of different senders, are granted at a time, and keep their places until what was granted has \
+               come; when left out, as many as there are levels for what is granted",
         source: "Homa 3.5; the Linux module: 8",
     },
     Key {
