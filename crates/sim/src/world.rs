@@ -70,6 +70,8 @@ struct Waiting {
     /// Its number in its class, in the order in which the class made its messages; for an answer in a tree of
     /// several levels, which may be made when others have arrived, its query and its place there.
     ordinal: u64,
+    /// Its place, from 1, among the answers of its query; 0 in a tree of several levels, and without a query.
+    asked: u32,
 }
 
 impl Waiting {
@@ -318,12 +320,15 @@ impl World {
             let query = Query { class, number, parent, start: batch.at, deadline, answers, children };
             self.ledger.ask(query, self.run.counts(batch.at));
         }
-        batch.messages.into_iter().for_each(|request| self.announce(class, request));
+        for (place, request) in (1..).zip(batch.messages) {
+            let answers = request.query.is_some() && request.place.is_none();
+            self.announce(class, request, if answers { place } else { 0 });
+        }
         self.next_batch(class);
     }
 
     /// A message is to start at its time.
-    fn announce(&mut self, class: ClassId, request: Request) {
+    fn announce(&mut self, class: ClassId, request: Request, asked: u32) {
         if let Some((_, cool_down)) = self.measured.as_deref_mut() {
             cool_down.expect(class, &request);
             self.until = cool_down.until(self.net.now);
@@ -334,7 +339,7 @@ impl World {
             _ => source.numbered,
         };
         source.numbered += 1;
-        source.waiting.push(Waiting { request, ordinal });
+        source.waiting.push(Waiting { request, ordinal, asked });
         self.net.events.push(request.start, Event::Start(class));
     }
 
@@ -347,7 +352,7 @@ impl World {
     }
 
     /// A message is handed to its connection.
-    fn start(&mut self, class: ClassId, Waiting { mut request, ordinal }: Waiting) {
+    fn start(&mut self, class: ClassId, Waiting { mut request, ordinal, asked }: Waiting) {
         if request.place.is_some() && !self.sources[class].class.generator.departs(&mut request) {
             if let Some((_, cool_down)) = self.measured.as_deref_mut() {
                 cool_down.forget(class, &request);
@@ -387,7 +392,8 @@ impl World {
         }
         let end = self.hosts.senders.at(id).starts(number, bytes);
         self.hosts.notify(&mut self.net, id, Notice::Starts { message: number, end, opening });
-        let message = transport::Message { bytes, deadline: deadline.map(|allowed| start + allowed), short, rank };
+        let deadline = deadline.map(|allowed| start + allowed);
+        let message = transport::Message { bytes, deadline, short, rank, asked };
         let sending = self.hosts.senders.at(id);
         if let Some(watch) = &mut self.rates {
             watch.started(id, sending.generation(), message.deadline);
@@ -421,7 +427,7 @@ impl World {
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
                     let waiting = self.sources[class].waiting.pop();
-                    let Waiting { request, ordinal } = waiting.expect("each start has its message");
+                    let Waiting { request, ordinal, .. } = waiting.expect("each start has its message");
                     if request.place.is_some() {
                         return Err(self.sources[class].class.name.clone());
                     }
@@ -497,7 +503,7 @@ impl World {
             if let &Message { class, query: Some(query), place: Some(place), .. } = self.ledger.sent(over.message) {
                 let arrival = Arrival { query, place, at: self.net.now };
                 if let Some(request) = self.sources[class].class.generator.arrived(arrival) {
-                    self.announce(class, request);
+                    self.announce(class, request, 0);
                 }
             }
         }

@@ -131,3 +131,31 @@ fn sird_buffers_half_a_product_and_homa_three_round_trips_or_more() {
         assert_eq!((outcome.counters.drops, outcome.counters.retransmits), (0, 0));
     }
 }
+
+/// Homa (SIGCOMM 2018, 3.6): many answers at once. A hundred of 13 packets each (18 KiB) are 1300 packets, for which the link takes
+/// 100 x (18432 + 13 x 40) x 8 ns = 15.16 ms. A port of 4 MB holds them all, so that nothing is lost and nothing is to be sent
+/// twice, though a packet may wait for 15 times the millisecond after which it would be late. With the limit on
+/// what many answers send unasked no more than four round trips of 17 packets and the beginnings of 96 (of 340 B) can meet in the
+/// port, with the four round trips that are granted: 8 x 17 x 1500 + 96 x 340 B.
+#[test]
+fn many_answers_at_once_are_sent_once_and_wait_at_their_hosts() {
+    let fan_in = |keys: &str| {
+        run(&format!(
+            "run = {{ duration = '40 ms' }}\ntransport = {{ name = 'homa'{keys} }}\n\
+             network = {{ topology = 'star', hosts = 101, rate = '1 Gbps', delay = '20 us', buffer = '4 MB', sharing = 'per-port' }}\n\
+             [[traffic]]\nname = 'a'\npattern = 'fan-in'\nleaves = 100\nevery = '1 ms'\ncount = 1\nsize = '18 KiB'\n\
+             jitter = 'uniform(0 us, 40 us)'\n"
+        ))
+    };
+    let most_waiting =
+        |outcome: &Outcome| outcome.links.iter().find(|link| link.to == "host 100").expect("there is one").queue.max;
+    for keys in ["", ", incast_after = 1000"] {
+        let outcome = fan_in(keys);
+        let last = *ends(&outcome).iter().max().unwrap();
+        assert_eq!((outcome.counters.drops, outcome.counters.retransmits), (0, 0), "{keys}");
+        // 1 ms for the query, two exchanges and the jitter are 0.2 ms; the link is idle for no longer than a twentieth.
+        assert!(last < Instant::from_micros(1000 + 200 + 15_160 * 21 / 20), "{keys}: {last:?}");
+        let waiting = most_waiting(&outcome);
+        assert_eq!(waiting <= 8 * 17 + 96, keys.is_empty(), "{keys}: {waiting} packets");
+    }
+}

@@ -87,12 +87,14 @@ pub struct Message {
     pub short: Option<bool>,
     /// The rank of its packets where the queues of ports go by rank, or [`Packet::UNTAGGED`].
     pub rank: u32,
+    /// Its place, from 1, among the answers that the receiving host has asked for at once; 0 if nobody has asked for it.
+    pub asked: u32,
 }
 
 impl Message {
     /// A message of so many bytes, with nothing else said of it.
     pub fn of(bytes: Bytes) -> Message {
-        Message { bytes: Some(bytes), deadline: None, short: None, rank: Packet::UNTAGGED }
+        Message { bytes: Some(bytes), deadline: None, short: None, rank: Packet::UNTAGGED, asked: 0 }
     }
 }
 

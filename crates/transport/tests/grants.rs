@@ -33,6 +33,8 @@ struct Desk {
     free: Instant,
     /// What each packet takes there beside its own bytes.
     frame_overhead: Bytes,
+    /// It is free now, for one packet.
+    once: bool,
     again: Vec<u64>,
     timeouts: u32,
 }
@@ -48,6 +50,7 @@ impl Default for Desk {
             host_timer: Instant::MAX,
             free: Instant::ZERO,
             frame_overhead: Bytes::ZERO,
+            once: false,
             again: Vec::new(),
             timeouts: 0,
         }
@@ -81,10 +84,10 @@ impl Output for Desk {
 impl HostOutput for Desk {
     fn send_from(&mut self, end: End, packet: Packet, extension: Option<Extension>) {
         self.sent.push((end.connection.0, packet, extension));
-        self.route = end.route;
+        (self.route, self.once) = (end.route, false);
     }
     fn leaves_from(&self, _: End) -> Instant {
-        self.free
+        if self.once { Instant::ZERO } else { self.free }
     }
     fn arm_host(&mut self, at: Instant) {
         self.host_timer = self.host_timer.min(at);
@@ -436,7 +439,8 @@ fn what_waits_behind_higher_priorities_is_not_late() {
         host.data(0, segment, Flags::NONE);
         assert!(host.granted().iter().all(|(of, _)| *of == 0));
     }
-    // Then the later one of its segments comes: the earlier would have come before it.
+    // Then the later one of its segments comes, at 1.6 ms: the earlier would have come before it, and is lost when nothing more
+    // comes for a millisecond.
     host.data(1, 1, Flags::NONE);
     assert_eq!(host.granted(), [(1, 2)]);
     let mut again = Vec::new();
@@ -444,9 +448,99 @@ fn what_waits_behind_higher_priorities_is_not_late() {
         host.now += Span::from_micros(8);
         ring(&mut host);
         host.data(0, segment, Flags::NONE);
-        again.extend(host.granted().into_iter().filter(|(of, _)| *of == 1));
+        again.extend(host.granted().into_iter().filter(|(of, _)| *of == 1).map(|(_, which)| (host.now, which)));
     }
-    assert_eq!(again, [(1, 0)]);
+    assert_eq!(again, [(Instant::from_micros(2600), 0)]);
+}
+
+/// Six packets of each of 40 messages are on their way, and come in turn: 320 us lie between two packets of one message, and
+/// the last ones come after 1.92 ms.
+#[test]
+fn what_waits_among_others_is_not_late_whatever_has_come_of_those() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '6 packets'\nresend_after = '1 ms'\n", 40);
+    for segment in 0..6 {
+        for of in 0..40 {
+            host.now += Span::from_micros(8);
+            if host.desk.host_timer <= host.now {
+                host.desk.ring_host();
+            }
+            host.unasked(of, segment, unasked((0, 6), 6));
+            assert_eq!(host.granted(), [], "segment {segment} of {of}");
+        }
+    }
+}
+
+#[test]
+fn each_packet_of_a_message_starts_its_time_anew() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '4 packets'\nresend_after = '1 ms'\n", 1);
+    host.ask(0, (0, 4), Instant::MAX);
+    host.granted();
+    for segment in 1..4 {
+        host.now += Span::from_micros(900);
+        if host.desk.host_timer <= host.now {
+            host.desk.ring_host();
+        }
+        host.data(0, segment, Flags::NONE);
+        assert_eq!(host.granted(), []);
+    }
+    // The last one came at 2.7 ms; 3.7 is a millisecond later.
+    while host.desk.host_timer < Instant::from_micros(3700) {
+        host.now = host.desk.ring_host();
+        assert_eq!(host.granted(), []);
+    }
+    assert_eq!((host.desk.ring_host(), host.granted()), (Instant::from_micros(3700), vec![(0, 0)]));
+}
+
+#[test]
+fn who_says_that_it_is_busy_is_waited_for() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '1 packet'\nresend_after = '1 ms'\n", 1);
+    host.ask(0, (0, 4), Instant::MAX);
+    host.granted();
+    assert_eq!((host.desk.ring_host(), host.granted()), (Instant::from_millis(1), vec![(0, 0)]));
+    host.now = Instant::from_micros(2500);
+    host.desk.acting = end(0);
+    let mut busy = Some(Header::Busy(0).extension());
+    let packet = Packet::data(0, 0, 64, Instant::MAX, Flags::SYN);
+    host.ends[0].on_packet(&host.config, host.now, &packet, busy.as_mut(), &mut host.desk);
+    // It would be late at 3 ms; it was granted after one time out, so 2 ms pass.
+    let mut rung = host.desk.ring_host();
+    while rung < Instant::from_micros(4500) {
+        assert_eq!(host.granted(), [], "{rung:?}");
+        rung = host.desk.ring_host();
+    }
+    assert_eq!((rung, host.granted()), (Instant::from_micros(4500), vec![(0, 0)]));
+}
+
+#[test]
+fn nothing_is_granted_while_as_much_comes_in_as_may() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '2 packets'\nincoming = '3 packets'\n", 2);
+    host.unasked(0, 0, unasked((0, 9), 2));
+    assert_eq!(host.granted(), [(0, 2)], "one that was sent unasked, and one more in a round trip");
+    host.ask(1, (0, 4), Instant::MAX);
+    assert_eq!(host.granted(), [(1, 0)], "three in all");
+    host.data(1, 0, Flags::NONE);
+    assert_eq!(host.granted(), [(1, 1)]);
+}
+
+/// A round trip holds two messages of two segments: what was granted and has not come takes its place.
+#[test]
+fn a_message_that_is_granted_and_has_not_come_is_one_of_those_that_are_granted_at_a_time() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '4 packets'\novercommitment = 2\n", 4);
+    (0..4).for_each(|of| host.ask(of, (0, 2), Instant::MAX));
+    assert_eq!(host.granted(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    host.data(0, 0, Flags::NONE);
+    assert_eq!(host.granted(), []);
+    host.data(0, 1, Flags::NONE);
+    assert_eq!(host.granted(), [(2, 0), (2, 1)]);
+}
+
+#[test]
+fn one_message_of_a_sender_is_granted_at_a_time() {
+    let mut host = Receiving::new("homa", "rtt_bytes = '1 packet'\novercommitment = 2\n", 3);
+    host.ask_from(0, 7, (0, 4), Instant::MAX);
+    host.ask_from(1, 7, (0, 5), Instant::MAX);
+    host.ask_from(2, 8, (0, 6), Instant::MAX);
+    assert_eq!(host.granted(), [(0, 0), (2, 0)]);
 }
 
 #[test]
@@ -942,6 +1036,59 @@ fn the_link_of_the_sending_host_goes_to_the_shortest_message_or_the_earliest_dea
     };
     assert_eq!(turns(3), [0, 1, 6, 2, 3, 7, 4, 5, 8]);
     assert_eq!(turns(0), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+/// Nine segments of a message were granted and seven have left when one of four comes, and one of two: three ends of one host.
+#[test]
+fn the_link_of_the_sending_host_goes_to_the_message_of_which_the_least_is_left() {
+    let mut host = Sending::new("homa", "rtt_bytes = '9 packets'\n");
+    host.desk.free = Instant::from_micros(100);
+    host.message(9, None);
+    for _ in 0..7 {
+        host.desk.once = true;
+        host.desk.host_timer = Instant::from_micros(1);
+        host.desk.ring_host();
+    }
+    assert_eq!(host.sent(), [0, 1, 2, 3, 4, 5, 6].map(Some));
+    host.message(3, None);
+    host.message(1, None);
+    host.desk.free = Instant::ZERO;
+    host.desk.ring_host();
+    assert_eq!(host.sent(), [12, 7, 8, 9, 10, 11].map(Some));
+}
+
+#[test]
+fn of_many_answers_at_once_little_is_sent_unasked() {
+    let sent = |keys: &str, asked| {
+        let mut host = Sending::new("homa", &format!("rtt_bytes = '2 packets'\n{keys}"));
+        host.end.hand_over(&host.config, host.now, Message { asked, ..Message::of(Bytes(5 * MSS)) }, &mut host.desk);
+        let unscheduled = match header(&host.desk.sent[0].2) {
+            Some(Header::Ask(ask)) => ask.unscheduled,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(host.desk.sent.iter().map(|(_, packet, _)| u64::from(packet.payload)).sum::<u64>(), unscheduled);
+        unscheduled
+    };
+    // As many as are granted at a time, four of eight levels, are as any message.
+    assert_eq!([0, 1, 4, 5, 400].map(|asked| sent("", asked)), [2000, 2000, 2000, 300, 300]);
+    assert_eq!([7, 8].map(|asked| sent("incast_after = 7\nincast_unscheduled = '1 packet'\n", asked)), [2000, 1000]);
+    // It is never more than of any message.
+    assert_eq!(sent("incast_unscheduled = '9 packets'\n", 5), 2000);
+}
+
+#[test]
+fn what_waits_for_the_link_is_not_lost_and_its_host_says_so() {
+    let said = |name, keys: &str| {
+        let mut host = Sending::new(name, keys);
+        host.message(3, None);
+        host.sent();
+        host.desk.free = Instant::from_millis(5);
+        host.answer(0, 3, Some(2));
+        host.answer(0, 3, Some(2));
+        host.desk.sent.iter().map(|(_, packet, extension)| (packet.payload, header(extension))).collect::<Vec<_>>()
+    };
+    assert_eq!(said("homa", "rtt_bytes = '1 packet'\n"), [(0, Some(Header::Busy(2 * MSS)))]);
+    assert_eq!(said("edf-grants", ""), []);
 }
 
 #[test]

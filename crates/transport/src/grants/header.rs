@@ -11,6 +11,8 @@ pub enum Header {
     Ask(Ask),
     /// From the receiver.
     Answer(Answer),
+    /// From the sender: what starts here, and was granted again, has not been sent yet, and is not lost.
+    Busy(u64),
 }
 
 impl Header {

@@ -3,15 +3,15 @@
 use units::{Default, Key, Kind, Problem, Range, Values};
 
 use super::keys::{self, payload, policy, settle};
-use super::policy::{Levels, Order, Policy};
+use super::policy::{Incast, Levels, Order, Policy};
 use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs, connection};
 
 /// Homa.
 pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     name: "homa",
-    help: "Homa: the first round trip of a message is sent unasked, the receiver grants the rest to the shortest ones, several \
-           at a time, in switch priorities of its choice; of the shared parameters only mss, header and dup_ack_threshold \
+    help: "Homa: the first round trip of a message is sent unasked, but of many answers at once only their beginnings, the \
+           receiver grants the rest to the shortest ones, several at a time, in switch priorities of its choice; of the shared parameters only mss, header and dup_ack_threshold \
            mean anything to it",
     source: "Montazeri, Li, Alizadeh, Ousterhout, SIGCOMM 2018",
     aliases: &[("overcommit", "overcommitment"), ("degree", "overcommitment"), ("rttbytes", "rtt_bytes")],
@@ -35,11 +35,21 @@ fn build(values: &Values, connection: &connection::Config) -> Result<Policy, Pro
     let first = values.size("first_cutoff").0;
     let levels = Levels { count, unscheduled, first, ratio: values.count("cutoff_ratio") };
     let rtt_bytes = payload(values, "rtt_bytes", connection);
+    let active = values.count_if_set("overcommitment").unwrap_or(levels.scheduled().into());
+    let incast = Incast {
+        after: values.count_if_set("incast_after").unwrap_or(active) as u32,
+        unscheduled: payload(values, "incast_unscheduled", connection),
+    };
     Ok(Policy {
+        budget: payload(values, "incoming", connection),
         window: rtt_bytes,
-        active: values.count_if_set("overcommitment").unwrap_or(levels.scheduled().into()) as usize,
+        active: active as usize,
         unscheduled: rtt_bytes,
         unscheduled_up_to: u64::MAX,
+        incast: Some(incast),
+        by_rest: true,
+        one_per_sender: true,
+        by_silence: true,
         levels: Some(levels),
         ..policy(values, connection, Order::Remaining)
     })
@@ -60,8 +70,37 @@ const KEYS: &[Key] = &[
         kind: Kind::Count,
         default: Default::Absent,
         range: Range::between(1.0, 1e6),
-        help: "so many messages are granted at a time; when left out, as many as there are levels for what is granted",
+        help: "so many messages, of different senders, are granted at a time, and keep their places until what was granted has \
+               come; when left out, as many as there are levels for what is granted",
         source: "Homa 3.5; the Linux module: 8",
+    },
+    Key {
+        name: "incoming",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "nothing is granted while so much is on its way to a host, granted or sent without a grant, in packets or payload \
+               bytes; when left out, only overcommitment and rtt_bytes are limits",
+        source: "the paper has none; draft-ousterhout-tsvwg-homa, on buffers that are too small: an adjustable limit on what is \
+                 incoming, as in the Linux module",
+    },
+    Key {
+        name: "incast_after",
+        kind: Kind::Count,
+        default: Default::Absent,
+        range: Range::between(0.0, 4e9),
+        help: "of the answers that a host asks for with one query, so many are sent as any message; of each one more only \
+               incast_unscheduled goes without a grant; when left out, as many as overcommitment",
+        source: "Homa 3.6: a threshold on the requests of a host that are not answered, which is not stated; here those of its \
+                 earlier queries do not count. So many round trips at once overcommitment puts into a port as well",
+    },
+    Key {
+        name: "incast_unscheduled",
+        kind: Kind::Amount,
+        default: Default::Is("300 B"),
+        range: Range::POSITIVE,
+        help: "what of such an answer is sent without a grant, in packets or payload bytes",
+        source: "Homa 3.6: a few hundred bytes",
     },
     Key {
         name: "levels",

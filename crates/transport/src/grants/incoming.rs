@@ -1,7 +1,7 @@
 //! What a receiving host waits for, and the order in which it grants it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
@@ -31,6 +31,9 @@ pub struct Incoming {
     in_flight: u64,
     /// How full its link is.
     link: Link,
+    /// When something has last come, and when nothing can have waited for the link.
+    last_arrival: Instant,
+    idle_at: Instant,
     /// How many grants there were.
     grants: u64,
     /// When the link has carried all that was granted, if it begins with each as soon as it is granted.
@@ -39,9 +42,6 @@ pub struct Incoming {
     resume: Instant,
     /// How many segments were sent for or announced.
     segments: u64,
-    /// When data has last arrived, and the last segment of each priority that has.
-    last_arrival: Instant,
-    arrived: BTreeMap<u32, u64>,
     /// When what is on its way is late: the time, the connection, the number of the segment. Some have arrived.
     late_at: BinaryHeap<Reverse<(Instant, ConnectionId, u64)>>,
 }
@@ -78,6 +78,8 @@ struct Wanted {
     granted: u64,
     /// So many bytes have not arrived.
     missing: u64,
+    /// When something of it has last come, or its host has said that it comes.
+    heard: Instant,
 }
 
 /// A segment that was granted, or sent without a grant, and has not arrived.
@@ -88,9 +90,12 @@ struct Granted {
     number: u64,
     /// Its priority.
     rank: u32,
-    /// So many that were granted later have arrived.
+    /// From when on, and how long it is waited for.
+    at: Instant,
+    patience: Span,
+    /// So many that were granted later, and have no higher priority, have arrived.
     overtaken: u32,
-    /// So often it was late, and might have been waiting at a switch.
+    /// So often it was late, and might have been waiting in front of the link.
     waits: u32,
 }
 
@@ -138,9 +143,11 @@ impl Link {
 
 /// The most doublings of the time after which something is granted again.
 const MOST_DOUBLINGS: u32 = 6;
-/// What may wait at a switch behind higher priorities is granted again after so many times `resend_after`: so long that messages
-/// of megabytes before it are over, and that it comes to something only where there is no end of them.
+/// What may wait in front of a link that is never idle is granted again after so many times `resend_after`: so long that messages of megabytes
+/// before it are over, and that it comes to something only where there is no end of them.
 const MOST_WAITS: u32 = 64;
+/// So many round trips `resend_after` is at least, if it is left out.
+const ROUND_TRIPS: u64 = 3;
 
 impl Flow {
     /// What is to be granted next of it: where it starts and ends.
@@ -202,12 +209,12 @@ impl Incoming {
             senders: BTreeMap::new(),
             in_flight: 0,
             link: Link::default(),
+            last_arrival: Instant::ZERO,
+            idle_at: Instant::ZERO,
             grants: 0,
             carried_at: Instant::ZERO,
             resume: Instant::MAX,
             segments: 0,
-            last_arrival: Instant::ZERO,
-            arrived: BTreeMap::new(),
             late_at: BinaryHeap::new(),
         }
     }
@@ -230,7 +237,7 @@ impl Incoming {
         let missing = ask.end - ask.start - there;
         flow.known = ask.end;
         let &Ask { start, end: to, deadline, unscheduled, .. } = ask;
-        flow.messages.push_back(Wanted { start, end: to, deadline, granted: unscheduled, missing });
+        flow.messages.push_back(Wanted { start, end: to, deadline, granted: unscheduled, missing, heard: now });
         self.arranged = None;
         let size = ask.end - ask.start;
         let rank = self.policy.levels.map_or(Packet::UNTAGGED, |levels| levels.of_unscheduled(size));
@@ -245,11 +252,13 @@ impl Incoming {
     /// Data of a connection has arrived. Gives whether that completes its first message.
     pub fn arrived(&mut self, now: Instant, end: End, arrival: &Arrival) -> bool {
         let id = end.connection;
-        self.link.carries(now, self.takes(arrival.bytes), self.policy.review);
-        self.last_arrival = now;
+        let takes = self.takes(arrival.bytes);
+        self.link.carries(now, takes, self.policy.review);
+        self.comes(now, takes);
         let marked = arrival.marked && !(self.policy.own_link_apart && self.link.full);
+        self.hear(now, id, arrival.start);
         let Some(flow) = self.flows.get_mut(&id) else { return false };
-        (flow.end, flow.next, flow.lates) = (end, arrival.next, 0);
+        (flow.end, flow.next) = (end, arrival.next);
         if let Some(rule) = &self.policy.limits {
             let limits = self.senders.entry(flow.from).or_insert_with(|| Limits::new(rule));
             limits.hear(rule, arrival.bytes, arrival.informed, marked);
@@ -264,22 +273,42 @@ impl Incoming {
         if let Some(place) = flow.on_the_way.iter().position(|granted| granted.start == arrival.start) {
             let granted = flow.on_the_way[place];
             let mut lost = Vec::new();
-            if let Some(most) = self.policy.overtaken {
-                for earlier in flow.on_the_way.iter_mut().take(place) {
-                    earlier.overtaken += 1;
-                    if earlier.overtaken >= most {
-                        lost.push(earlier.number);
-                    }
+            for earlier in flow.on_the_way.iter_mut().take(place).filter(|earlier| earlier.rank <= granted.rank) {
+                earlier.overtaken += 1;
+                if self.policy.overtaken.is_some_and(|most| earlier.overtaken >= most) {
+                    lost.push(earlier.number);
                 }
             }
             self.release(id, granted.number);
-            let last = self.arrived.entry(granted.rank).or_default();
-            *last = granted.number.max(*last);
             for number in lost {
                 self.give_up(id, number, false);
             }
         }
         self.complete(id)
+    }
+
+    /// Something has come that took so long on the link. The link was idle before that if more than a packet would have fitted in:
+    /// as much times of arrival vary at a host.
+    pub fn comes(&mut self, now: Instant, takes: Span) {
+        let began = Instant(now.0.saturating_sub(takes.0));
+        if began > self.last_arrival + self.takes(self.policy.mss.into()) {
+            self.idle_at = began;
+        }
+        self.last_arrival = now;
+    }
+
+    /// How long the link takes for a packet without data.
+    pub fn takes_for_control(&self, bytes: u16) -> Span {
+        self.rate.transmission().of(Bytes(bytes.into()))
+    }
+
+    /// What starts here of a connection has come, or will: its message is not lost.
+    pub fn hear(&mut self, now: Instant, id: ConnectionId, start: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        flow.lates = 0;
+        if let Some(message) = flow.messages.iter_mut().find(|message| start < message.end) {
+            message.heard = now;
+        }
     }
 
     /// Forgets the messages of a connection that are complete; gives whether there was one.
@@ -336,10 +365,9 @@ impl Incoming {
             if at > now || !self.is_expected(id, number) {
                 continue;
             }
-            if self.may_wait(now, id, number) {
-                self.late_at.push(Reverse((now.saturating_add(self.policy.resend_after), id, number)));
-            } else {
-                self.give_up(id, number, true);
+            match self.may_come_until(now, id, number) {
+                Some(later) => self.late_at.push(Reverse((later, id, number))),
+                None => self.give_up(id, number, true),
             }
         }
     }
@@ -353,18 +381,26 @@ impl Incoming {
         self.flows.get(&id).is_some_and(|flow| flow.on_the_way.iter().any(|granted| granted.number == number))
     }
 
-    /// Whether a segment that is late may wait at a switch behind others of higher priorities: these arrive, and none that
-    /// was granted later and has no higher one than it. Not for good: messages without end would keep it waiting.
-    fn may_wait(&mut self, now: Instant, id: ConnectionId, number: u64) -> bool {
-        let same = |granted: &&mut Granted| granted.number == number;
-        let Some(granted) = self.flows.get_mut(&id).and_then(|flow| flow.on_the_way.iter_mut().find(same)) else {
-            return false;
-        };
+    /// Until when a segment that is late may still come, where silence tells: until nothing of its message has come for as long as
+    /// is allowed; and then it may wait in front of the host's own link, if that has not been idle since it must have been
+    /// there, and nothing of its connection has come that would have to wait behind it. Not for good: there may be no
+    /// end of what is before it.
+    fn may_come_until(&mut self, now: Instant, id: ConnectionId, number: u64) -> Option<Instant> {
+        let Policy { by_silence, resend_after, .. } = self.policy;
+        if now > self.last_arrival + self.takes(self.policy.mss.into()) {
+            self.idle_at = now;
+        }
+        let flow = self.flows.get_mut(&id).filter(|_| by_silence)?;
+        let granted = flow.on_the_way.iter_mut().find(|granted| granted.number == number)?;
+        let message = flow.messages.iter().find(|message| granted.start < message.end)?;
+        let silent_at = message.heard.saturating_add(granted.patience);
+        if silent_at > now {
+            return Some(silent_at);
+        }
+        let there = granted.at.max(message.heard) + Span(resend_after.0 / ROUND_TRIPS);
+        let may_wait = self.idle_at < there && granted.overtaken == 0 && granted.waits < MOST_WAITS;
         granted.waits += 1;
-        self.policy.levels.is_some()
-            && granted.waits <= MOST_WAITS
-            && now < self.last_arrival.saturating_add(self.policy.resend_after)
-            && self.arrived.range(granted.rank..).all(|(_, last)| *last < number)
+        may_wait.then(|| now.saturating_add(resend_after))
     }
 
     /// A segment is on its way.
@@ -372,13 +408,13 @@ impl Incoming {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         let number = self.segments;
         self.segments += 1;
-        flow.on_the_way.push_back(Granted { start, end, number, rank, overtaken: 0, waits: 0 });
+        let patience = Span(self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MOST_DOUBLINGS)));
+        flow.on_the_way.push_back(Granted { start, end, number, rank, at: now, patience, overtaken: 0, waits: 0 });
         flow.in_flight += end - start;
         self.in_flight += end - start;
         if let Some(rule) = &self.policy.limits {
             self.senders.entry(flow.from).or_insert_with(|| Limits::new(rule)).in_flight += end - start;
         }
-        let patience = Span(self.policy.resend_after.0.saturating_mul(1 << flow.lates.min(MOST_DOUBLINGS)));
         self.late_at.push(Reverse((now.saturating_add(patience), id, number)));
     }
 
@@ -449,8 +485,15 @@ impl Incoming {
     fn choose(&self) -> Option<(ConnectionId, u32)> {
         let waits = |id: ConnectionId| self.flows[&id].upcoming(u64::from(self.policy.mss)).is_some();
         if let Some(levels) = &self.policy.levels {
+            let mut senders = BTreeSet::new();
+            // What was granted to it and has not come takes its place as what is still to be granted.
+            let granted =
+                |id: &ConnectionId| self.flows[id].on_the_way.iter().any(|granted| granted.rank >= levels.unscheduled);
+            let mut is_next = |id: &ConnectionId| {
+                (waits(*id) || granted(id)) && (!self.policy.one_per_sender || senders.insert(self.flows[id].from))
+            };
             let active: Vec<ConnectionId> =
-                self.order.iter().copied().filter(|id| waits(*id)).take(self.policy.active).collect();
+                self.order.iter().copied().filter(|id| is_next(id)).take(self.policy.active).collect();
             let place = active.iter().position(|id| self.may_be_granted(*id))?;
             return Some((active[place], levels.of_scheduled(place, active.len())));
         }

@@ -26,6 +26,8 @@ pub struct Segment {
     pub end: End,
     /// Where it starts in the stream.
     pub start: u64,
+    /// Where its message ends.
+    pub until: u64,
     /// Bytes of data.
     pub payload: u32,
     /// Its priority.
@@ -41,7 +43,7 @@ pub const LAST: u64 = u64::MAX;
 
 impl Outgoing {
     /// Puts a packet into the queue, those with a low key first; gives whether it was not there yet.
-    pub fn put(&mut self, key: u64, segment: Segment) -> bool {
+    pub fn put(&mut self, policy: &Policy, key: u64, segment: Segment) -> bool {
         let same = |other: &Segment| other.end.connection == segment.end.connection && other.start == segment.start;
         if self.queue.values().any(same) {
             return false;
@@ -49,7 +51,24 @@ impl Outgoing {
         self.bytes += u64::from(segment.payload);
         self.queue.insert((key, self.put), segment);
         self.put += 1;
+        if policy.by_rest {
+            self.order_by_rest(&segment);
+        }
         true
+    }
+
+    /// Goes by what is left of the message of a segment, for all that waits of it.
+    fn order_by_rest(&mut self, &Segment { end, until, .. }: &Segment) {
+        let same = |other: &Segment| other.end.connection == end.connection && other.until == until;
+        let Some(first) = self.queue.values().filter(|other| same(other)).map(|other| other.start).min() else {
+            return;
+        };
+        let keys: Vec<(u64, u64)> = self.queue.iter().filter(|(_, other)| same(other)).map(|(key, _)| *key).collect();
+        for key in keys {
+            if let Some(segment) = self.queue.remove(&key) {
+                self.queue.insert(((until - first).min(LAST - 1), key.1), segment);
+            }
+        }
     }
 
     /// A connection is closed: nothing of it is sent any more.
@@ -71,6 +90,9 @@ impl Outgoing {
             let key = if turn { last().unwrap_or(first) } else { first };
             let Some(segment) = self.queue.remove(&key) else { return };
             self.bytes -= u64::from(segment.payload);
+            if policy.by_rest {
+                self.order_by_rest(&segment);
+            }
             let capable = Flags::NONE.with_if(policy.limits.is_some(), Flags::ECT);
             let flags = capable.with_if(self.bytes > policy.backlog, Flags::ECE).with_if(segment.again, Flags::AGAIN);
             let mut packet = Packet::data(segment.start, segment.payload, policy.header, now, flags);

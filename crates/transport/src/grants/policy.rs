@@ -19,14 +19,20 @@ pub struct Policy {
     pub active: usize,
     /// So much of a message is sent without a grant,
     pub unscheduled: u64,
-    /// if it is no longer than this.
+    /// if it is no longer than this,
     pub unscheduled_up_to: u64,
+    /// and less of what its receiver has asked for at once together with many others, if that is limited.
+    pub incast: Option<Incast>,
     /// What lets be on its way from one host, if that is limited.
     pub limits: Option<Rule>,
     /// Marks count only while the host's own link is not full.
     pub own_link_apart: bool,
     /// What is granted leaves its host in the order in which it was, whoever is more urgent.
     pub first_come: bool,
+    /// What is shorter goes first there by what is left of it, not by its size.
+    pub by_rest: bool,
+    /// So many messages are granted at a time that each have another sender.
+    pub one_per_sender: bool,
     /// A sending host says so when more than this waits there.
     pub backlog: u64,
     /// How packets are divided into priorities, if they are.
@@ -35,8 +41,10 @@ pub struct Policy {
     pub background_every: u64,
     /// What is overtaken by so many later ones is lost; none: only time tells.
     pub overtaken: Option<u32>,
-    /// What does not arrive for so long after its grant is granted again.
+    /// What does not arrive for so long after its grant is granted again,
     pub resend_after: Span,
+    /// and with this only if nothing of its message has come for as long, and it cannot wait in front of the host's own link.
+    pub by_silence: bool,
     /// A request is repeated after this, then after twice as long,
     pub ask_again: Span,
     /// and so on up to this.
@@ -49,6 +57,15 @@ pub struct Policy {
     pub mss: u32,
     /// Bytes of its headers.
     pub header: u32,
+}
+
+/// What is sent without a grant where many are asked for at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incast {
+    /// So many of them are as any other message.
+    pub after: u32,
+    /// Of each of the others so much.
+    pub unscheduled: u64,
 }
 
 /// Who is granted first.

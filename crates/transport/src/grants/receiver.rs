@@ -50,6 +50,10 @@ impl Receiver {
     ) {
         let ask = match Header::take(extension) {
             Some(Header::Ask(ask)) => Some(ask),
+            Some(Header::Busy(start)) => {
+                let id = out.end().connection;
+                return at_desk(&self.state.policy, out, |desk, _| desk.incoming.hear(now, id, start));
+            }
             _ => None,
         };
         self.state.on_packet(now, packet, ask, out);
@@ -84,6 +88,9 @@ impl State {
         let (next, known, policy) = (self.next, self.known, self.policy);
         at_desk(&policy, out, |desk, out| {
             desk.incoming.moves(own);
+            if packet.payload == 0 {
+                desk.incoming.comes(now, desk.incoming.takes_for_control(packet.size));
+            }
             if let Some(ask) = fresh {
                 desk.incoming.ask(now, own, &ask, there);
             }

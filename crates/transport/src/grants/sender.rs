@@ -40,6 +40,7 @@ struct Own {
     start: u64,
     end: u64,
     deadline: Instant,
+    asked: u32,
 }
 
 impl Own {
@@ -78,7 +79,8 @@ impl Sender {
     pub fn hand_over(&mut self, _: &connection::Config, now: Instant, message: Message, out: &mut impl AtHost) {
         let start = self.end;
         self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
-        let own = Own { start, end: self.end, deadline: message.deadline.unwrap_or(Instant::MAX) };
+        let own =
+            Own { start, end: self.end, deadline: message.deadline.unwrap_or(Instant::MAX), asked: message.asked };
         if own.start == own.end {
             return;
         }
@@ -160,7 +162,9 @@ impl Sender {
     /// What is said of a message.
     fn ask(&self, own: &Own, out: &impl AtHost) -> Ask {
         let size = own.end - own.start;
-        let unscheduled = if size <= self.policy.unscheduled_up_to { size.min(self.policy.unscheduled) } else { 0 };
+        let limited = self.policy.incast.filter(|incast| own.asked > incast.after);
+        let most = limited.map_or(self.policy.unscheduled, |incast| incast.unscheduled.min(self.policy.unscheduled));
+        let unscheduled = if size <= self.policy.unscheduled_up_to { size.min(most) } else { 0 };
         Ask {
             start: own.start,
             end: own.end,
@@ -172,9 +176,7 @@ impl Sender {
 
     /// Says it in a packet by itself.
     fn send_ask(&self, ask: Ask, out: &mut impl AtHost) {
-        let mut packet = Packet::data(ask.start, 0, self.policy.control, Instant::MAX, Flags::SYN);
-        packet.rank = self.policy.levels.map_or(Packet::UNTAGGED, |_| Levels::CONTROL);
-        out.send_extended(packet, Header::Ask(ask).extension());
+        out.send_extended(control_packet(&self.policy, ask.start), Header::Ask(ask).extension());
     }
 
     /// Says it in each packet of what is sent without a grant: one that arrives is enough.
@@ -186,9 +188,10 @@ impl Sender {
             let mut start = ask.start;
             while start < ask.unscheduled {
                 let payload = mss.min(ask.unscheduled - start);
-                let segment = Segment { end, start, payload: payload as u32, rank, again: false, ask: Some(ask) };
-                desk.outgoing.put(own.key(&self.policy), segment);
-                start += payload;
+                let (payload, until) = (payload as u32, own.end);
+                let segment = Segment { end, start, until, payload, rank, again: false, ask: Some(ask) };
+                desk.outgoing.put(&self.policy, own.key(&self.policy), segment);
+                start += u64::from(payload);
             }
             desk.work(now, out);
         });
@@ -202,10 +205,13 @@ impl Sender {
             return;
         }
         let again = self.sent.find(start).is_some();
-        let segment =
-            Segment { end: out.end(), start, payload: (end - start) as u32, rank: grant.rank, again, ask: None };
-        at_desk(&self.policy, out, |desk, out| {
-            if !desk.outgoing.put(own.key(&self.policy), segment) {
+        let (payload, until, policy) = ((end - start) as u32, own.end, self.policy);
+        let segment = Segment { end: out.end(), start, until, payload, rank: grant.rank, again, ask: None };
+        at_desk(&policy, out, |desk, out| {
+            if !desk.outgoing.put(&policy, own.key(&policy), segment) {
+                if policy.by_silence {
+                    out.send_extended(control_packet(&policy, start), Header::Busy(start).extension());
+                }
                 return;
             }
             if again {
@@ -239,4 +245,11 @@ impl Sender {
         self.ask_at = now + wait;
         out.arm(self.ask_at);
     }
+}
+
+/// A packet without data.
+fn control_packet(policy: &Policy, start: u64) -> Packet {
+    let mut packet = Packet::data(start, 0, policy.control, Instant::MAX, Flags::SYN);
+    packet.rank = policy.levels.map_or(Packet::UNTAGGED, |_| Levels::CONTROL);
+    packet
 }
