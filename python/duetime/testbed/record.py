@@ -133,7 +133,13 @@ def told(record: Mapping[str, Any]) -> str:
     paused = max(row["pause_ms"] for row in record["rows"] if "pause_ms" in row)
     late = max(row["late_us"] for row in record["rows"] if row.get("late_us") is not None)
     changed = f" with `{'`, `'.join(record['set'])}`" if record["set"] else ""
-    again = f"; {record['run_again']} runs with longer pauses were made again" if record["run_again"] else ""
+    number = record["run_again"]
+    repeated = (
+        "one run with a longer pause was repeated"
+        if number == 1
+        else f"{number} runs with longer pauses were repeated"
+    )
+    again = f"; {repeated}" if number else ""
     low, high = record["load"]
     return (
         "\n".join(lines) + f"\n\n{_compared(found, names[0])} {record['at']}, Linux {record['kernel']}, "
