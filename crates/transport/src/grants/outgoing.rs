@@ -1,6 +1,7 @@
 //! What a sending host may send: one queue for all its connections, from which the link takes one packet at a time.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use units::{ConnectionId, Instant};
 
@@ -12,6 +13,8 @@ use crate::{Flags, Packet};
 #[derive(Debug, Default)]
 pub struct Outgoing {
     queue: BTreeMap<(u64, u64), Segment>,
+    /// Where in it what waits of each connection is, by where it starts in the stream.
+    places: BTreeMap<(ConnectionId, u64), (u64, u64)>,
     /// Payload in it.
     bytes: u64,
     /// How many were ever put into it, and taken out.
@@ -44,10 +47,8 @@ pub const LAST: u64 = u64::MAX;
 impl Outgoing {
     /// Puts a packet into the queue, those with a low key first; gives whether it was not there yet.
     pub fn put(&mut self, policy: &Policy, key: u64, segment: Segment) -> bool {
-        let same = |other: &Segment| other.end.connection == segment.end.connection && other.start == segment.start;
-        if self.queue.values().any(same) {
-            return false;
-        }
+        let Entry::Vacant(place) = self.places.entry((segment.end.connection, segment.start)) else { return false };
+        place.insert((key, self.put));
         self.bytes += u64::from(segment.payload);
         self.queue.insert((key, self.put), segment);
         self.put += 1;
@@ -59,22 +60,31 @@ impl Outgoing {
 
     /// Goes by what is left of the message of a segment, for all that waits of it.
     fn order_by_rest(&mut self, &Segment { end, until, .. }: &Segment) {
-        let same = |other: &Segment| other.end.connection == end.connection && other.until == until;
-        let Some(first) = self.queue.values().filter(|other| same(other)).map(|other| other.start).min() else {
-            return;
-        };
-        let keys: Vec<(u64, u64)> = self.queue.iter().filter(|(_, other)| same(other)).map(|(key, _)| *key).collect();
-        for key in keys {
-            if let Some(segment) = self.queue.remove(&key) {
-                self.queue.insert(((until - first).min(LAST - 1), key.1), segment);
+        let Outgoing { queue, places, .. } = self;
+        let of_message = |place: &(u64, u64)| queue.get(place).is_some_and(|other| other.until == until);
+        // What waits of its connection before it ends; messages follow one another there.
+        let before = places.range((end.connection, 0)..(end.connection, until)).rev();
+        let waiting: Vec<(u64, (u64, u64))> =
+            before.take_while(|(_, place)| of_message(place)).map(|(&(_, start), &place)| (start, place)).collect();
+        let Some(&(first, _)) = waiting.last() else { return };
+        let key = (until - first).min(LAST - 1);
+        for (start, place) in waiting.into_iter().filter(|(_, place)| place.0 != key) {
+            if let Some(segment) = queue.remove(&place) {
+                queue.insert((key, place.1), segment);
+                places.insert((end.connection, start), (key, place.1));
             }
         }
     }
 
     /// A connection is closed: nothing of it is sent any more.
     pub fn forget(&mut self, connection: ConnectionId) {
-        self.queue.retain(|_, segment| segment.end.connection != connection);
-        self.bytes = self.queue.values().map(|segment| u64::from(segment.payload)).sum();
+        let of_it: Vec<(ConnectionId, u64)> =
+            self.places.range((connection, 0)..=(connection, u64::MAX)).map(|(place, _)| *place).collect();
+        for segment in
+            of_it.iter().filter_map(|place| self.places.remove(place)).filter_map(|key| self.queue.remove(&key))
+        {
+            self.bytes -= u64::from(segment.payload);
+        }
     }
 
     /// Sends one packet if the link is free, and asks to be woken when it is.
@@ -89,6 +99,7 @@ impl Outgoing {
             let last = || self.queue.range((LAST, 0)..).next().map(|(key, _)| *key);
             let key = if turn { last().unwrap_or(first) } else { first };
             let Some(segment) = self.queue.remove(&key) else { return };
+            self.places.remove(&(segment.end.connection, segment.start));
             self.bytes -= u64::from(segment.payload);
             if policy.by_rest {
                 self.order_by_rest(&segment);
