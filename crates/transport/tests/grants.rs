@@ -544,24 +544,6 @@ fn one_message_of_a_sender_is_granted_at_a_time() {
 }
 
 #[test]
-fn what_waits_is_judged_by_its_own_priority_and_that_by_the_size_of_its_message() {
-    let mut host = Receiving::new("homa", "rtt_bytes = '4 packets'\nresend_after = '1 ms'\n", 2);
-    host.unasked(0, 0, unasked((0, 4), 4));
-    (1..4).for_each(|segment| host.data(0, segment, Flags::NONE));
-    host.granted();
-    // Two segments of 1000 B go in the second level, up to 4 KB, as far as they are sent unasked: 4 does, and is lost, 5 is
-    // granted in the last level, and may wait for all others. What comes in the second level came after 4.
-    let ask = unasked((4, 6), 5);
-    host.take(0, Packet::data(ask.start, 0, 64, Instant::MAX, Flags::SYN), Some(ask));
-    assert_eq!(host.granted(), [(0, 5)]);
-    host.now = Instant::from_micros(500);
-    host.unasked(1, 0, unasked((0, 2), 2));
-    host.granted();
-    host.now = host.desk.ring_host();
-    assert_eq!((host.now, host.granted()), (Instant::from_millis(1), vec![(0, 4)]));
-}
-
-#[test]
 fn what_arrives_after_it_counted_as_lost_is_not_granted_again() {
     let mut host = Receiving::new("edf-grants", TWO, 1);
     host.ask(0, (0, 3), Instant::from_millis(100));
