@@ -1267,7 +1267,8 @@ fn a_canary_takes_a_share_is_compared_and_rolls_itself_back(bench) {
         assert!(seen[arm]["opened"].as_u64().unwrap() > 60 && seen[arm]["segments"].as_u64().unwrap() > 500, "{seen}");
         let missed = seen[arm]["missed"]["value"].as_f64().unwrap();
         assert!((missed - 0.5).abs() < 0.1, "one of two messages had a ns: {seen}");
-        assert_eq!(seen[arm]["loss"]["value"], 0.0);
+        // Nothing is lost; a pause of the machine may bring tail loss probes, which count as retransmissions.
+        assert!(seen[arm]["loss"]["value"].as_f64().unwrap() < 0.005, "half of what the guard takes: {seen}");
     }
     let opened = seen["control"]["opened"].as_u64().unwrap() + seen["d2tcp"]["opened"].as_u64().unwrap();
     assert_eq!(opened, 400, "both ends of each");
