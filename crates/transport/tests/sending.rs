@@ -243,3 +243,31 @@ fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
         assert_eq!(woken(&mut bench), [(0, bytes)], "{question}");
     }
 }
+
+/// What waits behind decides where it is the more pressing: 230 segments are to arrive up to its end, 100 us a round trip,
+/// in what is left of 20 ms. So the need is above one segment, and a cut leaves half of need x 10 ms / time left and half of
+/// the window; of the first message alone, which has a second, half of the window would be left.
+#[test]
+fn a_loss_under_d2tcp_plus_heeds_the_most_pressing_of_the_messages_that_wait() {
+    let ssthresh = |behind: bool| {
+        let mut bench = Bench::new("d2tcp_plus", "rto_min = '1 ms'\nrto_initial = '1 ms'\ninitial_window = 40");
+        bench.message(200_000, Some(Instant::from_millis(1000)));
+        bench.now = Instant::from_micros(100);
+        (1..=20).for_each(|segment| bench.ack(segment, Some(Instant::ZERO), Flags::NONE, &[]));
+        if behind {
+            bench.message(50_000, Some(bench.now + Span::from_millis(20)));
+        }
+        let due = bench.now + Span::from_millis(20);
+        while bench.notes.timeouts == 0 {
+            bench.timer();
+        }
+        (bench.ssthresh(), due - bench.now)
+    };
+    let (alone, _) = ssthresh(false);
+    let (both, left) = ssthresh(true);
+    let left = left.as_secs_f64();
+    let floor = 230.0 * 100e-6 / left * (10e-3 / left);
+    // 40, and one for each of twenty.
+    assert_eq!(alone, 30.0);
+    assert!((both - (floor + (60.0 - floor) / 2.0)).abs() < 1e-9 && floor > 0.5, "{both} {floor}");
+}
