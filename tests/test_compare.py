@@ -287,7 +287,7 @@ def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
     (tmp_path / "scenarios").symlink_to(SCENARIOS)
     page = (SCENARIOS.parent / "docs/comparing.md").read_text()
     commands = [block.strip() for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)]
-    assert [command.split()[1] for command in commands] == ["compare", "run"]
+    assert [command.split()[1] for command in commands] == ["compare", "compare", "run"]
     for command in commands:
         done = duetime(*shlex.split(command)[1:])
         assert done.returncode == 0, done.stderr
