@@ -283,6 +283,35 @@ def test_seeds_that_change_nothing_are_said(duetime: Command) -> None:
     assert "±" not in done.stdout.split("\n", 2)[2]
 
 
+def test_a_parameter_of_one_of_them_can_be_set(duetime: Command, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(small.read_text().replace('name = "d2tcp"', 'name = "tcp"'))
+    assert dt.check(tmp_path / "own.toml")[0]["transport"]["name"] == "tcp"
+    words = ("--transports", "dctcp,d2tcp", "--set", "transport.d_cap=1.5", "--out", "o")
+    done = duetime("compare", "own.toml", *words)
+    assert done.returncode == 0
+    (told,) = (line for line in done.stderr.splitlines() if "d_cap" in line)
+    assert told == "note: dctcp: `transport.d_cap` is dropped: `dctcp` has no such parameter"
+    assert dt.load(tmp_path / "o/d2tcp").scenario["transport"]["d_cap"] == 1.5
+    assert "d_cap" not in dt.load(tmp_path / "o/dctcp").scenario["transport"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare", "small.toml"),
+        ("robust", "small.toml", "--variants", 2),
+        ("tighten", "small.toml", "--target", "5%"),
+    ],
+)
+def test_a_parameter_that_none_of_them_has_is_refused(
+    duetime: Command, small: Path, command: tuple[object, ...]
+) -> None:
+    done = duetime(*command, "--transports", "tcp,dctcp", "--set", "transport.d_cap=1.5", "--out", "o")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: --set transport.d_cap: is not a parameter of tcp or dctcp\n"
+    assert list(small.parent.iterdir()) == [small]
+
+
 def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
     (tmp_path / "scenarios").symlink_to(SCENARIOS)
     page = (SCENARIOS.parent / "docs/comparing.md").read_text()

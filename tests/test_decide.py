@@ -228,7 +228,10 @@ def test_values_that_cannot_be() -> None:
         (("tighten", MESSAGES, "--target", "5%", "--against", "dctcp"), "give either"),
         (("tighten", MESSAGES, "--target", "five"), "no percentage"),
         (("tighten", MESSAGES, "--target", "5%", "--transports", "dtcp"), "did you mean `dctcp`?"),
-        (("tighten", MESSAGES, "--against", "dtcp"), "did you mean `dctcp`?"),
+        (
+            ("tighten", MESSAGES, "--against", "dtcp"),
+            "--against dtcp: there is no such transport; did you mean dctcp?",
+        ),
         (("tighten", MESSAGES, "--target", "5%", "--transports", "dctcp,dctcp"), "named twice"),
         (
             ("tighten", SCENARIOS / "w1.toml", "--target", "5%", "--set", "run.duration=10 ms"),

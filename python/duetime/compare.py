@@ -20,7 +20,7 @@ from duetime._core import version
 from duetime.parallel import in_threads
 from duetime.points import Kept, Point, finished, run_points
 from duetime.results import Bound, Result
-from duetime.run import Progress, resolve, simulate
+from duetime.run import Progress, resolve_each, simulate
 from duetime.statistics import over_seeds, paired, seeds_differ
 from duetime.verdict import verdicts
 from duetime.work import TABLES
@@ -288,6 +288,8 @@ class Plan:
     transports: list[str]
     seeds: int | None
     changes: scenario.Changes | None
+    #: The scenario under the first transport, with every default filled in.
+    resolved: dict[str, Any]
     #: Transport -> what the reader should know of the scenario under it.
     notes: dict[str, list[str]]
 
@@ -373,16 +375,16 @@ def prepare(
         )
     if seeds is not None and seeds < 1:
         raise scenario.Unreadable(f"{seeds} seeds: at least one is needed")
-    resolved, notes = {}, {}
-    for transport in transports:
-        resolved[transport], notes[transport] = resolve(read, seed, set, transport)
-    first = int(resolved[transports[0]]["run"]["seed"])
+    checked = resolve_each(read, seed, set, transports)
+    resolved = checked[transports[0]][0]
+    first = int(resolved["run"]["seed"])
     if seeds is not None and first + seeds - 1 > scenario.LAST_SEED:
         raise scenario.Unreadable(f"{seeds} seeds from {first} go beyond {scenario.LAST_SEED}")
     # Seed by seed, so that an interrupted comparison has the same seeds of each transport.
     each_seed = range(first, first + (seeds or 1))
     tasks = [(transport, each) for each in each_seed for transport in transports]
-    return Plan(read, tasks, list(transports), seeds, set, notes, against or transports[0])
+    notes = {transport: notes for transport, (_, notes) in checked.items()}
+    return Plan(read, tasks, list(transports), seeds, set, resolved, notes, against or transports[0])
 
 
 def _result(kept: Kept) -> Result:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime import _core, files, scenario
 from duetime.points import Kept, Point, run_points
-from duetime.run import resolve
+from duetime.run import catalog, resolve, resolve_each
 from duetime.statistics import estimate, over_seeds, share
 
 if TYPE_CHECKING:
@@ -172,6 +172,7 @@ class Decision:
         """Write ``tighten.json``, ``capacity.json`` or ``need.json``, after the question, into a folder."""
         path = Path(folder)
         files.check_growing(path, {RUNS, f"{self.data['question']}.json", "report.html"})
+        path.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.data, indent=2, ensure_ascii=False) + "\n"
         files.write(path / f"{self.data['question']}.json", text.encode())
         return path
@@ -191,6 +192,9 @@ def tighten(
 
     Raises `ScenarioError` or `scenario.Unreadable` for a scenario without valid runs or without deadlines.
     """
+    names = [each["name"] for each in catalog()["transports"]]
+    if against is not None and against not in names:
+        raise scenario.Unreadable(f"--against {against}: there is no such transport{_meant(against, names)}")
     resolved, _ = _resolved(runs)
     written = float(resolved["run"]["deadline_factor"])
 
@@ -323,10 +327,14 @@ def level(value: Any, tighter: bool) -> str:
 
 
 def seeds_from(
-    read: scenario.Scenario, overrides: Sequence[str], count: int, seed: int | None
+    read: scenario.Scenario,
+    overrides: Sequence[str],
+    count: int,
+    seed: int | None,
+    transport: str | None = None,
 ) -> tuple[int, ...]:
-    """Count seeds up from `seed`, or else the scenario's."""
-    resolved, _ = resolve(read, seed, list(overrides), None)
+    """Count seeds up from `seed`, or else the scenario's, read with `transport` if one is named."""
+    resolved, _ = resolve(read, seed, list(overrides), transport)
     first = int(resolved["run"]["seed"])
     return tuple(range(first, first + count))
 
@@ -343,8 +351,7 @@ def _between(low: Any, high: Any, tighter: bool) -> str:
 def _resolved(runs: Runs) -> tuple[dict[str, Any], list[str]]:
     """Check every transport, so that a mistake shows before the first run."""
     read = scenario.read_file(runs.scenario)
-    checked = [resolve(read, None, list(runs.overrides), transport) for transport in runs.transports]
-    return checked[0]
+    return resolve_each(read, None, list(runs.overrides), runs.transports)[runs.transports[0]]
 
 
 def _search(runs: Runs, ladder: Ladder, allowed: float | list[float]) -> list[Answer]:

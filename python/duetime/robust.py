@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime import _core, files, scenario
 from duetime.points import Kept, Point, run_points
+from duetime.run import resolve, resolve_each
 
 if TYPE_CHECKING:
     from duetime.plots import Picture
@@ -419,18 +420,13 @@ def robust(
     files.check_growing(folder, PARTS)
     read = scenario.read(source)
 
-    def resolved(changes: Sequence[str], transport: str | None = None) -> Any:
-        return json.loads(
-            _core.check(
-                read.text, read.name, read.folder, set=[*given, *changes], seed=seed, transport=transport
-            )[0]
-        )
-
-    written = {name: resolved((), name) for name in transports}
+    written = {name: found for name, (found, _) in resolve_each(read, seed, given, transports).items()}
 
     def accepted(changes: Sequence[str]) -> bool:
         try:
-            return any(resolved(changes, name) != written[name] for name in transports)
+            return any(
+                resolve(read, seed, [*given, *changes], name)[0] != written[name] for name in transports
+            )
         except _core.ScenarioError:
             return False
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from duetime import _core, files, fluid, scenario
 from duetime.results import Bound, Result, Saved
@@ -15,6 +15,8 @@ from duetime.results import Bound, Result, Saved
 Progress: TypeAlias = Callable[[float, float, int], object]
 #: So many rows are written at a time: 10 MB of messages.
 BLOCK = 65_536
+
+Name = TypeVar("Name", str, str | None)
 
 
 def run(
@@ -158,6 +160,27 @@ def resolve(
         read.text, read.name, read.folder, set=scenario.changes(set), seed=seed, transport=transport
     )
     return _object(resolved), notes
+
+
+def resolve_each(
+    read: scenario.Scenario,
+    seed: int | None,
+    set: scenario.Changes | None,
+    transports: Sequence[Name],
+) -> dict[Name, tuple[dict[str, Any], list[str]]]:
+    """Check a scenario under each of `transports`, which takes the place of the name in ``[transport]``.
+
+    A parameter that only some of them have is dropped for the others, with a note. Raises
+    `scenario.Unreadable` for one in `set` that none of them has: it would change nothing.
+    """
+    found = {transport: resolve(read, seed, set, transport) for transport in transports}
+    tables = [resolved.get("transport", {}) for resolved, _ in found.values()]
+    for path in (change.partition("=")[0].strip() for change in scenario.changes(set)):
+        section, _, key = (word.strip() for word in path.partition("."))
+        if section == "transport" and not any(key in table for table in tables):
+            known = " or ".join(map(str, transports))
+            raise scenario.Unreadable(f"--set {path}: is not a parameter of {known}")
+    return found
 
 
 def explanation(read: scenario.Scenario, seed: int | None, set: scenario.Changes | None) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import click
 from duetime import files
 from duetime.cli import completion, options
 from duetime.compare import RUNS, Comparison, prepare
-from duetime.run import resolve
 
 
 @click.command(short_help="Simulate a scenario under several transports.")
@@ -68,11 +67,10 @@ def compare(
     read = options.read(file)
     changes = options.with_threads(changes, threads)
     plan = prepare(read, names, seeds=seeds, seed=seed, set=changes, against=against)
-    resolved, _ = resolve(read, seed, changes, None)
-    if jobs is None and threads is not None and isinstance(number := resolved["run"]["threads"], int):
+    if jobs is None and threads is not None and isinstance(number := plan.resolved["run"]["threads"], int):
         # No more threads than cores.
         jobs = max(1, (os.cpu_count() or 1) // number)
-    conditions = options.conditions_of(fail_if, fail_if_certain, resolved, names)
+    conditions = options.conditions_of(fail_if, fail_if_certain, plan.resolved, names)
     if out is not None:
         options.need_tables()
         files.check(out, keep=RUNS)

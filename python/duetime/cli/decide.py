@@ -198,7 +198,7 @@ def _runs(
     ]
     if len(set(names)) < len(names):
         raise options.Mistake("a transport is named twice in --transports")
-    each_seed = decide.seeds_from(scenario.read_file(file), changes, seeds, seed)
+    each_seed = decide.seeds_from(scenario.read_file(file), changes, seeds, seed, names[0])
     if out is not None:
         files.check_growing(out, {"runs", f"{question}.json", "report.html"})
     with tempfile.TemporaryDirectory(prefix="duetime-") as aside:
