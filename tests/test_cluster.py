@@ -164,7 +164,12 @@ def test_a_scheduler_that_is_lost_is_named(cluster: Cluster, small: Path) -> Non
 def test_no_scheduler_is_an_error(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "PATIENCE_S", 1)
     with pytest.raises(Unusable, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
-        run_points([Point(small)], store=tmp_path / "store", cluster="tcp://127.0.0.1:1")
+        run_points([Point(small)], store=tmp_path / "there/store", cluster="tcp://127.0.0.1:1")
+    assert list(tmp_path.iterdir()) == [small]
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(Unusable):
+        run_points([Point(small)], store=tmp_path / "mine/store", cluster="tcp://127.0.0.1:1")
+    assert list((tmp_path / "mine").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -177,10 +182,11 @@ def test_no_scheduler_is_an_error(small: Path, tmp_path: Path, monkeypatch: pyte
     ],
 )
 def test_a_wrong_address_is_told_at_once(duetime: Command, small: Path, address: str, reason: str) -> None:
-    words = ("tighten", small, "--target", "5%", "--cluster", address)
+    words = ("tighten", small, "--target", "5%", "--out", "o", "--cluster", address)
     done = duetime(*words, timeout=15)
     assert (done.returncode, done.stdout) == (2, "")
     # One line: nothing of the library's own follows when the process ends.
     (line,) = done.stderr.strip().splitlines()
     assert line.startswith(f"error: no Dask scheduler answers at {address}: ")
     assert reason in line
+    assert list(small.parent.iterdir()) == [small]

@@ -128,12 +128,14 @@ PICTURES = {"plots"}
 
 
 def check_growing(folder: Path, parts: set[str]) -> None:
-    """Make a folder that grows while work goes on; `Refused` if it holds anything but these parts."""
+    """See that a folder can grow here while work goes on; `Refused` if it holds anything but these parts."""
     with _reasons(folder):
         if folder.exists() and not folder.is_dir():
             raise Refused(f"{folder}: exists and is no folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in sorted(folder.iterdir()):
+        ancestor = next(each for each in (folder, *folder.parents) if each.exists())
+        with _aside(ancestor / "duetime"):
+            pass
+        for path in sorted(folder.iterdir()) if folder.exists() else []:
             if path.name not in parts | PICTURES and not path.name.endswith(".partial"):
                 raise Refused(f"{folder}: holds something else ({path.name}); name another folder")
 

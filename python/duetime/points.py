@@ -97,6 +97,9 @@ def run_points(
                 raise KeyboardInterrupt
         except KeyboardInterrupt:
             raise KeyboardInterrupt(batch.said()) from None
+        except Exception:
+            kept.undo()
+            raise
     return batch.answers(points)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,17 @@ class Store:
     def __init__(self, folder: Path) -> None:
         """Use `folder`, which need not exist; `Refused` if it cannot be made."""
         self.folder = folder
+        self._made = [each for each in (folder, *folder.parents) if not each.exists()]
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise files.Refused(f"{folder}: cannot be written ({error.strerror})") from error
+
+    def undo(self) -> None:
+        """Remove the folders that were made for it, if nothing was kept."""
+        for folder in self._made:
+            with suppress(OSError):
+                folder.rmdir()
 
     def record(self, key: str, tables: Sequence[str] = ()) -> dict[str, Any] | None:
         """Give what was kept of a finished run; none if it, or one of these tables, is missing."""

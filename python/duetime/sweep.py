@@ -209,6 +209,7 @@ def _described(sections: Mapping[str, Any], out: Path, against: str | None) -> S
     sections, inside = dict(sections), sections.get("scenario")
     if isinstance(inside, Mapping):
         files.check_growing(out, PARTS)
+        out.mkdir(parents=True, exist_ok=True)
         files.write(out / SCENARIO, scenario.toml(inside).encode())
         sections["scenario"] = os.fspath((out / SCENARIO).resolve())
     text = scenario.toml(sections, "sweep")
