@@ -654,3 +654,26 @@ def test_panels_with_a_common_axis_show_all_of_the_largest() -> None:
         low, high = axes.get_ylim()
         assert low == 0
         assert 50 < high < 60
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ((21.0, 80.0), ["20", "30", "50", "70"]),
+        ((1.4, 2.4), ["1.5", "2"]),
+        ((3.0, 300.0), None),
+    ],
+)
+def test_a_short_logarithmic_axis_has_labels_too(
+    values: tuple[float, float], labels: list[str] | None
+) -> None:
+    x, y = reading.Coordinate("x", "x"), reading.Coordinate("y", "y", log=True)
+    rows = [{"x": x, "y": y, "series": "dctcp"} for x, y in enumerate(values)]
+    figure = figures.draw([reading.Chart("1", "line", x, y, "series", {})], rows, "One", "panel")
+    (axes,) = figure.axes
+    low, high = axes.get_ylim()
+    ticks = zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
+    shown = [label.get_text() for tick, label in ticks if low <= tick <= high]
+    assert len(shown) >= 2
+    assert all(shown)
+    assert labels is None or set(labels) <= set(shown)

@@ -248,7 +248,13 @@ def _scale(axes: Axes, coordinate: Coordinate, which: str) -> None:
     (axes.set_xlabel if which == "x" else axes.set_ylabel)(_label(coordinate))
     if coordinate.log:
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-        (axes.xaxis if which == "x" else axes.yaxis).set_minor_formatter(NullFormatter())
+        axis = axes.xaxis if which == "x" else axes.yaxis
+        axis.set_minor_formatter(NullFormatter())
+        low, high = axis.get_view_interval()
+        if sum(low <= tick <= high for tick in axis.get_majorticklocs()) < 2:
+            # Powers of ten alone would tell nothing of such a short axis.
+            ticks = style.log_ticks(low, high)
+            axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
 
 
 def _label(coordinate: Coordinate) -> str:
