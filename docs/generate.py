@@ -631,7 +631,7 @@ def robust_of(folder: Path) -> Callable[[Any], str]:
         path = folder / experiment.id / "result.json"
         found = json.loads(path.read_text(encoding="utf-8")).get("robust")
         if not found:
-            return "*Not tried in variants.*\n"
+            return "*The present record was made without variants.*\n"
         many = len(found["variants"])
         rows = [f"| claim | as written | holds in, of {many} variants | where |", "|---|---|---|---|"]
         for each in found["claims"]:
