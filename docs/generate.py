@@ -18,7 +18,7 @@ from typing import Any
 import duetime
 from duetime.columns import COLUMNS
 from duetime.experiments.claims import ask
-from duetime.experiments.verdicts import STATUSES
+from duetime.experiments.verdicts import STATUSES, in_unit
 from duetime.points import Point, run_points
 from duetime.report import page, reproduced
 from duetime.testbed import record as testbed
@@ -751,12 +751,12 @@ def _said(some: list[Any]) -> tuple[str, str, str]:
 def _measured(value: Any, low: float | None, high: float | None, unit: str) -> str:
     if value is None:
         return page.value(None)
-    return shown(value) + (f" {unit}" if unit else "") + interval(low, high)
+    return in_unit(shown(value), unit) + interval(low, high)
 
 
 def _span(values: list[float], unit: str) -> str:
     low, high = shown(min(values)), shown(max(values))
-    return (low if low == high else f"{low} to {high}") + (f" {unit}" if unit else "")
+    return in_unit(low if low == high else f"{low} to {high}", unit)
 
 
 def values_of(experiment: Any, number: int = 1) -> str:

@@ -469,6 +469,22 @@ def test_mistakes_are_told(tiny: Path, old: str, new: str, message: str) -> None
     assert "Traceback" not in done.stderr
 
 
+def test_one_of_a_unit_is_no_plural() -> None:
+    said = [
+        ("1", "fan-ins", "1 fan-in"),
+        ("2", "fan-ins", "2 fan-ins"),
+        ("1", "cells in which it is slower", "1 cell in which it is slower"),
+        ("1", "queries in each run", "1 query in each run"),
+        ("1", "times DCTCP's", "1 times DCTCP's"),
+        ("1", "of 5 fan-ins", "1 of 5 fan-ins"),
+        ("1", "Mbps", "1 Mbps"),
+        ("1", "us", "1 us"),
+        ("1", "% fewer", "1 % fewer"),
+        ("1", "", "1"),
+    ]
+    assert [verdicts.in_unit(number, unit) for number, unit, _ in said] == [shown for *_, shown in said]
+
+
 def test_rows_measured_elsewhere_stand_beside_ours(tiny: Path) -> None:
     edited(tiny, 'regime = "plain"', 'regime = "plain"\nreal = "../measured/fig1.json"')
     (tiny / "measured").mkdir()

@@ -91,7 +91,7 @@ def test_a_comparison_keeps_what_was_finished(tmp_path: Path) -> None:
     finished = sum(len(run["seeds"]) for run in runs.values())
     assert 1 <= finished < 400
     last = (
-        f"Interrupted: {finished} of 400 runs were finished and are printed above and saved in result; "
+        f"Interrupted: {finished} of 400 runs finished and printed above and saved in result; "
         "the same command goes on from there."
     )
     assert error.splitlines()[-1] == last

@@ -54,9 +54,7 @@ def test_titles_are_no_markup() -> None:
 
 def test_a_sweep_is_told_in_a_line(swept: tuple[dt.Swept, Path]) -> None:
     told = repr(swept[0])
-    assert told == (
-        "<Swept 'Sizes': 2 points of traffic.queries.size; tcp, d2tcp; 1 seeds; 4 runs, 0 failed>"
-    )
+    assert told == ("<Swept 'Sizes': 2 points of traffic.queries.size; tcp, d2tcp; 1 seed; 4 runs, 0 failed>")
     assert swept[0]._repr_html_().count("<tr>") == 1 + 4
     assert len(repr(swept[0].kept[0])) < 1000
 

@@ -148,5 +148,5 @@ except KeyboardInterrupt as error:
         out, error = run.communicate(timeout=20)
     finally:
         run.kill()
-    assert (out.strip(), error) == ("1 of 2 runs are finished and kept in store", "")
+    assert (out.strip(), error) == ("1 of 2 runs finished and kept in store", "")
     assert [len(part.name) for part in (tmp_path / "store").rglob("*.*")] == [64 + len(".json")]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
+from duetime.quantities import counted
 from duetime.work import Answer, Build, Bundle, OtherBuild, Task, Unusable, build, do
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _answer(future: Future[Any], address: str) -> Answer:
 
 
 def _times(error: Any) -> str:
-    return f"{error.allowed_failures + 1} times"
+    return counted(error.allowed_failures + 1, "time")
 
 
 def _on_worker(task: Task, bundle: Bundle) -> Answer:

@@ -19,6 +19,7 @@ from duetime import files, scenario
 from duetime._core import version
 from duetime.parallel import in_threads
 from duetime.points import Kept, Point, finished, run_points
+from duetime.quantities import counted
 from duetime.results import Bound, Result
 from duetime.run import Progress, resolve_each, simulate
 from duetime.statistics import over_seeds, paired, seeds_differ
@@ -65,7 +66,7 @@ class Comparison(Generic[R]):
     def __repr__(self) -> str:
         """Say what was compared."""
         runs = sum(len(results) for results in self.by_seed.values())
-        return f"<Comparison of {self._title!r}: {', '.join(self.by_seed)}; {runs} runs>"
+        return f"<Comparison of {self._title!r}: {', '.join(self.by_seed)}; {counted(runs, 'run')}>"
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime compare`` in a notebook."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from duetime import _core, scenario
 from duetime import progress as bars
 from duetime.parallel import in_threads
+from duetime.quantities import counted
 from duetime.store import Store
 from duetime.work import TABLES, Answer, Bundle, Task, build, do
 
@@ -170,7 +171,7 @@ class _Batch:
     def said(self) -> str:
         """Say what is kept after Ctrl-C."""
         finished = sum(self.store.record(key, self.tables) is not None for key in self.prepared)
-        return f"{finished} of {len(self.prepared)} runs are finished and kept in {self.store.folder}"
+        return f"{finished} of {counted(len(self.prepared), 'run')} finished and kept in {self.store.folder}"
 
     def answer(self, point: Point) -> Kept:
         """Give what came of one."""

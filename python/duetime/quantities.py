@@ -1,4 +1,4 @@
-"""Quantities as a resolved scenario writes them: ``"20 us"``, ``"1.46 KB"``, ``"40 packets"``."""
+"""Quantities as a resolved scenario writes them, ``"20 us"``, ``"1.46 KB"``, ``"40 packets"``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ _BYTES = {
     **{f"{prefix}iB": Fraction(1024**power) for power, prefix in enumerate("KMG", 1)},
     **{f"{prefix}b": Fraction(1000**power, 8) for power, prefix in enumerate("KMG", 1)},
 }
+
+
+def counted(number: int, what: str) -> str:
+    """Write a count and what is counted: 1 run, 2,000 runs."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def time_ps(text: str) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duetime import _core, files, scenario
 from duetime.compare import flat
 from duetime.points import Kept, Point, run_points
+from duetime.quantities import counted
 from duetime.statistics import paired
 
 if TYPE_CHECKING:
@@ -63,10 +64,10 @@ class Swept:
         plan, failed = self.sweep, len(self.failures)
         named = [name for name in plan.transports if name is not None]
         parts = [
-            f"{len(plan.values)} points of {', '.join(plan.axes)}",
+            f"{counted(len(plan.values), 'point')} of {', '.join(plan.axes)}",
             *([", ".join(named)] if named else []),
         ]
-        parts += [f"{len(plan.seeds)} seeds", f"{len(self.kept)} runs, {failed} failed"]
+        parts += [counted(len(plan.seeds), "seed"), f"{counted(len(self.kept), 'run')}, {failed} failed"]
         return f"<Swept {plan.title!r}: {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:

@@ -6,7 +6,7 @@ use sim::Transport;
 use sim::faults::{Effect, Fault};
 use transport::laws::{Ecn, Window};
 use transport::registry::Control;
-use units::{HostId, Span};
+use units::{HostId, Span, counted};
 
 use crate::survey::{Drawn, Survey, in_bytes};
 
@@ -331,11 +331,12 @@ fn floor_above_mark(survey: &Survey) -> Vec<Finding> {
         });
         let (floor, outcome) = judged.reduce(|a, b| if b.0.bytes > a.0.bytes { b } else { a })?;
         let text = format!(
-            "{}: {} windows of class `{}` at cwnd_floor = {} are {}, more than the {outcome}",
+            "{}: {} of class `{}` at cwnd_floor = {} {} {}, more than the {outcome}",
             transport.name,
-            floor.flows,
+            counted(floor.flows, "window"),
             class.name,
             transport.config.connection.cwnd_floor,
+            if floor.flows == 1 { "is" } else { "are" },
             size(floor.bytes),
         );
         Some((floor.bytes, Finding::new("transport", "cwnd_floor", text)))

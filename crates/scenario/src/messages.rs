@@ -1,7 +1,7 @@
 //! What files hold: distributions and lists of messages.
 
 use units::measure::{Measure, Term};
-use units::{Cdf, Deadline, Distribution, FlowSpec, HostId, Instant};
+use units::{Cdf, Deadline, Distribution, FlowSpec, HostId, Instant, counted};
 
 use crate::context::Context;
 use crate::document::Node;
@@ -220,7 +220,7 @@ fn hpcc<'a>(
         push(&mut flows, line, FlowSpec { from, to, size: Distribution::Constant(size), start, deadline: None })?;
     }
     if (flows.len() as u64) < count {
-        let message = format!("the first line announces {count} messages, the file has {}", flows.len());
+        let message = format!("the first line announces {}, the file has {}", counted(count, "message"), flows.len());
         return Err(first.fault(first.content(), message));
     }
     Ok(flows)

@@ -226,8 +226,9 @@ fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
 fn too_late_note(class: &Class, end: Instant) -> Option<String> {
     let Listing { messages, too_late } = class.generator.listed(end);
     let name = &class.name;
+    let (start, are) = if too_late == 1 { ("starts", "is") } else { ("start", "are") };
     (too_late > 0)
-        .then(|| format!("{name}: {too_late} of {messages} messages start at {end} or later and are not counted"))
+        .then(|| format!("{name}: {too_late} of {messages} messages {start} at {end} or later and {are} not counted"))
 }
 
 /// Refuses sections that do not exist or are written in the wrong way.

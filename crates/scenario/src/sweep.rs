@@ -18,7 +18,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
-use units::Stream;
+use units::{Stream, counted};
 
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Error, Fault, Sources, clip};
@@ -294,7 +294,8 @@ impl Design {
             && let Some((axis, values)) = others.iter().find(|(_, values)| values.len() != first.1.len())
         {
             let (axis, n, m) = (axis, values.len(), first.1.len());
-            let message = format!("`{}` has {n} values and `{}` has {m}", axis.path, first.0.path);
+            let n = counted(n as u64, "value");
+            let message = format!("`{}` has {n} and `{}` has {m}", axis.path, first.0.path);
             return Err(
                 Fault::new(axis.at(), message).hint("the lists of [list] go side by side: give as many of each")
             );

@@ -24,7 +24,7 @@ mod value;
 pub use bytes::Bytes;
 pub use id::{ClassId, ConnectionId, HostId, Id, LinkId, MOST_HOSTS, MessageId, Table};
 pub use key::{Alias, Default, Key, Kind, Range};
-pub use problem::Problem;
+pub use problem::{Problem, counted};
 pub use quantity::{Amount, Instant, Rate, Span, Transmission};
 pub use random::{Cdf, Distribution};
 pub use stream::{Stream, hash_of, mix64};

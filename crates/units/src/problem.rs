@@ -17,6 +17,11 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
+/// A count and what is counted, for people: "1 host", "2 hosts".
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 impl Problem {
     /// A problem with `key`.
     pub fn new(key: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Problem {

@@ -13,6 +13,7 @@ import click
 from duetime import files
 from duetime.cli import completion, options
 from duetime.compare import RUNS, Comparison, prepare
+from duetime.quantities import counted
 
 
 @click.command(short_help="Simulate a scenario under several transports.")
@@ -113,4 +114,4 @@ def _kept(comparison: Comparison[Any], runs: int, out: Path | None) -> str:
         return "no run was finished, nothing was kept"
     where = "printed above" if out is None else f"printed above and saved in {out}"
     again = "" if out is None else "; the same command goes on from there"
-    return f"{finished} of {runs} runs were finished and are {where}{again}"
+    return f"{finished} of {counted(runs, 'run')} finished and {where}{again}"

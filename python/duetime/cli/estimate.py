@@ -13,6 +13,7 @@ import click
 from duetime.cli import options
 from duetime.functions import BUDGET
 from duetime.functions import estimate as link_by_link
+from duetime.quantities import counted
 
 if TYPE_CHECKING:
     from duetime.cli.tables import Grid
@@ -114,8 +115,9 @@ def table(found: Estimate) -> tuple[Grid, list[str]]:
     for part in data["sizes"]:
         grid.add([f"up to {part['up_to']:,} B"], _cells(part))
     links = data["links"]
+    clusters = counted(links["clusters"], "cluster")
     lines = [
-        f"{links['simulated']:,} of {links['of']:,} links simulated, {links['clusters']} clusters: "
+        f"{links['simulated']:,} of {links['of']:,} links simulated, {clusters}: "
         f"{links['packet_hops'] / 1e6:,.1f} million packet-hops; all of it would take about "
         f"{links['packet_hops_of_all'] / 1e6:,.1f} million."
     ]

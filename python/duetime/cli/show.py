@@ -15,6 +15,7 @@ from duetime.cli import tables
 from duetime.cli.tables import Column, Grid
 from duetime.compare import Comparison
 from duetime.experiments import verdicts
+from duetime.quantities import counted
 from duetime.results import Result
 from duetime.statistics import FEW_SEEDS, estimate, most_unseen, over_seeds
 from duetime.sweep import Swept
@@ -114,7 +115,7 @@ def comparison_table(compared: Comparison[Any]) -> Shown:
     least = _Least(compared.bound)
     title = str(first["title"])
     if compared.seeds is not None:
-        title += f": mean ± 95 % interval over {len(first['seeds'])} seeds"
+        title += f": mean ± 95 % interval over {counted(len(first['seeds']), 'seed')}"
     # Many columns do not fit a screen; the sentences below say what matters, and --json all of it.
     differences = compared.data["differences"] if compared.seeds is not None and len(runs) <= 4 else {}
     names = [*runs, *([BOUND] if least else []), *(f"{each} - {compared.against}" for each in differences)]
@@ -230,9 +231,9 @@ def sweep_table(swept: Swept) -> Shown:
             cells.append(_compared(figures[0], run, other) if name != against else "")
         grid.add([str(value) for value in (*values, name)], cells)
     failed = len(swept.failures)
-    words = f"{len(groups)} rows" + (f", of which {most} are shown" if len(groups) > most else "")
+    words = counted(len(groups), "row") + (f", of which {most} are shown" if len(groups) > most else "")
     words += f", each {len(plan.seeds)} seeds" if len(plan.seeds) > 1 else ""
-    return grid, [f"{words}; {len(swept.kept) - failed} runs went well, {failed} failed"]
+    return grid, [f"{words}; {counted(len(swept.kept) - failed, 'run')} went well, {failed} failed"]
 
 
 def decision(data: dict[str, Any]) -> None:
@@ -383,7 +384,7 @@ def _published(claim: dict[str, Any]) -> str:
     """What the source states, with its unit."""
     stated = claim["published"]
     number = isinstance(stated, int | float) and not isinstance(stated, bool)
-    return f"{_stated(stated)} {claim['unit']}".rstrip() if number else _stated(stated)
+    return verdicts.in_unit(_stated(stated), claim["unit"] if number else "")
 
 
 def _measured(claim: dict[str, Any]) -> str:
@@ -398,7 +399,7 @@ def _estimated(one: dict[str, Any], unit: str) -> str:
     if one["measured"] is None:
         return "-"
     between = "" if one.get("low") is None else f" ({_stated(one['low'])} to {_stated(one['high'])})"
-    return f"{_stated(one['measured'])} {unit}".rstrip() + between
+    return verdicts.in_unit(_stated(one["measured"]), unit) + between
 
 
 def _stated(value: Any) -> str:
@@ -565,7 +566,8 @@ def _undecided(runs: list[dict[str, Any]]) -> list[str]:
     )
     if not open_ones:
         return []
-    return [f"undecided when the run ended, and left out: {_count(open_ones)} messages (see `cool_down`)"]
+    left = counted(open_ones, "message")
+    return [f"undecided when the run ended, and left out: {left} (see `cool_down`)"]
 
 
 def _nothing_missed(summary: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from duetime.cli import completion, options
+from duetime.quantities import counted
 from duetime.sweep import Swept, carry_out, read
 
 
@@ -77,5 +78,5 @@ def _tell_failures(swept: Swept) -> int:
         runs = "1 run" if len(failures) == 1 else f"{len(failures)} runs, first with"
         print(f"failed: {runs} {named}\n{reason}", file=sys.stderr)
     if len(by_reason) > most:
-        print(f"{len(by_reason) - most} more reasons are listed in sweep.json", file=sys.stderr)
+        print(f"{counted(len(by_reason) - most, 'more reason')} in sweep.json", file=sys.stderr)
     return 1 if by_reason else 0

@@ -22,6 +22,7 @@ from duetime.experiments.claims import finding, judge
 from duetime.experiments.experiment import Chart, Experiment, at, panels
 from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS, measure
 from duetime.experiments.study import BOUND, Row, Study
+from duetime.quantities import counted
 from duetime.robust import variants as variants_of
 from duetime.trouble import Missing
 
@@ -39,7 +40,8 @@ class Reproduction:
     def __repr__(self) -> str:
         """Say which experiment it was."""
         claims, failed = len(self.data["claims"]), len(self.failed)
-        return f"<Reproduction of {self.data['id']!r}: {claims} claims; {failed} runs failed>"
+        came = f"{counted(claims, 'claim')}; {counted(failed, 'run')} failed"
+        return f"<Reproduction of {self.data['id']!r}: {came}>"
 
     def _repr_html_(self) -> str:
         """Show the table of ``duetime reproduce`` in a notebook."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,6 +23,14 @@ def status(claim: Mapping[str, Any]) -> str:
     """One of `STATUSES`; a record of a former version says only whether the claim holds."""
     former = {True: "holds", False: "fails", None: "open"}
     return str(claim.get("status") or former[claim["holds"]])
+
+
+def in_unit(number: str, unit: str) -> str:
+    """Write a number with its unit, which is given for several: 2 cells in which, 1 cell in which."""
+    if number == "1":
+        # Not the s of "us", "Mbps" and "times": these stay as they are.
+        unit = re.sub(r"^(?!times\b)([a-z-]{3,}?)(ies|s)\b", lambda it: it[1] + "y" * (it[2] == "ies"), unit)
+    return f"{number} {unit}".rstrip()
 
 
 def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:

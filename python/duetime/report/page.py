@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from duetime._core import version
-from duetime.experiments.verdicts import STATUSES, tally
+from duetime.experiments.verdicts import STATUSES, in_unit, tally
 from duetime.plots import style
 from duetime.report.model import Chart, Claim, Experiment, Point, Series
 
@@ -126,7 +126,7 @@ def _section(number: int, experiment: Experiment) -> dict[str, Any]:
 def published(claim: Claim) -> str:
     """What the source states, with its unit."""
     number = isinstance(claim.published, int | float) and not isinstance(claim.published, bool)
-    return value(claim.published) + (f" {claim.unit}" if claim.unit and number else "")
+    return in_unit(value(claim.published), claim.unit if number else "")
 
 
 def measured(claim: Claim) -> str:
@@ -143,7 +143,7 @@ def _measured(one: Any, low: float | None, high: float | None, unit: str) -> str
     if one is None:
         return value(None)
     between = "" if low is None else f" ({value(low)} to {value(high)})"
-    return value(one) + (f" {unit}" if unit else "") + between
+    return in_unit(value(one), unit) + between
 
 
 def rows(chart: Chart) -> list[tuple[str, list[str]]]:

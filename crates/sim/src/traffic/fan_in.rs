@@ -2,6 +2,7 @@
 
 use units::{
     Deadline, Default, Distribution, HostId, Instant, Key, Kind, MOST_HOSTS, Problem, Range, Span, Stream, Values,
+    counted,
 };
 
 use super::tree::{Inner, Shape, Trees};
@@ -204,7 +205,8 @@ fn check_parents(values: &Values, above: &[Above]) -> Result<(), Problem> {
     };
     let (has, asks) = (trees[place].count("parents"), values.count("parents"));
     if has != asks {
-        return Err(Problem::new("parents_of", format!("`{wanted}` has {has} parents and this class {asks}")));
+        let message = format!("`{wanted}` has {} and this class {asks}", counted(has, "parent"));
+        return Err(Problem::new("parents_of", message));
     }
     if ["parts", "part"].into_iter().any(|key| trees[place].count_if_set(key) != values.count_if_set(key)) {
         let message = format!("`{wanted}` is on other hosts: `parts` and `part` must be alike");
@@ -235,7 +237,7 @@ fn part(values: &Values, context: &Context) -> Result<Option<Vec<HostId>>, Probl
         return Err(Problem::new("part", "only `placement = \"divided\"` has parts"));
     }
     if part > parts {
-        return Err(Problem::new("part", format!("there are {parts} parts, numbered from 1, and no part {part}")));
+        return Err(Problem::new("part", format!("there is no part {part}: they are numbered from 1 to {parts}")));
     }
     let hosts = context.graph.hosts;
     let size = hosts as usize / parts as usize;
@@ -264,7 +266,7 @@ fn shape(values: &Values) -> Result<Option<Shape>, Problem> {
     if let Some(split) = values.shares_if_set("split")
         && split.len() != levels as usize
     {
-        return Err(Problem::new("split", format!("has {} shares for {levels} levels", split.len())));
+        return Err(Problem::new("split", format!("has {} for {levels} levels", counted(split.len() as u64, "share"))));
     }
     if values.find("split").is_some() && values.find("deadline").is_none() {
         return Err(Problem::new("split", "there is no deadline to split"));
@@ -352,7 +354,8 @@ fn divided(parents: u32, leaves: u32, part: &[HostId], from_end: bool) -> Result
     let (parents, leaves) = (parents as usize, leaves as usize);
     if parents + leaves > part.len() {
         let message = format!(
-            "{parents} parents and the leaves of one tree need {} hosts, but a part has {}",
+            "{} and the leaves of one tree need {} hosts, but a part has {}",
+            counted(parents as u64, "parent"),
             parents + leaves,
             part.len()
         );
@@ -375,10 +378,7 @@ fn spread(parents: u32, leaves: u32, graph: &Graph) -> Result<Vec<Placed>, Probl
         return Err(Problem::new("placement", "`spread` needs racks of equal size, with hosts numbered rack by rack"));
     }
     if parents > racks {
-        return Err(Problem::new(
-            "parents",
-            format!("`spread` puts one parent in each rack, and there are {racks} racks"),
-        ));
+        return Err(Problem::new("parents", format!("`spread` puts one parent in each rack: at most {racks} here")));
     }
     if leaves > per_rack {
         return Err(Problem::new(

@@ -95,7 +95,7 @@ fn build(values: &Values, context: &Context) -> Built {
         let last = first + sessions - 1;
         return Err(Problem::new(
             "sessions",
-            format!("host i has no host i + {last} to send to: there are {others} others"),
+            format!("host i has no host i + {last} to send to: there are {} hosts", hosts.len()),
         ));
     }
     let sizes = Sizes {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use units::{Default, Key, Kind, Problem, Range, Span, Value, Values};
+use units::{Default, Key, Kind, Problem, Range, Span, Value, Values, counted};
 
 use super::reno::{self, Reno};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
@@ -51,8 +51,8 @@ fn build(values: &mut Values) -> Result<Tcppr, Problem> {
     if let Some(limits) = &limits {
         let (parted, asked) = (limits.len() as u64 + 1, values.count("classes"));
         if values.is_given("classes") && asked != parted {
-            let problem =
-                Problem::new("classes", format!("{} limits make {parted} classes, not {asked}", limits.len()));
+            let limits = counted(limits.len() as u64, "limit");
+            let problem = Problem::new("classes", format!("{limits} would make {parted} classes, not {asked}"));
             return Err(problem.hint("leave it out: it follows from `limits`"));
         }
         values.set_default("classes", Value::Count(parted));
