@@ -348,7 +348,8 @@ def test_classic_ecn_is_marked_and_holds_the_queue() -> None:
     assert real.data["marks"] > 0
     assert real.data["drops"] == 0
     assert real.flows["fct_us"].null_count() == 0
-    assert real.flows["retransmits"].sum() == 0
+    # A pause that is let pass may bring a tail loss probe at the end of each message; losses would be dozens.
+    assert (real.flows["retransmits"] <= 1).all()
     # Reno halves what is under way at the mark: the queue stays near K and below the buffer's 660 packets.
     queue = real.links.filter(pl.col("to") == "host 2").row(0, named=True)
     assert queue["queue_max"] < 200
@@ -463,8 +464,9 @@ def test_an_urgent_message_is_faster_with_its_deadline() -> None:
         assert result.data["drops"] == 0
         assert result.data["testbed"]["ecn_connections"] == 4
         assert result.flows["fct_us"].null_count() == 0
-        # Nothing is dropped, and on one processor no packet overtakes another.
-        assert result.data["retransmits"] == 0
+        # Nothing is dropped, and on one processor no packet overtakes another. A pause that is let pass may
+        # bring a tail loss probe at the end of each message.
+        assert (result.flows["retransmits"] <= 1).all()
     urgent = {transport: result.flows["fct_us"][0] for transport, result in runs.items()}
     assert urgent["d2tcp"] <= 0.7 * urgent["dctcp"]
     about = runs["d2tcp"].data["testbed"]
