@@ -58,6 +58,16 @@ pub const KEYS: &[Key] = &[
         source: "measured, docs/promise.md",
     },
     Key {
+        name: "growth_most",
+        kind: Kind::Number,
+        default: Default::Is("4"),
+        range: Range::at_least(1.0),
+        help: "asking: where a message needs more than a segment per round trip, growth_later goes with floor_horizon over \
+               the time left, so many times more or less at most; 1: always the same",
+        source: "then near its deadline a message grows as in slow start; who is nearer takes what the floors leave; \
+                 measured, docs/promise.md",
+    },
+    Key {
         name: "floor_horizon",
         kind: Kind::Time,
         default: Default::Is("10 ms"),
@@ -193,7 +203,8 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Choice(&["hold", "abort"]),
         default: Default::Is("hold"),
         range: Range::ANY,
-        help: "at a sign of congestion with no laxity left: let others pass for some time, or give the message up",
+        help: "at a sign of congestion with no laxity left: let others pass for some time, then ask (blindly: send a \
+               segment), or give the message up",
         source: "what cannot be met only delays what can; abort where the application has no use for late answers",
     },
     Key {
@@ -211,6 +222,7 @@ fn build(values: &Values) -> D2tcpPlus {
         start: values.number("start"),
         growth: values.number("growth"),
         growth_later: values.number("growth_later"),
+        growth_most: values.number("growth_most"),
         floor_horizon: values.time("floor_horizon").as_secs_f64(),
         floor_most: values.number("floor_most"),
         asks: values.choice("waits") == "asking",
@@ -282,6 +294,7 @@ struct Constants {
     start: f64,
     growth: f64,
     growth_later: f64,
+    growth_most: f64,
     floor_horizon: f64,
     floor_most: f64,
     asks: bool,
@@ -362,6 +375,16 @@ impl D2tcpPlus {
         (floor + (cwnd - floor) / 2.0).min(cwnd).max(1.0)
     }
 
+    /// By how much a segment that is acknowledged without a mark lifts the window.
+    fn growth(&self, standing: &Standing) -> f64 {
+        let constants = &self.constants;
+        if self.calm {
+            return constants.growth;
+        }
+        let urgency = if constants.asks && self.pressed { constants.floor_horizon / standing.left } else { 1.0 };
+        constants.growth_later * urgency.clamp(1.0 / constants.growth_most, constants.growth_most)
+    }
+
     /// Seconds to spare; negative if it will be late. Where it asks, with the host's link to itself, else at this window.
     fn laxity(&self, standing: &Standing, cwnd: f64) -> f64 {
         let constants = &self.constants;
@@ -398,6 +421,7 @@ impl D2tcpPlus {
         if laxity < 0.0 {
             self.hopeless = Some(standing.deadline);
             if !self.constants.aborts {
+                (self.admitted, self.asking) = (false, self.constants.asks);
                 let wait = self.constants.hopeless_hold * (0.5 + self.draw(now));
                 self.hold(now, wait);
             }
@@ -473,8 +497,7 @@ impl Window for D2tcpPlus {
             window.cwnd = self.stand_back(ack.now, &standing, window.cwnd, false);
             window.ssthresh = window.cwnd;
         } else if ack.may_grow && !ack.marked && !waits {
-            let growth = if self.calm { self.constants.growth } else { self.constants.growth_later };
-            window.cwnd = (window.cwnd + growth * ack.segments).min(window.limit);
+            window.cwnd = (window.cwnd + self.growth(&standing) * ack.segments).min(window.limit);
         }
         due
     }
@@ -545,6 +568,7 @@ mod tests {
             start: 2.0,
             growth: 1.0,
             growth_later: 0.25,
+            growth_most: 4.0,
             floor_horizon: 10e-3,
             floor_most: 4.0,
             asks: false,
