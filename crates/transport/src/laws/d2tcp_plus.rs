@@ -712,6 +712,54 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_has_no_hope_asks_before_it_takes_of_the_link_again() {
+        for asks in [true, false] {
+            let (mut law, mut window) = (asking(7), cwnd(20.0));
+            (law.constants.asks, law.segment_time, law.admitted, law.boosted) = (asks, 100e-6, true, true);
+            (law.message, law.allowed) = (100_000, 4e-3);
+            // 90 segments of 0.1 ms are 9 ms; blindly half of 90 at twenty per round trip of 0.1 ms are 0.225.
+            let late = ack(10, true, Span::from_micros(300));
+            assert!(law.on_ack(&mut window, &late) && window.cwnd == 1.0);
+            let wait = held_for(&law, &late);
+            assert!((0.05..=0.15).contains(&wait), "{wait}");
+            assert_eq!((law.asks().is_some(), law.admitted), (asks, false));
+            // Refused, it waits as long again; answered without a mark it goes on, with two segments.
+            let answer =
+                |now, una, marked| Acked { now, may_cut: false, may_grow: false, ..ack(una, marked, Span::ZERO) };
+            let until = law.held_until;
+            law.on_ack(&mut window, &answer(until, 11, true));
+            let again = law.held_until.saturating_sub(until).as_secs_f64();
+            assert!(if asks { (0.05..=0.15).contains(&again) } else { again == 0.0 }, "{again}");
+            law.on_ack(&mut window, &answer(law.held_until, 12, false));
+            assert_eq!((law.asks(), window.cwnd), (None, if asks { 2.0 } else { 1.0 }));
+        }
+    }
+
+    #[test]
+    fn after_its_first_mark_a_message_grows_the_faster_the_nearer_its_deadline() {
+        let growth = |asks: bool, most: f64, calm: bool, standing: Standing| {
+            let mut law = D2tcpPlus { calm: true, ..asking(7) };
+            (law.constants.asks, law.constants.growth_most) = (asks, most);
+            law.see(&standing);
+            law.calm = calm;
+            law.growth(&standing)
+        };
+        // A quarter times 10 ms over the time left, four times at most: 80 segments need 1.0 to 4 per round trip.
+        for (left_us, expected) in [(8000, 0.3125), (5000, 0.5), (2500, 1.0), (2000, 1.0)] {
+            assert!((growth(true, 4.0, false, standing(Span::from_micros(left_us))) - expected).abs() < 1e-9);
+        }
+        // 800 segments in 20 and in 50 ms: half of a quarter, and a quarter of it at least.
+        let long = |left: f64| Standing { rest: 800.0, left, need: 0.08 / left, ..standing(Span::from_millis(5)) };
+        assert!((growth(true, 4.0, false, long(20e-3)) - 0.125).abs() < 1e-9);
+        assert!((growth(true, 4.0, false, long(50e-3)) - 0.0625).abs() < 1e-9);
+        // Not where less than a segment is needed, nor blindly, nor if told not to, nor in slow start.
+        assert_eq!(growth(true, 4.0, false, standing(Span::from_millis(16))), 0.25);
+        assert_eq!(growth(false, 4.0, false, standing(Span::from_millis(5))), 0.25);
+        assert_eq!(growth(true, 1.0, false, standing(Span::from_millis(5))), 0.25);
+        assert_eq!(growth(true, 4.0, true, standing(Span::from_millis(5))), 1.0);
+    }
+
     /// 80 segments left of the message that ends at 100 000, of which the law knows that it had 20 ms at first.
     fn standing(left: Span) -> Standing {
         Standing::of(&ack(20, false, left).message, &ack(20, false, left)).unwrap()
