@@ -3,7 +3,7 @@
 mod common;
 
 use common::run;
-use sim::Outcome;
+use sim::{Message, Outcome};
 use units::{Instant, Span};
 
 /// Hosts at a switch with 1 Gbps and 20 us per link. A full packet takes 64 us, a request or a grant of 64 B takes
@@ -158,4 +158,19 @@ fn many_answers_at_once_are_sent_once_and_wait_at_their_hosts() {
         let waiting = most_waiting(&outcome);
         assert_eq!(waiting <= 8 * 17 + 96, keys.is_empty(), "{keys}: {waiting} packets");
     }
+}
+
+/// Eight hosts at 10 Gbps send all the time to four others each, and a message is due when a fifth of a link could have sent it: 80 % of
+/// each link at both ends, so that all can be in time. A round trip is 50 packets. Where the packets of a window, all of which may
+/// say that much waits at their host, leave it one, and each round trip gives one back, receivers' links idle and four of five are late;
+/// where a host says so of less than half a window, two of five.
+#[test]
+fn the_links_of_long_round_trips_are_filled_though_hosts_send_to_several() {
+    let outcome = run("run = { duration = '6 ms', warm_up = '1 ms' }\ntransport = 'edf-grants'\n\
+         network = { topology = 'star', hosts = 8, rate = '10 Gbps', delay = '14 us' }\n\
+         [[traffic]]\nname = 'a'\npattern = 'sessions'\nload = 1.0\nshare = '20%'\nsessions = 4\nfirst = 1\n\
+         size = 'uniform(200 KB, 600 KB)'");
+    let late = |message: &&Message| message.end.is_none_or(|end| end > message.start + message.deadline.unwrap());
+    let (late, all) = (outcome.messages.iter().filter(late).count(), outcome.messages.len());
+    assert!(all >= 90 && 3 * late < all, "{late} of {all}");
 }
