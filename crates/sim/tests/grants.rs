@@ -3,7 +3,7 @@
 mod common;
 
 use common::run;
-use sim::{Message, Outcome};
+use sim::Outcome;
 use units::{Instant, Span};
 
 /// Hosts at a switch with 1 Gbps and 20 us per link. A full packet takes 64 us, a request or a grant of 64 B takes
@@ -51,6 +51,19 @@ fn what_is_lost_on_either_way_is_repeated() {
     assert_eq!(lost("host 1 -> switch", "100 us", "control"), (again.after_start(), 2, 0));
     // The data: the same, and it is sent twice.
     assert_eq!(lost("host 0 -> switch", "200 us", "data"), (again.after_start(), 1, 1));
+}
+
+/// The first of three grants is lost, which reach the switch 61.536, 62.048 and 62.56 us after the start: the second makes up for it, and
+/// nothing is late. Where it does not, the first segment is there 1 ms after the others.
+#[test]
+fn the_next_grant_makes_up_for_one_that_is_lost() {
+    let three = "{ from = 0, to = 1, size = '4380 B' }";
+    let first = "{ kind = 'loss', probability = 1.0, of = 'control', link = 'host 1 -> switch', until = '61.8 us' }";
+    let outcome = star("edf-grants", first, three);
+    assert_eq!(outcome.faults.expect("there is one").drops, 1);
+    let second = CONTROL + Span::from_nanos(512) + CONTROL;
+    assert_eq!(ends(&outcome), [(second + DATA + Span(PACKET.0 * 2)).after_start()]);
+    assert_eq!((outcome.counters.timeouts, outcome.counters.retransmits), (0, 0));
 }
 
 /// Three messages of ten packets to one host: one after the other, the earliest deadline first, and no time is lost.
@@ -170,7 +183,10 @@ fn the_links_of_long_round_trips_are_filled_though_hosts_send_to_several() {
          network = { topology = 'star', hosts = 8, rate = '10 Gbps', delay = '14 us' }\n\
          [[traffic]]\nname = 'a'\npattern = 'sessions'\nload = 1.0\nshare = '20%'\nsessions = 4\nfirst = 1\n\
          size = 'uniform(200 KB, 600 KB)'");
-    let late = |message: &&Message| message.end.is_none_or(|end| end > message.start + message.deadline.unwrap());
-    let (late, all) = (outcome.messages.iter().filter(late).count(), outcome.messages.len());
+    let late = outcome
+        .messages
+        .iter()
+        .filter(|message| message.end.is_none_or(|end| end > message.start + message.deadline.unwrap()));
+    let (late, all) = (late.count(), outcome.messages.len());
     assert!(all >= 90 && 3 * late < all, "{late} of {all}");
 }

@@ -36,6 +36,7 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
             first_come: values.choice("sender_queue") == "first-come",
             backlog: payload(values, "backlog", connection),
             background_every: values.count("background_every"),
+            cumulative: values.choice("grant_covers") == "all-before",
             ..policy(values, connection, order)
         })
     },
@@ -135,6 +136,15 @@ const KEYS: &[Key] = &[
                in front of a full one is of its own making, and bounded by outstanding",
         source: "SIRD schedules the link that it owns and reacts on shared ones, and has switches mark above 1.25 BDP so that the \
                  former does not count; D2TCP's K at a host's port is less",
+    },
+    Key {
+        name: "grant_covers",
+        kind: Kind::Choice(&["itself", "all-before"]),
+        default: Default::Is("all-before"),
+        range: Range::ANY,
+        help: "a grant stands for its segment, or for all those before it too that its sender was not granted, so that it makes up \
+               for grants that are lost; the last one of a message is made up for by time alone",
+        source: "Homa 3.3: a grant says up to where a message may be sent; itself is to see what that brings where grants are lost",
     },
     keys::BY_ORDER,
 ];

@@ -118,6 +118,7 @@ pub fn policy(values: &Values, connection: &connection::Config, order: Order) ->
         backlog: u64::MAX,
         levels: None,
         background_every: 0,
+        cumulative: false,
         overtaken: (values.choice("overtaken") == "is-lost").then_some(connection.dup_ack_threshold),
         resend_after: values.time("resend_after"),
         by_silence: false,
