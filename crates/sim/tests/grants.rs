@@ -53,6 +53,19 @@ fn what_is_lost_on_either_way_is_repeated() {
     assert_eq!(lost("host 0 -> switch", "200 us", "data"), (again.after_start(), 1, 1));
 }
 
+/// The first of three grants is lost, which reach the switch 61.536, 62.048 and 62.56 us after the start: the second makes up for it, and
+/// nothing is late. Where it does not, the first segment is there 1 ms after the others.
+#[test]
+fn the_next_grant_makes_up_for_one_that_is_lost() {
+    let three = "{ from = 0, to = 1, size = '4380 B' }";
+    let first = "{ kind = 'loss', probability = 1.0, of = 'control', link = 'host 1 -> switch', until = '61.8 us' }";
+    let outcome = star("edf-grants", first, three);
+    assert_eq!(outcome.faults.expect("there is one").drops, 1);
+    let second = CONTROL + Span::from_nanos(512) + CONTROL;
+    assert_eq!(ends(&outcome), [(second + DATA + Span(PACKET.0 * 2)).after_start()]);
+    assert_eq!((outcome.counters.timeouts, outcome.counters.retransmits), (0, 0));
+}
+
 /// Three messages of ten packets to one host: one after the other, the earliest deadline first, and no time is lost.
 #[test]
 fn the_link_of_the_receiver_goes_to_one_after_the_other() {
@@ -158,4 +171,22 @@ fn many_answers_at_once_are_sent_once_and_wait_at_their_hosts() {
         let waiting = most_waiting(&outcome);
         assert_eq!(waiting <= 8 * 17 + 96, keys.is_empty(), "{keys}: {waiting} packets");
     }
+}
+
+/// Eight hosts at 10 Gbps send all the time to four others each, and a message is due when a fifth of a link could have sent it: 80 % of
+/// each link at both ends, so that all can be in time. A round trip is 50 packets. Where the packets of a window, all of which may
+/// say that much waits at their host, leave it one, and each round trip gives one back, receivers' links idle and four of five are late;
+/// where a host says so of less than half a window, two of five.
+#[test]
+fn the_links_of_long_round_trips_are_filled_though_hosts_send_to_several() {
+    let outcome = run("run = { duration = '6 ms', warm_up = '1 ms' }\ntransport = 'edf-grants'\n\
+         network = { topology = 'star', hosts = 8, rate = '10 Gbps', delay = '14 us' }\n\
+         [[traffic]]\nname = 'a'\npattern = 'sessions'\nload = 1.0\nshare = '20%'\nsessions = 4\nfirst = 1\n\
+         size = 'uniform(200 KB, 600 KB)'");
+    let late = outcome
+        .messages
+        .iter()
+        .filter(|message| message.end.is_none_or(|end| end > message.start + message.deadline.unwrap()));
+    let (late, all) = (late.count(), outcome.messages.len());
+    assert!(all >= 90 && 3 * late < all, "{late} of {all}");
 }

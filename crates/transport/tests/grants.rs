@@ -1,5 +1,7 @@
 //! Receiver-driven transports by hand: who is granted what, and when.
 
+use std::collections::BTreeSet;
+
 use transport::grants::{Answer, Ask, Grant, Header};
 use transport::host::{AtHost, End, HostOutput};
 use transport::registry::Config;
@@ -887,12 +889,15 @@ struct Sending {
     desk: Desk,
     end: Sender,
     now: Instant,
+    /// Segments that were granted.
+    granted: BTreeSet<u64>,
 }
 
 impl Sending {
     fn new(name: &str, keys: &str) -> Sending {
         let config = config(name, keys);
-        Sending { end: Sender::new(&config), config, desk: Desk::default(), now: Instant::ZERO }
+        let (end, now, granted) = (Sender::new(&config), Instant::ZERO, BTreeSet::new());
+        Sending { end, config, desk: Desk::default(), now, granted }
     }
 
     fn message(&mut self, segments: u64, deadline: Option<Instant>) {
@@ -901,10 +906,16 @@ impl Sending {
     }
 
     fn answer(&mut self, next: u64, known: u64, grant: Option<u64>) {
-        let grant = grant.map(|segment| Grant { start: segment * MSS, end: (segment + 1) * MSS, rank: 5, late: false });
-        let answer = Header::Answer(Answer { known: known * MSS, grant });
+        let grant = grant.map(|segment| (segment * MSS, (segment + 1) * MSS, !self.granted.insert(segment)));
+        self.answer_bytes(next * MSS, known * MSS, grant);
+    }
+
+    /// In bytes: where what is granted starts and ends, and whether it was before.
+    fn answer_bytes(&mut self, next: u64, known: u64, grant: Option<(u64, u64, bool)>) {
+        let grant = grant.map(|(start, end, again)| Grant { start, end, rank: 5, again, late: false });
+        let answer = Header::Answer(Answer { known, grant });
         let mut extension = Some(Extension::of_header(transport::Header::Grants(Box::new(answer))));
-        let packet = Packet::ack(next * MSS, 64, Instant::MAX, Flags::NONE);
+        let packet = Packet::ack(next, 64, Instant::MAX, Flags::NONE);
         self.end.on_packet(&self.config, self.now, &packet, extension.as_mut(), &mut self.desk);
     }
 
@@ -966,6 +977,37 @@ fn what_is_granted_is_sent_when_the_link_is_free_and_says_how_much_waits() {
     assert_eq!(host.end.acknowledged(), MSS);
     host.answer(9, 9, None);
     assert!(host.end.is_idle());
+}
+
+/// A receiver grants a stream from its start, so what is granted stands for what was before it.
+#[test]
+fn a_grant_makes_up_for_those_before_it_that_were_lost() {
+    let granted = |keys: &str| {
+        let mut host = Sending::new("edf-grants", keys);
+        host.message(5, None);
+        host.answer(0, 5, Some(0));
+        host.answer(0, 5, Some(3));
+        host.sent()
+    };
+    assert_eq!(granted(""), [None, Some(0), Some(1), Some(2), Some(3)]);
+    assert_eq!(granted("grant_covers = 'itself'\n"), [None, Some(0), Some(3)]);
+    // One that was not lost but held back finds that done; what is granted again is sent again.
+    let mut host = Sending::new("edf-grants", "");
+    host.message(5, None);
+    host.answer(0, 5, Some(3));
+    host.sent();
+    host.answer(0, 5, Some(1));
+    assert_eq!((host.sent(), host.desk.again.clone()), (vec![], vec![]));
+    host.answer(0, 5, Some(1));
+    assert_eq!((host.sent(), host.desk.again), (vec![Some(1)], vec![1]));
+    // A segment ends where its message does: 1000 and 500 bytes of the first, then 1000 and 1000 of the second.
+    let mut host = Sending::new("edf-grants", "");
+    host.end.hand_over(&host.config, host.now, Message::of(Bytes(1500)), &mut host.desk);
+    host.message(2, None);
+    host.desk.sent.clear();
+    host.answer_bytes(0, 3500, Some((2500, 3500, false)));
+    let sent: Vec<(u64, u16)> = host.desk.sent.iter().map(|(_, packet, _)| (packet.seq, packet.payload)).collect();
+    assert_eq!(sent, [(0, 1000), (1000, 500), (1500, 1000), (2500, 1000)]);
 }
 
 #[test]

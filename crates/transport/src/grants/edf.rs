@@ -1,6 +1,6 @@
 //! `edf-grants`: the receiving host grants its link to the earliest deadline, and sheds what cannot be met.
 
-use units::{Default, Key, Kind, Range};
+use units::{Amount, Default, Key, Kind, Range, Value, Values};
 
 use super::keys::{self, payload, policy, rule, settle};
 use super::limits::Cut;
@@ -20,7 +20,10 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
         "nothing; ECN marks above a threshold where links within the network are shared",
         "sizes and deadlines from the application before the first byte, and state per host at both ends",
     )
-    .settling(|values, surroundings| settle(values, surroundings, &[("outstanding", 1.5)])),
+    .settling(|values, surroundings| {
+        settle(values, surroundings, &[("outstanding", 1.5)]);
+        settle_signs(values, keys::product(values, surroundings));
+    }),
     signals: SIGNALS,
     build: |values, connection| {
         let order = Order::Deadline { sheds: values.choice("shedding") == "fewest-late" };
@@ -33,10 +36,29 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
             first_come: values.choice("sender_queue") == "first-come",
             backlog: payload(values, "backlog", connection),
             background_every: values.count("background_every"),
+            cumulative: values.choice("grant_covers") == "all-before",
             ..policy(values, connection, order)
         })
     },
 };
+
+/// In packets: what is granted at once, and the least that a host tells of, which would be that otherwise.
+const AT_ONCE: u64 = 8;
+/// The most that a sign takes from a limit by default,
+const LIMIT_CUT: f64 = 0.1;
+/// which is what it takes where a bandwidth-delay product is so many packets: that of the D2TCP paper's network.
+const PACKETS: f64 = 16.0;
+
+/// What a host tells of, and what that takes from a limit, where a bandwidth-delay product is so many packets. All packets of a
+/// window may carry a sign, and a limit grows by a segment per window: with a longer window each has to take less.
+fn settle_signs(values: &mut Values, product: f64) {
+    if values.find("backlog").is_none() {
+        values.set_default("backlog", Value::Amount(Amount::Packets(AT_ONCE.max((product / 2.0).ceil() as u64))));
+    }
+    if values.find("limit_cut").is_none() {
+        values.set_default("limit_cut", Value::Number(LIMIT_CUT.min(LIMIT_CUT * PACKETS / product)));
+    }
+}
 
 const KEYS: &[Key] = &[
     Key {
@@ -89,19 +111,21 @@ const KEYS: &[Key] = &[
     Key {
         name: "backlog",
         kind: Kind::Amount,
-        default: Default::Is("8 packets"),
+        default: Default::Absent,
         range: Range::POSITIVE,
-        help: "a host says so in its data when more than this was granted by all of its receivers and waits for its link",
-        source: "chosen: half a bandwidth-delay product of the D2TCP paper's network, as SIRD's SThr",
+        help: "a host says so in its data when more than this was granted by all of its receivers and waits for its link; when \
+               left out, half a bandwidth-delay product, or 8 packets if that is less",
+        source: "SIRD: SThr = 0.5 BDP; as at_once: what one receiver grants at once is not to be told",
     },
     Key {
         name: "limit_cut",
         kind: Kind::Share,
-        default: Default::Is("10%"),
+        default: Default::Absent,
         range: Range::above(0.0, 1.0),
         help: "each packet that says so, or that a switch has marked, lowers by this what may be on its way from its host; \
-               others raise it, by a segment per window; what is late halves it",
-        source: "chosen: ten signs leave 35 % of a limit",
+               others raise it, by a segment per window; what is late halves it; when left out, 10 %, or what makes 160 % in the \
+               packets of a bandwidth-delay product if these are more than 16",
+        source: "chosen: ten signs leave 35 % of a limit in the D2TCP paper's network; a product of them takes as much in others",
     },
     Key {
         name: "marks",
@@ -112,6 +136,15 @@ const KEYS: &[Key] = &[
                in front of a full one is of its own making, and bounded by outstanding",
         source: "SIRD schedules the link that it owns and reacts on shared ones, and has switches mark above 1.25 BDP so that the \
                  former does not count; D2TCP's K at a host's port is less",
+    },
+    Key {
+        name: "grant_covers",
+        kind: Kind::Choice(&["itself", "all-before"]),
+        default: Default::Is("all-before"),
+        range: Range::ANY,
+        help: "a grant stands for its segment, or for all those before it too that its sender was not granted, so that it makes up \
+               for grants that are lost; the last one of a message is made up for by time alone",
+        source: "Homa 3.3: a grant says up to where a message may be sent; itself is to see what that brings where grants are lost",
     },
     keys::BY_ORDER,
 ];

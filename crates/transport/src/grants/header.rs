@@ -63,6 +63,8 @@ pub struct Grant {
     pub end: u64,
     /// The priority of the packet, or [`Packet::UNTAGGED`](crate::Packet::UNTAGGED).
     pub rank: u32,
-    /// They were granted before, and did not arrive in time.
+    /// They were granted before.
+    pub again: bool,
+    /// That, and did not arrive in time.
     pub late: bool,
 }

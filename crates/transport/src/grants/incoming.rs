@@ -163,14 +163,14 @@ impl Flow {
     }
 
     /// Takes that.
-    fn take(&mut self, mss: u64) -> Option<(u64, u64, bool)> {
-        if let Some(lost) = self.again.pop_front() {
-            return Some(lost);
+    fn take(&mut self, mss: u64, rank: u32) -> Option<Grant> {
+        if let Some((start, end, late)) = self.again.pop_front() {
+            return Some(Grant { start, end, rank, again: true, late });
         }
         let message = self.messages.iter_mut().find(|message| message.granted < message.end)?;
         let start = message.granted;
         message.granted = (start + mss).min(message.end);
-        Some((start, message.granted, false))
+        Some(Grant { start, end: message.granted, rank, again: false, late: false })
     }
 
     /// The earliest deadline of its messages that are not all granted: they arrive one after the other, so the first is as
@@ -470,14 +470,15 @@ impl Incoming {
         }
         let (id, rank) = self.choose()?;
         let flow = self.flows.get_mut(&id)?;
-        let (start, end, late) = flow.take(u64::from(self.policy.mss))?;
+        let grant = flow.take(u64::from(self.policy.mss), rank)?;
+        let Grant { start, end, .. } = grant;
         flow.told = flow.known;
-        let answer = Answer { known: flow.known, grant: Some(Grant { start, end, rank, late }) };
+        let header = Header::Answer(Answer { known: flow.known, grant: Some(grant) });
         let (to, packet) = (flow.end, answer_packet(&self.policy, flow.next));
         self.grants += 1;
         self.carried_at = self.carried_at.max(now) + self.takes(end - start);
         self.expect(now, id, (start, end), rank);
-        Some((to, packet, Header::Answer(answer).extension()))
+        Some((to, packet, header.extension()))
     }
 
     /// When a segment may be granted: so that no more than `at_once` was, beyond what the link has carried since.

@@ -72,7 +72,7 @@ const OVERTAKEN: Key = Key {
 
 /// The values that follow from the network, for keys that were left out: each so many bandwidth-delay products.
 pub fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'static str, f64)]) {
-    let product = surroundings.bandwidth_delay(values.size("mss") + values.size("header"));
+    let product = product(values, surroundings);
     let mut follows = |name, value: &dyn Fn(&Values) -> Value| {
         if values.find(name).is_none() {
             values.set_default(name, value(values));
@@ -83,6 +83,11 @@ pub fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'s
     for &(name, factor) in products {
         follows(name, &|_| Value::Amount(Amount::Packets((product * factor).ceil() as u64)));
     }
+}
+
+/// The network's bandwidth-delay product, in full packets.
+pub fn product(values: &Values, surroundings: &Surroundings) -> f64 {
+    surroundings.bandwidth_delay(values.size("mss") + values.size("header"))
 }
 
 /// The payload of an amount.
@@ -113,6 +118,7 @@ pub fn policy(values: &Values, connection: &connection::Config, order: Order) ->
         backlog: u64::MAX,
         levels: None,
         background_every: 0,
+        cumulative: false,
         overtaken: (values.choice("overtaken") == "is-lost").then_some(connection.dup_ack_threshold),
         resend_after: values.time("resend_after"),
         by_silence: false,
@@ -165,5 +171,27 @@ mod tests {
         let slow = policy_of("homa", &slow);
         assert_eq!((slow.resend_after, slow.ask_again), (Span::from_millis(3), Span::from_millis(3)));
         assert_eq!(slow.window, Bytes(84 * 1460).0, "83.3 packets");
+    }
+
+    #[test]
+    fn a_product_of_signs_takes_as_much_of_a_limit_however_many_packets_it_is() {
+        let edf = |microseconds| {
+            policy_of(
+                "edf-grants",
+                &Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_micros(microseconds) },
+            )
+        };
+        // 60 us at 10 Gbit/s are 75 000 B, 50 packets of 1500 B: half are told of, and each sign takes 1.6 / 50, in 65 536ths.
+        assert_eq!((edf(60).backlog, edf(60).limits.unwrap().cut), (25 * 1460, Cut::Each(2097)));
+        // What is left of a limit after a product of signs: e to the -1.6 at most, and 0.9 to the 16th at least.
+        for (microseconds, packets) in [(24, 20), (60, 50), (240, 200)] {
+            let Cut::Each(share) = edf(microseconds).limits.unwrap().cut else { panic!() };
+            let left = (1.0 - share as f64 / 65536.0).powi(packets);
+            assert!((0.185..=0.202).contains(&left), "{packets}: {left}");
+        }
+        // 16 packets and fewer: what a receiver grants at once is not told of, and a sign takes a tenth.
+        for microseconds in [6, 19] {
+            assert_eq!((edf(microseconds).backlog, edf(microseconds).limits.unwrap().cut), (8 * 1460, Cut::Each(6554)));
+        }
     }
 }

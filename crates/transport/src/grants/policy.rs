@@ -39,6 +39,8 @@ pub struct Policy {
     pub levels: Option<Levels>,
     /// Every so manyth grant goes to messages without a deadline, where both wait; 0: none.
     pub background_every: u64,
+    /// A grant stands for all before it in its stream that its sender was not granted: those grants are lost.
+    pub cumulative: bool,
     /// What is overtaken by so many later ones is lost; none: only time tells.
     pub overtaken: Option<u32>,
     /// What does not arrive for so long after its grant is granted again,

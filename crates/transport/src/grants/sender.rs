@@ -120,6 +120,9 @@ impl Sender {
             self.messages.pop_front();
         }
         if let Some(grant) = grant {
+            for (start, end) in self.unheard(&grant) {
+                self.granted(now, &Grant { start, end, again: false, late: false, ..grant }, out);
+            }
             self.granted(now, &grant, out);
         }
         self.asked = 0;
@@ -197,6 +200,23 @@ impl Sender {
         });
     }
 
+    /// The segments before a grant whose own grants have not come: all were granted before, so those grants are lost or overtaken.
+    fn unheard(&self, grant: &Grant) -> Vec<(u64, u64)> {
+        let (mut unheard, mut start) = (Vec::new(), self.acknowledged);
+        while self.policy.cumulative && start < grant.start {
+            if let Some((_, end)) = self.sent.find(start) {
+                start = end;
+                continue;
+            }
+            let Some(own) = self.messages.iter().find(|message| message.end > start) else { break };
+            let next = self.sent.next_start(start).unwrap_or(u64::MAX);
+            let end = (start + u64::from(self.policy.mss)).min(own.end).min(grant.start).min(next);
+            unheard.push((start, end));
+            start = end;
+        }
+        unheard
+    }
+
     /// Puts what was granted into its host's queue.
     fn granted(&mut self, now: Instant, grant: &Grant, out: &mut impl AtHost) {
         let (start, end) = (grant.start.max(self.acknowledged), grant.end.min(self.end));
@@ -205,6 +225,9 @@ impl Sender {
             return;
         }
         let again = self.sent.find(start).is_some();
+        if self.policy.cumulative && again && !grant.again {
+            return;
+        }
         let (payload, until, policy) = ((end - start) as u32, own.end, self.policy);
         let segment = Segment { end: out.end(), start, until, payload, rank: grant.rank, again, ask: None };
         at_desk(&policy, out, |desk, out| {
