@@ -174,7 +174,7 @@ def closed_forms(rows: list[dict[str, Any]]) -> str:
             [
                 row["what"],
                 *(f"{row[key]:.6g}" for key in ("expected", "measured")),
-                f"{row['tolerance']:.2g} {row['unit']}".strip(),
+                in_unit(f"{row['tolerance']:.2g}", row["unit"]),
                 "holds" if row["holds"] else "**fails**",
                 row["derivation"],
             ]

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -117,18 +118,25 @@ def tell(line: beside.Line) -> beside.Line:
 
 
 def write(record: Path | None, name: str, rows: list[dict[str, Any]], by: Sequence[str] = ()) -> None:
-    """Keep rows, with what made them; where a part was run, the rows of others stay, which differ in `by`."""
+    """Keep rows, with what made them; where a part was run, those of others, which differ in `by`, stay."""
     if record is None or not rows:
         return
     record.mkdir(parents=True, exist_ok=True)
     file = record / f"{name}.json"
     if by and file.exists():
-        run = {tuple(row[key] for key in by) for row in rows}
         before = json.loads(file.read_text(encoding="utf-8"))["rows"]
-        kept = [row for row in before if tuple(row[key] for key in by) not in run]
-        rows = sorted(kept + rows, key=lambda row: str(row[by[0]]))
+        parts = grouped(before, by) | grouped(rows, by)
+        rows = sorted(chain.from_iterable(parts.values()), key=lambda row: str(row[by[0]]))
     content = {"version": duetime.__version__, "rows": rows}
     file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def grouped(rows: list[dict[str, Any]], by: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """The rows of each part, in the order in which parts come first."""
+    parts: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        parts.setdefault(tuple(row[key] for key in by), []).append(row)
+    return parts
 
 
 if __name__ == "__main__":

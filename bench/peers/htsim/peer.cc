@@ -15,6 +15,7 @@
 #include "simulation.h"
 
 #include <deque>
+#include <limits>
 #include <memory>
 #include <random>
 
@@ -64,12 +65,38 @@ class Watch : public QueueLogger
     int m_packets{0};
 };
 
-/// What a host sends arrives up to its own transmission later, never out of order: duetime's host_jitter.
+/// What a host sends arrives up to its own transmission later, never out of order: duetime's host_jitter. What the
+/// host's port is given at one instant is late by the same share.
 class Jitter : public EventSource, public PacketSink
 {
+    /// Stands before the host's port, which lets everything out that it is given, in that order.
+    class Given : public PacketSink
+    {
+      public:
+        explicit Given(Jitter& jitter)
+            : m_jitter(jitter)
+        {
+        }
+
+        void receivePacket(Packet& packet) override
+        {
+            m_jitter.Draw();
+            packet.sendOn();
+        }
+
+        const string& nodename() override
+        {
+            return m_jitter.m_name;
+        }
+
+      private:
+        Jitter& m_jitter;
+    };
+
   public:
     Jitter(double psPerByte, std::mt19937_64& draws)
         : EventSource("jitter"),
+          given(*this),
           m_psPerByte(psPerByte),
           m_draws(draws),
           m_name("jitter")
@@ -78,8 +105,8 @@ class Jitter : public EventSource, public PacketSink
 
     void receivePacket(Packet& packet) override
     {
-        double share = std::uniform_real_distribution<double>()(m_draws);
-        auto late = static_cast<simtime_picosec>(share * packet.size() * m_psPerByte);
+        auto late = static_cast<simtime_picosec>(m_shares.front() * packet.size() * m_psPerByte);
+        m_shares.pop_front();
         m_last = std::max(m_last, EventList::now() + late);
         m_waiting.push_back(&packet);
         EventList::sourceIsPending(*this, m_last);
@@ -97,9 +124,27 @@ class Jitter : public EventSource, public PacketSink
         return m_name;
     }
 
+    Given given;
+
   private:
+    /// For a packet that the port is given now.
+    void Draw()
+    {
+        if (EventList::now() != m_drawn)
+        {
+            m_share = std::uniform_real_distribution<double>()(m_draws);
+        }
+        m_drawn = EventList::now();
+        m_shares.push_back(m_share);
+    }
+
     double m_psPerByte;
     std::mt19937_64& m_draws;
+    /// When a share was last drawn; at first, never.
+    simtime_picosec m_drawn{std::numeric_limits<simtime_picosec>::max()};
+    double m_share{0};
+    /// Of its transmission, by how much each packet that the port holds is late.
+    std::deque<double> m_shares;
     simtime_picosec m_last{0};
     std::deque<Packet*> m_waiting;
     string m_name;
@@ -353,6 +398,10 @@ main(int argc, char** argv)
     bool jitter = plan.Is("jitter");
     auto path = [&](unsigned from, unsigned to, PacketSink* last, bool data) {
         auto route = std::make_unique<Route>();
+        if (jitter && data)
+        {
+            route->push_back(&hosts[from].jitter->given);
+        }
         route->push_back(hosts[from].up.get());
         if (jitter && data)
         {
