@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator, NullLocator
 
+from duetime.quantities import counted
+
 INK = "#222222"
 FAINT = "#8C8C8C"
 GRID = "#E4E4E4"
@@ -243,4 +245,4 @@ def number(value: float) -> str:
 
 def plural(count: int, what: str) -> str:
     """1 message, 2 messages, 12 000 messages."""
-    return f"{count:,}".replace(",", "\N{THIN SPACE}") + f" {what}" + ("" if count == 1 else "s")
+    return counted(count, what).replace(",", "\N{THIN SPACE}")

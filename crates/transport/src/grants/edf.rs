@@ -2,7 +2,7 @@
 
 use units::{Amount, Default, Key, Kind, Range, Value, Values};
 
-use super::keys::{self, payload, policy, rule, settle};
+use super::keys::{self, follows, payload, policy, rule, settle};
 use super::limits::Cut;
 use super::policy::{Order, Policy};
 use super::{Config, SIGNALS};
@@ -52,12 +52,9 @@ const PACKETS: f64 = 16.0;
 /// What a host tells of, and what that takes from a limit, where a bandwidth-delay product is so many packets. All packets of a
 /// window may carry a sign, and a limit grows by a segment per window: with a longer window each has to take less.
 fn settle_signs(values: &mut Values, product: f64) {
-    if values.find("backlog").is_none() {
-        values.set_default("backlog", Value::Amount(Amount::Packets(AT_ONCE.max((product / 2.0).ceil() as u64))));
-    }
-    if values.find("limit_cut").is_none() {
-        values.set_default("limit_cut", Value::Number(LIMIT_CUT.min(LIMIT_CUT * PACKETS / product)));
-    }
+    let half = (product / 2.0).ceil() as u64;
+    follows(values, "backlog", |_| Value::Amount(Amount::Packets(half.max(AT_ONCE))));
+    follows(values, "limit_cut", |_| Value::Number(LIMIT_CUT.min(LIMIT_CUT * PACKETS / product)));
 }
 
 const KEYS: &[Key] = &[

@@ -73,15 +73,17 @@ const OVERTAKEN: Key = Key {
 /// The values that follow from the network, for keys that were left out: each so many bandwidth-delay products.
 pub fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'static str, f64)]) {
     let product = product(values, surroundings);
-    let mut follows = |name, value: &dyn Fn(&Values) -> Value| {
-        if values.find(name).is_none() {
-            values.set_default(name, value(values));
-        }
-    };
-    follows("resend_after", &|_| Value::Time(Span::from_millis(1).max(surroundings.base_rtt * 3)));
-    follows("ask_again", &|values| Value::Time(values.time("resend_after")));
+    follows(values, "resend_after", |_| Value::Time(Span::from_millis(1).max(surroundings.base_rtt * 3)));
+    follows(values, "ask_again", |values| Value::Time(values.time("resend_after")));
     for &(name, factor) in products {
-        follows(name, &|_| Value::Amount(Amount::Packets((product * factor).ceil() as u64)));
+        follows(values, name, |_| Value::Amount(Amount::Packets((product * factor).ceil() as u64)));
+    }
+}
+
+/// Gives a key that was left out the value that follows from the others.
+pub fn follows(values: &mut Values, name: &'static str, value: impl FnOnce(&Values) -> Value) {
+    if values.find(name).is_none() {
+        values.set_default(name, value(values));
     }
 }
 
