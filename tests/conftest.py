@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -64,6 +65,18 @@ pattern = "long"
 from = [0, 1]
 to = 2
 """
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have tests marked `real` pass if one of three tries does, or of DUETIME_TRIES.
+
+    They say what a kernel does by when. A machine that stands still for a moment breaks that once; a fault
+    breaks it every time. Each try that failed is among what pytest says at the end.
+    """
+    repeats = int(os.environ.get("DUETIME_TRIES", "3")) - 1
+    for item in items:
+        if item.get_closest_marker("real"):
+            item.add_marker(pytest.mark.flaky(reruns=repeats, reruns_delay=1))
 
 
 @pytest.fixture

@@ -80,6 +80,7 @@ def test_a_reply_arrives_where_nothing_is_attached(example: Example) -> None:
     assert len(said) == 1
 
 
+@pytest.mark.real
 @pytest.mark.skipif(os.geteuid() != 0 or not need.cgroup2() or not need.find("d2tcp"), reason=HOOKED)
 def test_a_deadline_is_told_by_an_unprivileged_program(example: Example) -> None:
     with hooked() as group:

@@ -35,6 +35,8 @@ CAN = os.geteuid() == 0 and need.cgroup2() and need.find("d2tcp") and need.find(
 on_a_kernel = pytest.mark.skipif(not CAN, reason="root, cgroup2 and the programs of `make linux` are needed")
 #: Of each way, with and without deadlines: enough for a median, few enough for every run of the tests.
 REPLIES = 3
+#: Of `d2tcp attach`: a margin on top of the clients' own 80 ms, which a busy machine uses up.
+EARLIER = ("--margin", "150ms")
 
 
 @pytest.mark.parametrize(
@@ -193,19 +195,21 @@ def way(request: pytest.FixtureRequest) -> ways.Way:
     return request.param
 
 
+@pytest.mark.real
 @on_a_kernel
 def test_replies_with_deadlines_come_in_time_beside_plain_flows(way: ways.Way) -> None:
-    plain, announced = (measure.replies(way, told, REPLIES) for told in (False, True))
+    plain, announced = (measure.replies(way, told, REPLIES, EARLIER) for told in (False, True))
     if way.gives_up:
         # Without, a client gives up before its reply is there: by 0.3 s, so that one that comes is proof.
         assert not any(reply.complete for reply in plain), plain
         assert any(reply.complete for reply in announced), announced
     else:
-        # A quarter of the link takes 1.6 s; the deadline less its margin is 1.22 s.
+        # A quarter of the link takes 1.6 s; the deadline less the client's margin and ours is 1.07 s.
         before, after = (statistics.median(reply.ms for reply in each) for each in (plain, announced))
         assert before > measure.DEADLINE_MS > after, (plain, announced)
 
 
+@pytest.mark.real
 @on_a_kernel
 @pytest.mark.parametrize("name", ["grpc-python", "grpc-python-aio", "grpc-go", "http-netty", "http-preload"])
 def test_replies_that_are_broken_off_leave_nothing_waiting(name: str) -> None:

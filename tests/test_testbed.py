@@ -342,6 +342,7 @@ def port(host: int, marks: int = 0, lengths: Any = (), samples: Any = ()) -> dic
     }
 
 
+@pytest.mark.real
 @needs_root
 def test_classic_ecn_is_marked_and_holds_the_queue() -> None:
     simulated, real = duetime.run(scenario()), steadily(scenario())
@@ -359,6 +360,7 @@ def test_classic_ecn_is_marked_and_holds_the_queue() -> None:
     assert simulated.flows["bytes"].to_list() == real.flows["bytes"].to_list()
 
 
+@pytest.mark.real
 @needs_root
 def test_a_shallow_buffer_drops() -> None:
     source = scenario(network__buffer="20 packets", transport={"name": "tcp", "handshake": True})
@@ -369,6 +371,7 @@ def test_a_shallow_buffer_drops() -> None:
     assert result.links.filter(pl.col("to") == "host 2")["queue_max"].item() <= 21
 
 
+@pytest.mark.real
 @needs_root
 def test_messages_in_turn_on_one_connection() -> None:
     flows = [{"from": 0, "to": 2, "size": "200 KB", "start": f"{start} ms"} for start in (0, 2, 100)]
@@ -381,6 +384,7 @@ def test_messages_in_turn_on_one_connection() -> None:
     assert 16_000 < third < 30_000 + first
 
 
+@pytest.mark.real
 @needs_root
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_behind(number: signal.Signals, tmp_path: Path) -> None:
@@ -455,6 +459,7 @@ def wait(until: Any, patience_s: float = 40.0) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.real
 @needs_control
 def test_an_urgent_message_is_faster_with_its_deadline() -> None:
     experiment = EXPERIMENTS["urgent"]
@@ -476,6 +481,7 @@ def test_an_urgent_message_is_faster_with_its_deadline() -> None:
     assert runs["dctcp"].data["testbed"]["deadlines_told"] == 0
 
 
+@pytest.mark.real
 @needs_control
 def test_the_truth_about_a_pipeline_is_never_slower_than_silence() -> None:
     """One connection has 3 MB for 6 s and behind it 1 MB for 800 ms; only the second is in a hurry."""
@@ -501,6 +507,7 @@ def test_the_truth_about_a_pipeline_is_never_slower_than_silence() -> None:
     assert all(truthful <= silent for silent, truthful in pairs)
 
 
+@pytest.mark.real
 @needs_control
 def test_the_same_over_ipv6() -> None:
     result = steadily(EXPERIMENTS["ipv6"].scenario, transport="d2tcp", ipv6=True)
@@ -509,6 +516,7 @@ def test_the_same_over_ipv6() -> None:
     assert result.flows["fct_us"][0] == result.flows["fct_us"].min()
 
 
+@pytest.mark.real
 @needs_control
 def test_a_peer_that_refuses_ecn_leaves_reno() -> None:
     result = testbed.run(EXPERIMENTS["ecn-refused"].scenario, transport="d2tcp", refuse_ecn=True)

@@ -51,9 +51,9 @@ def ask(bed: Trial, way: Way, port: int, replies: int, more: Sequence[str] = ())
     return [Reply(int(ms), how == "complete" or how.isdecimal()) for ms, how in told]
 
 
-def replies(way: Way, announced: bool, count: int) -> list[Reply]:
-    """Try a way once."""
-    with trial(way.options(announced)) as bed:
+def replies(way: Way, announced: bool, count: int, options: Sequence[str] = ()) -> list[Reply]:
+    """Try a way once, with more options of `d2tcp attach`."""
+    with trial([*way.options(announced), *options]) as bed:
         return ask(bed, way, begin(bed, way, announced), count)
 
 

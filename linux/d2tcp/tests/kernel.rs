@@ -4,6 +4,7 @@ mod bench;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::panic::{catch_unwind, resume_unwind};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -15,8 +16,14 @@ const SECOND: Duration = Duration::from_secs(1);
 const V4: &str = "127.0.0.1:0";
 const V6: &str = "[::1]:0";
 
-/// Declares tests that need a kernel: each says why it is skipped where it cannot run, and looks for complaints in
-/// the kernel's log afterwards.
+/// How often a test may try: what D2TCP_TRIES says, else 3. A test says what a kernel does by when; a machine that
+/// stands still for a moment breaks that once, a fault breaks it every time.
+fn tries() -> u32 {
+    std::env::var("D2TCP_TRIES").map_or(3, |said| said.parse().expect("D2TCP_TRIES is a number"))
+}
+
+/// Declares tests that need a kernel: each says why it is skipped where it cannot run, is tried again on a bench of its
+/// own if it fails, and looks for complaints in the kernel's log afterwards: those of all tries count.
 macro_rules! on_a_kernel {
     ($(fn $name:ident($bench:ident) $body:block)*) => { $(
         #[test]
@@ -26,10 +33,18 @@ macro_rules! on_a_kernel {
                 return;
             }
             let log = Log::here();
-            {
-                #[allow(unused_mut)]
-                let mut $bench = Bench::new();
-                $body
+            let last = tries();
+            for number in 1..=last {
+                let done = catch_unwind(|| {
+                    #[allow(unused_mut)]
+                    let mut $bench = Bench::new();
+                    $body
+                });
+                match done {
+                    Ok(()) => break,
+                    Err(why) if number == last => resume_unwind(why),
+                    Err(_) => println!("TRY {number} OF {last} FAILED: {}", stringify!($name)),
+                }
             }
             assert_eq!(log.complaints(), Vec::<String>::new(), "the kernel complains");
         }
