@@ -42,18 +42,24 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     },
 };
 
-/// In packets: what is granted at once, and the least that a host tells of, which would be that otherwise.
-const AT_ONCE: u64 = 8;
 /// The most that a sign takes from a limit by default,
 const LIMIT_CUT: f64 = 0.1;
 /// which is what it takes where a bandwidth-delay product is so many packets: that of the D2TCP paper's network.
 const PACKETS: f64 = 16.0;
 
-/// What a host tells of, and what that takes from a limit, where a bandwidth-delay product is so many packets. All packets of a
-/// window may carry a sign, and a limit grows by a segment per window: with a longer window each has to take less.
+/// What a host tells of, no less than what one receiver grants at once, and what that takes from a limit, where a
+/// bandwidth-delay product is so many packets. All packets of a window may carry a sign, and a limit grows by a segment per
+/// window: with a longer window each has to take less.
 fn settle_signs(values: &mut Values, product: f64) {
     let half = (product / 2.0).ceil() as u64;
-    follows(values, "backlog", |_| Value::Amount(Amount::Packets(half.max(AT_ONCE))));
+    follows(values, "backlog", |values| {
+        let at_once = match values.amount_if_set("at_once") {
+            Some(Amount::Bytes(bytes)) => bytes.div_ceil(values.size("mss").0),
+            Some(Amount::Packets(packets)) => packets,
+            None => 0,
+        };
+        Value::Amount(Amount::Packets(half.max(at_once)))
+    });
     follows(values, "limit_cut", |_| Value::Number(LIMIT_CUT.min(LIMIT_CUT * PACKETS / product)));
 }
 
@@ -111,7 +117,7 @@ const KEYS: &[Key] = &[
         default: Default::Absent,
         range: Range::POSITIVE,
         help: "a host says so in its data when more than this was granted by all of its receivers and waits for its link; when \
-               left out, half a bandwidth-delay product, or 8 packets if that is less",
+               left out, half a bandwidth-delay product, or at_once if that is more",
         source: "SIRD: SThr = 0.5 BDP; as at_once: what one receiver grants at once is not to be told",
     },
     Key {

@@ -191,6 +191,15 @@ mod tests {
             let left = (1.0 - share as f64 / 65536.0).powi(packets);
             assert!((0.185..=0.202).contains(&left), "{packets}: {left}");
         }
+        // What a receiver grants at once is never told of, however much it is.
+        let backlog = |at_once| {
+            let edf = registry::find("edf-grants").unwrap();
+            let Control::Grants(policy) = edf.with(&[("at_once", at_once)]).unwrap().control else { panic!() };
+            policy.backlog
+        };
+        assert_eq!(backlog("20 packets"), 20 * 1460);
+        assert_eq!(backlog("20 KB"), 14 * 1460, "20000 B are 13.7 segments");
+        assert_eq!(backlog("1 packet"), 7 * 1460, "half of the product's 12.17");
         // 16 packets and fewer: what a receiver grants at once is not told of, and a sign takes a tenth.
         for microseconds in [6, 19] {
             assert_eq!((edf(microseconds).backlog, edf(microseconds).limits.unwrap().cut), (8 * 1460, Cut::Each(6554)));
