@@ -2,6 +2,7 @@
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
+use units::counted;
 
 use crate::attach;
 use crate::failure::{Context, Failure, Kind, Result};
@@ -195,20 +196,20 @@ fn print(status: &Status, law: &Law) {
     let Connections { open, total, without_ecn } = status.connections;
     println!("connections  {open} open, {total} so far, {without_ecn} without ECN (as Reno)");
     println!(
-        "windows      {}, {} cut, {} lost, {} timeouts, {} stood back",
-        status.windows, status.cuts, status.losses, status.timeouts, status.held
+        "windows      {}, {} cut, {} lost, {}, {} stood back",
+        status.windows,
+        status.cuts,
+        status.losses,
+        counted(status.timeouts, "timeout"),
+        status.held
     );
     println!("segments     {}, {} with an echo", status.segments, status.segments_marked);
-    let Messages { accepted, met, missed, cancelled, unfinished, implied, lengthened, denied, refused, queue_full } =
-        status.messages;
+    let Messages { accepted, met, missed, cancelled, unfinished, implied, .. } = status.messages;
     println!(
         "messages     {accepted}, {implied} of them by policy: {met} met, {missed} missed, {cancelled} cancelled, \
          {unfinished} unfinished"
     );
-    println!(
-        "announcing   {lengthened} deadlines lengthened and {denied} refused by policy, {refused} impossible, \
-         {queue_full} too many at once"
-    );
+    println!("announcing   {}", announcing(&status.messages));
     println!(
         "cost         {} per acknowledgement, {} per arrival",
         ns(status.ns_per_call),
@@ -216,10 +217,19 @@ fn print(status: &Status, law: &Law) {
     );
     if status.out_of_memory + status.events_lost > 0 {
         println!(
-            "trouble      {} calls without memory (DCTCP without deadlines), {} events lost",
-            status.out_of_memory, status.events_lost
+            "trouble      {} without memory (DCTCP without deadlines), {} lost",
+            counted(status.out_of_memory, "call"),
+            counted(status.events_lost, "event")
         );
     }
+}
+
+/// What became of announcements that are no messages as asked for.
+fn announcing(&Messages { lengthened, denied, refused, queue_full, .. }: &Messages) -> String {
+    let lengthened = counted(lengthened, "deadline");
+    format!(
+        "{lengthened} lengthened and {denied} refused by policy, {refused} impossible, {queue_full} too many at once"
+    )
 }
 
 /// What `attach` says when it is done.
@@ -302,4 +312,16 @@ pub fn counters_by_rule(pins: &Pins) -> Result<Vec<(kernel::Rule, Counters)>> {
 fn one(map: &MapHandle, number: u32) -> Result<Counters> {
     let found = map.lookup_percpu(&number.to_ne_bytes(), MapFlags::ANY).context("read the counters")?;
     found.map(Counters::sum).ok_or_else(|| Failure::new(Kind::Failed, "no counters"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        let said = |number| announcing(&messages(&Counters { lengthened: number, denied: 1, ..Counters::default() }));
+        assert_eq!(said(1), "1 deadline lengthened and 1 refused by policy, 0 impossible, 0 too many at once");
+        assert!(said(0).starts_with("0 deadlines ") && said(2).starts_with("2 deadlines "));
+    }
 }

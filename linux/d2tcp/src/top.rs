@@ -11,6 +11,7 @@ use caps::Capability;
 use clap::ValueEnum;
 
 use serde::Serialize;
+use units::counted;
 
 use crate::attach::{self, FLOWS};
 use crate::failure::{Context, Result};
@@ -152,15 +153,9 @@ pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
         let counters = status::counters(pins)?;
         let open = counters.opened.saturating_sub(counters.closed);
         let (height, width) = screen::size();
-        let sort = view.sort.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
         let head = match &typing {
             Some(text) => format!("show only: {text}_  (Enter)"),
-            None => format!(
-                "{open} connections, {} messages met, {} missed   q quit, s sort ({sort}), r reverse, / filter{}",
-                counters.met,
-                counters.missed,
-                if view.filter.is_empty() { String::new() } else { format!(" ({})", view.filter) }
-            ),
+            None => view.head(open, counters.met, counters.missed),
         };
         // Home, the table, and whatever was below it cleared.
         let table = table(&rows(pins, &mut names, &view)?, height.saturating_sub(3), width);
@@ -179,6 +174,13 @@ pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
 }
 
 impl View {
+    /// The line above the table: how many connections there are, what became of their messages, and the keys.
+    fn head(&self, open: u64, met: u64, missed: u64) -> String {
+        let sort = self.sort.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+        let filter = if self.filter.is_empty() { String::new() } else { format!(" ({})", self.filter) };
+        let (open, met) = (counted(open, "connection"), counted(met, "message"));
+        format!("{open}, {met} met, {missed} missed   q quit, s sort ({sort}), r reverse, / filter{filter}")
+    }
     /// What a key does; `typing` is the text of a filter while it is being typed.
     fn key(&mut self, key: u8, typing: &mut Option<String>) {
         match (typing.as_mut(), key) {
@@ -361,6 +363,18 @@ mod tests {
         assert_eq!(view.filter, "13", "Escape leaves it");
         view.filter = "/svc".to_owned();
         assert_eq!(shown(&view).len(), 3);
+    }
+
+    #[test]
+    fn the_line_above_counts_and_names_the_keys() {
+        let mut view = View { sort: Sort::Cwnd, reverse: false, filter: String::new() };
+        assert_eq!(
+            view.head(1, 1, 0),
+            "1 connection, 1 message met, 0 missed   q quit, s sort (cwnd), r reverse, / filter"
+        );
+        view.filter = "redis".to_owned();
+        let head = view.head(2, 0, 1);
+        assert!(head.starts_with("2 connections, 0 messages met, 1 missed ") && head.ends_with("/ filter (redis)"));
     }
 
     #[test]
