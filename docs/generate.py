@@ -818,7 +818,7 @@ def reference(catalog: dict[str, Any]) -> str:
         needs(catalog["transports"]),
         "Parameters of every transport:\n",
         table(shared),
-        *(section("name", entry, without(entry["keys"], shared)) for entry in catalog["transports"]),
+        *(transport(entry, shared) for entry in catalog["transports"]),
         "## `[[traffic]]`\n",
         "Keys of every pattern:\n",
         table(catalog["traffic"]),
@@ -848,6 +848,13 @@ def shared_keys(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     all_have = set.intersection(*({key["name"] for key in entry["keys"]} for entry in entries))
     alike = [key for key in entries[0]["keys"] if key["name"] in all_have]
     return [key for key in alike if sum(key in entry["keys"] for entry in entries) > len(entries) / 2]
+
+
+def transport(entry: dict[str, Any], shared: list[dict[str, Any]]) -> str:
+    """One transport: its own keys, and those of all that it does not read."""
+    own = [key for key in without(entry["keys"], shared) if key["name"] not in entry["unread"]]
+    unread = ", ".join(f"`{name}`" for name in entry["unread"])
+    return section("name", entry, own) + (f"\nIt takes and does not read {unread}.\n" if unread else "")
 
 
 def without(keys: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -12,14 +12,14 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime import _core, files, scenario
 from duetime.points import Kept, Point, run_points
-from duetime.run import catalog, resolve, resolve_each
+from duetime.run import catalog, resolve_each
 from duetime.statistics import estimate, over_seeds, share
 
 if TYPE_CHECKING:
@@ -279,13 +279,13 @@ def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     """Say in words what was found for one transport."""
     tighter = data["question"] == "tighten"
     against = data.get("against")
-    goal = f"misses no more than {against} does with the deadlines as written"
-    goal = goal if against else f"misses at most {data['target_percent']:g} %"
+    limit = f"{against} does with the deadlines as written" if against else f"{data['target_percent']:g} %"
+    goal = f"misses {'no more than' if against else 'at most'} {limit}"
     value = answer[ANSWERS[data["question"]]]
     if value is None:
         most = "smallest" if data["question"] == "capacity" else "largest"
-        hardest = "deadlines four times as long" if tighter else f"the {most} {data['over']} that was tried"
-        text = f"{answer['transport']}: not even {hardest} would do: it never {goal}"
+        easiest = "deadlines four times as long" if tighter else f"the {most} {data['over']} that was tried"
+        text = f"{answer['transport']} misses more than {limit}, even with {easiest}"
         return f"{text}{_turned(data, answer)}."
     if not tighter:
         so_far = "up to" if data["question"] == "capacity" else "from"
@@ -324,19 +324,6 @@ def level(value: Any, tighter: bool) -> str:
     if value is None:
         return "none"
     return f"{value:g} %" if tighter else str(value)
-
-
-def seeds_from(
-    read: scenario.Scenario,
-    overrides: Sequence[str],
-    count: int,
-    seed: int | None,
-    transport: str | None = None,
-) -> tuple[int, ...]:
-    """Count seeds up from `seed`, or else the scenario's, read with `transport` if one is named."""
-    resolved, _ = resolve(read, seed, list(overrides), transport)
-    first = int(resolved["run"]["seed"])
-    return tuple(range(first, first + count))
 
 
 def _between(low: Any, high: Any, tighter: bool) -> str:

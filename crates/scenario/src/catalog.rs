@@ -12,8 +12,8 @@ use crate::lints::LINTS;
 /// Transports, topologies, patterns, kinds of faults and the keys of all sections, from their declarations.
 ///
 /// An object with `transports`, `topologies`, `patterns` and `faults`, each a list of `{name, help, source,
-/// keys}`, transports with `needs` of `{switches, hosts, discipline, marking}`; `root`, `run`, `trace`, `network`,
-/// `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
+/// keys}`, transports with `needs` of `{switches, hosts, discipline, marking}` and the names of keys that are
+/// `unread`; `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
 /// on those; `notes`, what a valid scenario is told all the same; `signals`, what `run.trace.what` can name, each
 /// `{name, help, unit}`; and `distributions`, those that come with the language. A key is `{name, kind, unit,
 /// default, required, range, choices, help, source}`; null where there is nothing to say.
@@ -51,6 +51,8 @@ fn family(family: &Family) -> Vec<Json> {
         });
         if let Some(found) = variant.needs.as_ref() {
             described["needs"] = needs(found);
+            let transport = language::find_transport(variant.name).expect("only transports need something");
+            described["unread"] = transport.keys().map(|key| key.name).filter(|name| !transport.reads(name)).collect();
         }
         described
     });

@@ -129,7 +129,7 @@ impl Classes<'_> {
         Ok((class, read.values, written))
     }
 
-    /// With `inherit = true` the parameters of `[transport]` that this transport knows too, except those that
+    /// With `inherit = true` the parameters of `[transport]` that this transport reads too, except those that
     /// it sets itself.
     fn inherit(&self, table: &mut Table, title: &str) -> Checked<()> {
         let Some(place) = table.entries.iter().position(|entry| entry.key == INHERIT) else { return Ok(()) };
@@ -141,8 +141,10 @@ impl Classes<'_> {
         let (true, Some(shared)) = (inherits, self.shared) else { return Ok(()) };
         let family = language::transport_family();
         let variant = select(&family, table, &format!("`transport` of {title}"), self.context)?;
+        let own = language::find_transport(variant.name).expect("the family is made of the registry");
+        let takes = |key: &str| variant.keys.iter().any(|known| known.name == key) && own.reads(key);
         for entry in &shared.entries {
-            if variant.keys.iter().any(|key| key.name == entry.key) && table.find(&entry.key).is_none() {
+            if takes(&entry.key) && table.find(&entry.key).is_none() {
                 table.set(entry.clone());
             }
         }

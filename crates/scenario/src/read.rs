@@ -161,7 +161,6 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     let parameters = parameters(&root)?;
     let files = Files::new(folder, &options.files);
     let mut context = Context { parameters: &parameters, files: &files, hosts: None, deadline_factor: 1.0 };
-    let mut notes = Vec::new();
     let mut resolved = Map::new();
 
     let title = title(&root, &context)?;
@@ -182,7 +181,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
         .transport
         .as_deref()
         .map(|name| Replacement { name, at: At::new(sources.add("--transports", name), 0..name.len()) });
-    let common = common_transport(&root, replacement.as_ref(), &context, &mut transports, &mut notes)?;
+    let common = common_transport(&root, replacement.as_ref(), &context, &mut transports)?;
     if let Some((_, written)) = &common {
         resolved.insert("transport".into(), written.clone());
     }
@@ -195,6 +194,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     let (classes, drawn_from, written) = reader.read(&root, &mut transports)?;
     resolved.insert("traffic".into(), written);
 
+    let mut notes = std::mem::take(&mut transports.notes);
     notes.extend(priority_notes(&transports.list, &classes));
     notes.extend(classes.iter().filter_map(|class| too_late_note(class, run.duration.after_start())));
     parameters.check_unused()?;

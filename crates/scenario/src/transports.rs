@@ -9,12 +9,15 @@ use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
 use crate::language;
+use crate::suggest;
 use crate::values::{self, read_table};
 use crate::variants::{place, select, unknown_key, with_selector};
 
 /// The transports in use, each once.
 pub(crate) struct Transports {
     pub(crate) list: Vec<Transport>,
+    /// What a person should know of what is written for them.
+    pub(crate) notes: Vec<String>,
     surroundings: Surroundings,
     /// `[network]` says itself in which order ports send, and how they mark.
     chosen: [bool; 2],
@@ -24,7 +27,7 @@ impl Transports {
     /// None yet, on this network.
     pub(crate) fn on(network: &Network) -> Transports {
         let chosen = ["discipline", "marking"].map(|key| network.settings.find(key).is_some());
-        Transports { list: Vec::new(), surroundings: network.surroundings(), chosen }
+        Transports { list: Vec::new(), notes: Vec::new(), surroundings: network.surroundings(), chosen }
     }
 
     /// Another transport that wants ports to send or mark otherwise, with the key of `[network]` that decides.
@@ -68,7 +71,6 @@ pub(crate) fn common_transport(
     replacement: Option<&Replacement>,
     context: &Context,
     transports: &mut Transports,
-    notes: &mut Vec<String>,
 ) -> Checked<Option<(usize, Json)>> {
     let written = match root.find("transport").map(|entry| &entry.node.data) {
         Some(Data::Table(table)) => Some(table),
@@ -79,7 +81,7 @@ pub(crate) fn common_transport(
             None => return Ok(None),
             Some(table) => table.clone(),
         },
-        Some(replacement) => replaced(written, replacement, context, notes)?,
+        Some(replacement) => replaced(written, replacement, context, &mut transports.notes)?,
     };
     read_transport(&table, "[transport]", context, transports).map(Some)
 }
@@ -133,6 +135,14 @@ pub(crate) fn read_transport(
             read.written.insert(key.name.into(), values::written(settled));
         }
     }
+    // One file is for all transports: what only others read is no mistake, and no part of this one.
+    let keys = table.entries.iter().map(|own| own.key.as_str());
+    let unread: Vec<&str> = keys.filter(|key| *key != family.selector && !entry.reads(key)).collect();
+    if !unread.is_empty() {
+        let unread = suggest::list(unread).replace(" and ", " or ");
+        transports.notes.push(format!("{}: it does not read {unread} of {title}", entry.name));
+    }
+    read.written.retain(|key, _| entry.reads(key));
     let transport = Transport { name: entry.name, config };
     let apart = |other: &&Transport| !transport.config.shares_network_with(&other.config);
     if let Some(other) = transports.list.iter().find(apart) {

@@ -104,7 +104,27 @@ fn a_timeout_is_too_long_from_the_longest_deadline_on() {
     says(&["transport.rto_min=8 ms"], "rto-above-deadline", "rto_min = 8 ms");
     is_silent(&["transport.rto_min=8 ms", "traffic.answers.deadline={ base = \"8 ms\", vary = \"uniform(0, 50%)\" }"]);
     // Receivers that grant have times of their own.
-    is_silent(&["transport.rto_min=8 ms", "transport.name=edf-grants"]);
+    let receivers = ["transport.rto_min=8 ms", "transport.name=edf-grants"];
+    assert_eq!(read_with(QUIET, &receivers).notes, ["edf-grants: it does not read `rto_min` of [transport]"]);
+}
+
+#[test]
+fn what_a_transport_does_not_read_is_named_and_left_out() {
+    let of = |changes: &[&str]| {
+        let read = read_with(QUIET, changes);
+        (read.notes, read.resolved["transport"].as_object().unwrap().clone())
+    };
+    let (notes, written) = of(&["transport.name=d3", "transport.nagle=true", "transport.initial_window=3"]);
+    assert_eq!(notes, ["d3: it does not read `nagle` or `initial_window` of [transport]"]);
+    assert!(written.contains_key("rto_min") && !written.contains_key("nagle"), "{written:?}");
+    // What is not read must be right all the same: the file is for others too.
+    let source = Source { name: "a.toml", text: QUIET, folder: Some(&folder()) };
+    let set = ["transport.name=homa", "transport.nagle=perhaps"].map(String::from).to_vec();
+    assert!(scenario::read(&source, &Options { set, ..Options::default() }).is_err());
+    // A class that inherits takes over what it reads.
+    let inherits = "traffic.answers.transport={ name = \"homa\", inherit = true, nagle = true }";
+    let expected = "homa: it does not read `nagle` of `transport` of [[traffic]] `answers`";
+    assert_eq!(of(&[inherits]).0, [expected]);
 }
 
 #[test]

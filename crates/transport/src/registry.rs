@@ -44,6 +44,8 @@ pub struct Entry {
     groups: &'static [&'static [Key]],
     shared_signals: &'static [Signal],
     signals: &'static [Signal],
+    /// Of the shared parameters those that it reads; none: all.
+    reads: Option<&'static [&'static str]>,
     builder: Builder,
 }
 
@@ -54,6 +56,13 @@ impl Entry {
         let own = move || groups.iter().flat_map(|group| group.iter());
         let shared = connection::KEYS.iter().filter(move |shared| own().all(|own| own.name != shared.name));
         shared.chain(own())
+    }
+
+    /// Whether a parameter of [`Entry::keys`] means anything to it: a family whose ends have no window takes the shared
+    /// parameters of windows, so that one file can be run under all transports, and does not read them.
+    pub fn reads(&self, key: &str) -> bool {
+        let own = || self.groups.iter().flat_map(|group| group.iter()).any(|own| own.name == key);
+        self.reads.is_none_or(|read| read.contains(&key) || own())
     }
 
     /// What can be observed of its sending ends.
@@ -83,9 +92,14 @@ impl Entry {
         self.build(&mut Values::read(self.keys(), settings)?, &Surroundings::default())
     }
 
-    const fn of<T>(own: &Descriptor<T>, shared_signals: &'static [Signal], builder: Builder) -> Entry {
+    const fn of<T>(
+        own: &Descriptor<T>,
+        shared_signals: &'static [Signal],
+        reads: Option<&'static [&'static str]>,
+        builder: Builder,
+    ) -> Entry {
         let &Descriptor { name, help, source, aliases, needs, groups, signals, .. } = own;
-        Entry { name, help, source, aliases, needs, groups, shared_signals, signals, builder }
+        Entry { name, help, source, aliases, needs, groups, shared_signals, signals, reads, builder }
     }
 }
 
@@ -98,7 +112,7 @@ macro_rules! entries {
         const fn entries() -> [Entry; COUNT] {
             const fn window(i: usize) -> Entry {
                 let own = &laws::DESCRIPTORS[i];
-                Entry::of(own, connection::SIGNALS, Builder::Window(own.build))
+                Entry::of(own, connection::SIGNALS, None, Builder::Window(own.build))
             }
             let mut all = [window(0); COUNT];
             let mut at = laws::DESCRIPTORS.len();
@@ -111,7 +125,7 @@ macro_rules! entries {
                 let own: &[Descriptor<crate::$module::Config>] = crate::$module::DESCRIPTORS;
                 let mut i = 0;
                 while i < own.len() {
-                    all[at + i] = Entry::of(&own[i], &[], Builder::$Family(own[i].build));
+                    all[at + i] = Entry::of(&own[i], &[], crate::$module::READS, Builder::$Family(own[i].build));
                     i += 1;
                 }
                 at += own.len();
@@ -158,6 +172,19 @@ mod tests {
         assert_eq!(problem("d3", &[("rto_min", "100 s")]), "rto_min");
         assert_eq!(problem("tcp", &[("d_cap", "2")]), "d_cap");
         assert_eq!(problem("tcppr", &[("limits", "1 ms, 2 ms"), ("classes", "2")]), "classes");
+    }
+
+    #[test]
+    fn what_is_read_is_there_to_be_written() {
+        for transport in TRANSPORTS {
+            for name in transport.reads.into_iter().flatten() {
+                assert!(connection::KEYS.iter().any(|key| key.name == *name), "{}: {name}", transport.name);
+            }
+        }
+        let reads = |name, key| find(name).unwrap().reads(key);
+        assert!(reads("tcp", "initial_window") && reads("mcp-opt", "initial_window"));
+        assert!(reads("d3", "rto_min") && !reads("d3", "initial_window") && reads("d3", "expiry"));
+        assert!(reads("homa", "mss") && !reads("homa", "rto_min"));
     }
 
     #[test]

@@ -10,6 +10,24 @@ use crate::laws::Current;
 use crate::recovery::{Duplicate, Phase, Recovery};
 use crate::{Flags, Message, Output, Packet};
 
+/// Of the parameters of every connection those that are read here, by [`Recovery`] without a clock, and by the receiving end.
+pub const READS: &[&str] = &[
+    "mss",
+    "header",
+    "window_limit",
+    "recovery",
+    "dup_ack_threshold",
+    "lost_retransmissions",
+    "rto_min",
+    "rto_granularity",
+    "rto_restart",
+    "rto_initial",
+    "rto_max",
+    "backoff_reset",
+    "ack_every",
+    "ack_delay",
+];
+
 /// Messages one behind the other, each with a number, and how far they have come. When a segment may leave is the
 /// family's business.
 #[derive(Clone, Debug)]

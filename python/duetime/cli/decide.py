@@ -14,6 +14,7 @@ import click
 
 from duetime import decide, files, scenario
 from duetime.cli import completion, options
+from duetime.run import resolve_each
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -198,9 +199,12 @@ def _runs(
     ]
     if len(set(names)) < len(names):
         raise options.Mistake("a transport is named twice in --transports")
-    each_seed = decide.seeds_from(scenario.read_file(file), changes, seeds, seed, names[0])
+    checked = resolve_each(scenario.read_file(file), seed, changes, names)
+    first = int(checked[names[0]][0]["run"]["seed"])
+    each_seed = tuple(range(first, first + seeds))
     if out is not None:
         files.check_growing(out, {"runs", f"{question}.json", "report.html"})
+    options.tell_notes_of({str(name): notes for name, (_, notes) in checked.items()})
     with tempfile.TemporaryDirectory(prefix="duetime-") as aside:
         store = Path(aside) if out is None else out / "runs"
         try:

@@ -188,7 +188,9 @@ def tell_notes(notes: Iterable[str]) -> None:
 
 def tell_notes_of(notes: Mapping[str, list[str]]) -> None:
     """Write the notes on a scenario under several transports; those that hold for all of them once."""
-    for_all = [note for note in next(iter(notes.values())) if all(note in each for each in notes.values())]
+    for_all = [
+        note for note in next(iter(notes.values()), []) if all(note in each for each in notes.values())
+    ]
     tell_notes(for_all)
     for transport, each in notes.items():
         tell_notes(_named(transport, note) for note in each if note not in for_all)

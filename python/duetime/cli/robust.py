@@ -12,6 +12,8 @@ import click
 from duetime.cli import completion, options
 from duetime.robust import VARIANTS, Robustness
 from duetime.robust import robust as vary
+from duetime.run import resolve_each
+from duetime.scenario import read_file
 from duetime.trouble import Missing
 
 
@@ -62,6 +64,8 @@ def robust(
     """
     names = [name.strip() for name in transports.split(",") if name.strip()]
     folder = out or Path(f"{file.stem}-robust")
+    checked = resolve_each(read_file(file), seed, changes, names)
+    options.tell_notes_of({name: notes for name, (_, notes) in checked.items()})
     found = vary(
         file,
         names,

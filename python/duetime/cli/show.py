@@ -102,7 +102,7 @@ def comparison(compared: Comparison[Any]) -> None:
     grid, lines = comparison_table(compared)
     shown = tables.console()
     if not tables.show(shown, grid):
-        tables.say(shown, "the differences, figure by figure, need a wider terminal; --json has them")
+        tables.say(shown, "the differences, figure by figure, need more room; --json has them")
     for line in lines:
         tables.say(shown, line)
 
@@ -232,7 +232,7 @@ def sweep_table(swept: Swept) -> Shown:
         grid.add([str(value) for value in (*values, name)], cells)
     failed = len(swept.failures)
     words = counted(len(groups), "row") + (f", of which {most} are shown" if len(groups) > most else "")
-    words += f", each {len(plan.seeds)} seeds" if len(plan.seeds) > 1 else ""
+    words += f", {len(plan.seeds)} seeds each" if len(plan.seeds) > 1 else ""
     return grid, [f"{words}; {counted(len(swept.kept) - failed, 'run')} went well, {failed} failed"]
 
 
@@ -293,14 +293,17 @@ def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any
     shown.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
     if known.get("source"):
         shown.print(Text(f"Source: {known['source']}"))
+    unread = known.get("unread", [])
     for title, keys in (
-        (None, known["keys"]),
+        (None, [key for key in known["keys"] if key["name"] not in unread]),
         (section and f"and those of every [{section}] section", shared),
     ):
         if keys:
             if title:
                 shown.print(Text(title))
             tables.show(shown, _keys(keys))
+    if unread:
+        tables.say(shown, f"taken, so that one file is for all transports, and not read: {', '.join(unread)}")
 
 
 def experiments(known: list[tuple[str, str, str]]) -> None:
@@ -337,8 +340,7 @@ def claims(data: dict[str, Any]) -> None:
 
 def claims_table(data: dict[str, Any]) -> tuple[Grid, list[str]]:
     """The table of claims, and the finding below it."""
-    seeds = len(data["seeds"])
-    title = f"{data['id']}: {data['title']} ({data['scale']}, {seeds} seed{'s' if seeds > 1 else ''})"
+    title = f"{data['id']}: {data['title']} ({data['scale']}, {counted(len(data['seeds']), 'seed')})"
     columns = [Column(name, words=True) for name in ("published", "measured", "holds", "why not")]
     grid = Grid(["claim"], columns, title, wordy=True)
     for claim in data["claims"]:

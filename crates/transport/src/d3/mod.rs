@@ -39,6 +39,9 @@ impl Returns for Config {
 /// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): requests are watched over by the numbers of their connections.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
+/// See [`Entry::reads`](crate::registry::Entry::reads): those of segments, ACKs, timers and loss recovery.
+pub(crate) const READS: Option<&[&str]> = Some(crate::stream::READS);
+
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[asks::DESCRIPTOR, rcpdc::DESCRIPTOR];
 

@@ -36,6 +36,9 @@ use crate::{Descriptor, Signal};
 /// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of messages with as much left, or due at the same time, the lower number comes first.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
+/// See [`Entry::reads`](crate::registry::Entry::reads): losses and timeouts are the receiver's, after times of its own.
+pub(crate) const READS: Option<&[&str]> = Some(&["mss", "header", "dup_ack_threshold"]);
+
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[edf::DESCRIPTOR, homa::DESCRIPTOR, sird::DESCRIPTOR];
 

@@ -20,6 +20,9 @@ use crate::{Descriptor, Needs};
 /// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): a port adds up prices, whosever packet it is.
 pub(crate) const GOES_BY_NUMBERS: bool = false;
 
+/// See [`Entry::reads`](crate::registry::Entry::reads): its ends are those of window transports.
+pub(crate) const READS: Option<&[&str]> = None;
+
 /// The family's transports, in the order of `duetime transports`.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[Descriptor {
     name: "mcp-opt",

@@ -38,6 +38,9 @@ impl Returns for Config {
 /// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): of flows as urgent as each other the lower number comes first.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
+/// See [`Entry::reads`](crate::registry::Entry::reads): those of segments, ACKs, timers and loss recovery.
+pub(crate) const READS: Option<&[&str]> = Some(crate::stream::READS);
+
 /// The family's one transport.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[DESCRIPTOR];
 

@@ -15,6 +15,9 @@ use crate::{Descriptor, Extension, Flags, Message, Observation, Packet};
 /// See [`Control::goes_by_numbers`](crate::control::Control::goes_by_numbers): who waits for a grant stands in the order of deadlines, then of numbers.
 pub(crate) const GOES_BY_NUMBERS: bool = true;
 
+/// See [`Entry::reads`](crate::registry::Entry::reads).
+pub(crate) const READS: Option<&[&str]> = Some(&["mss", "header"]);
+
 /// In no list: only tests make one.
 pub(crate) const DESCRIPTORS: &[Descriptor<Config>] = &[];
 
