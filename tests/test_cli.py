@@ -481,6 +481,7 @@ def test_check_explains_what_will_happen(duetime: Command, small: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "queries (d2tcp, fan-in): 4 hosts to 1 host" in done.stdout
     assert "4 at once" in done.stdout
+    assert re.search(r"messages of 2.* KB to .* \(mean .* KB\)", done.stdout)
     assert "deadlines 1" in done.stdout
     # A pool of 500 KB leaves a single port half of it; K is 20 packets; the path holds 20 us and two packets.
     row = next(line for line in done.stdout.splitlines() if "switch to host 5" in line)

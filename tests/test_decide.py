@@ -121,6 +121,9 @@ def test_misses_that_fall_again_do_not_fool_it(modelled: Callable[..., dict[str,
 def test_what_is_out_of_reach_is_said(modelled: Callable[..., dict[str, Any]]) -> None:
     never = by_transport(modelled(lambda *_: 60.0, target=5.0))["d2tcp"]
     assert (never["tighter_percent"], never["ends_with"]) == (None, "unreachable")
+    asked = {"question": "tighten", "target_percent": 5.0}
+    words = "misses more than 5 %, even with deadlines four times as long."
+    assert decide.sentence(asked, never) == f"{never['transport']} {words}"
     assert never["as_written_missed_percent"]["mean"] == 60.0
     always = by_transport(modelled(lambda *_: 0.0, target=5.0))["d2tcp"]
     assert (always["tighter_percent"], always["ends_with"]) == (99, "range")

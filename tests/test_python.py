@@ -64,6 +64,8 @@ def test_one_text_is_no_list(small: Path) -> None:
         dt.compare(small, "tcp")
     with pytest.raises(TypeError, match="a change is a text"):
         dt.run(small, set=[1])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="a seed is a whole number, not '1'"):
+        dt.run(small, seed="1")  # type: ignore[arg-type]
 
 
 def test_check_gives_the_resolved_scenario_and_notes(small: Path) -> None:

@@ -344,7 +344,7 @@ def test_a_comparison(browser: Browser, tmp_path: Path, small: Path, duetime: Co
         "Answers in time",
         "Completion times of queries",
         "Completion times of web",
-        "Time taken, of the time allowed",
+        "Completion time over allowed time",
         "Slowdown by size, median",
         "Slowdown by size, 99th percentile",
         "Goodput",

@@ -68,6 +68,11 @@ def test_the_verdict_counts_by_hand() -> None:
     )
 
 
+def test_what_never_differs_is_no_victory() -> None:
+    found = made(("", "", 10.0, 10.0), ("seed", "2", 20.0, 20.05))
+    assert found.against("b").sentence == "a and b are as good as equal in all 2 variants"
+
+
 def test_who_wins_as_written_is_named_first_and_a_tie_goes_to_the_majority() -> None:
     assert made(("", "", 20.0, 10.0), ("seed", "2", 20.0, 10.0)).against("b").better == "b"
     tie = made(("", "", 10.0, 10.0), ("seed", "2", 20.0, 10.0), ("seed", "3", 20.0, 10.0))

@@ -120,7 +120,7 @@ def test_no_figure_is_cut_at_any_width(verb: str, folder: Path) -> None:
         for width, text in shown.items():
             assert set(FIGURE.findall(text)) == widest, f"{width} columns"
     else:
-        told = {width: "need a wider terminal" in text for width, text in shown.items()}
+        told = {width: "need more room" in text for width, text in shown.items()}
         assert told[80]
         assert not told[200]
         kept = {"745.17", "205.42", "342.50", "126.3"}

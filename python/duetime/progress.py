@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from duetime.quantities import counted
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -87,7 +89,7 @@ class Points:
         if self._shown is None:
             return
         completed = self._done + sum([*self._under_way.values()])
-        words = f"{self._done} of {self._runs} runs"
+        words = f"{self._done} of {counted(self._runs, 'run')}"
         words += f", {self._kept} of them kept before" if self._kept else ""
         words += f", {self._failed} failed" if self._failed else ""
         self._shown(completed, self._runs, (words,))

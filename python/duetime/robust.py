@@ -292,15 +292,17 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """One sentence for people."""
+        failed = f" ({self.failed} failed)" if self.failed else ""
+        if self.equal and self.equal == self.variants:
+            alike = f"{self.better} and {self.other} are as good as equal"
+            return f"{alike} in all {self.variants} variants" + failed
         text = f"{self.better} beats {self.other} in {self.wins} of {self.variants} variants"
         if self.equal:
             text += f", as good as equal in {self.equal}"
         if self.reversed:
             text += f", reversed in {self.reversed}"
             text += f": where {'; '.join(self.where)}" if self.where else ""
-        if self.failed:
-            text += f" ({self.failed} failed)"
-        return text
+        return text + failed
 
 
 def verdict(found: Robustness, one: str, other: str) -> Verdict:

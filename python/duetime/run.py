@@ -201,6 +201,8 @@ def foresee(
 
 
 def _check_seed(seed: int | None) -> None:
+    if seed is not None and not hasattr(seed, "__index__"):
+        raise TypeError(f"a seed is a whole number, not {seed!r}")
     if seed is not None and not 0 <= seed <= scenario.LAST_SEED:
         raise scenario.Unreadable(f"a seed is 0 to {scenario.LAST_SEED}, not {seed}")
 

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from duetime.cli import tables
 from duetime.cli.tables import Column, Grid
+from duetime.quantities import counted
 
 
 def explained(data: dict[str, Any]) -> None:
@@ -23,7 +24,7 @@ def explained(data: dict[str, Any]) -> None:
     tables.show(shown, _links(links))
     beyond = data["links_in_use"] - len(links)
     if beyond > 0:
-        tables.say(shown, f"{beyond} more links carry less")
+        tables.say(shown, f"{counted(beyond, 'more link')} carr{'ies' if beyond == 1 else 'y'} less")
     tables.say(
         shown,
         "burst: what the first windows of messages that start together leave waiting; limit: what the "
@@ -38,14 +39,14 @@ def explained(data: dict[str, Any]) -> None:
 
 def sentence(each: dict[str, Any]) -> str:
     """Say who sends what to whom, how often and how much at once."""
-    hosts = f"{_counted(each['senders'], 'host')} to {_counted(each['receivers'], 'host')}"
+    hosts = f"{counted(each['senders'], 'host')} to {counted(each['receivers'], 'host')}"
     parts = [f"{each['name']} ({each['transport']}, {each['pattern']}): {hosts}"]
     finite = each["messages"] - each["without_end"]
     if each["without_end"]:
-        parts.append(_counted(each["without_end"], "flow") + " without end")
+        parts.append(counted(each["without_end"], "flow") + " without end")
     if finite:
-        drawn = f" before {each['drawn_until_s']:.3g} s" if each["drawn_until_s"] else ""
-        parts.append(f"{_counted(finite, 'message')}{drawn} of {_spread(each['bytes'], _size)}")
+        drawn = f" in the first {each['drawn_until_s']:.3g} s" if each["drawn_until_s"] else ""
+        parts.append(f"{counted(finite, 'message')} of {_spread(each['bytes'], _size)}{drawn}")
     if each["at_once"]:
         parts.append(f"{each['at_once']} at once")
     if each["deadline_us"]:
@@ -57,7 +58,7 @@ def fault(each: dict[str, Any]) -> str:
     """Say what goes wrong, when, on which links, and how many of them carry traffic."""
     end = "on" if each["until_s"] is None else f"to {_time(each['until_s'] * 1e6)}"
     names = ", ".join(each["links"][:4]) + (", ..." if each["directions"] > 4 else "")
-    links = f"{_counted(each['directions'], 'direction')} of links ({names})"
+    links = f"{counted(each['directions'], 'direction')} of links ({names})"
     return (
         f"{each['kind']} from {_time(each['at_s'] * 1e6)} {end}, {links}, {each['carry_traffic']} with data"
     )
@@ -73,10 +74,10 @@ def _links(links: list[dict[str, Any]]) -> Grid:
             else f"{each['rate_mbps']:g} Mbps"
         )
         load = f"{each['load_percent']:.3g} %"
-        if each["flows_without_end"]:
-            load = f"{_counted(each['flows_without_end'], 'long flow')}" + (
-                f" + {load}" if each["load_percent"] else ""
-            )
+        if flows := each["flows_without_end"]:
+            # Of several shortest paths each carries a share of what may take any.
+            words = counted(round(flows), "long flow") if flows >= 1 else f"{flows:.2g} of a long flow"
+            load = f"{words} + {load}" if each["load_percent"] else words
         names = ("burst_bytes", "limit_bytes", "mark_bytes", "bandwidth_delay_bytes", "floor_bytes")
         sizes = ("-" if each[name] is None else _size(each[name]) for name in names)
         grid.add([each["link"]], [rate, load, *sizes, ", ".join(each["classes"])])
@@ -97,10 +98,6 @@ def _size(count: float) -> str:
 
 def _time(us: float) -> str:
     return f"{us / 1e6:.3g} s" if us >= 1e6 else f"{us / 1000:.3g} ms" if us >= 1000 else f"{us:.3g} us"
-
-
-def _counted(number: float, what: str) -> str:
-    return f"{number:,.0f} {what}" + ("" if number == 1 else "s") if number >= 1 else f"{number:.2g} {what}s"
 
 
 __all__ = ["explained"]

@@ -1,4 +1,4 @@
-"""What each transport gave in every variant of a scenario, and where the better one changes."""
+"""What each transport gave in every variant of a scenario, and where the ranking changes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,10 +23,11 @@ def draw(record: Mapping[str, Any]) -> Figure:
     axes = figure.subplots()
     looks = style.looks(names)
     first = variants[0]["values"] if variants else {}
+    changes = [reversed_(each["values"], first, names, measure) for each in variants]
     for row, each in enumerate(variants):
         values = [each["values"][name] for name in names]
         axes.plot([min(values), max(values)], [row, row], color=style.FAINT, linewidth=2, zorder=1)
-        if reversed_(each["values"], first, names, measure):
+        if changes[row]:
             axes.axhspan(row - 0.5, row + 0.5, color=style.VERMILLION, alpha=0.13, linewidth=0)
         for name, value in zip(names, values, strict=True):
             look = looks[name]
@@ -48,9 +49,10 @@ def draw(record: Mapping[str, Any]) -> Figure:
         Line2D([], [], color=looks[name].colour, marker=looks[name].marker, linestyle="", label=name)
         for name in names
     ]
-    handles.append(
-        Line2D([], [], color=style.VERMILLION, alpha=0.25, linewidth=8, label="the better one changes")
-    )
+    if any(changes):
+        handles.append(
+            Line2D([], [], color=style.VERMILLION, alpha=0.25, linewidth=8, label="the ranking changes")
+        )
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 

@@ -62,7 +62,7 @@ def lines(axes: Axes, about: Mapping[str, Any], ports: Sequence[str], *, across:
             label=f"port limit: {most:.0f} full packets",
         )
     if across == "y" and axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower right", fontsize=8.5)
+        axes.legend(loc="lower right", fontsize=8.5, frameon=True, edgecolor="none", framealpha=0.9)
 
 
 def _network(about: Mapping[str, Any]) -> Mapping[str, Any]:

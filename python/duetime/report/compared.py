@@ -216,7 +216,7 @@ def _distribution(results: Results) -> Chart:
         for name, (times, decided) in used.items()
     )
     return Chart(
-        "Time taken, of the time allowed",
+        "Completion time over allowed time",
         "step",
         Axis("completion time over deadline", "%"),
         Axis("messages that took at most this", "%"),

@@ -161,6 +161,8 @@
           anchor: "bottom", label: chart.x, labelArrow: "none", labelAnchor: "center", labelOffset: tilt ? 88 : 40, fill: "var(--soft)",
           tickSize: words ? 0 : 5, stroke: "var(--line)", ...(ticks ? { ticks } : words ? {} : { ticks: narrow ? 5 : 9 }), ...(tilt ? { tickRotate: -35 } : {}),
           ...(words ? { tickFormat: (word) => cut(String(word), tilt ? 18 : longest) } : {}),
+          // Of a single place no scale tells how many digits it needs.
+          ...(!words && places.length === 1 ? { tickFormat: (place) => place.toLocaleString("en-US") } : {}),
         }),
         ...(bars ? barMarks(shown, places) : lineMarks(chart, shown)),
         ...across(chart, bars ? { fx: () => places.at(-1) } : {}),
