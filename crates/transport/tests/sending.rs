@@ -224,6 +224,38 @@ fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a
     }
 }
 
+/// On a connection that stays open. All of the first message is on its way when a mark holds it back, for tens of milliseconds.
+#[test]
+fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
+    let late = Some(Instant::from_millis(60));
+    for due in [None, late] {
+        for waits_behind in [false, true] {
+            let mut bench = Bench::new("d2tcp_plus", "initial_window = 4");
+            bench.message(4_000, late);
+            assert_eq!(pieces(&mut bench).len(), 4);
+            arrived(&mut bench, 1_000, Flags::ECE);
+            if waits_behind {
+                bench.message(10_000, due);
+            }
+            assert_eq!(pieces(&mut bench), [], "{due:?} {waits_behind}");
+            arrived(&mut bench, 4_000, Flags::NONE);
+            if !waits_behind {
+                bench.message(10_000, due);
+            }
+            // A segment, at once: no question, and no wait.
+            assert_eq!(pieces(&mut bench)[0], (4_000, 1_000), "{due:?} {waits_behind}");
+        }
+    }
+    // What has 10 s stands back for nearly as long. What is handed over behind it has 20 ms.
+    let mut bench = Bench::new("d2tcp_plus", "initial_window = 1");
+    bench.message(2_000, Some(Instant::from_millis(10_000)));
+    bench.wait(Span::from_micros(200));
+    bench.ack(1, Some(Instant::ZERO), Flags::ECE, &[]);
+    assert_eq!(pieces(&mut bench), [(0, 1_000)]);
+    bench.message(1_000, Some(bench.now + Span::from_millis(20)));
+    assert_eq!(pieces(&mut bench), [(1_000, 1_000)]);
+}
+
 #[test]
 fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
     for (question, bytes) in [("400 B", 400), ("1 KB", 1000), ("1500 B", 1000)] {

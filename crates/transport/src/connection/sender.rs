@@ -347,7 +347,10 @@ impl Sender {
         // What the law decides is about the message that is still being sent.
         while self.recovery.una >= self.current.end {
             match self.queue.pop_front() {
-                Some(next) => self.current = next,
+                Some(next) => {
+                    self.current = next;
+                    self.law.on_next();
+                }
                 None => break,
             }
         }

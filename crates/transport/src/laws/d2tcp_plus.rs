@@ -359,9 +359,15 @@ impl D2tcpPlus {
             self.message = standing.end;
             self.allowed = standing.left;
             (self.boosted, self.calm) = (false, true);
-            (self.admitted, self.asking) = (false, false);
+            self.admitted = false;
+            self.lets_go();
         }
         self.pressed = standing.need >= 1.0 && standing.left > 0.0;
+    }
+
+    /// What it held back and how it spaced packets was for the sake of another message.
+    fn lets_go(&mut self) {
+        (self.asking, self.held_until, self.pressed) = (false, Instant::ZERO, false);
     }
 
     /// The window after a sign of congestion: half of what is above the floor is taken off.
@@ -527,6 +533,16 @@ impl Window for D2tcpPlus {
     }
     fn on_message(&mut self, _: &mut Cwnd, state: &Acked, _: bool, site: Site) {
         self.segment_time = state.mss * 8.0 / site.rate.0 as f64;
+        // What presses more than the message that stands back does not wait for it.
+        if Standing::of_most_pressing(state).is_some_and(|standing| standing.end != self.message) {
+            self.lets_go();
+        }
+    }
+    fn on_idle(&mut self, _: Span) {
+        self.lets_go();
+    }
+    fn on_next(&mut self) {
+        self.lets_go();
     }
     fn paces(&self) -> bool {
         true

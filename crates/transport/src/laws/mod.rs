@@ -67,6 +67,8 @@ pub trait Window {
     }
     /// There was nothing to send for this long.
     fn on_idle(&mut self, _: Span) {}
+    /// What was being sent is acknowledged, and the message behind it is being sent now.
+    fn on_next(&mut self) {}
     /// Shows its own signals, those of its descriptor.
     fn observe(&self, _window: &Cwnd, _ack: &Acked, _seen: &mut Observation) {}
     /// How its messages are divided into switch priorities, if they are.
@@ -150,6 +152,9 @@ macro_rules! laws {
             }
             fn on_idle(&mut self, time: Span) {
                 match self { $(Law::$law(law) => law.on_idle(time)),* }
+            }
+            fn on_next(&mut self) {
+                match self { $(Law::$law(law) => law.on_next()),* }
             }
             fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
                 match self { $(Law::$law(law) => law.observe(window, ack, seen)),* }
