@@ -96,6 +96,19 @@ fn what_frames_take_on_the_link_counts_for_what_can_be_in_time() {
     assert_eq!(late, [true, false]);
 }
 
+/// The link to the receiving host carries 100 Mbps, and the hosts' own 1 Gbps. 100 packets of 120 us are late at 11.5 ms whatever is
+/// done, so the 20 of the other message go first. By the rate of the host's own link all would fit, and both were late.
+#[test]
+fn a_host_grants_by_the_rate_of_the_link_to_it_not_of_its_own() {
+    let outcome = run("run = { duration = '40 ms' }\ntransport = 'edf-grants'\n\
+         network = { topology = 'star', hosts = 3, rate = '1 Gbps', bottleneck = '100 Mbps', delay = '20 us' }\n\
+         [[traffic]]\nname = 'a'\npattern = 'flows'\nflows = [\
+         { from = 0, to = 2, size = '146000 B', deadline = '11.5 ms' }, { from = 1, to = 2, size = '29200 B', deadline = '11.6 ms' }]");
+    let late: Vec<bool> =
+        outcome.messages.iter().map(|message| message.end.unwrap() > message.deadline.unwrap().after_start()).collect();
+    assert_eq!(late, [true, false]);
+}
+
 /// Twelve hosts that ask the same eleven 49 times: the links of these are as busy as those of the twelve, and what Homa
 /// sends unasked overflows ports of 50 KB. What is lost again and again meets the next burst each time, since the time
 /// between two grants doubles from 1 to 64 ms and a burst comes every 4 ms. After the last burst, at 196 ms, all that is left

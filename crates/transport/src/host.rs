@@ -5,7 +5,7 @@
 //! [`AtHost`]. What stands there may send packets of any connection that has an end at this host, and be woken at a time
 //! of its own. A family that shares nothing has `()`, and pays nothing.
 
-use units::{ConnectionId, Instant};
+use units::{ConnectionId, Instant, Rate};
 
 use crate::{Extension, Output, Packet, Shared};
 
@@ -43,6 +43,10 @@ pub trait AtHost: Output + HostOutput {
     /// The end that asks, as the others may know it.
     fn end(&self) -> End {
         unimplemented!("{NOTHING}")
+    }
+    /// The rate of the link to this host, in bit/s; that of the host's own where nothing else is said.
+    fn incoming_rate(&self) -> Rate {
+        self.site().rate
     }
     /// What is shared here.
     fn shared(&mut self) -> &mut Shared {

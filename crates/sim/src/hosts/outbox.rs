@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use transport::host::{AtHost, End, HostOutput};
 use transport::{Extension, Flags, Output, Packet, Shared, Site};
-use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Table};
+use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Rate, Table};
 
 use super::state::{self, HostState};
 use super::timer::Timer;
@@ -191,6 +191,9 @@ impl AtHost for Outbox<'_> {
     fn end(&self) -> End {
         let &Address { id, generation, path, .. } = &*self.address;
         End { connection: id, generation, route: path }
+    }
+    fn incoming_rate(&self) -> Rate {
+        self.net.incoming_rate(self.address.host)
     }
     fn shared(&mut self) -> &mut Shared {
         &mut self.hosts[self.address.host].shared

@@ -380,6 +380,13 @@ impl Net {
         self.graph.links[self.router.link(path).index()].rate
     }
 
+    /// The rate of the link to a host.
+    pub fn incoming_rate(&self, host: HostId) -> Rate {
+        // By what they lead to; each host has one.
+        let first = self.graph.links.partition_point(|link| link.to < host.0);
+        self.graph.links[first].rate
+    }
+
     /// What each packet takes on every link beside its own bytes.
     pub fn frame_overhead(&self) -> Bytes {
         self.frame_overhead.into()

@@ -5,7 +5,6 @@ use units::Instant;
 use super::Policy;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
-use crate::Site;
 use crate::host::{AtHost, HostOutput, HostState};
 
 /// A host's part in the transports of this family that end there: most often one.
@@ -26,9 +25,9 @@ pub struct Desk {
 
 impl Host {
     /// Its part in the transport with this policy.
-    fn desk(&mut self, policy: &Policy, site: &Site) -> &mut Desk {
+    fn desk(&mut self, policy: &Policy, out: &impl AtHost) -> &mut Desk {
         let place = self.desks.iter().position(|desk| desk.policy == *policy).unwrap_or_else(|| {
-            let incoming = Incoming::new(*policy, site);
+            let incoming = Incoming::new(*policy, out.incoming_rate(), out.site().frame_overhead);
             self.desks.push(Desk { policy: *policy, incoming, outgoing: Outgoing::default() });
             self.desks.len() - 1
         });
@@ -61,9 +60,8 @@ impl HostState for Host {
 
 /// What an end does at its host: `act` is given the host's part and where its packets go.
 pub fn at_desk<O: AtHost, T>(policy: &Policy, out: &mut O, act: impl FnOnce(&mut Desk, &mut O) -> T) -> T {
-    let site = out.site();
     let mut host = std::mem::take(&mut out.shared().grants);
-    let desk = host.desk(policy, &site);
+    let desk = host.desk(policy, out);
     let result = act(desk, out);
     out.shared().grants = host;
     result

@@ -10,13 +10,13 @@ use super::policy::{Levels, Order};
 use super::shedding::{Job, shed};
 use super::{Answer, Ask, Grant, Header, Policy};
 use crate::host::End;
-use crate::{Extension, Flags, Packet, Site};
+use crate::{Extension, Flags, Packet};
 
 /// All that is on its way, or to come, to one host.
 #[derive(Debug)]
 pub struct Incoming {
     policy: Policy,
-    /// Of the host's link, and what each data packet takes there beside its data.
+    /// Of the link to the host, and what each data packet takes there beside its data.
     rate: Rate,
     overhead: u64,
     /// By their connections.
@@ -199,12 +199,12 @@ impl Flow {
 }
 
 impl Incoming {
-    /// Nothing is expected.
-    pub fn new(policy: Policy, site: &Site) -> Incoming {
+    /// Nothing is expected by a host whose link carries so much, and so many bytes beside each packet.
+    pub fn new(policy: Policy, rate: Rate, frame_overhead: Bytes) -> Incoming {
         Incoming {
             policy,
-            rate: site.rate,
-            overhead: u64::from(policy.header) + site.frame_overhead.0,
+            rate,
+            overhead: u64::from(policy.header) + frame_overhead.0,
             flows: BTreeMap::new(),
             order: Vec::new(),
             background: Vec::new(),
