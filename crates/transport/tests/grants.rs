@@ -308,6 +308,29 @@ fn a_message_that_was_granted_too_late_does_not_hold_up_the_next_of_its_connecti
     assert_eq!(host.granted(), [(0, 2)]);
 }
 
+/// Of a connection's second message the two segments that are sent unasked come before it is known of the first, so that what they say of it
+/// does not count. When it is asked for again they are there: nothing of it is on its way, and all that may be is granted.
+#[test]
+fn what_came_unasked_before_its_message_was_known_of_is_not_waited_for() {
+    for (name, keys) in
+        [("homa", "rtt_bytes = '2 packets'\n"), ("sird", "unscheduled = '2 packets'\nsender_limit = '2 packets'\n")]
+    {
+        let mut host = Receiving::new(name, keys, 1);
+        let (first, second) = (unasked((0, 2), 2), unasked((2, 6), 4));
+        [(2, second), (3, second), (0, first), (1, first)]
+            .into_iter()
+            .for_each(|(segment, ask)| host.unasked(0, segment, ask));
+        assert_eq!(host.granted(), [], "{name}");
+        host.take(0, Packet::data(second.start, 0, 64, Instant::MAX, Flags::SYN), Some(second));
+        assert_eq!(host.granted(), [(0, 4), (0, 5)], "{name}");
+        // Of two that were sent unasked one is there.
+        let mut host = Receiving::new(name, keys, 1);
+        [(2, second), (0, first), (1, first)].into_iter().for_each(|(segment, ask)| host.unasked(0, segment, ask));
+        host.take(0, Packet::data(second.start, 0, 64, Instant::MAX, Flags::SYN), Some(second));
+        assert_eq!(host.granted(), [(0, 4)], "{name}");
+    }
+}
+
 #[test]
 fn what_is_lost_is_shed_or_not_with_what_is_left_of_its_message() {
     // The first is granted whole and one of its segments is lost; 1 ms later only that one is to come, 8 us before its end.

@@ -222,8 +222,8 @@ impl Incoming {
         }
     }
 
-    /// A message is announced, which follows those before; so many of its bytes are there.
-    pub fn ask(&mut self, now: Instant, end: End, ask: &Ask, there: u64) {
+    /// A message is announced, which follows those before; so many of its bytes are there, and `is_there` says which.
+    pub fn ask(&mut self, now: Instant, end: End, ask: &Ask, there: u64, is_there: impl Fn(u64) -> bool) {
         let flow = self.flows.entry(end.connection).or_insert_with(|| Flow {
             end,
             from: ask.from,
@@ -247,7 +247,9 @@ impl Incoming {
         let mut start = ask.start;
         while start < ask.unscheduled {
             let to = (start + u64::from(self.policy.mss)).min(ask.unscheduled);
-            self.expect(now, end.connection, (start, to), rank);
+            if !is_there(start) {
+                self.expect(now, end.connection, (start, to), rank);
+            }
             start = to;
         }
     }

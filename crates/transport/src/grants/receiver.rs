@@ -86,13 +86,16 @@ impl State {
             self.known = ask.end;
         }
         let (next, known, policy) = (self.next, self.known, self.policy);
+        // What this packet brings is told to the host when it knows what to wait for.
+        let brought = arrival.filter(|arrival| arrival.new).map(|arrival| arrival.start);
+        let was_there = |start| brought != Some(start) && (start < next || self.beyond.find(start).is_some());
         at_desk(&policy, out, |desk, out| {
             desk.incoming.moves(own);
             if packet.payload == 0 {
                 desk.incoming.comes(now, desk.incoming.takes_for_control(packet.size));
             }
             if let Some(ask) = fresh {
-                desk.incoming.ask(now, own, &ask, there);
+                desk.incoming.ask(now, own, &ask, there, was_there);
             }
             let confirms = arrival.is_some_and(|arrival| desk.incoming.arrived(now, own, &arrival) || !arrival.new);
             desk.work(now, out);
