@@ -184,8 +184,9 @@ fn unknown_unit(name: &str, fault: Fault) -> Fault {
         "b" => Some("B"),
         "percent" => Some("%"),
         "pkt" | "pkts" | "p" | "segments" => Some("packets"),
-        "gbit" | "Gbits" => Some("Gbit"),
-        "mbit" | "Mbits" => Some("Mbit"),
+        _ if ["kbit", "mbit", "gbit"].iter().any(|bits| name.to_lowercase().starts_with(bits)) => {
+            return fault.hint(BITS_AND_RATES);
+        }
         _ => suggest::nearest(name, UNITS.iter().map(|unit| unit.name)),
     };
     fault.did_you_mean(near, || {
@@ -195,6 +196,7 @@ fn unknown_unit(name: &str, fault: Fault) -> Fault {
 }
 
 const BITS_AND_BYTES: &str = "`b` is a bit and `B` a byte: Kb, Mb, Gb or KB, MB, GB";
+const BITS_AND_RATES: &str = "`Kbit`, `Mbit`, `Gbit` are sizes, `Kbps`, `Mbps`, `Gbps` rates";
 const BYTES_PER_SECOND: &str = "bytes per second are written `GB/s`; a byte is 8 bits, so 10 GB/s are 80 Gbps";
 
 fn unknown_word(name: &str, places: bool, fault: impl Fn(String) -> Fault) -> Fault {

@@ -107,6 +107,7 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("network.rate=10 GBps", 17, "unknown unit `GBps`", "a byte is 8 bits, so 10 GB/s are 80 Gbps"),
     ("network.rate=10 G", 17, "unknown unit `G`", "`GB` is a size, `Gbps` a rate"),
     ("network.rate=10 gb/s", 17, "unknown unit `gb/s`", "`b` is a bit and `B` a byte"),
+    ("network.rate=10 GBit", 17, "unknown unit `GBit`", "`Gbit` are sizes, `Kbps`, `Mbps`, `Gbps` rates"),
     ("run.duration=5", 14, "a time needs a unit", "write it like"),
     ("run.duration=\"5 s", 18, "this is no valid value", ""),
     ("run.seed.x=5", 5, "`seed` is a single value here", ""),
