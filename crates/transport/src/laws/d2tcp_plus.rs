@@ -113,6 +113,16 @@ pub const KEYS: &[Key] = &[
                  docs/promise.md",
     },
     Key {
+        name: "rate_power",
+        kind: Kind::Number,
+        default: Default::Is("0.75"),
+        range: Range::between(0.0, 1.0),
+        help: "asking: ask_scale, floor_horizon and hopeless_hold are times at 1 Gbps, and at another rate of the host's link they \
+               are multiplied by 1 Gbps over it to this power; 0: the same at all rates",
+        source: "what a question takes shrinks with the rate, round trips at the usual marking thresholds with its root, and \
+                 deadlines by anything from nothing to the whole; measured, docs/promise.md",
+    },
+    Key {
         name: "peers",
         kind: Kind::Number,
         default: Default::Is("5"),
@@ -130,6 +140,16 @@ pub const KEYS: &[Key] = &[
         range: Range::at_least(0.0),
         help: "asking: what has been admitted and whose rest takes no more than this many round trips is not held back again",
         source: "to stand back and to ask takes a round trip each; measured, docs/promise.md",
+    },
+    Key {
+        name: "wide_rounds",
+        kind: Kind::Number,
+        default: Default::Is("20"),
+        range: Range::at_least(0.0),
+        help: "asking: a message that begins with more than admitted_window segments is held back only where its laxity is more \
+               than this many round trips too; 0: as the others",
+        source: "what it sent unasked fills the queue that its questions would have to find empty; 15 to 30 do alike; measured, \
+                 docs/promise.md",
     },
     Key {
         name: "admitted_window",
@@ -229,7 +249,9 @@ fn build(values: &Values) -> D2tcpPlus {
         ask_scale: values.time("ask_scale").as_secs_f64(),
         ask_lengths: values.number("ask_lengths"),
         peers: values.number("peers"),
+        rate_power: values.number("rate_power"),
         peer_rounds: values.number("peer_rounds"),
+        wide_rounds: values.number("wide_rounds"),
         admitted_window: values.number("admitted_window"),
         question: values.size("question"),
         hold_share: values.number("hold_share"),
@@ -247,6 +269,8 @@ fn build(values: &Values) -> D2tcpPlus {
         identity: 0,
         draws: 0,
         segment_time: 0.0,
+        times: 1.0,
+        wide: false,
         message: u64::MAX,
         allowed: 0.0,
         boosted: false,
@@ -269,10 +293,14 @@ pub struct D2tcpPlus {
     draws: u64,
     /// Seconds that a segment's payload takes on the host's link.
     segment_time: f64,
+    /// Times that are meant for 1 Gbps are multiplied by this; 1 before the rate of the host's link is known, and blindly.
+    times: f64,
     /// The end of the message that what follows is about.
     message: u64,
     /// The time that it had when it was first seen, in seconds.
     allowed: f64,
+    /// It began with more than what an admission gives.
+    wide: bool,
     /// Its window was lifted to its need.
     boosted: bool,
     /// It has seen neither mark nor loss.
@@ -301,7 +329,9 @@ struct Constants {
     ask_scale: f64,
     ask_lengths: f64,
     peers: f64,
+    rate_power: f64,
     peer_rounds: f64,
+    wide_rounds: f64,
     admitted_window: f64,
     question: Bytes,
     hold_share: f64,
@@ -332,16 +362,6 @@ struct Standing {
 }
 
 impl Standing {
-    /// Of the message among those that wait which needs most, each with what is to be sent before it.
-    fn of_most_pressing(ack: &Acked) -> Option<Standing> {
-        let own = Standing::of(&ack.message, ack);
-        ack.later
-            .iter()
-            .filter_map(|later| Standing::of(later, ack))
-            .chain(own)
-            .reduce(|a, b| if b.need >= a.need { b } else { a })
-    }
-
     fn of(current: &Current, ack: &Acked) -> Option<Standing> {
         let Message { bytes: Some(bytes), deadline: Some(deadline), .. } = current.message else { return None };
         let rest = current.end.saturating_sub(ack.una) as f64 / ack.mss;
@@ -354,12 +374,26 @@ impl Standing {
 }
 
 impl D2tcpPlus {
-    fn see(&mut self, standing: &Standing) {
+    /// Where the message stands that needs most among those that wait, each with what is to be sent before it. What is late
+    /// comes after what is not, so that it does not stand back at the cost of those behind it; blindly it needs most.
+    fn most_pressing(&self, ack: &Acked) -> Option<Standing> {
+        let presses =
+            |standing: &Standing| if self.constants.asks && standing.left == 0.0 { -1.0 } else { standing.need };
+        let own = Standing::of(&ack.message, ack);
+        ack.later
+            .iter()
+            .filter_map(|later| Standing::of(later, ack))
+            .chain(own)
+            .reduce(|a, b| if presses(&b) >= presses(&a) { b } else { a })
+    }
+
+    fn see(&mut self, standing: &Standing, cwnd: f64) {
         if self.message != standing.end {
             self.message = standing.end;
             self.allowed = standing.left;
-            (self.boosted, self.calm) = (false, true);
-            self.admitted = false;
+            // A connection that has met congestion knows of it when the next message comes, as DCTCP's does.
+            (self.boosted, self.calm) = (false, self.calm || !self.constants.asks);
+            (self.admitted, self.wide) = (false, cwnd > self.constants.admitted_window);
             self.lets_go();
         }
         self.pressed = standing.need >= 1.0 && standing.left > 0.0;
@@ -370,11 +404,16 @@ impl D2tcpPlus {
         (self.asking, self.held_until, self.pressed) = (false, Instant::ZERO, false);
     }
 
+    /// Seconds.
+    fn floor_horizon(&self) -> f64 {
+        self.constants.floor_horizon * self.times
+    }
+
     /// The window after a sign of congestion: half of what is above the floor is taken off.
     fn cut(&self, standing: &Standing, cwnd: f64) -> f64 {
         let constants = &self.constants;
         let floor = if self.pressed {
-            standing.need * (constants.floor_horizon / standing.left).min(constants.floor_most)
+            standing.need * (self.floor_horizon() / standing.left).min(constants.floor_most)
         } else {
             0.0
         };
@@ -387,7 +426,7 @@ impl D2tcpPlus {
         if self.calm {
             return constants.growth;
         }
-        let urgency = if constants.asks && self.pressed { constants.floor_horizon / standing.left } else { 1.0 };
+        let urgency = if constants.asks && self.pressed { self.floor_horizon() / standing.left } else { 1.0 };
         constants.growth_later * urgency.clamp(1.0 / constants.growth_most, constants.growth_most)
     }
 
@@ -428,13 +467,15 @@ impl D2tcpPlus {
             self.hopeless = Some(standing.deadline);
             if !self.constants.aborts {
                 (self.admitted, self.asking) = (false, self.constants.asks);
-                let wait = self.constants.hopeless_hold * (0.5 + self.draw(now));
+                let wait = self.constants.hopeless_hold * self.times * (0.5 + self.draw(now));
                 self.hold(now, wait);
             }
             return 1.0;
         }
         let alone = self.alone(standing);
-        let goes_on = if self.constants.asks { laxity <= self.constants.peers * alone } else { self.pressed };
+        let rounds = if self.wide { self.constants.wide_rounds * standing.rtt } else { 0.0 };
+        let peers = (self.constants.peers * alone).max(rounds);
+        let goes_on = if self.constants.asks { laxity <= peers } else { self.pressed };
         if goes_on || self.constants.hold_share == 0.0 {
             self.asking = false;
             return cut;
@@ -447,7 +488,7 @@ impl D2tcpPlus {
             (self.admitted, self.asking) = (false, true);
             // The rate of asking goes with the inverse square of the laxity x, which shrinks: 1/x grows by time over
             // scale for each question, and questions are as far apart as a Poisson process' events.
-            let scale = self.constants.ask_scale + self.constants.ask_lengths * alone;
+            let scale = self.constants.ask_scale * self.times + self.constants.ask_lengths * alone;
             let growth = -libm::log(1.0 - self.draw(now)) * power * laxity / scale;
             self.hold(now, laxity * growth / (1.0 + growth));
             return 1.0;
@@ -478,12 +519,12 @@ impl Window for D2tcpPlus {
     }
     #[inline]
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
-        let Some(standing) = Standing::of_most_pressing(ack) else {
+        let Some(standing) = self.most_pressing(ack) else {
             return self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0);
         };
         // Marks are counted, and once per window answered, as by DCTCP; how they are is another matter.
         let due = self.marking.on_ack(&mut window.clone(), ack, |_, alpha| alpha / 2.0);
-        self.see(&standing);
+        self.see(&standing, window.cwnd);
         if standing.rest == 0.0 {
             return false;
         }
@@ -512,10 +553,10 @@ impl Window for D2tcpPlus {
     }
     fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
         self.marking.on_loss();
-        match Standing::of_most_pressing(&loss.state) {
+        match self.most_pressing(&loss.state) {
             None => window.halve(loss),
             Some(standing) => {
-                self.see(&standing);
+                self.see(&standing, window.cwnd);
                 window.ssthresh = if loss.timeout {
                     self.cut(&standing, window.cwnd)
                 } else {
@@ -526,15 +567,18 @@ impl Window for D2tcpPlus {
     }
     fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
         window.cwnd = window.cwnd.min(loss_window);
-        if let Some(standing) = Standing::of_most_pressing(&loss.state) {
-            self.see(&standing);
+        if let Some(standing) = self.most_pressing(&loss.state) {
+            self.see(&standing, window.cwnd);
             window.cwnd = window.cwnd.min(self.stand_back(loss.now, &standing, window.cwnd, true));
         }
     }
     fn on_message(&mut self, _: &mut Cwnd, state: &Acked, _: bool, site: Site) {
         self.segment_time = state.mss * 8.0 / site.rate.0 as f64;
+        if self.constants.asks {
+            self.times = libm::pow(1e9 / site.rate.0 as f64, self.constants.rate_power);
+        }
         // What presses more than the message that stands back does not wait for it.
-        if Standing::of_most_pressing(state).is_some_and(|standing| standing.end != self.message) {
+        if self.most_pressing(state).is_some_and(|standing| standing.end != self.message) {
             self.lets_go();
         }
     }
@@ -566,7 +610,7 @@ impl Window for D2tcpPlus {
     }
     fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
         seen.add(&dctcp::ALPHA, self.marking.alpha);
-        if let Some(standing) = Standing::of_most_pressing(ack).filter(|standing| standing.left > 0.0) {
+        if let Some(standing) = self.most_pressing(ack).filter(|standing| standing.left > 0.0) {
             seen.add(&NEED, standing.need);
             seen.add(&LAXITY, self.laxity(&standing, window.cwnd) * 1e6);
         }
@@ -591,7 +635,9 @@ mod tests {
             ask_scale: 0.15,
             ask_lengths: 64.0,
             peers: 5.0,
+            rate_power: 0.75,
             peer_rounds: 2.0,
+            wide_rounds: 20.0,
             admitted_window: 2.0,
             question: Bytes(1),
             hold_share: 0.7,
@@ -609,6 +655,8 @@ mod tests {
             identity: 7,
             draws: 0,
             segment_time: 0.0,
+            times: 1.0,
+            wide: false,
             message: u64::MAX,
             allowed: 0.0,
             boosted: false,
@@ -757,7 +805,7 @@ mod tests {
         let growth = |asks: bool, most: f64, calm: bool, standing: Standing| {
             let mut law = D2tcpPlus { calm: true, ..asking(7) };
             (law.constants.asks, law.constants.growth_most) = (asks, most);
-            law.see(&standing);
+            law.see(&standing, 2.0);
             law.calm = calm;
             law.growth(&standing)
         };
@@ -788,20 +836,20 @@ mod tests {
         for (left_us, cut) in [(2000, 16.0 + 2.0), (5000, 3.2 + 8.4), (8000, 1.25 + 9.375), (16_000, 10.0)] {
             let mut law = law();
             let standing = standing(Span::from_micros(left_us));
-            law.see(&standing);
+            law.see(&standing, 2.0);
             assert!((law.cut(&standing, 20.0) - cut).abs() < 1e-9, "{left_us}: {}", law.cut(&standing, 20.0));
         }
         let mut law = law();
         let near = standing(Span::from_millis(2));
-        law.see(&near);
+        law.see(&near, 2.0);
         // Below its floor nothing is taken off, and nothing is added.
         assert_eq!(law.cut(&near, 10.0), 10.0);
         let far = standing(Span::from_millis(50));
-        law.see(&far);
+        law.see(&far, 2.0);
         assert_eq!(law.cut(&far, 1.5), 1.0, "a segment at least");
         // When there is no time left there is no need to insist on.
         let late = standing(Span::ZERO);
-        law.see(&late);
+        law.see(&late, 2.0);
         assert_eq!((late.need, law.pressed, law.cut(&late, 20.0)), (f64::INFINITY, false, 10.0));
     }
 
@@ -826,7 +874,7 @@ mod tests {
             let mut law = law();
             law.constants.guard = 0.0;
             let standing = standing(Span::from_micros(left_us));
-            law.see(&standing);
+            law.see(&standing, 2.0);
             law.stand_back(Instant::ZERO, &standing, 20.0, false);
             assert_eq!(law.hopeless.is_some(), hopeless, "{left_us}");
         }
@@ -842,7 +890,7 @@ mod tests {
         let chosen = |own_ms, others: &[Current]| {
             let later = others.iter().copied().collect();
             let ack = Acked { later: &later, ..ack(20, false, Span::from_millis(own_ms)) };
-            Standing::of_most_pressing(&ack).map(|standing| standing.end)
+            law().most_pressing(&ack).map(|standing| standing.end)
         };
         // 80 segments in 10 ms, and 180 in 40, 20 and 22.5 ms: 0.8, 0.45, 0.9 and 0.8 per round trip.
         assert_eq!(chosen(10, &[later(200_000, 40)]), Some(100_000));
@@ -853,9 +901,78 @@ mod tests {
         let unmeasured = |own_ms: u64| {
             let later = [later(200_000, 20)].into_iter().collect();
             let ack = Acked { srtt: None, later: &later, ..ack(20, false, Span::from_millis(own_ms)) };
-            Standing::of_most_pressing(&ack).map(|standing| standing.end)
+            law().most_pressing(&ack).map(|standing| standing.end)
         };
         assert_eq!(unmeasured(0), Some(100_000));
+        // Where it asks, what is late needs most only among what is late.
+        let law = asking(7);
+        let chosen = |others: [u64; 2]| {
+            let later = [later(200_000, others[0]), later(300_000, others[1])].into_iter().collect();
+            let ack = Acked { later: &later, ..ack(20, false, Span::ZERO) };
+            law.most_pressing(&ack).map(|standing| standing.end)
+        };
+        assert_eq!((chosen([50, 0]), chosen([50, 10]), chosen([0, 0])), (Some(200_000), Some(300_000), Some(100_000)));
+    }
+
+    #[test]
+    fn times_are_those_of_1_gbps_and_shrink_with_the_rate_to_a_power() {
+        // At 16 Gbps to the power 3/4: an eighth of 150, 10 and 100 ms.
+        let told = |gbps: u64, power: f64, asks: bool| {
+            let mut law = asking(7);
+            (law.constants.rate_power, law.constants.asks) = (power, asks);
+            let site = Site {
+                rate: units::Rate::from_gbps(gbps),
+                frame_overhead: Bytes::ZERO,
+                host: units::HostId(0),
+                own: 0,
+            };
+            law.on_message(&mut cwnd(2.0), &ack(1, false, Span::from_millis(15)), true, site);
+            law.segment_time = 0.0;
+            law
+        };
+        assert_eq!(told(1, 0.75, true).times, 1.0, "exactly, so that nothing is other than without it");
+        for (power, asks, times) in [(0.75, true, 0.125), (0.5, true, 0.25), (0.0, true, 1.0), (0.75, false, 1.0)] {
+            let law = told(16, power, asks);
+            assert!((law.times - times).abs() < 1e-12 && (law.floor_horizon() / 10e-3 - times).abs() < 1e-12);
+            let held = |law: &D2tcpPlus, left_us: u64| {
+                let mut law = law.clone();
+                let standing = Standing { share: 1.0, ..standing(Span::from_micros(left_us)) };
+                law.stand_back(Instant::ZERO, &standing, 20.0, false);
+                law.held_until.saturating_sub(Instant::ZERO).as_secs_f64()
+            };
+            let plain = told(1, 0.75, asks);
+            let ratio = held(&law, 50) / held(&plain, 50);
+            assert!((ratio - times).abs() < 1e-6, "without hope: {ratio}");
+            if asks {
+                // Of a laxity x a wait of w leaves 1/(x - w) = 1/x + e/scale.
+                let drawn = |law: &D2tcpPlus| 1.0 / (30e-3 - held(law, 30_100)) - 1.0 / 30e-3;
+                let ratio = drawn(&plain) / drawn(&law);
+                assert!((ratio - times).abs() < 1e-5, "{ratio}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_began_with_a_wide_window_stands_back_only_with_time_for_twenty_round_trips() {
+        // Round trips of 0.1 ms, and one of them is no laxity.
+        for (cwnd, left_us, asks) in [(2.5, 2_110, true), (2.5, 2_090, false), (2.0, 2_090, true)] {
+            let (mut law, mut window) = (asking(7), super::super::tests::cwnd(cwnd));
+            law.on_ack(&mut window, &ack(1, true, Span::from_micros(left_us)));
+            assert_eq!(law.asks().is_some(), asks, "{cwnd} {left_us}");
+        }
+    }
+
+    #[test]
+    fn what_a_connection_has_met_is_known_to_its_next_message_where_it_asks() {
+        for (asks, calm) in [(true, false), (false, true)] {
+            let mut law = D2tcpPlus { calm: false, message: 1, ..law() };
+            law.constants.asks = asks;
+            law.see(&standing(Span::from_millis(30)), 2.0);
+            assert_eq!(law.calm, calm);
+        }
+        let mut law = asking(7);
+        law.see(&standing(Span::from_millis(30)), 2.0);
+        assert!(law.calm, "a new connection");
     }
 
     #[test]
@@ -991,7 +1108,7 @@ mod tests {
             let mut law = D2tcpPlus { identity, ..law() };
             law.constants.guard = 0.0;
             let standing = standing(Span::from_millis(30));
-            law.see(&standing);
+            law.see(&standing, 2.0);
             law.stand_back(Instant::ZERO, &standing, 20.0, true);
             law.held_until.saturating_sub(Instant::ZERO).as_secs_f64()
         });
