@@ -1044,6 +1044,41 @@ fn an_acknowledgement_that_does_not_come_is_asked_for_after_2_and_4_ms() {
     assert_eq!((host.sent(), host.desk.timeouts), (vec![None; 2], 2));
 }
 
+/// The answer to a request comes, and says only that its receiver waits, so long after it was asked for. Each that takes more than a
+/// quarter of the time between two requests, or comes when another was sent, doubles that time, where requests go before data and so
+/// nothing but requests can have been in the way. What is new ends it.
+#[test]
+fn who_is_answered_late_asks_more_seldom_where_requests_go_before_data() {
+    let asks = |name: &str, late: u64| {
+        let unasked = if name == "homa" { "rtt_bytes" } else { "unscheduled_up_to = '9 packets'\nunscheduled" };
+        let mut host = Sending::new(name, &format!("resend_after = '1 ms'\n{unasked} = '9 packets'\n"));
+        host.message(2, None);
+        host.desk.timer = Instant::MAX;
+        host.answer(0, 2, None);
+        let mut between = Vec::new();
+        for _ in 0..4 {
+            let heard = host.now;
+            let asked = host.timer();
+            between.push(asked.saturating_sub(heard).0 / Span::from_millis(1).0);
+            host.now = asked + Span::from_micros(late);
+            host.desk.timer = Instant::MAX;
+            host.answer(0, 2, None);
+        }
+        // Something has arrived.
+        host.desk.timer = Instant::MAX;
+        let heard = host.now;
+        host.answer(1, 2, None);
+        between.push(host.timer().saturating_sub(heard).0 / Span::from_millis(1).0);
+        between
+    };
+    assert_eq!(asks("homa", 499), [2, 2, 2, 2, 2]);
+    // A quarter of 2 ms, and no more than that of 4.
+    assert_eq!(asks("homa", 501), [2, 4, 4, 4, 2]);
+    // More than a quarter of 2, 4 and 8 ms.
+    assert_eq!(asks("homa", 2001), [2, 4, 8, 16, 2]);
+    assert_eq!(asks("sird", 2001), [2, 2, 2, 2, 2]);
+}
+
 #[test]
 fn a_timer_that_was_set_for_something_else_asks_nothing() {
     let mut host = Sending::new("edf-grants", "");
@@ -1121,6 +1156,34 @@ fn of_many_answers_at_once_little_is_sent_unasked() {
     assert_eq!([7, 8].map(|asked| sent("incast_after = 7\nincast_unscheduled = '1 packet'\n", asked)), [2000, 1000]);
     // It is never more than of any message.
     assert_eq!(sent("incast_unscheduled = '9 packets'\n", 5), 2000);
+}
+
+/// Asking would take too long for what is due soon; what has more time asks, whatever its size, and so do many answers at once, each of
+/// which is short.
+#[test]
+fn what_is_due_soon_and_short_is_sent_without_asking() {
+    const FOUR: &str = "unasked = '4 packets'\n";
+    let sent = |keys: &str, segments: u64, asked: u32, due: Option<u64>| {
+        let mut host = Sending::new("edf-grants", &format!("unasked_within = '300 us'\n{keys}"));
+        let deadline = due.map(Instant::from_micros);
+        let message = Message { deadline, asked, ..Message::of(Bytes(segments * MSS)) };
+        host.end.hand_over(&host.config, host.now, message, &mut host.desk);
+        let of = |host: &Sending| match header(&host.desk.sent[0].2) {
+            Some(Header::Ask(ask)) => ask.unscheduled / MSS,
+            other => panic!("{other:?}"),
+        };
+        let said = of(&host);
+        assert_eq!(host.sent().iter().flatten().count() as u64, said);
+        // It says so again, however near the deadline is by then.
+        host.timer();
+        assert_eq!(of(&host), said);
+        said
+    };
+    assert_eq!([1, 4, 5].map(|segments| sent(FOUR, segments, 1, Some(300))), [1, 4, 0]);
+    assert_eq!([Some(301), None].map(|due| sent(FOUR, 1, 1, due)), [0, 0]);
+    // Two answers of two, and three.
+    assert_eq!([0, 2, 3].map(|asked| sent(FOUR, 2, asked, Some(300))), [2, 2, 0]);
+    assert_eq!(sent("unasked = '0 packets'\n", 1, 1, Some(300)), 0);
 }
 
 #[test]

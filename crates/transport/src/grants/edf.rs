@@ -1,12 +1,12 @@
 //! `edf-grants`: the receiving host grants its link to the earliest deadline, and sheds what cannot be met.
 
-use units::{Amount, Default, Key, Kind, Range, Value, Values};
+use units::{Amount, Default, Key, Kind, Range, Span, Value, Values};
 
 use super::keys::{self, follows, payload, policy, rule, settle};
 use super::limits::Cut;
-use super::policy::{Order, Policy};
+use super::policy::{Follows, Order, Policy};
 use super::{Config, SIGNALS};
-use crate::{Descriptor, Needs};
+use crate::{Descriptor, Needs, Surroundings};
 
 /// Deadline-ordered grants.
 pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
@@ -21,15 +21,23 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
         "sizes and deadlines from the application before the first byte, and state per host at both ends",
     )
     .settling(|values, surroundings| {
-        settle(values, surroundings, &[("outstanding", 1.5)]);
-        settle_signs(values, keys::product(values, surroundings));
+        settle(values, surroundings, &[]);
+        settle_amounts(values, keys::product(values, surroundings));
+        settle_asking(values, surroundings);
     }),
     signals: SIGNALS,
     build: |values, connection| {
         let order = Order::Deadline { sheds: values.choice("shedding") == "fewest-late" };
         let budget = payload(values, "outstanding", connection);
+        let unasked = payload(values, "unasked", connection);
+        let (outstanding, backlog) = (!values.is_given("outstanding"), !values.is_given("backlog"));
         Ok(Policy {
+            follows: Follows { budget: outstanding, limit: outstanding, backlog, ..Follows::default() },
             budget,
+            unscheduled: unasked,
+            unscheduled_up_to: unasked,
+            together: unasked,
+            within: values.time("unasked_within"),
             at_once: payload(values, "at_once", connection),
             limits: Some(rule(budget, connection, Cut::Each, values.number("limit_cut"))),
             own_link_apart: values.choice("marks") == "shared-links",
@@ -47,20 +55,32 @@ const LIMIT_CUT: f64 = 0.1;
 /// which is what it takes where a bandwidth-delay product is so many packets: that of the D2TCP paper's network.
 const PACKETS: f64 = 16.0;
 
-/// What a host tells of, no less than what one receiver grants at once, and what that takes from a limit, where a
-/// bandwidth-delay product is so many packets. All packets of a window may carry a sign, and a limit grows by a segment per
-/// window: with a longer window each has to take less.
-fn settle_signs(values: &mut Values, product: f64) {
-    let half = (product / 2.0).ceil() as u64;
-    follows(values, "backlog", |values| {
-        let at_once = match values.amount_if_set("at_once") {
-            Some(Amount::Bytes(bytes)) => bytes.div_ceil(values.size("mss").0),
-            Some(Amount::Packets(packets)) => packets,
-            None => 0,
-        };
-        Value::Amount(Amount::Packets(half.max(at_once)))
-    });
+/// What may be on its way, what a host tells of, and what that takes from a limit, where a bandwidth-delay product is so many
+/// packets. The first two are no less than what one receiver grants at once. All packets of a window may carry a sign, and a
+/// limit grows by a segment per window: with a longer window each has to take less.
+fn settle_amounts(values: &mut Values, product: f64) {
+    let at_once = packets_at_once(values);
+    for (name, products) in [("outstanding", 1.5), ("backlog", 0.5)] {
+        let packets = (product * products).ceil() as u64;
+        follows(values, name, |_| Value::Amount(Amount::Packets(packets.max(at_once))));
+    }
     follows(values, "limit_cut", |_| Value::Number(LIMIT_CUT.min(LIMIT_CUT * PACKETS / product)));
+}
+
+/// What a receiver grants at once.
+fn packets_at_once(values: &Values) -> u64 {
+    match values.amount_if_set("at_once") {
+        Some(Amount::Bytes(bytes)) => bytes.div_ceil(values.size("mss").0),
+        Some(Amount::Packets(packets)) => packets,
+        None => 0,
+    }
+}
+
+/// How long asking may take: a request, a grant and the data each cross the network, behind as much as a receiver grants at once.
+fn settle_asking(values: &mut Values, surroundings: &Surroundings) {
+    let queue = packets_at_once(values) as f64 / keys::product(values, surroundings);
+    let asking = Span::from_secs_f64(3.0 * (0.5 + queue) * surroundings.base_rtt.as_secs_f64());
+    follows(values, "unasked_within", |_| Value::Time(asking));
 }
 
 const KEYS: &[Key] = &[
@@ -70,8 +90,27 @@ const KEYS: &[Key] = &[
         default: Default::Absent,
         range: Range::POSITIVE,
         help: "how much may be granted to a receiving host's senders and not have arrived, all of its connections together, in \
-               packets or payload bytes; when left out, one and a half bandwidth-delay products",
-        source: "SIRD: B = 1.5 BDP; below one BDP the link idles",
+               packets or payload bytes; when left out, one and a half bandwidth-delay products, or at_once if that is more",
+        source: "SIRD: B = 1.5 BDP; below one BDP the link idles. As at_once: where a product is a few packets, two hosts that are \
+                 busy with what others have granted would hold all of it",
+    },
+    Key {
+        name: "unasked",
+        kind: Kind::Amount,
+        default: Default::Is("8 packets"),
+        range: Range::at_least(0.0),
+        help: "messages that are due within unasked_within are sent without asking if all that were asked for with them are no more \
+               than this together, in packets or payload bytes; 0 packets: all ask",
+        source: "as at_once: so much a receiver grants at once; SIRD sends messages up to a BDP so, Homa the beginnings of all",
+    },
+    Key {
+        name: "unasked_within",
+        kind: Kind::Time,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "see unasked; when left out, what asking may take: a request, a grant and the data each take half of the network's longest \
+               round trip, behind at_once packets",
+        source: "who has more time asks, as relaxed messages that come unasked make urgent ones late (docs/promise.md)",
     },
     Key {
         name: "at_once",

@@ -3,7 +3,7 @@
 use units::{Default, Key, Kind, Problem, Range, Values};
 
 use super::keys::{self, payload, policy, settle};
-use super::policy::{Incast, Levels, Order, Policy};
+use super::policy::{Follows, Incast, Levels, Order, Policy};
 use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs, connection};
 
@@ -41,6 +41,7 @@ fn build(values: &Values, connection: &connection::Config) -> Result<Policy, Pro
         unscheduled: payload(values, "incast_unscheduled", connection),
     };
     Ok(Policy {
+        follows: Follows { window: !values.is_given("rtt_bytes"), ..Follows::default() },
         budget: payload(values, "incoming", connection),
         window: rtt_bytes,
         active: active as usize,

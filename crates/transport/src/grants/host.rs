@@ -17,6 +17,8 @@ pub struct Host {
 #[derive(Debug)]
 pub struct Desk {
     policy: Policy,
+    /// The same for its own link.
+    own: Policy,
     /// What it waits for.
     pub incoming: Incoming,
     /// What it may send.
@@ -27,8 +29,14 @@ impl Host {
     /// Its part in the transport with this policy.
     fn desk(&mut self, policy: &Policy, out: &impl AtHost) -> &mut Desk {
         let place = self.desks.iter().position(|desk| desk.policy == *policy).unwrap_or_else(|| {
-            let incoming = Incoming::new(*policy, out.incoming_rate(), out.site().frame_overhead);
-            self.desks.push(Desk { policy: *policy, incoming, outgoing: Outgoing::default() });
+            let site = out.site();
+            let incoming = Incoming::new(*policy, out.incoming_rate(), site.frame_overhead);
+            self.desks.push(Desk {
+                policy: *policy,
+                own: policy.at(site.rate),
+                incoming,
+                outgoing: Outgoing::default(),
+            });
             self.desks.len() - 1
         });
         &mut self.desks[place]
@@ -42,7 +50,7 @@ impl Desk {
         while let Some((end, packet, extension)) = self.incoming.grant(now) {
             out.send_from(end, packet, Some(extension));
         }
-        self.outgoing.send(now, &self.policy, out);
+        self.outgoing.send(now, &self.own, out);
         let wake = self.incoming.wake_at();
         if wake != Instant::MAX {
             out.arm_host(wake);

@@ -202,7 +202,7 @@ impl Incoming {
     /// Nothing is expected by a host whose link carries so much, and so many bytes beside each packet.
     pub fn new(policy: Policy, rate: Rate, frame_overhead: Bytes) -> Incoming {
         Incoming {
-            policy,
+            policy: policy.at(rate),
             rate,
             overhead: u64::from(policy.header) + frame_overhead.0,
             flows: BTreeMap::new(),

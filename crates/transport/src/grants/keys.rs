@@ -3,7 +3,7 @@
 use units::{Amount, Default, Key, Kind, Range, Span, Value, Values};
 
 use super::limits::{Cut, Rule};
-use super::policy::{Order, Policy};
+use super::policy::{Follows, Order, Policy};
 use crate::{Surroundings, connection};
 
 /// Requests, grants, and what becomes of those that are lost.
@@ -73,12 +73,17 @@ const OVERTAKEN: Key = Key {
 /// The values that follow from the network, for keys that were left out: each so many bandwidth-delay products.
 pub fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'static str, f64)]) {
     let product = product(values, surroundings);
+    // No key: what amounts that follow are for.
+    values.set_default(LINE_RATE, Value::Rate(surroundings.line_rate));
     follows(values, "resend_after", |_| Value::Time(Span::from_millis(1).max(surroundings.base_rtt * 3)));
     follows(values, "ask_again", |values| Value::Time(values.time("resend_after")));
     for &(name, factor) in products {
         follows(values, name, |_| Value::Amount(Amount::Packets((product * factor).ceil() as u64)));
     }
 }
+
+/// The link that amounts are for which follow from the network, among the values.
+const LINE_RATE: &str = "line_rate";
 
 /// Gives a key that was left out the value that follows from the others.
 pub fn follows(values: &mut Values, name: &'static str, value: impl FnOnce(&Values) -> Value) {
@@ -105,12 +110,16 @@ pub fn payload(values: &Values, name: &str, connection: &connection::Config) -> 
 pub fn policy(values: &Values, connection: &connection::Config, order: Order) -> Policy {
     Policy {
         order,
+        rate: values.rate(LINE_RATE),
+        follows: Follows::default(),
         budget: u64::MAX,
         at_once: u64::MAX,
         window: u64::MAX,
         active: usize::MAX,
         unscheduled: 0,
         unscheduled_up_to: 0,
+        together: u64::MAX,
+        within: Span::MAX,
         incast: None,
         limits: None,
         own_link_apart: false,
@@ -159,7 +168,7 @@ mod tests {
         let fast = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) };
         let packets = |packets: u64| packets * 1460;
         let edf = policy_of("edf-grants", &fast);
-        assert_eq!((edf.budget, edf.backlog, edf.unscheduled), (packets(19), packets(8), 0));
+        assert_eq!((edf.budget, edf.backlog, edf.unscheduled), (packets(19), packets(8), packets(8)));
         // A tenth of 65 536, and a sixteenth.
         assert_eq!(edf.limits, Some(Rule { most: packets(19), least: 1460, cut: Cut::Each(6554) }));
         let sird = policy_of("sird", &fast);
@@ -173,6 +182,38 @@ mod tests {
         let slow = policy_of("homa", &slow);
         assert_eq!((slow.resend_after, slow.ask_again), (Span::from_millis(3), Span::from_millis(3)));
         assert_eq!(slow.window, Bytes(84 * 1460).0, "83.3 packets");
+    }
+
+    #[test]
+    fn what_follows_from_the_network_follows_from_the_link_of_the_host() {
+        // As above: 19, 13 and 7 packets at 10 Gbit/s.
+        let fast = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(14_600) };
+        let packets = |packets: u64| packets * 1460;
+        let at = |name, rate| policy_of(name, &fast).at(rate);
+        let (tenth, tenfold) = (Rate::from_gbps(1), Rate::from_gbps(100));
+        assert_eq!(at("edf-grants", fast.line_rate), policy_of("edf-grants", &fast));
+        let edf = at("edf-grants", tenfold);
+        assert_eq!((edf.budget, edf.limits.unwrap().most, edf.backlog), (packets(190), packets(190), packets(80)));
+        // A tenth is two; what is granted at once is on its way at once.
+        assert_eq!((at("edf-grants", tenth).budget, at("edf-grants", tenth).backlog), (packets(8), packets(8)));
+        let sird = at("sird", tenth);
+        assert_eq!((sird.budget, sird.limits.unwrap().most, sird.backlog), (packets(2), packets(2), packets(1)));
+        let homa = at("homa", tenfold);
+        assert_eq!((homa.window, homa.unscheduled, homa.budget), (packets(130), packets(13), u64::MAX));
+        // What somebody wrote stays.
+        let written = registry::find("edf-grants").unwrap().with(&[("outstanding", "25 packets")]).unwrap();
+        let Control::Grants(written) = written.control else { panic!() };
+        assert_eq!(written.at(tenth).budget, packets(25));
+    }
+
+    #[test]
+    fn what_may_be_on_its_way_is_no_less_than_what_is_granted_at_once() {
+        // 4 packets of 1500 B: one and a half products are 6.
+        let short = Surroundings { line_rate: Rate::from_gbps(10), base_rtt: Span::from_nanos(4800) };
+        let edf = policy_of("edf-grants", &short);
+        assert_eq!((edf.budget, edf.limits.unwrap().most), (8 * 1460, 8 * 1460));
+        // Three times half of 4.8 us and the 9.6 us that the link takes for eight packets.
+        assert_eq!((edf.unscheduled, edf.together, edf.within), (8 * 1460, 8 * 1460, Span::from_micros(36)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a receiving host grants, in which order, and how much: all that tells the family's transports apart.
 
-use units::Span;
+use units::{Rate, Span};
 
 use super::limits::Rule;
 
@@ -9,6 +9,10 @@ use super::limits::Rule;
 pub struct Policy {
     /// Who is granted first.
     pub order: Order,
+    /// The link of a host that what follows from the network is for.
+    pub rate: Rate,
+    /// What does.
+    pub follows: Follows,
     /// So much may be on its way to a host.
     pub budget: u64,
     /// So much is granted at once; beyond that, grants are as far apart as their packets on the host's link.
@@ -21,6 +25,10 @@ pub struct Policy {
     pub unscheduled: u64,
     /// if it is no longer than this,
     pub unscheduled_up_to: u64,
+    /// all that were asked for with it are together no longer than this,
+    pub together: u64,
+    /// and it is due within this,
+    pub within: Span,
     /// and less of what its receiver has asked for at once together with many others, if that is limited.
     pub incast: Option<Incast>,
     /// What lets be on its way from one host, if that is limited.
@@ -59,6 +67,46 @@ pub struct Policy {
     pub mss: u32,
     /// Bytes of its headers.
     pub header: u32,
+}
+
+/// Which amounts follow from the network, as nobody wrote them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Follows {
+    /// [`Policy::budget`].
+    pub budget: bool,
+    /// [`Policy::window`].
+    pub window: bool,
+    /// [`Rule::most`] of [`Policy::limits`].
+    pub limit: bool,
+    /// [`Policy::backlog`].
+    pub backlog: bool,
+}
+
+impl Policy {
+    /// The same for a host whose link has another rate, which brings so many times as much in a round trip. What is sent without
+    /// a grant stays: a sender does not know the link of its receiver.
+    pub fn at(&self, rate: Rate) -> Policy {
+        if rate == self.rate {
+            return *self;
+        }
+        let mss = u64::from(self.mss);
+        // What is granted at once is no less than that anywhere.
+        let least = if self.at_once < u64::MAX { self.at_once } else { mss };
+        let at = |follows: bool, bytes: u64| {
+            let times = u128::from(bytes) * u128::from(rate.0) / u128::from(self.rate.0);
+            let packets = u64::try_from(times).unwrap_or(u64::MAX).div_ceil(mss).saturating_mul(mss);
+            if follows { packets.max(least) } else { bytes }
+        };
+        let Follows { budget, window, limit, backlog } = self.follows;
+        Policy {
+            rate,
+            budget: at(budget, self.budget),
+            window: at(window, self.window),
+            limits: self.limits.map(|rule| Rule { most: at(limit, rule.most), ..rule }),
+            backlog: at(backlog, self.backlog),
+            ..*self
+        }
+    }
 }
 
 /// What is sent without a grant where many are asked for at once.

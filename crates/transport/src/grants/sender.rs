@@ -28,8 +28,11 @@ pub struct Sender {
     known: u64,
     /// What was sent, or waits for its host's link.
     sent: Ranges,
-    /// How often it has asked since it last heard anything.
+    /// How often it has asked since it last heard anything, and when.
     asked: u32,
+    asked_at: Instant,
+    /// How often an answer was slow since it last heard anything new.
+    slow: u32,
     /// When it asks again.
     ask_at: Instant,
 }
@@ -39,11 +42,18 @@ pub struct Sender {
 struct Own {
     start: u64,
     end: u64,
+    /// Up to here it is sent without a grant.
+    unscheduled: u64,
     deadline: Instant,
-    asked: u32,
 }
 
 impl Own {
+    /// What is said of it.
+    fn ask(&self, out: &impl AtHost) -> Ask {
+        let &Own { start, end, unscheduled, deadline } = self;
+        Ask { start, end, unscheduled, deadline, from: out.site().host }
+    }
+
     /// What goes first at the sending host, the lower key: the earlier deadline, the shorter message, or what came first.
     fn key(&self, policy: &Policy) -> u64 {
         match policy.order {
@@ -54,9 +64,21 @@ impl Own {
     }
 }
 
+/// How much of a message of this size, which is due in so long and was asked for with as many in all, is sent without a grant.
+fn unscheduled(policy: &Policy, size: u64, due_in: Span, asked: u32) -> u64 {
+    let together = size.saturating_mul(asked.max(1).into());
+    if size > policy.unscheduled_up_to || together > policy.together || due_in > policy.within {
+        return 0;
+    }
+    let limited = policy.incast.filter(|incast| asked > incast.after);
+    size.min(policy.unscheduled).min(limited.map_or(u64::MAX, |incast| incast.unscheduled))
+}
+
 /// While a request is known and not granted, it is repeated this much more seldom: a grant that is lost the receiver repeats
 /// by itself, and each repetition takes time of the link that the message waits for.
 const KNOWN: u64 = 8;
+/// An answer is slow that takes more than this part of the time until the next request.
+const SLOW: u64 = 4;
 /// The most doublings of the time between two requests.
 const MOST_DOUBLINGS: u32 = 16;
 
@@ -71,6 +93,8 @@ impl Sender {
             known: 0,
             sent: Ranges::default(),
             asked: 0,
+            asked_at: Instant::ZERO,
+            slow: 0,
             ask_at: Instant::MAX,
         }
     }
@@ -79,13 +103,15 @@ impl Sender {
     pub fn hand_over(&mut self, _: &connection::Config, now: Instant, message: Message, out: &mut impl AtHost) {
         let start = self.end;
         self.end = self.end.saturating_add(message.bytes.map_or(ENDLESS, |bytes| bytes.0)).min(ENDLESS);
-        let own =
-            Own { start, end: self.end, deadline: message.deadline.unwrap_or(Instant::MAX), asked: message.asked };
+        let deadline = message.deadline.unwrap_or(Instant::MAX);
+        let unscheduled =
+            start + unscheduled(&self.policy, self.end - start, deadline.saturating_sub(now), message.asked);
+        let own = Own { start, end: self.end, unscheduled, deadline };
         if own.start == own.end {
             return;
         }
         self.messages.push_back(own);
-        let ask = self.ask(&own, out);
+        let ask = own.ask(out);
         if ask.unscheduled == start {
             self.send_ask(ask, out);
         } else {
@@ -114,7 +140,9 @@ impl Sender {
         out: &mut impl AtHost,
     ) {
         let Some(Header::Answer(Answer { known, grant })) = Header::take(extension) else { return };
-        self.acknowledged = self.acknowledged.max(packet.seq.min(self.end));
+        let acknowledged = packet.seq.min(self.end);
+        let is_news = acknowledged > self.acknowledged || known > self.known || grant.is_some();
+        self.acknowledged = self.acknowledged.max(acknowledged);
         self.known = self.known.max(known);
         while self.messages.front().is_some_and(|message| message.end <= self.acknowledged) {
             self.messages.pop_front();
@@ -125,6 +153,11 @@ impl Sender {
             }
             self.granted(now, &grant, out);
         }
+        self.slow = match self.asked {
+            _ if is_news => 0,
+            asked if self.is_slow(now, asked) => (self.slow + 1).min(MOST_DOUBLINGS),
+            _ => self.slow,
+        };
         self.asked = 0;
         self.rest(now, out);
     }
@@ -143,10 +176,10 @@ impl Sender {
             out.timed_out();
         }
         if let Some(message) = unknown.or(self.messages.back()).copied() {
-            let ask = self.ask(&message, out);
+            let ask = message.ask(out);
             self.send_ask(ask, out);
         }
-        self.asked = (self.asked + 1).min(MOST_DOUBLINGS);
+        (self.asked, self.asked_at) = ((self.asked + 1).min(MOST_DOUBLINGS), now);
         self.rest(now, out);
     }
 
@@ -160,21 +193,6 @@ impl Sender {
     pub fn observe(&self, _: &connection::Config, _: Instant, seen: &mut Observation) {
         let waiting = self.end - self.sent.bytes();
         seen.add_if(&WAITING, (waiting < ENDLESS / 2).then_some(waiting as f64));
-    }
-
-    /// What is said of a message.
-    fn ask(&self, own: &Own, out: &impl AtHost) -> Ask {
-        let size = own.end - own.start;
-        let limited = self.policy.incast.filter(|incast| own.asked > incast.after);
-        let most = limited.map_or(self.policy.unscheduled, |incast| incast.unscheduled.min(self.policy.unscheduled));
-        let unscheduled = if size <= self.policy.unscheduled_up_to { size.min(most) } else { 0 };
-        Ask {
-            start: own.start,
-            end: own.end,
-            unscheduled: own.start + unscheduled,
-            deadline: own.deadline,
-            from: out.site().host,
-        }
     }
 
     /// Says it in a packet by itself.
@@ -249,6 +267,14 @@ impl Sender {
         });
     }
 
+    /// Where requests go before data, nothing but requests delays the answer to one. If it takes a good part of the time between two, or
+    /// there was none to the last, those of all that wait fill the link, and no data comes.
+    fn is_slow(&self, now: Instant, asked: u32) -> bool {
+        let between = Span(self.policy.ask_again.0.saturating_mul(2 << self.slow));
+        let late = asked == 1 && now.saturating_sub(self.asked_at).0 > between.0 / SLOW;
+        self.policy.levels.is_some() && (late || asked > 1)
+    }
+
     /// Waits for the other side, but not for ever.
     fn rest(&mut self, now: Instant, out: &mut impl AtHost) {
         if self.is_idle() {
@@ -260,11 +286,12 @@ impl Sender {
             // Perhaps the host does not know.
             () if self.known < self.end => (ask_again, ask_limit),
             // Perhaps the last acknowledgement was lost.
-            () if self.sent.bytes() == self.end => (ask_again * 2, ask_limit),
+            () if self.sent.bytes() == self.end && self.slow == 0 => (ask_again * 2, ask_limit),
+            () if self.sent.bytes() == self.end => (ask_again * 2, ask_limit * KNOWN),
             // It will grant, or has lost the way.
             () => (ask_limit * KNOWN, ask_limit * KNOWN),
         };
-        let wait = Span(first.0.saturating_mul(1 << self.asked)).min(most.max(first));
+        let wait = Span(first.0.saturating_mul(1 << (self.asked + self.slow))).min(most.max(first));
         self.ask_at = now + wait;
         out.arm(self.ask_at);
     }

@@ -4,7 +4,7 @@ use units::{Default, Key, Kind, Range};
 
 use super::keys::{self, payload, policy, rule, settle};
 use super::limits::Cut;
-use super::policy::{Order, Policy};
+use super::policy::{Follows, Order, Policy};
 use super::{Config, SIGNALS};
 use crate::{Descriptor, Needs};
 
@@ -41,7 +41,14 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
     signals: SIGNALS,
     build: |values, connection| {
         let most = payload(values, "sender_limit", connection);
+        let follows = |name| !values.is_given(name);
         Ok(Policy {
+            follows: Follows {
+                budget: follows("outstanding"),
+                limit: follows("sender_limit"),
+                backlog: follows("backlog"),
+                ..Follows::default()
+            },
             budget: payload(values, "outstanding", connection),
             unscheduled: payload(values, "unscheduled", connection),
             unscheduled_up_to: payload(values, "unscheduled_up_to", connection),
