@@ -6,12 +6,12 @@ mod common;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use common::config;
+use common::{config, config_in};
 use transport::agent::{Agent, PortState};
 use transport::host::{AtHost, End, HostOutput};
 use transport::laws::Window;
 use transport::registry::{Config, Control, TRANSPORTS};
-use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site};
+use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site, Surroundings};
 use units::{Bytes, HostId, Instant, Rate, Span};
 
 /// What the model network does to packets.
@@ -278,6 +278,7 @@ const FAIR: Weather = Weather { loses: 0, loses_acks: 0, loses_number: None, mar
 /// How long the bottleneck takes for a segment, and a round trip without a queue.
 const SEGMENT: Span = Span::from_micros(12);
 const RTT: Span = Span::from_micros(12 + 2 * 40);
+const NETWORK: Surroundings = Surroundings { line_rate: LINK, base_rtt: RTT };
 
 /// Every transport with every combination of the shared options.
 fn every_config(more: &str) -> Vec<(String, Config)> {
@@ -289,7 +290,7 @@ fn every_config(more: &str) -> Vec<(String, Config)> {
                     "recovery = '{recovery}'\nack_every = {ack_every}\nhandshake = {handshake}\n\
                      limited_transmit = {limited}\nrto_min = '5 ms'\nrto_initial = '5 ms'\nrto_max = '100 ms'\ninitial_window = 3\n{more}\n"
                 );
-                all.push((format!("{} with {keys}", transport.name), config(transport.name, &keys)));
+                all.push((format!("{} with {keys}", transport.name), config_in(transport.name, &keys, &NETWORK)));
             }
         }
     }
@@ -305,7 +306,7 @@ fn timed_configs(more: &str) -> Vec<(String, Config)> {
                 "loss_detection = 'rack'\ntlp = {tlp}\nack_every = {ack_every}\npacing = '{pacing}'\nrto_min = '5 ms'\n\
                  rto_initial = '5 ms'\nrto_max = '100 ms'\ninitial_window = 3\n{more}\n"
             );
-            all.push((format!("{} with {keys}", transport.name), config(transport.name, &keys)));
+            all.push((format!("{} with {keys}", transport.name), config_in(transport.name, &keys, &NETWORK)));
         }
     }
     all

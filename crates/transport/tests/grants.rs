@@ -1044,41 +1044,6 @@ fn an_acknowledgement_that_does_not_come_is_asked_for_after_2_and_4_ms() {
     assert_eq!((host.sent(), host.desk.timeouts), (vec![None; 2], 2));
 }
 
-/// The answer to a request comes, and says only that its receiver waits, so long after it was asked for. Each that takes more than a
-/// quarter of the time between two requests, or comes when another was sent, doubles that time, where requests go before data and so
-/// nothing but requests can have been in the way. What is new ends it.
-#[test]
-fn who_is_answered_late_asks_more_seldom_where_requests_go_before_data() {
-    let asks = |name: &str, late: u64| {
-        let unasked = if name == "homa" { "rtt_bytes" } else { "unscheduled_up_to = '9 packets'\nunscheduled" };
-        let mut host = Sending::new(name, &format!("resend_after = '1 ms'\n{unasked} = '9 packets'\n"));
-        host.message(2, None);
-        host.desk.timer = Instant::MAX;
-        host.answer(0, 2, None);
-        let mut between = Vec::new();
-        for _ in 0..4 {
-            let heard = host.now;
-            let asked = host.timer();
-            between.push(asked.saturating_sub(heard).0 / Span::from_millis(1).0);
-            host.now = asked + Span::from_micros(late);
-            host.desk.timer = Instant::MAX;
-            host.answer(0, 2, None);
-        }
-        // Something has arrived.
-        host.desk.timer = Instant::MAX;
-        let heard = host.now;
-        host.answer(1, 2, None);
-        between.push(host.timer().saturating_sub(heard).0 / Span::from_millis(1).0);
-        between
-    };
-    assert_eq!(asks("homa", 499), [2, 2, 2, 2, 2]);
-    // A quarter of 2 ms, and no more than that of 4.
-    assert_eq!(asks("homa", 501), [2, 4, 4, 4, 2]);
-    // More than a quarter of 2, 4 and 8 ms.
-    assert_eq!(asks("homa", 2001), [2, 4, 8, 16, 2]);
-    assert_eq!(asks("sird", 2001), [2, 2, 2, 2, 2]);
-}
-
 #[test]
 fn a_timer_that_was_set_for_something_else_asks_nothing() {
     let mut host = Sending::new("edf-grants", "");

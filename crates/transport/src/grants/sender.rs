@@ -28,11 +28,8 @@ pub struct Sender {
     known: u64,
     /// What was sent, or waits for its host's link.
     sent: Ranges,
-    /// How often it has asked since it last heard anything, and when.
+    /// How often it has asked since it last heard anything.
     asked: u32,
-    asked_at: Instant,
-    /// How often an answer was slow since it last heard anything new.
-    slow: u32,
     /// When it asks again.
     ask_at: Instant,
 }
@@ -77,8 +74,6 @@ fn unscheduled(policy: &Policy, size: u64, due_in: Span, asked: u32) -> u64 {
 /// While a request is known and not granted, it is repeated this much more seldom: a grant that is lost the receiver repeats
 /// by itself, and each repetition takes time of the link that the message waits for.
 const KNOWN: u64 = 8;
-/// An answer is slow that takes more than this part of the time until the next request.
-const SLOW: u64 = 4;
 /// The most doublings of the time between two requests.
 const MOST_DOUBLINGS: u32 = 16;
 
@@ -93,8 +88,6 @@ impl Sender {
             known: 0,
             sent: Ranges::default(),
             asked: 0,
-            asked_at: Instant::ZERO,
-            slow: 0,
             ask_at: Instant::MAX,
         }
     }
@@ -140,9 +133,7 @@ impl Sender {
         out: &mut impl AtHost,
     ) {
         let Some(Header::Answer(Answer { known, grant })) = Header::take(extension) else { return };
-        let acknowledged = packet.seq.min(self.end);
-        let is_news = acknowledged > self.acknowledged || known > self.known || grant.is_some();
-        self.acknowledged = self.acknowledged.max(acknowledged);
+        self.acknowledged = self.acknowledged.max(packet.seq.min(self.end));
         self.known = self.known.max(known);
         while self.messages.front().is_some_and(|message| message.end <= self.acknowledged) {
             self.messages.pop_front();
@@ -153,11 +144,6 @@ impl Sender {
             }
             self.granted(now, &grant, out);
         }
-        self.slow = match self.asked {
-            _ if is_news => 0,
-            asked if self.is_slow(now, asked) => (self.slow + 1).min(MOST_DOUBLINGS),
-            _ => self.slow,
-        };
         self.asked = 0;
         self.rest(now, out);
     }
@@ -179,7 +165,7 @@ impl Sender {
             let ask = message.ask(out);
             self.send_ask(ask, out);
         }
-        (self.asked, self.asked_at) = ((self.asked + 1).min(MOST_DOUBLINGS), now);
+        self.asked = (self.asked + 1).min(MOST_DOUBLINGS);
         self.rest(now, out);
     }
 
@@ -267,14 +253,6 @@ impl Sender {
         });
     }
 
-    /// Where requests go before data, nothing but requests delays the answer to one. If it takes a good part of the time between two, or
-    /// there was none to the last, those of all that wait fill the link, and no data comes.
-    fn is_slow(&self, now: Instant, asked: u32) -> bool {
-        let between = Span(self.policy.ask_again.0.saturating_mul(2 << self.slow));
-        let late = asked == 1 && now.saturating_sub(self.asked_at).0 > between.0 / SLOW;
-        self.policy.levels.is_some() && (late || asked > 1)
-    }
-
     /// Waits for the other side, but not for ever.
     fn rest(&mut self, now: Instant, out: &mut impl AtHost) {
         if self.is_idle() {
@@ -286,12 +264,11 @@ impl Sender {
             // Perhaps the host does not know.
             () if self.known < self.end => (ask_again, ask_limit),
             // Perhaps the last acknowledgement was lost.
-            () if self.sent.bytes() == self.end && self.slow == 0 => (ask_again * 2, ask_limit),
-            () if self.sent.bytes() == self.end => (ask_again * 2, ask_limit * KNOWN),
+            () if self.sent.bytes() == self.end => (ask_again * 2, ask_limit),
             // It will grant, or has lost the way.
             () => (ask_limit * KNOWN, ask_limit * KNOWN),
         };
-        let wait = Span(first.0.saturating_mul(1 << (self.asked + self.slow))).min(most.max(first));
+        let wait = Span(first.0.saturating_mul(1 << self.asked)).min(most.max(first));
         self.ask_at = now + wait;
         out.arm(self.ask_at);
     }

@@ -4,16 +4,25 @@
 
 use transport::host::{AtHost, End, HostOutput};
 use transport::registry::{self, Config};
-use transport::{Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site};
-use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
+use transport::{
+    Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site, Surroundings,
+};
+use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span, Values};
 
 /// The configuration of a transport with these settings, a line each as in `[transport]`: `rto_min = '20 ms'`.
 pub fn config(name: &str, keys: &str) -> Config {
+    config_in(name, keys, &Surroundings::default())
+}
+
+/// The same for a network of its own.
+pub fn config_in(name: &str, keys: &str, surroundings: &Surroundings) -> Config {
     let pairs = keys.lines().filter_map(|line| line.split_once('='));
     let plain = |text: &'static str| move |c: char| c.is_whitespace() || text.contains(c);
     let given: Vec<(&str, &str)> = pairs.map(|(key, value)| (key.trim(), value.trim_matches(plain("'\"[]")))).collect();
     let transport = registry::find(name).unwrap_or_else(|| panic!("there is no transport `{name}`"));
-    transport.with(&given).unwrap_or_else(|problem| panic!("{name}: {problem}"))
+    Values::read(transport.keys(), &given)
+        .and_then(|mut values| transport.build(&mut values, surroundings))
+        .unwrap_or_else(|problem| panic!("{name}: {problem}"))
 }
 
 /// Bytes of a segment here, so that positions read as segments.
