@@ -385,10 +385,17 @@ def test_heavy_libraries_are_loaded_only_when_needed(small: Path) -> None:
     script = (
         "import sys; from duetime.cli import commands\n"
         f"commands.main(['run', {str(small)!r}, '--json'], standalone_mode=False)\n"
-        "print([name for name in ('polars', 'numpy', 'matplotlib', 'rich') if name in sys.modules])\n"
+        "heavy = ('polars', 'numpy', 'matplotlib', 'rich', 'duetime.decide')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_command_is_told_with_the_nearest_one(duetime: Command) -> None:
+    done = duetime("compar")
+    assert done.returncode == 2
+    assert "No such command 'compar'. Did you mean 'compare'?" in done.stderr
 
 
 def test_a_scenario_that_comes_along_is_named_where_no_file_is(duetime: Command, tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from duetime import decide, scenario
+from duetime import scenario
 from duetime.compare import Comparison
-from duetime.decide import Decision
 from duetime.points import Kept, Point
 from duetime.results import load_run
 from duetime.robust import MEASURES, SEED, Choice, Outcome, Robustness, Variant
@@ -87,8 +86,13 @@ def _kept(point: Point, key: str, store: Store, error: str | None) -> Kept:
     return Kept(point, key, found["result"], None, found["scenario"], (), store)
 
 
-def _decision(question: str) -> Callable[[Path], Decision]:
-    return lambda folder: Decision(_record(folder / f"{question}.json"))
+def _decision(question: str) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        from duetime.decide import Decision
+
+        return Decision(_record(folder / f"{question}.json"))
+
+    return read
 
 
 def _robustness(folder: Path) -> Robustness:
@@ -134,7 +138,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "run.json": load_run,
     "compare.json": _comparison,
     "sweep.json": _swept,
-    **{f"{question}.json": _decision(question) for question in decide.ANSWERS},
+    **{f"{question}.json": _decision(question) for question in ("tighten", "capacity", "need")},
     "robust.json": _robustness,
     "estimate.json": _estimate,
     "result.json": _reproduction,

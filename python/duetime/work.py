@@ -7,8 +7,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +39,9 @@ class Build(NamedTuple):
 @cache
 def build() -> Build:
     """What this process simulates with."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as version_of
+
     assert _core.__file__ is not None
     engine = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
     try:

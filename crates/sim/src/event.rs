@@ -375,8 +375,12 @@ impl Wheel {
             return false;
         }
         let arrival = Arrival { at, link };
-        let place = self.current.partition_point(|entry| self.is_after(*entry, arrival));
-        self.current.insert(place, arrival);
+        if self.current.last().is_none_or(|first| self.is_after(*first, arrival)) {
+            self.current.push(arrival);
+        } else {
+            let place = self.current.partition_point(|entry| self.is_after(*entry, arrival));
+            self.current.insert(place, arrival);
+        }
         true
     }
 

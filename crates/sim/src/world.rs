@@ -360,7 +360,7 @@ impl World {
             }
             return;
         }
-        if self.net.part.is_some() && !self.starts_here(class, &request, ordinal) {
+        if self.net.part.is_some() && !self.starts_here(class, &request) {
             return;
         }
         let Request { start, from, to, bytes, deadline, .. } = request;

@@ -6,27 +6,14 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, cast
 
 import click
 
 from duetime import InternalError, ScenarioError, __version__, interrupt
-from duetime.cli import (
-    bound,
-    catalog,
-    compare,
-    decide,
-    estimate,
-    plot,
-    report,
-    reproduce,
-    robust,
-    run,
-    scenario,
-    sweep,
-    testbed,
-)
+from duetime.cli import completion  # noqa: F401  (it brings its script for fish)
 from duetime.files import Refused
 from duetime.scenario import Unreadable
 from duetime.trouble import Failed, Missing
@@ -36,35 +23,58 @@ from duetime.work import Unusable
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+#: The module of each command; the function is called as the command.
+MODULES = {
+    "run": "run",
+    "compare": "compare",
+    "sweep": "sweep",
+    "tighten": "decide",
+    "capacity": "decide",
+    "need": "decide",
+    "robust": "robust",
+    "bound": "bound",
+    "estimate": "estimate",
+    "reproduce": "reproduce",
+    "check": "scenario",
+    "init": "scenario",
+    "schema": "scenario",
+    "transports": "catalog",
+    "topologies": "catalog",
+    "patterns": "catalog",
+    "faults": "catalog",
+    "plot": "plot",
+    "report": "report",
+    "testbed": "testbed",
+}
+
+
+class Commands(Mapping[str, click.Command]):
+    """Loads the module of a command when that is asked for: no command waits for the others' imports."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        """Give the command of a name."""
+        command: click.Command = getattr(import_module(f"duetime.cli.{MODULES[name]}"), name)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the names."""
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(MODULES)
+
+
+@click.group(
+    commands=cast(Any, Commands()),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="duetime")
 def commands() -> None:
     """Simulate datacenter transports packet by packet, and see who meets the deadlines.
 
     Start with: duetime init && duetime compare scenario.toml --transports tcp,dctcp,d2tcp
     """
-
-
-commands.add_command(run.run)
-commands.add_command(compare.compare)
-commands.add_command(sweep.sweep)
-commands.add_command(decide.tighten)
-commands.add_command(decide.capacity)
-commands.add_command(decide.need)
-commands.add_command(robust.robust)
-commands.add_command(bound.bound)
-commands.add_command(estimate.estimate)
-commands.add_command(reproduce.reproduce)
-commands.add_command(scenario.check)
-commands.add_command(scenario.init)
-commands.add_command(scenario.schema)
-commands.add_command(catalog.transports)
-commands.add_command(catalog.topologies)
-commands.add_command(catalog.patterns)
-commands.add_command(catalog.faults)
-commands.add_command(plot.plot)
-commands.add_command(report.report)
-commands.add_command(testbed.testbed)
 
 
 def main() -> None:

@@ -168,7 +168,11 @@ impl Net {
 
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
     pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
-        self.router.path(from, to, flow)
+        let (position, is_new) = self.router.path(from, to, flow);
+        if is_new && let Some(part) = &mut self.part {
+            part.tell(position, self.router.latest());
+        }
+        position
     }
 
     /// Gives all paths away, one after the other, as link numbers: positions are what [`path`](Net::path) gave.

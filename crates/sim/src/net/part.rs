@@ -29,7 +29,7 @@ pub struct Part {
     first: usize,
     own: Vec<LinkId>,
     /// What goes to each part.
-    outgoing: Vec<Vec<Mail>>,
+    outgoing: Vec<Mail>,
     /// When the first of that arrives.
     earliest: Instant,
     /// Packets that have left for other parts, less those that have come from there.
@@ -47,27 +47,31 @@ pub struct Part {
 }
 
 /// What goes from one part to another.
-pub enum Mail {
-    /// A packet arrives at the end of a link.
-    Packet {
-        /// When.
-        at: Instant,
-        /// Which link.
-        link: LinkId,
-        /// What arrives.
-        packet: Packet,
-        /// What it carries beside its fields.
-        extension: Option<Box<Extension>>,
-    },
-    /// A notice arrives.
-    Notice {
-        /// When.
-        at: Instant,
-        /// Of which connection.
-        id: ConnectionId,
-        /// What it says.
-        notice: Notice,
-    },
+#[derive(Default)]
+pub struct Mail {
+    /// Paths that packets may take from now on: links, with their positions.
+    paths: Vec<(u32, LinkId)>,
+    /// Packets that will arrive at the ends of links; those of a link in order.
+    packets: Vec<(LinkId, Slot)>,
+    /// What those of them carry that are extended, in the same order.
+    extensions: Vec<Extension>,
+    /// What connections' receiving hosts will learn, and when; for each connection in order.
+    pub notices: Vec<(Instant, ConnectionId, Notice)>,
+}
+
+impl Mail {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.notices.is_empty() && self.paths.is_empty()
+    }
+
+    /// What comes later goes behind.
+    pub fn append(&mut self, later: &mut Mail) {
+        self.paths.append(&mut later.paths);
+        self.packets.append(&mut later.packets);
+        self.extensions.append(&mut later.extensions);
+        self.notices.append(&mut later.notices);
+    }
 }
 
 impl Part {
@@ -88,7 +92,7 @@ impl Part {
         self.earliest
     }
     /// What goes to each part. It is to be taken.
-    pub fn take_outgoing(&mut self) -> &mut [Vec<Mail>] {
+    pub fn take_outgoing(&mut self) -> &mut [Mail] {
         self.earliest = Instant::MAX;
         &mut self.outgoing
     }
@@ -96,14 +100,15 @@ impl Part {
     pub fn notify(&mut self, to: HostId, at: Instant, id: ConnectionId, notice: Notice) -> bool {
         let elsewhere = !self.has(to);
         if elsewhere {
-            self.send(self.partition.of_host[to], at, Mail::Notice { at, id, notice });
+            self.earliest = self.earliest.min(at);
+            self.outgoing[self.partition.of_host[to] as usize].notices.push((at, id, notice));
         }
         elsewhere
     }
-
-    fn send(&mut self, to: u32, at: Instant, mail: Mail) {
-        self.earliest = self.earliest.min(at);
-        self.outgoing[to as usize].push(mail);
+    /// Packets may take a new path from now on.
+    pub fn tell(&mut self, position: u32, path: &[LinkId]) {
+        let others = self.outgoing.iter_mut().zip(0..).filter(|(_, part)| *part != self.number);
+        others.for_each(|(mail, _)| mail.paths.extend((position..).zip(path.iter().copied())));
     }
 }
 
@@ -130,7 +135,8 @@ impl Net {
             }
         }
         let leads = self.leads(&partition, &own);
-        let outgoing = (0..partition.parts).map(|_| Vec::new()).collect();
+        let outgoing = (0..partition.parts).map(|_| Mail::default()).collect();
+        self.router.keep_to(number, partition.parts);
         self.part = Some(Box::new(Part {
             number,
             partition,
@@ -213,9 +219,23 @@ impl Net {
             return Fate::Dropped;
         }
         let port = self.port_of(link);
-        let fate = if protected { self.offer_protected(port, packet) } else { self.offer(port, packet) };
+        let extended = packet.flags.has(Flags::EXTENDED);
+        let place = &mut self.ports[port];
+        let fate = match place.pool {
+            Port::NO_POOL if !(protected || extended) => place.offer(self.now, packet),
+            _ if protected => self.offer_protected(port, packet),
+            _ => self.offer(port, packet),
+        };
         // A port that chooses sends packets on their way when their transmission begins.
-        if fate == Fate::Dropped || self.ports[port].pool == Port::CHOOSES { fate } else { Fate::Away }
+        if fate == Fate::Dropped || self.ports[port].pool == Port::CHOOSES {
+            fate
+        } else if extended {
+            // Agents may still write into its header.
+            Fate::Away
+        } else {
+            self.hand_on(link, port);
+            Fate::Queued
+        }
     }
 
     /// What the port of a cut link has taken last goes to the end of the link. Apart, so that a network of one part, where
@@ -229,18 +249,29 @@ impl Net {
     /// What a port has taken last goes to the end of its link.
     #[inline(never)]
     pub(super) fn send_on(&mut self, link: LinkId, port: LinkId) {
-        let slot = self.ports[port].hand_over();
-        let next = self.router.link(slot.packet.route);
-        let part = self.part.as_mut().expect("only a network in parts has cut links");
-        let to = part.partition.of_port[next];
+        self.hand_on(link, port);
+    }
+
+    #[inline(always)]
+    fn hand_on(&mut self, link: LinkId, port: LinkId) {
+        let part = self.part.as_deref_mut().expect("only a network in parts has cut links");
+        let (ends, ports) = self.ports.split_at_mut(part.first);
+        // Copied from where it stands to where it goes, and nowhere between.
+        let slot = ports[port.index() - part.first].hand_over();
+        let to = part.partition.of_port[self.router.link(slot.packet.route)];
         if to == part.number {
-            return self.receive(link, slot);
+            if let Some(at) = ends[link.index()].receive(slot) {
+                self.events.push_arrival(self.now, at, link);
+            }
+            return;
         }
-        let Slot { at, packet } = slot;
         part.left = part.left.wrapping_add(1);
-        let extension = packet.flags.has(Flags::EXTENDED);
-        let extension = extension.then(|| Box::new(self.extensions.take(packet.wait_or_extension)));
-        part.send(to, at, Mail::Packet { at, link, packet, extension });
+        part.earliest = part.earliest.min(slot.at);
+        let mail = &mut part.outgoing[to as usize];
+        mail.packets.push((link, *slot));
+        if slot.packet.flags.has(Flags::EXTENDED) {
+            mail.extensions.push(self.extensions.take(slot.packet.wait_or_extension));
+        }
     }
 
     /// The cut link that a port feeds which stands behind those of all links.
@@ -250,22 +281,25 @@ impl Net {
         port.index().checked_sub(part.first).map(|place| part.own[place])
     }
 
-    /// A packet will arrive at the end of a link that is here.
-    fn receive(&mut self, link: LinkId, slot: Slot) {
-        if let Some(at) = self.ports[link].receive(slot) {
-            self.events.push_arrival(self.now, at, link);
-        }
-    }
-
-    /// A packet comes from another part.
-    pub fn receive_mail(&mut self, at: Instant, link: LinkId, mut packet: Packet, extension: Option<Box<Extension>>) {
-        if let Some(extension) = extension {
-            packet.wait_or_extension = self.extensions.keep(*extension);
+    /// Packets come from another part, with the paths that they take.
+    pub fn receive(&mut self, mail: &mut Mail) {
+        if !mail.paths.is_empty() {
+            mail.paths.drain(..).for_each(|(position, link)| self.router.learn(position, link));
         }
         if let Some(part) = &mut self.part {
-            part.left = part.left.wrapping_sub(1);
+            part.left = part.left.wrapping_sub(mail.packets.len() as u64);
         }
-        self.receive(link, Slot { at, packet });
+        let mut extensions = mail.extensions.drain(..);
+        for (link, slot) in &mut mail.packets {
+            if slot.packet.flags.has(Flags::EXTENDED) {
+                let extension = extensions.next().expect("each extended packet comes with its extension");
+                slot.packet.wait_or_extension = self.extensions.keep(extension);
+            }
+            if let Some(at) = self.ports[*link].receive(slot) {
+                self.events.push_arrival(self.now, at, *link);
+            }
+        }
+        mail.packets.clear();
     }
 
     /// Packets that are queued or on a wire. In one part of several the sum over all of them counts, for one alone may

@@ -1,6 +1,7 @@
 //! Shortest paths, with ECMP by flow.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use hashbrown::HashTable;
 use units::{HostId, LinkId, mix64};
@@ -22,6 +23,10 @@ pub struct Router {
     known: HashTable<Known>,
     /// All paths, one after the other: the links to take.
     links: Vec<LinkId>,
+    /// The positions at which this one keeps paths next. It takes a page of so many at a time, every so manyth.
+    room: Range<usize>,
+    page: usize,
+    every: usize,
     /// The path that was last asked for.
     path: Vec<LinkId>,
 }
@@ -43,13 +48,40 @@ impl Router {
             detours: Detours::default(),
             known: HashTable::new(),
             links: Vec::new(),
+            room: 0..usize::MAX,
+            // No path comes to a node twice.
+            page: (graph.hosts as usize + graph.switches.len()).max(Router::PAGE),
+            every: 1,
             path: Vec::new(),
         }
     }
 
-    /// The position in [`links`](Router::link) of the path that a flow takes. At each node the
-    /// flow's hash chooses among the links on shortest paths.
-    pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
+    /// So many positions are taken at a time, if that is enough for any path.
+    const PAGE: usize = 1 << 12;
+
+    /// Takes only the pages of one part of so many, before it has found any path. So paths of several parts have
+    /// different positions: each keeps those of its hosts, and [learns](Router::learn) the others.
+    pub fn keep_to(&mut self, part: u32, of: u32) {
+        let first = part as usize * self.page;
+        (self.room, self.every) = (first..first + self.page, of as usize);
+    }
+
+    /// A link of a path that another part has found.
+    pub fn learn(&mut self, position: u32, link: LinkId) {
+        self.reach(position as usize + 1);
+        self.links[position as usize] = link;
+    }
+
+    /// There is room for so many links.
+    fn reach(&mut self, positions: usize) {
+        if self.links.len() < positions {
+            self.links.resize(positions, LinkId(0));
+        }
+    }
+
+    /// The position in [`links`](Router::link) of the path that a flow takes, and whether it was kept just now. At each
+    /// node the flow's hash chooses among the links on shortest paths.
+    pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> (u32, bool) {
         let Router { ways, avoided, detours, path, .. } = self;
         ways.prepare(to);
         let is_open = |link| !avoided.contains(&link);
@@ -72,19 +104,32 @@ impl Router {
         self.keep()
     }
 
-    /// The position of the path that was last asked for.
-    fn keep(&mut self) -> u32 {
-        let Router { known, links, path, .. } = self;
+    /// The path that was last asked for.
+    pub fn latest(&self) -> &[LinkId] {
+        &self.path
+    }
+
+    /// The position of the path that was last asked for, and whether that is new.
+    fn keep(&mut self) -> (u32, bool) {
+        if self.room.len() < self.path.len() {
+            let next = self.room.end + (self.every - 1) * self.page;
+            self.room = next..next + self.page;
+        }
+        let Router { known, links, path, room, .. } = self;
         let hash = path.iter().fold(0, |hash, link| mix64(hash ^ u64::from(link.0))) as u32;
         let spread = |known: &Known| mix64(known.hash.into());
         // A path ends with the only link to its host, so none is the beginning of another.
         let is_it = |known: &Known| known.hash == hash && links[known.position as usize..].starts_with(path);
-        let new = Known { hash, position: links.len() as u32 };
+        let new = Known { hash, position: room.start as u32 };
         let position = known.entry(spread(&new), is_it, spread).or_insert(new).get().position;
-        if position == new.position {
-            links.extend_from_slice(path);
+        let is_new = position == new.position;
+        if is_new {
+            let end = room.start + path.len();
+            self.reach(end);
+            self.links[self.room.start..end].copy_from_slice(&self.path);
+            self.room.start = end;
         }
-        position
+        (position, is_new)
     }
 
     /// The link at a position of a path.
@@ -145,8 +190,8 @@ mod tests {
         let mut router = Router::new(&graph, 1);
         let mut used = [0; 3];
         for flow in (0..300).map(|ordinal| Flow::of_message("a", ordinal)) {
-            let path = router.path(HostId(0), HostId(3), flow);
-            assert_eq!(path, router.path(HostId(0), HostId(3), flow));
+            let path = router.path(HostId(0), HostId(3), flow).0;
+            assert_eq!((path, false), router.path(HostId(0), HostId(3), flow));
             let spine = graph.links[router.link(path + 1).index()].to - 6;
             used[spine as usize] += 1;
         }
@@ -162,7 +207,7 @@ mod tests {
         let flows: Vec<Flow> = (0..300).map(|ordinal| Flow::of_message("a", ordinal)).collect();
         let ways = |router: &mut Router| -> Vec<LinkId> {
             let path = |&flow| {
-                let path = router.path(HostId(0), HostId(3), flow);
+                let path = router.path(HostId(0), HostId(3), flow).0;
                 router.link(path + 1)
             };
             flows.iter().map(path).collect()
@@ -180,7 +225,7 @@ mod tests {
         let mut router = Router::new(&graph, 1);
         let flows: Vec<Flow> = (0..300).map(|ordinal| Flow::of_message("a", ordinal)).collect();
         let spine = |router: &mut Router, flow| {
-            let path = router.path(HostId(3), HostId(0), flow);
+            let path = router.path(HostId(3), HostId(0), flow).0;
             graph.links[router.link(path + 1).index()].to - 6
         };
         let before: Vec<u32> = flows.iter().map(|&flow| spine(&mut router, flow)).collect();
@@ -203,11 +248,40 @@ mod tests {
         assert_eq!(flows.iter().map(|&flow| spine(&mut router, flow)).collect::<Vec<_>>(), before);
     }
 
+    /// Hosts 0 and 1 are of one part, hosts 2 and 3 of another. A page has room for two paths of four links.
+    #[test]
+    fn parts_keep_paths_at_different_positions_and_learn_the_others() {
+        let graph = leaf_spine();
+        let mut parts = [0, 1].map(|part| {
+            let mut router = Router { page: 9, ..Router::new(&graph, 1) };
+            router.keep_to(part, 2);
+            router
+        });
+        let mut positions = [Vec::new(), Vec::new()];
+        for ordinal in 0..100 {
+            for (part, from, to) in [(0, 0, 3), (0, 1, 3), (1, 3, 0), (1, 3, 1)] {
+                let (position, is_new) = parts[part].path(HostId(from), HostId(to), Flow::of_message("a", ordinal));
+                if is_new {
+                    let links = parts[part].latest().to_vec();
+                    (position..).zip(links).for_each(|(position, link)| parts[1 - part].learn(position, link));
+                    positions[part].push(position);
+                }
+                for router in &parts {
+                    let ends = (position, position + 3);
+                    let ends = [router.link(ends.0), router.link(ends.1)].map(|link| graph.links[link.index()]);
+                    assert_eq!((ends[0].from, ends[1].to), (from, to));
+                }
+            }
+        }
+        // Three ways between each two.
+        assert_eq!(positions, [vec![0, 4, 18, 22, 36, 40], vec![9, 13, 27, 31, 45, 49]]);
+    }
+
     #[test]
     fn neighbours_stay_below_their_leaf() {
         let graph = leaf_spine();
         let mut router = Router::new(&graph, 1);
-        let path = router.path(HostId(2), HostId(3), Flow::of_pair(HostId(2), HostId(3)));
+        let path = router.path(HostId(2), HostId(3), Flow::of_pair(HostId(2), HostId(3))).0;
         assert_eq!(graph.links[router.link(path).index()].to, graph.links[router.link(path + 1).index()].from);
         assert_eq!(graph.links[router.link(path + 1).index()].to, 3);
     }

@@ -13,6 +13,7 @@ mod pace;
 mod post;
 mod trial;
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant as Clock;
@@ -219,9 +220,15 @@ impl Team {
 
     fn of(scenario: Scenario, partition: Partition) -> Team {
         let partition = Arc::new(partition);
-        let scenarios = copies(&scenario, partition.parts - 1).into_iter();
-        let mut worlds: Vec<World> = scenarios.chain([scenario]).map(World::new).collect();
-        worlds.iter_mut().zip(0..).for_each(|(world, number)| world.becomes(&partition, number));
+        let scenarios = copies(&scenario, partition.parts - 1).into_iter().chain([scenario]);
+        let worlds: Vec<World> = thread::scope(|scope| {
+            let set_up = |(scenario, number)| {
+                let partition = &partition;
+                scope.spawn(move || World::part_of(scenario, partition, number))
+            };
+            let threads: Vec<_> = scenarios.zip(0..).map(set_up).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
         let until = worlds[0].duration().after_start();
         Team {
             lookahead: partition.lookahead,
@@ -347,8 +354,8 @@ impl Team {
         let measured = stock::take(&mut self.worlds);
         let first = &self.worlds[0];
         let is_decided = |message| self.worlds.iter().any(|world| world.has_decided(message));
-        let cool_down = stock::awaits(first, is_decided);
-        let decided = first.messages().map(is_decided).collect();
+        let decided: Vec<bool> = first.messages().map(is_decided).collect();
+        let cool_down = stock::awaits(first, |message| decided[message.index()]);
         self.until = cool_down.until(self.now);
         self.worlds.iter_mut().for_each(World::tells_what_is_decided);
         self.measured = Some((measured, Awaited { cool_down, decided }));
@@ -465,15 +472,18 @@ impl Stint {
         let end = end.saturating_add(Span(1));
         let step = Span(self.lookahead.0.div_ceil(2));
         let mut reached = post.reached(part);
+        let mut horizon = reached;
         while reached < end {
             // The slowest can always go on by the whole lookahead, so that some part never waits. It goes no further than a
             // step at a time, even where it could: those who wait for it would wait for all of that, and then it for them,
             // by turns.
             let next = reached.saturating_add(step).min(end);
-            if !post.wait(part, self.lookahead, next) {
-                return;
+            // What was sent since it last looked is for later than it could go then.
+            if horizon < next {
+                let Some(can) = post.wait(part, self.lookahead, next) else { return };
+                horizon = can;
+                post.take(part, |mail| world.receive(mail));
             }
-            post.take(part, |mail| world.receive(mail));
             reached = next;
             world.goes_to(reached.earlier_by(Span(1)));
             post.leave(part, reached, world.outgoing());
@@ -486,7 +496,7 @@ fn exchange(worlds: &mut [World]) {
     for from in 0..worlds.len() {
         for to in 0..worlds.len() {
             let mut mail = std::mem::take(&mut worlds[from].outgoing()[to]);
-            mail.drain(..).for_each(|mail| worlds[to].receive(mail));
+            worlds[to].receive(&mut mail);
             worlds[from].outgoing()[to] = mail;
         }
     }

@@ -32,7 +32,7 @@ struct Reached(AtomicU64);
 #[derive(Default)]
 struct Letters {
     any: AtomicBool,
-    mail: Mutex<Vec<Mail>>,
+    mail: Mutex<Mail>,
 }
 
 impl Post {
@@ -61,13 +61,14 @@ impl Post {
         Instant(slowest.unwrap_or(u64::MAX)).saturating_add(lookahead)
     }
 
-    /// Waits until a part can go on to `next`; false when all come back instead.
-    pub fn wait(&self, part: usize, lookahead: Span, next: Instant) -> bool {
+    /// Waits until a part can go on to `next`, and gives how far it can go then; none when all come back instead.
+    pub fn wait(&self, part: usize, lookahead: Span, next: Instant) -> Option<Instant> {
         let mut looks = 0;
         let mut since = None;
         loop {
-            if self.horizon(part, lookahead) >= next {
-                return true;
+            let horizon = self.horizon(part, lookahead);
+            if horizon >= next {
+                return Some(horizon);
             }
             if looks < Post::LOOKS {
                 looks += 1;
@@ -78,7 +79,7 @@ impl Post {
                 self.stop();
             }
             if self.stopped.load(Ordering::Relaxed) {
-                return false;
+                return None;
             }
             thread::yield_now();
         }
@@ -90,7 +91,7 @@ impl Post {
     }
 
     /// A part leaves what it has for the others, and has come so far.
-    pub fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Vec<Mail>]) {
+    pub fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Mail]) {
         for (to, mail) in self.boxes.iter().zip(outgoing) {
             if !mail.is_empty() {
                 let letters = &to[part];
@@ -107,11 +108,11 @@ impl Post {
     }
 
     /// Takes what was left for a part: all that others have sent before they had come as far as [`wait`](Post::wait) saw.
-    pub fn take(&self, part: usize, mut receive: impl FnMut(Mail)) {
+    pub fn take(&self, part: usize, mut receive: impl FnMut(&mut Mail)) {
         for letters in self.boxes[part].iter().filter(|letters| letters.any.load(Ordering::Relaxed)) {
             let mut mail = letters.mail.lock().unwrap_or_else(PoisonError::into_inner);
             letters.any.store(false, Ordering::Relaxed);
-            mail.drain(..).for_each(&mut receive);
+            receive(&mut mail);
         }
     }
 }
@@ -143,7 +144,7 @@ mod tests {
                     let mut reached = Instant::ZERO;
                     while reached < Instant(20_000) {
                         let next = reached.saturating_add(Span(5));
-                        if !post.wait(part, Span(LOOKAHEAD), next) {
+                        if post.wait(part, Span(LOOKAHEAD), next).is_none() {
                             return;
                         }
                         reached = next;
@@ -165,7 +166,7 @@ mod tests {
                 panic!("on purpose");
             });
             assert!(panics.join().is_err());
-            assert!(!post.wait(0, Span(10), Instant(11)));
+            assert_eq!(post.wait(0, Span(10), Instant(11)), None);
         });
     }
 }

@@ -310,19 +310,21 @@ impl Port {
 
     /// What it has taken last, with the time of its arrival: it will be at the end of the link, wherever that is. Kept
     /// are those that wait, whose transmissions are still to begin, and this one, behind which others keep their order.
-    pub fn hand_over(&mut self) -> Slot {
+    #[inline]
+    pub fn hand_over(&mut self) -> &Slot {
         let last = self.ring.tail() - 1;
         self.ring.drop_before(self.waiting.min(last));
-        *self.ring.at(last)
+        self.ring.at(last)
     }
 
     /// A packet will arrive at the end of the link; gives the time if it is first in line.
-    pub fn receive(&mut self, slot: Slot) -> Option<Instant> {
+    #[inline]
+    pub fn receive(&mut self, slot: &Slot) -> Option<Instant> {
         let first = self.ring.is_empty();
         if first {
             self.ring.rewind();
         }
-        *self.ring.push() = slot;
+        *self.ring.push() = *slot;
         first.then_some(slot.at)
     }
 

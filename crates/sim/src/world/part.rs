@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use units::{ClassId, ConnectionId, Instant, MessageId};
+use units::{ClassId, Instant, MessageId};
 
 use super::World;
 use crate::event::Event;
 use crate::net::part::Mail;
 use crate::outcome::Message;
+use crate::scenario::Scenario;
 use crate::topology::Partition;
 use crate::traffic::Request;
 
 impl World {
-    /// Becomes one part of several. All of them draw the same messages and give them the same numbers; each starts those
-    /// of its own hosts. When the warm-up ends, others say: [`warms_up`](World::warms_up).
-    pub fn becomes(&mut self, partition: &Arc<Partition>, number: u32) {
-        self.net.events.cancel(Event::WarmedUp);
-        self.net.becomes(partition.clone(), number);
-        self.hosts.senders.keep_to(number, partition.parts);
+    /// One part of several. All of them draw the same messages and give them the same numbers; each starts those of its
+    /// own hosts. When the warm-up ends, others say: [`warms_up`](World::warms_up).
+    pub fn part_of(scenario: Scenario, partition: &Arc<Partition>, number: u32) -> World {
+        let mut world = World::new(scenario);
+        world.net.events.cancel(Event::WarmedUp);
+        world.net.becomes(partition.clone(), number);
+        world.hosts.senders.keep_to(number, partition.parts);
+        world
     }
 
     /// Goes on until then.
@@ -69,7 +72,7 @@ impl World {
     }
 
     /// What goes to each part. It is to be taken.
-    pub fn outgoing(&mut self) -> &mut [Vec<Mail>] {
+    pub fn outgoing(&mut self) -> &mut [Mail] {
         self.net.part.as_mut().map_or(&mut [], |part| part.take_outgoing())
     }
 
@@ -106,11 +109,11 @@ impl World {
         self.net.counters.events
     }
 
-    /// Something comes from another part.
-    pub fn receive(&mut self, mail: Mail) {
-        match mail {
-            Mail::Packet { at, link, packet, extension } => self.net.receive_mail(at, link, packet, extension),
-            Mail::Notice { at, id, notice } => self.hosts.notices.send(&mut self.net.events, at, id, notice),
+    /// Takes what comes from another part.
+    pub fn receive(&mut self, mail: &mut Mail) {
+        self.net.receive(mail);
+        for (at, id, notice) in mail.notices.drain(..) {
+            self.hosts.notices.send(&mut self.net.events, at, id, notice);
         }
     }
 
@@ -129,23 +132,11 @@ impl World {
     }
 
     /// Whether the sending host of a message is here. If not, it is written down without being sent: all parts have the
-    /// same rows, and the same paths in the same order, there and back.
+    /// same rows.
     #[cold]
-    pub(super) fn starts_here(&mut self, class: ClassId, request: &Request, ordinal: u64) -> bool {
+    pub(super) fn starts_here(&mut self, class: ClassId, request: &Request) -> bool {
         self.happens_everywhere();
-        let &Request { from, to, .. } = request;
-        let here = self.net.part.as_ref().is_none_or(|part| part.has(from));
-        let flow = self.flow_of(class, request, ordinal);
-        let source = &self.sources[class].class;
-        let (transport, persistent) = (source.transport as u32, source.persistent);
-        let is_open = persistent && self.hosts.state(from).persistent(transport, to).is_some();
-        if !is_open {
-            self.net.path(from, to, flow);
-            self.net.path(to, from, flow);
-            if persistent && !here {
-                self.hosts.state(from).keep(transport, to, ConnectionId::default());
-            }
-        }
+        let here = self.net.part.as_ref().is_none_or(|part| part.has(request.from));
         if !here {
             // Where it starts from is known where it is sent; here it is never looked at.
             self.ledger.start(0, Message::new(class, request));
