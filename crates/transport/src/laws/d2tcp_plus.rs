@@ -238,7 +238,7 @@ pub const KEYS: &[Key] = &[
 ];
 
 fn build(values: &Values) -> D2tcpPlus {
-    let constants = Constants {
+    let constants = Box::new(Constants {
         start: values.number("start"),
         growth: values.number("growth"),
         growth_later: values.number("growth_later"),
@@ -262,7 +262,7 @@ fn build(values: &Values) -> D2tcpPlus {
         guard_share: values.number("guard_share"),
         aborts: values.choice("hopeless") == "abort",
         hopeless_hold: values.time("hopeless_hold").as_secs_f64(),
-    };
+    });
     D2tcpPlus {
         marking: Marking::from_values(values),
         constants,
@@ -287,7 +287,8 @@ fn build(values: &Values) -> D2tcpPlus {
 #[derive(Clone, Debug, PartialEq)]
 pub struct D2tcpPlus {
     marking: Marking,
-    constants: Constants,
+    /// Apart, so that a connection with another law does not take memory for them.
+    constants: Box<Constants>,
     /// What it draws follows from this, the time, and how often it has drawn.
     identity: u64,
     draws: u64,
@@ -624,7 +625,7 @@ mod tests {
 
     /// Round trips of 100 us, as `acked` has them, and a message of 100 segments of which those after `una` are left.
     fn law() -> D2tcpPlus {
-        let constants = Constants {
+        let constants = Box::new(Constants {
             start: 2.0,
             growth: 1.0,
             growth_later: 0.25,
@@ -648,7 +649,7 @@ mod tests {
             guard_share: 0.25,
             aborts: false,
             hopeless_hold: 0.1,
-        };
+        });
         D2tcpPlus {
             marking: marking(0.0),
             constants,
