@@ -81,7 +81,7 @@ impl Net {
         let port = &mut self.ports[link];
         let is_late = port.place.at_host() && packet.payload > 0;
         let late = |transmission| if is_late { jitter.draw(now, link, transmission) } else { Span::ZERO };
-        let first = port.begin(now, packet, late);
+        let first = port.begin(&mut self.store, now, packet, late);
         if let Some(cut) = self.cut_behind(link) {
             self.send_on(cut, link);
         } else if let Some(at) = first {

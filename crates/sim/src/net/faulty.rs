@@ -191,10 +191,7 @@ impl Net {
             return self.pass_on(link, packet);
         }
         let mut packet = Packet::BLANK;
-        if let Some(at) = self.ports[link].take(&mut packet) {
-            self.events.push_arrival(self.now, at, link);
-        }
-        self.counters.packet_hops += 1;
+        self.take(link, &mut packet);
         let Faults { faults, links, counts, .. } = &mut **self.faults.as_mut().expect("only where there are faults");
         let of_link = &mut links[link];
         for (number, stream) in &mut of_link.met {
@@ -286,22 +283,22 @@ impl Net {
         }
         let now = self.now;
         let port = &mut self.ports[link];
-        if let Some(at) = port.first_arrival() {
+        if let Some(at) = port.first_arrival(&self.store) {
             self.events.cancel_arrival(at, link);
         }
         let pool = std::mem::replace(&mut port.pool, Port::DOWN);
         let travelling = match self.pools.get_mut(pool as usize) {
-            Some(pool) => pool.flush(now, port),
+            Some(pool) => pool.flush(&mut self.store, now, port),
             None if pool == Port::CHOOSES => {
                 let waiting: Vec<Packet> =
                     port.choice().into_iter().flat_map(|choice| choice.packets()).copied().collect();
-                let lost = port.flush(now);
+                let lost = port.flush(&mut self.store, now);
                 waiting.iter().for_each(|packet| self.leaves(link, packet));
                 lost
             }
             None => {
-                port.settle(now);
-                port.flush(now)
+                port.settle(&self.store, now);
+                port.flush(&mut self.store, now)
             }
         };
         self.faults_mut().links[link].pool = pool;

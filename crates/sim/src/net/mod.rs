@@ -20,6 +20,7 @@ use crate::observe::PacketLog;
 use crate::outcome::Counters;
 use crate::port::level::Level;
 use crate::port::mark::{MARKERS, Site};
+use crate::port::store::Store;
 use crate::port::{Fate, Place, Port, units_of_wait};
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
@@ -39,6 +40,8 @@ pub struct Net {
     /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
     pub graph: Graph,
     ports: Table<LinkId, Port>,
+    /// The packets that they hold.
+    store: Store,
     /// For how long each port had sent when the warm-up ended.
     sent_before: Table<LinkId, Span>,
     pools: Vec<Pool>,
@@ -133,6 +136,7 @@ impl Net {
             graph,
             sent_before: vec![Span::ZERO; ports.len()].into(),
             ports: ports.into(),
+            store: Store::default(),
             pools,
             extensions: Extensions::default(),
             agents: AtPorts::default(),
@@ -147,6 +151,11 @@ impl Net {
 
     /// Puts the agents of these families at every port.
     pub fn station(&mut self, families: &[Agents]) {
+        if !families.is_empty() {
+            // Agents are told how much waits.
+            let keeps_no_count = |port: &&mut Port| port.place.at_host() && port.choice().is_none();
+            self.ports.iter_mut().filter(keeps_no_count).for_each(Port::count_backlog);
+        }
         let rates = self.graph.links.iter().map(|link| link.rate);
         self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
     }
@@ -188,21 +197,31 @@ impl Net {
         let link = self.router.link(packet.route);
         packet.route += 1;
         packet.size += self.frame_overhead;
-        let (now, jitter) = (self.now, self.jitter);
-        let port = &mut self.ports[link];
-        if port.pool > Port::NO_POOL {
+        if self.ports[link].pool > Port::NO_POOL {
             return self.send_apart(link, packet);
         }
+        self.transmit(link, packet);
+    }
+
+    /// A host's port that is first in, first out takes a packet.
+    #[inline(always)]
+    fn transmit(&mut self, link: LinkId, packet: Packet) {
+        let (now, jitter) = (self.now, self.jitter);
         let is_data = packet.payload > 0;
         let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Span::ZERO };
-        if let Some(at) = port.transmit(now, late, packet) {
+        if let Some(at) = self.ports[link].transmit(&mut self.store, now, late, packet) {
             self.events.push_arrival(now, at, link);
         }
     }
 
     #[cold]
     fn send_apart(&mut self, link: LinkId, packet: Packet) {
-        let is_down = self.ports[link].pool == Port::DOWN;
+        let port = &mut self.ports[link];
+        if port.pool == Port::COUNTS {
+            port.count(self.now, &packet);
+            return self.transmit(link, packet);
+        }
+        let is_down = port.pool == Port::DOWN;
         if is_down || self.offer_choosing(link, packet, true) == Fate::Dropped {
             self.dropped(link, &packet);
         }
@@ -214,7 +233,7 @@ impl Net {
         if let Some(header) = &mut extension.header
             && self.ports[link].pool != Port::DOWN
         {
-            let state = state(self.now, &self.ports[link]);
+            let state = state(self.now, &mut self.ports[link]);
             self.agents.show(link, &state, &packet, header);
         }
         packet.wait_or_extension = self.extensions.keep(extension);
@@ -233,18 +252,20 @@ impl Net {
     #[inline(always)]
     pub fn take(&mut self, link: LinkId, packet: &mut Packet) -> bool {
         let port = &mut self.ports[link];
-        let to_host = port.place.to_host();
-        if let Some(at) = port.take(packet) {
+        if port.first_waits() {
+            leaves_unseen(port, &mut self.pools, &self.store);
+        }
+        if let Some(at) = port.take(&mut self.store, packet) {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;
-        to_host
+        port.place.to_host()
     }
 
     /// Writes down the packet that is about to be taken from the end of `link`.
     #[cold]
     pub fn log_arrival(&mut self, link: LinkId) {
-        let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets().next()) else { return };
+        let (Some(log), Some(packet)) = (&mut self.log, self.ports[link].packets(&self.store).next()) else { return };
         let next = (!self.ports[link].place.to_host()).then(|| self.router.link(packet.route));
         log.arrives(self.now, link, next, packet);
     }
@@ -281,8 +302,17 @@ impl Net {
         match fate {
             Fate::First(at) => self.events.push_arrival(self.now, at, link),
             Fate::Queued => {}
-            Fate::Dropped => self.dropped(link, packet),
+            Fate::Dropped | Fate::Away => self.not_kept(link, packet, fate),
+        }
+    }
+
+    /// Apart, so that the two common fates are told from each other by a comparison.
+    #[cold]
+    #[inline(never)]
+    fn not_kept(&mut self, link: LinkId, packet: &Packet, fate: Fate) {
+        match fate {
             Fate::Away => self.send_away(link),
+            _ => self.dropped(link, packet),
         }
     }
 
@@ -290,10 +320,10 @@ impl Net {
     fn offer(&mut self, link: LinkId, packet: &Packet) -> Fate {
         let port = &mut self.ports[link];
         match port.pool {
-            Port::NO_POOL => port.offer(self.now, packet),
+            Port::NO_POOL => port.offer(&mut self.store, self.now, packet),
             Port::CHOOSES => self.offer_choosing(link, onwards(packet), false),
             pool => match self.pools.get_mut(pool as usize) {
-                Some(pool) => pool.offer(self.now, packet, link, &mut self.ports),
+                Some(pool) => pool.offer(&mut self.store, self.now, packet, link, &mut self.ports),
                 // A port whose link is down, or one that stands elsewhere, because its link is cut.
                 None => self.offer_apart(link, packet, false),
             },
@@ -316,7 +346,7 @@ impl Net {
         if fate != Fate::Dropped
             && let Some(header) = &mut self.extensions.at(packet.wait_or_extension).header
         {
-            self.agents.show(link, &state(self.now, &self.ports[port]), packet, header);
+            self.agents.show(link, &state(self.now, &mut self.ports[port]), packet, header);
         }
         fate
     }
@@ -347,12 +377,12 @@ impl Net {
         for pool in &mut self.pools {
             // They are of one switch.
             let lead = pool.members().first().and_then(|port| Some(self.part.as_ref()?.lead(*port)));
-            pool.settle(self.now.earlier_by(lead.unwrap_or_default()), &mut self.ports);
+            pool.settle(&self.store, self.now.earlier_by(lead.unwrap_or_default()), &mut self.ports);
         }
         self.settle_choosing();
         for link in (0..self.ports.len()).map(LinkId::from_index) {
             let now = self.now_at(link);
-            self.ports[link].settle(now);
+            self.ports[link].settle(&self.store, now);
             self.ports[link].catch_up(now);
         }
         self.agents.settle(self.now);
@@ -369,6 +399,11 @@ impl Net {
     /// All ports, numbered like the links; the ports of cut links stand elsewhere ([`port_of`](Net::port_of)).
     pub fn ports(&self) -> &Table<LinkId, Port> {
         &self.ports
+    }
+
+    /// Everything that waits at ports to hosts or travels behind them.
+    pub fn packets_to_hosts(&self) -> impl Iterator<Item = &Packet> {
+        self.ports.iter().filter(|port| port.place.to_host()).flat_map(|port| port.packets(&self.store))
     }
 
     /// The share of the time since the warm-up in which a link has sent.
@@ -442,8 +477,18 @@ impl Net {
     }
 }
 
+/// The first packet of a port has reached the other end, and the port has not been looked at since the packet left its
+/// queue.
+#[inline(never)]
+fn leaves_unseen(port: &mut Port, pools: &mut [Pool], store: &Store) {
+    match pools.get_mut(port.pool as usize) {
+        Some(pool) => pool.first_leaves(store, port),
+        None => port.leave(store),
+    }
+}
+
 /// What agents may know of a port.
-fn state(now: Instant, port: &Port) -> PortState {
+fn state(now: Instant, port: &mut Port) -> PortState {
     PortState { now, sent_for: port.sent_for(now), waiting_bytes: Bytes(port.backlog(now)) }
 }
 
@@ -631,7 +676,7 @@ mod tests {
                 assert!(at >= exact.max(last) && at < exact + Span::from_micros(12), "{at} for {exact}");
                 late += u32::from(at > exact);
                 last = at;
-                let next = net.ports[nic].take(&mut packet);
+                let next = net.ports[nic].take(&mut net.store, &mut packet);
                 next.inspect(|&next| net.events.push_arrival(at, next, nic));
             }
         }
@@ -658,6 +703,24 @@ mod tests {
             // The second pair, 12 us later, finds one in transmission and none, then one waiting.
             assert_eq!(waits, [0, 12, 12, 24].map(|micros: u32| micros * 1_000_000 / 1024), "{discipline}");
         }
+    }
+
+    /// Of three full packets one is in transmission for 12 us, then the next. Jitter changes none of that.
+    #[test]
+    fn agents_are_told_what_waits_at_a_host() {
+        let d3 = transport::registry::find("d3").and_then(|d3| d3.with(&[]).ok()).expect("it has defaults");
+        let mut net = net(1, None);
+        net.station(&[d3.control.agents().expect("its routers grant rates")]);
+        for seq in 0..3 {
+            let packet = full(&mut net, (0, 1), seq);
+            net.send(packet);
+        }
+        let nic = net.graph.links.iter().position(|link| link.from == 0).map(LinkId::from_index).expect("it is there");
+        for (at, bytes) in [(0, 3000), (11, 3000), (12, 1500), (24, 0)] {
+            let told = state(Instant::from_micros(at), &mut net.ports[nic]);
+            assert_eq!(told.waiting_bytes, Bytes(bytes), "{at} us");
+        }
+        assert_eq!(drain(&mut net).len(), 3);
     }
 
     /// With the queue and the marker beside it, a port does what it does by itself.
@@ -698,6 +761,8 @@ mod tests {
                 let port = &net.ports[link];
                 let watch = port.watch();
                 assert!(watch.drops > 0 && watch.marks > 0);
+                let empty = Level { value: 12, in_bytes: false };
+                assert!(net.pools.iter().all(|pool| pool.room(0, 0) == empty), "what has left takes no room");
                 (arrived, port.packets, port.bytes, watch.drops, watch.marks, watch.most_waiting, watch.levels.clone())
             };
             assert!(run(true) == run(false), "seed {seed}");

@@ -14,7 +14,7 @@ use crate::event::Moment;
 use crate::notice::Notice;
 use crate::outcome::Counters;
 use crate::port::level::Level;
-use crate::port::ring::Slot;
+use crate::port::store::Slot;
 use crate::port::{Choice, Fate, Port};
 use crate::topology::{LinkSpec, Partition};
 
@@ -222,7 +222,7 @@ impl Net {
         let extended = packet.flags.has(Flags::EXTENDED);
         let place = &mut self.ports[port];
         let fate = match place.pool {
-            Port::NO_POOL if !(protected || extended) => place.offer(self.now, packet),
+            Port::NO_POOL if !(protected || extended) => place.offer(&mut self.store, self.now, packet),
             _ if protected => self.offer_protected(port, packet),
             _ => self.offer(port, packet),
         };
@@ -256,11 +256,12 @@ impl Net {
     fn hand_on(&mut self, link: LinkId, port: LinkId) {
         let part = self.part.as_deref_mut().expect("only a network in parts has cut links");
         let (ends, ports) = self.ports.split_at_mut(part.first);
-        // Copied from where it stands to where it goes, and nowhere between.
-        let slot = ports[port.index() - part.first].hand_over();
+        let slot = ports[port.index() - part.first].hand_over(&mut self.store);
         let to = part.partition.of_port[self.router.link(slot.packet.route)];
         if to == part.number {
-            if let Some(at) = ends[link.index()].receive(slot) {
+            // Both stand in the same store.
+            let slot = *slot;
+            if let Some(at) = ends[link.index()].receive(&mut self.store, &slot) {
                 self.events.push_arrival(self.now, at, link);
             }
             return;
@@ -295,7 +296,7 @@ impl Net {
                 let extension = extensions.next().expect("each extended packet comes with its extension");
                 slot.packet.wait_or_extension = self.extensions.keep(extension);
             }
-            if let Some(at) = self.ports[*link].receive(slot) {
+            if let Some(at) = self.ports[*link].receive(&mut self.store, slot) {
                 self.events.push_arrival(self.now, at, *link);
             }
         }
@@ -305,7 +306,7 @@ impl Net {
     /// Packets that are queued or on a wire. In one part of several the sum over all of them counts, for one alone may
     /// fall below zero, and wrap.
     pub fn packets_in_flight(&self) -> u64 {
-        let all = |ports: &[Port]| ports.iter().map(|port| port.packets().count() as u64).sum::<u64>();
+        let all = |ports: &[Port]| ports.iter().map(|port| port.packets(&self.store).count() as u64).sum::<u64>();
         let held = self.held().count() as u64;
         let Some(part) = &self.part else { return all(&self.ports) + held };
         let (ends, ports) = self.ports.split_at(part.first);
@@ -316,10 +317,10 @@ impl Net {
     /// As [`offer`](Net::offer), for a packet that is taken also when there is no room.
     pub(super) fn offer_protected(&mut self, link: LinkId, packet: &Packet) -> Fate {
         match self.ports[link].pool {
-            Port::NO_POOL => self.ports[link].offer_within(self.now, packet, Level::INFINITE),
+            Port::NO_POOL => self.ports[link].offer_within(&mut self.store, self.now, packet, Level::INFINITE),
             Port::CHOOSES => self.offer_choosing(link, super::onwards(packet), true),
             pool => match self.pools.get_mut(pool as usize) {
-                Some(pool) => pool.admit(self.now, packet, link, &mut self.ports),
+                Some(pool) => pool.admit(&mut self.store, self.now, packet, link, &mut self.ports),
                 None => self.offer_apart(link, packet, true),
             },
         }

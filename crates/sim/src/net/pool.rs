@@ -4,6 +4,7 @@ use transport::Packet;
 use units::{Amount, Instant, LinkId, Table};
 
 use crate::port::level::Level;
+use crate::port::store::Store;
 use crate::port::{Fate, Port};
 
 /// A buffer that the ports of one switch share: a port may hold up to `alpha` times what is free
@@ -51,54 +52,79 @@ impl Pool {
     }
 
     /// Offers a packet to one of the ports, within what the others leave to it.
-    pub fn offer(&mut self, now: Instant, packet: &Packet, index: LinkId, ports: &mut Table<LinkId, Port>) -> Fate {
-        self.look_at(now, &mut ports[index]);
+    pub fn offer(
+        &mut self,
+        store: &mut Store,
+        now: Instant,
+        packet: &Packet,
+        index: LinkId,
+        ports: &mut Table<LinkId, Port>,
+    ) -> Fate {
+        self.look_at(store, now, &mut ports[index]);
         // What has left other ports since they were looked at only adds to the room: where it is
         // enough without, they need not be looked at.
         let port = &ports[index];
-        let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());
+        let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
         if !port.fits(now, packet, self.room(packets, bytes)) {
-            self.settle(now, ports);
+            self.settle(store, now, ports);
         }
         let room = self.room(packets, bytes);
-        self.offer_within(now, packet, &mut ports[index], room)
+        self.offer_within(store, now, packet, &mut ports[index], room)
     }
 
     /// As [`offer`](Pool::offer), for a packet that is taken also when there is no room.
-    pub fn admit(&mut self, now: Instant, packet: &Packet, index: LinkId, ports: &mut Table<LinkId, Port>) -> Fate {
-        self.look_at(now, &mut ports[index]);
-        self.offer_within(now, packet, &mut ports[index], Level::INFINITE)
+    pub fn admit(
+        &mut self,
+        store: &mut Store,
+        now: Instant,
+        packet: &Packet,
+        index: LinkId,
+        ports: &mut Table<LinkId, Port>,
+    ) -> Fate {
+        self.look_at(store, now, &mut ports[index]);
+        self.offer_within(store, now, packet, &mut ports[index], Level::INFINITE)
     }
 
     #[inline]
-    fn offer_within(&mut self, now: Instant, packet: &Packet, port: &mut Port, room: Level) -> Fate {
-        let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());
-        let fate = port.offer_within(now, packet, room);
-        self.packets += port.waiting_in_ring() - packets;
+    fn offer_within(&mut self, store: &mut Store, now: Instant, packet: &Packet, port: &mut Port, room: Level) -> Fate {
+        let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
+        let fate = port.offer_within(store, now, packet, room);
+        self.packets += port.waiting_in_line() - packets;
         self.bytes += port.waiting_bytes() - bytes;
         fate
     }
 
     /// Lets every packet that has begun its transmission by `now` leave the buffer.
-    pub fn settle(&mut self, now: Instant, ports: &mut Table<LinkId, Port>) {
+    pub fn settle(&mut self, store: &Store, now: Instant, ports: &mut Table<LinkId, Port>) {
         for i in 0..self.members.len() {
-            self.look_at(now, &mut ports[self.members[i]]);
+            self.look_at(store, now, &mut ports[self.members[i]]);
         }
     }
 
     /// Gives up everything at a port and behind it.
-    pub fn flush(&mut self, now: Instant, port: &mut Port) -> Vec<Packet> {
-        self.look_at(now, port);
-        self.packets -= port.waiting_in_ring();
+    pub fn flush(&mut self, store: &mut Store, now: Instant, port: &mut Port) -> Vec<Packet> {
+        self.look_at(store, now, port);
+        self.packets -= port.waiting_in_line();
         self.bytes -= port.waiting_bytes();
-        port.flush(now)
+        port.flush(store, now)
+    }
+
+    /// The first packet that waits at a port begins its transmission.
+    pub fn first_leaves(&mut self, store: &Store, port: &mut Port) {
+        self.watch(port, |port| port.leave(store));
     }
 
     #[inline]
-    fn look_at(&mut self, now: Instant, port: &mut Port) {
-        let (packets, bytes) = (port.waiting_in_ring(), port.waiting_bytes());
-        port.settle(now);
-        self.packets -= packets - port.waiting_in_ring();
+    fn look_at(&mut self, store: &Store, now: Instant, port: &mut Port) {
+        self.watch(port, |port| port.settle(store, now));
+    }
+
+    /// Packets may leave the queue of a port.
+    #[inline]
+    fn watch(&mut self, port: &mut Port, leave: impl FnOnce(&mut Port)) {
+        let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
+        leave(port);
+        self.packets -= packets - port.waiting_in_line();
         self.bytes -= bytes - port.waiting_bytes();
     }
 
@@ -122,17 +148,23 @@ mod tests {
     use transport::Flags;
     use units::{Rate, Span};
 
-    fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Table<LinkId, Port>) {
+    /// The ports of a switch, and what they hold.
+    type Ports = (Table<LinkId, Port>, Store);
+
+    fn pool(capacity: Amount, alpha: f64, ports: u32) -> (Pool, Ports) {
         let mut pool = Pool::new(capacity, alpha);
         (0..ports).for_each(|index| pool.add(LinkId(index)));
         let port = || Port::new(Rate::from_gbps(1), Span(1), Place::SwitchToHost);
-        (pool, (0..ports).map(|_| port().limited(Level::INFINITE, Level::INFINITE, false)).collect())
+        let ports = (0..ports).map(|_| port().limited(Level::INFINITE, Level::INFINITE, false)).collect();
+        (pool, (ports, Store::default()))
     }
 
     /// Offers full packets to one port until it drops, and says how many it took.
-    fn fill(pool: &mut Pool, ports: &mut Table<LinkId, Port>, index: u32, now: Instant) -> u64 {
+    fn fill(pool: &mut Pool, (ports, store): &mut Ports, index: u32, now: Instant) -> u64 {
         let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
-        (0..).find(|_| pool.offer(now, &packet, LinkId(index), ports) == Fate::Dropped).expect("it drops at last")
+        (0..)
+            .find(|_| pool.offer(store, now, &packet, LinkId(index), ports) == Fate::Dropped)
+            .expect("it drops at last")
     }
 
     #[test]
@@ -166,10 +198,26 @@ mod tests {
             let (mut pool, mut ports) = pool(Amount::Packets(100), 1.0, 2);
             fill(&mut pool, &mut ports, 0, Instant::ZERO);
             assert_eq!(fill(&mut pool, &mut ports, 1, Instant(at)), taken + 1, "{at} ps");
-            pool.settle(Instant(at), &mut ports);
-            let waiting = ports.iter().map(Port::waiting).sum::<u64>();
+            pool.settle(&ports.1, Instant(at), &mut ports.0);
+            let waiting = ports.0.iter().map(Port::waiting).sum::<u64>();
             assert_eq!((pool.packets, pool.bytes), (waiting, 1500 * waiting));
         }
+    }
+
+    /// Of three packets one is in transmission and two wait.
+    #[test]
+    fn what_leaves_a_port_before_anybody_looks_leaves_the_buffer() {
+        let (mut pool, (mut ports, mut store)) = pool(Amount::Packets(100), 1.0, 1);
+        let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
+        for _ in 0..3 {
+            pool.offer(&mut store, Instant::ZERO, &packet, LinkId(0), &mut ports);
+        }
+        assert_eq!((pool.packets, pool.bytes), (2, 3000));
+        pool.first_leaves(&store, &mut ports[LinkId(0)]);
+        assert_eq!((pool.packets, pool.bytes, ports[LinkId(0)].waiting()), (1, 1500, 1));
+        // The other one begins after 24 us.
+        pool.settle(&store, Instant(24_000_000), &mut ports);
+        assert_eq!((pool.packets, pool.bytes), (0, 0));
     }
 
     #[test]
@@ -178,14 +226,14 @@ mod tests {
         // Two wait where four were free: a third would be more than the two that are left.
         assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
         let packet = Packet::data(0, 0, 40, Instant::ZERO, Flags::NONE);
-        assert_eq!(pool.admit(Instant::ZERO, &packet, LinkId(0), &mut ports), Fate::Queued);
+        assert_eq!(pool.admit(&mut ports.1, Instant::ZERO, &packet, LinkId(0), &mut ports.0), Fate::Queued);
         assert_eq!((pool.packets, pool.bytes), (3, 3040));
         // The first that waits begins after 12 us, the second after 24, the small one after 36.
         for (at, left) in [(12_000_000, (2, 1540)), (23_999_999, (2, 1540)), (24_000_000, (1, 40))] {
-            pool.settle(Instant(at), &mut ports);
+            pool.settle(&ports.1, Instant(at), &mut ports.0);
             assert_eq!((pool.packets, pool.bytes), left, "{at} ps");
         }
-        pool.settle(Instant(36_000_000), &mut ports);
+        pool.settle(&ports.1, Instant(36_000_000), &mut ports.0);
         assert_eq!((pool.packets, pool.bytes), (0, 0));
     }
 
@@ -203,7 +251,7 @@ mod tests {
             assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
             assert_eq!(fill(&mut pool, &mut ports, 1, Instant(1_000_000)), 2);
             let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
-            assert_eq!(pool.offer(Instant(at), &packet, LinkId(1), &mut ports), fate, "{at} ps");
+            assert_eq!(pool.offer(&mut ports.1, Instant(at), &packet, LinkId(1), &mut ports.0), fate, "{at} ps");
         }
     }
 

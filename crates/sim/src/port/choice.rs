@@ -9,7 +9,7 @@ use units::{Instant, Span};
 use super::level::Length;
 use super::mark::Marker;
 use super::queue::Queue;
-use super::ring::Slot;
+use super::store::{Slot, Store};
 use super::{Port, Verdict};
 
 /// What waits at a port that chooses.
@@ -113,16 +113,19 @@ impl Port {
 
     /// The transmission of a packet begins. Gives the time of its arrival at the other end if it is first in line,
     /// to be scheduled. It arrives `late`, which is told how long the transmission takes, but keeps its place.
-    pub fn begin(&mut self, now: Instant, mut packet: Packet, late: impl FnOnce(Span) -> Span) -> Option<Instant> {
+    pub fn begin(
+        &mut self,
+        store: &mut Store,
+        now: Instant,
+        mut packet: Packet,
+        late: impl FnOnce(Span) -> Span,
+    ) -> Option<Instant> {
         let behind = Length { packets: self.waiting(), bytes: self.waiting_bytes };
         let choice = self.choice_mut();
         if choice.marker.departs(&packet, behind, now) && !choice.unheard && packet.flags.has(Flags::ECT) {
             packet.flags = self.mark(packet.flags);
         }
-        let first = self.transmit(now, late, packet);
-        // What waits, waits elsewhere.
-        self.waiting = self.ring.tail();
-        first
+        self.transmit(store, now, late, packet)
     }
 
     /// So many packets have waited until `now`; at most so many from now on.

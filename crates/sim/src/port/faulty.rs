@@ -5,36 +5,39 @@ use units::{Bytes, Instant};
 
 use super::Port;
 use super::level::Level;
+use super::store::{NONE, Store};
 
 impl Port {
     /// When the first packet on the wire arrives at the other end.
-    pub fn first_arrival(&self) -> Option<Instant> {
-        (!self.ring.is_empty()).then(|| self.ring.at(self.ring.head()).at)
+    pub fn first_arrival(&self, store: &Store) -> Option<Instant> {
+        self.line.iter(store).next().map(|slot| slot.at)
     }
 
     /// Gives up everything that is on the wire, then everything that waits. The port, which must have been let catch up
     /// with the present, is free at once, and counts what has not been transmitted to its end as never sent.
-    pub fn flush(&mut self, now: Instant) -> Vec<Packet> {
+    pub fn flush(&mut self, store: &mut Store, now: Instant) -> Vec<Packet> {
         self.catch_up(now);
-        for position in (self.ring.head()..self.ring.tail()).rev() {
+        let mut lost: Vec<Packet> = self.line.iter(store).map(|slot| slot.packet).collect();
+        for packet in lost.iter().rev() {
             if self.busy_until <= now {
                 break;
             }
-            let size = u64::from(self.ring.at(position).packet.size);
+            let size = u64::from(packet.size);
             self.busy_until = self.busy_until.earlier_by(self.transmission.of(Bytes(size)));
             self.packets -= 1;
             self.bytes -= size;
         }
         // Where nothing is on the wire, nothing is in transmission.
         self.busy_until = self.busy_until.min(now);
-        let mut lost: Vec<Packet> = self.ring.iter().map(|slot| slot.packet).collect();
-        while !self.ring.is_empty() {
-            self.ring.pop();
+        while !self.line.is_empty() {
+            self.line.drop_first(store);
         }
-        self.ring.rewind();
-        (self.waiting, self.next_start) = (0, Instant::MAX);
+        (self.waiting, self.waiting_packets, self.next_start) = (NONE, 0, Instant::MAX);
         if self.choice().is_none() {
             self.waiting_bytes = 0;
+        }
+        if let Some(backlog) = self.beside.as_mut().and_then(|beside| beside.backlog.as_mut()) {
+            backlog.clear();
         }
         while let Some(packet) = self.drop_waiting(now) {
             lost.push(packet);
@@ -64,20 +67,22 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::port::tests::Alone;
     use crate::port::{Fate, Place};
     use transport::Flags;
     use units::{Rate, Span};
 
     /// 1 Gbps: a full packet takes 12 us, and 20 us to the other end.
+    fn limited(mark: Level) -> Alone {
+        let port = Port::new(Rate::from_gbps(1), Span::from_micros(20), Place::SwitchToHost);
+        Alone::new(port.limited(Level::INFINITE, mark, false))
+    }
+
     #[test]
     fn a_flushed_port_is_free_at_once() {
         let at = Instant::from_micros;
         let packet = |seq| Packet::data(seq, 1460, 40, Instant::ZERO, Flags::ECT);
-        let mut port = Port::new(Rate::from_gbps(1), Span::from_micros(20), Place::SwitchToHost).limited(
-            Level::INFINITE,
-            Level::INFINITE,
-            false,
-        );
+        let mut port = limited(Level::INFINITE);
         (0..5).for_each(|seq| _ = port.offer(at(0), &packet(seq)));
         assert_eq!(port.first_arrival(), Some(at(32)));
         // At 30 us two have left, the third is in transmission until 36 us, two wait.
@@ -97,14 +102,26 @@ mod tests {
         assert_eq!((port.waiting(), port.waiting_bytes()), (0, 0));
     }
 
+    /// Of three packets one is in transmission and one has arrived after 32 us.
+    #[test]
+    fn nothing_waits_at_a_flushed_port_that_counts() {
+        let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
+        let mut nic = Alone::new(Port::new(Rate::from_gbps(1), Span::from_micros(20), Place::HostToSwitch));
+        nic.count_backlog();
+        for _ in 0..4 {
+            nic.count(Instant::ZERO, &packet);
+            nic.transmit(Instant::ZERO, |_| Span::ZERO, packet);
+        }
+        nic.take();
+        assert_eq!(nic.backlog(Instant::from_micros(32)), 1500);
+        assert_eq!(nic.flush(Instant::from_micros(32)).len(), 3);
+        assert_eq!((nic.backlog(Instant::from_micros(32)), nic.packets), (0, 2));
+    }
+
     #[test]
     fn a_port_that_stopped_marking_marks_again_as_before() {
-        let mut port = Port::new(Rate::from_gbps(1), Span::from_micros(20), Place::SwitchToHost).limited(
-            Level::INFINITE,
-            Level { value: 0, in_bytes: false },
-            false,
-        );
-        let marks = |stopped: bool, port: &mut Port| {
+        let mut port = limited(Level { value: 0, in_bytes: false });
+        let marks = |stopped: bool, port: &mut Alone| {
             let threshold = stopped.then(|| port.stop_marks());
             (0..3).for_each(|_| _ = port.offer(Instant::ZERO, &Packet::data(0, 1460, 40, Instant::ZERO, Flags::ECT)));
             threshold.into_iter().for_each(|threshold| port.resume_marks(threshold));

@@ -5,12 +5,13 @@
 //! end. What is still waiting follows from the times at which the packets ahead begin their transmission. Every other
 //! [discipline](queue) or [marker](mark) stands beside the port ([`Choice`]), which then decides at each departure.
 
+mod backlog;
 mod choice;
 mod faulty;
 pub mod level;
 pub mod mark;
 pub mod queue;
-pub mod ring;
+pub mod store;
 mod watch;
 
 pub use choice::Choice;
@@ -19,42 +20,45 @@ pub use watch::Watch;
 use transport::{Flags, Packet};
 use units::{Bytes, Instant, Rate, Span, Transmission};
 
+use backlog::Backlog;
 use level::{Length, Level};
 use mark::{Marker, Threshold};
-use ring::{Ring, Slot};
+use store::{Line, NONE, Slot, Store};
 
 /// A port with its queue, and the wire to the next node. Two cache lines, and a third while
-/// something waits.
-#[repr(align(64))]
+/// something waits. All that the end of the wire needs stands in the first.
+#[repr(C, align(64))]
 pub struct Port {
     /// On the wire, in transmission, and waiting unless the port chooses.
-    ring: Ring,
-    /// Position in the ring of the first packet that still waits.
-    waiting: u64,
-    /// When that packet begins its transmission.
+    line: Line,
+    /// Where in the store the first packet stands that still waits, or [`NONE`].
+    waiting: u32,
+    /// How many wait.
+    waiting_packets: u32,
+    /// Their wire bytes.
+    waiting_bytes: u64,
+    /// When the first of them begins its transmission.
     next_start: Instant,
     /// When the last packet will have left.
     busy_until: Instant,
-    /// Wire bytes that wait.
-    waiting_bytes: u64,
-    transmission: Transmission,
     delay: Span,
-    limit: u64,
-    mark_above: u64,
+    /// What most packets at a host's port do not touch: none where nothing is ever kept there.
+    beside: Option<Box<Beside>>,
+    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::COUNTS`], [`Port::CUT`],
+    /// [`Port::CHOOSES`] or [`Port::DOWN`].
+    pub pool: u32,
+    /// Where it stands.
+    pub place: Place,
     limit_in_bytes: bool,
     marks_by_bytes: bool,
     drop_unmarkable: bool,
-    /// Where it stands.
-    pub place: Place,
-    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::CUT`], [`Port::CHOOSES`] or
-    /// [`Port::DOWN`].
-    pub pool: u32,
+    transmission: Transmission,
+    limit: u64,
+    mark_above: u64,
     /// Packets that were accepted.
     pub packets: u64,
     /// Their wire bytes.
     pub bytes: u64,
-    /// What most packets at a host's port do not touch: none where nothing is ever kept there.
-    beside: Option<Box<Beside>>,
 }
 
 /// What stands beside a port.
@@ -62,6 +66,8 @@ pub struct Port {
 struct Beside {
     watch: Watch,
     choice: Option<Choice>,
+    /// At a host's port of which somebody asks how much waits.
+    backlog: Option<Backlog>,
 }
 
 /// Between what a port and its wire stand.
@@ -119,7 +125,9 @@ pub enum Verdict {
 
 impl Port {
     /// The port has a buffer of its own.
-    pub const NO_POOL: u32 = u32::MAX - 3;
+    pub const NO_POOL: u32 = u32::MAX - 4;
+    /// A host's port that keeps count of what waits ([`count`](Port::count)).
+    pub const COUNTS: u32 = u32::MAX - 3;
     /// This is only the end of the link's wire: the port that feeds it stands elsewhere.
     pub const CUT: u32 = u32::MAX - 2;
     /// What waits for the port stands beside it, in a queue of its discipline ([`Choice`]).
@@ -130,8 +138,9 @@ impl Port {
     /// An idle port with an unlimited queue and no marking.
     pub fn new(rate: Rate, delay: Span, place: Place) -> Port {
         Port {
-            ring: Ring::default(),
-            waiting: 0,
+            line: Line::default(),
+            waiting: NONE,
+            waiting_packets: 0,
             next_start: Instant::MAX,
             busy_until: Instant::ZERO,
             waiting_bytes: 0,
@@ -168,7 +177,13 @@ impl Port {
     /// before it have; gives the time of its arrival at the other end if it is first in line, to be scheduled. It
     /// arrives `late`, which is told how long its transmission takes, but keeps its place.
     #[inline(always)]
-    pub fn transmit(&mut self, now: Instant, late: impl FnOnce(Span) -> Span, packet: Packet) -> Option<Instant> {
+    pub fn transmit(
+        &mut self,
+        store: &mut Store,
+        now: Instant,
+        late: impl FnOnce(Span) -> Span,
+        packet: Packet,
+    ) -> Option<Instant> {
         let start = self.busy_until.max(now);
         let size = u64::from(packet.size);
         self.packets += 1;
@@ -176,30 +191,47 @@ impl Port {
         let transmission = self.transmission.of(Bytes(size));
         // An unlimited queue may take longer than `Instant` holds: then it does not end.
         self.busy_until = start.saturating_add(transmission);
-        let mut at = self.busy_until.saturating_add(self.delay + late(transmission));
-        let first = self.ring.is_empty();
-        if first {
-            self.ring.rewind();
-        } else {
-            at = at.max(self.ring.at(self.ring.tail() - 1).at);
-        }
-        *self.ring.push() = Slot { at, packet };
+        let at = self.busy_until.saturating_add(self.delay + late(transmission));
+        let first = self.line.is_empty();
+        let slot = self.line.push(store, |last| last.map_or(at, |last| at.max(last.at)));
+        slot.packet = packet;
         first.then_some(at)
+    }
+
+    /// From now on a host's port that does not choose keeps count of what waits.
+    pub fn count_backlog(&mut self) {
+        self.pool = Port::COUNTS;
+        self.beside.get_or_insert_default().backlog = Some(Backlog::default());
+    }
+
+    /// Counts a packet that is about to be [transmitted](Port::transmit), if the port keeps count.
+    pub fn count(&mut self, now: Instant, packet: &Packet) {
+        let start = self.busy_until.max(now);
+        if let Some(backlog) = self.beside.as_mut().and_then(|beside| beside.backlog.as_mut()) {
+            backlog.add(now, start, packet.size.into());
+        }
     }
 
     /// Takes a packet from another link, or drops it.
     #[inline(always)]
-    pub fn offer(&mut self, now: Instant, packet: &Packet) -> Fate {
-        self.offer_within(now, packet, self.limit())
+    pub fn offer(&mut self, store: &mut Store, now: Instant, packet: &Packet) -> Fate {
+        self.settle(store, now);
+        self.accept(store, now, packet, self.limit())
     }
 
     /// As [`offer`](Port::offer), with what a shared buffer leaves to this port.
     #[inline(always)]
-    pub fn offer_within(&mut self, now: Instant, packet: &Packet, limit: Level) -> Fate {
-        self.settle(now);
+    pub fn offer_within(&mut self, store: &mut Store, now: Instant, packet: &Packet, limit: Level) -> Fate {
+        self.settle(store, now);
+        self.accept(store, now, packet, limit)
+    }
+
+    /// As [`offer_within`](Port::offer_within), when what has begun its transmission has left the queue.
+    #[inline(always)]
+    fn accept(&mut self, store: &mut Store, now: Instant, packet: &Packet, limit: Level) -> Fate {
         let size = u64::from(packet.size);
         // The queue's length counts those that wait and the one that arrives, not the one in transmission.
-        let with_it = Length { packets: self.waiting_in_ring() + 1, bytes: self.waiting_bytes + size };
+        let with_it = Length { packets: self.waiting_in_line() + 1, bytes: self.waiting_bytes + size };
         let start = self.busy_until.max(now);
         let waits = start > now;
         if waits && limit.exceeded(with_it) {
@@ -212,29 +244,23 @@ impl Port {
             Verdict::Mark => self.mark(packet.flags),
             Verdict::Drop => return self.drop(),
         };
-        if waits {
-            self.queue(with_it, start, now);
-        } else {
-            self.waiting += 1;
-        }
         self.packets += 1;
         self.bytes += size;
         self.busy_until = start.saturating_add(self.transmission.of(Bytes(size)));
         let at = self.busy_until.saturating_add(self.delay);
-        let first = self.ring.is_empty();
-        if first {
-            // Nothing waits or travels: this packet is the one in transmission.
-            self.ring.rewind();
-            self.waiting = 1;
-        }
-        let slot = self.ring.push();
-        slot.at = at;
-        slot.packet = *packet;
-        slot.packet.flags = flags;
+        let first = self.line.is_empty();
+        let kept = &mut self.line.push(store, |_| at).packet;
+        *kept = *packet;
+        kept.flags = flags;
         if !packet.flags.has(Flags::EXTENDED) {
-            slot.packet.wait_or_extension = units_of_wait(start - now);
+            kept.wait_or_extension = units_of_wait(start - now);
         }
-        slot.packet.route += 1;
+        kept.route += 1;
+        if waits {
+            // Behind the one in transmission, at least.
+            self.queue(with_it, start, now);
+            return Fate::Queued;
+        }
         if first { Fate::First(at) } else { Fate::Queued }
     }
 
@@ -263,15 +289,16 @@ impl Port {
     #[inline]
     pub fn fits(&self, now: Instant, packet: &Packet, limit: Level) -> bool {
         let bytes = self.waiting_bytes + u64::from(packet.size);
-        self.busy_until <= now || !limit.exceeded(Length { packets: self.waiting_in_ring() + 1, bytes })
+        self.busy_until <= now || !limit.exceeded(Length { packets: self.waiting_in_line() + 1, bytes })
     }
 
-    /// One more waits, with which the queue is so long; its transmission begins at `start`.
+    /// The last in line waits. With it the queue is so long; its transmission begins at `start`.
     #[inline]
     fn queue(&mut self, with_it: Length, start: Instant, now: Instant) {
         if with_it.packets == 1 {
-            self.next_start = start;
+            (self.waiting, self.next_start) = (self.line.last(), start);
         }
+        self.waiting_packets += 1;
         self.waiting_bytes = with_it.bytes;
         if let Some(Beside { watch, .. }) = self.beside.as_deref_mut() {
             watch.stay(with_it.packets - 1, now);
@@ -302,29 +329,38 @@ impl Port {
         self.watch_mut().drops += 1;
     }
 
-    /// Takes the packet that has arrived at the other end, and says when the next one will.
+    /// Takes the packet that has arrived at the other end, and says when the next one will. It must not count among those
+    /// that [wait](Port::first_waits).
     #[inline(always)]
-    pub fn take(&mut self, packet: &mut Packet) -> Option<Instant> {
-        self.ring.take(packet)
+    pub fn take(&mut self, store: &mut Store, packet: &mut Packet) -> Option<Instant> {
+        debug_assert!(!self.first_waits());
+        self.line.take(store, packet)
+    }
+
+    /// Whether the first packet in line counts among those that wait, though it may have begun its transmission since the
+    /// last [`settle`](Port::settle). There must be one.
+    #[inline(always)]
+    pub fn first_waits(&self) -> bool {
+        self.waiting == self.line.first()
     }
 
     /// What it has taken last, with the time of its arrival: it will be at the end of the link, wherever that is. Kept
     /// are those that wait, whose transmissions are still to begin, and this one, behind which others keep their order.
     #[inline]
-    pub fn hand_over(&mut self) -> &Slot {
-        let last = self.ring.tail() - 1;
-        self.ring.drop_before(self.waiting.min(last));
-        self.ring.at(last)
+    pub fn hand_over<'store>(&mut self, store: &'store mut Store) -> &'store Slot {
+        let last = self.line.last();
+        let first_kept = if self.waiting == NONE { last } else { self.waiting };
+        while self.line.first() != first_kept {
+            self.line.drop_first(store);
+        }
+        store.at(last)
     }
 
     /// A packet will arrive at the end of the link; gives the time if it is first in line.
     #[inline]
-    pub fn receive(&mut self, slot: &Slot) -> Option<Instant> {
-        let first = self.ring.is_empty();
-        if first {
-            self.ring.rewind();
-        }
-        *self.ring.push() = *slot;
+    pub fn receive(&mut self, store: &mut Store, slot: &Slot) -> Option<Instant> {
+        let first = self.line.is_empty();
+        self.line.push(store, |_| slot.at).packet = slot.packet;
         first.then_some(slot.at)
     }
 
@@ -335,60 +371,49 @@ impl Port {
 
     /// Lets those that have begun their transmission by `now` leave the queue.
     #[inline]
-    pub fn settle(&mut self, now: Instant) {
+    pub fn settle(&mut self, store: &Store, now: Instant) {
         while self.next_start <= now {
-            self.leave();
+            self.leave(store);
         }
     }
 
     /// The first waiting packet begins its transmission.
     #[inline]
-    fn leave(&mut self) {
-        let first = self.ring.at(self.waiting);
+    pub fn leave(&mut self, store: &Store) {
+        let (first, behind) = store.at_and_behind(self.waiting);
         let size = u64::from(first.packet.size);
         // It will have left one propagation delay before it arrives.
         let next_start = first.at - self.delay;
         if let Some(Beside { watch, .. }) = self.beside.as_deref_mut() {
-            watch.stay(self.ring.tail() - self.waiting, self.next_start);
+            watch.stay(u64::from(self.waiting_packets), self.next_start);
         }
-        self.waiting += 1;
+        self.waiting = behind;
+        self.waiting_packets -= 1;
         self.waiting_bytes -= size;
-        self.next_start = if self.waiting == self.ring.tail() { Instant::MAX } else { next_start };
+        self.next_start = if behind == NONE { Instant::MAX } else { next_start };
     }
 
     /// Packets that wait (as of the last [`settle`](Port::settle)).
     pub fn waiting(&self) -> u64 {
-        self.choice().map_or_else(|| self.waiting_in_ring(), Choice::waiting)
+        self.choice().map_or_else(|| self.waiting_in_line(), Choice::waiting)
     }
     /// As [`waiting`](Port::waiting), at a port that does not choose.
     #[inline]
-    pub fn waiting_in_ring(&self) -> u64 {
-        self.ring.tail() - self.waiting
+    pub fn waiting_in_line(&self) -> u64 {
+        u64::from(self.waiting_packets)
     }
     /// Wire bytes that wait (as of the last [`settle`](Port::settle)).
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
-    /// Wire bytes that wait, also at a host's own port, which may keep no count of them: packets that wait there stand
-    /// one behind the other up to the end of the last transmission.
-    pub fn backlog(&self, now: Instant) -> u64 {
-        if self.beside.is_some() {
-            return self.waiting_bytes;
-        }
-        let (mut start, mut bytes) = (self.busy_until, 0);
-        for position in (self.ring.head()..self.ring.tail()).rev() {
-            let size = u64::from(self.ring.at(position).packet.size);
-            start = start.earlier_by(self.transmission.of(Bytes(size)));
-            if start <= now {
-                break;
-            }
-            bytes += size;
-        }
-        bytes
+    /// Wire bytes that wait, also at a host's port if it [counts](Port::count_backlog) them.
+    pub fn backlog(&mut self, now: Instant) -> u64 {
+        let counted = self.beside.as_mut().and_then(|beside| beside.backlog.as_mut());
+        counted.map_or(self.waiting_bytes, |backlog| backlog.bytes(now))
     }
     /// Everything queued or on the wire.
-    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
-        let on_the_wire = self.ring.iter().map(|slot| &slot.packet);
+    pub fn packets<'a>(&'a self, store: &'a Store) -> impl Iterator<Item = &'a Packet> {
+        let on_the_wire = self.line.iter(store).map(|slot| &slot.packet);
         on_the_wire.chain(self.choice().into_iter().flat_map(Choice::packets))
     }
     /// For how long it has sent by `now`.
@@ -428,6 +453,58 @@ pub fn units_of_wait(wait: Span) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ops::{Deref, DerefMut};
+
+    /// A port with a store of its own.
+    pub(super) struct Alone {
+        port: Port,
+        store: Store,
+    }
+
+    impl Alone {
+        pub fn new(port: Port) -> Alone {
+            Alone { port, store: Store::default() }
+        }
+        pub fn transmit(&mut self, at: Instant, late: impl FnOnce(Span) -> Span, packet: Packet) -> Option<Instant> {
+            self.port.transmit(&mut self.store, at, late, packet)
+        }
+        pub fn offer(&mut self, at: Instant, packet: &Packet) -> Fate {
+            self.port.offer(&mut self.store, at, packet)
+        }
+        pub fn take(&mut self) -> (Packet, Option<Instant>) {
+            let mut packet = Packet::BLANK;
+            if self.port.first_waits() {
+                self.port.leave(&self.store);
+            }
+            let next = self.port.take(&mut self.store, &mut packet);
+            (packet, next)
+        }
+        pub fn settle(&mut self, at: Instant) {
+            self.port.settle(&self.store, at);
+        }
+        pub fn flush(&mut self, at: Instant) -> Vec<Packet> {
+            self.port.flush(&mut self.store, at)
+        }
+        pub fn first_arrival(&self) -> Option<Instant> {
+            self.port.first_arrival(&self.store)
+        }
+        pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+            self.port.packets(&self.store)
+        }
+    }
+
+    impl Deref for Alone {
+        type Target = Port;
+        fn deref(&self) -> &Port {
+            &self.port
+        }
+    }
+
+    impl DerefMut for Alone {
+        fn deref_mut(&mut self) -> &mut Port {
+            &mut self.port
+        }
+    }
 
     const MICRO: u64 = 1_000_000;
 
@@ -441,18 +518,21 @@ mod tests {
     }
 
     /// 1 Gbps: a full packet takes 12 us.
-    fn port(limit: u64, mark: u64) -> Port {
+    fn port(limit: u64, mark: u64) -> Alone {
         let level = |value| Level { value, in_bytes: false };
-        Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::SwitchToHost).limited(level(limit), level(mark), false)
+        limited(level(limit), level(mark), false)
     }
 
-    fn take(port: &mut Port) -> (Packet, Option<Instant>) {
-        let mut packet = Packet::BLANK;
-        let next = port.take(&mut packet);
-        (packet, next)
+    fn limited(limit: Level, mark: Level, drop_unmarkable: bool) -> Alone {
+        let port = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::SwitchToHost);
+        Alone::new(port.limited(limit, mark, drop_unmarkable))
     }
 
-    fn offer(port: &mut Port, now: u64, flags: Flags) -> Fate {
+    fn nic() -> Alone {
+        Alone::new(Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::HostToSwitch))
+    }
+
+    fn offer(port: &mut Alone, now: u64, flags: Flags) -> Fate {
         port.offer(Instant(now * MICRO), &packet(flags))
     }
 
@@ -461,8 +541,8 @@ mod tests {
         let mut port = port(10, 10);
         assert_eq!(offer(&mut port, 0, Flags::NONE), Fate::First(Instant(32 * MICRO)));
         assert_eq!(offer(&mut port, 5, Flags::NONE), Fate::Queued);
-        assert_eq!(take(&mut port).1, Some(Instant(44 * MICRO)));
-        let (second, next) = take(&mut port);
+        assert_eq!(port.take().1, Some(Instant(44 * MICRO)));
+        let (second, next) = port.take();
         assert_eq!(next, None);
         // It waited 7 us, in units of 1024 ps.
         assert_eq!(u64::from(second.wait_or_extension), 7 * MICRO / 1024);
@@ -472,7 +552,7 @@ mod tests {
     #[test]
     fn the_one_in_transmission_does_not_count_for_limits_and_marks() {
         let mut port = port(3, 2);
-        let marked = |port: &Port| port.packets().map(|packet| packet.flags.has(Flags::CE)).collect::<Vec<_>>();
+        let marked = |port: &Alone| port.packets().map(|packet| packet.flags.has(Flags::CE)).collect::<Vec<_>>();
         for _ in 0..5 {
             offer(&mut port, 0, Flags::ECT);
         }
@@ -489,11 +569,7 @@ mod tests {
     fn limits_and_thresholds_in_bytes_count_wire_bytes() {
         let bytes = |value| Level { value, in_bytes: true };
         for (limit, mark, taken, marked) in [(4500, 3000, 4, 1), (4499, 2999, 3, 1), (4501, 4500, 4, 0)] {
-            let mut port = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::SwitchToHost).limited(
-                bytes(limit),
-                bytes(mark),
-                false,
-            );
+            let mut port = limited(bytes(limit), bytes(mark), false);
             let fates = (0..6).filter(|_| offer(&mut port, 0, Flags::ECT) != Fate::Dropped).count();
             // One in transmission, then those that wait.
             assert_eq!((fates, port.watch().marks), (taken, marked), "{limit} B and {mark} B");
@@ -533,36 +609,69 @@ mod tests {
             port.settle(Instant(at * MICRO));
             assert_eq!((port.waiting(), port.waiting_bytes()), (waiting, bytes), "{at} us");
         }
-        let arrivals: Vec<Option<Instant>> = (0..4).map(|_| take(&mut port).1).collect();
+        let arrivals: Vec<Option<Instant>> = (0..4).map(|_| port.take().1).collect();
         assert_eq!(arrivals, [Some(Instant(36 * MICRO)), Some(Instant(48 * MICRO)), Some(Instant(52 * MICRO)), None]);
         // Of the 32 us of work it has done 10 after 10 us.
         assert_eq!(port.sent_for(Instant(10 * MICRO)), Span(10 * MICRO));
         assert_eq!(port.sent_for(Instant(100 * MICRO)), Span(32 * MICRO));
     }
 
-    /// A host's NIC keeps no count of what waits; it follows from what is in its ring.
+    /// 12, 4 and 12 us, and each as late as it takes, which changes nothing here.
     #[test]
-    fn the_backlog_of_a_nic_is_what_has_not_begun() {
-        let mut nic = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::HostToSwitch);
-        assert_eq!(nic.backlog(Instant::ZERO), 0);
+    fn the_backlog_of_a_nic_that_counts_is_what_has_not_begun() {
+        let mut nic = nic();
+        nic.count_backlog();
+        assert_eq!((nic.pool, nic.backlog(Instant::ZERO)), (Port::COUNTS, 0));
         for payload in [1460, 460, 1460] {
-            nic.transmit(Instant::ZERO, |_| Span::ZERO, Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE));
+            let packet = Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE);
+            nic.count(Instant::ZERO, &packet);
+            nic.transmit(Instant::ZERO, |transmission| transmission, packet);
         }
         for (at, bytes) in [(0, 2000), (12 * MICRO - 1, 2000), (12 * MICRO, 1500), (16 * MICRO, 0), (28 * MICRO, 0)] {
             assert_eq!(nic.backlog(Instant(at)), bytes, "{at} ps");
         }
-        take(&mut nic);
-        assert_eq!(nic.backlog(Instant(12 * MICRO)), 1500);
         let mut switch = port(100, 100);
         (0..3).for_each(|_| _ = offer(&mut switch, 0, Flags::NONE));
         assert_eq!(switch.backlog(Instant::ZERO), 3000);
     }
 
+    /// Full packets take 12 us, and 20 us to the other end. The first has arrived there when the port is looked at again,
+    /// and so has the second, which waited: other ports' packets stand where these two did.
+    #[test]
+    fn what_has_arrived_waits_no_more_though_nobody_has_looked() {
+        let (mut port, mut other) = (port(100, 100), Port::new(Rate::from_gbps(1), Span::ZERO, Place::HostToSwitch));
+        (0..4).for_each(|_| _ = offer(&mut port, 0, Flags::NONE));
+        assert!(!port.first_waits());
+        assert_eq!(port.take().1, Some(Instant(44 * MICRO)));
+        assert!(port.first_waits());
+        assert_eq!((port.take().1, port.waiting(), port.waiting_bytes()), (Some(Instant(56 * MICRO)), 2, 3000));
+        (0..2).for_each(|_| _ = other.transmit(&mut port.store, Instant::ZERO, |_| Span::ZERO, Packet::BLANK));
+        // They began after 12, 24 and 36 us.
+        for (at, waiting) in [(23, 2), (24, 1), (35, 1), (36, 0)] {
+            port.settle(Instant(at * MICRO));
+            assert_eq!((port.waiting(), port.waiting_bytes()), (waiting, 1500 * waiting), "{at} us");
+        }
+        port.catch_up(Instant(50 * MICRO));
+        assert_eq!(port.watch().levels[..4], [12 * MICRO, 12 * MICRO, 12 * MICRO, 0]);
+    }
+
+    /// What is handed over leaves the port; what waits stays, to say how long the queue is, and so does the last.
+    #[test]
+    fn a_port_that_hands_over_keeps_what_waits_and_the_last() {
+        let mut port = port(100, 100);
+        for (at, kept, arrives) in [(0, 1, 32), (0, 1, 44), (0, 2, 56), (12, 2, 68), (100, 1, 132)] {
+            offer(&mut port, at, Flags::NONE);
+            let Alone { port: cut, store } = &mut port;
+            assert_eq!(cut.hand_over(store).at, Instant(arrives * MICRO));
+            assert_eq!(port.packets().count(), kept, "{at} us");
+        }
+    }
+
     /// 12 us each, the first 9 us late, the others not at all: they wait behind it, and the wire is not idle.
     #[test]
     fn a_late_packet_costs_its_nic_nothing_and_is_not_overtaken() {
-        let mut nic = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::HostToSwitch);
-        let launch = |nic: &mut Port, payload, late: u64| {
+        let mut nic = nic();
+        let launch = |nic: &mut Alone, payload, late: u64| {
             nic.transmit(
                 Instant::ZERO,
                 |_| Span(late * MICRO),
@@ -574,7 +683,7 @@ mod tests {
         assert_eq!(launch(&mut nic, 0, 0), None);
         assert_eq!(launch(&mut nic, 1460, 0), None);
         assert_eq!(nic.idle_at(), Instant(24_320_000));
-        assert_eq!([take(&mut nic).1, take(&mut nic).1], [Some(Instant(41 * MICRO)), Some(Instant(44_320_000))]);
+        assert_eq!([nic.take().1, nic.take().1], [Some(Instant(41 * MICRO)), Some(Instant(44_320_000))]);
         let mut told = Span::ZERO;
         nic.transmit(
             Instant(100 * MICRO),
@@ -620,16 +729,12 @@ mod tests {
 
     #[test]
     fn a_port_counts_what_it_takes_and_drops_what_it_was_told_to() {
-        let mut nic = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::HostToSwitch);
+        let mut nic = nic();
         (0..3).for_each(|_| _ = nic.transmit(Instant::ZERO, |_| Span::ZERO, packet(Flags::NONE)));
         assert_eq!((nic.packets, nic.bytes), (3, 4500));
         for (drop_unmarkable, taken) in [(true, 2), (false, 3)] {
             let [limit, mark] = [100, 1].map(|value| Level { value, in_bytes: false });
-            let mut port = Port::new(Rate::from_gbps(1), Span(20 * MICRO), Place::SwitchToHost).limited(
-                limit,
-                mark,
-                drop_unmarkable,
-            );
+            let mut port = limited(limit, mark, drop_unmarkable);
             (0..3).for_each(|_| _ = offer(&mut port, 0, Flags::NONE));
             assert_eq!((port.packets, port.bytes), (taken, 1500 * taken));
             assert!(port.packets().all(|packet| packet.route == 1), "each hop is one more");
@@ -642,7 +747,7 @@ mod tests {
         for at in [0, 0, 5] {
             offer(&mut port, at, Flags::NONE);
         }
-        let levels = |port: &Port| port.watch().levels[..3].to_vec();
+        let levels = |port: &Alone| port.watch().levels[..3].to_vec();
         // One from 0 to 5 us, two up to 12, one up to 24.
         port.settle(Instant(20 * MICRO));
         port.catch_up(Instant(20 * MICRO));

@@ -129,9 +129,8 @@ fn owner(worlds: &[World], link: LinkId) -> usize {
 /// What waits or travels behind the receivers' ports has arrived there.
 fn book_packets_at_receivers(worlds: &mut [World]) {
     for at in 0..worlds.len() {
-        let ports = worlds[at].net.ports().iter().filter(|port| port.place.to_host());
-        let data: Vec<Packet> =
-            ports.flat_map(|port| port.packets()).filter(|packet| !packet.flags.has(Flags::ACK)).copied().collect();
+        let packets = worlds[at].net.packets_to_hosts();
+        let data: Vec<Packet> = packets.filter(|packet| !packet.flags.has(Flags::ACK)).copied().collect();
         for packet in data {
             if let Some(message) = worlds.iter().find_map(|world| world.hosts.senders.message_of(&packet)) {
                 worlds[at].ledger.book_waiting(message, Bytes::from(packet.size));

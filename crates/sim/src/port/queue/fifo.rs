@@ -2,8 +2,9 @@
 
 use transport::Packet;
 
+use super::ring::Ring;
 use super::{Descriptor, Queue};
-use crate::port::ring::{Ring, Slot};
+use crate::port::store::Slot;
 
 /// First in, first out.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -23,10 +24,10 @@ struct Fifo {
 
 impl Queue for Fifo {
     fn push(&mut self, slot: Slot) {
-        *self.ring.push() = slot;
+        self.ring.push(slot);
     }
     fn pop(&mut self) -> Option<Slot> {
-        let slot = (!self.ring.is_empty()).then(|| self.ring.pop_slot());
+        let slot = (!self.ring.is_empty()).then(|| self.ring.pop());
         if self.ring.is_empty() {
             self.ring.rewind();
         }

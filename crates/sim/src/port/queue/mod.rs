@@ -3,11 +3,12 @@
 mod fifo;
 mod pfabric;
 mod priority;
+mod ring;
 
 use transport::Packet;
 use units::{Default, Key, Kind, Range, Values};
 
-use super::ring::Slot;
+use super::store::Slot;
 
 /// One discipline: its name, what it is, its keys in `[network]`, and how it keeps what waits.
 pub struct Descriptor {

@@ -6,7 +6,7 @@ use transport::{Flags, Packet};
 use units::ConnectionId;
 
 use super::{Descriptor, Queue};
-use crate::port::ring::Slot;
+use crate::port::store::Slot;
 
 /// pFabric's order.
 pub const DESCRIPTOR: Descriptor = Descriptor {

@@ -3,8 +3,9 @@
 use transport::Packet;
 use units::{Default, Key, Kind, Range, Values};
 
+use super::ring::Ring;
 use super::{Descriptor, Queue};
-use crate::port::ring::{Ring, Slot};
+use crate::port::store::Slot;
 
 /// Strict priorities.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -78,7 +79,7 @@ impl Priority {
 impl Queue for Priority {
     fn push(&mut self, slot: Slot) {
         let level = self.level(&slot.packet);
-        *self.levels[level].push() = slot;
+        self.levels[level].push(slot);
         self.occupied |= 1 << level;
     }
 
@@ -87,7 +88,7 @@ impl Queue for Priority {
             return None;
         }
         let level = self.occupied.trailing_zeros() as usize;
-        let slot = self.levels[level].pop_slot();
+        let slot = self.levels[level].pop();
         self.taken(level);
         Some(slot)
     }
@@ -100,7 +101,7 @@ impl Queue for Priority {
         if lowest <= self.level(arriving) {
             return None;
         }
-        let packet = self.levels[lowest].pop_last();
+        let packet = self.levels[lowest].pop_last().packet;
         self.taken(lowest);
         Some(packet)
     }

@@ -1,0 +1,254 @@
+//! One store for the packets that all ports of a world hold.
+//!
+//! A run may have thousands of ports, most of which hold a packet for a moment now and then. Memory of its own would
+//! have left the cache each time that a port needs it again. Here a packet stands where the one stood that left any port
+//! last: as much memory is in use as there are packets at once, and what is used next was used just now.
+
+use transport::Packet;
+use units::Instant;
+
+/// A packet with the time of its arrival at the link's end.
+#[derive(Clone, Copy)]
+pub struct Slot {
+    /// When it arrives.
+    pub at: Instant,
+    /// What arrives.
+    pub packet: Packet,
+}
+
+/// The slots of all ports of a world. It grows when it must and never gives memory back.
+pub struct Store {
+    cells: Vec<Cell>,
+    /// The slot that was left last, which is taken next; behind it stands the one that was left before.
+    free: u32,
+}
+
+/// A slot, with the number of the one behind it and the time there, so that whoever takes the packet needs to look at no
+/// other: a cache line.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Cell {
+    slot: Slot,
+    behind_at: Instant,
+    behind: u32,
+}
+
+/// The number of no slot.
+pub const NONE: u32 = u32::MAX;
+
+impl Default for Store {
+    fn default() -> Store {
+        Store { cells: Vec::new(), free: NONE }
+    }
+}
+
+impl Store {
+    /// The slot of this number.
+    #[inline]
+    pub fn at(&self, number: u32) -> &Slot {
+        &self.cells[number as usize].slot
+    }
+
+    /// The slot of this number, and the number of the one behind it, which there need not be.
+    #[inline]
+    pub fn at_and_behind(&self, number: u32) -> (&Slot, u32) {
+        let cell = &self.cells[number as usize];
+        (&cell.slot, cell.behind)
+    }
+
+    /// Becomes twice as large. No slot is free.
+    fn grow(&mut self) {
+        let (filled, room) = (self.cells.len() as u32, (self.cells.len() * 2).max(64) as u32);
+        assert!(room > filled, "a world holds less than 2^32 packets");
+        let blank = Slot { at: Instant::MAX, packet: Packet::BLANK };
+        self.cells.extend((filled + 1..=room).map(|behind| Cell { slot: blank, behind_at: Instant::MAX, behind }));
+        self.cells[room as usize - 1].behind = NONE;
+        self.free = filled;
+    }
+}
+
+/// Packets of one port that stand in a [`Store`], each behind the other, first in, first out.
+pub struct Line {
+    /// The number of the first slot, or [`NONE`].
+    first: u32,
+    /// The number of the last slot, if there is a first.
+    last: u32,
+}
+
+impl Default for Line {
+    fn default() -> Line {
+        Line { first: NONE, last: NONE }
+    }
+}
+
+impl Line {
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+    /// The number of the first slot. There must be one.
+    #[inline]
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+    /// The number of the last slot. There must be one.
+    #[inline]
+    pub fn last(&self) -> u32 {
+        self.last
+    }
+    /// Makes room for one more packet, which arrives when `at` says, which is told of the one before it. The caller must
+    /// write the packet: whatever stood there before is in it. (Writing in place spares a copy through the stack,
+    /// whose wide loads would stall on the narrow stores before them.)
+    #[inline]
+    pub fn push<'store>(
+        &mut self,
+        store: &'store mut Store,
+        at: impl FnOnce(Option<&Slot>) -> Instant,
+    ) -> &'store mut Slot {
+        let number = store.free;
+        if number as usize >= store.cells.len() {
+            return self.push_grown(store, at);
+        }
+        let cells = &mut store.cells[..];
+        let time;
+        if self.is_empty() {
+            self.first = number;
+            time = at(None);
+        } else {
+            let last = &mut cells[self.last as usize];
+            time = at(Some(&last.slot));
+            (last.behind, last.behind_at) = (number, time);
+        }
+        self.last = number;
+        let cell = &mut cells[number as usize];
+        store.free = std::mem::replace(&mut cell.behind, NONE);
+        cell.slot.at = time;
+        &mut cell.slot
+    }
+    /// As [`push`](Line::push), where no slot is free.
+    #[cold]
+    #[inline(never)]
+    fn push_grown<'store>(
+        &mut self,
+        store: &'store mut Store,
+        at: impl FnOnce(Option<&Slot>) -> Instant,
+    ) -> &'store mut Slot {
+        store.grow();
+        self.push(store, at)
+    }
+    /// Takes the first packet out, to where it is wanted, which spares a copy. There must be one. Gives the time of the
+    /// one behind it.
+    #[inline]
+    pub fn take(&mut self, store: &mut Store, packet: &mut Packet) -> Option<Instant> {
+        let number = self.first;
+        let cell = &mut store.cells[number as usize];
+        *packet = cell.slot.packet;
+        self.first = cell.behind;
+        cell.behind = store.free;
+        store.free = number;
+        if self.first == NONE { None } else { Some(cell.behind_at) }
+    }
+    /// Leaves the first slot. There must be one.
+    #[inline]
+    pub fn drop_first(&mut self, store: &mut Store) {
+        let number = self.first;
+        let cell = &mut store.cells[number as usize];
+        self.first = std::mem::replace(&mut cell.behind, store.free);
+        store.free = number;
+    }
+    /// All packets, first to last.
+    pub fn iter<'store>(&self, store: &'store Store) -> impl Iterator<Item = &'store Slot> + use<'store> {
+        let mut next = self.first;
+        std::iter::from_fn(move || {
+            let (slot, behind) = (next != NONE).then(|| store.at_and_behind(next))?;
+            next = behind;
+            Some(slot)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use transport::Flags;
+
+    fn push(line: &mut Line, store: &mut Store, n: u64) {
+        line.push(store, |_| Instant(10 + n)).packet = Packet::data(n, 0, 40, Instant(n), Flags::NONE);
+    }
+
+    fn take(line: &mut Line, store: &mut Store) -> (u64, Option<Instant>) {
+        let mut packet = Packet::BLANK;
+        let behind = line.take(store, &mut packet);
+        (packet.seq, behind)
+    }
+
+    fn all(line: &Line, store: &Store) -> Vec<u64> {
+        line.iter(store).map(|slot| slot.packet.seq).collect()
+    }
+
+    #[test]
+    fn a_slot_takes_a_cache_line() {
+        assert_eq!((size_of::<Cell>(), size_of::<Line>()), (64, 8));
+    }
+
+    #[test]
+    fn packets_come_out_in_order_with_the_time_of_the_next_one() {
+        let (mut store, mut line) = (Store::default(), Line::default());
+        assert!(line.is_empty());
+        (0..3).for_each(|n| push(&mut line, &mut store, n));
+        assert_eq!(all(&line, &store), [0, 1, 2]);
+        assert_eq!((store.at(line.first()).at, store.at(line.last()).at), (Instant(10), Instant(12)));
+        assert_eq!(take(&mut line, &mut store), (0, Some(Instant(11))));
+        assert_eq!(take(&mut line, &mut store), (1, Some(Instant(12))));
+        assert_eq!(take(&mut line, &mut store), (2, None));
+        assert!(line.is_empty() && all(&line, &store).is_empty());
+        push(&mut line, &mut store, 7);
+        assert_eq!(take(&mut line, &mut store), (7, None));
+    }
+
+    /// 64 slots, then 128: the 65th packet comes where both ports have some.
+    #[test]
+    fn packets_of_two_ports_keep_apart_and_in_order_while_the_store_grows() {
+        let (mut store, mut lines) = (Store::default(), [Line::default(), Line::default()]);
+        let (mut expected, mut most) = ([0, 1], 0);
+        for n in 0..1000 {
+            push(&mut lines[n as usize % 2], &mut store, n);
+            if n % 3 == 0 {
+                let port = n as usize / 3 % 2;
+                assert_eq!(take(&mut lines[port], &mut store).0, expected[port]);
+                expected[port] += 2;
+            }
+            let held: usize = lines.iter().map(|line| line.iter(&store).count()).sum();
+            most = held.max(most);
+            assert!(store.cells.len() <= (2 * most).max(64), "{} slots for {most} packets", store.cells.len());
+        }
+        for (line, first) in lines.iter().zip(expected) {
+            assert!(all(line, &store).into_iter().eq((first..1000).step_by(2)));
+        }
+    }
+
+    /// Slots 0, 1, 2 and 3 hold packets 0 to 3 of two ports.
+    #[test]
+    fn the_slot_that_was_left_last_is_taken_first() {
+        let (mut store, mut one, mut other) = (Store::default(), Line::default(), Line::default());
+        for n in [0, 1] {
+            push(&mut one, &mut store, n);
+        }
+        for n in [2, 3] {
+            push(&mut other, &mut store, n);
+        }
+        assert_eq!([one.first(), one.last(), other.first(), other.last()], [0, 1, 2, 3]);
+        take(&mut one, &mut store);
+        take(&mut other, &mut store);
+        one.drop_first(&mut store);
+        assert!(one.is_empty());
+        // Left were 0, 2 and 1.
+        let taken = [4, 5, 6, 7].map(|n| {
+            push(&mut one, &mut store, n);
+            one.last()
+        });
+        assert_eq!(taken, [1, 2, 0, 4]);
+        assert_eq!((all(&one, &store), all(&other, &store)), (vec![4, 5, 6, 7], vec![3]));
+    }
+}
