@@ -160,6 +160,34 @@ pub const KEYS: &[Key] = &[
         source: "slow start's second window: the question was its first",
     },
     Key {
+        name: "first",
+        kind: Kind::Choice(&["question", "window"]),
+        default: Default::Is("question"),
+        range: Range::ANY,
+        help: "asking: what a message that begins with no more than admitted_window segments sends first on an idle connection: \
+               a question, or its first window",
+        source: "of answers that begin at once, those that find room go first, and the others have lost nothing; measured, \
+                 docs/promise.md",
+    },
+    Key {
+        name: "admitted_short",
+        kind: Kind::Number,
+        default: Default::Is("1"),
+        range: Range::at_least(1.0),
+        help: "asking: the same for what is short: what takes no more than peer_rounds round trips by itself",
+        source: "half as many segments meet where several are admitted at once; measured, docs/promise.md",
+    },
+    Key {
+        name: "company_rounds",
+        kind: Kind::Number,
+        default: Default::Is("1.5"),
+        range: Range::at_least(0.0),
+        help: "asking: round trips that each segment of what is short is expected to take in the company of others, at 1 Gbps; \
+               follows the rate as ask_scale does. With less time than that it is not admitted; with more than twice that, what \
+               was admitted may be held back by chance",
+        source: "some tens share the link while much waits, so that a segment waits for one of each; measured, docs/promise.md",
+    },
+    Key {
         name: "question",
         kind: Kind::Size,
         default: Default::Is("1 B"),
@@ -253,6 +281,9 @@ fn build(values: &Values) -> D2tcpPlus {
         peer_rounds: values.number("peer_rounds"),
         wide_rounds: values.number("wide_rounds"),
         admitted_window: values.number("admitted_window"),
+        asks_first: values.choice("first") == "question",
+        admitted_short: values.number("admitted_short"),
+        company_rounds: values.number("company_rounds"),
         question: values.size("question"),
         hold_share: values.number("hold_share"),
         hold_most: values.time("hold_most").as_secs_f64(),
@@ -334,6 +365,9 @@ struct Constants {
     peer_rounds: f64,
     wide_rounds: f64,
     admitted_window: f64,
+    asks_first: bool,
+    admitted_short: f64,
+    company_rounds: f64,
     question: Bytes,
     hold_share: f64,
     hold_most: f64,
@@ -352,7 +386,11 @@ struct Standing {
     deadline: Instant,
     /// Segments that are left before it is complete.
     rest: f64,
-    /// Its share of these, 0 to 1.
+    /// It is the first of its connection.
+    opens: bool,
+    /// Segments that it has in all, or more if others before it are still to be sent.
+    whole: f64,
+    /// The share of it that is left, 0 to 1.
     share: f64,
     /// Seconds to the deadline; 0 from then on.
     left: f64,
@@ -368,9 +406,11 @@ impl Standing {
         let rest = current.end.saturating_sub(ack.una) as f64 / ack.mss;
         let left = deadline.saturating_sub(ack.now).as_secs_f64();
         let rtt = ack.srtt.map_or(0.0, Span::as_secs_f64);
-        let share = (rest * ack.mss / bytes.0.max(1) as f64).min(1.0);
+        let own = bytes.0.max(1) as f64 / ack.mss;
+        let share = (rest / own).min(1.0);
         let need = if left > 0.0 { rest * rtt / left } else { f64::INFINITY };
-        Some(Standing { end: current.end, deadline, rest, share, left, rtt, need })
+        let opens = current.end <= bytes.0;
+        Some(Standing { end: current.end, deadline, opens, rest, whole: own.max(rest), share, left, rtt, need })
     }
 }
 
@@ -447,6 +487,24 @@ impl D2tcpPlus {
         standing.rest * self.segment_time
     }
 
+    /// To stand back and to ask takes as long as it would by itself, had nothing of it been sent.
+    fn is_short(&self, standing: &Standing) -> bool {
+        let alone = standing.whole * self.segment_time;
+        !self.wide && alone > 0.0 && alone <= self.constants.peer_rounds * standing.rtt
+    }
+
+    /// Seconds that the rest of a short message takes in the company of those that share the link while much waits.
+    fn in_company(&self, standing: &Standing) -> f64 {
+        self.constants.company_rounds * self.times * standing.rest * standing.rtt
+    }
+
+    /// It is not admitted yet, and would be late in company. On an open connection others may wait behind it, so that it
+    /// tries.
+    fn comes_too_late(&self, standing: &Standing) -> bool {
+        let may_be = self.constants.asks && standing.opens && !self.admitted;
+        may_be && self.is_short(standing) && standing.left < self.in_company(standing)
+    }
+
     /// The chance that a sign of congestion holds back what has been admitted: little has been sent, standing back pays,
     /// and there is time.
     fn yields(&self, standing: &Standing, laxity: f64) -> f64 {
@@ -455,6 +513,9 @@ impl D2tcpPlus {
             return 0.0;
         }
         let begun = libm::pow(standing.share, self.constants.hold_power);
+        if self.is_short(standing) {
+            return if standing.left > 2.0 * self.in_company(standing) { begun } else { 0.0 };
+        }
         let pays = (1.0 - self.constants.peer_rounds * standing.rtt / alone).max(0.0);
         begun * pays * (1.0 - self.constants.peers * alone / laxity)
     }
@@ -464,7 +525,7 @@ impl D2tcpPlus {
         self.calm = false;
         let cut = if timeout { 1.0 } else { self.cut(standing, cwnd) };
         let laxity = self.laxity(standing, cut);
-        if laxity < 0.0 {
+        if laxity < 0.0 || self.comes_too_late(standing) {
             self.hopeless = Some(standing.deadline);
             if !self.constants.aborts {
                 (self.admitted, self.asking) = (false, self.constants.asks);
@@ -533,7 +594,9 @@ impl Window for D2tcpPlus {
         let waits = self.asking && ack.now < self.held_until;
         if !ack.marked && !waits {
             if self.asking {
-                window.cwnd = window.cwnd.max(self.constants.admitted_window).min(window.limit);
+                let Constants { admitted_window, admitted_short, .. } = *self.constants;
+                let admitted = if self.is_short(&standing) { admitted_short } else { admitted_window };
+                window.cwnd = window.cwnd.max(admitted).min(window.limit);
             }
             (self.admitted, self.asking) = (true, false);
         }
@@ -573,14 +636,20 @@ impl Window for D2tcpPlus {
             window.cwnd = window.cwnd.min(self.stand_back(loss.now, &standing, window.cwnd, true));
         }
     }
-    fn on_message(&mut self, _: &mut Cwnd, state: &Acked, _: bool, site: Site) {
+    fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
         self.segment_time = state.mss * 8.0 / site.rate.0 as f64;
         if self.constants.asks {
             self.times = libm::pow(1e9 / site.rate.0 as f64, self.constants.rate_power);
         }
         // What presses more than the message that stands back does not wait for it.
-        if self.most_pressing(state).is_some_and(|standing| standing.end != self.message) {
+        let standing = self.most_pressing(state);
+        if standing.is_some_and(|standing| standing.end != self.message) {
             self.lets_go();
+        }
+        let Constants { asks, asks_first, hold_share, .. } = *self.constants;
+        if let Some(standing) = standing.filter(|_| idle && asks && asks_first && hold_share > 0.0) {
+            self.see(&standing, window.cwnd);
+            self.asking = !self.wide;
         }
     }
     fn on_idle(&mut self, _: Span) {
@@ -640,6 +709,9 @@ mod tests {
             peer_rounds: 2.0,
             wide_rounds: 20.0,
             admitted_window: 2.0,
+            asks_first: true,
+            admitted_short: 1.0,
+            company_rounds: 1.5,
             question: Bytes(1),
             hold_share: 0.7,
             hold_most: 20e-3,
