@@ -129,8 +129,8 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Choice(&["question", "window"]),
         default: Default::Is("question"),
         range: Range::ANY,
-        help: "asking: what a message that begins with no more than admitted_window segments sends first on an idle connection: \
-               a question, or its first window",
+        help: "asking: what a message sends first on an idle connection if it has time for its peers: a question, after which it \
+               begins with no more than admitted_window segments, or its first window",
         source: "of answers that begin at once, those that find room go first, and the others have lost nothing; measured, \
                  docs/promise.md",
     },

@@ -164,6 +164,13 @@ impl D2tcpPlus {
         standing.rest * self.segment_time
     }
 
+    /// It asks before it sends anything: others like it may go first.
+    fn asks_first(&self, standing: &Standing) -> bool {
+        let Constants { asks, asks_first, hold_share, peers, .. } = *self.constants;
+        let alone = self.alone(standing);
+        asks && asks_first && hold_share > 0.0 && standing.left - alone - standing.rtt > peers * alone
+    }
+
     /// To stand back and to ask takes as long as it would by itself, had nothing of it been sent.
     fn is_short(&self, standing: &Standing) -> bool {
         let alone = standing.whole * self.segment_time;
@@ -323,10 +330,10 @@ impl Window for D2tcpPlus {
         if standing.is_some_and(|standing| standing.end != self.message) {
             self.lets_go();
         }
-        let Constants { asks, asks_first, hold_share, .. } = *self.constants;
-        if let Some(standing) = standing.filter(|_| idle && asks && asks_first && hold_share > 0.0) {
+        if let Some(standing) = standing.filter(|standing| idle && self.asks_first(standing)) {
+            window.cwnd = window.cwnd.min(self.constants.admitted_window);
             self.see(&standing, window.cwnd);
-            self.asking = !self.wide;
+            self.asking = true;
         }
     }
     fn on_idle(&mut self, _: Span) {
