@@ -261,6 +261,9 @@ fn what_begins_under_d2tcp_plus_asks_first_and_begins_with_one_segment_if_it_is_
         assert_eq!(begins(keys, due), 10, "{keys}");
     }
     assert_eq!((begins("", None), begins("", due)), (10, 1));
+    // With ACKs that may be delayed by 1 ms it asks if it has more than twenty of these to spare.
+    let delayed = |left_us| begins("ack_every = 2\nack_delay = '1 ms'", Some(Instant::from_micros(left_us)));
+    assert_eq!([20_390, 20_410].map(delayed), [10, 1]);
     // 50 segments take 0.4 ms; five like it and itself, 2.4 ms.
     assert_eq!([2390, 2410].map(|us| begins("", Some(Instant::from_micros(us)))), [10, 1]);
 }

@@ -2,6 +2,8 @@
 
 use units::{Bytes, Default, Key, Kind, Range, Values};
 
+use crate::connection::Config;
+
 /// Parameters of its own, beside DCTCP's.
 pub const KEYS: &[Key] = &[
     Key {
@@ -120,9 +122,10 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("20"),
         range: Range::at_least(0.0),
         help: "asking: a message that begins with more than admitted_window segments is held back only where its laxity is more \
-               than this many round trips too; 0: as the others",
-        source: "what it sent unasked fills the queue that its questions would have to find empty; 15 to 30 do alike; measured, \
-                 docs/promise.md",
+               than this many round trips too; and where receivers delay ACKs, none asks first with a laxity of no more than this \
+               many such delays. 0: as the others",
+        source: "what it sent unasked fills the queue that its questions would have to find empty, and a question is a single \
+                 packet; 15 to 30 do alike; measured, docs/promise.md",
     },
     Key {
         name: "first",
@@ -259,6 +262,8 @@ pub(super) struct Constants {
     pub(super) admitted_short: f64,
     pub(super) company_rounds: f64,
     pub(super) question: Bytes,
+    /// By how much a receiver may delay the ACK of a single packet.
+    pub(super) answer_delay: f64,
     pub(super) hold_share: f64,
     pub(super) hold_most: f64,
     pub(super) hold_power: f64,
@@ -271,7 +276,7 @@ pub(super) struct Constants {
 
 impl Constants {
     /// As a scenario gives them.
-    pub(super) fn of(values: &Values) -> Constants {
+    pub(super) fn of(values: &Values, connection: &Config) -> Constants {
         Constants {
             start: values.number("start"),
             growth: values.number("growth"),
@@ -291,6 +296,7 @@ impl Constants {
             admitted_short: values.number("admitted_short"),
             company_rounds: values.number("company_rounds"),
             question: values.size("question"),
+            answer_delay: if connection.ack_every > 1 { connection.ack_delay.as_secs_f64() } else { 0.0 },
             hold_share: values.number("hold_share"),
             hold_most: values.time("hold_most").as_secs_f64(),
             hold_power: values.number("hold_power"),

@@ -8,6 +8,7 @@ use units::{Bytes, Instant, Span, Values, mix64};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
+use crate::connection::Config;
 use crate::{Descriptor, Message, Needs, Observation, Pacing, Signal, Site};
 
 use keys::{Constants, KEYS};
@@ -25,7 +26,7 @@ pub const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
         dctcp::ON_MARKS.switches,
         "a window law that paces and holds back; sizes and deadlines from the application",
     ),
-    build: |values, _| Ok(build(values)),
+    build: |values, connection| Ok(build(values, connection)),
 };
 
 /// The rate that the deadline needs.
@@ -35,8 +36,8 @@ const NEED: Signal =
 const LAXITY: Signal =
     Signal { name: "laxity", help: "time left beyond what the rest needs at this window (d2tcp_plus)", unit: "us" };
 
-fn build(values: &Values) -> D2tcpPlus {
-    let constants = Box::new(Constants::of(values));
+fn build(values: &Values, connection: &Config) -> D2tcpPlus {
+    let constants = Box::new(Constants::of(values, connection));
     D2tcpPlus {
         marking: Marking::from_values(values),
         constants,
@@ -164,11 +165,12 @@ impl D2tcpPlus {
         standing.rest * self.segment_time
     }
 
-    /// It asks before it sends anything: others like it may go first.
+    /// It asks before it sends anything: others like it may go first, and an answer that is delayed costs it little.
     fn asks_first(&self, standing: &Standing) -> bool {
-        let Constants { asks, asks_first, hold_share, peers, .. } = *self.constants;
+        let Constants { asks, asks_first, hold_share, peers, wide_rounds, answer_delay, .. } = *self.constants;
         let alone = self.alone(standing);
-        asks && asks_first && hold_share > 0.0 && standing.left - alone - standing.rtt > peers * alone
+        let time = (peers * alone).max(wide_rounds * answer_delay);
+        asks && asks_first && hold_share > 0.0 && standing.left - alone - standing.rtt > time
     }
 
     /// To stand back and to ask takes as long as it would by itself, had nothing of it been sent.

@@ -24,6 +24,7 @@ fn law() -> D2tcpPlus {
         admitted_short: 1.0,
         company_rounds: 1.5,
         question: Bytes(1),
+        answer_delay: 0.0,
         hold_share: 0.7,
         hold_most: 20e-3,
         hold_power: 4.0,
