@@ -159,9 +159,18 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("1.5"),
         range: Range::at_least(0.0),
         help: "asking: round trips that each segment of what is short is expected to take in the company of others, at 1 Gbps; \
-               follows the rate as ask_scale does. With less time than that it is not admitted; with more than twice that, what \
-               was admitted may be held back by chance",
+               follows the rate as ask_scale does. With less time than that it has no hope (company_refusals); with more than \
+               twice that, what was admitted may be held back by chance",
         source: "some tens share the link while much waits, so that a segment waits for one of each; measured, docs/promise.md",
+    },
+    Key {
+        name: "company_refusals",
+        kind: Kind::Count,
+        default: Default::Is("5"),
+        range: Range::at_least(1.0),
+        help: "asking: what is short reckons with company when it decides on its hope once it was kept out so many times",
+        source: "beside a single long message it is kept out too, though it would be in time in its company; 2 to 13 do alike \
+                 where answers meet answers; measured, docs/promise.md",
     },
     Key {
         name: "question",
@@ -261,6 +270,7 @@ pub(super) struct Constants {
     pub(super) admitted_window: f64,
     pub(super) admitted_short: f64,
     pub(super) company_rounds: f64,
+    pub(super) company_refusals: u32,
     pub(super) question: Bytes,
     /// By how much a receiver may delay the ACK of a single packet.
     pub(super) answer_delay: f64,
@@ -295,6 +305,7 @@ impl Constants {
             admitted_window: values.number("admitted_window"),
             admitted_short: values.number("admitted_short"),
             company_rounds: values.number("company_rounds"),
+            company_refusals: values.count("company_refusals") as u32,
             question: values.size("question"),
             answer_delay: if connection.ack_every > 1 { connection.ack_delay.as_secs_f64() } else { 0.0 },
             hold_share: values.number("hold_share"),

@@ -52,6 +52,7 @@ fn build(values: &Values, connection: &Config) -> D2tcpPlus {
         calm: true,
         pressed: false,
         admitted: false,
+        refusals: 0,
         asking: false,
         held_until: Instant::ZERO,
         hopeless: None,
@@ -85,6 +86,8 @@ pub struct D2tcpPlus {
     pressed: bool,
     /// A packet of it has come through without a mark since it was last held back.
     admitted: bool,
+    /// So many times a sign of congestion has kept it out.
+    refusals: u32,
     /// It was held back, and asks before it goes on.
     asking: bool,
     held_until: Instant,
@@ -112,6 +115,7 @@ impl D2tcpPlus {
             self.allowed = standing.left;
             // A connection that has met congestion knows of it when the next message comes, as DCTCP's does.
             (self.boosted, self.calm) = (false, self.calm || !self.constants.asks);
+            self.refusals = 0;
             (self.admitted, self.wide) = (false, cwnd > self.constants.admitted_window);
             self.lets_go();
         }
@@ -184,11 +188,12 @@ impl D2tcpPlus {
         self.constants.company_rounds * self.times * standing.rest * standing.rtt
     }
 
-    /// It is not admitted yet, and would be late in company. On an open connection others may wait behind it, so that it
-    /// tries.
+    /// It was kept out so often that many must share the link, and would be late in their company. On an open connection
+    /// others may wait behind it, so that it tries.
     fn comes_too_late(&self, standing: &Standing) -> bool {
-        let may_be = self.constants.asks && standing.opens && !self.admitted;
-        may_be && self.is_short(standing) && standing.left < self.in_company(standing)
+        let kept_out = !self.admitted && self.refusals >= self.constants.company_refusals;
+        let may_be = self.constants.asks && standing.opens && kept_out && self.is_short(standing);
+        may_be && standing.left < self.in_company(standing)
     }
 
     /// The chance that a sign of congestion holds back what has been admitted: little has been sent, standing back pays,
@@ -209,6 +214,7 @@ impl D2tcpPlus {
     /// A sign of congestion: gives the window from now on, and may hold back what is to be sent.
     fn stand_back(&mut self, now: Instant, standing: &Standing, cwnd: f64, timeout: bool) -> f64 {
         self.calm = false;
+        self.refusals += u32::from(!self.admitted);
         let cut = if timeout { 1.0 } else { self.cut(standing, cwnd) };
         let laxity = self.laxity(standing, cut);
         if laxity < 0.0 || self.comes_too_late(standing) {

@@ -23,6 +23,7 @@ fn law() -> D2tcpPlus {
         admitted_window: 2.0,
         admitted_short: 1.0,
         company_rounds: 1.5,
+        company_refusals: 1,
         question: Bytes(1),
         answer_delay: 0.0,
         hold_share: 0.7,
@@ -48,6 +49,7 @@ fn law() -> D2tcpPlus {
         calm: true,
         pressed: false,
         admitted: false,
+        refusals: 0,
         asking: false,
         held_until: Instant::ZERO,
         hopeless: None,
@@ -362,6 +364,19 @@ fn what_is_short_and_not_admitted_has_no_hope_with_less_time_than_it_takes_in_co
     assert!(!hopeless(11_990, |law, _| law.admitted = true));
     assert!(!hopeless(11_990, |law, _| law.wide = true));
     assert!(!hopeless(11_990, |law, _| law.constants.asks = false));
+    // Nor before it was kept out as often as is asked for; this is once more.
+    for (before, too_late) in [(3, false), (4, true)] {
+        let mut law = D2tcpPlus { segment_time: 1e-6, ..asking(7) };
+        law.constants.company_refusals = 5;
+        let standing = standing(Span::from_micros(11_990));
+        law.see(&standing, 2.0);
+        for _ in 0..before {
+            law.stand_back(Instant::ZERO, &standing, 2.0, false);
+            assert!(law.hopeless.is_none() && !law.admitted, "{before}");
+        }
+        law.stand_back(Instant::ZERO, &standing, 2.0, false);
+        assert_eq!(law.hopeless.is_some(), too_late, "{before}");
+    }
 }
 
 #[test]
