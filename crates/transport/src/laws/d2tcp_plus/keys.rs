@@ -117,6 +117,15 @@ pub const KEYS: &[Key] = &[
         source: "to stand back and to ask takes a round trip each; measured, docs/promise.md",
     },
     Key {
+        name: "ask_rounds",
+        kind: Kind::Number,
+        default: Default::Is("6"),
+        range: Range::at_least(0.0),
+        help: "asking: a message is held back only where its laxity is more than this many round trips too",
+        source: "to stand back, to ask and to begin anew takes some; 3 to 6 help where deadlines are a few round trips; measured, \
+                 docs/promise.md",
+    },
+    Key {
         name: "wide_rounds",
         kind: Kind::Number,
         default: Default::Is("20"),
@@ -265,6 +274,7 @@ pub(super) struct Constants {
     pub(super) peers: f64,
     pub(super) rate_power: f64,
     pub(super) peer_rounds: f64,
+    pub(super) ask_rounds: f64,
     pub(super) wide_rounds: f64,
     pub(super) asks_first: bool,
     pub(super) admitted_window: f64,
@@ -300,6 +310,7 @@ impl Constants {
             peers: values.number("peers"),
             rate_power: values.number("rate_power"),
             peer_rounds: values.number("peer_rounds"),
+            ask_rounds: values.number("ask_rounds"),
             wide_rounds: values.number("wide_rounds"),
             asks_first: values.choice("first") == "question",
             admitted_window: values.number("admitted_window"),

@@ -227,9 +227,10 @@ impl D2tcpPlus {
             return 1.0;
         }
         let alone = self.alone(standing);
-        let rounds = if self.wide { self.constants.wide_rounds * standing.rtt } else { 0.0 };
-        let peers = (self.constants.peers * alone).max(rounds);
-        let goes_on = if self.constants.asks { laxity <= peers } else { self.pressed };
+        let Constants { ask_rounds, wide_rounds, peers, asks, .. } = *self.constants;
+        let rounds = if self.wide { wide_rounds.max(ask_rounds) } else { ask_rounds };
+        let time = (peers * alone).max(rounds * standing.rtt);
+        let goes_on = if asks { laxity <= time } else { self.pressed };
         if goes_on || self.constants.hold_share == 0.0 {
             self.asking = false;
             return cut;

@@ -18,6 +18,7 @@ fn law() -> D2tcpPlus {
         peers: 5.0,
         rate_power: 0.75,
         peer_rounds: 2.0,
+        ask_rounds: 6.0,
         wide_rounds: 20.0,
         asks_first: true,
         admitted_window: 2.0,
@@ -331,9 +332,10 @@ fn times_are_those_of_1_gbps_and_shrink_with_the_rate_to_a_power() {
 }
 
 #[test]
-fn what_began_with_a_wide_window_stands_back_only_with_time_for_twenty_round_trips() {
+fn a_message_stands_back_only_with_time_for_six_round_trips_and_for_twenty_if_it_began_with_a_wide_window() {
     // Round trips of 0.1 ms, and one of them is no laxity.
-    for (cwnd, left_us, asks) in [(2.5, 2_110, true), (2.5, 2_090, false), (2.0, 2_090, true)] {
+    let cases = [(2.5, 2_110, true), (2.5, 2_090, false), (2.0, 2_090, true), (2.0, 710, true), (2.0, 690, false)];
+    for (cwnd, left_us, asks) in cases {
         let (mut law, mut window) = (asking(7), super::super::tests::cwnd(cwnd));
         law.on_ack(&mut window, &ack(1, true, Span::from_micros(left_us)));
         assert_eq!(law.asks().is_some(), asks, "{cwnd} {left_us}");
