@@ -188,7 +188,9 @@ fn woken(bench: &mut Bench) -> Vec<(u64, u16)> {
 #[test]
 fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a_mark() {
     let recoveries = ["loss_detection = 'rack'\n", "", "recovery = 'newreno'\n", "nagle = true\n"];
-    for keys in recoveries.map(|keys| format!("initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\n{keys}")) {
+    // What has begun is held back again with a chance of its share that is left to the power 40.
+    let keys = "initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\nfirst = 'window'\nadmitted_short = 2\nhold_power = 40\n";
+    for keys in recoveries.map(|recovery| format!("{keys}{recovery}")) {
         let due = Some(Instant::from_millis(60));
         let mut bench = Bench::new("d2tcp_plus", &keys);
         bench.message(10_000, due);
@@ -224,13 +226,75 @@ fn what_d2tcp_plus_holds_back_asks_with_one_byte_until_that_comes_back_without_a
     }
 }
 
+/// Segments of 1000 bytes take 8 us at 1 Gbps, so that 50 take as long as two round trips of 0.2 ms.
+#[test]
+fn what_begins_under_d2tcp_plus_asks_first_and_begins_with_one_segment_if_it_is_short() {
+    let due = Some(Instant::from_millis(60));
+    for (bytes, admitted) in [(49_000, 1), (51_000, 2)] {
+        let mut bench = Bench::new("d2tcp_plus", "initial_window = 1");
+        bench.message(bytes, due);
+        assert_eq!(pieces(&mut bench), [(0, 1)], "{bytes}");
+        bench.wait(Span::from_micros(200));
+        let answer = Packet::ack(1, 40, Instant::ZERO, Flags::NONE);
+        bench.sender.on_packet(&bench.config, bench.now, &answer, None, &mut bench.notes);
+        assert_eq!(pieces(&mut bench), [(1, 1000), (1001, 1000)][..admitted], "{bytes}");
+        // A mark refuses it: it asks again later.
+        let mut bench = Bench::new("d2tcp_plus", "initial_window = 1");
+        bench.message(bytes, due);
+        pieces(&mut bench);
+        arrived(&mut bench, 1, Flags::ECE);
+        assert_eq!((pieces(&mut bench), woken(&mut bench)), (vec![], vec![(1, 1)]), "{bytes}");
+    }
+    // However wide the first window may be: two segments after the answer.
+    let mut bench = Bench::new("d2tcp_plus", "initial_window = 10");
+    bench.message(51_000, due);
+    assert_eq!(pieces(&mut bench), [(0, 1)]);
+    arrived(&mut bench, 1, Flags::NONE);
+    assert_eq!(pieces(&mut bench), [(1, 1000), (1001, 1000)]);
+    // Not without a deadline, if told not to, where nothing is held back, and blindly.
+    let begins = |keys: &str, due| {
+        let mut bench = Bench::new("d2tcp_plus", keys);
+        bench.message(50_000, due);
+        pieces(&mut bench).len()
+    };
+    for keys in ["first = 'window'", "hold_share = 0", "waits = 'blindly'"] {
+        assert_eq!(begins(keys, due), 10, "{keys}");
+    }
+    assert_eq!((begins("", None), begins("", due)), (10, 1));
+    // With ACKs that may be delayed by 1 ms it asks if it has more than twenty of these to spare.
+    let delayed = |left_us| begins("ack_every = 2\nack_delay = '1 ms'", Some(Instant::from_micros(left_us)));
+    assert_eq!([20_390, 20_410].map(delayed), [10, 1]);
+    // 50 segments take 0.4 ms; five like it and itself, 2.4 ms.
+    assert_eq!([2390, 2410].map(|us| begins("", Some(Instant::from_micros(us)))), [10, 1]);
+}
+
+/// On an open connection too, where the window is still narrow; but not behind what is still being sent. What was acknowledged
+/// of a question is a thousandth of a segment, and the window has grown by as much.
+#[test]
+fn a_later_message_under_d2tcp_plus_asks_first_where_nothing_is_sent_before_it() {
+    let due = Some(Instant::from_millis(60));
+    for (waits_behind, next) in [(false, (1, 1)), (true, (1, 1000))] {
+        let mut bench = Bench::new("d2tcp_plus", "initial_window = 1");
+        bench.message(1, due);
+        assert_eq!(pieces(&mut bench), [(0, 1)]);
+        if waits_behind {
+            bench.message(50_000, due);
+        }
+        arrived(&mut bench, 1, Flags::NONE);
+        if !waits_behind {
+            bench.message(50_000, due);
+        }
+        assert_eq!(pieces(&mut bench)[0], next, "{waits_behind}");
+    }
+}
+
 /// On a connection that stays open. All of the first message is on its way when a mark holds it back, for tens of milliseconds.
 #[test]
 fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
     let late = Some(Instant::from_millis(60));
     for due in [None, late] {
         for waits_behind in [false, true] {
-            let mut bench = Bench::new("d2tcp_plus", "initial_window = 4");
+            let mut bench = Bench::new("d2tcp_plus", "initial_window = 4\nfirst = 'window'");
             bench.message(4_000, late);
             assert_eq!(pieces(&mut bench).len(), 4);
             arrived(&mut bench, 1_000, Flags::ECE);
@@ -247,7 +311,7 @@ fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
         }
     }
     // What has 10 s stands back for nearly as long. What is handed over behind it has 20 ms.
-    let mut bench = Bench::new("d2tcp_plus", "initial_window = 1");
+    let mut bench = Bench::new("d2tcp_plus", "initial_window = 1\nfirst = 'window'");
     bench.message(2_000, Some(Instant::from_millis(10_000)));
     bench.wait(Span::from_micros(200));
     bench.ack(1, Some(Instant::ZERO), Flags::ECE, &[]);
@@ -259,9 +323,10 @@ fn what_held_one_message_back_under_d2tcp_plus_does_not_hold_the_next() {
 #[test]
 fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
     for (question, bytes) in [("400 B", 400), ("1 KB", 1000), ("1500 B", 1000)] {
-        let keys = format!("initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\nquestion = '{question}'\n");
+        let keys = "initial_window = 1\nrto_initial = '1 ms'\nrto_min = '1 ms'\nfirst = 'window'\n";
+        let keys = format!("{keys}question = '{question}'\n");
         let mut bench = Bench::new("d2tcp_plus", &keys);
-        bench.message(10_000, Some(Instant::from_millis(60)));
+        bench.message(100_000, Some(Instant::from_millis(60)));
         assert_eq!(pieces(&mut bench), [(0, 1000)]);
         // One, though the window would have room for more of its size.
         arrived(&mut bench, 1000, Flags::ECE);
@@ -270,7 +335,7 @@ fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
         assert_eq!(pieces(&mut bench).len(), 2, "{question}");
         // What is sent again asks too.
         let mut bench = Bench::new("d2tcp_plus", &keys);
-        bench.message(10_000, Some(Instant::from_millis(60)));
+        bench.message(100_000, Some(Instant::from_millis(60)));
         pieces(&mut bench);
         assert_eq!(woken(&mut bench), [(0, bytes)], "{question}");
     }
@@ -282,7 +347,8 @@ fn a_question_carries_as_much_as_is_said_and_a_segment_at_most() {
 #[test]
 fn a_loss_under_d2tcp_plus_heeds_the_most_pressing_of_the_messages_that_wait() {
     let ssthresh = |behind: bool| {
-        let mut bench = Bench::new("d2tcp_plus", "rto_min = '1 ms'\nrto_initial = '1 ms'\ninitial_window = 40");
+        let mut bench =
+            Bench::new("d2tcp_plus", "rto_min = '1 ms'\nrto_initial = '1 ms'\ninitial_window = 40\nfirst = 'window'");
         bench.message(200_000, Some(Instant::from_millis(1000)));
         bench.now = Instant::from_micros(100);
         (1..=20).for_each(|segment| bench.ack(segment, Some(Instant::ZERO), Flags::NONE, &[]));

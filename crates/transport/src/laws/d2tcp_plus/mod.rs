@@ -1,0 +1,384 @@
+//! `d2tcp_plus`: what a sender alone can do for deadlines: insist on the rate that a message needs where that is more
+//! than the least that it can send, and stand back by how much time it can spare.
+
+mod keys;
+mod standing;
+
+use units::{Bytes, Instant, Span, Values, mix64};
+
+use super::dctcp::{self, Marking};
+use super::{Acked, Cwnd, Ecn, Lost, Window};
+use crate::connection::Config;
+use crate::{Descriptor, Message, Needs, Observation, Pacing, Signal, Site};
+
+use keys::{Constants, KEYS};
+use standing::Standing;
+
+/// D2TCP with deferral and needed rates.
+pub const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
+    name: "d2tcp_plus",
+    help: "D2TCP's promise from the sender alone: insists on the rate that a deadline needs, or stands back while it can",
+    source: "duetime's own; docs/promise.md",
+    aliases: &[("alpha", "initial_alpha"), ("gain", "g"), ("lax", "d2tcp_plus"), ("plus", "d2tcp_plus")],
+    groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
+    signals: &[dctcp::ALPHA, NEED, LAXITY],
+    needs: Needs::of(
+        dctcp::ON_MARKS.switches,
+        "a window law that paces and holds back; sizes and deadlines from the application",
+    ),
+    build: |values, connection| Ok(build(values, connection)),
+};
+
+/// The rate that the deadline needs.
+const NEED: Signal =
+    Signal { name: "need", help: "the window that the deadline needs, in segments (d2tcp_plus)", unit: "segments" };
+/// The time that can be spared.
+const LAXITY: Signal =
+    Signal { name: "laxity", help: "time left beyond what the rest needs at this window (d2tcp_plus)", unit: "us" };
+
+fn build(values: &Values, connection: &Config) -> D2tcpPlus {
+    let constants = Box::new(Constants::of(values, connection));
+    D2tcpPlus {
+        marking: Marking::from_values(values),
+        constants,
+        identity: 0,
+        draws: 0,
+        segment_time: 0.0,
+        times: 1.0,
+        wide: false,
+        message: u64::MAX,
+        allowed: 0.0,
+        boosted: false,
+        calm: true,
+        pressed: false,
+        admitted: false,
+        refusals: 0,
+        asking: false,
+        held_until: Instant::ZERO,
+        hopeless: None,
+    }
+}
+
+/// Needed rates, deferral by laxity, and an early end of what is lost; DCTCP for messages without a deadline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct D2tcpPlus {
+    marking: Marking,
+    /// Apart, so that a connection with another law does not take memory for them.
+    constants: Box<Constants>,
+    /// What it draws follows from this, the time, and how often it has drawn.
+    identity: u64,
+    draws: u64,
+    /// Seconds that a segment's payload takes on the host's link.
+    segment_time: f64,
+    /// Times that are meant for 1 Gbps are multiplied by this; 1 before the rate of the host's link is known, and blindly.
+    times: f64,
+    /// The end of the message that what follows is about.
+    message: u64,
+    /// The time that it had when it was first seen, in seconds.
+    allowed: f64,
+    /// It began with more than what an admission gives.
+    wide: bool,
+    /// Its window was lifted to its need.
+    boosted: bool,
+    /// It has seen neither mark nor loss.
+    calm: bool,
+    /// It needs more than a segment per round trip.
+    pressed: bool,
+    /// A packet of it has come through without a mark since it was last held back.
+    admitted: bool,
+    /// So many times a sign of congestion has kept it out.
+    refusals: u32,
+    /// It was held back, and asks before it goes on.
+    asking: bool,
+    held_until: Instant,
+    /// The deadline that there is no hope for.
+    hopeless: Option<Instant>,
+}
+
+impl D2tcpPlus {
+    /// Where the message stands that needs most among those that wait, each with what is to be sent before it. What is late
+    /// comes after what is not, so that it does not stand back at the cost of those behind it; blindly it needs most.
+    fn most_pressing(&self, ack: &Acked) -> Option<Standing> {
+        let presses =
+            |standing: &Standing| if self.constants.asks && standing.left == 0.0 { -1.0 } else { standing.need };
+        let own = Standing::of(&ack.message, ack);
+        ack.later
+            .iter()
+            .filter_map(|later| Standing::of(later, ack))
+            .chain(own)
+            .reduce(|a, b| if presses(&b) >= presses(&a) { b } else { a })
+    }
+
+    fn see(&mut self, standing: &Standing, cwnd: f64) {
+        if self.message != standing.end {
+            self.message = standing.end;
+            self.allowed = standing.left;
+            // A connection that has met congestion knows of it when the next message comes, as DCTCP's does.
+            (self.boosted, self.calm) = (false, self.calm || !self.constants.asks);
+            self.refusals = 0;
+            (self.admitted, self.wide) = (false, cwnd > self.constants.admitted_window);
+            self.lets_go();
+        }
+        self.pressed = standing.need >= 1.0 && standing.left > 0.0;
+    }
+
+    /// What it held back and how it spaced packets was for the sake of another message.
+    fn lets_go(&mut self) {
+        (self.asking, self.held_until, self.pressed) = (false, Instant::ZERO, false);
+    }
+
+    /// Seconds.
+    fn floor_horizon(&self) -> f64 {
+        self.constants.floor_horizon * self.times
+    }
+
+    /// The window after a sign of congestion: half of what is above the floor is taken off.
+    fn cut(&self, standing: &Standing, cwnd: f64) -> f64 {
+        let constants = &self.constants;
+        let floor = if self.pressed {
+            standing.need * (self.floor_horizon() / standing.left).min(constants.floor_most)
+        } else {
+            0.0
+        };
+        (floor + (cwnd - floor) / 2.0).min(cwnd).max(1.0)
+    }
+
+    /// By how much a segment that is acknowledged without a mark lifts the window.
+    fn growth(&self, standing: &Standing) -> f64 {
+        let constants = &self.constants;
+        if self.calm {
+            return constants.growth;
+        }
+        let urgency = if constants.asks && self.pressed { self.floor_horizon() / standing.left } else { 1.0 };
+        constants.growth_later * urgency.clamp(1.0 / constants.growth_most, constants.growth_most)
+    }
+
+    /// Seconds to spare; negative if it will be late. Where it asks, with the host's link to itself, else at this window.
+    fn laxity(&self, standing: &Standing, cwnd: f64) -> f64 {
+        let constants = &self.constants;
+        if constants.asks {
+            return standing.left - self.alone(standing) - standing.rtt;
+        }
+        let guard = constants.guard * standing.rest * standing.rtt / cwnd;
+        let guard = guard.min(constants.guard_most).min(constants.guard_share * self.allowed);
+        standing.left - guard - standing.rtt
+    }
+
+    /// Seconds that the payload of the rest takes when the host's link has nothing else to send; 0 before its rate is known.
+    fn alone(&self, standing: &Standing) -> f64 {
+        standing.rest * self.segment_time
+    }
+
+    /// It asks before it sends anything: others like it may go first, and an answer that is delayed costs it little.
+    fn asks_first(&self, standing: &Standing) -> bool {
+        let Constants { asks, asks_first, hold_share, peers, wide_rounds, answer_delay, .. } = *self.constants;
+        let alone = self.alone(standing);
+        let time = (peers * alone).max(wide_rounds * answer_delay);
+        asks && asks_first && hold_share > 0.0 && standing.left - alone - standing.rtt > time
+    }
+
+    /// To stand back and to ask takes as long as it would by itself, had nothing of it been sent.
+    fn is_short(&self, standing: &Standing) -> bool {
+        let alone = standing.whole * self.segment_time;
+        !self.wide && alone > 0.0 && alone <= self.constants.peer_rounds * standing.rtt
+    }
+
+    /// Seconds that the rest of a short message takes in the company of those that share the link while much waits.
+    fn in_company(&self, standing: &Standing) -> f64 {
+        self.constants.company_rounds * self.times * standing.rest * standing.rtt
+    }
+
+    /// It was kept out so often that many must share the link, and would be late in their company. On an open connection
+    /// others may wait behind it, so that it tries.
+    fn comes_too_late(&self, standing: &Standing) -> bool {
+        let kept_out = !self.admitted && self.refusals >= self.constants.company_refusals;
+        let may_be = self.constants.asks && standing.opens && kept_out && self.is_short(standing);
+        may_be && standing.left < self.in_company(standing)
+    }
+
+    /// The chance that a sign of congestion holds back what has been admitted: little has been sent, standing back pays,
+    /// and there is time; or for what is short, it would still be in time in company if half of its time were lost.
+    fn yields(&self, standing: &Standing, laxity: f64) -> f64 {
+        let alone = self.alone(standing);
+        if alone == 0.0 {
+            return 0.0;
+        }
+        let begun = libm::pow(standing.share, self.constants.hold_power);
+        if self.is_short(standing) {
+            return if standing.left > 2.0 * self.in_company(standing) { begun } else { 0.0 };
+        }
+        let pays = (1.0 - self.constants.peer_rounds * standing.rtt / alone).max(0.0);
+        begun * pays * (1.0 - self.constants.peers * alone / laxity)
+    }
+
+    /// A sign of congestion: gives the window from now on, and may hold back what is to be sent.
+    fn stand_back(&mut self, now: Instant, standing: &Standing, cwnd: f64, timeout: bool) -> f64 {
+        self.calm = false;
+        self.refusals += u32::from(!self.admitted);
+        let cut = if timeout { 1.0 } else { self.cut(standing, cwnd) };
+        let laxity = self.laxity(standing, cut);
+        if laxity < 0.0 || self.comes_too_late(standing) {
+            self.hopeless = Some(standing.deadline);
+            if !self.constants.aborts {
+                (self.admitted, self.asking) = (false, self.constants.asks);
+                let wait = self.constants.hopeless_hold * self.times * (0.5 + self.draw(now));
+                self.hold(now, wait);
+            }
+            return 1.0;
+        }
+        let alone = self.alone(standing);
+        let Constants { ask_rounds, wide_rounds, peers, asks, .. } = *self.constants;
+        let rounds = if self.wide { wide_rounds.max(ask_rounds) } else { ask_rounds };
+        let time = (peers * alone).max(rounds * standing.rtt);
+        let goes_on = if asks { laxity <= time } else { self.pressed };
+        if goes_on || self.constants.hold_share == 0.0 {
+            self.asking = false;
+            return cut;
+        }
+        let power = libm::pow(standing.share, self.constants.hold_power);
+        if self.constants.asks {
+            if self.admitted && (timeout || self.draw(now) >= self.yields(standing, laxity)) {
+                return cut;
+            }
+            (self.admitted, self.asking) = (false, true);
+            // The rate of asking goes with the inverse square of the laxity x, which shrinks: 1/x grows by time over
+            // scale for each question, and questions are as far apart as a Poisson process' events.
+            let scale = self.constants.ask_scale * self.times + self.constants.ask_lengths * alone;
+            let growth = -libm::log(1.0 - self.draw(now)) * power * laxity / scale;
+            self.hold(now, laxity * growth / (1.0 + growth));
+            return 1.0;
+        }
+        if !timeout && self.draw(now) >= power {
+            return cut;
+        }
+        let wait = self.draw(now) * laxity * self.constants.hold_share * power;
+        self.hold(now, wait.min(self.constants.hold_most));
+        1.0
+    }
+
+    fn hold(&mut self, now: Instant, seconds: f64) {
+        self.held_until = now + Span::from_secs_f64(seconds);
+    }
+
+    /// Evenly from 0 to 1.
+    fn draw(&mut self, now: Instant) -> f64 {
+        self.draws += 1;
+        let bits = mix64(self.identity ^ mix64(now.0 ^ mix64(self.draws)));
+        (bits >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+impl Window for D2tcpPlus {
+    fn ecn(&self) -> Ecn {
+        Ecn::Exact
+    }
+    #[inline]
+    fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
+        let Some(standing) = self.most_pressing(ack) else {
+            return self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0);
+        };
+        // Marks are counted, and once per window answered, as by DCTCP; how they are is another matter.
+        let due = self.marking.on_ack(&mut window.clone(), ack, |_, alpha| alpha / 2.0);
+        self.see(&standing, window.cwnd);
+        if standing.rest == 0.0 {
+            return false;
+        }
+        // What was sent before it stood back says nothing of the network that it will find.
+        let waits = self.asking && ack.now < self.held_until;
+        if !ack.marked && !waits {
+            if self.asking {
+                let Constants { admitted_window, admitted_short, .. } = *self.constants;
+                let admitted = if self.is_short(&standing) { admitted_short } else { admitted_window };
+                window.cwnd = window.cwnd.max(admitted).min(window.limit);
+            }
+            (self.admitted, self.asking) = (true, false);
+        }
+        if !self.boosted && standing.rtt > 0.0 && standing.left > 0.0 {
+            self.boosted = true;
+            window.cwnd = window.cwnd.max(self.constants.start * standing.need).min(window.limit);
+        }
+        if !waits && (due || self.asking && ack.marked) {
+            window.cwnd = self.stand_back(ack.now, &standing, window.cwnd, false);
+            window.ssthresh = window.cwnd;
+        } else if ack.may_grow && !ack.marked && !waits {
+            window.cwnd = (window.cwnd + self.growth(&standing) * ack.segments).min(window.limit);
+        }
+        due
+    }
+    fn on_beyond(&mut self, bytes: u64, marked: bool) {
+        self.marking.count(bytes, marked);
+    }
+    fn on_loss(&mut self, window: &mut Cwnd, loss: &Lost) {
+        self.marking.on_loss();
+        match self.most_pressing(&loss.state) {
+            None => window.halve(loss),
+            Some(standing) => {
+                self.see(&standing, window.cwnd);
+                window.ssthresh = if loss.timeout {
+                    self.cut(&standing, window.cwnd)
+                } else {
+                    self.stand_back(loss.now, &standing, window.cwnd, false)
+                };
+            }
+        }
+    }
+    fn on_timeout(&mut self, window: &mut Cwnd, loss_window: f64, loss: &Lost) {
+        window.cwnd = window.cwnd.min(loss_window);
+        if let Some(standing) = self.most_pressing(&loss.state) {
+            self.see(&standing, window.cwnd);
+            window.cwnd = window.cwnd.min(self.stand_back(loss.now, &standing, window.cwnd, true));
+        }
+    }
+    fn on_message(&mut self, window: &mut Cwnd, state: &Acked, idle: bool, site: Site) {
+        self.segment_time = state.mss * 8.0 / site.rate.0 as f64;
+        if self.constants.asks {
+            self.times = libm::pow(1e9 / site.rate.0 as f64, self.constants.rate_power);
+        }
+        // What presses more than the message that stands back does not wait for it.
+        let standing = self.most_pressing(state);
+        if standing.is_some_and(|standing| standing.end != self.message) {
+            self.lets_go();
+        }
+        if let Some(standing) = standing.filter(|standing| idle && self.asks_first(standing)) {
+            window.cwnd = window.cwnd.min(self.constants.admitted_window);
+            self.see(&standing, window.cwnd);
+            self.asking = true;
+        }
+    }
+    fn on_idle(&mut self, _: Span) {
+        self.lets_go();
+    }
+    fn on_next(&mut self) {
+        self.lets_go();
+    }
+    fn paces(&self) -> bool {
+        true
+    }
+    fn pacing_rate(&self, pacing: &Pacing, window: &Cwnd) -> Option<f64> {
+        if self.pressed { Some(pacing.gain * window.cwnd) } else { pacing.gain(window).map(|gain| gain * window.cwnd) }
+    }
+    fn held_until(&self) -> Instant {
+        self.held_until
+    }
+    fn asks(&self) -> Option<Bytes> {
+        self.asking.then_some(self.constants.question)
+    }
+    fn identify(&mut self, identity: u64) {
+        self.identity = identity;
+    }
+    #[inline]
+    fn gives_up(&self, message: &Message, now: Instant) -> bool {
+        let late = |deadline| deadline < now || self.hopeless == Some(deadline);
+        self.constants.aborts && message.deadline.is_some_and(late)
+    }
+    fn observe(&self, window: &Cwnd, ack: &Acked, seen: &mut Observation) {
+        seen.add(&dctcp::ALPHA, self.marking.alpha);
+        if let Some(standing) = self.most_pressing(ack).filter(|standing| standing.left > 0.0) {
+            seen.add(&NEED, standing.need);
+            seen.add(&LAXITY, self.laxity(&standing, window.cwnd) * 1e6);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
