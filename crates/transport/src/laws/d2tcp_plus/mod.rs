@@ -169,11 +169,13 @@ impl D2tcpPlus {
         standing.rest * self.segment_time
     }
 
-    /// It asks before it sends anything: others like it may go first, and an answer that is delayed costs it little.
+    /// It asks before it sends anything: others like it may go first, and it has time for an answer, also a delayed one, and to
+    /// begin with a narrow window.
     fn asks_first(&self, standing: &Standing) -> bool {
-        let Constants { asks, asks_first, hold_share, peers, wide_rounds, answer_delay, .. } = *self.constants;
+        let Constants { asks, asks_first, hold_share, peers, ask_time, wide_rounds, answer_delay, .. } =
+            *self.constants;
         let alone = self.alone(standing);
-        let time = (peers * alone).max(wide_rounds * answer_delay);
+        let time = (peers * alone).max(ask_time * self.times).max(wide_rounds * answer_delay);
         asks && asks_first && hold_share > 0.0 && standing.left - alone - standing.rtt > time
     }
 

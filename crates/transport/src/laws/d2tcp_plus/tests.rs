@@ -21,6 +21,7 @@ fn law() -> D2tcpPlus {
         ask_rounds: 6.0,
         wide_rounds: 20.0,
         asks_first: true,
+        ask_time: 7e-3,
         admitted_window: 2.0,
         admitted_short: 1.0,
         company_rounds: 1.5,
