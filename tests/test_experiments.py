@@ -672,6 +672,34 @@ def test_panels_with_a_common_axis_show_all_of_the_largest() -> None:
         assert 50 < high < 60
 
 
+def test_panels_of_long_names_have_room_for_each_dot_and_tell_variants_apart() -> None:
+    """Three panels of three names in two lines; of d2tcp_plus there is a variant, which has its colour."""
+    x, y = reading.Coordinate("x", "x"), reading.Coordinate("y", "y")
+    transports = ["dctcp", "d2tcp_plus", "d2tcp_plus, slower", "edf-grants", "bound"]
+    charts = [reading.Chart(f"{n}", "bar", x, y, "series", {"panel": n}) for n in (1, 2, 3)]
+    rows = [
+        {"x": f"a name of some length, {x}", "y": 1.0 + n, "series": name, "panel": n}
+        for n in (1, 2, 3)
+        for x in (1, 2, 3)
+        for name in transports
+    ]
+    figure = figures.draw(charts, rows, "Three panels", "of dots")
+    figure.draw_without_rendering()
+    panels = [axes for axes in figure.axes if axes.axison]
+    for axes in panels:
+        assert axes.get_window_extent().height / figure.dpi > 3 * len(transports) * 0.07
+    (legend,) = figure.legends
+    drawn = {
+        (line.get_color(), line.get_markerfacecolor())
+        for axes in panels
+        for line in axes.get_lines()
+        if line.get_marker() == "o"
+    }
+    shown = {(line.get_color(), line.get_markerfacecolor()) for line in legend.get_lines()}
+    assert len(shown) == len(transports)
+    assert shown == drawn
+
+
 @pytest.mark.parametrize(
     ("values", "labels"),
     [

@@ -23,6 +23,10 @@ from duetime.plots.grid import columns_for
 LONG_NAME, MANY_NAMES = 12, 12
 #: For the bars of one transport.
 HATCHES = ("", "///", "...")
+#: The same where dots stand for bars: marker, and whether it is filled.
+DOTS = (("o", True), ("o", False), ("s", True))
+#: Inches that a group takes where bars lie, a dot in it if there are several, and a panel beside its groups.
+GROUP, DOT, AROUND = 0.27, 0.1, 0.7
 #: Lines with more points than this are drawn without markers.
 MOST_MARKERS = 15
 #: Points between two published values that would hide each other.
@@ -50,7 +54,10 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     lines = -(-len(charts) // columns)
     width = 8.2 if columns == 1 else 1.0 + 4.2 * columns
     bars = max((len(_values(some, chart.x)) for chart, some in zip(charts, chosen, strict=True)), default=0)
-    height = 1.4 + (0.27 * bars if lying else 3.4 if len(charts) == 1 else 3.1) * lines
+    if lying:
+        height = AROUND + (AROUND + max(GROUP, DOT * len(series)) * bars) * lines
+    else:
+        height = 1.4 + (3.4 if len(charts) == 1 else 3.1) * lines
     figure = style.figure(title, subtitle, width, height)
     sharex, sharey = _shared(charts, lying)
     panels = figure.subplots(lines, columns, squeeze=False, sharex=sharex, sharey=sharey).flatten()
@@ -71,7 +78,7 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     for axes, chart in drawn[:1] if sharey else drawn:
         together = [each for each, _ in drawn] if sharey else [axes]
         _limit(axes, chart, min(float(each.dataLim.y0) for each in together))
-    _legend(figure, charts, series, looks)
+    _legend(figure, charts, series, looks, lying)
     return figure
 
 
@@ -149,7 +156,7 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
     present = [name for name in looks if any(row[chart.series] == name for row in rows)]
     width = 0.82 / len(present)
     lying = _lies(chart, rows)
-    hatches = _hatches(looks)
+    alike = _alike(looks)
     for i, name in enumerate(present):
         for row in rows:
             if row[chart.series] != name:
@@ -160,11 +167,10 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
             errors = None if low is None or high is None else _errors([value], low, high)
             if lying:
                 # Many groups: dots take less room than bars.
-                axes.errorbar(value, at, xerr=errors, color=colour, marker="o", markersize=4.5, linewidth=1.2)
+                axes.errorbar(value, at, xerr=errors, linewidth=1.2, **_dot(colour, alike[name]))
             else:
-                axes.bar(
-                    at, value, width * 0.9, color=colour, hatch=hatches[name], edgecolor="white", linewidth=0
-                )
+                hatch = HATCHES[alike[name] % len(HATCHES)]
+                axes.bar(at, value, width * 0.9, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
                 axes.errorbar(at, value, yerr=errors, color=style.INK, capsize=3, linewidth=1.2)
     for point in chart.published:
         if point["x"] in groups and point["series"] in present:
@@ -204,13 +210,22 @@ def _published(axes: Axes, where: tuple[float, float], edge: str, bound: str | N
     axes.plot(*where, marker=arrow, markersize=8, color=edge, **lines)
 
 
-def _hatches(looks: Mapping[Any, style.Look]) -> dict[Any, str]:
-    """What tells bars of the same colour apart."""
-    found: dict[Any, str] = {}
+def _alike(looks: Mapping[Any, style.Look]) -> dict[Any, int]:
+    """How many of the same colour come before each, so that hatches or markers can tell them apart."""
+    found: dict[Any, int] = {}
     for name, look in looks.items():
-        same = sum(looks[other].colour == look.colour for other in found)
-        found[name] = HATCHES[same % len(HATCHES)]
+        found[name] = sum(looks[other].colour == look.colour for other in found)
     return found
+
+
+def _dot(colour: str, alike: int) -> dict[str, Any]:
+    marker, filled = DOTS[alike % len(DOTS)]
+    return {
+        "color": colour,
+        "marker": marker,
+        "markersize": 4.5,
+        "markerfacecolor": colour if filled else "white",
+    }
 
 
 def _lies(chart: Chart, rows: Sequence[Row]) -> bool:
@@ -262,17 +277,24 @@ def _label(coordinate: Coordinate) -> str:
 
 
 def _legend(
-    figure: Figure, charts: Sequence[Chart], series: Sequence[Any], looks: Mapping[Any, style.Look]
+    figure: Figure,
+    charts: Sequence[Chart],
+    series: Sequence[Any],
+    looks: Mapping[Any, style.Look],
+    lying: bool,
 ) -> None:
     handles: list[Artist] = []
     bars = all(chart.kind == "bar" for chart in charts)
     points = all(chart.kind == "points" for chart in charts)
-    hatches = _hatches(looks)
+    alike = _alike(looks)
     for name in series:
         look, label = looks[name], f"{name:g}" if isinstance(name, float) else str(name)
-        if bars:
+        if bars and lying:
+            handles.append(Line2D([], [], linestyle="none", label=label, **_dot(look.colour, alike[name])))
+        elif bars:
+            hatch = HATCHES[alike[name] % len(HATCHES)]
             handles.append(
-                Patch(facecolor=look.colour, edgecolor="white", linewidth=0, hatch=hatches[name], label=label)
+                Patch(facecolor=look.colour, edgecolor="white", linewidth=0, hatch=hatch, label=label)
             )
         elif points:
             handles.append(Line2D([], [], color=look.colour, linestyle="none", marker="o", label=label))
