@@ -44,6 +44,8 @@ def without_wall_clock(contract: str) -> str:
     return re.sub(r'"wall_s":[^,]+', '"wall_s":0.0', contract, count=1)
 
 
+# Node 20 itself has crashed here once (SIGSEGV); whatever else fails is not tried again.
+@pytest.mark.flaky(reruns=2, only_rerun=["SIGSEGV"])
 def test_each_scenario_gives_the_same_bytes_in_node() -> None:
     node = shutil.which("node")
     if node is None:
