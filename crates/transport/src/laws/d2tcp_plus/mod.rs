@@ -4,11 +4,10 @@
 mod keys;
 mod standing;
 
-use units::{Bytes, Instant, Span, Values, mix64};
+use units::{Bytes, Instant, Span, mix64};
 
 use super::dctcp::{self, Marking};
 use super::{Acked, Cwnd, Ecn, Lost, Window};
-use crate::connection::Config;
 use crate::{Descriptor, Message, Needs, Observation, Pacing, Signal, Site};
 
 use keys::{Constants, KEYS};
@@ -26,7 +25,7 @@ pub const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
         dctcp::ON_MARKS.switches,
         "a window law that paces and holds back; sizes and deadlines from the application",
     ),
-    build: |values, connection| Ok(build(values, connection)),
+    build: |values, connection| Ok(D2tcpPlus::new(Marking::from_values(values), Constants::of(values, connection), 0)),
 };
 
 /// The rate that the deadline needs.
@@ -35,29 +34,6 @@ const NEED: Signal =
 /// The time that can be spared.
 const LAXITY: Signal =
     Signal { name: "laxity", help: "time left beyond what the rest needs at this window (d2tcp_plus)", unit: "us" };
-
-fn build(values: &Values, connection: &Config) -> D2tcpPlus {
-    let constants = Box::new(Constants::of(values, connection));
-    D2tcpPlus {
-        marking: Marking::from_values(values),
-        constants,
-        identity: 0,
-        draws: 0,
-        segment_time: 0.0,
-        times: 1.0,
-        wide: false,
-        message: u64::MAX,
-        allowed: 0.0,
-        boosted: false,
-        calm: true,
-        pressed: false,
-        admitted: false,
-        refusals: 0,
-        asking: false,
-        held_until: Instant::ZERO,
-        hopeless: None,
-    }
-}
 
 /// Needed rates, deferral by laxity, and an early end of what is lost; DCTCP for messages without a deadline.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +72,29 @@ pub struct D2tcpPlus {
 }
 
 impl D2tcpPlus {
+    /// Before it has seen a message.
+    fn new(marking: Marking, constants: Constants, identity: u64) -> D2tcpPlus {
+        D2tcpPlus {
+            marking,
+            constants: Box::new(constants),
+            identity,
+            draws: 0,
+            segment_time: 0.0,
+            times: 1.0,
+            message: u64::MAX,
+            allowed: 0.0,
+            wide: false,
+            boosted: false,
+            calm: true,
+            pressed: false,
+            admitted: false,
+            refusals: 0,
+            asking: false,
+            held_until: Instant::ZERO,
+            hopeless: None,
+        }
+    }
+
     /// Where the message stands that needs most among those that wait, each with what is to be sent before it. What is late
     /// comes after what is not, so that it does not stand back at the cost of those behind it; blindly it needs most.
     fn most_pressing(&self, ack: &Acked) -> Option<Standing> {
@@ -157,11 +156,16 @@ impl D2tcpPlus {
     fn laxity(&self, standing: &Standing, cwnd: f64) -> f64 {
         let constants = &self.constants;
         if constants.asks {
-            return standing.left - self.alone(standing) - standing.rtt;
+            return self.to_spare(standing);
         }
         let guard = constants.guard * standing.rest * standing.rtt / cwnd;
         let guard = guard.min(constants.guard_most).min(constants.guard_share * self.allowed);
         standing.left - guard - standing.rtt
+    }
+
+    /// Seconds to spare with the host's link to itself; negative if it will be late.
+    fn to_spare(&self, standing: &Standing) -> f64 {
+        standing.left - self.alone(standing) - standing.rtt
     }
 
     /// Seconds that the payload of the rest takes when the host's link has nothing else to send; 0 before its rate is known.
@@ -174,9 +178,8 @@ impl D2tcpPlus {
     fn asks_first(&self, standing: &Standing) -> bool {
         let Constants { asks, asks_first, hold_share, peers, ask_time, wide_rounds, answer_delay, .. } =
             *self.constants;
-        let alone = self.alone(standing);
-        let time = (peers * alone).max(ask_time * self.times).max(wide_rounds * answer_delay);
-        asks && asks_first && hold_share > 0.0 && standing.left - alone - standing.rtt > time
+        let time = (peers * self.alone(standing)).max(ask_time * self.times).max(wide_rounds * answer_delay);
+        asks && asks_first && hold_share > 0.0 && self.to_spare(standing) > time
     }
 
     /// To stand back and to ask takes as long as it would by itself, had nothing of it been sent.

@@ -5,7 +5,7 @@ use crate::laws::tests::{acked, cwnd};
 
 /// Round trips of 100 us, as `acked` has them, and a message of 100 segments of which those after `una` are left.
 fn law() -> D2tcpPlus {
-    let constants = Box::new(Constants {
+    let constants = Constants {
         start: 2.0,
         growth: 1.0,
         growth_later: 0.25,
@@ -36,26 +36,8 @@ fn law() -> D2tcpPlus {
         guard_share: 0.25,
         aborts: false,
         hopeless_hold: 0.1,
-    });
-    D2tcpPlus {
-        marking: marking(0.0),
-        constants,
-        identity: 7,
-        draws: 0,
-        segment_time: 0.0,
-        times: 1.0,
-        wide: false,
-        message: u64::MAX,
-        allowed: 0.0,
-        boosted: false,
-        calm: true,
-        pressed: false,
-        admitted: false,
-        refusals: 0,
-        asking: false,
-        held_until: Instant::ZERO,
-        hopeless: None,
-    }
+    };
+    D2tcpPlus::new(marking(0.0), constants, 7)
 }
 
 /// The same, which asks.
