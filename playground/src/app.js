@@ -120,6 +120,7 @@
   async function choose() {
     const mine = ++round;
     stop_runs();
+    if (lesson && guess === null) show_nothing();
     const before = [...(state.set ?? [])];
     try {
       ({ resolved } = await desk.ask({ request: { verb: "check", text: state.text, set: before } }));
@@ -130,8 +131,7 @@
     if (mine !== round) return;
     complain(null);
     show_sliders();
-    if (!lesson || guess !== null) go();
-    else show_nothing();
+    go();
   }
 
   function show_sliders() {
