@@ -103,8 +103,8 @@ type callKey struct{}
 type call struct {
 	conn *conn
 	tag  uint64
-	// What had been written when its present message was begun.
-	at        atomic.Int64
+	// What the connection will have written when the next message begins, were it this call's alone.
+	begins    atomic.Int64
 	announced atomic.Bool
 }
 
@@ -130,7 +130,7 @@ func (d *Deadlines) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Con
 		return ctx
 	}
 	begun := &call{conn: on, tag: d.tags.Add(1)}
-	begun.at.Store(on.written.Load())
+	begun.begins.Store(on.written.Load())
 	return context.WithValue(ctx, callKey{}, begun)
 }
 
@@ -142,7 +142,7 @@ func (d *Deadlines) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	}
 	switch event := event.(type) {
 	case *stats.OutHeader:
-		of.at.Store(of.conn.written.Load())
+		of.begins.Store(of.conn.written.Load())
 	case *stats.OutPayload:
 		d.announce(ctx, of, int64(event.WireLength))
 	case *stats.End:
@@ -153,10 +153,11 @@ func (d *Deadlines) HandleRPC(ctx context.Context, event stats.RPCStats) {
 }
 
 // announce tells of a message that the transport has taken. It may be writing it already: what has gone since the
-// message before is taken off.
+// message before ended is taken off, and what other calls wrote meanwhile with it.
 func (d *Deadlines) announce(ctx context.Context, of *call, size int64) {
-	written := of.conn.written.Load()
-	size -= written - of.at.Swap(written)
+	written, begins := of.conn.written.Load(), of.begins.Load()
+	size -= max(written-begins, 0)
+	of.begins.Store(max(written, begins) + max(size, 0))
 	deadline, ok := ctx.Deadline()
 	left := time.Until(deadline)
 	if !ok || left <= 0 || size <= 0 {

@@ -33,7 +33,8 @@ type told struct {
 	settled   int
 }
 
-const size = 300_000
+// Of a response, and of what the client takes before it asks for one.
+const size, window = 300_000, 65_535
 
 // A service under a recorded kernel; the client's connection to it.
 func serve(t *testing.T) (*told, *grpc.ClientConn) {
@@ -84,8 +85,10 @@ func serve(t *testing.T) (*told, *grpc.ClientConn) {
 	}, nil)
 	go func() { _ = server.Serve(deadlines.Listener(listener)) }()
 	t.Cleanup(server.Stop)
+	// With a window of a fifth of a response none is sent whole before the client asks for it, however late the handler
+	// is told of it: what has gone by then is not announced.
 	client, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodec(raw{})))
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(raw{})), grpc.WithInitialWindowSize(window))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +96,8 @@ func serve(t *testing.T) (*told, *grpc.ClientConn) {
 	return seen, client
 }
 
-func ask(t *testing.T, client *grpc.ClientConn, ctx context.Context, request string) (got int) {
+// Asks for responses and reads each once ready says that it is.
+func ask(t *testing.T, client *grpc.ClientConn, ctx context.Context, request string, ready func(nth int)) (got int) {
 	stream, err := client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/trial.Bytes/Stream")
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +107,9 @@ func ask(t *testing.T, client *grpc.ClientConn, ctx context.Context, request str
 		t.Fatal(err)
 	}
 	_ = stream.CloseSend()
-	for {
+	for nth := 1; ; nth++ {
 		var part []byte
+		ready(nth)
 		if stream.RecvMsg(&part) != nil {
 			return got
 		}
@@ -112,11 +117,26 @@ func ask(t *testing.T, client *grpc.ClientConn, ctx context.Context, request str
 	}
 }
 
+func atOnce(int) {}
+
+// Waits until so many responses are announced, out of two.
+func (seen *told) untilAnnounced(nth int) {
+	for patience := 0; patience < 500; patience++ {
+		seen.Lock()
+		done := len(seen.announced) >= min(nth, 2)
+		seen.Unlock()
+		if done {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 func TestResponsesAreAnnouncedWithWhatIsLeft(t *testing.T) {
 	seen, client := serve(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if got := ask(t, client, ctx, "go"); got != 2*size {
+	if got := ask(t, client, ctx, "go", seen.untilAnnounced); got != 2*size {
 		t.Fatal(got)
 	}
 	seen.Lock()
@@ -125,9 +145,12 @@ func TestResponsesAreAnnouncedWithWhatIsLeft(t *testing.T) {
 		t.Fatalf("%+v", seen)
 	}
 	first, second := seen.announced[0], seen.announced[1]
-	// A message and its five bytes of header; never more, or it would not end.
-	if first.Size <= 0 || first.Size > size+5 || second.Size > size+5 {
-		t.Errorf("%+v", seen.announced)
+	// A message and its five bytes of header; never more, or it would not end. No less either than what the client's
+	// window keeps back, and the frames' own bytes.
+	for _, each := range seen.announced {
+		if each.Size > size+5 || each.Size < size-window-1000 {
+			t.Errorf("%+v", seen.announced)
+		}
 	}
 	if first.Within > 10*time.Second-d2tcp.Margin || first.Within < 5*time.Second || second.Within > first.Within {
 		t.Errorf("%v, %v", first.Within, second.Within)
@@ -139,7 +162,7 @@ func TestResponsesAreAnnouncedWithWhatIsLeft(t *testing.T) {
 
 func TestACallWithoutDeadlineIsLeftAlone(t *testing.T) {
 	seen, client := serve(t)
-	if got := ask(t, client, context.Background(), "go"); got != 2*size {
+	if got := ask(t, client, context.Background(), "go", atOnce); got != 2*size {
 		t.Fatal(got)
 	}
 	seen.Lock()
@@ -153,7 +176,11 @@ func TestAResponseThatIsBrokenOffIsCancelled(t *testing.T) {
 	seen, client := serve(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	ask(t, client, ctx, "fail")
+	ask(t, client, ctx, "fail", func(nth int) {
+		if nth == 1 {
+			seen.untilAnnounced(nth)
+		}
+	})
 	for patience := 0; patience < 500; patience++ {
 		seen.Lock()
 		done := len(seen.cancelled) == 1 && seen.cancelled[0] == seen.announced[0].Tag
