@@ -279,11 +279,13 @@ impl World {
         if self.net.has_faults() {
             return self.arrival_through_faults(link);
         }
-        if self.net.take(link, packet) {
+        let (number, at_host) = self.net.take(link);
+        if at_host {
             self.net.counters.packets_received += 1;
+            self.net.collect(number, packet);
             self.deliver(packet);
         } else {
-            self.net.forward(packet);
+            self.net.forward(number);
         }
     }
 

@@ -7,7 +7,7 @@
 use transport::{Flags, Packet};
 use units::{LinkId, Span};
 
-use super::Net;
+use super::{Net, onwards};
 use crate::event::Event;
 use crate::port::{Fate, Port, Verdict, units_of_wait};
 
@@ -17,6 +17,15 @@ impl Net {
         self.ports[link].choice_mut().armed = false;
         self.begin_due(link);
         self.arm(link);
+    }
+
+    /// As [`offer_choosing`](Net::offer_choosing), for a packet in the store, where it stays if it is dropped.
+    pub(super) fn offer_beside(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
+        let fate = self.offer_choosing(link, onwards(&self.store.at(number).packet), protected);
+        if fate != Fate::Dropped {
+            self.store.leave(number);
+        }
+        fate
     }
 
     /// Takes a packet, or drops it; a protected one is taken also when there is no room. Its route is that from the end

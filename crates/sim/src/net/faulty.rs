@@ -191,7 +191,8 @@ impl Net {
             return self.pass_on(link, packet);
         }
         let mut packet = Packet::BLANK;
-        self.take(link, &mut packet);
+        let (number, _) = self.take(link);
+        self.collect(number, &mut packet);
         let Faults { faults, links, counts, .. } = &mut **self.faults.as_mut().expect("only where there are faults");
         let of_link = &mut links[link];
         for (number, stream) in &mut of_link.met {
@@ -241,7 +242,8 @@ impl Net {
             self.counters.packets_received += 1;
             return Some(packet);
         }
-        self.forward(&packet);
+        let number = self.store.put(packet);
+        self.forward(number);
         None
     }
 

@@ -247,19 +247,26 @@ impl Net {
         self.faults.is_some()
     }
 
-    /// Takes the packet that has reached the end of `link`, to where it is wanted, and says whether that is a host. A
-    /// switch is to [`forward`](Net::forward) it.
+    /// A packet has reached the end of `link`: gives its number in the store, and says whether that is a host, which is
+    /// to [`collect`](Net::collect) it. A switch is to [`forward`](Net::forward) it.
     #[inline(always)]
-    pub fn take(&mut self, link: LinkId, packet: &mut Packet) -> bool {
+    pub fn take(&mut self, link: LinkId) -> (u32, bool) {
         let port = &mut self.ports[link];
         if port.first_waits() {
             leaves_unseen(port, &mut self.pools, &self.store);
         }
-        if let Some(at) = port.take(&mut self.store, packet) {
+        let (number, next) = port.take(&self.store);
+        if let Some(at) = next {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;
-        port.place.to_host()
+        (number, port.place.to_host())
+    }
+
+    /// Takes a packet out of the network, to where it is wanted.
+    #[inline(always)]
+    pub fn collect(&mut self, number: u32, packet: &mut Packet) {
+        self.store.take(number, packet);
     }
 
     /// Writes down the packet that is about to be taken from the end of `link`.
@@ -292,61 +299,65 @@ impl Net {
 
     /// Offers a packet that has reached a switch to the port that it is to leave by.
     #[inline(always)]
-    pub fn forward(&mut self, packet: &Packet) {
+    pub fn forward(&mut self, number: u32) {
+        let packet = &self.store.at(number).packet;
         let link = self.router.link(packet.route);
         let fate = if packet.flags.has(Flags::EXTENDED) {
-            self.offer_extended(link, packet)
+            self.offer_extended(link, number)
         } else {
-            self.offer(link, packet)
+            self.offer(link, number)
         };
         match fate {
             Fate::First(at) => self.events.push_arrival(self.now, at, link),
             Fate::Queued => {}
-            Fate::Dropped | Fate::Away => self.not_kept(link, packet, fate),
+            Fate::Dropped | Fate::Away => self.not_kept(link, number, fate),
         }
     }
 
     /// Apart, so that the two common fates are told from each other by a comparison.
     #[cold]
     #[inline(never)]
-    fn not_kept(&mut self, link: LinkId, packet: &Packet, fate: Fate) {
-        match fate {
-            Fate::Away => self.send_away(link),
-            _ => self.dropped(link, packet),
+    fn not_kept(&mut self, link: LinkId, number: u32, fate: Fate) {
+        if fate == Fate::Away {
+            return self.send_away(link);
         }
+        let mut packet = Packet::BLANK;
+        self.collect(number, &mut packet);
+        self.dropped(link, &packet);
     }
 
     #[inline(always)]
-    fn offer(&mut self, link: LinkId, packet: &Packet) -> Fate {
+    fn offer(&mut self, link: LinkId, number: u32) -> Fate {
         let port = &mut self.ports[link];
         match port.pool {
-            Port::NO_POOL => port.offer(&mut self.store, self.now, packet),
-            Port::CHOOSES => self.offer_choosing(link, onwards(packet), false),
+            Port::NO_POOL => port.offer(&mut self.store, self.now, number),
+            Port::CHOOSES => self.offer_beside(link, number, false),
             pool => match self.pools.get_mut(pool as usize) {
-                Some(pool) => pool.offer(&mut self.store, self.now, packet, link, &mut self.ports),
+                Some(pool) => pool.offer(&mut self.store, self.now, number, link, &mut self.ports),
                 // A port whose link is down, or one that stands elsewhere, because its link is cut.
-                None => self.offer_apart(link, packet, false),
+                None => self.offer_apart(link, number, false),
             },
         }
     }
 
     /// As [`offer`](Net::offer). The port's agents see a packet with a header that the port has accepted.
     #[inline(never)]
-    fn offer_extended(&mut self, link: LinkId, packet: &Packet) -> Fate {
+    fn offer_extended(&mut self, link: LinkId, number: u32) -> Fate {
+        let packet = self.store.at(number).packet;
         let port = self.port_of(link);
         let wait = self.ports[port].idle_at().saturating_sub(self.now);
         let extension = self.extensions.at(packet.wait_or_extension);
         extension.wait = units_of_wait(wait);
-        let Some(header) = &extension.header else { return self.offer(link, packet) };
-        let fate = if self.agents.pass_full_buffers(link, packet, header) {
-            self.offer_protected(link, packet)
+        let Some(header) = &extension.header else { return self.offer(link, number) };
+        let fate = if self.agents.pass_full_buffers(link, &packet, header) {
+            self.offer_protected(link, number)
         } else {
-            self.offer(link, packet)
+            self.offer(link, number)
         };
         if fate != Fate::Dropped
             && let Some(header) = &mut self.extensions.at(packet.wait_or_extension).header
         {
-            self.agents.show(link, &state(self.now, &mut self.ports[port]), packet, header);
+            self.agents.show(link, &state(self.now, &mut self.ports[port]), &packet, header);
         }
         fate
     }
@@ -597,10 +608,12 @@ mod tests {
             match event {
                 Event::Arrival(link) => {
                     let mut packet = Packet::BLANK;
-                    if net.take(link, &mut packet) {
+                    let (number, at_host) = net.take(link);
+                    if at_host {
+                        net.collect(number, &mut packet);
                         arrived.push((at, packet));
                     } else {
-                        net.forward(&packet);
+                        net.forward(number);
                     }
                 }
                 Event::Departure(link) => net.depart(link),
@@ -676,7 +689,8 @@ mod tests {
                 assert!(at >= exact.max(last) && at < exact + Span::from_micros(12), "{at} for {exact}");
                 late += u32::from(at > exact);
                 last = at;
-                let next = net.ports[nic].take(&mut net.store, &mut packet);
+                let (number, next) = net.ports[nic].take(&net.store);
+                net.collect(number, &mut packet);
                 next.inspect(|&next| net.events.push_arrival(at, next, nic));
             }
         }

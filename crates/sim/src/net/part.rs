@@ -214,17 +214,21 @@ impl Net {
 
     /// The port of a cut link, or one whose link is down, takes a packet, or drops it.
     #[inline(never)]
-    pub(super) fn offer_apart(&mut self, link: LinkId, packet: &Packet, protected: bool) -> Fate {
+    pub(super) fn offer_apart(&mut self, link: LinkId, number: u32, protected: bool) -> Fate {
         if self.ports[link].pool == Port::DOWN {
             return Fate::Dropped;
         }
         let port = self.port_of(link);
-        let extended = packet.flags.has(Flags::EXTENDED);
+        let extended = self.store.at(number).packet.flags.has(Flags::EXTENDED);
         let place = &mut self.ports[port];
         let fate = match place.pool {
-            Port::NO_POOL if !(protected || extended) => place.offer(&mut self.store, self.now, packet),
-            _ if protected => self.offer_protected(port, packet),
-            _ => self.offer(port, packet),
+            Port::NO_POOL if !(protected || extended) => {
+                let Some(at) = place.offer_away(&mut self.store, self.now, number) else { return Fate::Dropped };
+                self.hand_on(link, number, at);
+                return Fate::Queued;
+            }
+            _ if protected => self.offer_protected(port, number),
+            _ => self.offer(port, number),
         };
         // A port that chooses sends packets on their way when their transmission begins.
         if fate == Fate::Dropped || self.ports[port].pool == Port::CHOOSES {
@@ -233,7 +237,7 @@ impl Net {
             // Agents may still write into its header.
             Fate::Away
         } else {
-            self.hand_on(link, port);
+            self.send_on(link, port);
             Fate::Queued
         }
     }
@@ -249,29 +253,30 @@ impl Net {
     /// What a port has taken last goes to the end of its link.
     #[inline(never)]
     pub(super) fn send_on(&mut self, link: LinkId, port: LinkId) {
-        self.hand_on(link, port);
+        let &Slot { at, packet } = self.ports[port].hand_over(&mut self.store);
+        let number = self.store.put(packet);
+        self.hand_on(link, number, at);
     }
 
+    /// The packet in the slot of this number goes to the end of a link, where it arrives at this time.
     #[inline(always)]
-    fn hand_on(&mut self, link: LinkId, port: LinkId) {
+    fn hand_on(&mut self, link: LinkId, number: u32, at: Instant) {
         let part = self.part.as_deref_mut().expect("only a network in parts has cut links");
-        let (ends, ports) = self.ports.split_at_mut(part.first);
-        let slot = ports[port.index() - part.first].hand_over(&mut self.store);
-        let to = part.partition.of_port[self.router.link(slot.packet.route)];
+        let packet = self.store.at(number).packet;
+        let to = part.partition.of_port[self.router.link(packet.route)];
         if to == part.number {
-            // Both stand in the same store.
-            let slot = *slot;
-            if let Some(at) = ends[link.index()].receive(&mut self.store, &slot) {
+            if let Some(at) = self.ports[link].receive(&mut self.store, number, at) {
                 self.events.push_arrival(self.now, at, link);
             }
             return;
         }
         part.left = part.left.wrapping_add(1);
-        part.earliest = part.earliest.min(slot.at);
+        part.earliest = part.earliest.min(at);
         let mail = &mut part.outgoing[to as usize];
-        mail.packets.push((link, *slot));
-        if slot.packet.flags.has(Flags::EXTENDED) {
-            mail.extensions.push(self.extensions.take(slot.packet.wait_or_extension));
+        mail.packets.push((link, Slot { at, packet }));
+        self.store.leave(number);
+        if packet.flags.has(Flags::EXTENDED) {
+            mail.extensions.push(self.extensions.take(packet.wait_or_extension));
         }
     }
 
@@ -296,7 +301,8 @@ impl Net {
                 let extension = extensions.next().expect("each extended packet comes with its extension");
                 slot.packet.wait_or_extension = self.extensions.keep(extension);
             }
-            if let Some(at) = self.ports[*link].receive(&mut self.store, slot) {
+            let number = self.store.put(slot.packet);
+            if let Some(at) = self.ports[*link].receive(&mut self.store, number, slot.at) {
                 self.events.push_arrival(self.now, at, *link);
             }
         }
@@ -315,13 +321,13 @@ impl Net {
     }
 
     /// As [`offer`](Net::offer), for a packet that is taken also when there is no room.
-    pub(super) fn offer_protected(&mut self, link: LinkId, packet: &Packet) -> Fate {
+    pub(super) fn offer_protected(&mut self, link: LinkId, number: u32) -> Fate {
         match self.ports[link].pool {
-            Port::NO_POOL => self.ports[link].offer_within(&mut self.store, self.now, packet, Level::INFINITE),
-            Port::CHOOSES => self.offer_choosing(link, super::onwards(packet), true),
+            Port::NO_POOL => self.ports[link].offer_within(&mut self.store, self.now, number, Level::INFINITE),
+            Port::CHOOSES => self.offer_beside(link, number, true),
             pool => match self.pools.get_mut(pool as usize) {
-                Some(pool) => pool.admit(&mut self.store, self.now, packet, link, &mut self.ports),
-                None => self.offer_apart(link, packet, true),
+                Some(pool) => pool.admit(&mut self.store, self.now, number, link, &mut self.ports),
+                None => self.offer_apart(link, number, true),
             },
         }
     }

@@ -56,7 +56,7 @@ impl Pool {
         &mut self,
         store: &mut Store,
         now: Instant,
-        packet: &Packet,
+        number: u32,
         index: LinkId,
         ports: &mut Table<LinkId, Port>,
     ) -> Fate {
@@ -65,11 +65,11 @@ impl Pool {
         // enough without, they need not be looked at.
         let port = &ports[index];
         let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
-        if !port.fits(now, packet, self.room(packets, bytes)) {
+        if !port.fits(now, &store.at(number).packet, self.room(packets, bytes)) {
             self.settle(store, now, ports);
         }
         let room = self.room(packets, bytes);
-        self.offer_within(store, now, packet, &mut ports[index], room)
+        self.offer_within(store, now, number, &mut ports[index], room)
     }
 
     /// As [`offer`](Pool::offer), for a packet that is taken also when there is no room.
@@ -77,18 +77,18 @@ impl Pool {
         &mut self,
         store: &mut Store,
         now: Instant,
-        packet: &Packet,
+        number: u32,
         index: LinkId,
         ports: &mut Table<LinkId, Port>,
     ) -> Fate {
         self.look_at(store, now, &mut ports[index]);
-        self.offer_within(store, now, packet, &mut ports[index], Level::INFINITE)
+        self.offer_within(store, now, number, &mut ports[index], Level::INFINITE)
     }
 
     #[inline]
-    fn offer_within(&mut self, store: &mut Store, now: Instant, packet: &Packet, port: &mut Port, room: Level) -> Fate {
+    fn offer_within(&mut self, store: &mut Store, now: Instant, number: u32, port: &mut Port, room: Level) -> Fate {
         let (packets, bytes) = (port.waiting_in_line(), port.waiting_bytes());
-        let fate = port.offer_within(store, now, packet, room);
+        let fate = port.offer_within(store, now, number, room);
         self.packets += port.waiting_in_line() - packets;
         self.bytes += port.waiting_bytes() - bytes;
         fate
@@ -161,10 +161,18 @@ mod tests {
 
     /// Offers full packets to one port until it drops, and says how many it took.
     fn fill(pool: &mut Pool, (ports, store): &mut Ports, index: u32, now: Instant) -> u64 {
-        let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
-        (0..)
-            .find(|_| pool.offer(store, now, &packet, LinkId(index), ports) == Fate::Dropped)
-            .expect("it drops at last")
+        (0..).find(|_| offer(pool, (ports, store), index, now) == Fate::Dropped).expect("it drops at last")
+    }
+
+    /// Offers a full packet to one port.
+    fn offer(
+        pool: &mut Pool,
+        (ports, store): (&mut Table<LinkId, Port>, &mut Store),
+        index: u32,
+        now: Instant,
+    ) -> Fate {
+        let number = store.put(Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE));
+        pool.offer(store, now, number, LinkId(index), ports)
     }
 
     #[test]
@@ -208,9 +216,8 @@ mod tests {
     #[test]
     fn what_leaves_a_port_before_anybody_looks_leaves_the_buffer() {
         let (mut pool, (mut ports, mut store)) = pool(Amount::Packets(100), 1.0, 1);
-        let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
         for _ in 0..3 {
-            pool.offer(&mut store, Instant::ZERO, &packet, LinkId(0), &mut ports);
+            offer(&mut pool, (&mut ports, &mut store), 0, Instant::ZERO);
         }
         assert_eq!((pool.packets, pool.bytes), (2, 3000));
         pool.first_leaves(&store, &mut ports[LinkId(0)]);
@@ -225,8 +232,8 @@ mod tests {
         let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 1);
         // Two wait where four were free: a third would be more than the two that are left.
         assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
-        let packet = Packet::data(0, 0, 40, Instant::ZERO, Flags::NONE);
-        assert_eq!(pool.admit(&mut ports.1, Instant::ZERO, &packet, LinkId(0), &mut ports.0), Fate::Queued);
+        let number = ports.1.put(Packet::data(0, 0, 40, Instant::ZERO, Flags::NONE));
+        assert_eq!(pool.admit(&mut ports.1, Instant::ZERO, number, LinkId(0), &mut ports.0), Fate::Queued);
         assert_eq!((pool.packets, pool.bytes), (3, 3040));
         // The first that waits begins after 12 us, the second after 24, the small one after 36.
         for (at, left) in [(12_000_000, (2, 1540)), (23_999_999, (2, 1540)), (24_000_000, (1, 40))] {
@@ -250,8 +257,8 @@ mod tests {
             let (mut pool, mut ports) = pool(Amount::Packets(4), 1.0, 2);
             assert_eq!(fill(&mut pool, &mut ports, 0, Instant::ZERO), 3);
             assert_eq!(fill(&mut pool, &mut ports, 1, Instant(1_000_000)), 2);
-            let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
-            assert_eq!(pool.offer(&mut ports.1, Instant(at), &packet, LinkId(1), &mut ports.0), fate, "{at} ps");
+            let (ports, store) = (&mut ports.0, &mut ports.1);
+            assert_eq!(offer(&mut pool, (ports, store), 1, Instant(at)), fate, "{at} ps");
         }
     }
 

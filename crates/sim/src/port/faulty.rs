@@ -29,9 +29,7 @@ impl Port {
         }
         // Where nothing is on the wire, nothing is in transmission.
         self.busy_until = self.busy_until.min(now);
-        while !self.line.is_empty() {
-            self.line.drop_first(store);
-        }
+        self.drop_until(store, NONE);
         (self.waiting, self.waiting_packets, self.next_start) = (NONE, 0, Instant::MAX);
         if self.choice().is_none() {
             self.waiting_bytes = 0;

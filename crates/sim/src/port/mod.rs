@@ -123,6 +123,16 @@ pub enum Verdict {
     Drop,
 }
 
+/// What becomes of a packet that is not dropped.
+struct Admitted {
+    /// How much waits with it, if it waits.
+    with_it: Length,
+    /// When its transmission begins.
+    start: Instant,
+    /// When it arrives at the other end.
+    at: Instant,
+}
+
 impl Port {
     /// The port has a buffer of its own.
     pub const NO_POOL: u32 = u32::MAX - 4;
@@ -193,8 +203,8 @@ impl Port {
         self.busy_until = start.saturating_add(transmission);
         let at = self.busy_until.saturating_add(self.delay + late(transmission));
         let first = self.line.is_empty();
-        let slot = self.line.push(store, |last| last.map_or(at, |last| at.max(last.at)));
-        slot.packet = packet;
+        let number = store.put(packet);
+        self.line.push(store, number, |last| last.map_or(at, |last| at.max(last)));
         first.then_some(at)
     }
 
@@ -212,29 +222,66 @@ impl Port {
         }
     }
 
-    /// Takes a packet from another link, or drops it.
+    /// Takes the packet in the slot of this number, which has come by another link, or drops it: then the slot is the
+    /// caller's.
     #[inline(always)]
-    pub fn offer(&mut self, store: &mut Store, now: Instant, packet: &Packet) -> Fate {
+    pub fn offer(&mut self, store: &mut Store, now: Instant, number: u32) -> Fate {
         self.settle(store, now);
-        self.accept(store, now, packet, self.limit())
+        self.accept(store, now, number, self.limit())
     }
 
     /// As [`offer`](Port::offer), with what a shared buffer leaves to this port.
     #[inline(always)]
-    pub fn offer_within(&mut self, store: &mut Store, now: Instant, packet: &Packet, limit: Level) -> Fate {
+    pub fn offer_within(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level) -> Fate {
         self.settle(store, now);
-        self.accept(store, now, packet, limit)
+        self.accept(store, now, number, limit)
+    }
+
+    /// As [`offer`](Port::offer), at a port whose wire ends elsewhere: gives the time of the packet's arrival there and leaves
+    /// the slot to the caller; none where the packet is dropped.
+    #[inline(always)]
+    pub fn offer_away(&mut self, store: &mut Store, now: Instant, number: u32) -> Option<Instant> {
+        self.settle(store, now);
+        let Admitted { with_it, start, at } = self.admit(store, now, number, self.limit())?;
+        if start > now {
+            self.keep_copy(store, number, at);
+            self.queue(with_it, start, now);
+        }
+        Some(at)
+    }
+
+    /// What waits stands here too, to say how long the queue is.
+    #[cold]
+    fn keep_copy(&mut self, store: &mut Store, number: u32, at: Instant) {
+        self.drop_until(store, self.waiting);
+        let copy = store.at(number).packet;
+        let number = store.put(copy);
+        self.line.push(store, number, |_| at);
     }
 
     /// As [`offer_within`](Port::offer_within), when what has begun its transmission has left the queue.
     #[inline(always)]
-    fn accept(&mut self, store: &mut Store, now: Instant, packet: &Packet, limit: Level) -> Fate {
+    fn accept(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level) -> Fate {
+        let Some(Admitted { with_it, start, at }) = self.admit(store, now, number, limit) else { return Fate::Dropped };
+        let first = self.line.is_empty();
+        self.line.push(store, number, |_| at);
+        if start > now {
+            // Behind the one in transmission, at least.
+            self.queue(with_it, start, now);
+            return Fate::Queued;
+        }
+        if first { Fate::First(at) } else { Fate::Queued }
+    }
+
+    /// Decides on a packet, and writes into it what becomes of it here, unless it is dropped. It has no place in line yet.
+    #[inline(always)]
+    fn admit(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level) -> Option<Admitted> {
+        let packet = store.packet_mut(number);
         let size = u64::from(packet.size);
         // The queue's length counts those that wait and the one that arrives, not the one in transmission.
         let with_it = Length { packets: self.waiting_in_line() + 1, bytes: self.waiting_bytes + size };
         let start = self.busy_until.max(now);
-        let waits = start > now;
-        if waits && limit.exceeded(with_it) {
+        if start > now && limit.exceeded(with_it) {
             return self.drop();
         }
         let mut threshold = Threshold { above: Level { value: self.mark_above, in_bytes: self.marks_by_bytes } };
@@ -247,21 +294,12 @@ impl Port {
         self.packets += 1;
         self.bytes += size;
         self.busy_until = start.saturating_add(self.transmission.of(Bytes(size)));
-        let at = self.busy_until.saturating_add(self.delay);
-        let first = self.line.is_empty();
-        let kept = &mut self.line.push(store, |_| at).packet;
-        *kept = *packet;
-        kept.flags = flags;
-        if !packet.flags.has(Flags::EXTENDED) {
-            kept.wait_or_extension = units_of_wait(start - now);
+        packet.flags = flags;
+        if !flags.has(Flags::EXTENDED) {
+            packet.wait_or_extension = units_of_wait(start - now);
         }
-        kept.route += 1;
-        if waits {
-            // Behind the one in transmission, at least.
-            self.queue(with_it, start, now);
-            return Fate::Queued;
-        }
-        if first { Fate::First(at) } else { Fate::Queued }
+        packet.route += 1;
+        Some(Admitted { with_it, start, at: self.busy_until.saturating_add(self.delay) })
     }
 
     /// What a marker's decision means for a packet with these flags.
@@ -307,9 +345,9 @@ impl Port {
     }
 
     #[cold]
-    fn drop(&mut self) -> Fate {
+    fn drop(&mut self) -> Option<Admitted> {
         self.count_drop();
-        Fate::Dropped
+        None
     }
 
     /// Whether a packet could begin its transmission.
@@ -329,12 +367,12 @@ impl Port {
         self.watch_mut().drops += 1;
     }
 
-    /// Takes the packet that has arrived at the other end, and says when the next one will. It must not count among those
-    /// that [wait](Port::first_waits).
+    /// The packet that has arrived at the other end leaves the line; gives its number in the store, and says when the
+    /// next one will arrive. It must not count among those that [wait](Port::first_waits).
     #[inline(always)]
-    pub fn take(&mut self, store: &mut Store, packet: &mut Packet) -> Option<Instant> {
+    pub fn take(&mut self, store: &Store) -> (u32, Option<Instant>) {
         debug_assert!(!self.first_waits());
-        self.line.take(store, packet)
+        self.line.pop(store)
     }
 
     /// Whether the first packet in line counts among those that wait, though it may have begun its transmission since the
@@ -349,19 +387,24 @@ impl Port {
     #[inline]
     pub fn hand_over<'store>(&mut self, store: &'store mut Store) -> &'store Slot {
         let last = self.line.last();
-        let first_kept = if self.waiting == NONE { last } else { self.waiting };
-        while self.line.first() != first_kept {
-            self.line.drop_first(store);
-        }
+        self.drop_until(store, if self.waiting == NONE { last } else { self.waiting });
         store.at(last)
     }
 
-    /// A packet will arrive at the end of the link; gives the time if it is first in line.
+    /// Those before the one in the slot of this number, or all, leave the line and the store.
+    fn drop_until(&mut self, store: &mut Store, number: u32) {
+        while self.line.first() != number {
+            let (gone, _) = self.line.pop(store);
+            store.leave(gone);
+        }
+    }
+
+    /// The packet in the slot of this number will arrive at the end of the link; gives the time if it is first in line.
     #[inline]
-    pub fn receive(&mut self, store: &mut Store, slot: &Slot) -> Option<Instant> {
+    pub fn receive(&mut self, store: &mut Store, number: u32, at: Instant) -> Option<Instant> {
         let first = self.line.is_empty();
-        self.line.push(store, |_| slot.at).packet = slot.packet;
-        first.then_some(slot.at)
+        self.line.push(store, number, |_| at);
+        first.then_some(at)
     }
 
     /// Before it has sent anything: its wire takes so long, by the clocks at both ends.
@@ -469,14 +512,20 @@ mod tests {
             self.port.transmit(&mut self.store, at, late, packet)
         }
         pub fn offer(&mut self, at: Instant, packet: &Packet) -> Fate {
-            self.port.offer(&mut self.store, at, packet)
+            let number = self.store.put(*packet);
+            let fate = self.port.offer(&mut self.store, at, number);
+            if fate == Fate::Dropped {
+                self.store.leave(number);
+            }
+            fate
         }
         pub fn take(&mut self) -> (Packet, Option<Instant>) {
             let mut packet = Packet::BLANK;
             if self.port.first_waits() {
                 self.port.leave(&self.store);
             }
-            let next = self.port.take(&mut self.store, &mut packet);
+            let (number, next) = self.port.take(&self.store);
+            self.store.take(number, &mut packet);
             (packet, next)
         }
         pub fn settle(&mut self, at: Instant) {
@@ -665,6 +714,41 @@ mod tests {
             assert_eq!(cut.hand_over(store).at, Instant(arrives * MICRO));
             assert_eq!(port.packets().count(), kept, "{at} us");
         }
+    }
+
+    /// A port that sends away at once what it takes marks, drops, counts and times as one that keeps it, and holds no more
+    /// packets than may wait.
+    #[test]
+    fn what_goes_away_at_once_waits_like_what_is_kept() {
+        let (mut here, mut away) = (port(5, 2), port(5, 2));
+        let mut stream = units::Stream::new(1, "arrivals", 0);
+        let mut now = Instant::ZERO;
+        for seq in 0..2000 {
+            now += Span(stream.below(12) * MICRO);
+            let packet = Packet::data(seq, 1 + stream.below(1460) as u32, 40, now, Flags::ECT);
+            let fate = here.offer(now, &packet);
+            let Alone { port, store } = &mut away;
+            let number = store.put(packet);
+            let arrives = port.offer_away(store, now, number);
+            assert_eq!(arrives.is_none(), fate == Fate::Dropped);
+            if let Some(at) = arrives {
+                let last = here.store.at(here.port.line.last());
+                assert!((at, store.at(number).packet) == (last.at, last.packet));
+            }
+            store.leave(number);
+            let queue = |port: &Port| (port.waiting(), port.waiting_bytes(), port.idle_at(), port.packets, port.bytes);
+            assert_eq!(queue(&here), queue(&away));
+            let watch = |port: &Port| {
+                let watch = port.watch();
+                (watch.drops, watch.marks, watch.most_waiting, watch.levels.clone())
+            };
+            assert_eq!(watch(&here), watch(&away));
+            assert!(away.packets().count() <= 5, "{} are kept", away.packets().count());
+            while here.first_arrival().is_some_and(|first| first <= now) {
+                here.take();
+            }
+        }
+        assert!(away.watch().drops > 50 && away.watch().marks > 200, "{} drops", away.watch().drops);
     }
 
     /// 12 us each, the first 9 us late, the others not at all: they wait behind it, and the wire is not idle.

@@ -1,8 +1,9 @@
 //! One store for the packets that all ports of a world hold.
 //!
 //! A run may have thousands of ports, most of which hold a packet for a moment now and then. Memory of its own would
-//! have left the cache each time that a port needs it again. Here a packet stands where the one stood that left any port
-//! last: as much memory is in use as there are packets at once, and what is used next was used just now.
+//! have left the cache each time that a port needs it again. Here a packet stands in one slot from when it is sent until
+//! it is delivered or lost: on its way it goes from the line of one port to that of the next. A new one comes where the
+//! one stood that left last, so as much memory is in use as there are packets at once.
 
 use transport::Packet;
 use units::Instant;
@@ -56,7 +57,43 @@ impl Store {
         (&cell.slot, cell.behind)
     }
 
+    /// The packet in the slot of this number, to be changed.
+    #[inline]
+    pub fn packet_mut(&mut self, number: u32) -> &mut Packet {
+        &mut self.cells[number as usize].slot.packet
+    }
+
+    /// Puts a packet into a free slot, and gives its number. Compiled where packets are made, so that they are written
+    /// where they stay: a copy through the stack would stall its wide loads on the narrow stores before them.
+    #[inline(always)]
+    pub fn put(&mut self, packet: Packet) -> u32 {
+        if self.free as usize >= self.cells.len() {
+            self.grow();
+        }
+        let number = self.free;
+        let cell = &mut self.cells[number as usize];
+        self.free = cell.behind;
+        cell.slot.packet = packet;
+        number
+    }
+
+    /// Takes a packet out, to where it is wanted, which spares another copy.
+    #[inline]
+    pub fn take(&mut self, number: u32, packet: &mut Packet) {
+        *packet = self.cells[number as usize].slot.packet;
+        self.leave(number);
+    }
+
+    /// The slot of this number is free.
+    #[inline]
+    pub fn leave(&mut self, number: u32) {
+        self.cells[number as usize].behind = self.free;
+        self.free = number;
+    }
+
     /// Becomes twice as large. No slot is free.
+    #[cold]
+    #[inline(never)]
     fn grow(&mut self) {
         let (filled, room) = (self.cells.len() as u32, (self.cells.len() * 2).max(64) as u32);
         assert!(room > filled, "a world holds less than 2^32 packets");
@@ -97,65 +134,32 @@ impl Line {
     pub fn last(&self) -> u32 {
         self.last
     }
-    /// Makes room for one more packet, which arrives when `at` says, which is told of the one before it. The caller must
-    /// write the packet: whatever stood there before is in it. (Writing in place spares a copy through the stack,
-    /// whose wide loads would stall on the narrow stores before them.)
+    /// The packet in the slot of this number comes last. It arrives when `at` says, which is told when the one before it
+    /// does.
     #[inline]
-    pub fn push<'store>(
-        &mut self,
-        store: &'store mut Store,
-        at: impl FnOnce(Option<&Slot>) -> Instant,
-    ) -> &'store mut Slot {
-        let number = store.free;
-        if number as usize >= store.cells.len() {
-            return self.push_grown(store, at);
-        }
-        let cells = &mut store.cells[..];
+    pub fn push(&mut self, store: &mut Store, number: u32, at: impl FnOnce(Option<Instant>) -> Instant) {
         let time;
         if self.is_empty() {
             self.first = number;
             time = at(None);
         } else {
-            let last = &mut cells[self.last as usize];
-            time = at(Some(&last.slot));
+            let last = &mut store.cells[self.last as usize];
+            time = at(Some(last.slot.at));
             (last.behind, last.behind_at) = (number, time);
         }
         self.last = number;
-        let cell = &mut cells[number as usize];
-        store.free = std::mem::replace(&mut cell.behind, NONE);
+        let cell = &mut store.cells[number as usize];
         cell.slot.at = time;
-        &mut cell.slot
+        cell.behind = NONE;
     }
-    /// As [`push`](Line::push), where no slot is free.
-    #[cold]
-    #[inline(never)]
-    fn push_grown<'store>(
-        &mut self,
-        store: &'store mut Store,
-        at: impl FnOnce(Option<&Slot>) -> Instant,
-    ) -> &'store mut Slot {
-        store.grow();
-        self.push(store, at)
-    }
-    /// Takes the first packet out, to where it is wanted, which spares a copy. There must be one. Gives the time of the
-    /// one behind it.
+    /// The first packet leaves the line, not its slot. There must be one. Gives the slot's number, and the time of the
+    /// packet behind it.
     #[inline]
-    pub fn take(&mut self, store: &mut Store, packet: &mut Packet) -> Option<Instant> {
+    pub fn pop(&mut self, store: &Store) -> (u32, Option<Instant>) {
         let number = self.first;
-        let cell = &mut store.cells[number as usize];
-        *packet = cell.slot.packet;
+        let cell = &store.cells[number as usize];
         self.first = cell.behind;
-        cell.behind = store.free;
-        store.free = number;
-        if self.first == NONE { None } else { Some(cell.behind_at) }
-    }
-    /// Leaves the first slot. There must be one.
-    #[inline]
-    pub fn drop_first(&mut self, store: &mut Store) {
-        let number = self.first;
-        let cell = &mut store.cells[number as usize];
-        self.first = std::mem::replace(&mut cell.behind, store.free);
-        store.free = number;
+        (number, if self.first == NONE { None } else { Some(cell.behind_at) })
     }
     /// All packets, first to last.
     pub fn iter<'store>(&self, store: &'store Store) -> impl Iterator<Item = &'store Slot> + use<'store> {
@@ -174,12 +178,14 @@ mod tests {
     use transport::Flags;
 
     fn push(line: &mut Line, store: &mut Store, n: u64) {
-        line.push(store, |_| Instant(10 + n)).packet = Packet::data(n, 0, 40, Instant(n), Flags::NONE);
+        let number = store.put(Packet::data(n, 0, 40, Instant(n), Flags::NONE));
+        line.push(store, number, |_| Instant(10 + n));
     }
 
     fn take(line: &mut Line, store: &mut Store) -> (u64, Option<Instant>) {
         let mut packet = Packet::BLANK;
-        let behind = line.take(store, &mut packet);
+        let (number, behind) = line.pop(store);
+        store.take(number, &mut packet);
         (packet.seq, behind)
     }
 
@@ -241,7 +247,8 @@ mod tests {
         assert_eq!([one.first(), one.last(), other.first(), other.last()], [0, 1, 2, 3]);
         take(&mut one, &mut store);
         take(&mut other, &mut store);
-        one.drop_first(&mut store);
+        let (number, _) = one.pop(&store);
+        store.leave(number);
         assert!(one.is_empty());
         // Left were 0, 2 and 1.
         let taken = [4, 5, 6, 7].map(|n| {
