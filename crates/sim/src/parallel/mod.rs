@@ -16,7 +16,7 @@ mod trial;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant as Clock;
+use std::time::{Duration, Instant as Clock};
 
 use units::{Instant, Span};
 
@@ -202,6 +202,8 @@ pub struct Team {
     per_window: u64,
     fewest: u64,
     pace: Pace,
+    /// How long the windows took, without what it takes threads to begin.
+    took: Duration,
 }
 
 /// What a run goes on for.
@@ -215,8 +217,9 @@ impl Team {
     /// Threads work together on windows that have so many events on average, if that is faster. Less is not worth a try:
     /// it takes as long as some events do until one knows of the other.
     const FEWEST: u64 = 30;
-    /// So many events at least, before it is decided anew who works.
-    const STINT: u64 = 1 << 18;
+    /// So many events at most, before it is decided anew who works: some 100 ms, beside which the millisecond that threads
+    /// take to begin is little.
+    const STINT: u64 = 1 << 21;
 
     fn of(scenario: Scenario, partition: Partition) -> Team {
         let partition = Arc::new(partition);
@@ -241,6 +244,7 @@ impl Team {
             per_window: 0,
             fewest: Team::FEWEST,
             pace: Pace::default(),
+            took: Duration::ZERO,
         }
     }
 
@@ -254,7 +258,7 @@ impl Team {
     /// Goes on together for about so many events, to see how long that takes.
     fn tries(&mut self, events: u64) -> bool {
         let fewest = std::mem::replace(&mut self.fewest, 0);
-        let more = self.advance(events);
+        let more = self.goes_on(events);
         self.fewest = fewest;
         more
     }
@@ -267,7 +271,12 @@ impl Team {
     /// As [`Simulation::advance`].
     pub fn advance(&mut self, events: u64) -> bool {
         // Less would tell nothing of how long it takes.
-        let goal = self.events().saturating_add(events.max(Pace::TRY));
+        self.goes_on(events.max(Pace::TRY))
+    }
+
+    /// Processes so many events or some more; false when the run is over.
+    fn goes_on(&mut self, events: u64) -> bool {
+        let goal = self.events().saturating_add(events);
         while self.events() < goal {
             let goal = goal.min(self.events() + Team::STINT);
             let over = match &self.measured {
@@ -290,15 +299,15 @@ impl Team {
     fn measure(&mut self, goal: u64) -> bool {
         let before = self.events();
         let target = self.warm_up.unwrap_or(self.until);
-        let together = self.fewest == 0 || self.per_window >= self.fewest && self.pace.together();
-        let most = if self.pace.tries() { Pace::TRY } else { goal - before };
+        let always = self.fewest == 0;
+        let together = always || self.per_window >= self.fewest && self.pace.together();
+        let most = if always { goal - before } else { self.pace.next().min(goal - before) };
         // Where none is ahead of that, all can be brought to one time.
         let stint =
             Stint { lookahead: self.lookahead, until: target.earlier_by(self.lead), goal: goal.min(before + most) };
         let from = self.next_at().max(self.now);
-        let clock = Clock::now();
-        let over = if target.since_start() < self.lead {
-            true
+        let (over, took) = if target.since_start() < self.lead {
+            (true, Duration::ZERO)
         } else if together {
             stint.together(&mut self.worlds, self.per_window)
         } else {
@@ -307,8 +316,9 @@ impl Team {
         self.now = self.worlds.iter().map(World::reached).max().unwrap_or_default();
         let (events, windows) = (self.events() - before, self.now.saturating_sub(from).0 / self.lookahead.0.max(1));
         if self.per_window >= self.fewest {
-            self.pace.saw(together, events, clock.elapsed());
+            self.pace.saw(together, events, took);
         }
+        self.took += took;
         self.per_window = events / windows.max(1);
         if !over {
             return false;
@@ -426,27 +436,28 @@ struct Stint {
 }
 
 impl Stint {
-    /// One thread moves all. True when nothing is left.
-    fn alone(&self, worlds: &mut [World]) -> bool {
+    /// One thread moves all. True when nothing is left; and how long it took.
+    fn alone(&self, worlds: &mut [World]) -> (bool, Duration) {
+        let clock = Clock::now();
         while worlds.iter().map(World::events).sum::<u64>() < self.goal {
             let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
             if next > self.until {
-                return true;
+                return (true, clock.elapsed());
             }
             let end = next.saturating_add(self.lookahead).earlier_by(Span(1)).min(self.until);
             // Some may be further, from when they worked together.
             worlds.iter_mut().filter(|world| world.reached() <= end).for_each(|world| world.goes_to(end));
             exchange(worlds);
         }
-        false
+        (false, clock.elapsed())
     }
 
     /// Each thread moves its own for as long as that may take, if there are so many events in a window. True when nothing
-    /// is left.
-    fn together(&self, worlds: &mut [World], per_window: u64) -> bool {
+    /// is left; and how long it took once all had begun.
+    fn together(&self, worlds: &mut [World], per_window: u64) -> (bool, Duration) {
         let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
         if next > self.until {
-            return true;
+            return (true, Duration::ZERO);
         }
         let events = self.goal.saturating_sub(worlds.iter().map(World::events).sum());
         let windows = events / per_window.max(1) + 1;
@@ -455,20 +466,23 @@ impl Stint {
         let reached = |world: &World| next.max(world.reached().saturating_add(Span(1)).min(world.next_at()));
         let post = Post::new(worlds.iter().map(reached));
         let (first, others) = worlds.split_first_mut().expect("there are two or more");
-        thread::scope(|scope| {
+        let took = thread::scope(|scope| {
+            let _presence = Presence(&post);
             for (world, part) in others.iter_mut().zip(1..) {
                 let post = &post;
                 scope.spawn(move || self.take_part(world, part, end, post));
             }
-            self.take_part(first, 0, end, &post);
+            self.take_part(first, 0, end, &post)
         });
         worlds.iter_mut().zip(0..).for_each(|(world, part)| post.take(part, |mail| world.receive(mail)));
-        worlds.iter().all(|world| world.next_at() > self.until)
+        (worlds.iter().all(|world| world.next_at() > self.until), took)
     }
 
-    /// What each thread does.
-    fn take_part(&self, world: &mut World, part: usize, end: Instant, post: &Post) {
+    /// What each thread does, and how long it took once all had begun.
+    fn take_part(&self, world: &mut World, part: usize, end: Instant, post: &Post) -> Duration {
         let _presence = Presence(post);
+        post.gather();
+        let clock = Clock::now();
         let end = end.saturating_add(Span(1));
         let step = Span(self.lookahead.0.div_ceil(2));
         let mut reached = post.reached(part);
@@ -480,7 +494,7 @@ impl Stint {
             let next = reached.saturating_add(step).min(end);
             // What was sent since it last looked is for later than it could go then.
             if horizon < next {
-                let Some(can) = post.wait(part, self.lookahead, next) else { return };
+                let Some(can) = post.wait(part, self.lookahead, next) else { break };
                 horizon = can;
                 post.take(part, |mail| world.receive(mail));
             }
@@ -488,6 +502,7 @@ impl Stint {
             world.goes_to(reached.earlier_by(Span(1)));
             post.leave(part, reached, world.outgoing());
         }
+        clock.elapsed()
     }
 }
 

@@ -31,8 +31,13 @@ impl Pace {
         }
     }
 
+    /// So many events are next, at most.
+    pub fn next(&self) -> u64 {
+        if self.tries() { Pace::TRY } else { self.left }
+    }
+
     /// Whether what comes next is a try.
-    pub fn tries(&self) -> bool {
+    fn tries(&self) -> bool {
         self.faster().is_none() || self.left == 0
     }
 
@@ -50,9 +55,11 @@ impl Pace {
         }
     }
 
-    /// What an event takes.
+    /// What an event takes, once there have been two times: when a thread begins it has nothing in its caches, and may have
+    /// to share a core for a while.
     fn cost(&self, together: bool) -> Option<f64> {
-        self.costs[usize::from(together)].into_iter().flatten().min_by(f64::total_cmp)
+        let costs = &self.costs[usize::from(together)];
+        costs[1].and(costs.iter().copied().flatten().min_by(f64::total_cmp))
     }
 
     /// Which way is faster: whether it is to work together.
@@ -69,7 +76,7 @@ mod tests {
     fn share(alone: u64, together: impl Fn(u64) -> u64) -> f64 {
         let (mut pace, mut events, mut so) = (Pace::default(), 0, 0);
         while events < 1 << 24 {
-            let (way, slice) = (pace.together(), if pace.tries() { Pace::TRY } else { 1 << 17 });
+            let (way, slice) = (pace.together(), pace.next().min(1 << 17));
             let cost = if way { together(events) } else { alone };
             pace.saw(way, slice, Duration::from_nanos(cost * slice));
             events += slice;
@@ -82,6 +89,27 @@ mod tests {
     fn the_faster_way_is_taken_but_for_a_few_tries() {
         assert!(share(50, |_| 30) > 0.98);
         assert!(share(50, |_| 60) < 0.02);
+    }
+
+    /// Threads that have just begun are slow, which is not how slow they are.
+    #[test]
+    fn the_first_time_does_not_decide() {
+        assert!(share(50, |events| if events < 3 * Pace::TRY { 150 } else { 30 }) > 0.98);
+    }
+
+    /// However much there is to do: after half a million events, twice as many, and so on.
+    #[test]
+    fn the_slower_way_is_tried_again_when_it_is_time() {
+        let (mut pace, mut events, mut tries) = (Pace::default(), 0, Vec::new());
+        while events < 1 << 24 {
+            let (way, slice) = (pace.together(), pace.next());
+            if !way && events > 4 * Pace::TRY {
+                tries.push(events >> 19);
+            }
+            pace.saw(way, slice, Duration::from_nanos(if way { 30 } else { 50 } * slice));
+            events += slice;
+        }
+        assert_eq!(tries, [1, 3, 7, 15, 31]);
     }
 
     #[test]

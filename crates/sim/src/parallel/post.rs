@@ -1,7 +1,7 @@
 //! What threads leave for each other.
 
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant as Clock};
@@ -19,6 +19,8 @@ pub struct Post {
     reached: Vec<Reached>,
     /// By part that receives, then by part that sends.
     boxes: Vec<Vec<Letters>>,
+    /// How many have begun.
+    begun: AtomicUsize,
     /// All are to come back: one waits in vain.
     stopped: AtomicBool,
 }
@@ -46,7 +48,20 @@ impl Post {
     pub fn new(reached: impl Iterator<Item = Instant>) -> Post {
         let reached: Vec<Reached> = reached.map(|reached| Reached(AtomicU64::new(reached.0))).collect();
         let boxes = || (0..reached.len()).map(|_| Letters::default()).collect();
-        Post { boxes: (0..reached.len()).map(|_| boxes()).collect(), reached, stopped: AtomicBool::new(false) }
+        Post {
+            boxes: (0..reached.len()).map(|_| boxes()).collect(),
+            reached,
+            begun: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// A part has begun, and waits for the others to have.
+    pub fn gather(&self) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        while self.begun.load(Ordering::Relaxed) < self.reached.len() && !self.stopped.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
     }
 
     /// A part has processed all that comes before this.
@@ -158,6 +173,23 @@ mod tests {
     }
 
     #[test]
+    fn nobody_goes_on_before_all_have_begun() {
+        let post = Post::new([Instant::ZERO; 4].into_iter());
+        let arrived = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for part in 0..4 {
+                let (post, arrived) = (&post, &arrived);
+                scope.spawn(move || {
+                    thread::sleep(Duration::from_millis(5 * part));
+                    arrived.fetch_add(1, Ordering::SeqCst);
+                    post.gather();
+                    assert_eq!(arrived.load(Ordering::SeqCst), 4);
+                });
+            }
+        });
+    }
+
+    #[test]
     fn nobody_waits_for_one_that_has_panicked() {
         let post = Post::new([Instant::ZERO; 2].into_iter());
         thread::scope(|scope| {
@@ -167,6 +199,8 @@ mod tests {
             });
             assert!(panics.join().is_err());
             assert_eq!(post.wait(0, Span(10), Instant(11)), None);
+            // Nor for one that never begins.
+            post.gather();
         });
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant as Clock};
 
+use units::Instant;
+
 use super::{Team, copies, part};
 use crate::scenario::Scenario;
 use crate::world::World;
@@ -17,9 +19,10 @@ pub struct Trial {
     terms: Terms,
     /// As [`World::blocks_of`].
     rows: Option<usize>,
-    /// How long it took to set up, and to simulate since.
+    /// How long it took to set up.
     set_up: Duration,
-    took: Duration,
+    /// How long each quarter of the beginning took, and how many events it had.
+    quarters: Vec<(Duration, u64)>,
 }
 
 /// Who goes on.
@@ -52,13 +55,30 @@ impl Default for Terms {
     }
 }
 
+impl Terms {
+    /// So many events are a quarter of the beginning.
+    fn quarter(&self) -> u64 {
+        (self.events / QUARTERS as u64).max(1)
+    }
+}
+
+/// In so many parts the beginning is timed.
+const QUARTERS: usize = 4;
+
+/// What an event takes in the fastest of these quarters but the first. In that one memory is touched for the first time; and
+/// what a machine does beside only makes an event take longer.
+fn at_best(quarters: &[(Duration, u64)]) -> f64 {
+    let of = |(took, events): &(Duration, u64)| took.as_secs_f64() / (*events).max(1) as f64;
+    quarters.iter().skip(1).map(of).fold(f64::INFINITY, f64::min)
+}
+
 impl Trial {
     /// Of a run that can be parted, among so many threads.
     pub fn new(scenario: Scenario, most: fn() -> u32, terms: Terms) -> Trial {
         let begin = Clock::now();
         let copy = copies(&scenario, 1).swap_remove(0);
         let world = World::new(scenario);
-        Trial { world, scenario: copy, most, terms, rows: None, set_up: begin.elapsed(), took: Duration::ZERO }
+        Trial { world, scenario: copy, most, terms, rows: None, set_up: begin.elapsed(), quarters: Vec::new() }
     }
 
     /// As [`World::blocks_of`].
@@ -69,9 +89,15 @@ impl Trial {
 
     /// Goes on for so many events, but not beyond the beginning. Says who goes on, and whether the run does.
     pub fn advance(mut self: Box<Self>, events: u64) -> (Choice, bool) {
-        let begin = Clock::now();
-        let more = self.world.advance(events.min(self.terms.events.saturating_sub(self.world.events())));
-        self.took += begin.elapsed();
+        let (begin, before, quarter) = (Clock::now(), self.world.events(), self.terms.quarter());
+        let more = self.world.advance(events.min(quarter - before % quarter));
+        if before % quarter == 0 {
+            self.quarters.push(Default::default());
+        }
+        if let Some((took, had)) = self.quarters.last_mut() {
+            *took += begin.elapsed();
+            *had += self.world.events() - before;
+        }
         match more && self.world.events() < self.terms.events {
             true => (Choice::Open(self), true),
             false if more => (self.decide(), true),
@@ -80,16 +106,20 @@ impl Trial {
     }
 
     fn decide(self) -> Choice {
-        let one = self.world.now().since_start();
-        let (took, terms) = (self.took, self.terms);
+        let (one, terms) = (at_best(&self.quarters), self.terms);
         match self.team() {
             Err(world) => Choice::Alone(world),
             Ok((mut team, world)) => {
-                let begin = Clock::now();
-                let more = team.tries(terms.events);
-                let (all, their) = (team.now.since_start(), begin.elapsed());
-                let pace = |took: Duration, passed: units::Span| took.as_secs_f64() / passed.0.max(1) as f64;
-                match more && pace(their, all) < terms.gain * pace(took, one) {
+                let (mut quarters, mut more) = (Vec::new(), true);
+                while more && quarters.len() < QUARTERS {
+                    let (before, took) = (team.events(), team.took);
+                    more = team.tries(terms.quarter());
+                    quarters.push((team.took - took, team.events() - before));
+                }
+                // Several have more events for the same time.
+                let density = |events: u64, now: Instant| events as f64 / now.since_start().0.max(1) as f64;
+                let (theirs, ones) = (density(team.events(), team.now), density(world.events(), world.now()));
+                match more && at_best(&quarters) * theirs < terms.gain * one * ones {
                     true => Choice::Together(team),
                     false => Choice::Alone(world),
                 }
@@ -99,7 +129,8 @@ impl Trial {
 
     /// Several threads, where they promise something, beside the one.
     fn team(self) -> Result<(Box<Team>, Box<World>), Box<World>> {
-        let Trial { world, scenario, most, terms, rows, set_up, took } = self;
+        let Trial { world, scenario, most, terms, rows, set_up, quarters } = self;
+        let took: Duration = quarters.iter().map(|(took, _)| *took).sum();
         let most = most();
         let Some(partition) = (most > 1).then(|| part(&scenario, most).ok()).flatten() else {
             return Err(Box::new(world));
