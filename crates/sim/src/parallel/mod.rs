@@ -9,6 +9,7 @@
 //! Switches may be ahead of the hosts, which makes windows longer. Where all must be at one time, at the end of the warm-up
 //! and of what is measured, what comes later at those switches is set aside for a moment.
 
+mod cores;
 mod pace;
 mod post;
 mod trial;
@@ -481,7 +482,7 @@ impl Stint {
     /// What each thread does, and how long it took once all had begun.
     fn take_part(&self, world: &mut World, part: usize, end: Instant, post: &Post) -> Duration {
         let _presence = Presence(post);
-        post.gather();
+        post.gather(part);
         let clock = Clock::now();
         let end = end.saturating_add(Span(1));
         let step = Span(self.lookahead.0.div_ceil(2));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant as Clock};
 
 use units::{Instant, Span};
 
+use super::cores;
 use crate::net::part::Mail;
 
 /// How far each part has come, and boxes from each to each other.
@@ -19,8 +20,9 @@ pub struct Post {
     reached: Vec<Reached>,
     /// By part that receives, then by part that sends.
     boxes: Vec<Vec<Letters>>,
-    /// How many have begun.
+    /// How many have begun, and by part on which core; none where that is not known.
     begun: AtomicUsize,
+    cores: Vec<AtomicUsize>,
     /// All are to come back: one waits in vain.
     stopped: AtomicBool,
 }
@@ -50,17 +52,26 @@ impl Post {
         let boxes = || (0..reached.len()).map(|_| Letters::default()).collect();
         Post {
             boxes: (0..reached.len()).map(|_| boxes()).collect(),
-            reached,
             begun: AtomicUsize::new(0),
+            cores: reached.iter().map(|_| AtomicUsize::new(usize::MAX)).collect(),
+            reached,
             stopped: AtomicBool::new(false),
         }
     }
 
-    /// A part has begun, and waits for the others to have.
-    pub fn gather(&self) {
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        while self.begun.load(Ordering::Relaxed) < self.reached.len() && !self.stopped.load(Ordering::Relaxed) {
+    /// A part has begun, and waits for the others to have. Each goes on from a core of its own, if there are enough.
+    pub fn gather(&self, part: usize) {
+        let here = cores::here();
+        self.cores[part].store(here.unwrap_or(usize::MAX), Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::AcqRel);
+        while self.begun.load(Ordering::Acquire) < self.reached.len() {
+            if self.stopped.load(Ordering::Relaxed) {
+                return;
+            }
             thread::yield_now();
+        }
+        if here.is_some() {
+            cores::part(&self.cores.iter().map(|core| core.load(Ordering::Relaxed)).collect::<Vec<_>>(), part);
         }
     }
 
@@ -182,7 +193,7 @@ mod tests {
                 scope.spawn(move || {
                     thread::sleep(Duration::from_millis(5 * part));
                     arrived.fetch_add(1, Ordering::SeqCst);
-                    post.gather();
+                    post.gather(part as usize);
                     assert_eq!(arrived.load(Ordering::SeqCst), 4);
                 });
             }
@@ -200,7 +211,7 @@ mod tests {
             assert!(panics.join().is_err());
             assert_eq!(post.wait(0, Span(10), Instant(11)), None);
             // Nor for one that never begins.
-            post.gather();
+            post.gather(0);
         });
     }
 }

@@ -1,0 +1,65 @@
+//! On which cores threads begin.
+//!
+//! A system may put a new thread on the core of the one that made it, and two that wait for each other by turns it leaves
+//! there for some ten milliseconds, though another core is idle: then both take twice the time, and longer. So a thread
+//! that finds another on its core moves once, and is free to be moved from there.
+
+/// The core that this thread is on, as far as that is known.
+pub fn here() -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    return Some(rustix::thread::sched_getcpu());
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// Of threads on these cores, those that are on the core of one before them get others of these, as long as there are any:
+/// which one the thread of this number is to move to.
+pub fn other(of: &[usize], number: usize, all: impl Iterator<Item = usize>) -> Option<usize> {
+    let shares = |number: usize| of[..number].contains(&of[number]);
+    let before = (0..number).filter(|number| shares(*number)).count();
+    all.filter(|core| !of.contains(core)).nth(before).filter(|_| shares(number))
+}
+
+/// Moves the thread of this number away from the cores of those before it.
+pub fn part(of: &[usize], number: usize) {
+    #[cfg(target_os = "linux")]
+    if let Ok(allowed) = rustix::thread::sched_getaffinity(None) {
+        let all = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        if let Some(core) = other(of, number, all) {
+            let mut only = rustix::thread::CpuSet::new();
+            only.set(core);
+            // Where that is forbidden it stays.
+            let _ = rustix::thread::sched_setaffinity(None, &only);
+            let _ = rustix::thread::sched_setaffinity(None, &allowed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_shares_a_core_gets_one_of_those_that_are_free() {
+        let other = |of: &[usize]| (0..of.len()).map(|number| other(of, number, 2..6)).collect::<Vec<_>>();
+        assert_eq!(other(&[2, 3, 4]), [None, None, None]);
+        assert_eq!(other(&[3, 3]), [None, Some(2)]);
+        assert_eq!(other(&[3, 5, 3, 5]), [None, None, Some(2), Some(4)]);
+        assert_eq!(other(&[2, 2, 2, 2, 2]), [None, Some(3), Some(4), Some(5), None]);
+    }
+
+    /// On a machine with two cores or more.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_moves_and_may_be_moved_again() {
+        let allowed = rustix::thread::sched_getaffinity(None).expect("it is known");
+        let moves = || {
+            let before = here().expect("it is known");
+            part(&[before, before], 1);
+            here() != Some(before)
+        };
+        // On a busy machine it may be moved back at once.
+        assert_eq!((0..50).any(|_| moves()), allowed.count() > 1);
+        assert_eq!(rustix::thread::sched_getaffinity(None).expect("it is known").count(), allowed.count());
+    }
+}
