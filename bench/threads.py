@@ -6,13 +6,16 @@ measures, prints, and appends to bench/record/. Times are of the whole process b
 included, and of the event loop alone (`wall_s`). The ratio is that of the two runs of a pair; its median and
 range are told. The order within a pair changes from pair to pair. How much two runs side by side do, each
 with one thread, is measured too: no threads can gain more, for the cores of a machine share caches, memory
-and perhaps more. Only a machine without other work says anything.
+and perhaps more. Before and after each case two threads pass a word to and fro
+(`crates/units/examples/cores.rs`), for a virtual machine's cores may be near each other at one time and far
+apart at another. Only a machine without other work says anything.
 """
 
 import argparse
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +27,8 @@ from run import BENCH, ROOT, append, cpu, spent
 #: What is run: a scenario and changes to it.
 CASES: dict[str, tuple[Path, tuple[str, ...]]] = {
     "W3": (ROOT / "scenarios/w3.toml", ()),
+    # Long enough for `auto` to try.
+    "W3 for 20 s": (ROOT / "scenarios/w3.toml", ("run.duration=20 s",)),
     # W3 with eight times the racks: what happens in a window of its 20 us links is worth several threads.
     "8 200 as W3": (
         ROOT / "scenarios/w3.toml",
@@ -58,7 +63,8 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     rounds = max(1, arguments.rounds)
-    print(f"{'':18}{'threads':>8}{'one':>9}{'several':>9}{'ratio':>8}{'range':>16}{'loop alone':>12}")
+    print(f"{'':18}{'threads':>8}{'one':>9}{'several':>9}{'ratio':>8}{'range':>16}", end="")
+    print(f"{'loop alone':>12}{'round trip':>17}")
     results = [pairs(case, threads, rounds) for case in arguments.case for threads in arguments.threads] + [
         beside(case, rounds) for case in arguments.case
     ]
@@ -68,6 +74,7 @@ def main() -> None:
 def pairs(case: str, threads: str, rounds: int) -> dict[str, Any]:
     """Pairs of runs, by one thread and by so many; their results must be the same."""
     runs: dict[str, list[tuple[float, float]]] = {"1": [], threads: []}
+    round_trips = [round_trip_ns()]
     seen = []
     for number in range(rounds):
         for which in ("1", threads) if number % 2 == 0 else (threads, "1"):
@@ -76,6 +83,7 @@ def pairs(case: str, threads: str, rounds: int) -> dict[str, Any]:
             seen.append(result)
     if any(result != seen[0] for result in seen):
         sys.exit(f"{case}: {threads} threads give another result than one")
+    round_trips.append(round_trip_ns())
     one, several = runs["1"], runs[threads]
     row = {
         "case": case,
@@ -84,11 +92,13 @@ def pairs(case: str, threads: str, rounds: int) -> dict[str, Any]:
         "one_s": statistics.median(took for took, _ in one),
         "several_s": statistics.median(took for took, _ in several),
         **ratios([a / b for (a, _), (b, _) in zip(one, several, strict=True)]),
+        "round_trip_ns": round_trips,
         "loop_ratio": statistics.median(a / b for (_, a), (_, b) in zip(one, several, strict=True)),
     }
     print(
         f"{case:18}{threads:>8}{row['one_s']:>7.2f} s{row['several_s']:>7.2f} s{row['ratio']:>8.2f}"
-        f"{row['least']:>8.2f} to {row['most']:.2f}{row['loop_ratio']:>12.2f}",
+        f"{row['least']:>8.2f} to {row['most']:.2f}{row['loop_ratio']:>12.2f}"
+        f"{' to '.join(f'{ns:.0f}' for ns in sorted(round_trips)):>14} ns",
         flush=True,
     )
     return row
@@ -115,6 +125,19 @@ def beside(case: str, rounds: int) -> dict[str, Any]:
 def ratios(found: list[float]) -> dict[str, float]:
     """Their median and range."""
     return {"ratio": statistics.median(found), "least": min(found), "most": max(found)}
+
+
+def round_trip_ns() -> float:
+    """How long two threads take to hear from each other."""
+    command = ["cargo", "run", "--release", "--locked", "--quiet", "--target-dir", "target/counted"]
+    said = subprocess.run(
+        [*command, "-p", "duetime-units", "--example", "cores"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(said.stdout)
 
 
 def timed(case: str, threads: str) -> tuple[float, dict[str, Any]]:

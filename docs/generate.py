@@ -308,11 +308,13 @@ def threaded(text: str, folder: Path) -> str:
                 span(row),
                 f"{row['loop_ratio']:.2f}",
                 most.get(row["case"], "-"),
+                " to ".join(f"{ns:.0f}" for ns in sorted(row["round_trip_ns"])) + " ns",
             ]
             for row in line["results"]
             if not row.get("beside")
         ]
         heads = ["case", "threads", "one", "several", "gain", "of the events alone", "two runs side by side"]
+        heads.append("round trip between cores")
         where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores"
         note = f"; {line['note']}" if line["note"] else ""
         content = f"{tabled(heads, rows)}\n*Medians and ranges of pairs. {where}{note}.*\n"

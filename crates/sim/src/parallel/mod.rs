@@ -218,8 +218,8 @@ impl Team {
     /// Threads work together on windows that have so many events on average, if that is faster. Less is not worth a try:
     /// it takes as long as some events do until one knows of the other.
     const FEWEST: u64 = 30;
-    /// So many events at most, before it is decided anew who works: some 100 ms, beside which the millisecond that threads
-    /// take to begin is little.
+    /// So many events at most, before it is decided anew who works: some 50 ms, beside which the tenth of a millisecond that
+    /// threads take to begin is nothing.
     const STINT: u64 = 1 << 21;
 
     fn of(scenario: Scenario, partition: Partition) -> Team {
