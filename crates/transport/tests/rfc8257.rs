@@ -126,6 +126,24 @@ fn without_sack_each_byte_beyond_a_gap_counts_once() {
          300us | ack 13     | 17 alpha=0
          301us | ack 14     | 18 alpha=0.6",
     );
+    // The full ACK follows the partial one at once: of the eight that it covers four (6 to 9) were counted, so four of
+    // five were marked.
+    timeline(
+        "dctcp",
+        "recovery = 'newreno'\ninitial_alpha = 0\ng = 1",
+        "0us   | message 40 | 0-9
+         100us | ack 0      |
+         101us | ack 0      |
+         102us | ack 0      | 0r
+         103us | ack 0      |
+         104us | ack 0      |
+         105us | ack 0      | 10
+         106us | ack 0      | 11
+         107us | ack 0      | 12
+         200us | ack 5      | 5r 13 alpha=0
+         300us | ack 13 ece | 14+cwr 15-17 alpha=0
+         301us | ack 14     | 18 alpha=0.8",
+    );
     // More duplicates than segments can lie beyond the gap: three of four.
     timeline(
         "dctcp",

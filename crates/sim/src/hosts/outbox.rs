@@ -38,6 +38,7 @@ pub struct Address {
 
 /// What a sending end has sent, by message.
 #[derive(Default)]
+#[repr(C)]
 pub struct Journal {
     /// Messages of which not all was acknowledged when this was last looked through, and the last one.
     sent: VecDeque<Sent>,

@@ -21,21 +21,23 @@ pub struct Receivers {
     stage: Stage,
 }
 
-/// The receiving end of a connection, with its place in the network and the messages it waits for.
+/// The receiving end of a connection, with its place in the network and the messages it waits for. What a packet touches
+/// comes first, so that it takes few cache lines.
+#[repr(C, align(64))]
 pub struct ReceivingEnd {
     receiver: Receiver,
     address: Address,
-    flow: Flow,
     /// Index of its configuration.
     config: u32,
     /// The end of the first message that has not arrived; never when there is none.
     boundary: u64,
     /// What has arrived since this was last taken.
     pub arrivals: Arrivals,
-    /// Up to here, payload has been counted as delivered.
-    counted: u64,
     /// Payload bytes that have arrived, in order or not, since the last sample.
     pub unsampled: Bytes,
+    flow: Flow,
+    /// Up to here, payload has been counted as delivered.
+    counted: u64,
     /// Messages that have not arrived.
     expected: VecDeque<Expected>,
     /// The last message, when none is expected.
@@ -52,15 +54,17 @@ struct Expected {
     given_up: bool,
 }
 
-/// What has arrived at a receiving end.
+/// What has arrived at a receiving end. (Packets and bytes apart: the compiler would count both at once, in more
+/// instructions.)
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct Arrivals {
     /// Data packets.
     pub packets: u64,
-    /// Their wire bytes.
-    pub bytes: Bytes,
     /// Their waits at the last switch, in units of 1024 ps.
     pub wait: u64,
+    /// Their wire bytes.
+    pub bytes: Bytes,
     /// How many of them were marked.
     pub marks: u32,
 }

@@ -198,7 +198,9 @@ impl Net {
         packet.route += 1;
         packet.size += self.frame_overhead;
         if self.ports[link].pool > Port::NO_POOL {
-            return self.send_apart(link, packet);
+            // By its number: were it handed on by reference, the compiler would write every packet elsewhere first.
+            let number = self.store.put(packet);
+            return self.send_apart(link, number);
         }
         self.transmit(link, packet);
     }
@@ -215,7 +217,9 @@ impl Net {
     }
 
     #[cold]
-    fn send_apart(&mut self, link: LinkId, packet: Packet) {
+    fn send_apart(&mut self, link: LinkId, number: u32) {
+        let mut packet = Packet::BLANK;
+        self.collect(number, &mut packet);
         let port = &mut self.ports[link];
         if port.pool == Port::COUNTS {
             port.count(self.now, &packet);

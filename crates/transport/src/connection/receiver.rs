@@ -132,19 +132,25 @@ impl Receiver {
     /// Acknowledges what has arrived; `latest` beyond a gap.
     #[inline(always)]
     fn answer(&mut self, config: &Config, latest: Option<(u64, u64)>, out: &mut impl Output) {
-        let mut ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
-        ack.rank = self.rank;
         self.unanswered = 0;
         self.ack_due = Instant::MAX;
         if self.beyond.is_empty() || !config.sack {
-            out.send(ack);
+            out.send(self.ack(config));
         } else {
-            self.send_with_blocks(ack, latest, out);
+            self.send_with_blocks(config, latest, out);
         }
     }
 
+    /// Acknowledges what has arrived without a gap.
+    #[inline(always)]
+    fn ack(&self, config: &Config) -> Packet {
+        let mut ack = Packet::ack(self.next, config.header, self.stamp, Flags::NONE.with_if(self.echo, Flags::ECE));
+        ack.rank = self.rank;
+        ack
+    }
+
     #[cold]
-    fn send_with_blocks(&self, ack: Packet, latest: Option<(u64, u64)>, out: &mut impl Output) {
+    fn send_with_blocks(&self, config: &Config, latest: Option<(u64, u64)>, out: &mut impl Output) {
         // RFC 2018 4: the block that holds the latest segment comes first.
         let mut blocks = Blocks::default();
         if let Some(range) = latest {
@@ -153,6 +159,6 @@ impl Receiver {
         for range in self.beyond.latest().filter(|range| Some(*range) != latest).take(3) {
             blocks.push(range);
         }
-        out.send_extended(ack, Extension::of_blocks(blocks));
+        out.send_extended(self.ack(config), Extension::of_blocks(blocks));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Instant, Span};
 
 use super::{CWND, Config, SRTT, SSTHRESH};
-use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, NO_MORE, Window, float, whole};
+use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window, float, whole};
 use crate::pacing::Pacer;
 use crate::recovery::{Advance, Answer, Duplicate, Findings, Phase, Recovery};
 use crate::{Extension, Flags, Message, Observation, Output, Packet};
@@ -13,8 +13,9 @@ use crate::{Extension, Flags, Message, Observation, Output, Packet};
 /// Flows without end stop here; far enough for every run, and sums with it do not overflow.
 pub(crate) const ENDLESS: u64 = 1 << 62;
 
-/// The sending end of a connection.
+/// The sending end of a connection. What an acknowledgement touches comes first, so that it takes few cache lines.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender {
     recovery: Recovery,
     /// The end of what the application has handed over.
@@ -22,7 +23,7 @@ pub struct Sender {
     window: Cwnd,
     /// Segments that NewReno's duplicate ACKs have added to the window.
     inflation: f64,
-    law: Law,
+    last_sent: Instant,
     /// How the law uses ECN.
     ecn: Ecn,
     /// Packets may have to wait for their turn though the window is open.
@@ -33,16 +34,16 @@ pub struct Sender {
     opening: bool,
     /// Tell the receiver that its echo has been acted on (classic ECN, CWR).
     tell_reduced: bool,
-    last_sent: Instant,
+    /// The cut that is being spread over a round trip.
+    spread: Option<Box<Spread>>,
     current: Current,
+    law: Law,
     /// Messages after the current one.
     queue: VecDeque<Current>,
     /// When packets may leave, if they may have to wait.
     pacer: Pacer,
     /// What is at the host's port: when it leaves, and its payload; kept where that is limited.
     at_port: VecDeque<(Instant, u64)>,
-    /// The cut that is being spread over a round trip.
-    spread: Option<Box<Spread>>,
 }
 
 /// A cut that is made step by step, as RFC 6937 3.1 makes that of a recovery. In segments.
@@ -126,8 +127,8 @@ impl Sender {
             self.queue.push_back(handed_over);
         }
         if self.paces {
-            let state = self.acked(config, now, 0, false);
-            self.law.on_message(&mut self.window, &Acked { later: &self.queue, ..state }, idle, out.site());
+            let state = acked(config, now, &self.recovery, (&self.current, &self.queue), (0, false));
+            self.law.on_message(&mut self.window, &state, idle, out.site());
         }
         if !self.opening {
             self.transmit(config, now, out);
@@ -322,8 +323,8 @@ impl Sender {
         let Cwnd { cwnd, ssthresh, .. } = self.window;
         seen.add(&CWND, cwnd);
         seen.add_if(&SSTHRESH, ssthresh.is_finite().then_some(ssthresh));
-        let ack = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
-        self.law.observe(&self.window, &ack, seen);
+        let state = acked(config, now, &self.recovery, (&self.current, &self.queue), (0, false));
+        self.law.observe(&self.window, &state, seen);
         seen.add_if(&SRTT, self.recovery.rto.srtt().map(Span::as_micros_f64));
     }
 
@@ -359,13 +360,12 @@ impl Sender {
         }
         let recovering = was_recovering || self.recovery.phase == Phase::Recovery;
         let may_grow = !recovering && !spreading && (limited || !config.cwnd_validation);
-        let mut ack = self.acked(config, now, advance.bytes, packet.flags.has(Flags::ECE));
-        ack.bytes = advance.bytes + news - advance.counted;
         let may_cut = self.recovery.phase == Phase::Open && self.recovery.una > self.recovery.recover;
-        (ack.may_grow, ack.may_cut) = (may_grow, may_cut);
+        let arrived = advance.bytes + news - advance.counted;
+        let mut segments = float(advance.bytes) / f64::from(config.mss);
         if advance.was == Phase::Loss {
             // RFC 3465 2.3: what it covers beyond the segment that was sent again left the network long ago.
-            ack.segments = ack.segments.min(1.0);
+            segments = segments.min(1.0);
             if self.recovery.phase == Phase::Open && !config.sack && ahead > u64::from(config.mss) {
                 // RFC 6582 3.2, step 2: more than was needed may have been sent again. NewReno cannot tell
                 // the duplicates that this brings from a loss until something new is acknowledged.
@@ -373,10 +373,17 @@ impl Sender {
             }
         }
         let before = self.window.cwnd;
-        let reduced = self.law.on_ack(&mut self.window, &Acked { later: &self.queue, ..ack });
+        let marked = packet.flags.has(Flags::ECE);
+        let Sender { recovery, window, law, current, queue, .. } = self;
+        let reduced = law.answer(window, || Acked {
+            segments,
+            may_grow,
+            may_cut,
+            ..acked(config, now, recovery, (current, queue), (arrived, marked))
+        });
         self.tell_reduced |= reduced;
         if spreading || reduced && config.spread_cuts {
-            self.spread_cut(config, before, ack.bytes);
+            self.spread_cut(config, before, arrived);
         }
         self.give_up(now, out);
         if self.recovery.una == self.recovery.highest {
@@ -502,7 +509,7 @@ impl Sender {
             return;
         }
         let ssthresh = self.window.ssthresh;
-        let state = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
+        let state = acked(config, now, &self.recovery, (&self.current, &self.queue), (0, false));
         let flight = self.flight(config);
         self.law.on_loss(&mut self.window, &Lost { now, state, flight, timeout });
         if answered {
@@ -513,7 +520,7 @@ impl Sender {
 
     /// The law sets the window after a timeout.
     fn time_out_law(&mut self, config: &Config, now: Instant) {
-        let state = Acked { later: &self.queue, ..self.acked(config, now, 0, false) };
+        let state = acked(config, now, &self.recovery, (&self.current, &self.queue), (0, false));
         let loss = Lost { now, state, flight: self.flight(config), timeout: true };
         self.law.on_timeout(&mut self.window, config.loss_window, &loss);
     }
@@ -697,24 +704,23 @@ impl Sender {
         }
         let mut packet = Packet::data(seq, len, config.header, stamp, flags);
         packet.rank = self.rank_at(seq);
+        out.send(packet);
         if self.counts_sent {
-            self.send_counted(config, now, packet, out);
-        } else {
-            out.send(packet);
+            self.count_sent(config, now, seq, len, out);
         }
     }
 
-    /// Sends a packet, which spacing, the spreading of a cut or the limit at the port takes into account.
+    /// Spacing, the spreading of a cut or the limit at the port takes into account what was sent. (Not told by a reference
+    /// to the packet: the compiler would write every packet elsewhere first.)
     #[cold]
-    fn send_counted(&mut self, config: &Config, now: Instant, packet: Packet, out: &mut impl Output) {
-        self.pacer.sent(now, u64::from(packet.size));
-        self.recovery.note_sent(now, packet.seq, packet.end());
+    fn count_sent(&mut self, config: &Config, now: Instant, seq: u64, len: u32, out: &mut impl Output) {
+        self.pacer.sent(now, u64::from(len + config.header));
+        self.recovery.note_sent(now, seq, seq + u64::from(len));
         if let Some(spread) = &mut self.spread {
-            spread.sent += f64::from(packet.payload) / f64::from(config.mss);
+            spread.sent += f64::from(len) / f64::from(config.mss);
         }
-        out.send(packet);
         if config.nic_limit < Bytes::MAX {
-            self.at_port.push_back((out.leaves(), u64::from(packet.payload)));
+            self.at_port.push_back((out.leaves(), u64::from(len)));
         }
     }
 
@@ -781,25 +787,32 @@ impl Sender {
     fn flight(&self, config: &Config) -> f64 {
         ((self.recovery.highest - self.recovery.una) as f64 / f64::from(config.mss)).min(self.window.cwnd)
     }
+}
 
-    #[inline]
-    fn acked(&self, config: &Config, now: Instant, bytes: u64, marked: bool) -> Acked<'static> {
-        let mss = f64::from(config.mss);
-        Acked {
-            now,
-            bytes,
-            segments: float(bytes) / mss,
-            marked,
-            may_grow: false,
-            may_cut: false,
-            una: self.recovery.una,
-            next: self.recovery.next,
-            mss,
-            srtt: self.recovery.rto.srtt(),
-            min_rtt: self.recovery.rto.smallest(),
-            message: self.current,
-            later: &NO_MORE,
-        }
+/// What an acknowledgement says with which so many bytes have arrived, marked or not, but whether the window may change.
+#[inline(always)]
+fn acked<'a>(
+    config: &Config,
+    now: Instant,
+    recovery: &Recovery,
+    (current, later): (&Current, &'a VecDeque<Current>),
+    (bytes, marked): (u64, bool),
+) -> Acked<'a> {
+    let mss = f64::from(config.mss);
+    Acked {
+        now,
+        bytes,
+        segments: float(bytes) / mss,
+        marked,
+        may_grow: false,
+        may_cut: false,
+        una: recovery.una,
+        next: recovery.next,
+        mss,
+        srtt: recovery.rto.srtt(),
+        min_rtt: recovery.rto.smallest(),
+        message: *current,
+        later,
     }
 }
 

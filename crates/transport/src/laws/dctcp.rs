@@ -113,7 +113,7 @@ impl Window for Dctcp {
     fn ecn(&self) -> Ecn {
         Ecn::Exact
     }
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
         self.marking.on_ack(window, ack, |_, alpha| alpha / 2.0)
     }
@@ -176,7 +176,7 @@ impl Marking {
 
     /// Counts marks; cuts by `penalty(window, alpha)` at most once per window and only when that
     /// window carried a mark, and otherwise grows as TCP does. Gives true when it has cut.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked, penalty: impl FnOnce(&Cwnd, f64) -> f64) -> bool {
         self.count(ack.bytes, ack.marked);
         let asks = ack.marked && ack.may_cut;

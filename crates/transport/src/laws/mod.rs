@@ -117,12 +117,20 @@ macro_rules! laws {
         #[allow(missing_docs)]
         pub enum Law { $($law($module::$law)),* }
 
+        impl Law {
+            /// As [`on_ack`](Window::on_ack), told how to describe the acknowledgement. Each law has the description made
+            /// for itself, so that what it does not ask is not worked out.
+            #[inline(always)]
+            pub(crate) fn answer<'a>(&mut self, window: &mut Cwnd, ack: impl Fn() -> Acked<'a>) -> bool {
+                match self { $(Law::$law(law) => law.on_ack(window, &ack())),* }
+            }
+        }
+
         impl Window for Law {
             #[inline]
             fn ecn(&self) -> Ecn {
                 match self { $(Law::$law(law) => law.ecn()),* }
             }
-            #[inline(always)]
             fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
                 match self { $(Law::$law(law) => law.on_ack(window, ack)),* }
             }

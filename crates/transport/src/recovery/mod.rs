@@ -36,6 +36,8 @@ pub struct Recovery {
     pub rto_at: Instant,
     /// The retransmission timer was restarted in this recovery (RFC 6582 3.2, step 3).
     partial_seen: bool,
+    /// Something may have arrived beyond a gap: if not, the board is empty and `beyond` nothing.
+    gap: bool,
     rare: Box<Rare>,
 }
 
@@ -128,6 +130,7 @@ impl Recovery {
             rto: RtoEstimator::new(config),
             rto_at: Instant::MAX,
             partial_seen: false,
+            gap: false,
             rare: Box::default(),
         }
     }
@@ -148,6 +151,7 @@ impl Recovery {
         let before = board.bytes();
         for &block in blocks {
             board.add(block, self.una);
+            self.gap = true;
         }
         let bytes = board.bytes() - before;
         let mut lost_again = false;
@@ -189,6 +193,9 @@ impl Recovery {
     /// Of the `bytes` up to the new `una`, how many had been counted when they arrived beyond a gap.
     #[inline]
     fn counted_before(&mut self, config: &Config, bytes: u64) -> u64 {
+        if !self.gap {
+            return 0;
+        }
         let rare = &mut *self.rare;
         let mut counted = 0;
         if !rare.board.is_empty() {
@@ -200,6 +207,7 @@ impl Recovery {
             counted = rare.beyond.min(bytes.saturating_sub(u64::from(config.mss)));
             rare.beyond -= counted;
         }
+        self.gap = !rare.board.is_empty() || rare.beyond > 0;
         counted
     }
 
@@ -211,6 +219,7 @@ impl Recovery {
         let mss = u64::from(config.mss);
         let bytes = mss.min((self.highest - self.una).saturating_sub(self.rare.beyond + mss));
         self.rare.beyond += bytes;
+        self.gap = true;
         bytes
     }
 
@@ -427,7 +436,7 @@ impl Recovery {
     /// Whether nothing is SACKed.
     #[inline]
     pub fn none_sacked(&self) -> bool {
-        self.rare.board.is_empty()
+        !self.gap || self.rare.board.is_empty()
     }
 
     /// Bytes SACKed below `limit`.
