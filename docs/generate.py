@@ -349,10 +349,12 @@ def estimated(text: str, folder: Path) -> str:
 
 
 def raced(text: str, folder: Path) -> str:
-    """The page with `<!-- peers -->` filled from the last record of `bench/beside.py`."""
-    line = recorded(folder, "peers")[-1]
+    """The page with `<!-- peers -->` filled from the last records of `bench/beside.py`: of that day, for each build."""
+    lines = recorded(folder, "peers")
+    line = lines[-1]
+    last = {each.get("build", ""): each for each in lines if each["at"][:10] == line["at"][:10]}
     cells = [
-        [work, f"{of['duetime']['delivered_per_s'] / 1e6:.2f}"]
+        [work, build, f"{of['duetime']['delivered_per_s'] / 1e6:.2f}"]
         + [
             cell
             for row in (of["csg-htsim"], of["ns-3"])
@@ -361,9 +363,10 @@ def raced(text: str, folder: Path) -> str:
                 f"{row['times_whole_process']:.3g}",
             )
         ]
-        for work, of in line["results"].items()
+        for work in line["results"]
+        for build, of in ((build, each["results"][work]) for build, each in sorted(last.items(), reverse=True))
     ]
-    heads = ["work", "duetime", "over csg-htsim: loop", "process", "over ns-3: loop", "process"]
+    heads = ["work", "built", "duetime", "over csg-htsim: loop", "process", "over ns-3: loop", "process"]
     where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores, load average {line['load']}"
     how = f"{where}, {line['rounds']} rounds; duetime in millions of packets per second."
     return placed(text, "peers", f"{tabled(heads, cells)}\n*{how}*\n")
