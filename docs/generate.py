@@ -8,6 +8,7 @@ A test compares the files with what this writes, so that the two cannot part.
 """
 
 import argparse
+import itertools
 import json
 import re
 import tomllib
@@ -349,10 +350,11 @@ def estimated(text: str, folder: Path) -> str:
 
 
 def raced(text: str, folder: Path) -> str:
-    """The page with `<!-- peers -->` filled from the last records of `bench/beside.py`: of that day, for each build."""
+    """The page with `<!-- peers -->` filled from the records of `bench/beside.py`: the last day's, by build."""
     lines = recorded(folder, "peers")
     line = lines[-1]
-    last = {each.get("build", ""): each for each in lines if each["at"][:10] == line["at"][:10]}
+    of_day = {each.get("build", ""): each for each in lines if each["at"][:10] == line["at"][:10]}
+    builds = sorted(of_day, reverse=True)
     cells = [
         [work, build, f"{of['duetime']['delivered_per_s'] / 1e6:.2f}"]
         + [
@@ -363,8 +365,8 @@ def raced(text: str, folder: Path) -> str:
                 f"{row['times_whole_process']:.3g}",
             )
         ]
-        for work in line["results"]
-        for build, of in ((build, each["results"][work]) for build, each in sorted(last.items(), reverse=True))
+        for work, build in itertools.product(line["results"], builds)
+        for of in [of_day[build]["results"][work]]
     ]
     heads = ["work", "built", "duetime", "over csg-htsim: loop", "process", "over ns-3: loop", "process"]
     where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores, load average {line['load']}"
