@@ -350,7 +350,7 @@ def estimated(text: str, folder: Path) -> str:
 
 
 def raced(text: str, folder: Path) -> str:
-    """The page with `<!-- peers -->` filled from the records of `bench/beside.py`: the last day's, by build."""
+    """The page with `<!-- peers -->` filled from the records of `bench/beside.py`: the last day, by build."""
     lines = recorded(folder, "peers")
     line = lines[-1]
     of_day = {each.get("build", ""): each for each in lines if each["at"][:10] == line["at"][:10]}
