@@ -168,6 +168,11 @@ def test_extras_go_first_and_are_missed() -> None:
     assert "transport 2" not in draw(grid(3, extras=1), 40).replace("\n", " ")
 
 
+def test_a_name_between_colons_is_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    tables.say(tables.console(), "to :fire: and :heart:")
+    assert capsys.readouterr().out.strip() == "to :fire: and :heart:"
+
+
 @pytest.mark.parametrize(
     ("values", "written"),
     [

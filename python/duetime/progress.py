@@ -128,7 +128,7 @@ def _shown(wanted: bool | None, texts: int) -> Iterator[Show | None]:
 def _terminal(texts: int) -> Iterator[Show]:
     from rich.console import Console
 
-    with _progress(texts, Console(stderr=True)) as shown:
+    with _progress(texts, Console(stderr=True, emoji=False)) as shown:
         yield _updating(shown, texts)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from duetime import decide
 from duetime.cli import tables
 from duetime.cli.tables import Column, Grid
 from duetime.compare import Comparison
@@ -238,6 +237,8 @@ def sweep_table(swept: Swept) -> Shown:
 
 def decision(data: dict[str, Any]) -> None:
     """Print what `tighten`, `capacity` or `need` found, a row and a sentence for each transport."""
+    from duetime import decide
+
     tighter = data["question"] == "tighten"
     name = decide.ANSWERS[data["question"]]
     titles = [

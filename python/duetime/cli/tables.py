@@ -89,9 +89,9 @@ class Grid:
 
 
 def console() -> Console:
-    """Standard output: as wide as the terminal; a page for files and pipes."""
-    shown = Console()
-    return shown if shown.is_terminal else Console(width=PAGE)
+    """Standard output: as wide as the terminal; a page for files and pipes. What reads ``:name:`` stays so."""
+    shown = Console(emoji=False)
+    return shown if shown.is_terminal else Console(width=PAGE, emoji=False)
 
 
 def say(shown: Console, text: str, indent: str = "  ") -> None:
