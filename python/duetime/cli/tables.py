@@ -89,7 +89,7 @@ class Grid:
 
 
 def console() -> Console:
-    """Standard output: as wide as the terminal; a page for files and pipes. What reads ``:name:`` stays so."""
+    """Standard output: as wide as the terminal; a page for files and pipes. ``:name:`` stays as it is."""
     shown = Console(emoji=False)
     return shown if shown.is_terminal else Console(width=PAGE, emoji=False)
 
