@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from functools import cache
 from pathlib import Path
 
 from run import BENCH, ROOT, append
@@ -36,7 +37,7 @@ def main() -> None:
     note = parser.parse_args().note
     if shutil.which("valgrind") is None:
         sys.exit("bench/instructions.py needs valgrind, which is not installed")
-    program = build()
+    program = build("duetime-scenario", "engine")
     workloads = tomllib.loads((BENCH / "workloads.toml").read_text(encoding="utf-8"))["workload"]
     results = {}
     for workload in workloads:
@@ -47,11 +48,12 @@ def main() -> None:
     keep({workload["name"]: workload["counted"] for workload in workloads}, results, note)
 
 
-def build() -> Path:
-    """The engine alone, as an optimized program."""
-    command = ["cargo", "build", "--release", "--locked", "-p", "duetime-scenario", "--example", "engine"]
+@cache
+def build(package: str, example: str) -> Path:
+    """An example, as an optimized program: the engine alone, or what else a benchmark needs."""
+    command = ["cargo", "build", "--release", "--locked", "-p", package, "--example", example]
     subprocess.run([*command, "--target-dir", str(TARGET)], env=os.environ | BUILD, cwd=ROOT, check=True)
-    return TARGET / "release" / "examples" / "engine"
+    return TARGET / "release" / "examples" / example
 
 
 def count(program: Path, scenario: Path, duration: str) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from instructions import build
 from run import BENCH, ROOT, append, cpu, spent
 
 #: What is run: a scenario and changes to it.
@@ -129,15 +130,7 @@ def ratios(found: list[float]) -> dict[str, float]:
 
 def round_trip_ns() -> float:
     """How long two threads take to hear from each other."""
-    command = ["cargo", "run", "--release", "--locked", "--quiet", "--target-dir", "target/counted"]
-    said = subprocess.run(
-        [*command, "-p", "duetime-units", "--example", "cores"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(said.stdout)
+    return float(subprocess.check_output([build("duetime-units", "cores")], text=True))
 
 
 def timed(case: str, threads: str) -> tuple[float, dict[str, Any]]:

@@ -8,7 +8,6 @@ A test compares the files with what this writes, so that the two cannot part.
 """
 
 import argparse
-import itertools
 import json
 import re
 import tomllib
@@ -365,8 +364,8 @@ def raced(text: str, folder: Path) -> str:
                 f"{row['times_whole_process']:.3g}",
             )
         ]
-        for work, build in itertools.product(line["results"], builds)
-        for of in [of_day[build]["results"][work]]
+        for work in line["results"]
+        for build, of in ((build, of_day[build]["results"][work]) for build in builds)
     ]
     heads = ["work", "built", "duetime", "over csg-htsim: loop", "process", "over ns-3: loop", "process"]
     where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores, load average {line['load']}"

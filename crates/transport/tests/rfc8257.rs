@@ -104,23 +104,24 @@ fn rfc3168_6_1_5_packets_that_are_sent_again_can_be_marked() {
 
 #[test]
 fn without_sack_each_byte_beyond_a_gap_counts_once() {
-    // With g = 1 alpha is the share of the last observation window. 0 and 5 of ten are lost. What the eight duplicates
-    // tell of is not counted again by the partial ACK (5) nor by the full one (13): of five segments that are news in
-    // the second window, the three of 10 to 12 were marked.
-    timeline(
-        "dctcp",
-        "recovery = 'newreno'\ninitial_alpha = 0\ng = 1",
-        "0us   | message 40 | 0-9
-         100us | ack 0      |
-         101us | ack 0      |
-         102us | ack 0      | 0r
-         103us | ack 0      |
-         104us | ack 0      |
-         105us | ack 0      | 10
-         106us | ack 0      | 11
-         107us | ack 0      | 12
-         200us | ack 5      | 5r 13 alpha=0
-         201us | ack 5 ece  | 14
+    // With g = 1 alpha is the share of the last observation window. 0 and 5 of ten are lost.
+    let two_lost = |then: &str| {
+        let begin = "0us   | message 40 | 0-9
+                     100us | ack 0      |
+                     101us | ack 0      |
+                     102us | ack 0      | 0r
+                     103us | ack 0      |
+                     104us | ack 0      |
+                     105us | ack 0      | 10
+                     106us | ack 0      | 11
+                     107us | ack 0      | 12
+                     200us | ack 5      | 5r 13 alpha=0";
+        timeline("dctcp", "recovery = 'newreno'\ninitial_alpha = 0\ng = 1", &format!("{begin}\n{then}"));
+    };
+    // What the eight duplicates tell of is not counted again by the partial ACK (5) nor by the full one (13): of five
+    // segments that are news in the second window, the three of 10 to 12 were marked.
+    two_lost(
+        "201us | ack 5 ece  | 14
          202us | ack 5 ece  | 15
          203us | ack 5 ece  | 16
          300us | ack 13     | 17 alpha=0
@@ -128,20 +129,8 @@ fn without_sack_each_byte_beyond_a_gap_counts_once() {
     );
     // The full ACK follows the partial one at once: of the eight that it covers four (6 to 9) were counted, so four of
     // five were marked.
-    timeline(
-        "dctcp",
-        "recovery = 'newreno'\ninitial_alpha = 0\ng = 1",
-        "0us   | message 40 | 0-9
-         100us | ack 0      |
-         101us | ack 0      |
-         102us | ack 0      | 0r
-         103us | ack 0      |
-         104us | ack 0      |
-         105us | ack 0      | 10
-         106us | ack 0      | 11
-         107us | ack 0      | 12
-         200us | ack 5      | 5r 13 alpha=0
-         300us | ack 13 ece | 14+cwr 15-17 alpha=0
+    two_lost(
+        "300us | ack 13 ece | 14+cwr 15-17 alpha=0
          301us | ack 14     | 18 alpha=0.8",
     );
     // More duplicates than segments can lie beyond the gap: three of four.

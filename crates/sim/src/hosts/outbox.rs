@@ -36,7 +36,8 @@ pub struct Address {
     pub timer: Timer,
 }
 
-/// What a sending end has sent, by message.
+/// What a sending end has sent, by message. What each acknowledgement looks at comes last: what follows in a sending end is
+/// looked at too.
 #[derive(Default)]
 #[repr(C)]
 pub struct Journal {

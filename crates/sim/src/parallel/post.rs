@@ -20,7 +20,7 @@ pub struct Post {
     reached: Vec<Reached>,
     /// By part that receives, then by part that sends.
     boxes: Vec<Vec<Letters>>,
-    /// How many have begun, and by part on which core; none where that is not known.
+    /// How many have begun, and by part on which core.
     begun: AtomicUsize,
     cores: Vec<AtomicUsize>,
     /// All are to come back: one waits in vain.
@@ -53,7 +53,7 @@ impl Post {
         Post {
             boxes: (0..reached.len()).map(|_| boxes()).collect(),
             begun: AtomicUsize::new(0),
-            cores: reached.iter().map(|_| AtomicUsize::new(usize::MAX)).collect(),
+            cores: reached.iter().map(|_| AtomicUsize::default()).collect(),
             reached,
             stopped: AtomicBool::new(false),
         }
@@ -61,8 +61,7 @@ impl Post {
 
     /// A part has begun, and waits for the others to have. Each goes on from a core of its own, if there are enough.
     pub fn gather(&self, part: usize) {
-        let here = cores::here();
-        self.cores[part].store(here.unwrap_or(usize::MAX), Ordering::Relaxed);
+        self.cores[part].store(cores::here(), Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::AcqRel);
         while self.begun.load(Ordering::Acquire) < self.reached.len() {
             if self.stopped.load(Ordering::Relaxed) {
@@ -70,9 +69,8 @@ impl Post {
             }
             thread::yield_now();
         }
-        if here.is_some() {
-            cores::part(&self.cores.iter().map(|core| core.load(Ordering::Relaxed)).collect::<Vec<_>>(), part);
-        }
+        let cores: Vec<usize> = self.cores.iter().map(|core| core.load(Ordering::Relaxed)).collect();
+        cores::part(&cores, part);
     }
 
     /// A part has processed all that comes before this.

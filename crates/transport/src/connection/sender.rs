@@ -127,7 +127,7 @@ impl Sender {
             self.queue.push_back(handed_over);
         }
         if self.paces {
-            let state = acked(config, now, &self.recovery, (&self.current, &self.queue), (0, false));
+            let state = state(config, now, &self.recovery, &self.current, &self.queue);
             self.law.on_message(&mut self.window, &state, idle, out.site());
         }
         if !self.opening {
@@ -323,7 +323,7 @@ impl Sender {
         let Cwnd { cwnd, ssthresh, .. } = self.window;
         seen.add(&CWND, cwnd);
         seen.add_if(&SSTHRESH, ssthresh.is_finite().then_some(ssthresh));
-        let state = acked(config, now, &self.recovery, (&self.current, &self.queue), (0, false));
+        let state = state(config, now, &self.recovery, &self.current, &self.queue);
         self.law.observe(&self.window, &state, seen);
         seen.add_if(&SRTT, self.recovery.rto.srtt().map(Span::as_micros_f64));
     }
@@ -376,10 +376,12 @@ impl Sender {
         let marked = packet.flags.has(Flags::ECE);
         let Sender { recovery, window, law, current, queue, .. } = self;
         let reduced = law.answer(window, || Acked {
+            bytes: arrived,
             segments,
+            marked,
             may_grow,
             may_cut,
-            ..acked(config, now, recovery, (current, queue), (arrived, marked))
+            ..state(config, now, recovery, current, queue)
         });
         self.tell_reduced |= reduced;
         if spreading || reduced && config.spread_cuts {
@@ -509,7 +511,7 @@ impl Sender {
             return;
         }
         let ssthresh = self.window.ssthresh;
-        let state = acked(config, now, &self.recovery, (&self.current, &self.queue), (0, false));
+        let state = state(config, now, &self.recovery, &self.current, &self.queue);
         let flight = self.flight(config);
         self.law.on_loss(&mut self.window, &Lost { now, state, flight, timeout });
         if answered {
@@ -520,7 +522,7 @@ impl Sender {
 
     /// The law sets the window after a timeout.
     fn time_out_law(&mut self, config: &Config, now: Instant) {
-        let state = acked(config, now, &self.recovery, (&self.current, &self.queue), (0, false));
+        let state = state(config, now, &self.recovery, &self.current, &self.queue);
         let loss = Lost { now, state, flight: self.flight(config), timeout: true };
         self.law.on_timeout(&mut self.window, config.loss_window, &loss);
     }
@@ -789,26 +791,26 @@ impl Sender {
     }
 }
 
-/// What an acknowledgement says with which so many bytes have arrived, marked or not, but whether the window may change.
+/// What an acknowledgement of nothing would say now. Told of parts of a sender, so that its law and its window can be
+/// changed meanwhile.
 #[inline(always)]
-fn acked<'a>(
+fn state<'a>(
     config: &Config,
     now: Instant,
     recovery: &Recovery,
-    (current, later): (&Current, &'a VecDeque<Current>),
-    (bytes, marked): (u64, bool),
+    current: &Current,
+    later: &'a VecDeque<Current>,
 ) -> Acked<'a> {
-    let mss = f64::from(config.mss);
     Acked {
         now,
-        bytes,
-        segments: float(bytes) / mss,
-        marked,
+        bytes: 0,
+        segments: 0.0,
+        marked: false,
         may_grow: false,
         may_cut: false,
         una: recovery.una,
         next: recovery.next,
-        mss,
+        mss: f64::from(config.mss),
         srtt: recovery.rto.srtt(),
         min_rtt: recovery.rto.smallest(),
         message: *current,

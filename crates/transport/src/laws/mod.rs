@@ -132,7 +132,7 @@ macro_rules! laws {
                 match self { $(Law::$law(law) => law.ecn()),* }
             }
             fn on_ack(&mut self, window: &mut Cwnd, ack: &Acked) -> bool {
-                match self { $(Law::$law(law) => law.on_ack(window, ack)),* }
+                self.answer(window, || ack.clone())
             }
             fn on_beyond(&mut self, bytes: u64, marked: bool) {
                 match self { $(Law::$law(law) => law.on_beyond(bytes, marked)),* }

@@ -36,7 +36,7 @@ pub struct Recovery {
     pub rto_at: Instant,
     /// The retransmission timer was restarted in this recovery (RFC 6582 3.2, step 3).
     partial_seen: bool,
-    /// Something may have arrived beyond a gap: if not, the board is empty and `beyond` nothing.
+    /// Something may have arrived beyond a gap: if not, the board is empty and `beyond` nothing, and neither is looked at.
     gap: bool,
     rare: Box<Rare>,
 }
