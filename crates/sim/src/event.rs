@@ -127,6 +127,9 @@ pub struct EventQueue {
     far: BinaryHeap<Reverse<Moment>>,
     /// When the first event of the heap comes; never where there is none.
     far_at: u64,
+    /// What was [taken ahead](EventQueue::take_ahead) is the next event if it comes before this: what was scheduled since,
+    /// the first event of the heap, and the time up to which events are asked for come no sooner.
+    clear_until: u64,
     /// What comes later than all are to go.
     aside: Vec<Moment>,
 }
@@ -146,6 +149,7 @@ impl EventQueue {
             wheel: Wheel::new(links, longest_hop),
             far: BinaryHeap::new(),
             far_at: u64::MAX,
+            clear_until: 0,
             aside: Vec::new(),
         }
     }
@@ -167,16 +171,75 @@ impl EventQueue {
     /// Schedules the arrival of the packet at the head of `link`, which has none scheduled.
     #[inline]
     pub fn push_arrival(&mut self, now: Instant, at: Instant, link: LinkId) {
-        if !self.wheel.push(now.0, at.0, link) {
-            self.push_beyond(at, link);
+        if !self.wheel.push(at.0, link) {
+            self.push_outside(now, at, link);
         }
     }
 
-    /// Schedules an arrival that lies beyond the wheel.
+    /// As [`push_arrival`](EventQueue::push_arrival), where the turn of the wheel that began with the current bucket does
+    /// not go.
     #[cold]
     #[inline(never)]
-    fn push_beyond(&mut self, at: Instant, link: LinkId) {
-        self.push_far(self.wheel.moment(Arrival { at: at.0, link }));
+    fn push_outside(&mut self, now: Instant, at: Instant, link: LinkId) {
+        if self.wheel.push_outside(now.0, at.0, link) {
+            self.clear_until = self.clear_until.min(at.0);
+        } else {
+            self.push_far(self.wheel.moment(Arrival { at: at.0, link }));
+        }
+    }
+
+    /// Takes the next arrival of the wheel out before its time, beside so many that were taken out before and have neither
+    /// [come](EventQueue::comes) nor been [put back](EventQueue::put_back). They are pending still.
+    #[inline(always)]
+    pub fn take_ahead(&mut self, held: usize) -> Option<(Instant, LinkId)> {
+        self.wheel.pop(held).map(|next| (Instant(next.at), next.link))
+    }
+
+    /// Whether the first arrival that was taken ahead, for `at`, is clearly the next event. If so it is no longer pending.
+    #[inline(always)]
+    pub fn comes(&mut self, at: Instant) -> bool {
+        let comes = at.0 < self.clear_until;
+        self.wheel.pending -= usize::from(comes);
+        comes
+    }
+
+    /// What was taken ahead is in the wheel again.
+    pub fn put_back(&mut self, at: Instant, link: LinkId) {
+        self.wheel.insert(Arrival { at: at.0, link });
+    }
+
+    /// What was taken ahead [comes](EventQueue::comes) by `until`, and nothing in the wheel comes before any of it.
+    pub fn look_until(&mut self, until: Instant) {
+        self.clear_until = self.far_at.min(until.0.saturating_add(1));
+    }
+
+    /// The next event by `until`, where this is the first arrival that was taken ahead, and nothing in the wheel comes before.
+    pub fn pop_beside(&mut self, at: Instant, link: LinkId, until: Instant) -> Option<(Instant, Event)> {
+        let near = self.wheel.moment(Arrival { at: at.0, link });
+        if self.far.peek().is_some_and(|Reverse(far)| *far < near) {
+            return self.pop_far(until);
+        }
+        if at > until {
+            return None;
+        }
+        self.wheel.pending -= 1;
+        Some((at, Event::Arrival(link)))
+    }
+
+    /// So many arrivals are pending in the wheel.
+    pub fn arrivals(&self) -> usize {
+        self.wheel.pending
+    }
+
+    /// Whether one arrival comes after another.
+    pub fn is_after(&self, one: (Instant, LinkId), other: (Instant, LinkId)) -> bool {
+        let arrival = |(at, link): (Instant, LinkId)| Arrival { at: at.0, link };
+        self.wheel.is_after(arrival(one), arrival(other))
+    }
+
+    /// The first arrival in the wheel's current bucket, or among what was scheduled before that.
+    pub fn first_due(&self) -> Option<(Instant, LinkId)> {
+        self.wheel.current.last().map(|first| (Instant(first.at), first.link))
     }
 
     /// Takes back the arrival at `link` that is scheduled for `at`: what would have arrived is lost.
@@ -203,7 +266,7 @@ impl EventQueue {
     /// happens, is set aside.
     pub fn has_by(&mut self, until: Instant, at: Instant) -> bool {
         loop {
-            let near = self.wheel.pop().map(|near| {
+            let near = self.wheel.pop(0).map(|near| {
                 self.wheel.put_back(near);
                 self.wheel.moment(near)
             });
@@ -234,6 +297,7 @@ impl EventQueue {
 
     fn push_far(&mut self, moment: Moment) {
         self.far_at = self.far_at.min(moment.0);
+        self.clear_until = self.clear_until.min(moment.0);
         self.far.push(Reverse(moment));
     }
 
@@ -249,9 +313,8 @@ impl EventQueue {
     }
 
     /// The next event, if it comes at `until` or before.
-    #[inline(always)]
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
-        let Some(near) = self.wheel.pop() else { return self.pop_far(until) };
+        let Some(near) = self.wheel.pop(0) else { return self.pop_far(until) };
         if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < self.wheel.moment(near)) {
             self.wheel.put_back(near);
             return self.pop_far(until);
@@ -260,6 +323,7 @@ impl EventQueue {
             self.wheel.put_back(near);
             return None;
         }
+        self.wheel.pending -= 1;
         Some((Instant(near.at), Event::Arrival(near.link)))
     }
 
@@ -303,8 +367,8 @@ struct Wheel {
     cursor: u64,
     /// A bucket spans 2^shift ps.
     shift: u32,
-    /// Arrivals in buckets after the current one, within one turn of the wheel.
-    waiting: usize,
+    /// Arrivals in all buckets, with what is left of the current one and what was taken out to be looked at.
+    pending: usize,
     /// One bit per bucket that is not empty.
     occupied: [u64; (BUCKETS / 64) as usize],
     /// First link of each bucket's list.
@@ -323,7 +387,7 @@ impl Wheel {
             current: Vec::new(),
             cursor: 0,
             shift: 64 - span.leading_zeros(),
-            waiting: 0,
+            pending: 0,
             occupied: [0; (BUCKETS / 64) as usize],
             heads: [NONE; BUCKETS as usize],
             entries: vec![(0, NONE); links].into(),
@@ -346,42 +410,46 @@ impl Wheel {
 
     /// False when `at` lies beyond the wheel.
     #[inline(always)]
-    fn push(&mut self, now: u64, at: u64, link: LinkId) -> bool {
+    fn push(&mut self, at: u64, link: LinkId) -> bool {
         let bucket = at >> self.shift;
         // Wraps for the current bucket and those before.
         if bucket.wrapping_sub(self.cursor + 1) >= BUCKETS - 1 {
-            return self.push_outside(now, at, link);
+            return false;
         }
         let slot = (bucket % BUCKETS) as usize;
         self.entries[link] = (at, self.heads[slot]);
         self.heads[slot] = link;
         self.occupied[slot / 64] |= 1 << (slot % 64);
-        self.waiting += 1;
+        self.pending += 1;
         true
     }
 
     /// As [`push`](Wheel::push), where the turn of the wheel that began with the current bucket does not go.
-    #[cold]
     fn push_outside(&mut self, now: u64, at: u64, link: LinkId) -> bool {
         let bucket = at >> self.shift;
-        if self.waiting == 0 && self.current.is_empty() {
+        if self.pending == 0 {
             // It has stood still since its last arrival.
             self.cursor = now >> self.shift;
             if bucket != self.cursor && bucket - self.cursor < BUCKETS {
-                return self.push(now, at, link);
+                return self.push(at, link);
             }
         }
         if bucket > self.cursor {
             return false;
         }
-        let arrival = Arrival { at, link };
+        self.pending += 1;
+        self.insert(Arrival { at, link });
+        true
+    }
+
+    /// Puts an arrival into the current bucket.
+    fn insert(&mut self, arrival: Arrival) {
         if self.current.last().is_none_or(|first| self.is_after(*first, arrival)) {
             self.current.push(arrival);
         } else {
             let place = self.current.partition_point(|entry| self.is_after(*entry, arrival));
             self.current.insert(place, arrival);
         }
-        true
     }
 
     /// Takes an arrival out; false when it is not here.
@@ -389,6 +457,7 @@ impl Wheel {
         let is_it = |entry: &Arrival| (entry.at, entry.link) == (arrival.at, arrival.link);
         if let Some(place) = self.current.iter().position(is_it) {
             self.current.remove(place);
+            self.pending -= 1;
             return true;
         }
         let slot = (arrival.at >> self.shift) % BUCKETS;
@@ -403,7 +472,7 @@ impl Wheel {
                 if self.heads[slot as usize] == NONE {
                     self.occupied[(slot / 64) as usize] &= !(1 << (slot % 64));
                 }
-                self.waiting -= 1;
+                self.pending -= 1;
                 return true;
             }
             (before, link) = (link, next);
@@ -411,12 +480,12 @@ impl Wheel {
         false
     }
 
-    /// Takes the next arrival out.
+    /// Takes the next arrival out, which counts as pending still.
     #[inline(always)]
-    fn pop(&mut self) -> Option<Arrival> {
+    fn pop(&mut self, held: usize) -> Option<Arrival> {
         match self.current.pop() {
             Some(next) => Some(next),
-            None if self.waiting == 0 => None,
+            None if self.pending == held => None,
             None => Some(self.turn()),
         }
     }
@@ -442,7 +511,6 @@ impl Wheel {
         let link = std::mem::replace(&mut self.heads[slot as usize], NONE);
         let (at, next) = self.entries[link];
         let arrival = Arrival { at, link };
-        self.waiting -= 1;
         if next == NONE { arrival } else { self.first_of(arrival, next) }
     }
 
@@ -453,7 +521,6 @@ impl Wheel {
         while link != NONE {
             let (at, next) = self.entries[link];
             self.current.push(Arrival { at, link });
-            self.waiting -= 1;
             link = next;
         }
         let lead = &self.lead;
@@ -468,7 +535,7 @@ impl Wheel {
         if let Some(first) = self.current.last() {
             return Some(first.at);
         }
-        if self.waiting == 0 {
+        if self.pending == 0 {
             return None;
         }
         let start = (self.cursor + 1) % BUCKETS;

@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::flow::Flow;
 use crate::hosts::{Hosts, Progress, Way};
 use crate::ledger::Ledger;
-use crate::net::Net;
+use crate::net::{Ahead, Net, Next, Upcoming};
 use crate::notice::{Notice, Opening};
 use crate::observe::{PacketLog, RateWatch, Sampler};
 use crate::outcome::{Counters, Framing, Message, Outcome, Query, Taken};
@@ -177,55 +177,85 @@ impl World {
     fn process<const LOGS: bool>(&mut self, events: u64) -> bool {
         // Where packets that arrive are put: one place for all of them.
         let mut packet = Packet::BLANK;
+        let mut ahead = Ahead::EMPTY;
+        self.net.look_until(self.until);
         for done in 0..events {
-            let Some((at, event)) = self.net.events.pop(self.until) else {
-                self.net.counters.events += done;
-                self.net.now = self.until;
-                return self.goes_on();
-            };
-            debug_assert!(at >= self.net.now, "time runs back");
-            self.net.now = at;
-            self.hosts.stage.begins();
-            match event {
-                // One place for both, so that what follows from an arrival is compiled into it.
-                Event::Arrival(link) | Event::Held(link) => {
-                    if matches!(event, Event::Held(_)) && !self.net.release(link) {
+            let arrival = match self.net.next_arrival(&mut ahead) {
+                Some(arrival) => arrival,
+                None => match self.net.another(&mut ahead, self.until) {
+                    Next::Arrival(arrival) => arrival,
+                    Next::Other(at, event) => {
+                        self.other::<LOGS>(at, event);
                         continue;
                     }
-                    if LOGS && matches!(event, Event::Arrival(_)) {
-                        self.net.log_arrival(link);
+                    Next::Nothing => {
+                        self.net.leave(&mut ahead);
+                        self.net.counters.events += done;
+                        self.net.now = self.until;
+                        return self.goes_on();
                     }
-                    self.arrival(link, &mut packet);
-                }
-                Event::SenderTimer(id) => {
-                    let progress = self.hosts.on_sender_timer(&mut self.net, &self.configs, id);
-                    self.follow_up(id, progress);
-                }
-                Event::ReceiverTimer(id) => {
-                    self.hosts.on_receiver_timer(&mut self.net, &self.configs, id);
-                }
-                Event::HostTimer(host) => self.hosts.on_host_timer(&mut self.net, host),
-                Event::Generate(class) => self.generate(class),
-                Event::Start(class) => {
-                    let waiting = self.sources[class].waiting.pop();
-                    self.start(class, waiting.expect("each start has its message"));
-                }
-                Event::Departure(link) => self.net.depart(link),
-                Event::Notice(id) => {
-                    self.notices(true);
-                    self.noticed(id);
-                    self.notices(false);
-                }
-                Event::Fault(change) => self.change(change),
-                Event::WarmedUp => self.warmed_up(),
-                Event::Sample => self.sample(),
+                },
+            };
+            debug_assert!(arrival.at >= self.net.now, "time runs back");
+            self.net.now = arrival.at;
+            self.hosts.stage.begins();
+            if LOGS {
+                self.net.log_arrival(arrival.link);
             }
+            self.arrival(arrival, &mut packet);
             if !self.net.agents.decided.is_empty() {
                 self.watch_rates();
             }
         }
+        self.net.leave(&mut ahead);
         self.net.counters.events += events;
         true
+    }
+
+    /// Any event but an arrival in a network without faults. Apart, so that the loop is small.
+    #[inline(never)]
+    fn other<const LOGS: bool>(&mut self, at: Instant, event: Event) {
+        debug_assert!(at >= self.net.now, "time runs back");
+        self.net.now = at;
+        self.hosts.stage.begins();
+        match event {
+            Event::Arrival(link) => {
+                if LOGS {
+                    self.net.log_arrival(link);
+                }
+                self.arrival_through_faults(link);
+            }
+            Event::Held(link) => {
+                if self.net.release(link) {
+                    self.arrival_through_faults(link);
+                }
+            }
+            Event::SenderTimer(id) => {
+                let progress = self.hosts.on_sender_timer(&mut self.net, &self.configs, id);
+                self.follow_up(id, progress);
+            }
+            Event::ReceiverTimer(id) => {
+                self.hosts.on_receiver_timer(&mut self.net, &self.configs, id);
+            }
+            Event::HostTimer(host) => self.hosts.on_host_timer(&mut self.net, host),
+            Event::Generate(class) => self.generate(class),
+            Event::Start(class) => {
+                let waiting = self.sources[class].waiting.pop();
+                self.start(class, waiting.expect("each start has its message"));
+            }
+            Event::Departure(link) => self.net.depart(link),
+            Event::Notice(id) => {
+                self.notices(true);
+                self.noticed(id);
+                self.notices(false);
+            }
+            Event::Fault(change) => self.change(change),
+            Event::WarmedUp => self.warmed_up(),
+            Event::Sample => self.sample(),
+        }
+        if !self.net.agents.decided.is_empty() {
+            self.watch_rates();
+        }
     }
 
     /// Nothing more happens until `until`: closes the window if that was its end. False when the run is over.
@@ -275,23 +305,19 @@ impl World {
 
     /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
     #[inline(always)]
-    fn arrival(&mut self, link: LinkId, packet: &mut Packet) {
-        if self.net.has_faults() {
-            return self.arrival_through_faults(link);
-        }
-        let (number, at_host) = self.net.take(link);
-        if at_host {
-            self.net.counters.packets_received += 1;
-            self.net.collect(number, packet);
-            self.deliver(packet);
-        } else {
-            self.net.forward(number);
+    fn arrival(&mut self, arrival: Upcoming, packet: &mut Packet) {
+        self.net.take(arrival.link, arrival.number);
+        match arrival.to() {
+            Some(link) => self.net.forward(arrival.number, link),
+            None => {
+                self.net.counters.packets_received += 1;
+                self.net.collect(arrival.number, packet);
+                self.deliver(packet);
+            }
         }
     }
 
     /// As [`arrival`](World::arrival), where the packet may meet faults.
-    #[cold]
-    #[inline(never)]
     fn arrival_through_faults(&mut self, link: LinkId) {
         if let Some(packet) = self.net.arrive_through_faults(link) {
             self.deliver(&packet);

@@ -191,7 +191,8 @@ impl Net {
             return self.pass_on(link, packet);
         }
         let mut packet = Packet::BLANK;
-        let (number, _) = self.take(link);
+        let number = self.ports[link].first();
+        self.take(link, number);
         self.collect(number, &mut packet);
         let Faults { faults, links, counts, .. } = &mut **self.faults.as_mut().expect("only where there are faults");
         let of_link = &mut links[link];
@@ -243,7 +244,7 @@ impl Net {
             return Some(packet);
         }
         let number = self.store.put(packet);
-        self.forward(number);
+        self.forward(number, self.next_link(number));
         None
     }
 

@@ -1,6 +1,7 @@
 //! The network: ports joined by links, shared buffers, paths, and the packets in them.
 
 mod agents;
+mod ahead;
 mod choosing;
 mod faulty;
 pub mod part;
@@ -24,6 +25,7 @@ use crate::port::store::Store;
 use crate::port::{Fate, Place, Port, units_of_wait};
 use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
+pub use ahead::{Ahead, Next, Upcoming};
 use faulty::Faults;
 use part::Part;
 use pool::Pool;
@@ -251,20 +253,23 @@ impl Net {
         self.faults.is_some()
     }
 
-    /// A packet has reached the end of `link`: gives its number in the store, and says whether that is a host, which is
-    /// to [`collect`](Net::collect) it. A switch is to [`forward`](Net::forward) it.
+    /// The link that a packet in the store takes next.
+    #[inline]
+    pub fn next_link(&self, number: u32) -> LinkId {
+        self.router.link(self.store.at(number).packet.route)
+    }
+
+    /// The packet of this number in the store, first in its line, has reached the end of `link`.
     #[inline(always)]
-    pub fn take(&mut self, link: LinkId) -> (u32, bool) {
+    pub fn take(&mut self, link: LinkId, number: u32) {
         let port = &mut self.ports[link];
         if port.first_waits() {
             leaves_unseen(port, &mut self.pools, &self.store);
         }
-        let (number, next) = port.take(&self.store);
-        if let Some(at) = next {
+        if let Some(at) = port.take(&self.store, number) {
             self.events.push_arrival(self.now, at, link);
         }
         self.counters.packet_hops += 1;
-        (number, port.place.to_host())
     }
 
     /// Takes a packet out of the network, to where it is wanted.
@@ -303,9 +308,8 @@ impl Net {
 
     /// Offers a packet that has reached a switch to the port that it is to leave by.
     #[inline(always)]
-    pub fn forward(&mut self, number: u32) {
+    pub fn forward(&mut self, number: u32, link: LinkId) {
         let packet = &self.store.at(number).packet;
-        let link = self.router.link(packet.route);
         let fate = if packet.flags.has(Flags::EXTENDED) {
             self.offer_extended(link, number)
         } else {
@@ -581,7 +585,7 @@ mod tests {
     use units::{Amount, Marks, Rate, Value, Values};
 
     /// Hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
-    fn star(hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
+    pub(super) fn star(hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
         let mut graph = Graph::new("test", hosts);
         let switch = graph.switch("switch", false);
         (0..hosts).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
@@ -612,12 +616,14 @@ mod tests {
             match event {
                 Event::Arrival(link) => {
                     let mut packet = Packet::BLANK;
-                    let (number, at_host) = net.take(link);
-                    if at_host {
-                        net.collect(number, &mut packet);
-                        arrived.push((at, packet));
-                    } else {
-                        net.forward(number);
+                    let arrival = net.arrival(at, link);
+                    net.take(link, arrival.number);
+                    match arrival.to() {
+                        Some(link) => net.forward(arrival.number, link),
+                        None => {
+                            net.collect(arrival.number, &mut packet);
+                            arrived.push((at, packet));
+                        }
                     }
                 }
                 Event::Departure(link) => net.depart(link),
@@ -628,7 +634,7 @@ mod tests {
     }
 
     /// 1500 B from one host to another.
-    fn full(net: &mut Net, (from, to): (u32, u32), seq: u64) -> Packet {
+    pub(super) fn full(net: &mut Net, (from, to): (u32, u32), seq: u64) -> Packet {
         let route = net.path(HostId(from), HostId(to), Flow::of_pair(HostId(from), HostId(to)));
         Packet { route, ..Packet::data(seq, 1460, 40, Instant::ZERO, Flags::ECT) }
     }
@@ -693,7 +699,8 @@ mod tests {
                 assert!(at >= exact.max(last) && at < exact + Span::from_micros(12), "{at} for {exact}");
                 late += u32::from(at > exact);
                 last = at;
-                let (number, next) = net.ports[nic].take(&net.store);
+                let number = net.ports[nic].first();
+                let next = net.ports[nic].take(&net.store, number);
                 net.collect(number, &mut packet);
                 next.inspect(|&next| net.events.push_arrival(at, next, nic));
             }

@@ -21,7 +21,7 @@ pub struct Router {
     detours: Detours,
     /// Where each different path is kept.
     known: HashTable<Known>,
-    /// All paths, one after the other: the links to take.
+    /// All paths, one after the other: the links to take, and behind each [`END`](Router::END).
     links: Vec<LinkId>,
     /// The positions at which this one keeps paths next. It takes a page of so many at a time, every so manyth.
     room: Range<usize>,
@@ -50,7 +50,7 @@ impl Router {
             links: Vec::new(),
             room: 0..usize::MAX,
             // No path comes to a node twice.
-            page: (graph.hosts as usize + graph.switches.len()).max(Router::PAGE),
+            page: (graph.hosts as usize + graph.switches.len() + 1).max(Router::PAGE),
             every: 1,
             path: Vec::new(),
         }
@@ -58,6 +58,8 @@ impl Router {
 
     /// So many positions are taken at a time, if that is enough for any path.
     const PAGE: usize = 1 << 12;
+    /// No link: what follows the last of a path.
+    pub const END: LinkId = LinkId(u32::MAX);
 
     /// Takes only the pages of one part of so many, before it has found any path. So paths of several parts have
     /// different positions: each keeps those of its hosts, and [learns](Router::learn) the others.
@@ -68,14 +70,14 @@ impl Router {
 
     /// A link of a path that another part has found.
     pub fn learn(&mut self, position: u32, link: LinkId) {
-        self.reach(position as usize + 1);
+        self.reach(position as usize + 2);
         self.links[position as usize] = link;
     }
 
     /// There is room for so many links.
     fn reach(&mut self, positions: usize) {
         if self.links.len() < positions {
-            self.links.resize(positions, LinkId(0));
+            self.links.resize(positions, Router::END);
         }
     }
 
@@ -111,7 +113,7 @@ impl Router {
 
     /// The position of the path that was last asked for, and whether that is new.
     fn keep(&mut self) -> (u32, bool) {
-        if self.room.len() < self.path.len() {
+        if self.room.len() <= self.path.len() {
             let next = self.room.end + (self.every - 1) * self.page;
             self.room = next..next + self.page;
         }
@@ -125,14 +127,14 @@ impl Router {
         let is_new = position == new.position;
         if is_new {
             let end = room.start + path.len();
-            self.reach(end);
+            self.reach(end + 1);
             self.links[self.room.start..end].copy_from_slice(&self.path);
-            self.room.start = end;
+            self.room.start = end + 1;
         }
         (position, is_new)
     }
 
-    /// The link at a position of a path.
+    /// The link at a position of a path, behind which is [`END`](Router::END).
     #[inline]
     pub fn link(&self, position: u32) -> LinkId {
         self.links[position as usize]
@@ -197,7 +199,7 @@ mod tests {
         }
         // 100 each, with a standard deviation of sqrt(300 x 1/3 x 2/3) = 8.2.
         assert!(used.iter().all(|&flows| i32::abs_diff(flows, 100) <= 33), "{used:?}");
-        assert_eq!(router.links.len(), 3 * 4, "each path is kept once");
+        assert_eq!(router.links.len(), 3 * 5, "each path is kept once");
     }
 
     #[test]
@@ -248,12 +250,12 @@ mod tests {
         assert_eq!(flows.iter().map(|&flow| spine(&mut router, flow)).collect::<Vec<_>>(), before);
     }
 
-    /// Hosts 0 and 1 are of one part, hosts 2 and 3 of another. A page has room for two paths of four links.
+    /// Hosts 0 and 1 are of one part, hosts 2 and 3 of another. A page has room for two paths of four links and their ends.
     #[test]
     fn parts_keep_paths_at_different_positions_and_learn_the_others() {
         let graph = leaf_spine();
         let mut parts = [0, 1].map(|part| {
-            let mut router = Router { page: 9, ..Router::new(&graph, 1) };
+            let mut router = Router { page: 11, ..Router::new(&graph, 1) };
             router.keep_to(part, 2);
             router
         });
@@ -267,6 +269,7 @@ mod tests {
                     positions[part].push(position);
                 }
                 for router in &parts {
+                    assert_eq!(router.link(position + 4), Router::END);
                     let ends = (position, position + 3);
                     let ends = [router.link(ends.0), router.link(ends.1)].map(|link| graph.links[link.index()]);
                     assert_eq!((ends[0].from, ends[1].to), (from, to));
@@ -274,7 +277,7 @@ mod tests {
             }
         }
         // Three ways between each two.
-        assert_eq!(positions, [vec![0, 4, 18, 22, 36, 40], vec![9, 13, 27, 31, 45, 49]]);
+        assert_eq!(positions, [vec![0, 5, 22, 27, 44, 49], vec![11, 16, 33, 38, 55, 60]]);
     }
 
     #[test]

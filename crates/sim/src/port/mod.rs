@@ -367,12 +367,18 @@ impl Port {
         self.watch_mut().drops += 1;
     }
 
-    /// The packet that has arrived at the other end leaves the line; gives its number in the store, and says when the
-    /// next one will arrive. It must not count among those that [wait](Port::first_waits).
+    /// The number in the store of the packet that arrives next. There must be one.
+    #[inline]
+    pub fn first(&self) -> u32 {
+        self.line.first()
+    }
+
+    /// The packet of this number, the first, has arrived at the other end and leaves the line; says when the next one will
+    /// arrive. It must not count among those that [wait](Port::first_waits).
     #[inline(always)]
-    pub fn take(&mut self, store: &Store) -> (u32, Option<Instant>) {
+    pub fn take(&mut self, store: &Store, number: u32) -> Option<Instant> {
         debug_assert!(!self.first_waits());
-        self.line.pop(store)
+        self.line.pop(store, number)
     }
 
     /// Whether the first packet in line counts among those that wait, though it may have begun its transmission since the
@@ -394,7 +400,8 @@ impl Port {
     /// Those before the one in the slot of this number, or all, leave the line and the store.
     fn drop_until(&mut self, store: &mut Store, number: u32) {
         while self.line.first() != number {
-            let (gone, _) = self.line.pop(store);
+            let gone = self.line.first();
+            self.line.pop(store, gone);
             store.leave(gone);
         }
     }
@@ -524,7 +531,8 @@ mod tests {
             if self.port.first_waits() {
                 self.port.leave(&self.store);
             }
-            let (number, next) = self.port.take(&self.store);
+            let number = self.port.first();
+            let next = self.port.take(&self.store, number);
             self.store.take(number, &mut packet);
             (packet, next)
         }

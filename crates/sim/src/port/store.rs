@@ -152,14 +152,13 @@ impl Line {
         cell.slot.at = time;
         cell.behind = NONE;
     }
-    /// The first packet leaves the line, not its slot. There must be one. Gives the slot's number, and the time of the
-    /// packet behind it.
+    /// The first packet, of this number, leaves the line, not its slot. Gives the time of the packet behind it.
     #[inline]
-    pub fn pop(&mut self, store: &Store) -> (u32, Option<Instant>) {
-        let number = self.first;
+    pub fn pop(&mut self, store: &Store, number: u32) -> Option<Instant> {
+        debug_assert_eq!(number, self.first);
         let cell = &store.cells[number as usize];
         self.first = cell.behind;
-        (number, if self.first == NONE { None } else { Some(cell.behind_at) })
+        (self.first != NONE).then_some(cell.behind_at)
     }
     /// All packets, first to last.
     pub fn iter<'store>(&self, store: &'store Store) -> impl Iterator<Item = &'store Slot> + use<'store> {
@@ -184,7 +183,8 @@ mod tests {
 
     fn take(line: &mut Line, store: &mut Store) -> (u64, Option<Instant>) {
         let mut packet = Packet::BLANK;
-        let (number, behind) = line.pop(store);
+        let number = line.first();
+        let behind = line.pop(store, number);
         store.take(number, &mut packet);
         (packet.seq, behind)
     }
@@ -247,7 +247,8 @@ mod tests {
         assert_eq!([one.first(), one.last(), other.first(), other.last()], [0, 1, 2, 3]);
         take(&mut one, &mut store);
         take(&mut other, &mut store);
-        let (number, _) = one.pop(&store);
+        let number = one.first();
+        one.pop(&store, number);
         store.leave(number);
         assert!(one.is_empty());
         // Left were 0, 2 and 1.
