@@ -213,6 +213,11 @@ impl EventQueue {
         self.clear_until = self.far_at.min(until.0.saturating_add(1));
     }
 
+    /// What was taken ahead does not [come](EventQueue::comes) later than `until`.
+    pub fn look_no_further(&mut self, until: Instant) {
+        self.clear_until = self.clear_until.min(until.0.saturating_add(1));
+    }
+
     /// The next event by `until`, where this is the first arrival that was taken ahead, and nothing in the wheel comes before.
     pub fn pop_beside(&mut self, at: Instant, link: LinkId, until: Instant) -> Option<(Instant, Event)> {
         let near = self.wheel.moment(Arrival { at: at.0, link });

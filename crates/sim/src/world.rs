@@ -359,7 +359,7 @@ impl World {
     fn announce(&mut self, class: ClassId, request: Request, asked: u32) {
         if let Some((_, cool_down)) = self.measured.as_deref_mut() {
             cool_down.expect(class, &request);
-            self.until = cool_down.until(self.net.now);
+            self.see_until();
         }
         let source = &mut self.sources[class];
         let ordinal = match (request.query, request.place) {
@@ -384,7 +384,7 @@ impl World {
         if request.place.is_some() && !self.sources[class].class.generator.departs(&mut request) {
             if let Some((_, cool_down)) = self.measured.as_deref_mut() {
                 cool_down.forget(class, &request);
-                self.until = cool_down.until(self.net.now);
+                self.see_until();
             }
             return;
         }
@@ -515,6 +515,8 @@ impl World {
     fn see_until(&mut self) {
         if let Some((_, cool_down)) = self.measured.as_deref() {
             self.until = cool_down.until(self.net.now);
+            // What is in hand may come later than that.
+            self.net.look_no_further(self.until);
         }
     }
 

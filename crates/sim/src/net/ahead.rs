@@ -81,6 +81,12 @@ impl Net {
         self.events.look_until(if self.has_faults() { Instant::ZERO } else { until });
     }
 
+    /// [`next_arrival`](Net::next_arrival) gives nothing that comes later than `until`. Whether it gives what comes by then,
+    /// [`another`](Net::another) decides.
+    pub fn look_no_further(&mut self, until: Instant) {
+        self.events.look_no_further(until);
+    }
+
     /// The next event, if that is the next arrival in hand; else [`another`](Net::another) says what it is.
     #[inline(always)]
     pub fn next_arrival(&mut self, ahead: &mut Ahead) -> Option<Upcoming> {
@@ -244,6 +250,11 @@ mod tests {
                         _ if self.seen.len() > 10_000 => {}
                         0 => self.wait(),
                         1..6 => self.send(),
+                        // It turns out that the slice ends here.
+                        6 => {
+                            self.until = self.net.now;
+                            self.net.look_no_further(self.until);
+                        }
                         _ => {}
                     }
                 }
