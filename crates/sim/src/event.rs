@@ -132,10 +132,20 @@ pub struct EventQueue {
     clear_until: u64,
     /// What comes later than all are to go.
     aside: Vec<Moment>,
+    /// Arrivals that are to come earlier than they are scheduled for: from when, to when, where.
+    hastened: Vec<(Instant, Instant, LinkId)>,
 }
 
 /// When an event comes: its time, its rank among those of the same time, its source.
 pub type Moment = (u64, u64, Source);
+
+/// After everything.
+pub const LAST: Moment = (u64::MAX, u64::MAX, Source(u64::MAX));
+
+/// The moment at which something arrives at a link's end, where no node is ahead of the hosts.
+pub fn arrival(at: Instant, link: LinkId) -> Moment {
+    moment(at.0, Event::Arrival(link).source())
+}
 
 fn moment(at: u64, source: Source) -> Moment {
     (at, source.rank(at), source)
@@ -151,6 +161,7 @@ impl EventQueue {
             far_at: u64::MAX,
             clear_until: 0,
             aside: Vec::new(),
+            hastened: Vec::new(),
         }
     }
 
@@ -159,6 +170,11 @@ impl EventQueue {
     pub fn leads(&mut self, of_end: Vec<Span>, longest_hop: Span) {
         self.wheel =
             Wheel { lead: of_end.iter().map(|lead| lead.0).collect(), ..Wheel::new(of_end.len(), longest_hop) };
+    }
+
+    /// Before anything is scheduled: arrivals are known twice as long before.
+    pub fn reach_twice_as_far(&mut self) {
+        self.wheel.shift += 1;
     }
 
     /// The moment at which something arrives at a link's end, comparable with those at other nodes; a time of that node's
@@ -253,6 +269,31 @@ impl EventQueue {
             let source = Event::Arrival(link).source();
             self.far.retain(|Reverse(moment)| (moment.0, moment.2) != (at.0, source));
             self.look_far();
+        }
+    }
+
+    /// The arrival at `link` that is scheduled for `from` comes at `to`, which is earlier.
+    #[inline(never)]
+    pub fn hasten(&mut self, now: Instant, from: Instant, to: Instant, link: LinkId) {
+        if self.wheel.unlink(Arrival { at: from.0, link }) {
+            self.push_arrival(now, to, link);
+        } else {
+            // It may have been taken ahead.
+            self.clear_until = self.clear_until.min(to.0);
+            self.hastened.push((from, to, link));
+        }
+    }
+
+    /// Whether an arrival is to be [hastened](EventQueue::hasten) that may have been taken ahead: nothing of it is to be then.
+    pub fn has_hastened(&self) -> bool {
+        !self.hastened.is_empty()
+    }
+
+    /// Nothing is taken ahead: what was [hastened](EventQueue::hasten) is scheduled for when it comes.
+    pub fn hasten_all(&mut self, now: Instant) {
+        for (from, to, link) in std::mem::take(&mut self.hastened) {
+            self.cancel_arrival(from, link);
+            self.push_arrival(now, to, link);
         }
     }
 
@@ -465,11 +506,16 @@ impl Wheel {
             self.pending -= 1;
             return true;
         }
+        self.unlink(arrival)
+    }
+
+    /// Takes an arrival out of the bucket that it waits in; false when it is not there.
+    fn unlink(&mut self, arrival: Arrival) -> bool {
         let slot = (arrival.at >> self.shift) % BUCKETS;
         let (mut before, mut link) = (NONE, self.heads[slot as usize]);
         while link != NONE {
             let (at, next) = self.entries[link];
-            if is_it(&Arrival { at, link }) {
+            if (at, link) == (arrival.at, arrival.link) {
                 match before {
                     NONE => self.heads[slot as usize] = next,
                     before => self.entries[before].1 = next,
@@ -634,6 +680,41 @@ mod tests {
                 assert_eq!(pending.remove(&link), Some(at));
             }
             assert!(pending.is_empty());
+        }
+    }
+
+    /// Whatever bucket they are in, and beyond all, those that are hastened come when they are to, and others as before.
+    #[test]
+    fn arrivals_that_are_hastened_come_earlier() {
+        for longest_hop in [Span(1), Span::from_micros(1), Span::from_micros(100), Span::from_millis(10)] {
+            let mut stream = Stream::new(1, "events", longest_hop.0);
+            let mut queue = EventQueue::new(50, longest_hop);
+            let mut now = Instant::ZERO;
+            let mut pending: std::collections::BTreeMap<LinkId, Instant> = Default::default();
+            for _ in 0..20_000 {
+                let link = LinkId(stream.below(50) as u32);
+                match pending.get_mut(&link) {
+                    Some(at) => {
+                        let to = Instant(now.0 + stream.below(at.0 - now.0 + 1));
+                        queue.hasten(now, *at, to, link);
+                        *at = to;
+                    }
+                    None => {
+                        let spread = [1, 50, 100_000, 40_000_000, 3_000_000_000][stream.below(5) as usize];
+                        let at = Instant(now.0 + stream.below(spread));
+                        queue.push_arrival(now, at, link);
+                        pending.insert(link, at);
+                    }
+                }
+                if stream.below(3) == 0 {
+                    queue.hasten_all(now);
+                    let (at, event) = queue.pop(Instant::MAX).expect("something is pending");
+                    let Event::Arrival(link) = event else { panic!("{event:?}") };
+                    assert_eq!(Some(&at), pending.values().min());
+                    assert_eq!(pending.remove(&link), Some(at));
+                    now = at;
+                }
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use transport::Packet;
 use transport::registry::Config;
-use units::{ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
+use units::{Bytes, ClassId, ConnectionId, Instant, LinkId, MessageId, Span, Table};
 
 use crate::class::{Class, Transport};
 use crate::cool_down::CoolDown;
@@ -118,6 +118,11 @@ impl World {
             }
         }
         net.station(&families);
+        let most = |transport: &Transport| {
+            let connection = &transport.config.connection;
+            Bytes::from(connection.mss) + Bytes::from(connection.header)
+        };
+        net.feed_ports(transports.iter().map(most).max().unwrap_or_default());
         let sources = classes
             .into_iter()
             .map(|class| {
@@ -150,7 +155,10 @@ impl World {
 
     /// Processes up to `events` events; false when the run is over.
     pub fn advance(&mut self, events: u64) -> bool {
-        self.process::<false>(events)
+        match self.net.feeds() {
+            true => self.process::<false, true>(events),
+            false => self.process::<false, false>(events),
+        }
     }
 
     /// As [`advance`](World::advance), writing down what becomes of packets until `log_packets` has what it asked for.
@@ -158,13 +166,14 @@ impl World {
     #[inline]
     pub fn advance_logging(&mut self, events: u64) -> bool {
         match self.net.log.as_deref().is_some_and(|log| log.wants_more(self.net.now)) {
-            true => self.process::<true>(events),
-            false => self.process::<false>(events),
+            true => self.process::<true, false>(events),
+            false => self.advance(events),
         }
     }
 
-    /// From now on [`advance_logging`](World::advance_logging) writes down what becomes of packets.
+    /// Before anything is sent: from now on [`advance_logging`](World::advance_logging) writes down what becomes of packets.
     pub fn log_packets(&mut self, log: PacketLog) {
+        self.net.feed_nothing();
         self.net.log = Some(Box::new(log));
     }
 
@@ -173,16 +182,16 @@ impl World {
         self.net.log.take().map(|log| *log)
     }
 
-    /// The loop itself.
-    fn process<const LOGS: bool>(&mut self, events: u64) -> bool {
+    /// The loop itself, where ports are fed and where none is.
+    fn process<const LOGS: bool, const FED: bool>(&mut self, events: u64) -> bool {
         // Where packets that arrive are put: one place for all of them.
         let mut packet = Packet::BLANK;
         let mut ahead = Ahead::EMPTY;
         self.net.look_until(self.until);
         for done in 0..events {
-            let arrival = match self.net.next_arrival(&mut ahead) {
+            let mut arrival = match self.net.next_arrival::<FED>(&mut ahead) {
                 Some(arrival) => arrival,
-                None => match self.net.another(&mut ahead, self.until) {
+                None => match self.net.another::<FED>(&mut ahead, self.until) {
                     Next::Arrival(arrival) => arrival,
                     Next::Other(at, event) => {
                         self.other::<LOGS>(at, event);
@@ -201,6 +210,13 @@ impl World {
             self.hosts.stage.begins();
             if LOGS {
                 self.net.log_arrival(arrival.link);
+            }
+            if FED {
+                if !self.net.arrives(&mut arrival) {
+                    continue;
+                }
+            } else {
+                self.net.take(arrival.link, arrival.number);
             }
             self.arrival(arrival, &mut packet);
             if !self.net.agents.decided.is_empty() {
@@ -245,9 +261,9 @@ impl World {
             }
             Event::Departure(link) => self.net.depart(link),
             Event::Notice(id) => {
-                self.notices(true);
+                self.net.noticing = true;
                 self.noticed(id);
-                self.notices(false);
+                self.net.noticing = false;
             }
             Event::Fault(change) => self.change(change),
             Event::WarmedUp => self.warmed_up(),
@@ -303,10 +319,9 @@ impl World {
         self.measured.as_deref().map_or(&self.net.counters, |(measured, _)| &measured.counters).packets_delivered
     }
 
-    /// A packet reaches the end of a link: a switch sends it on, a host hands it to its connection.
+    /// A packet has reached the end of a link: a switch sends it on, a host hands it to its connection.
     #[inline(always)]
     fn arrival(&mut self, arrival: Upcoming, packet: &mut Packet) {
-        self.net.take(arrival.link, arrival.number);
         match arrival.to() {
             Some(link) => self.net.forward(arrival.number, link),
             None => {
@@ -619,6 +634,7 @@ impl World {
     fn warmed_up(&mut self) {
         self.happens_everywhere();
         self.hosts.stage.watched();
+        self.net.let_all_in();
         self.book_receivers();
         self.book_senders();
         self.before_warm_up = self.totals();
@@ -629,6 +645,7 @@ impl World {
     /// Books everything up to now, so that it can be looked at.
     fn catch_up(&mut self) {
         self.hosts.stage.watched();
+        self.net.let_all_in();
         self.book_receivers();
         self.book_senders();
         self.net.settle();
@@ -649,7 +666,7 @@ impl World {
 
     /// What has been counted until now. What the connections have done must have been booked.
     fn totals(&self) -> Counters {
-        let mut counters = self.net.counters;
+        let mut counters = self.net.counted();
         counters.packets_in_flight = self.net.packets_in_flight();
         counters.marks = self.net.ports().iter().map(|port| port.watch().marks).sum();
         (counters.timeouts, counters.retransmits) = self.ledger.repairs();

@@ -13,6 +13,11 @@ pub struct AtPorts {
 }
 
 impl AtPorts {
+    /// Whether any family has agents.
+    pub fn are_there(&self) -> bool {
+        self.ports.iter().any(|agents| !agents.is_empty())
+    }
+
     /// For links of these rates.
     pub fn new(families: &[Agents], frame_overhead: Bytes, links: impl Iterator<Item = Rate>) -> AtPorts {
         let at = |rate| families.iter().map(|family| family.at(rate, frame_overhead)).collect();

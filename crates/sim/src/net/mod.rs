@@ -4,6 +4,7 @@ mod agents;
 mod ahead;
 mod choosing;
 mod faulty;
+mod feeding;
 pub mod part;
 mod pool;
 mod route;
@@ -42,6 +43,14 @@ pub struct Net {
     /// Nodes and links; links sorted by the node they lead to, and ports numbered like them.
     pub graph: Graph,
     ports: Table<LinkId, Port>,
+    /// Whether ports are [fed](Net::feeds).
+    is_fed: bool,
+    /// Packets that were let in at ports that are fed: hops without an event.
+    hops_let_in: u64,
+    /// Events at which nothing arrived: others had overtaken the packet.
+    events_in_vain: u64,
+    /// A notice is what happens now, and no arrival of a packet.
+    pub noticing: bool,
     /// The packets that they hold.
     store: Store,
     /// For how long each port had sent when the warm-up ended.
@@ -138,6 +147,10 @@ impl Net {
             graph,
             sent_before: vec![Span::ZERO; ports.len()].into(),
             ports: ports.into(),
+            is_fed: false,
+            hops_let_in: 0,
+            events_in_vain: 0,
+            noticing: false,
             store: Store::default(),
             pools,
             extensions: Extensions::default(),
@@ -177,6 +190,16 @@ impl Net {
         self.ports[self.router.link(path)].idle_at()
     }
 
+    /// What has been counted, whether ports are fed or not: each hop as an event.
+    pub fn counted(&self) -> Counters {
+        let counters = self.counters;
+        Counters {
+            packet_hops: counters.packet_hops + self.hops_let_in,
+            events: (counters.events + self.hops_let_in).saturating_sub(self.events_in_vain),
+            ..counters
+        }
+    }
+
     /// The path of a flow, for [`send`](Net::send) and [`ideal`](Net::ideal).
     pub fn path(&mut self, from: HostId, to: HostId, flow: Flow) -> u32 {
         let (position, is_new) = self.router.path(from, to, flow);
@@ -197,37 +220,48 @@ impl Net {
     pub fn send(&mut self, mut packet: Packet) {
         self.counters.packets_sent += 1;
         let link = self.router.link(packet.route);
-        packet.route += 1;
+        let pool = self.ports[link].pool;
+        let next = packet.route + 1;
+        // What is fed to a port has the route from there on.
+        packet.route = next + u32::from(pool == Port::FEEDS);
         packet.size += self.frame_overhead;
-        if self.ports[link].pool > Port::NO_POOL {
-            // By its number: were it handed on by reference, the compiler would write every packet elsewhere first.
-            let number = self.store.put(packet);
+        let (size, is_data) = (packet.size, packet.payload > 0);
+        // By its number from here on: were it handed on by reference, the compiler would write every packet elsewhere first.
+        let number = self.store.put(packet);
+        if pool > Port::FEEDS {
             return self.send_apart(link, number);
         }
-        self.transmit(link, packet);
+        let at = self.launch(link, size, is_data);
+        if pool == Port::FEEDS {
+            let at = self.ports[link].keeps_order(at);
+            self.feed(self.router.link(next), link, number, (at, size));
+        } else if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
+            self.events.push_arrival(self.now, at, link);
+        }
     }
 
-    /// A host's port that is first in, first out takes a packet.
+    /// When what a host's port that is first in, first out sends now could be at the far end.
     #[inline(always)]
-    fn transmit(&mut self, link: LinkId, packet: Packet) {
+    fn launch(&mut self, link: LinkId, size: u16, is_data: bool) -> Instant {
         let (now, jitter) = (self.now, self.jitter);
-        let is_data = packet.payload > 0;
         let late = |transmission| if is_data { jitter.draw(now, link, transmission) } else { Span::ZERO };
-        if let Some(at) = self.ports[link].transmit(&mut self.store, now, late, packet) {
-            self.events.push_arrival(now, at, link);
-        }
+        self.ports[link].launch(now, late, size)
     }
 
     #[cold]
     fn send_apart(&mut self, link: LinkId, number: u32) {
-        let mut packet = Packet::BLANK;
-        self.collect(number, &mut packet);
+        let packet = self.store.at(number).packet;
         let port = &mut self.ports[link];
         if port.pool == Port::COUNTS {
             port.count(self.now, &packet);
-            return self.transmit(link, packet);
+            let at = self.launch(link, packet.size, packet.payload > 0);
+            if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
+                self.events.push_arrival(self.now, at, link);
+            }
+            return;
         }
         let is_down = port.pool == Port::DOWN;
+        self.store.leave(number);
         if is_down || self.offer_choosing(link, packet, true) == Fate::Dropped {
             self.dropped(link, &packet);
         }
@@ -339,6 +373,10 @@ impl Net {
         let port = &mut self.ports[link];
         match port.pool {
             Port::NO_POOL => port.offer(&mut self.store, self.now, number),
+            Port::FEEDS => match port.offer_away(&mut self.store, self.now, number) {
+                Some(at) => self.feed_on(link, number, at),
+                None => Fate::Dropped,
+            },
             Port::CHOOSES => self.offer_beside(link, number, false),
             pool => match self.pools.get_mut(pool as usize) {
                 Some(pool) => pool.offer(&mut self.store, self.now, number, link, &mut self.ports),
@@ -393,6 +431,7 @@ impl Net {
 
     /// Lets all queues catch up with the present.
     pub fn settle(&mut self) {
+        self.let_all_in();
         for pool in &mut self.pools {
             // They are of one switch.
             let lead = pool.members().first().and_then(|port| Some(self.part.as_ref()?.lead(*port)));
@@ -586,9 +625,19 @@ mod tests {
 
     /// Hosts and a switch at 1 Gbps, 20 us away, whose ports hold ten packets and mark above three.
     pub(super) fn star(hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
+        leaves(1, hosts, seed, host_jitter, ordering)
+    }
+
+    /// As [`star`]; of several leaves each has every so manyth host, and is joined to one more switch.
+    pub(super) fn leaves(leaves: u32, hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
+        let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
         let mut graph = Graph::new("test", hosts);
-        let switch = graph.switch("switch", false);
-        (0..hosts).for_each(|host| graph.join(host, switch, Rate::from_gbps(1), Span::from_micros(20)));
+        let switches: Vec<u32> = (0..leaves).map(|_| graph.switch("switch", false)).collect();
+        (0..hosts).for_each(|host| graph.join(host, switches[(host % leaves) as usize], rate, delay));
+        if leaves > 1 {
+            let root = graph.switch("root", false);
+            switches.iter().for_each(|&leaf| graph.join(leaf, root, rate, delay));
+        }
         let mark = Some(Amount::Packets(3));
         let switch = Switch {
             buffer: Amount::Packets(10),

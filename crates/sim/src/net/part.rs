@@ -40,8 +40,6 @@ pub struct Part {
     leads: Table<LinkId, Span>,
     /// Wire bytes that were dropped at receivers' ports which are ahead of them, with the moments.
     dropped_ahead: Vec<(Moment, (ConnectionId, u16), Bytes)>,
-    /// A notice is what happens now, and no arrival of a packet.
-    pub noticing: bool,
     /// Messages that have arrived or were given up since this was last taken, once that decides when the run ends.
     pub decided: Option<Vec<MessageId>>,
 }
@@ -115,6 +113,7 @@ impl Part {
 impl Net {
     /// Becomes one part of several.
     pub fn becomes(&mut self, partition: Arc<Partition>, number: u32) {
+        self.feed_nothing();
         let first = self.ports.len();
         let mut own = Vec::new();
         let mut places: Table<LinkId, LinkId> = (0..first).map(LinkId::from_index).collect();
@@ -149,7 +148,6 @@ impl Net {
             everywhere: 0,
             leads,
             dropped_ahead: Vec::new(),
-            noticing: false,
             decided: None,
         }));
     }
@@ -189,8 +187,11 @@ impl Net {
     /// Receivers know now what was dropped before the notice or the packet that has just come to a host; without a host,
     /// what was dropped until now.
     pub fn know_drops(&mut self, host: Option<HostId>) {
+        if let Some(host) = host {
+            self.let_in_at(host);
+        }
         let Some(part) = self.part.as_mut().filter(|part| !part.dropped_ahead.is_empty()) else { return };
-        let (now, noticing) = (self.now, part.noticing);
+        let (now, noticing) = (self.now, self.noticing);
         // The only link to a host has its number.
         let present = |host: HostId| {
             if noticing {
@@ -312,12 +313,16 @@ impl Net {
     /// Packets that are queued or on a wire. In one part of several the sum over all of them counts, for one alone may
     /// fall below zero, and wrap.
     pub fn packets_in_flight(&self) -> u64 {
-        let all = |ports: &[Port]| ports.iter().map(|port| port.packets(&self.store).count() as u64).sum::<u64>();
-        let held = self.held().count() as u64;
-        let Some(part) = &self.part else { return all(&self.ports) + held };
+        let in_line = |ports: &[Port]| {
+            // A port that feeds others only keeps copies of what waits there.
+            let ports = ports.iter().filter(|port| port.pool != Port::FEEDS);
+            ports.map(|port| port.packets(&self.store).count() as u64).sum::<u64>()
+        };
+        let elsewhere = (self.held().count() + self.on_their_way()) as u64;
+        let Some(part) = &self.part else { return in_line(&self.ports) + elsewhere };
         let (ends, ports) = self.ports.split_at(part.first);
         let waiting: u64 = ports.iter().filter_map(Port::choice).map(Choice::waiting).sum();
-        (all(ends) + waiting).wrapping_add(part.left)
+        (in_line(ends) + waiting).wrapping_add(part.left)
     }
 
     /// As [`offer`](Net::offer), for a packet that is taken also when there is no room.

@@ -90,8 +90,9 @@ impl Trial {
     /// Goes on for so many events, but not beyond the beginning. Says who goes on, and whether the run does.
     pub fn advance(mut self: Box<Self>, events: u64) -> (Choice, bool) {
         let (begin, before, quarter) = (Clock::now(), self.world.events(), self.terms.quarter());
-        let more = self.world.advance(events.min(quarter - before % quarter));
-        if before % quarter == 0 {
+        // Where ports are fed, there are up to twice as many as are asked for, or some more.
+        let more = self.world.advance(events.min((quarter - before % quarter).div_ceil(2)));
+        if self.quarters.len() as u64 <= before / quarter {
             self.quarters.push(Default::default());
         }
         if let Some((took, had)) = self.quarters.last_mut() {
@@ -106,6 +107,7 @@ impl Trial {
     }
 
     fn decide(self) -> Choice {
+        debug_assert!(self.quarters.len() > 1, "only what follows the first is compared");
         let (one, terms) = (at_best(&self.quarters), self.terms);
         match self.team() {
             Err(world) => Choice::Alone(world),

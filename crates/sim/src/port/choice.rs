@@ -125,7 +125,9 @@ impl Port {
         if choice.marker.departs(&packet, behind, now) && !choice.unheard && packet.flags.has(Flags::ECT) {
             packet.flags = self.mark(packet.flags);
         }
-        self.transmit(store, now, late, packet)
+        let at = self.launch(now, late, packet.size);
+        let number = store.put(packet);
+        self.transmit(store, number, at)
     }
 
     /// So many packets have waited until `now`; at most so many from now on.

@@ -48,8 +48,8 @@ impl Port {
         if self.choice().is_some() {
             self.choice_mut().unheard = true;
         }
-        let threshold = Level { value: self.mark_above, in_bytes: self.marks_by_bytes };
-        (self.mark_above, self.marks_by_bytes) = (Level::INFINITE.value, Level::INFINITE.in_bytes);
+        let threshold = self.mark_above();
+        self.marks_above(Level::INFINITE);
         threshold
     }
 
@@ -58,7 +58,7 @@ impl Port {
         if self.choice().is_some() {
             self.choice_mut().unheard = false;
         }
-        (self.mark_above, self.marks_by_bytes) = (threshold.value, threshold.in_bytes);
+        self.marks_above(threshold);
     }
 }
 

@@ -8,6 +8,8 @@
 mod backlog;
 mod choice;
 mod faulty;
+pub mod fed;
+mod inlet;
 pub mod level;
 pub mod mark;
 pub mod queue;
@@ -21,6 +23,7 @@ use transport::{Flags, Packet};
 use units::{Bytes, Instant, Rate, Span, Transmission};
 
 use backlog::Backlog;
+use inlet::{Early, Inlet};
 use level::{Length, Level};
 use mark::{Marker, Threshold};
 use store::{Line, NONE, Slot, Store};
@@ -49,9 +52,11 @@ pub struct Port {
     pub pool: u32,
     /// Where it stands.
     pub place: Place,
-    limit_in_bytes: bool,
-    marks_by_bytes: bool,
+    /// Which of its limits count bytes.
+    in_bytes: InBytes,
     drop_unmarkable: bool,
+    /// Some come to its inlet before others that were sent first.
+    any_early: bool,
     transmission: Transmission,
     /// Packets that were accepted.
     pub packets: u64,
@@ -59,6 +64,26 @@ pub struct Port {
     /// Their wire bytes. (Not beside the packets: the compiler would count both at once, in three times the instructions.)
     pub bytes: u64,
     mark_above: u64,
+    /// What is on its way to it, if it is fed. If it feeds others, this is when the last of that is there: `due`.
+    inlet: Inlet,
+}
+
+/// Which of a port's limits count bytes, not packets: a byte for both, so that a port takes two cache lines.
+#[derive(Clone, Copy, Default)]
+struct InBytes(u8);
+
+impl InBytes {
+    fn of(limit: Level, mark_above: Level) -> InBytes {
+        InBytes(u8::from(limit.in_bytes) | u8::from(mark_above.in_bytes) << 1)
+    }
+    #[inline(always)]
+    fn limit(self) -> bool {
+        self.0 & 1 != 0
+    }
+    #[inline(always)]
+    fn mark(self) -> bool {
+        self.0 & 2 != 0
+    }
 }
 
 /// What stands beside a port.
@@ -68,6 +93,8 @@ struct Beside {
     choice: Option<Choice>,
     /// At a host's port of which somebody asks how much waits.
     backlog: Option<Backlog>,
+    /// Of what comes to its inlet.
+    early: Early,
 }
 
 /// Between what a port and its wire stand.
@@ -135,7 +162,11 @@ struct Admitted {
 
 impl Port {
     /// The port has a buffer of its own.
-    pub const NO_POOL: u32 = u32::MAX - 4;
+    pub const NO_POOL: u32 = u32::MAX - 6;
+    /// As [`NO_POOL`](Port::NO_POOL). All that it takes goes to ports that are fed.
+    pub const FEEDS: u32 = u32::MAX - 5;
+    /// As [`NO_POOL`](Port::NO_POOL). All that comes here waits in its [`Inlet`](inlet::Inlet).
+    pub const FED: u32 = u32::MAX - 4;
     /// A host's port that keeps count of what waits ([`count`](Port::count)).
     pub const COUNTS: u32 = u32::MAX - 3;
     /// This is only the end of the link's wire: the port that feeds it stands elsewhere.
@@ -158,13 +189,14 @@ impl Port {
             delay,
             limit: u64::MAX,
             mark_above: u64::MAX,
-            limit_in_bytes: false,
-            marks_by_bytes: false,
+            in_bytes: InBytes::default(),
             drop_unmarkable: false,
+            any_early: false,
             place,
             pool: Port::NO_POOL,
             packets: 0,
             bytes: 0,
+            inlet: Inlet::EMPTY,
             beside: None,
         }
     }
@@ -174,38 +206,43 @@ impl Port {
     pub fn limited(self, limit: Level, mark_above: Level, drop_unmarkable: bool) -> Port {
         Port {
             limit: limit.value,
-            limit_in_bytes: limit.in_bytes,
             mark_above: mark_above.value,
-            marks_by_bytes: mark_above.in_bytes,
+            in_bytes: InBytes::of(limit, mark_above),
             drop_unmarkable,
             beside: Some(Box::default()),
             ..self
         }
     }
 
-    /// Takes a packet where nothing limits what may wait and nothing is marked, at a host's port. It has left when those
-    /// before it have; gives the time of its arrival at the other end if it is first in line, to be scheduled. It
-    /// arrives `late`, which is told how long its transmission takes, but keeps its place.
+    /// Sends a packet of so many bytes where nothing limits what may wait and nothing is marked, at a host's port. It has left
+    /// when those before it have. Gives when it could be at the other end, where it is `late`, which is told how long its
+    /// transmission takes.
     #[inline(always)]
-    pub fn transmit(
-        &mut self,
-        store: &mut Store,
-        now: Instant,
-        late: impl FnOnce(Span) -> Span,
-        packet: Packet,
-    ) -> Option<Instant> {
+    pub fn launch(&mut self, now: Instant, late: impl FnOnce(Span) -> Span, size: u16) -> Instant {
         let start = self.busy_until.max(now);
-        let size = u64::from(packet.size);
+        let size = u64::from(size);
         self.packets += 1;
         self.bytes += size;
         let transmission = self.transmission.of(Bytes(size));
         // An unlimited queue may take longer than `Instant` holds: then it does not end.
         self.busy_until = start.saturating_add(transmission);
-        let at = self.busy_until.saturating_add(self.delay + late(transmission));
+        self.busy_until.saturating_add(self.delay + late(transmission))
+    }
+
+    /// The packet in the slot of this number was [launched](Port::launch) and arrives at that time, or later, for it keeps
+    /// its place. Gives the time if it is first in line, to be scheduled.
+    #[inline(always)]
+    pub fn transmit(&mut self, store: &mut Store, number: u32, at: Instant) -> Option<Instant> {
         let first = self.line.is_empty();
-        let number = store.put(packet);
         self.line.push(store, number, |last| last.map_or(at, |last| at.max(last)));
         first.then_some(at)
+    }
+
+    /// As [`transmit`](Port::transmit), where the packet does not stay in line: gives when it arrives.
+    #[inline(always)]
+    pub fn keeps_order(&mut self, at: Instant) -> Instant {
+        self.inlet.due = at.max(self.inlet.due);
+        self.inlet.due
     }
 
     /// From now on a host's port that does not choose keeps count of what waits.
@@ -227,14 +264,14 @@ impl Port {
     #[inline(always)]
     pub fn offer(&mut self, store: &mut Store, now: Instant, number: u32) -> Fate {
         self.settle(store, now);
-        self.accept(store, now, number, self.limit())
+        self.accept(store, now, number, self.limit(), 1)
     }
 
     /// As [`offer`](Port::offer), with what a shared buffer leaves to this port.
     #[inline(always)]
     pub fn offer_within(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level) -> Fate {
         self.settle(store, now);
-        self.accept(store, now, number, limit)
+        self.accept(store, now, number, limit, 1)
     }
 
     /// As [`offer`](Port::offer), at a port whose wire ends elsewhere: gives the time of the packet's arrival there and leaves
@@ -242,7 +279,7 @@ impl Port {
     #[inline(always)]
     pub fn offer_away(&mut self, store: &mut Store, now: Instant, number: u32) -> Option<Instant> {
         self.settle(store, now);
-        let Admitted { with_it, start, at } = self.admit(store, now, number, self.limit())?;
+        let Admitted { with_it, start, at } = self.admit(store, now, number, self.limit(), 1)?;
         if start > now {
             self.keep_copy(store, number, at);
             self.queue(with_it, start, now);
@@ -261,8 +298,10 @@ impl Port {
 
     /// As [`offer_within`](Port::offer_within), when what has begun its transmission has left the queue.
     #[inline(always)]
-    fn accept(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level) -> Fate {
-        let Some(Admitted { with_it, start, at }) = self.admit(store, now, number, limit) else { return Fate::Dropped };
+    fn accept(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level, hops: u32) -> Fate {
+        let Some(Admitted { with_it, start, at }) = self.admit(store, now, number, limit, hops) else {
+            return Fate::Dropped;
+        };
         let first = self.line.is_empty();
         self.line.push(store, number, |_| at);
         if start > now {
@@ -274,8 +313,9 @@ impl Port {
     }
 
     /// Decides on a packet, and writes into it what becomes of it here, unless it is dropped. It has no place in line yet.
+    /// Its route goes on by so many hops.
     #[inline(always)]
-    fn admit(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level) -> Option<Admitted> {
+    fn admit(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level, hops: u32) -> Option<Admitted> {
         let packet = store.packet_mut(number);
         let size = u64::from(packet.size);
         // The queue's length counts those that wait and the one that arrives, not the one in transmission.
@@ -284,7 +324,7 @@ impl Port {
         if start > now && limit.exceeded(with_it) {
             return self.drop();
         }
-        let mut threshold = Threshold { above: Level { value: self.mark_above, in_bytes: self.marks_by_bytes } };
+        let mut threshold = Threshold { above: self.mark_above() };
         let congested = threshold.arrives(packet, with_it, now);
         let flags = match self.verdict(congested, packet.flags) {
             Verdict::Pass => packet.flags,
@@ -294,11 +334,17 @@ impl Port {
         self.packets += 1;
         self.bytes += size;
         self.busy_until = start.saturating_add(self.transmission.of(Bytes(size)));
-        packet.flags = flags;
-        if !flags.has(Flags::EXTENDED) {
-            packet.wait_or_extension = units_of_wait(start - now);
+        // A packet that was on its way may be taken at once, as a whole: that would wait for what is written here. So what
+        // does not change is not.
+        let may_be_taken = hops == 0;
+        if !(may_be_taken && packet.flags == flags) {
+            packet.flags = flags;
         }
-        packet.route += 1;
+        let wait = units_of_wait(start - now);
+        if !(flags.has(Flags::EXTENDED) || may_be_taken && packet.wait_or_extension == wait) {
+            packet.wait_or_extension = wait;
+        }
+        packet.route += hops;
         Some(Admitted { with_it, start, at: self.busy_until.saturating_add(self.delay) })
     }
 
@@ -360,7 +406,15 @@ impl Port {
     }
     /// The limit on what may wait.
     pub fn limit(&self) -> Level {
-        Level { value: self.limit, in_bytes: self.limit_in_bytes }
+        Level { value: self.limit, in_bytes: self.in_bytes.limit() }
+    }
+    fn marks_above(&mut self, level: Level) {
+        (self.mark_above, self.in_bytes) = (level.value, InBytes::of(self.limit(), level));
+    }
+    /// Where it marks.
+    #[inline(always)]
+    fn mark_above(&self) -> Level {
+        Level { value: self.mark_above, in_bytes: self.in_bytes.mark() }
     }
     /// A packet was dropped.
     pub fn count_drop(&mut self) {
@@ -516,7 +570,9 @@ mod tests {
             Alone { port, store: Store::default() }
         }
         pub fn transmit(&mut self, at: Instant, late: impl FnOnce(Span) -> Span, packet: Packet) -> Option<Instant> {
-            self.port.transmit(&mut self.store, at, late, packet)
+            let at = self.port.launch(at, late, packet.size);
+            let number = self.store.put(packet);
+            self.port.transmit(&mut self.store, number, at)
         }
         pub fn offer(&mut self, at: Instant, packet: &Packet) -> Fate {
             let number = self.store.put(*packet);
@@ -702,7 +758,10 @@ mod tests {
         assert_eq!(port.take().1, Some(Instant(44 * MICRO)));
         assert!(port.first_waits());
         assert_eq!((port.take().1, port.waiting(), port.waiting_bytes()), (Some(Instant(56 * MICRO)), 2, 3000));
-        (0..2).for_each(|_| _ = other.transmit(&mut port.store, Instant::ZERO, |_| Span::ZERO, Packet::BLANK));
+        for _ in 0..2 {
+            let number = port.store.put(Packet::BLANK);
+            other.transmit(&mut port.store, number, Instant::ZERO);
+        }
         // They began after 12, 24 and 36 us.
         for (at, waiting) in [(23, 2), (24, 1), (35, 1), (36, 0)] {
             port.settle(Instant(at * MICRO));

@@ -6,7 +6,7 @@
 //! one stood that left last, so as much memory is in use as there are packets at once.
 
 use transport::Packet;
-use units::Instant;
+use units::{Instant, LinkId};
 
 /// A packet with the time of its arrival at the link's end.
 #[derive(Clone, Copy)]
@@ -32,6 +32,8 @@ struct Cell {
     slot: Slot,
     behind_at: Instant,
     behind: u32,
+    /// On its way to a port that expects it: by which link it comes.
+    by: LinkId,
 }
 
 /// The number of no slot.
@@ -91,6 +93,37 @@ impl Store {
         self.free = number;
     }
 
+    /// A packet that comes by a link at that time is behind the last of those on their way to a port. False if it comes before
+    /// that, or with it by another link.
+    #[inline(always)]
+    pub fn follows(&mut self, last: u32, number: u32, by: LinkId, at: Instant) -> bool {
+        let last = &mut self.cells[last as usize];
+        let follows = at > last.slot.at || at == last.slot.at && by == last.by;
+        if follows {
+            (last.behind, last.behind_at) = (number, at);
+        }
+        follows
+    }
+
+    /// The packet in the slot of this number is on its way to a port, by a link, and comes at that time. Nothing is behind it.
+    #[inline(always)]
+    pub fn comes(&mut self, number: u32, by: LinkId, at: Instant) {
+        let cell = &mut self.cells[number as usize];
+        (cell.slot.at, cell.by, cell.behind, cell.behind_at) = (at, by, NONE, Instant::MAX);
+    }
+
+    /// By which link a packet comes that is on its way to a port.
+    pub fn by(&self, number: u32) -> LinkId {
+        self.cells[number as usize].by
+    }
+
+    /// What is behind a packet on its way to a port: when it comes, and its number; never and [`NONE`] for nothing.
+    #[inline(always)]
+    pub fn behind(&self, number: u32) -> (Instant, u32) {
+        let cell = &self.cells[number as usize];
+        (cell.behind_at, cell.behind)
+    }
+
     /// Becomes twice as large. No slot is free.
     #[cold]
     #[inline(never)]
@@ -98,7 +131,12 @@ impl Store {
         let (filled, room) = (self.cells.len() as u32, (self.cells.len() * 2).max(64) as u32);
         assert!(room > filled, "a world holds less than 2^32 packets");
         let blank = Slot { at: Instant::MAX, packet: Packet::BLANK };
-        self.cells.extend((filled + 1..=room).map(|behind| Cell { slot: blank, behind_at: Instant::MAX, behind }));
+        self.cells.extend((filled + 1..=room).map(|behind| Cell {
+            slot: blank,
+            behind_at: Instant::MAX,
+            behind,
+            by: LinkId(0),
+        }));
         self.cells[room as usize - 1].behind = NONE;
         self.free = filled;
     }

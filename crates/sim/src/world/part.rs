@@ -106,7 +106,7 @@ impl World {
 
     /// So many events were processed here.
     pub fn events(&self) -> u64 {
-        self.net.counters.events
+        self.net.counted().events
     }
 
     /// Takes what comes from another part.
@@ -114,13 +114,6 @@ impl World {
         self.net.receive(mail);
         for (at, id, notice) in mail.notices.drain(..) {
             self.hosts.notices.send(&mut self.net.events, at, id, notice);
-        }
-    }
-
-    /// A notice is what happens, or no more.
-    pub(super) fn notices(&mut self, noticing: bool) {
-        if let Some(part) = &mut self.net.part {
-            part.noticing = noticing;
         }
     }
 

@@ -78,6 +78,7 @@ pub fn finish(
         Some(measured) => {
             for world in &mut worlds {
                 world.hosts.stage.watched();
+                world.net.let_all_in();
                 world.book_receivers();
                 world.book_senders();
             }

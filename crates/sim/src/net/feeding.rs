@@ -1,0 +1,313 @@
+//! Ports that are fed: two hops of a packet for one event.
+//!
+//! A switch's port that has its buffer for itself decides on a packet by what came there before, and what it decides shows
+//! at the far end of its wire, at least a propagation delay later. So the port need not be looked at when a packet comes.
+//! Whoever feeds it, a host's port or another switch's, knows when the packet will be there, and leaves it on its way to the
+//! port (`port/inlet.rs`). The event is when the first packet can be at the far end of the port's wire. By then all that came
+//! before is known, and is let in: each packet at its own time, by the queue of that time.
+//!
+//! So arrivals at the ends of fed ports' wires are events, and those at fed ports are not. Of two switches that are joined
+//! one at most is fed: in a leaf-spine the leaves, in a fat-tree the switches with hosts and the core. Where more than a
+//! port's own packets have a say (a shared buffer, a discipline, agents, faults, other threads), nothing is fed. No result
+//! depends on it: whatever looks at ports from outside has everything let in first.
+
+use transport::Flags;
+use units::{Bytes, HostId, Instant, LinkId, Span};
+
+use super::{Extensions, Net, Upcoming};
+use crate::port::fed::Foresight;
+use crate::port::store::Store;
+use crate::port::{Fate, Port, units_of_wait};
+
+impl Net {
+    /// Before anything is sent: ports are fed where that changes no result, if no packet has more bytes than this beside its
+    /// frame's.
+    pub fn feed_ports(&mut self, most: Bytes) {
+        if self.agents.are_there() || self.has_faults() {
+            return;
+        }
+        let fed = self.fed_switches(most + Bytes::from(self.frame_overhead));
+        let is_fed = |node: u32| node.checked_sub(self.graph.hosts).is_some_and(|switch| fed[switch as usize]);
+        for (link, port) in self.graph.links.iter().zip(self.ports.iter_mut()) {
+            if is_fed(link.from) {
+                port.is_fed();
+            } else if is_fed(link.to) {
+                port.feeds();
+            }
+        }
+        self.is_fed = fed.contains(&true);
+        if self.is_fed {
+            self.events.reach_twice_as_far();
+        }
+    }
+
+    /// The switches whose ports can be fed by all that leads to them, so that no two of them are joined. Those with most
+    /// hosts come first: what a host sends is mostly alone at its first hop.
+    fn fed_switches(&self, largest: Bytes) -> Vec<bool> {
+        let hosts = self.graph.hosts;
+        let switch_of = |node: u32| node.checked_sub(hosts).map(|switch| switch as usize);
+        let mut plain = vec![true; self.graph.switches.len()];
+        let mut with_hosts = vec![0; plain.len()];
+        let mut neighbours = vec![Vec::new(); plain.len()];
+        for (link, port) in self.graph.links.iter().zip(self.ports.iter()) {
+            let (from, to) = (switch_of(link.from), switch_of(link.to));
+            match (from, to) {
+                (Some(from), Some(to)) => neighbours[to].push(from),
+                (None, Some(to)) => with_hosts[to] += 1,
+                _ => {}
+            }
+            // A packet that is alone must get through, without a mark.
+            if port.pool != Port::NO_POOL || !port.place.at_host() && port.minds_one(largest) {
+                [from, to].into_iter().flatten().for_each(|switch| plain[switch] = false);
+            }
+        }
+        let mut order: Vec<usize> = (0..plain.len()).collect();
+        order.sort_by_key(|&switch| std::cmp::Reverse(with_hosts[switch]));
+        let mut fed = vec![false; plain.len()];
+        for switch in order {
+            fed[switch] = plain[switch] && !neighbours[switch].iter().any(|&neighbour| fed[neighbour]);
+        }
+        fed
+    }
+
+    /// Whether ports are fed: then [`arrives`](Net::arrives) takes what arrives.
+    #[inline]
+    pub fn feeds(&self) -> bool {
+        self.is_fed
+    }
+
+    /// Before anything is sent: every hop of a packet is an event.
+    pub fn feed_nothing(&mut self) {
+        assert_eq!(self.counters.packets_sent, 0, "packets are on their way to ports");
+        self.is_fed = false;
+        self.ports.iter_mut().for_each(Port::is_plain);
+    }
+
+    /// A packet of so many bytes is on its way to a port, where it comes at that time by a link.
+    #[inline(always)]
+    pub(super) fn feed(&mut self, link: LinkId, by: LinkId, number: u32, (at, size): (Instant, u16)) {
+        match self.ports[link].expect(&mut self.store, number, by, (at, size)) {
+            Foresight::Nothing => {}
+            Foresight::Arrives(at) => self.events.push_arrival(self.now, at, link),
+            Foresight::ArrivesEarlier { than, at } => self.events.hasten(self.now, than, at, link),
+        }
+    }
+
+    /// What a switch's port has taken is on its way to the port that is next.
+    #[inline(always)]
+    pub(super) fn feed_on(&mut self, by: LinkId, number: u32, at: Instant) -> Fate {
+        let packet = self.store.packet_mut(number);
+        let link = self.router.link(packet.route);
+        packet.route += 1;
+        let size = packet.size;
+        self.feed(link, by, number, (at, size));
+        Fate::Queued
+    }
+
+    /// An arrival at the end of a link is due: the packet leaves the link, and the next arrival is scheduled. False when it
+    /// turns out that nothing arrives yet.
+    #[inline(always)]
+    pub fn arrives(&mut self, arrival: &mut Upcoming) -> bool {
+        let Upcoming { link, at, number, .. } = *arrival;
+        let port = &mut self.ports[link];
+        if port.pool != Port::FED {
+            self.take(link, number);
+            return true;
+        }
+        self.counters.packet_hops += 1;
+        let next = if port.passes_alone(&mut self.store, number, at) {
+            self.hops_let_in += 1;
+            None
+        } else if self.ripens(arrival) {
+            self.ports[link].take(&self.store, arrival.number)
+        } else {
+            return self.in_vain();
+        };
+        if let Some(at) = next.or_else(|| self.ports[link].arrives_next(&self.store)) {
+            self.events.push_arrival(self.now, at, link);
+        }
+        true
+    }
+
+    #[cold]
+    fn in_vain(&mut self) -> bool {
+        self.counters.packet_hops -= 1;
+        self.events_in_vain += 1;
+        false
+    }
+
+    /// An arrival at the end of a link is due: lets in what has come to its port by now, as far as that matters. False when it
+    /// turns out that nothing arrives yet.
+    #[inline(always)]
+    fn ripens(&mut self, arrival: &mut Upcoming) -> bool {
+        let Upcoming { link, at, number, .. } = *arrival;
+        let port = &mut self.ports[link];
+        if port.must_catch_up() {
+            while let Some((comes_at, number)) = port.take_expected_before(&self.store, at, link) {
+                self.hops_let_in += 1;
+                if self.store.at(number).packet.flags.has(Flags::EXTENDED) {
+                    note_wait(&mut self.extensions, &self.store, port, comes_at, number);
+                }
+                if port.let_in(&mut self.store, comes_at, number) == Fate::Dropped {
+                    return self.ripens_without(number, arrival);
+                }
+            }
+            port.settle(&self.store, at);
+        }
+        port.first() == number && self.store.at(number).at == at || self.is_another(arrival)
+    }
+
+    /// As [`ripens`](Net::ripens), when the port has just dropped a packet.
+    #[cold]
+    #[inline(never)]
+    fn ripens_without(&mut self, number: u32, arrival: &mut Upcoming) -> bool {
+        self.not_kept(arrival.link, number, Fate::Dropped);
+        while let Some((at, number)) =
+            self.ports[arrival.link].take_expected_before(&self.store, arrival.at, arrival.link)
+        {
+            self.let_in(arrival.link, number, at);
+        }
+        self.ports[arrival.link].settle(&self.store, arrival.at);
+        self.is_another(arrival)
+    }
+
+    /// The packet that was foreseen is not the one that arrives now, or not yet: others have overtaken it.
+    #[cold]
+    #[inline(never)]
+    fn is_another(&mut self, arrival: &mut Upcoming) -> bool {
+        let at = self.store.at(self.ports[arrival.link].first()).at;
+        if at > arrival.at {
+            self.events.push_arrival(self.now, at, arrival.link);
+            return false;
+        }
+        *arrival = self.arrival(at, arrival.link);
+        true
+    }
+
+    /// What has come to ports by now, with all that comes at this instant, is let in.
+    pub fn let_all_in(&mut self) {
+        for link in (0..self.ports.len()).map(LinkId::from_index) {
+            while self.ports[link].expects_at() <= self.now {
+                let (at, number) = self.ports[link].take_expected(&self.store);
+                self.let_in(link, number, at);
+            }
+        }
+    }
+
+    /// What has come to the port to a host before what happens there now is let in.
+    pub(super) fn let_in_at(&mut self, host: HostId) {
+        // The only link to a host has its number.
+        let (link, now) = (LinkId(host.0), self.now);
+        // Notices come before all else of their instant.
+        let at = if self.noticing { now.earlier_by(Span(1)) } else { now };
+        while self.ports[link].expects_at() <= at {
+            let Some((at, number)) = self.ports[link].take_expected_before(&self.store, now, link) else { return };
+            self.let_in(link, number, at);
+        }
+    }
+
+    /// A packet has come to a port at that time.
+    fn let_in(&mut self, link: LinkId, number: u32, at: Instant) {
+        self.hops_let_in += 1;
+        let port = &mut self.ports[link];
+        if self.store.at(number).packet.flags.has(Flags::EXTENDED) {
+            note_wait(&mut self.extensions, &self.store, port, at, number);
+        }
+        if port.let_in(&mut self.store, at, number) == Fate::Dropped {
+            self.not_kept(link, number, Fate::Dropped);
+        }
+    }
+
+    /// How many packets are on their way to ports that are fed.
+    pub(super) fn on_their_way(&self) -> usize {
+        self.ports.iter().map(|port| port.on_their_way(&self.store)).sum()
+    }
+}
+
+/// Notes with what a packet carries beside its header how long it waits at a port.
+#[cold]
+#[inline(never)]
+fn note_wait(extensions: &mut Extensions, store: &Store, port: &Port, at: Instant, number: u32) {
+    let wait = port.idle_at().saturating_sub(at);
+    extensions.at(store.at(number).packet.wait_or_extension).wait = units_of_wait(wait);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{full, leaves, star};
+    use super::*;
+    use crate::net::pool::Pool;
+    use crate::port::Place;
+    use crate::port::level::Level;
+    use units::{Amount, ConnectionId, Rate};
+
+    /// Who feeds whom: of each link's port, whether it is fed, and whether it feeds.
+    fn fed(net: &mut Net) -> Vec<(bool, bool)> {
+        net.feed_ports(Bytes(1500));
+        net.ports.iter().map(|port| (port.pool == Port::FED, port.pool == Port::FEEDS)).collect()
+    }
+
+    #[test]
+    fn hosts_and_inner_switches_feed_the_switches_with_hosts() {
+        for number in [1, 4] {
+            let mut net = leaves(number, 8, 1, None, ["fifo", "fifo"]);
+            let ports = fed(&mut net);
+            for (link, port) in net.graph.links.iter().zip(ports) {
+                let leaf = 8..8 + number;
+                let at_leaf = (leaf.contains(&link.from), leaf.contains(&link.to));
+                assert_eq!(port, at_leaf, "from {} to {}", link.from, link.to);
+            }
+        }
+    }
+
+    fn limit(net: &mut Net, link: LinkId, limit: Level, mark_above: Level) {
+        let port = Port::new(Rate::from_gbps(1), Span::from_micros(20), Place::SwitchToHost);
+        net.ports[link] = port.limited(limit, mark_above, false);
+    }
+
+    #[test]
+    fn nothing_is_fed_where_more_than_a_ports_own_packets_have_a_say() {
+        let changes: [fn(&mut Net, LinkId); 3] = [
+            |net, link| {
+                net.ports[link].pool = 0;
+                net.pools.push(Pool::new(Amount::Packets(12), 1.0));
+            },
+            // A packet that is alone might be marked here, or dropped.
+            |net, link| limit(net, link, Level::INFINITE, Level { value: 0, in_bytes: false }),
+            |net, link| limit(net, link, Level { value: 1000, in_bytes: true }, Level::INFINITE),
+        ];
+        for change in changes {
+            let mut net = star(4, 1, None, ["fifo", "fifo"]);
+            let link = net.ports.iter().position(|port| port.place.to_host()).expect("it is there");
+            change(&mut net, LinkId::from_index(link));
+            assert!(!fed(&mut net).iter().any(|&(fed, feeds)| fed || feeds) && !net.feeds());
+        }
+        for ordering in [["priority", "fifo"], ["fifo", "priority"]] {
+            assert!(!fed(&mut star(4, 1, None, ordering)).contains(&(true, false)), "{ordering:?}");
+        }
+    }
+
+    /// Five hosts send full packets to a sixth, which come to its port together, first after 32 us, then every 12 us. One
+    /// leaves each time and ten may wait: of the third five two are dropped, of all others four.
+    #[test]
+    fn a_receiver_knows_what_was_dropped_at_its_port_by_now() {
+        let mut net = star(6, 1, Some(Span::ZERO), ["fifo", "fifo"]);
+        net.feed_ports(Bytes(1500));
+        for seq in 0..12 {
+            for from in 0..5 {
+                let packet = full(&mut net, (from, 5), seq);
+                net.send(packet);
+            }
+        }
+        let mut dropped = |micros: u64, noticing: bool| {
+            (net.now, net.noticing) = (Instant::from_micros(micros), noticing);
+            net.know_drops(Some(HostId(5)));
+            net.take_dropped_at_receiver((ConnectionId(0), 0)).0 / 1500
+        };
+        assert_eq!(dropped(55, false), 0);
+        for (at, packets) in [(56, 2), (68, 4), (80, 4), (92, 4), (104, 4), (116, 4), (128, 4)] {
+            assert_eq!(dropped(at, true), 0, "{at} us: notices come before packets");
+            assert_eq!(dropped(at + 1, false), packets, "{at} us");
+        }
+    }
+}

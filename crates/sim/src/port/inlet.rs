@@ -1,0 +1,159 @@
+//! What is on its way to a port.
+//!
+//! Packets that come to a port that is [fed](super::fed) stand here from when they were sent until the port is looked at, in
+//! the order in which they come. Nearly all come in the order in which they were sent, and are linked in the store; the
+//! others stand in a heap.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use units::{Instant, LinkId};
+
+use super::store::{NONE, Store};
+use crate::event::{LAST, Moment, arrival};
+
+/// Packets on their way to a port. Small, for it stands in the port's cache lines.
+pub struct Inlet {
+    /// When the first of all comes; never where there is none.
+    first_at: Instant,
+    /// Those that come in the order in which they were sent, linked in the store: the number of the first, or [`NONE`], and of
+    /// the last.
+    first: u32,
+    last: u32,
+    /// While nothing is in the port's line and something here: when the port's next arrival is scheduled.
+    pub due: Instant,
+}
+
+/// Those that come before others that were sent first; of those that come at one moment, so by one link, in the order in which
+/// they were sent. Each with its number.
+#[derive(Default)]
+pub struct Early {
+    heap: BinaryHeap<Reverse<(Moment, u64, u32)>>,
+    sent: u64,
+}
+
+/// Which place a packet has taken among those on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// There is no other.
+    Only,
+    /// It is before all others, or comes together with the first of them.
+    First,
+    /// Others are before it.
+    Later,
+}
+
+impl Inlet {
+    /// Nothing is on its way.
+    pub const EMPTY: Inlet = Inlet { first_at: Instant::MAX, first: NONE, last: NONE, due: Instant::MAX };
+
+    /// When the first comes; never where there is none.
+    #[inline(always)]
+    pub fn first_at(&self) -> Instant {
+        self.first_at
+    }
+
+    /// The number of the first of those that come in order, or [`NONE`].
+    #[inline(always)]
+    pub fn first_in_order(&self) -> u32 {
+        self.first
+    }
+
+    /// The packet in the slot of this number is on its way by a link, and comes at that time, behind all others. None if it
+    /// may come before one of them, some of which may have come early: it has not been taken.
+    #[inline(always)]
+    pub fn expect(
+        &mut self,
+        store: &mut Store,
+        number: u32,
+        by: LinkId,
+        (at, any_early): (Instant, bool),
+    ) -> Option<Turn> {
+        if self.first == NONE {
+            if any_early {
+                return None;
+            }
+            self.first = number;
+        } else if !store.follows(self.last, number, by, at) {
+            return None;
+        }
+        store.comes(number, by, at);
+        self.last = number;
+        Some(self.turn(at))
+    }
+
+    /// A packet that comes at that time was written down.
+    #[inline(always)]
+    fn turn(&mut self, at: Instant) -> Turn {
+        if at > self.first_at {
+            return Turn::Later;
+        }
+        let turn = if self.first_at == Instant::MAX { Turn::Only } else { Turn::First };
+        self.first_at = at;
+        turn
+    }
+
+    /// As [`expect`](Inlet::expect), for one that comes before others that were sent first.
+    pub fn expect_early(&mut self, early: &mut Early, number: u32, by: LinkId, at: Instant) -> Turn {
+        early.sent += 1;
+        early.heap.push(Reverse((arrival(at, by), early.sent, number)));
+        self.turn(at)
+    }
+
+    /// Takes the first out where all have come in order: gives when it comes, and its number. There must be one.
+    #[inline(always)]
+    pub fn take(&mut self, store: &Store) -> (Instant, u32) {
+        let taken = (self.first_at, self.first);
+        (self.first_at, self.first) = store.behind(self.first);
+        taken
+    }
+
+    /// As [`take`](Inlet::take), where some come early.
+    pub fn take_of_both(&mut self, early: &mut Early, store: &Store) -> (Instant, u32) {
+        let in_order = self.moment_in_order(store);
+        let first = early.heap.peek_mut().filter(|early| early.0.0 < in_order).map(PeekMut::pop);
+        let taken = match first {
+            Some(Reverse((moment, _, number))) => (Instant(moment.0), number),
+            None => {
+                let number = self.first;
+                self.first = store.behind(number).1;
+                (Instant(in_order.0), number)
+            }
+        };
+        self.first_at = Instant(self.moment(Some(early), store).0);
+        taken
+    }
+
+    /// The moment of the first of all; after everything where there is none.
+    pub fn moment(&self, early: Option<&Early>, store: &Store) -> Moment {
+        let early = early.and_then(|early| early.heap.peek()).map_or(LAST, |early| early.0.0);
+        early.min(self.moment_in_order(store))
+    }
+
+    /// The number of the first of all, if there is one.
+    pub fn first(&self, early: &Early, store: &Store) -> u32 {
+        let in_order = self.moment_in_order(store);
+        early.heap.peek().filter(|early| early.0.0 < in_order).map_or(self.first, |early| early.0.2)
+    }
+
+    fn moment_in_order(&self, store: &Store) -> Moment {
+        if self.first == NONE { LAST } else { arrival(store.at(self.first).at, store.by(self.first)) }
+    }
+
+    /// How many come in order.
+    pub fn len_in_order(&self, store: &Store) -> usize {
+        let (mut len, mut next) = (0, self.first);
+        while next != NONE {
+            (len, next) = (len + 1, store.behind(next).1);
+        }
+        len
+    }
+}
+
+impl Early {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+}
