@@ -130,6 +130,8 @@ pub struct EventQueue {
     /// What was [taken ahead](EventQueue::take_ahead) is the next event if it comes before this: what was scheduled since,
     /// the first event of the heap, and the time up to which events are asked for come no sooner.
     clear_until: u64,
+    /// The rank of the event that was last taken from the heap.
+    rank: u64,
     /// What comes later than all are to go.
     aside: Vec<Moment>,
     /// Arrivals that are to come earlier than they are scheduled for: from when, to when, where.
@@ -160,6 +162,7 @@ impl EventQueue {
             far: BinaryHeap::new(),
             far_at: u64::MAX,
             clear_until: 0,
+            rank: 0,
             aside: Vec::new(),
             hastened: Vec::new(),
         }
@@ -341,6 +344,12 @@ impl EventQueue {
         self.push_far((at.0, source.rank(at.0) | order, source));
     }
 
+    /// Whether the timer that has just come at that time is the one that was scheduled with this place, not one of a flow that
+    /// had the number before.
+    pub fn was_timer(&self, at: Instant, timer: Event, order: u64) -> bool {
+        self.rank == timer.source().rank(at.0) | order
+    }
+
     fn push_far(&mut self, moment: Moment) {
         self.far_at = self.far_at.min(moment.0);
         self.clear_until = self.clear_until.min(moment.0);
@@ -376,11 +385,12 @@ impl EventQueue {
     /// The first event of the heap, if it comes at `until` or before. A function of its own: few events are there.
     #[inline(never)]
     fn pop_far(&mut self, until: Instant) -> Option<(Instant, Event)> {
-        let &Reverse((at, _, source)) = self.far.peek()?;
+        let &Reverse((at, rank, source)) = self.far.peek()?;
         if at > until.0 {
             return None;
         }
         self.far.pop();
+        self.rank = rank;
         self.look_far();
         Some((Instant(at), source.event()))
     }
@@ -716,6 +726,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A number is used again while the timer of the flow that had it is still pending. Both are due at one instant, and each
+    /// comes in its flow's place there, which does not depend on who had the number.
+    #[test]
+    fn of_two_flows_that_have_had_a_number_each_has_its_timer() {
+        let mut queue = EventQueue::new(1, Span::from_micros(20));
+        let (at, timer) = (Instant(100), Event::SenderTimer(ConnectionId(5)));
+        queue.push_timer(at, timer, 7);
+        queue.push_timer(at, timer, 3);
+        for (order, other) in [(3, 7), (7, 3)] {
+            assert_eq!(queue.pop(Instant::MAX), Some((at, timer)));
+            assert!(queue.was_timer(at, timer, order) && !queue.was_timer(at, timer, other));
+        }
+        // Hosts' timers have one place.
+        queue.push_timer(at, Event::HostTimer(HostId(2)), 2);
+        assert_eq!(queue.pop(Instant::MAX), Some((at, Event::HostTimer(HostId(2)))));
+        assert!(queue.was_timer(at, Event::HostTimer(HostId(2)), 2));
     }
 
     #[test]

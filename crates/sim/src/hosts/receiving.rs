@@ -180,7 +180,7 @@ impl Receivers {
     ) {
         let Some(end) = &mut self.ends[id] else { return };
         self.stage.acts(end.address.host);
-        if !end.address.timer.rings(net.now) {
+        if !end.address.timer.rings(net) {
             return;
         }
         let (receiver, config, mut out) = end.parts(net, configs, hosts);

@@ -171,7 +171,7 @@ impl Senders {
         id: ConnectionId,
     ) -> Progress {
         let end = self.at(id);
-        if !end.address.timer.rings(net.now) {
+        if !end.address.timer.rings(net) {
             return Progress::None;
         }
         end.journal.acknowledged(end.sender.acknowledged());

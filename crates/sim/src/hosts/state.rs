@@ -38,7 +38,7 @@ impl HostState {
 
     /// Its timer has come, unless it was overtaken by an earlier one.
     pub fn on_timer(&mut self, net: &mut Net, host: HostId) {
-        if self.timer.rings(net.now) {
+        if self.timer.rings(net) {
             let now = net.now;
             self.shared.on_timer(now, &mut Desk { net, host, timer: &mut self.timer });
         }

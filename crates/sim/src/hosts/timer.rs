@@ -32,9 +32,10 @@ impl Timer {
     pub fn disarm(&mut self) {
         self.at = Instant::MAX;
     }
-    /// Whether an event is the one it was armed for, not one that an earlier one has overtaken.
-    pub fn rings(&mut self, now: Instant) -> bool {
-        let rings = self.at == now;
+    /// Whether the event that has just come is the one it was armed for: not one that an earlier one has overtaken, nor that of
+    /// a flow that had this one's number before and is due at the same instant, where each has a place of its own.
+    pub fn rings(&mut self, net: &Net) -> bool {
+        let rings = self.at == net.now && net.events.was_timer(net.now, self.event, self.order);
         if rings {
             self.at = Instant::MAX;
         }
