@@ -291,7 +291,7 @@ mod tests {
                     let about = u64::from(wait) << 16 | packet.seq << 8 | u64::from(packet.flags.has(Flags::CE));
                     self.seen.push((Instant(about), Event::Arrival(arrival.link)));
                     match self.stream.below(8) {
-                        _ if self.net.counters.packets_sent > 5_000 => {}
+                        _ if self.net.counters.packets_sent > 8_000 => {}
                         0 => self.wait(),
                         1..6 => self.send(),
                         // It turns out that the slice ends here.
@@ -325,13 +325,15 @@ mod tests {
 
         /// One event after the other.
         fn plainly(mut self) -> Trial {
+            let mut nothing = Ahead::EMPTY;
             while self.slice() {
                 while let Some((at, event)) = self.net.events.pop(self.until) {
                     match event {
                         Event::Arrival(link) => self.arrives(self.net.arrival(at, link)),
                         _ => self.happens(at, event),
                     }
-                    self.net.leave(&mut Ahead::EMPTY.clone());
+                    // Where ports are fed, something may have been hastened.
+                    self.net.leave(&mut nothing);
                 }
             }
             self
@@ -386,7 +388,7 @@ mod tests {
                 let plainly = Trial::new(hosts, seed).plainly().seen;
                 let ahead = Trial::new(hosts, seed).ahead::<false>().seen;
                 let others = ahead.iter().filter(|(_, event)| !matches!(event, Event::Arrival(_))).count();
-                assert!(ahead.len() > 12_000 && others > 200, "{hosts} hosts: {} events, {others} others", ahead.len());
+                assert!(ahead.len() > 18_000 && others > 200, "{hosts} hosts: {} events, {others} others", ahead.len());
                 assert_eq!(plainly, ahead);
             }
         }
