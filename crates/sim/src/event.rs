@@ -16,6 +16,8 @@ use std::collections::BinaryHeap;
 
 use units::{ClassId, ConnectionId, HostId, Instant, LinkId, Span, Table, mix64};
 
+use crate::topology::Clock;
+
 /// Who causes an event: a kind and a number within it. Notices come first, links before timers, those of connections
 /// before those of hosts, timers before new messages, and all of these before samples, the end of the warm-up and
 /// departures.
@@ -144,7 +146,7 @@ pub type Moment = (u64, u64, Source);
 /// After everything.
 pub const LAST: Moment = (u64::MAX, u64::MAX, Source(u64::MAX));
 
-/// The moment at which something arrives at a link's end, where no node is ahead of the hosts.
+/// The moment at which something arrives at a link's end.
 pub fn arrival(at: Instant, link: LinkId) -> Moment {
     moment(at.0, Event::Arrival(link).source())
 }
@@ -168,23 +170,15 @@ impl EventQueue {
         }
     }
 
-    /// Before anything is scheduled on a link: the nodes at the links' ends are ahead of the hosts by so much, and a packet
-    /// takes at most about `longest_hop`. Times are those of the nodes' own clocks; ranks follow from those of the hosts.
-    pub fn leads(&mut self, of_end: Vec<Span>, longest_hop: Span) {
-        self.wheel =
-            Wheel { lead: of_end.iter().map(|lead| lead.0).collect(), ..Wheel::new(of_end.len(), longest_hop) };
+    /// Before anything is scheduled on a link: packets come to the ends of links by these clocks, and take at most about
+    /// `longest_hop`. Times are what those clocks show; ranks follow from the hosts' time.
+    pub fn go_by(&mut self, clocks: Vec<Clock>, longest_hop: Span) {
+        self.wheel = Wheel { clocks, ..Wheel::new(self.wheel.entries.len(), longest_hop) };
     }
 
     /// Before anything is scheduled: arrivals are known twice as long before.
     pub fn reach_twice_as_far(&mut self) {
         self.wheel.shift += 1;
-    }
-
-    /// The moment at which something arrives at a link's end, comparable with those at other nodes; a time of that node's
-    /// clock.
-    pub fn arrival(&self, at: Instant, link: LinkId) -> Moment {
-        let (at, rank, source) = self.wheel.moment(Arrival { at: at.0, link });
-        (at + self.wheel.lead(link), rank, source)
     }
 
     /// Schedules the arrival of the packet at the head of `link`, which has none scheduled.
@@ -311,8 +305,8 @@ impl EventQueue {
         self.look_far();
     }
 
-    /// Whether there is an event up to `until` that happens by `at`. What comes before it, and is later than that where it
-    /// happens, is set aside.
+    /// Whether there is an event that happens by `at`, and by its own clock up to `until`. What comes before it, and happens
+    /// later than that, is set aside.
     pub fn has_by(&mut self, until: Instant, at: Instant) -> bool {
         loop {
             let near = self.wheel.pop(0).map(|near| {
@@ -322,8 +316,8 @@ impl EventQueue {
             let far = self.far.peek().map(|Reverse(far)| *far);
             let first = near.into_iter().chain(far).min();
             let Some(first) = first.filter(|first| first.0 <= until.0) else { return false };
-            let lead = if let Event::Arrival(link) = first.2.event() { self.wheel.lead(link) } else { 0 };
-            if first.0 + lead <= at.0 {
+            let clock = if let Event::Arrival(link) = first.2.event() { self.wheel.clock(link) } else { Clock::HOSTS };
+            if clock.time(Instant(first.0)) <= at {
                 return true;
             }
             self.pop(until);
@@ -404,10 +398,12 @@ struct Arrival {
 }
 
 impl Arrival {
-    /// Where the nodes at links' ends are ahead by so much.
-    fn moment(self, lead: &[u64]) -> Moment {
+    /// Where packets come to links' ends by these clocks, or by that of the hosts: what the clock shows, and the rank of the
+    /// time.
+    fn moment(self, clocks: &[Clock]) -> Moment {
         let source = Event::Arrival(self.link).source();
-        (self.at, source.rank(self.at + lead.get(self.link.index()).unwrap_or(&0)), source)
+        let clock = clocks.get(self.link.index()).unwrap_or(&Clock::HOSTS);
+        (self.at, source.rank(clock.time(Instant(self.at)).0), source)
     }
 }
 
@@ -431,8 +427,8 @@ struct Wheel {
     heads: [LinkId; BUCKETS as usize],
     /// Per link: its time and the next link in its bucket.
     entries: Table<LinkId, (u64, LinkId)>,
-    /// Per link: how far the node at its end is ahead of the hosts; empty where none is.
-    lead: Vec<u64>,
+    /// Per link: the clock by which packets come to its end; empty where all go by that of the hosts.
+    clocks: Vec<Clock>,
 }
 
 impl Wheel {
@@ -447,16 +443,16 @@ impl Wheel {
             occupied: [0; (BUCKETS / 64) as usize],
             heads: [NONE; BUCKETS as usize],
             entries: vec![(0, NONE); links].into(),
-            lead: Vec::new(),
+            clocks: Vec::new(),
         }
     }
 
-    fn lead(&self, link: LinkId) -> u64 {
-        self.lead.get(link.index()).copied().unwrap_or(0)
+    fn clock(&self, link: LinkId) -> Clock {
+        self.clocks.get(link.index()).copied().unwrap_or(Clock::HOSTS)
     }
 
     fn moment(&self, arrival: Arrival) -> Moment {
-        arrival.moment(&self.lead)
+        arrival.moment(&self.clocks)
     }
 
     #[inline]
@@ -584,8 +580,8 @@ impl Wheel {
             self.current.push(Arrival { at, link });
             link = next;
         }
-        let lead = &self.lead;
-        self.current.sort_unstable_by(|a, b| b.at.cmp(&a.at).then_with(|| b.moment(lead).cmp(&a.moment(lead))));
+        let clocks = &self.clocks;
+        self.current.sort_unstable_by(|a, b| b.at.cmp(&a.at).then_with(|| b.moment(clocks).cmp(&a.moment(clocks))));
         self.current.pop().unwrap_or(arrival)
     }
 }

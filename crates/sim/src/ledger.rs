@@ -155,8 +155,8 @@ impl Ledger {
         }
     }
 
-    /// Books wire bytes that wait at the receiver's port when the run ends.
-    pub fn book_waiting(&mut self, message: MessageId, bytes: Bytes) {
+    /// Books wire bytes that wait at the receiver's port when the run ends, or that were dropped there.
+    pub fn book_at_port(&mut self, message: MessageId, bytes: Bytes) {
         self.flow(message).bytes += bytes;
     }
 

@@ -537,7 +537,7 @@ impl World {
 
     /// One message or more is over at its receiving host.
     fn arrived(&mut self, id: ConnectionId) {
-        self.book_arrivals(id);
+        self.book_until_now(id);
         while let Some(over) = self.hosts.receivers.at(id).take_over() {
             self.ledger.deliver(over.message, over.bytes);
             if over.given_up {
@@ -587,9 +587,23 @@ impl World {
     /// Books what has arrived at a receiving end since this was last called, on the message that is arriving.
     fn book_arrivals(&mut self, id: ConnectionId) {
         let receiving = self.hosts.receivers.at(id);
-        self.net.know_drops(Some(receiving.host()));
         let dropped = self.net.take_dropped_at_receiver((id, receiving.generation()));
         self.ledger.book_arrivals(receiving.message(), &mut receiving.arrivals, dropped);
+    }
+
+    /// As [`book_arrivals`](World::book_arrivals), when a packet or a notice has just come to that end.
+    fn book_until_now(&mut self, id: ConnectionId) {
+        let receiving = self.hosts.receivers.at(id);
+        self.net.know_drops(receiving.host(), (id, receiving.generation()), receiving.message());
+        self.book_arrivals(id);
+    }
+
+    /// What has come to ports by now is let in everywhere, and what was dropped there is booked.
+    fn let_all_in(&mut self) {
+        self.net.let_all_in();
+        for (message, bytes) in self.net.take_known_late() {
+            self.ledger.book_at_port(message, bytes);
+        }
     }
 
     /// Counts what has arrived of a message that is not complete.
@@ -607,7 +621,7 @@ impl World {
     }
 
     fn close_receiver(&mut self, id: ConnectionId) {
-        self.book_arrivals(id);
+        self.book_until_now(id);
         self.count_partial(id);
         if let Some(sampler) = &mut self.sampler {
             let receiving = self.hosts.receivers.at(id);
@@ -634,7 +648,7 @@ impl World {
     fn warmed_up(&mut self) {
         self.happens_everywhere();
         self.hosts.stage.watched();
-        self.net.let_all_in();
+        self.let_all_in();
         self.book_receivers();
         self.book_senders();
         self.before_warm_up = self.totals();
@@ -645,7 +659,7 @@ impl World {
     /// Books everything up to now, so that it can be looked at.
     fn catch_up(&mut self) {
         self.hosts.stage.watched();
-        self.net.let_all_in();
+        self.let_all_in();
         self.book_receivers();
         self.book_senders();
         self.net.settle();

@@ -11,7 +11,7 @@
 //! port's own packets have a say (a shared buffer, a discipline, agents, faults, other threads), nothing is fed. No result
 //! depends on it: whatever looks at ports from outside has everything let in first.
 
-use transport::Flags;
+use transport::{Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Span};
 
 use super::{Extensions, Net, Upcoming};
@@ -74,6 +74,12 @@ impl Net {
     #[inline]
     pub fn feeds(&self) -> bool {
         self.is_fed
+    }
+
+    /// Whether all ports to hosts are fed, and what comes down to their switches goes to hosts there.
+    pub fn feeds_hosts(&self) -> bool {
+        let mut to_hosts = self.ports.iter().filter(|port| port.place.to_host());
+        self.router.has_tiers() && to_hosts.all(|port| port.pool == Port::FED)
     }
 
     /// Before anything is sent: every hop of a packet is an event.
@@ -149,7 +155,7 @@ impl Net {
                     note_wait(&mut self.extensions, &self.store, port, comes_at, number);
                 }
                 if port.let_in(&mut self.store, comes_at, number) == Fate::Dropped {
-                    return self.ripens_without(number, arrival);
+                    return self.ripens_without((comes_at, number), arrival);
                 }
             }
             port.settle(&self.store, at);
@@ -160,8 +166,8 @@ impl Net {
     /// As [`ripens`](Net::ripens), when the port has just dropped a packet.
     #[cold]
     #[inline(never)]
-    fn ripens_without(&mut self, number: u32, arrival: &mut Upcoming) -> bool {
-        self.not_kept(arrival.link, number, Fate::Dropped);
+    fn ripens_without(&mut self, (at, number): (Instant, u32), arrival: &mut Upcoming) -> bool {
+        self.not_let_in(arrival.link, number, at);
         while let Some((at, number)) =
             self.ports[arrival.link].take_expected_before(&self.store, arrival.at, arrival.link)
         {
@@ -187,7 +193,8 @@ impl Net {
     /// What has come to ports by now, with all that comes at this instant, is let in.
     pub fn let_all_in(&mut self) {
         for link in (0..self.ports.len()).map(LinkId::from_index) {
-            while self.ports[link].expects_at() <= self.now {
+            let now = self.now_at(link);
+            while self.ports[link].expects_at() <= now {
                 let (at, number) = self.ports[link].take_expected(&self.store);
                 self.let_in(link, number, at);
             }
@@ -214,7 +221,20 @@ impl Net {
             note_wait(&mut self.extensions, &self.store, port, at, number);
         }
         if port.let_in(&mut self.store, at, number) == Fate::Dropped {
-            self.not_kept(link, number, Fate::Dropped);
+            self.not_let_in(link, number, at);
+        }
+    }
+
+    /// A packet that has come to a port at that time was dropped.
+    #[cold]
+    fn not_let_in(&mut self, link: LinkId, number: u32, at: Instant) {
+        let mut packet = Packet::BLANK;
+        self.collect(number, &mut packet);
+        if self.part.is_some() && self.is_known_late(link, at, &packet) {
+            self.counters.drops += 1;
+            self.take_extension(&packet);
+        } else {
+            self.dropped(link, &packet);
         }
     }
 
@@ -239,7 +259,7 @@ mod tests {
     use crate::net::pool::Pool;
     use crate::port::Place;
     use crate::port::level::Level;
-    use units::{Amount, ConnectionId, Rate};
+    use units::{Amount, ConnectionId, MessageId, Rate};
 
     /// Who feeds whom: of each link's port, whether it is fed, and whether it feeds.
     fn fed(net: &mut Net) -> Vec<(bool, bool)> {
@@ -301,7 +321,7 @@ mod tests {
         }
         let mut dropped = |micros: u64, noticing: bool| {
             (net.now, net.noticing) = (Instant::from_micros(micros), noticing);
-            net.know_drops(Some(HostId(5)));
+            net.know_drops(HostId(5), (ConnectionId(0), 0), MessageId(0));
             net.take_dropped_at_receiver((ConnectionId(0), 0)).0 / 1500
         };
         assert_eq!(dropped(55, false), 0);

@@ -5,6 +5,7 @@ mod ahead;
 mod choosing;
 mod faulty;
 mod feeding;
+mod late;
 pub mod part;
 mod pool;
 mod route;
@@ -235,6 +236,8 @@ impl Net {
         if pool == Port::FEEDS {
             let at = self.ports[link].keeps_order(at);
             self.feed(self.router.link(next), link, number, (at, size));
+        } else if pool == Port::FEEDS_PORTS_TO_HOSTS {
+            self.send_up_or_down(link, next, number, (at, size));
         } else if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
             self.events.push_arrival(self.now, at, link);
         }
@@ -422,7 +425,7 @@ impl Net {
         if let Some(log) = &mut self.log {
             log.lost(self.now, link, packet);
         }
-        if self.ports[link].place.to_host() && packet.payload > 0 && !self.drops_ahead(link, packet) {
+        if self.ports[link].place.to_host() && packet.payload > 0 {
             *self.dropped_at_receiver.entry((packet.connection, packet.generation)).or_default() +=
                 Bytes::from(packet.size);
         }
@@ -432,10 +435,10 @@ impl Net {
     /// Lets all queues catch up with the present.
     pub fn settle(&mut self) {
         self.let_all_in();
-        for pool in &mut self.pools {
-            // They are of one switch.
-            let lead = pool.members().first().and_then(|port| Some(self.part.as_ref()?.lead(*port)));
-            pool.settle(&self.store, self.now.earlier_by(lead.unwrap_or_default()), &mut self.ports);
+        for pool in 0..self.pools.len() {
+            // They are of one switch, and none of them is fed.
+            let now = self.pools[pool].members().first().map_or(self.now, |port| self.now_at(*port));
+            self.pools[pool].settle(&self.store, now, &mut self.ports);
         }
         self.settle_choosing();
         for link in (0..self.ports.len()).map(LinkId::from_index) {

@@ -6,17 +6,17 @@
 
 use std::sync::Arc;
 
-use transport::{Extension, Flags, Packet};
+use transport::{Extension, Flags};
 use units::{Bytes, ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
 
 use super::Net;
-use crate::event::Moment;
+use super::late::LateDrops;
 use crate::notice::Notice;
 use crate::outcome::Counters;
 use crate::port::level::Level;
 use crate::port::store::Slot;
 use crate::port::{Choice, Fate, Port};
-use crate::topology::{LinkSpec, Partition};
+use crate::topology::{Clock, LinkSpec, Partition};
 
 /// What a network knows of the others.
 pub struct Part {
@@ -36,10 +36,9 @@ pub struct Part {
     left: u64,
     /// Events that every part has, for each takes the same.
     pub everywhere: u64,
-    /// By port: how far its node is ahead of the hosts.
-    leads: Table<LinkId, Span>,
-    /// Wire bytes that were dropped at receivers' ports which are ahead of them, with the moments.
-    dropped_ahead: Vec<(Moment, (ConnectionId, u16), Bytes)>,
+    /// By port: its clock.
+    clocks: Table<LinkId, Clock>,
+    pub(super) late: LateDrops,
     /// Messages that have arrived or were given up since this was last taken, once that decides when the run ends.
     pub decided: Option<Vec<MessageId>>,
 }
@@ -81,10 +80,6 @@ impl Part {
     pub fn has(&self, host: HostId) -> bool {
         self.partition.of_host[host] == self.number
     }
-    /// How far a port is ahead of the hosts.
-    pub fn lead(&self, port: LinkId) -> Span {
-        self.leads[port]
-    }
     /// When the first of what is outgoing arrives.
     pub fn earliest(&self) -> Instant {
         self.earliest
@@ -113,6 +108,7 @@ impl Part {
 impl Net {
     /// Becomes one part of several.
     pub fn becomes(&mut self, partition: Arc<Partition>, number: u32) {
+        assert!(partition.is_level() || self.feeds_hosts(), "only what is fed may be behind");
         self.feed_nothing();
         let first = self.ports.len();
         let mut own = Vec::new();
@@ -133,7 +129,7 @@ impl Net {
                 }
             }
         }
-        let leads = self.leads(&partition, &own);
+        let clocks = self.go_by(&partition, &own);
         let outgoing = (0..partition.parts).map(|_| Mail::default()).collect();
         self.router.keep_to(number, partition.parts);
         self.part = Some(Box::new(Part {
@@ -146,65 +142,77 @@ impl Net {
             earliest: Instant::MAX,
             left: 0,
             everywhere: 0,
-            leads,
-            dropped_ahead: Vec::new(),
+            clocks,
+            late: LateDrops::default(),
             decided: None,
         }));
     }
 
-    /// Each node has a clock of its own, which shows how late it is at the hosts of its part when something happens there.
-    /// Gives by how much the nodes of the ports are ahead of that.
-    fn leads(&mut self, partition: &Partition, own: &[LinkId]) -> Table<LinkId, Span> {
+    /// Each port, and each end of a link, has a clock, which shows how late it is at the hosts of its part when something
+    /// happens there. Gives those of the ports.
+    fn go_by(&mut self, partition: &Partition, own: &[LinkId]) -> Table<LinkId, Clock> {
         let links = &self.graph.links;
-        let link_of = |port: usize| port.checked_sub(links.len()).map_or(port, |place| own[place].index());
-        let mut of_port = Table::default();
-        for (port, place) in self.ports.iter_mut().zip(0..) {
-            let link = &links[link_of(place)];
-            port.takes(partition.delay(link));
-            of_port.push(partition.lead[link.from as usize]);
+        let delay = |link: LinkId| partition.delay(link, &links[link.index()]).expect("nothing arrives before it was sent");
+        let mut clocks = Table::default();
+        for (place, port) in self.ports.iter_mut().enumerate() {
+            let link = place.checked_sub(links.len()).map_or(LinkId::from_index(place), |place| own[place]);
+            port.takes(delay(link));
+            clocks.push(partition.at_port[link]);
         }
-        let longest_hop = |link: &LinkSpec| link.rate.transmission().of(Bytes(1600)) + partition.delay(link);
-        let longest_hop = links.iter().map(longest_hop).max().unwrap_or_default();
-        self.events.leads(links.iter().map(|link| partition.lead[link.to as usize]).collect(), longest_hop);
-        of_port
+        let longest_hop = |link: LinkId| links[link.index()].rate.transmission().of(Bytes(1600)) + delay(link);
+        let longest_hop = (0..links.len()).map(LinkId::from_index).map(longest_hop).max().unwrap_or_default();
+        self.events.go_by(partition.at_end.iter().copied().collect(), longest_hop);
+        if !partition.is_level() {
+            self.feed_ports_to_hosts(partition);
+        }
+        clocks
+    }
+
+    /// Ports to hosts are fed, which is why what goes down to them may be behind what goes up.
+    fn feed_ports_to_hosts(&mut self, partition: &Partition) {
+        self.is_fed = true;
+        self.events.reach_twice_as_far();
+        let mut is_rack = vec![false; self.graph.switches.len()];
+        let hosts = self.graph.hosts;
+        let to_host = |link: &&LinkSpec| link.to < hosts;
+        self.graph.links.iter().filter(to_host).for_each(|link| is_rack[(link.from - hosts) as usize] = true);
+        for ((link, clock), port) in self.graph.links.iter().zip(partition.at_port.iter()).zip(self.ports.iter_mut()) {
+            if link.to < hosts {
+                port.is_fed();
+                port.goes_by(*clock);
+            } else if link.from < hosts {
+                port.feeds_ports_to_hosts();
+            } else if is_rack[(link.to - hosts) as usize] {
+                port.feeds();
+            }
+        }
+    }
+
+    /// A packet of so many bytes has left a host by a link, and comes to the end of it at that time: there a port to a host is
+    /// next, or one that leads up. Its route goes on at `next`.
+    #[inline(never)]
+    pub(super) fn send_up_or_down(&mut self, link: LinkId, next: u32, number: u32, (at, size): (Instant, u16)) {
+        let at = self.ports[link].keeps_order(at);
+        let to = self.router.link(next);
+        // The only link to a host has its number.
+        if to.0 < self.graph.hosts {
+            let partition = &self.part.as_deref().expect("only there are clocks").partition;
+            let at = partition.at_port[to].when(partition.at_end[link], at);
+            self.store.packet_mut(number).route = next + 1;
+            self.feed(to, link, number, (at, size));
+        } else if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
+            self.events.push_arrival(self.now, at, link);
+        }
+    }
+
+    /// The clock of a port.
+    pub(super) fn clock(&self, port: LinkId) -> Clock {
+        self.part.as_ref().map_or(Clock::HOSTS, |part| part.clocks[port])
     }
 
     /// The present, by the clock of a port.
     pub(super) fn now_at(&self, port: LinkId) -> Instant {
-        self.part.as_ref().map_or(self.now, |part| self.now.earlier_by(part.leads[port]))
-    }
-
-    /// What was dropped at a receiver's port that is ahead of its host is kept until the host knows of it; false where the
-    /// port is not ahead.
-    pub(super) fn drops_ahead(&mut self, link: LinkId, packet: &Packet) -> bool {
-        let Some(part) = self.part.as_mut().filter(|part| part.leads[link] > Span::ZERO) else { return false };
-        // The packet has come by the link before.
-        let moment = self.events.arrival(self.now, self.router.link(packet.route - 1));
-        part.dropped_ahead.push((moment, (packet.connection, packet.generation), Bytes::from(packet.size)));
-        true
-    }
-
-    /// Receivers know now what was dropped before the notice or the packet that has just come to a host; without a host,
-    /// what was dropped until now.
-    pub fn know_drops(&mut self, host: Option<HostId>) {
-        if let Some(host) = host {
-            self.let_in_at(host);
-        }
-        let Some(part) = self.part.as_mut().filter(|part| !part.dropped_ahead.is_empty()) else { return };
-        let (now, noticing) = (self.now, self.noticing);
-        // The only link to a host has its number.
-        let present = |host: HostId| {
-            if noticing {
-                (now.0, 0)
-            } else {
-                let (at, rank, _) = self.events.arrival(now, LinkId(host.0));
-                (at, rank)
-            }
-        };
-        let bound = host.map(present);
-        let is_known = |(at, rank): (u64, u64)| bound.map_or(at <= now.0, |bound| (at, rank) < bound);
-        let known = part.dropped_ahead.extract_if(.., |(moment, ..)| is_known((moment.0, moment.1)));
-        known.for_each(|(_, connection, bytes)| *self.dropped_at_receiver.entry(connection).or_default() += bytes);
+        self.clock(port).shows(self.now)
     }
 
     /// Where the port that feeds a link stands.
@@ -322,7 +330,7 @@ impl Net {
         let Some(part) = &self.part else { return in_line(&self.ports) + elsewhere };
         let (ends, ports) = self.ports.split_at(part.first);
         let waiting: u64 = ports.iter().filter_map(Port::choice).map(Choice::waiting).sum();
-        (in_line(ends) + waiting).wrapping_add(part.left)
+        (in_line(ends) + waiting + elsewhere).wrapping_add(part.left)
     }
 
     /// As [`offer`](Net::offer), for a packet that is taken also when there is no room.

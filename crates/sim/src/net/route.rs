@@ -61,6 +61,11 @@ impl Router {
     /// No link: what follows the last of a path.
     pub const END: LinkId = LinkId(u32::MAX);
 
+    /// Whether each path goes straight up and straight down.
+    pub fn has_tiers(&self) -> bool {
+        self.ways.has_tiers()
+    }
+
     /// Takes only the pages of one part of so many, before it has found any path. So paths of several parts have
     /// different positions: each keeps those of its hosts, and [learns](Router::learn) the others.
     pub fn keep_to(&mut self, part: u32, of: u32) {

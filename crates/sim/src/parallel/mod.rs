@@ -6,8 +6,9 @@
 //! be faster, one thread moves all parts, window by window. After the end of what is measured, when each decided message
 //! may end the run, one thread moves all parts from instant to instant.
 //!
-//! Switches may be ahead of the hosts, which makes windows longer. Where all must be at one time, at the end of the warm-up
-//! and of what is measured, what comes later at those switches is set aside for a moment.
+//! Switches may go by clocks that are ahead of the hosts' or behind, which makes windows longer. Where all must be at one time,
+//! at the end of the warm-up and of what is measured, those that are behind catch up, and what is later is set aside for a
+//! moment.
 
 mod cores;
 mod pace;
@@ -154,7 +155,7 @@ impl Simulation {
     }
 }
 
-/// How a scenario is dealt out to threads; the error says why it cannot be.
+/// How a scenario can be dealt out to threads, if ports to hosts are fed ([`World::can_be`]); the error says why it cannot be.
 fn part(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
     let Scenario { run, network, faults, transports, classes, .. } = scenario;
     if run.trace.is_some() {
@@ -178,20 +179,16 @@ fn part(scenario: &Scenario, threads: u32) -> Result<Partition, &'static str> {
     // As the simulator numbers them.
     graph.links.sort_by_key(|link| (link.to, link.from));
     let shared = matches!(network.switch.sharing, Sharing::Dynamic(_));
-    let partition = Partition::new(&graph, threads, |switch| shared && !graph.switches[switch].unlimited)?;
-    // What stands beside ports knows nothing of other clocks.
-    let ahead = service.switches.built_in
-        && service.marking.built_in
-        && transports.iter().all(|transport| transport.agents().is_none());
-    Ok(if ahead { partition } else { partition.level(&graph) })
+    Partition::new(&graph, threads, |switch| shared && !graph.switches[switch].unlimited)
 }
 
 /// Several threads with a part of a run each.
 pub struct Team {
     worlds: Vec<World>,
     lookahead: Span,
-    /// How far the switches are ahead of the hosts at most.
-    lead: Span,
+    /// How far a clock is ahead of the hosts' at most, and how far behind.
+    ahead: Span,
+    behind: Span,
     now: Instant,
     /// When the warm-up ends, if that is to come.
     warm_up: Option<Instant>,
@@ -223,20 +220,23 @@ impl Team {
     const STINT: u64 = 1 << 21;
 
     fn of(scenario: Scenario, partition: Partition) -> Team {
-        let partition = Arc::new(partition);
         let scenarios = copies(&scenario, partition.parts - 1).into_iter().chain([scenario]);
-        let worlds: Vec<World> = thread::scope(|scope| {
-            let set_up = |(scenario, number)| {
-                let partition = &partition;
-                scope.spawn(move || World::part_of(scenario, partition, number))
-            };
-            let threads: Vec<_> = scenarios.zip(0..).map(set_up).collect();
+        let mut worlds: Vec<World> = thread::scope(|scope| {
+            let threads: Vec<_> = scenarios.map(|scenario| scope.spawn(|| World::new(scenario))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
+        let partition = &Arc::new(worlds[0].can_be(partition));
+        thread::scope(|scope| {
+            for (world, number) in worlds.iter_mut().zip(0..) {
+                scope.spawn(move || world.becomes(partition, number));
+            }
+        });
+        let (ahead, behind) = partition.furthest();
         let until = worlds[0].duration().after_start();
         Team {
             lookahead: partition.lookahead,
-            lead: partition.lead.iter().copied().max().unwrap_or_default(),
+            ahead,
+            behind,
             now: Instant::ZERO,
             warm_up: worlds[0].warm_up().filter(|end| *end <= until),
             worlds,
@@ -305,9 +305,9 @@ impl Team {
         let most = if always { goal - before } else { self.pace.next().min(goal - before) };
         // Where none is ahead of that, all can be brought to one time.
         let stint =
-            Stint { lookahead: self.lookahead, until: target.earlier_by(self.lead), goal: goal.min(before + most) };
+            Stint { lookahead: self.lookahead, until: target.earlier_by(self.ahead), goal: goal.min(before + most) };
         let from = self.next_at().max(self.now);
-        let (over, took) = if target.since_start() < self.lead {
+        let (over, took) = if target.since_start() < self.ahead {
             (true, Duration::ZERO)
         } else if together {
             stint.together(&mut self.worlds, self.per_window)
@@ -341,12 +341,14 @@ impl Team {
     /// Brings all to one time: what happens by then has happened, and nothing else.
     fn meet(&mut self, at: Instant) {
         let worlds = &mut self.worlds;
+        // Then it is that time by all clocks.
+        let until = at.saturating_add(self.behind);
         loop {
             let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
-            if next > at {
+            if next > until {
                 break;
             }
-            let end = next.saturating_add(self.lookahead).earlier_by(Span(1)).min(at);
+            let end = next.saturating_add(self.lookahead).earlier_by(Span(1)).min(until);
             worlds.iter_mut().for_each(|world| world.goes_to_within(end, at));
             exchange(worlds);
         }
@@ -356,7 +358,7 @@ impl Team {
 
     /// All go on from one time, each by its own clock.
     fn part(&mut self) {
-        let from = self.now.earlier_by(self.lead);
+        let from = self.now.earlier_by(self.ahead);
         self.worlds.iter_mut().for_each(|world| world.brings_back(from));
     }
 
@@ -422,7 +424,7 @@ impl Team {
 
     fn finish_taken(mut self) -> (Outcome, Taken) {
         if self.measured.is_none() {
-            self.meet(self.now.saturating_add(self.lead));
+            self.meet(self.now.saturating_add(self.ahead));
         }
         stock::finish(self.worlds, self.measured.map(|both| both.0), (self.now, self.until))
     }

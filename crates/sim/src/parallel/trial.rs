@@ -138,6 +138,7 @@ impl Trial {
         let Some(partition) = (most > 1).then(|| part(&scenario, most).ok()).flatten() else {
             return Err(Box::new(world));
         };
+        let partition = world.can_be(partition);
         let passed = world.now().since_start().0.max(1);
         let share = passed as f64 / world.duration().0.max(1) as f64;
         let per_window = world.events() / (passed / partition.lookahead.0.max(1)).max(1);

@@ -11,6 +11,7 @@ use super::level::Length;
 use super::store::{NONE, Store};
 use super::{Fate, Port};
 use crate::event;
+use crate::topology::Clock;
 
 /// What follows when a packet is on its way to a fed port.
 pub enum Foresight {
@@ -38,11 +39,21 @@ impl Port {
         (self.pool, self.inlet.due) = (Port::FEEDS, Instant::ZERO);
     }
 
+    /// From now on, at a host, what goes to ports to hosts is on its way to these, which are fed; all else stands in its line.
+    pub fn feeds_ports_to_hosts(&mut self) {
+        (self.pool, self.inlet.due) = (Port::FEEDS_PORTS_TO_HOSTS, Instant::ZERO);
+    }
+
     /// It neither is fed nor feeds.
     pub fn is_plain(&mut self) {
         if matches!(self.pool, Port::FED | Port::FEEDS) {
             self.pool = Port::NO_POOL;
         }
+    }
+
+    /// Before anything comes: it goes by this clock.
+    pub fn goes_by(&mut self, clock: Clock) {
+        self.beside.get_or_insert_default().early.clock = clock;
     }
 
     /// A packet of so many bytes, in the slot of this number, is on its way by a link, and comes at that time.
@@ -152,7 +163,9 @@ impl Port {
     #[inline(never)]
     fn ties_before(&self, store: &Store, at: Instant, link: LinkId) -> bool {
         let early = self.beside.as_ref().map(|beside| &beside.early);
-        self.inlet.moment(early, store) < event::arrival(at, link)
+        let (shown, rank, source) = self.inlet.moment(early, store);
+        let clock = early.map_or(Clock::HOSTS, |early| early.clock);
+        (clock.time(Instant(shown)).0, rank, source) < event::arrival(at, link)
     }
 
     /// How many are on their way.

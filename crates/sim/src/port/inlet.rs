@@ -12,6 +12,7 @@ use units::{Instant, LinkId};
 
 use super::store::{NONE, Store};
 use crate::event::{LAST, Moment, arrival};
+use crate::topology::Clock;
 
 /// Packets on their way to a port. Small, for it stands in the port's cache lines.
 pub struct Inlet {
@@ -27,10 +28,17 @@ pub struct Inlet {
 
 /// Those that come before others that were sent first; of those that come at one moment, so by one link, in the order in which
 /// they were sent. Each with its number.
-#[derive(Default)]
 pub struct Early {
     heap: BinaryHeap<Reverse<(Moment, u64, u32)>>,
     sent: u64,
+    /// The clock of the port.
+    pub clock: Clock,
+}
+
+impl Default for Early {
+    fn default() -> Early {
+        Early { heap: BinaryHeap::new(), sent: 0, clock: Clock::HOSTS }
+    }
 }
 
 /// Which place a packet has taken among those on their way.
@@ -97,7 +105,7 @@ impl Inlet {
     /// As [`expect`](Inlet::expect), for one that comes before others that were sent first.
     pub fn expect_early(&mut self, early: &mut Early, number: u32, by: LinkId, at: Instant) -> Turn {
         early.sent += 1;
-        early.heap.push(Reverse((arrival(at, by), early.sent, number)));
+        early.heap.push(Reverse((moment(early.clock, at, by), early.sent, number)));
         self.turn(at)
     }
 
@@ -111,7 +119,7 @@ impl Inlet {
 
     /// As [`take`](Inlet::take), where some come early.
     pub fn take_of_both(&mut self, early: &mut Early, store: &Store) -> (Instant, u32) {
-        let in_order = self.moment_in_order(store);
+        let in_order = self.moment_in_order(early.clock, store);
         let first = early.heap.peek_mut().filter(|early| early.0.0 < in_order).map(PeekMut::pop);
         let taken = match first {
             Some(Reverse((moment, _, number))) => (Instant(moment.0), number),
@@ -125,20 +133,20 @@ impl Inlet {
         taken
     }
 
-    /// The moment of the first of all; after everything where there is none.
+    /// The moment of the first of all, by the port's clock; after everything where there is none.
     pub fn moment(&self, early: Option<&Early>, store: &Store) -> Moment {
-        let early = early.and_then(|early| early.heap.peek()).map_or(LAST, |early| early.0.0);
-        early.min(self.moment_in_order(store))
+        let in_order = self.moment_in_order(early.map_or(Clock::HOSTS, |early| early.clock), store);
+        early.and_then(|early| early.heap.peek()).map_or(in_order, |early| early.0.0.min(in_order))
     }
 
     /// The number of the first of all, if there is one.
     pub fn first(&self, early: &Early, store: &Store) -> u32 {
-        let in_order = self.moment_in_order(store);
+        let in_order = self.moment_in_order(early.clock, store);
         early.heap.peek().filter(|early| early.0.0 < in_order).map_or(self.first, |early| early.0.2)
     }
 
-    fn moment_in_order(&self, store: &Store) -> Moment {
-        if self.first == NONE { LAST } else { arrival(store.at(self.first).at, store.by(self.first)) }
+    fn moment_in_order(&self, clock: Clock, store: &Store) -> Moment {
+        if self.first == NONE { LAST } else { moment(clock, store.at(self.first).at, store.by(self.first)) }
     }
 
     /// How many come in order.
@@ -149,6 +157,12 @@ impl Inlet {
         }
         len
     }
+}
+
+/// The moment at which something comes by a link when a clock shows this: what the clock shows, and the rank of the time.
+fn moment(clock: Clock, at: Instant, by: LinkId) -> Moment {
+    let (_, rank, source) = arrival(clock.time(at), by);
+    (at.0, rank, source)
 }
 
 impl Early {

@@ -9,7 +9,7 @@ mod star;
 pub mod ways;
 
 pub use custom::LINK_KEYS;
-pub use partition::Partition;
+pub use partition::{Clock, Partition};
 
 use std::collections::VecDeque;
 

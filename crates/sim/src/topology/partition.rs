@@ -1,6 +1,6 @@
-//! Which thread simulates which part of a network.
+//! Which thread simulates which part of a network, and by which clocks.
 
-use units::{HostId, LinkId, Span, Table};
+use units::{HostId, Instant, LinkId, Span, Table};
 
 use super::{Graph, LinkSpec};
 
@@ -11,7 +11,7 @@ use super::{Graph, LinkSpec};
 /// numbers are often busy together. A switch above racks that are all of one part belongs to that part. The ports of every other switch belong each
 /// to the part that it leads down to, or comes up from, and to any part where there is no such; but a switch whose ports
 /// share a buffer is whole.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
     /// How many there are.
     pub parts: u32,
@@ -21,12 +21,54 @@ pub struct Partition {
     pub of_port: Table<LinkId, u32>,
     /// Links at whose end packets may be for a port of another part than that of the port that feeds the link.
     pub cut: Vec<LinkId>,
-    /// By node: how far ahead of the hosts it is. What happens there at a time is simulated when the hosts are that much
-    /// earlier.
-    pub lead: Vec<Span>,
+    /// The clock of the port that feeds each link.
+    pub at_port: Table<LinkId, Clock>,
+    /// The clock by which packets come to the end of each link.
+    pub at_end: Table<LinkId, Clock>,
     /// What happens in one part is known in no other before this, by the clocks of their hosts: the shortest delay of a
-    /// cut link, and how far its beginning is ahead of its end.
+    /// cut link by the clocks at its ends.
     pub lookahead: Span,
+}
+
+/// A clock: how far it is ahead of the hosts' clocks in picoseconds, below 0 if it is behind them. What happens by a clock that
+/// is ahead is simulated when the hosts are that much earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Clock(i64);
+
+impl Clock {
+    /// That of the hosts, which is the time.
+    pub const HOSTS: Clock = Clock(0);
+
+    /// So far ahead of the hosts.
+    pub fn ahead(by: Span) -> Clock {
+        Clock(by.0 as i64)
+    }
+    /// So far behind the hosts.
+    pub fn behind(by: Span) -> Clock {
+        Clock(-(by.0 as i64))
+    }
+    /// A clock that is ahead of this one.
+    fn and(self, by: Span) -> Clock {
+        Clock(self.0.saturating_add_unsigned(by.0))
+    }
+    /// A clock that is behind this one.
+    fn less(self, by: Span) -> Clock {
+        Clock(self.0.saturating_sub_unsigned(by.0))
+    }
+    /// What it shows at a time; at the earliest the start of the run.
+    pub fn shows(self, time: Instant) -> Instant {
+        Instant(time.0.saturating_add_signed(-self.0))
+    }
+    /// When it shows this.
+    #[inline]
+    pub fn time(self, shown: Instant) -> Instant {
+        Instant(shown.0.wrapping_add_signed(self.0))
+    }
+    /// What this clock shows when another shows something.
+    #[inline]
+    pub fn when(self, other: Clock, shown: Instant) -> Instant {
+        Instant(shown.0.wrapping_add_signed(other.0 - self.0))
+    }
 }
 
 impl Partition {
@@ -53,38 +95,48 @@ impl Partition {
         if cut.iter().any(|link| graph.links[link.index()].delay == Span::ZERO) {
             return Err("a link between its parts has no delay");
         }
-        let lead = racks.lead(graph, &cut);
-        let Racks { parts, of_host, .. } = racks;
-        let level = Partition { parts, of_host, of_port, cut, lead: Vec::new(), lookahead: Span::ZERO }.level(graph);
-        Ok(match lookahead(graph, &level.cut, &lead) {
-            Some(lookahead) if lookahead > level.lookahead => Partition { lead, lookahead, ..level },
-            _ => level,
+        let (at_port, at_end) = racks.clocks(graph, &cut);
+        let Racks { parts, of_host, tier, .. } = racks;
+        let apart = Partition { parts, of_host, of_port, cut, at_port, at_end, lookahead: Span::ZERO };
+        let to_rack = |link: &LinkId| tier[(graph.links[link.index()].to - graph.hosts) as usize] == 0;
+        let looks_ahead = apart.looks_ahead(graph).filter(|_| !apart.cut.iter().any(to_rack));
+        let level = apart.clone().level(graph);
+        Ok(match looks_ahead.filter(|lookahead| *lookahead > level.lookahead) {
+            Some(lookahead) => Partition { lookahead, ..apart },
+            None => level,
         })
     }
 
-    /// The same, where no node is ahead of another.
-    pub fn level(self, graph: &Graph) -> Partition {
-        let lead = vec![Span::ZERO; graph.hosts as usize + graph.switches.len()];
-        Partition { lookahead: lookahead(graph, &self.cut, &lead).unwrap_or_default(), lead, ..self }
+    /// The same, where all go by the clock of the hosts.
+    pub fn level(mut self, graph: &Graph) -> Partition {
+        self.at_port.iter_mut().chain(self.at_end.iter_mut()).for_each(|clock| *clock = Clock::HOSTS);
+        Partition { lookahead: self.looks_ahead(graph).unwrap_or_default(), ..self }
     }
 
-    /// How long a link is by the clocks of the nodes at its ends.
-    pub fn delay(&self, link: &LinkSpec) -> Span {
-        link.delay + self.lead[link.from as usize] - self.lead[link.to as usize]
+    /// Whether all go by the clock of the hosts.
+    pub fn is_level(&self) -> bool {
+        self.at_port.iter().chain(self.at_end.iter()).all(|clock| *clock == Clock::HOSTS)
     }
-}
 
-/// How far all parts can go on before what crosses reaches them, where nodes are ahead by so much; none where a packet
-/// would arrive before it was sent.
-fn lookahead(graph: &Graph, cut: &[LinkId], lead: &[Span]) -> Option<Span> {
-    let delay = |link: &LinkSpec| {
-        let by_clocks = link.delay.saturating_add(lead[link.from as usize]);
-        by_clocks.0.checked_sub(lead[link.to as usize].0).map(Span)
-    };
-    if graph.links.iter().any(|link| delay(link).is_none()) {
-        return None;
+    /// How long a link of this number is by the clocks at its ends; none where a packet would arrive before it was sent.
+    pub fn delay(&self, link: LinkId, spec: &LinkSpec) -> Option<Span> {
+        let longer = self.at_port[link].0 - self.at_end[link].0;
+        spec.delay.0.checked_add_signed(longer).map(Span)
     }
-    cut.iter().map(|link| delay(&graph.links[link.index()])).min().unwrap_or(Some(Span::MAX))
+
+    /// How far the clock that is furthest ahead of the hosts is, and how far that which is furthest behind.
+    pub fn furthest(&self) -> (Span, Span) {
+        let clocks = || self.at_port.iter().chain(self.at_end.iter()).map(|clock| clock.0);
+        let (first, last) = (clocks().max().unwrap_or(0), clocks().min().unwrap_or(0));
+        (Span(first.max(0) as u64), Span(last.min(0).unsigned_abs()))
+    }
+
+    /// How far all parts can go on before what crosses reaches them; none where a packet would arrive before it was sent.
+    fn looks_ahead(&self, graph: &Graph) -> Option<Span> {
+        let delays = graph.links.iter().zip(0..).map(|(spec, link)| self.delay(LinkId(link), spec));
+        let delays: Vec<Span> = delays.collect::<Option<_>>()?;
+        Some(self.cut.iter().map(|link| delays[link.index()]).min().unwrap_or(Span::MAX))
+    }
 }
 
 /// The part of each switch, as far as it follows from the racks.
@@ -152,32 +204,47 @@ impl Racks {
         Racks { parts, of_host, home, tier }
     }
 
-    /// By node: how far it can be ahead of the hosts. What reaches a switch has left its host one propagation delay
-    /// before or more, so the switch can be as far ahead; then what it sends across a cut link is known that much
-    /// earlier. A switch behind a cut link is no further ahead than those that it sends to allow.
-    fn lead(&self, graph: &Graph, cut: &[LinkId]) -> Vec<Span> {
+    /// By link: the clock of the port that feeds it, and that of its end.
+    ///
+    /// What reaches a rack's switch has left its host one propagation delay before, so what goes up from there can be simulated
+    /// that much earlier, and so on; then what goes across a cut link is known that much earlier. What comes down to hosts is
+    /// at its host one delay later, so the switch's ports to hosts can be simulated that much later, and a switch behind a cut
+    /// link, which only sends down, again one delay later; then it must know what crosses that much later. In a rack's
+    /// switch what goes up and what comes down are apart.
+    fn clocks(&self, graph: &Graph, cut: &[LinkId]) -> (Table<LinkId, Clock>, Table<LinkId, Clock>) {
         let hosts = graph.hosts as usize;
-        let mut behind_cut = vec![false; hosts + graph.switches.len()];
-        cut.iter().for_each(|link| behind_cut[graph.links[link.index()].to as usize] = true);
-        let tier = |node: u32| (node as usize).checked_sub(hosts).map(|switch| self.tier[switch]);
+        let switch = |node: u32| (node as usize).checked_sub(hosts);
+        let tier = |node: u32| switch(node).map(|switch| self.tier[switch]);
+        let mut behind_cut = vec![false; graph.switches.len()];
+        cut.iter().filter_map(|link| switch(graph.links[link.index()].to)).for_each(|switch| behind_cut[switch] = true);
         let mut below: Vec<Vec<&LinkSpec>> = vec![Vec::new(); graph.switches.len()];
         for link in graph.links.iter().filter(|link| tier(link.to) < tier(link.from)) {
             below[link.from as usize - hosts].push(link);
         }
-        let mut lead = vec![Span::ZERO; hosts + graph.switches.len()];
+        let mut up = vec![Clock::HOSTS; hosts + graph.switches.len()];
+        let mut down = up.clone();
         let mut upwards: Vec<usize> = (0..graph.switches.len()).collect();
         upwards.sort_by_key(|&switch| self.tier[switch]);
         for switch in upwards {
             let node = hosts + switch;
-            let of = |link: &&LinkSpec| (link.delay, lead[link.to as usize]);
-            let below = below[switch].iter().map(of);
-            let most = match behind_cut[node] {
-                true => below.map(|(delay, lead)| lead.saturating_sub(delay)).max(),
-                false => below.map(|(delay, lead)| lead.saturating_add(delay)).min(),
-            };
-            lead[node] = most.unwrap_or_default();
+            let below = below[switch].iter();
+            if self.tier[switch] == 0 {
+                let delay = below.map(|link| link.delay).min().unwrap_or_default();
+                (up[node], down[node]) = (Clock::ahead(delay), Clock::behind(delay));
+                continue;
+            }
+            up[node] = match behind_cut[switch] {
+                true => below.map(|link| down[link.to as usize].less(link.delay)).max(),
+                false => below.map(|link| up[link.to as usize].and(link.delay)).min(),
+            }
+            .unwrap_or(Clock::HOSTS);
+            down[node] = up[node];
         }
-        lead
+        // None, for a host, is below all tiers.
+        let goes_down = |link: &LinkSpec| tier(link.to) < tier(link.from);
+        let clock = |link: &LinkSpec, node: u32| if goes_down(link) { &down } else { &up }[node as usize];
+        let of = |node: fn(&LinkSpec) -> u32| graph.links.iter().map(|link| clock(link, node(link))).collect();
+        (of(|link| link.from), of(|link| link.to))
     }
 
     fn part_of_port(&self, hosts: u32, (from, to): (u32, u32), shares: impl Fn(usize) -> bool) -> u32 {
@@ -249,11 +316,22 @@ mod tests {
         graph
     }
 
-    /// The parts of the ports between two nodes named so, and whether their links are cut.
+    /// The link between two nodes named so.
+    fn find(graph: &Graph, from: &str, to: &str) -> LinkId {
+        let is_it = |link: &LinkSpec| graph.name(link.from) == from && graph.name(link.to) == to;
+        LinkId::from_index(graph.links.iter().position(is_it).expect("there is such a link"))
+    }
+
+    /// The part of the port between two nodes named so, and whether its link is cut.
     fn between(graph: &Graph, parted: &Partition, from: &str, to: &str) -> (u32, bool) {
-        let is_it = |link: &crate::topology::LinkSpec| graph.name(link.from) == from && graph.name(link.to) == to;
-        let link = LinkId::from_index(graph.links.iter().position(is_it).expect("there is such a link"));
+        let link = find(graph, from, to);
         (parted.of_port[link], parted.cut.contains(&link))
+    }
+
+    /// The clocks at its ends, in microseconds.
+    fn clocks_of(graph: &Graph, parted: &Partition, from: &str, to: &str) -> (i64, i64) {
+        let link = find(graph, from, to);
+        (parted.at_port[link].0 / 1_000_000, parted.at_end[link].0 / 1_000_000)
     }
 
     #[test]
@@ -270,12 +348,17 @@ mod tests {
         let hosts: Vec<u32> = parted.of_host.iter().copied().collect();
         assert_eq!(hosts, [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0]);
         assert_eq!(parted.parts, 2);
-        // A leaf is 20 us ahead of its hosts, and of the spines.
-        assert_eq!(parted.lookahead, Span::from_micros(40));
-        assert_eq!(
-            parted.lead.iter().map(|lead| lead.0 / 1_000_000).collect::<Vec<_>>()[13..],
-            [0, 0, 20, 20, 20, 20, 20, 0, 0]
-        );
+        // What goes up from a leaf is 20 us ahead of the hosts, what goes down to them 20 behind, and a spine 20 more.
+        assert_eq!(parted.lookahead, Span::from_micros(80));
+        for (from, to, clocks) in [
+            ("host 0", "leaf 0", (0, 20)),
+            ("leaf 0", "spine 1", (20, -40)),
+            ("spine 1", "leaf 3", (-40, -20)),
+            ("leaf 3", "host 9", (-20, 0)),
+        ] {
+            assert_eq!(clocks_of(&graph, &parted, from, to), clocks, "{from} to {to}");
+        }
+        assert_eq!((parted.furthest(), parted.is_level()), ([20, 40].map(Span::from_micros).into(), false));
         let between = |from: &str, to: &str| between(&graph, &parted, from, to);
         // A spine's port is where it leads to; what a leaf sends up is cut, since a spine's ports are in both parts.
         assert_eq!(between("host 0", "leaf 0"), (0, false));
@@ -296,7 +379,7 @@ mod tests {
         assert_eq!(between("leaf 0", "spine 1"), (0, false));
         assert_eq!(whole.cut.len(), 10);
         // Then what goes up and what comes down is cut: what one of both gained the other would lose.
-        assert_eq!((whole.lookahead, whole.lead.iter().max()), (Span::from_micros(20), Some(&Span::ZERO)));
+        assert_eq!((whole.lookahead, whole.is_level()), (Span::from_micros(20), true));
     }
 
     /// Four pods of two edge and two aggregation switches (numbered by pod), every other one in each part: only links at the core are cut.
@@ -310,14 +393,17 @@ mod tests {
         assert_eq!(between("aggregation 3", "core 2"), (1, true));
         assert_eq!(between("core 2", "aggregation 3"), (1, false));
         assert_eq!(between("core 2", "aggregation 5"), (0, false));
-        // The edge is 20 us ahead of the hosts, the aggregation 40, the core, behind a cut, 20.
+        // What goes up at the edge is 20 us ahead of the hosts, the aggregation 40, the core, behind a cut, 20.
         assert_eq!(parted.lookahead, Span::from_micros(40));
-        let ahead = |name: &str| {
-            let node =
-                (0..graph.links.len() as u32).find(|node| graph.name(*node) == name).expect("there is such a node");
-            parted.lead[node as usize]
-        };
-        assert_eq!(["host 3", "edge 1", "aggregation 2", "core 0"].map(ahead), [0, 20, 40, 20].map(Span::from_micros));
+        for (from, to, clocks) in [
+            ("edge 1", "aggregation 0", (20, 40)),
+            ("aggregation 2", "core 0", (40, 20)),
+            ("core 0", "aggregation 2", (20, 40)),
+            ("aggregation 2", "edge 3", (40, -20)),
+            ("edge 3", "host 6", (-20, 0)),
+        ] {
+            assert_eq!(clocks_of(&graph, &parted, from, to), clocks, "{from} to {to}");
+        }
         // Each of the 8 aggregation switches has two links up.
         assert_eq!(parted.cut.len(), 16);
         assert_eq!(*parted.of_host, [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
@@ -327,6 +413,8 @@ mod tests {
         assert_eq!(*parted.of_host, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 0, 1, 1, 2, 2]);
         assert!(parted.of_port.iter().all(|part| *part < 5));
         assert_eq!((parted.of_port.len(), parted.of_host.len()), (graph.links.len(), 16));
+        // Now what comes down to the aggregation is cut too: what one link gained the other would lose.
+        assert_eq!((parted.lookahead, parted.is_level()), (Span::from_micros(20), true));
     }
 
     #[test]
@@ -335,12 +423,13 @@ mod tests {
         let parted = Partition::new(&graph, 8, |_| false).unwrap();
         assert_eq!(parted.parts, 3);
         assert_eq!(*parted.of_host, [0, 0, 1, 1, 2, 2]);
-        // The shortest of the cut links decides, not that of others; a rack's switch is 1 ps ahead of its hosts.
+        // The shortest of the cut links decides, not that of others; a rack's switch is 1 ps ahead of its hosts with what goes
+        // up, the fabric 2 ps behind them.
         let mut uneven = graph;
         uneven.links.iter_mut().for_each(|link| {
             let up = link.from >= 6 && link.to == 9;
             link.delay = if up { Span::from_micros(u64::from(link.from)) } else { Span(1) };
         });
-        assert_eq!(Partition::new(&uneven, 3, |_| false).unwrap().lookahead, Span::from_micros(6) + Span(1));
+        assert_eq!(Partition::new(&uneven, 3, |_| false).unwrap().lookahead, Span::from_micros(6) + Span(3));
     }
 }

@@ -67,6 +67,11 @@ impl Ways {
         }
     }
 
+    /// Whether switches stand in [tiers](Tiers): ways go straight up, and straight down.
+    pub fn has_tiers(&self) -> bool {
+        self.tiers.is_some()
+    }
+
     /// To be called before [`choices`](Ways::choices) is, with this host.
     pub fn prepare(&mut self, to: HostId) {
         if self.tiers.is_none() {

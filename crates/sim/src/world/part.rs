@@ -8,19 +8,22 @@ use super::World;
 use crate::event::Event;
 use crate::net::part::Mail;
 use crate::outcome::Message;
-use crate::scenario::Scenario;
 use crate::topology::Partition;
 use crate::traffic::Request;
 
 impl World {
-    /// One part of several. All of them draw the same messages and give them the same numbers; each starts those of its
-    /// own hosts. When the warm-up ends, others say: [`warms_up`](World::warms_up).
-    pub fn part_of(scenario: Scenario, partition: &Arc<Partition>, number: u32) -> World {
-        let mut world = World::new(scenario);
-        world.net.events.cancel(Event::WarmedUp);
-        world.net.becomes(partition.clone(), number);
-        world.hosts.senders.keep_to(number, partition.parts);
-        world
+    /// Of how the network can be parted, that which holds for this one: all go by one clock, unless ports to hosts are
+    /// [fed](crate::net::Net::feeds).
+    pub fn can_be(&self, partition: Partition) -> Partition {
+        if self.net.feeds_hosts() { partition } else { partition.level(&self.net.graph) }
+    }
+
+    /// Before anything happens, becomes one part of several. All of them draw the same messages and give them the same numbers;
+    /// each starts those of its own hosts. When the warm-up ends, others say: [`warms_up`](World::warms_up).
+    pub fn becomes(&mut self, partition: &Arc<Partition>, number: u32) {
+        self.net.events.cancel(Event::WarmedUp);
+        self.net.becomes(partition.clone(), number);
+        self.hosts.senders.keep_to(number, partition.parts);
     }
 
     /// Goes on until then.
@@ -29,7 +32,7 @@ impl World {
         self.advance(u64::MAX);
     }
 
-    /// Goes on until then, with what happens by `at`. What comes later where it happens is set aside.
+    /// Goes on until its clocks show this, with what happens by `at`. What happens later is set aside.
     pub fn goes_to_within(&mut self, until: Instant, at: Instant) {
         self.until = until;
         while self.net.events.has_by(until, at) {
@@ -40,10 +43,9 @@ impl World {
     /// All that happens by now has happened, and nothing else.
     pub fn is_at(&mut self, now: Instant) {
         self.net.now = now;
-        self.net.know_drops(None);
     }
 
-    /// What was set aside is to come. Nodes that are ahead are here at a time of their own.
+    /// What was set aside is to come, by clocks of which some show no more than this.
     pub fn brings_back(&mut self, from: Instant) {
         self.net.now = from;
         self.net.events.bring_back();

@@ -78,7 +78,7 @@ pub fn finish(
         Some(measured) => {
             for world in &mut worlds {
                 world.hosts.stage.watched();
-                world.net.let_all_in();
+                world.let_all_in();
                 world.book_receivers();
                 world.book_senders();
             }
@@ -134,7 +134,7 @@ fn book_packets_at_receivers(worlds: &mut [World]) {
         let data: Vec<Packet> = packets.filter(|packet| !packet.flags.has(Flags::ACK)).copied().collect();
         for packet in data {
             if let Some(message) = worlds.iter().find_map(|world| world.hosts.senders.message_of(&packet)) {
-                worlds[at].ledger.book_waiting(message, Bytes::from(packet.size));
+                worlds[at].ledger.book_at_port(message, Bytes::from(packet.size));
             }
         }
     }
