@@ -16,8 +16,6 @@ use std::collections::BinaryHeap;
 
 use units::{ClassId, ConnectionId, HostId, Instant, LinkId, Span, Table, mix64};
 
-use crate::topology::Clock;
-
 /// Who causes an event: a kind and a number within it. Notices come first, links before timers, those of connections
 /// before those of hosts, timers before new messages, and all of these before samples, the end of the warm-up and
 /// departures.
@@ -134,8 +132,6 @@ pub struct EventQueue {
     clear_until: u64,
     /// The rank of the event that was last taken from the heap.
     rank: u64,
-    /// What comes later than all are to go.
-    aside: Vec<Moment>,
     /// Arrivals that are to come earlier than they are scheduled for: from when, to when, where.
     hastened: Vec<(Instant, Instant, LinkId)>,
 }
@@ -165,15 +161,8 @@ impl EventQueue {
             far_at: u64::MAX,
             clear_until: 0,
             rank: 0,
-            aside: Vec::new(),
             hastened: Vec::new(),
         }
-    }
-
-    /// Before anything is scheduled on a link: packets come to the ends of links by these clocks, and take at most about
-    /// `longest_hop`. Times are what those clocks show; ranks follow from the hosts' time.
-    pub fn go_by(&mut self, clocks: Vec<Clock>, longest_hop: Span) {
-        self.wheel = Wheel { clocks, ..Wheel::new(self.wheel.entries.len(), longest_hop) };
     }
 
     /// Before anything is scheduled: arrivals are known twice as long before.
@@ -197,7 +186,7 @@ impl EventQueue {
         if self.wheel.push_outside(now.0, at.0, link) {
             self.clear_until = self.clear_until.min(at.0);
         } else {
-            self.push_far(self.wheel.moment(Arrival { at: at.0, link }));
+            self.push_far(Arrival { at: at.0, link }.moment());
         }
     }
 
@@ -233,7 +222,7 @@ impl EventQueue {
 
     /// The next event by `until`, where this is the first arrival that was taken ahead, and nothing in the wheel comes before.
     pub fn pop_beside(&mut self, at: Instant, link: LinkId, until: Instant) -> Option<(Instant, Event)> {
-        let near = self.wheel.moment(Arrival { at: at.0, link });
+        let near = Arrival { at: at.0, link }.moment();
         if self.far.peek().is_some_and(|Reverse(far)| *far < near) {
             return self.pop_far(until);
         }
@@ -252,7 +241,7 @@ impl EventQueue {
     /// Whether one arrival comes after another.
     pub fn is_after(&self, one: (Instant, LinkId), other: (Instant, LinkId)) -> bool {
         let arrival = |(at, link): (Instant, LinkId)| Arrival { at: at.0, link };
-        self.wheel.is_after(arrival(one), arrival(other))
+        arrival(one).is_after(arrival(other))
     }
 
     /// The first arrival in the wheel's current bucket, or among what was scheduled before that.
@@ -305,33 +294,6 @@ impl EventQueue {
         self.look_far();
     }
 
-    /// Whether there is an event that happens by `at`, and by its own clock up to `until`. What comes before it, and happens
-    /// later than that, is set aside.
-    pub fn has_by(&mut self, until: Instant, at: Instant) -> bool {
-        loop {
-            let near = self.wheel.pop(0).map(|near| {
-                self.wheel.put_back(near);
-                self.wheel.moment(near)
-            });
-            let far = self.far.peek().map(|Reverse(far)| *far);
-            let first = near.into_iter().chain(far).min();
-            let Some(first) = first.filter(|first| first.0 <= until.0) else { return false };
-            let clock = if let Event::Arrival(link) = first.2.event() { self.wheel.clock(link) } else { Clock::HOSTS };
-            if clock.time(Instant(first.0)) <= at {
-                return true;
-            }
-            self.pop(until);
-            self.aside.push(first);
-        }
-    }
-
-    /// What was set aside is scheduled again.
-    pub fn bring_back(&mut self) {
-        while let Some(moment) = self.aside.pop() {
-            self.push_far(moment);
-        }
-    }
-
     /// Schedules a timer, which has this place (60 bits) among the timers of its kind at the same time.
     pub fn push_timer(&mut self, at: Instant, timer: Event, order: u64) {
         let source = timer.source();
@@ -364,7 +326,7 @@ impl EventQueue {
     /// The next event, if it comes at `until` or before.
     pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
         let Some(near) = self.wheel.pop(0) else { return self.pop_far(until) };
-        if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < self.wheel.moment(near)) {
+        if self.far_at <= near.at && self.far.peek().is_some_and(|Reverse(far)| *far < near.moment()) {
             self.wheel.put_back(near);
             return self.pop_far(until);
         }
@@ -398,12 +360,13 @@ struct Arrival {
 }
 
 impl Arrival {
-    /// Where packets come to links' ends by these clocks, or by that of the hosts: what the clock shows, and the rank of the
-    /// time.
-    fn moment(self, clocks: &[Clock]) -> Moment {
-        let source = Event::Arrival(self.link).source();
-        let clock = clocks.get(self.link.index()).unwrap_or(&Clock::HOSTS);
-        (self.at, source.rank(clock.time(Instant(self.at)).0), source)
+    fn moment(self) -> Moment {
+        moment(self.at, Event::Arrival(self.link).source())
+    }
+
+    #[inline]
+    fn is_after(self, other: Arrival) -> bool {
+        if self.at == other.at { self.moment() > other.moment() } else { self.at > other.at }
     }
 }
 
@@ -427,8 +390,6 @@ struct Wheel {
     heads: [LinkId; BUCKETS as usize],
     /// Per link: its time and the next link in its bucket.
     entries: Table<LinkId, (u64, LinkId)>,
-    /// Per link: the clock by which packets come to its end; empty where all go by that of the hosts.
-    clocks: Vec<Clock>,
 }
 
 impl Wheel {
@@ -443,21 +404,7 @@ impl Wheel {
             occupied: [0; (BUCKETS / 64) as usize],
             heads: [NONE; BUCKETS as usize],
             entries: vec![(0, NONE); links].into(),
-            clocks: Vec::new(),
         }
-    }
-
-    fn clock(&self, link: LinkId) -> Clock {
-        self.clocks.get(link.index()).copied().unwrap_or(Clock::HOSTS)
-    }
-
-    fn moment(&self, arrival: Arrival) -> Moment {
-        arrival.moment(&self.clocks)
-    }
-
-    #[inline]
-    fn is_after(&self, one: Arrival, other: Arrival) -> bool {
-        if one.at == other.at { self.moment(one) > self.moment(other) } else { one.at > other.at }
     }
 
     /// False when `at` lies beyond the wheel.
@@ -496,10 +443,10 @@ impl Wheel {
 
     /// Puts an arrival into the current bucket.
     fn insert(&mut self, arrival: Arrival) {
-        if self.current.last().is_none_or(|first| self.is_after(*first, arrival)) {
+        if self.current.last().is_none_or(|first| first.is_after(arrival)) {
             self.current.push(arrival);
         } else {
-            let place = self.current.partition_point(|entry| self.is_after(*entry, arrival));
+            let place = self.current.partition_point(|entry| entry.is_after(arrival));
             self.current.insert(place, arrival);
         }
     }
@@ -580,8 +527,7 @@ impl Wheel {
             self.current.push(Arrival { at, link });
             link = next;
         }
-        let clocks = &self.clocks;
-        self.current.sort_unstable_by(|a, b| b.at.cmp(&a.at).then_with(|| b.moment(clocks).cmp(&a.moment(clocks))));
+        self.current.sort_unstable_by(|a, b| b.at.cmp(&a.at).then_with(|| b.moment().cmp(&a.moment())));
         self.current.pop().unwrap_or(arrival)
     }
 }

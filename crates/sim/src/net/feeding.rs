@@ -247,7 +247,7 @@ impl Net {
 /// Notes with what a packet carries beside its header how long it waits at a port.
 #[cold]
 #[inline(never)]
-fn note_wait(extensions: &mut Extensions, store: &Store, port: &Port, at: Instant, number: u32) {
+pub(super) fn note_wait(extensions: &mut Extensions, store: &Store, port: &Port, at: Instant, number: u32) {
     let wait = port.idle_at().saturating_sub(at);
     extensions.at(store.at(number).packet.wait_or_extension).wait = units_of_wait(wait);
 }

@@ -9,6 +9,7 @@ mod late;
 pub mod part;
 mod pool;
 mod route;
+mod windows;
 
 use std::collections::BTreeMap;
 
@@ -236,8 +237,8 @@ impl Net {
         if pool == Port::FEEDS {
             let at = self.ports[link].keeps_order(at);
             self.feed(self.router.link(next), link, number, (at, size));
-        } else if pool == Port::FEEDS_PORTS_TO_HOSTS {
-            self.send_up_or_down(link, next, number, (at, size));
+        } else if pool == Port::BY_WINDOWS {
+            self.send_by_windows(link, next, number, (at, size));
         } else if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
             self.events.push_arrival(self.now, at, link);
         }

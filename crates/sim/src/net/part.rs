@@ -7,21 +7,22 @@
 use std::sync::Arc;
 
 use transport::{Extension, Flags};
-use units::{Bytes, ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
+use units::{ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
 
 use super::Net;
 use super::late::LateDrops;
+use super::windows::Windows;
 use crate::notice::Notice;
 use crate::outcome::Counters;
 use crate::port::level::Level;
 use crate::port::store::Slot;
 use crate::port::{Choice, Fate, Port};
-use crate::topology::{Clock, LinkSpec, Partition};
+use crate::topology::{Clock, Partition};
 
 /// What a network knows of the others.
 pub struct Part {
-    number: u32,
-    partition: Arc<Partition>,
+    pub(super) number: u32,
+    pub(super) partition: Arc<Partition>,
     /// Where the port of each link stands: those of cut links behind all others, for the ends of their wires have their
     /// places.
     places: Table<LinkId, LinkId>,
@@ -36,8 +37,9 @@ pub struct Part {
     left: u64,
     /// Events that every part has, for each takes the same.
     pub everywhere: u64,
-    /// By port: its clock.
-    clocks: Table<LinkId, Clock>,
+    /// By port: its clock; empty where all go by that of the hosts.
+    pub(super) clocks: Table<LinkId, Clock>,
+    pub(super) windows: Windows,
     pub(super) late: LateDrops,
     /// Messages that have arrived or were given up since this was last taken, once that decides when the run ends.
     pub decided: Option<Vec<MessageId>>,
@@ -108,12 +110,14 @@ impl Part {
 impl Net {
     /// Becomes one part of several.
     pub fn becomes(&mut self, partition: Arc<Partition>, number: u32) {
-        assert!(partition.is_level() || self.feeds_hosts(), "only what is fed may be behind");
+        let is_level = partition.is_level();
+        assert!(is_level || self.feeds_hosts(), "only what is fed may be behind");
         self.feed_nothing();
         let first = self.ports.len();
         let mut own = Vec::new();
         let mut places: Table<LinkId, LinkId> = (0..first).map(LinkId::from_index).collect();
-        for &link in &partition.cut {
+        // Windows know no difference between cut links and others.
+        for &link in partition.cut.iter().filter(|_| is_level) {
             let spec = &self.graph.links[link.index()];
             let end = Port::new(spec.rate, spec.delay, self.ports[link].place);
             let port = std::mem::replace(&mut self.ports[link], end);
@@ -129,7 +133,6 @@ impl Net {
                 }
             }
         }
-        let clocks = self.go_by(&partition, &own);
         let outgoing = (0..partition.parts).map(|_| Mail::default()).collect();
         self.router.keep_to(number, partition.parts);
         self.part = Some(Box::new(Part {
@@ -142,72 +145,19 @@ impl Net {
             earliest: Instant::MAX,
             left: 0,
             everywhere: 0,
-            clocks,
+            clocks: Table::default(),
+            windows: Windows::default(),
             late: LateDrops::default(),
             decided: None,
         }));
-    }
-
-    /// Each port, and each end of a link, has a clock, which shows how late it is at the hosts of its part when something
-    /// happens there. Gives those of the ports.
-    fn go_by(&mut self, partition: &Partition, own: &[LinkId]) -> Table<LinkId, Clock> {
-        let links = &self.graph.links;
-        let delay = |link: LinkId| partition.delay(link, &links[link.index()]).expect("nothing arrives before it was sent");
-        let mut clocks = Table::default();
-        for (place, port) in self.ports.iter_mut().enumerate() {
-            let link = place.checked_sub(links.len()).map_or(LinkId::from_index(place), |place| own[place]);
-            port.takes(delay(link));
-            clocks.push(partition.at_port[link]);
-        }
-        let longest_hop = |link: LinkId| links[link.index()].rate.transmission().of(Bytes(1600)) + delay(link);
-        let longest_hop = (0..links.len()).map(LinkId::from_index).map(longest_hop).max().unwrap_or_default();
-        self.events.go_by(partition.at_end.iter().copied().collect(), longest_hop);
-        if !partition.is_level() {
-            self.feed_ports_to_hosts(partition);
-        }
-        clocks
-    }
-
-    /// Ports to hosts are fed, which is why what goes down to them may be behind what goes up.
-    fn feed_ports_to_hosts(&mut self, partition: &Partition) {
-        self.is_fed = true;
-        self.events.reach_twice_as_far();
-        let mut is_rack = vec![false; self.graph.switches.len()];
-        let hosts = self.graph.hosts;
-        let to_host = |link: &&LinkSpec| link.to < hosts;
-        self.graph.links.iter().filter(to_host).for_each(|link| is_rack[(link.from - hosts) as usize] = true);
-        for ((link, clock), port) in self.graph.links.iter().zip(partition.at_port.iter()).zip(self.ports.iter_mut()) {
-            if link.to < hosts {
-                port.is_fed();
-                port.goes_by(*clock);
-            } else if link.from < hosts {
-                port.feeds_ports_to_hosts();
-            } else if is_rack[(link.to - hosts) as usize] {
-                port.feeds();
-            }
-        }
-    }
-
-    /// A packet of so many bytes has left a host by a link, and comes to the end of it at that time: there a port to a host is
-    /// next, or one that leads up. Its route goes on at `next`.
-    #[inline(never)]
-    pub(super) fn send_up_or_down(&mut self, link: LinkId, next: u32, number: u32, (at, size): (Instant, u16)) {
-        let at = self.ports[link].keeps_order(at);
-        let to = self.router.link(next);
-        // The only link to a host has its number.
-        if to.0 < self.graph.hosts {
-            let partition = &self.part.as_deref().expect("only there are clocks").partition;
-            let at = partition.at_port[to].when(partition.at_end[link], at);
-            self.store.packet_mut(number).route = next + 1;
-            self.feed(to, link, number, (at, size));
-        } else if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
-            self.events.push_arrival(self.now, at, link);
+        if !is_level {
+            self.go_by_windows();
         }
     }
 
     /// The clock of a port.
     pub(super) fn clock(&self, port: LinkId) -> Clock {
-        self.part.as_ref().map_or(Clock::HOSTS, |part| part.clocks[port])
+        self.part.as_ref().and_then(|part| part.clocks.find(port)).copied().unwrap_or(Clock::HOSTS)
     }
 
     /// The present, by the clock of a port.
@@ -279,6 +229,14 @@ impl Net {
             }
             return;
         }
+        self.hand_over(to, link, number, at);
+    }
+
+    /// The packet in the slot of this number goes to another part, where it arrives at the end of a link at this time.
+    #[inline(always)]
+    pub(super) fn hand_over(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
+        let part = self.part.as_deref_mut().expect("only one part of several hands over");
+        let packet = self.store.at(number).packet;
         part.left = part.left.wrapping_add(1);
         part.earliest = part.earliest.min(at);
         let mail = &mut part.outgoing[to as usize];
@@ -311,7 +269,9 @@ impl Net {
                 slot.packet.wait_or_extension = self.extensions.keep(extension);
             }
             let number = self.store.put(slot.packet);
-            if let Some(at) = self.ports[*link].receive(&mut self.store, number, slot.at) {
+            if let Some(part) = self.part.as_deref_mut().filter(|part| part.windows.are_there()) {
+                part.windows.expect(*link, number, slot.at);
+            } else if let Some(at) = self.ports[*link].receive(&mut self.store, number, slot.at) {
                 self.events.push_arrival(self.now, at, *link);
             }
         }
@@ -322,7 +282,7 @@ impl Net {
     /// fall below zero, and wrap.
     pub fn packets_in_flight(&self) -> u64 {
         let in_line = |ports: &[Port]| {
-            // A port that feeds others only keeps copies of what waits there.
+            // A port that feeds others, or goes by windows, only keeps copies of what waits there.
             let ports = ports.iter().filter(|port| port.pool != Port::FEEDS);
             ports.map(|port| port.packets(&self.store).count() as u64).sum::<u64>()
         };
@@ -330,7 +290,7 @@ impl Net {
         let Some(part) = &self.part else { return in_line(&self.ports) + elsewhere };
         let (ends, ports) = self.ports.split_at(part.first);
         let waiting: u64 = ports.iter().filter_map(Port::choice).map(Choice::waiting).sum();
-        (in_line(ends) + waiting + elsewhere).wrapping_add(part.left)
+        (in_line(ends) + waiting + elsewhere + part.windows.packets()).wrapping_add(part.left)
     }
 
     /// As [`offer`](Net::offer), for a packet that is taken also when there is no room.

@@ -341,15 +341,13 @@ impl Team {
     /// Brings all to one time: what happens by then has happened, and nothing else.
     fn meet(&mut self, at: Instant) {
         let worlds = &mut self.worlds;
+        let mut reached = worlds.iter().map(World::reached).min().unwrap_or(at);
         // Then it is that time by all clocks.
         let until = at.saturating_add(self.behind);
-        loop {
-            let next = worlds.iter().map(World::next_at).min().unwrap_or(Instant::MAX);
-            if next > until {
-                break;
-            }
-            let end = next.saturating_add(self.lookahead).earlier_by(Span(1)).min(until);
-            worlds.iter_mut().for_each(|world| world.goes_to_within(end, at));
+        while reached < until {
+            reached = reached.saturating_add(self.lookahead).min(until);
+            let behind = worlds.iter_mut().filter(|world| world.reached() <= reached);
+            behind.for_each(|world| world.goes_to_within(reached, at));
             exchange(worlds);
         }
         worlds.iter_mut().for_each(|world| world.is_at(at));
@@ -359,7 +357,7 @@ impl Team {
     /// All go on from one time, each by its own clock.
     fn part(&mut self) {
         let from = self.now.earlier_by(self.ahead);
-        self.worlds.iter_mut().for_each(|world| world.brings_back(from));
+        self.worlds.iter_mut().for_each(|world| world.goes_on_from(from));
     }
 
     /// The window of what counts is over. False when the run is.

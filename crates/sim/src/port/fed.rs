@@ -39,9 +39,9 @@ impl Port {
         (self.pool, self.inlet.due) = (Port::FEEDS, Instant::ZERO);
     }
 
-    /// From now on, at a host, what goes to ports to hosts is on its way to these, which are fed; all else stands in its line.
-    pub fn feeds_ports_to_hosts(&mut self) {
-        (self.pool, self.inlet.due) = (Port::FEEDS_PORTS_TO_HOSTS, Instant::ZERO);
+    /// From now on, at a host, what it sends comes to the next port window by window.
+    pub fn goes_by_windows(&mut self) {
+        (self.pool, self.inlet.due) = (Port::BY_WINDOWS, Instant::ZERO);
     }
 
     /// It neither is fed nor feeds.

@@ -163,8 +163,8 @@ struct Admitted {
 impl Port {
     /// The port has a buffer of its own.
     pub const NO_POOL: u32 = u32::MAX - 7;
-    /// As [`NO_POOL`](Port::NO_POOL), at a host: what goes to ports to hosts does not stand here, but in their inlets.
-    pub const FEEDS_PORTS_TO_HOSTS: u32 = u32::MAX - 6;
+    /// As [`NO_POOL`](Port::NO_POOL), at a host: what it sends comes to the next port window by window.
+    pub const BY_WINDOWS: u32 = u32::MAX - 6;
     /// As [`NO_POOL`](Port::NO_POOL). All that it takes goes to ports that are fed.
     pub const FEEDS: u32 = u32::MAX - 5;
     /// As [`NO_POOL`](Port::NO_POOL). All that comes here waits in its [`Inlet`](inlet::Inlet).

@@ -25,8 +25,10 @@ pub struct Partition {
     pub at_port: Table<LinkId, Clock>,
     /// The clock by which packets come to the end of each link.
     pub at_end: Table<LinkId, Clock>,
-    /// What happens in one part is known in no other before this, by the clocks of their hosts: the shortest delay of a
-    /// cut link by the clocks at its ends.
+    /// By switch: how many links it is above one with hosts.
+    pub tier: Vec<u32>,
+    /// What happens in one part is known in no other before this: the shortest delay of a cut link by the clocks at its
+    /// ends. Unless the partition is [level](Partition::is_level), also that of any link that leads up from a switch.
     pub lookahead: Span,
 }
 
@@ -39,14 +41,6 @@ impl Clock {
     /// That of the hosts, which is the time.
     pub const HOSTS: Clock = Clock(0);
 
-    /// So far ahead of the hosts.
-    pub fn ahead(by: Span) -> Clock {
-        Clock(by.0 as i64)
-    }
-    /// So far behind the hosts.
-    pub fn behind(by: Span) -> Clock {
-        Clock(-(by.0 as i64))
-    }
     /// A clock that is ahead of this one.
     fn and(self, by: Span) -> Clock {
         Clock(self.0.saturating_add_unsigned(by.0))
@@ -95,13 +89,12 @@ impl Partition {
         if cut.iter().any(|link| graph.links[link.index()].delay == Span::ZERO) {
             return Err("a link between its parts has no delay");
         }
-        let (at_port, at_end) = racks.clocks(graph, &cut);
+        let (at_port, at_end) = racks.clocks(graph);
         let Racks { parts, of_host, tier, .. } = racks;
-        let apart = Partition { parts, of_host, of_port, cut, at_port, at_end, lookahead: Span::ZERO };
-        let to_rack = |link: &LinkId| tier[(graph.links[link.index()].to - graph.hosts) as usize] == 0;
-        let looks_ahead = apart.looks_ahead(graph).filter(|_| !apart.cut.iter().any(to_rack));
+        let apart = Partition { parts, of_host, of_port, cut, at_port, at_end, tier, lookahead: Span::ZERO };
+        let lookahead = apart.looks_ahead(graph);
         let level = apart.clone().level(graph);
-        Ok(match looks_ahead.filter(|lookahead| *lookahead > level.lookahead) {
+        Ok(match lookahead.filter(|lookahead| *lookahead > level.lookahead) {
             Some(lookahead) => Partition { lookahead, ..apart },
             None => level,
         })
@@ -135,7 +128,12 @@ impl Partition {
     fn looks_ahead(&self, graph: &Graph) -> Option<Span> {
         let delays = graph.links.iter().zip(0..).map(|(spec, link)| self.delay(LinkId(link), spec));
         let delays: Vec<Span> = delays.collect::<Option<_>>()?;
-        Some(self.cut.iter().map(|link| delays[link.index()]).min().unwrap_or(Span::MAX))
+        let tier = |node: u32| node.checked_sub(graph.hosts).map(|switch| self.tier[switch as usize]);
+        let leads_up = |link: &LinkSpec| tier(link.from).is_some_and(|from| tier(link.to) >= Some(from));
+        let is_level = self.is_level();
+        let upwards = graph.links.iter().zip(&delays).filter(|(link, _)| !is_level && leads_up(link));
+        let cut = self.cut.iter().map(|link| delays[link.index()]);
+        Some(upwards.map(|(_, delay)| *delay).chain(cut).min().unwrap_or(Span::MAX))
     }
 }
 
@@ -207,16 +205,13 @@ impl Racks {
     /// By link: the clock of the port that feeds it, and that of its end.
     ///
     /// What reaches a rack's switch has left its host one propagation delay before, so what goes up from there can be simulated
-    /// that much earlier, and so on; then what goes across a cut link is known that much earlier. What comes down to hosts is
-    /// at its host one delay later, so the switch's ports to hosts can be simulated that much later, and a switch behind a cut
-    /// link, which only sends down, again one delay later; then it must know what crosses that much later. In a rack's
-    /// switch what goes up and what comes down are apart.
-    fn clocks(&self, graph: &Graph, cut: &[LinkId]) -> (Table<LinkId, Clock>, Table<LinkId, Clock>) {
+    /// that much earlier. What comes down to hosts is at its host one delay later, so the switch's ports to hosts can be simulated
+    /// that much later, and the switches above again one delay later, tier by tier. So what leads up from a switch is long: it
+    /// is by that much that parts can be ahead of each other.
+    fn clocks(&self, graph: &Graph) -> (Table<LinkId, Clock>, Table<LinkId, Clock>) {
         let hosts = graph.hosts as usize;
         let switch = |node: u32| (node as usize).checked_sub(hosts);
         let tier = |node: u32| switch(node).map(|switch| self.tier[switch]);
-        let mut behind_cut = vec![false; graph.switches.len()];
-        cut.iter().filter_map(|link| switch(graph.links[link.index()].to)).for_each(|switch| behind_cut[switch] = true);
         let mut below: Vec<Vec<&LinkSpec>> = vec![Vec::new(); graph.switches.len()];
         for link in graph.links.iter().filter(|link| tier(link.to) < tier(link.from)) {
             below[link.from as usize - hosts].push(link);
@@ -228,17 +223,9 @@ impl Racks {
         for switch in upwards {
             let node = hosts + switch;
             let below = below[switch].iter();
-            if self.tier[switch] == 0 {
-                let delay = below.map(|link| link.delay).min().unwrap_or_default();
-                (up[node], down[node]) = (Clock::ahead(delay), Clock::behind(delay));
-                continue;
-            }
-            up[node] = match behind_cut[switch] {
-                true => below.map(|link| down[link.to as usize].less(link.delay)).max(),
-                false => below.map(|link| up[link.to as usize].and(link.delay)).min(),
-            }
-            .unwrap_or(Clock::HOSTS);
-            down[node] = up[node];
+            let latest = below.clone().map(|link| down[link.to as usize].less(link.delay)).max().unwrap_or(Clock::HOSTS);
+            let earliest = below.map(|link| Clock::HOSTS.and(link.delay)).min().unwrap_or(Clock::HOSTS);
+            (up[node], down[node]) = (if self.tier[switch] == 0 { earliest } else { latest }, latest);
         }
         // None, for a host, is below all tiers.
         let goes_down = |link: &LinkSpec| tier(link.to) < tier(link.from);
@@ -393,13 +380,14 @@ mod tests {
         assert_eq!(between("aggregation 3", "core 2"), (1, true));
         assert_eq!(between("core 2", "aggregation 3"), (1, false));
         assert_eq!(between("core 2", "aggregation 5"), (0, false));
-        // What goes up at the edge is 20 us ahead of the hosts, the aggregation 40, the core, behind a cut, 20.
+        // What goes up at the edge is 20 us ahead of the hosts, the aggregation 40 behind, the core 60. The shortest link that
+        // leads up is that from the aggregation to the core.
         assert_eq!(parted.lookahead, Span::from_micros(40));
         for (from, to, clocks) in [
-            ("edge 1", "aggregation 0", (20, 40)),
-            ("aggregation 2", "core 0", (40, 20)),
-            ("core 0", "aggregation 2", (20, 40)),
-            ("aggregation 2", "edge 3", (40, -20)),
+            ("edge 1", "aggregation 0", (20, -40)),
+            ("aggregation 2", "core 0", (-40, -60)),
+            ("core 0", "aggregation 2", (-60, -40)),
+            ("aggregation 2", "edge 3", (-40, -20)),
             ("edge 3", "host 6", (-20, 0)),
         ] {
             assert_eq!(clocks_of(&graph, &parted, from, to), clocks, "{from} to {to}");

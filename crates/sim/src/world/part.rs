@@ -28,16 +28,15 @@ impl World {
 
     /// Goes on until then.
     pub fn goes_to(&mut self, until: Instant) {
-        self.until = until;
-        self.advance(u64::MAX);
+        self.goes_to_within(until, Instant::MAX);
     }
 
-    /// Goes on until its clocks show this, with what happens by `at`. What happens later is set aside.
+    /// Goes on until its clocks show this, with what happens by `at`.
     pub fn goes_to_within(&mut self, until: Instant, at: Instant) {
-        self.until = until;
-        while self.net.events.has_by(until, at) {
-            self.advance(1);
-        }
+        self.net.go_down(until, at);
+        self.until = until.min(at);
+        self.advance(u64::MAX);
+        self.net.go_up(until, at);
     }
 
     /// All that happens by now has happened, and nothing else.
@@ -45,10 +44,9 @@ impl World {
         self.net.now = now;
     }
 
-    /// What was set aside is to come, by clocks of which some show no more than this.
-    pub fn brings_back(&mut self, from: Instant) {
+    /// Goes on from where its clocks show this.
+    pub fn goes_on_from(&mut self, from: Instant) {
         self.net.now = from;
-        self.net.events.bring_back();
     }
 
     /// The time that it has reached.
@@ -67,10 +65,10 @@ impl World {
         self.warmed_up();
     }
 
-    /// When the next event here comes, or the first of what is outgoing arrives.
+    /// When the next event here comes, a packet at a switch, or the first of what is outgoing.
     pub fn next_at(&self) -> Instant {
         let outgoing = self.net.part.as_ref().map_or(Instant::MAX, |part| part.earliest());
-        self.net.events.next_at().map_or(outgoing, |next| next.min(outgoing))
+        self.net.events.next_at().unwrap_or(Instant::MAX).min(outgoing).min(self.net.comes_at())
     }
 
     /// What goes to each part. It is to be taken.

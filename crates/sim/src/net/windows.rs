@@ -1,0 +1,189 @@
+//! Networks that go by windows, in one part of several.
+//!
+//! Where ports to hosts are fed ([`feeding`](super::feeding)), and packets go straight up and straight down, what happens at
+//! switches within a window of time hangs on what hosts did before it: clocks of switches are that far ahead of the hosts' or
+//! behind ([`Partition`](crate::topology::Partition)). So each window is done in three steps, and only arrivals at hosts are
+//! events:
+//!
+//! 1. **Down.** All that comes to switches above the racks is known. Tier by tier, the highest first, its packets are offered
+//!    to their ports in the order in which they come. What goes up again comes there in a later window, or to another part.
+//!    What comes to a rack goes to ports to hosts, which are fed.
+//! 2. **Hosts.** Events, as everywhere. What a host sends to another in its rack is fed to the port there.
+//! 3. **Up.** What hosts have sent out of their racks is offered to the ports of their switches that lead up.
+//!
+//! This takes fewer instructions than an event for each packet at each switch: what comes in a window is put in order at once.
+
+use std::mem;
+
+use transport::Flags;
+use units::{Instant, LinkId};
+
+use super::Net;
+use super::feeding::note_wait;
+use crate::event;
+use crate::port::{Fate, Port};
+use crate::topology::Clock;
+
+/// What is on its way to switches.
+#[derive(Default)]
+pub struct Windows {
+    /// By the tier of the switch.
+    coming: Vec<Vec<Coming>>,
+    /// By link: the tier of the switch at its end, if there is one.
+    tier: Vec<u8>,
+    /// What comes in a window: empty, but for the memory that it has had.
+    due: Vec<Coming>,
+}
+
+/// A packet that will come to a switch by a link, when the clock there shows this.
+#[derive(Clone, Copy)]
+struct Coming {
+    at: Instant,
+    by: LinkId,
+    number: u32,
+}
+
+impl Windows {
+    /// Whether the network goes by windows.
+    pub fn are_there(&self) -> bool {
+        !self.coming.is_empty()
+    }
+
+    /// A packet will come to the end of a link at that time.
+    #[inline]
+    pub fn expect(&mut self, by: LinkId, number: u32, at: Instant) {
+        self.coming[usize::from(self.tier[by.index()])].push(Coming { at, by, number });
+    }
+
+    /// How many are on their way.
+    pub fn packets(&self) -> u64 {
+        self.coming.iter().map(|coming| coming.len() as u64).sum()
+    }
+
+    /// When the first of them comes.
+    pub fn next_at(&self) -> Instant {
+        self.coming.iter().flatten().map(|coming| coming.at).min().unwrap_or(Instant::MAX)
+    }
+}
+
+impl Net {
+    /// Before anything is sent: from now on the network goes by windows and by the clocks of its partition.
+    pub(super) fn go_by_windows(&mut self) {
+        let Net { part, ports, graph, .. } = self;
+        let Some(part) = part.as_deref_mut() else { return };
+        let (hosts, partition) = (graph.hosts, &part.partition);
+        let tier = |node: u32| node.checked_sub(hosts).map_or(0, |switch| partition.tier[switch as usize]);
+        for ((number, link), port) in (0..).map(LinkId).zip(&graph.links).zip(ports.iter_mut()) {
+            port.takes(partition.delay(number, link).expect("nothing arrives before it was sent"));
+            if link.from < hosts {
+                port.goes_by_windows();
+            } else if link.to < hosts {
+                port.is_fed();
+                port.goes_by(partition.at_port[number]);
+            } else {
+                port.feeds();
+            }
+        }
+        let highest = graph.links.iter().map(|link| tier(link.to)).max().unwrap_or_default();
+        part.windows = Windows {
+            coming: (0..=highest).map(|_| Vec::new()).collect(),
+            tier: graph.links.iter().map(|link| tier(link.to) as u8).collect(),
+            due: Vec::new(),
+        };
+        part.clocks = partition.at_port.clone();
+        self.is_fed = true;
+        self.events.reach_twice_as_far();
+    }
+
+    /// A packet of so many bytes leaves a host by a link, and comes to the end of it at that time. Its route goes on at `next`.
+    #[inline(never)]
+    pub(super) fn send_by_windows(&mut self, link: LinkId, next: u32, number: u32, (at, size): (Instant, u16)) {
+        let at = self.ports[link].keeps_order(at);
+        let to = self.router.link(next);
+        let part = self.part.as_deref_mut().expect("only there are windows");
+        // The only link to a host has its number.
+        if to.0 >= self.graph.hosts {
+            part.windows.coming[0].push(Coming { at, by: link, number });
+            return;
+        }
+        let at = part.partition.at_port[to].when(part.partition.at_end[link], at);
+        self.store.packet_mut(number).route = next + 1;
+        self.feed(to, link, number, (at, size));
+    }
+
+    /// All that comes to switches above racks before their clocks show more than `until`, and by that time, goes on.
+    pub fn go_down(&mut self, until: Instant, by: Instant) {
+        let now = self.now;
+        for tier in (1..self.part.as_ref().map_or(0, |part| part.windows.coming.len())).rev() {
+            self.come(tier, until, by);
+        }
+        self.now = now;
+    }
+
+    /// All that hosts have sent, and comes to the switches of their racks before these show more than `until`, and by that time,
+    /// goes on.
+    pub fn go_up(&mut self, until: Instant, by: Instant) {
+        if self.part.as_ref().is_some_and(|part| part.windows.are_there()) {
+            let now = self.now;
+            self.come(0, until, by);
+            self.now = now;
+        }
+    }
+
+    /// When the first packet comes to a switch.
+    pub fn comes_at(&self) -> Instant {
+        self.part.as_ref().map_or(Instant::MAX, |part| part.windows.next_at())
+    }
+
+    /// All that comes to switches of a tier goes on.
+    fn come(&mut self, tier: usize, until: Instant, by: Instant) {
+        let Some(part) = self.part.as_deref_mut() else { return };
+        let clocks = &part.partition.at_end;
+        let mut due = mem::take(&mut part.windows.due);
+        let is_due = |coming: &Coming| coming.at <= until && clocks[coming.by].time(coming.at) <= by;
+        due.extend(part.windows.coming[tier].extract_if(.., |coming| is_due(coming)));
+        put_in_order(&mut due, |link| clocks[link]);
+        for coming in due.drain(..) {
+            self.goes_on(coming);
+        }
+        if let Some(part) = self.part.as_deref_mut() {
+            part.windows.due = due;
+        }
+    }
+
+    /// A packet has come to a switch.
+    #[inline(always)]
+    fn goes_on(&mut self, Coming { at, number, .. }: Coming) {
+        self.now = at;
+        self.hops_let_in += 1;
+        let packet = &self.store.at(number).packet;
+        let link = self.router.link(packet.route);
+        let port = &mut self.ports[link];
+        if packet.flags.has(Flags::EXTENDED) {
+            note_wait(&mut self.extensions, &self.store, port, at, number);
+        }
+        debug_assert_eq!(port.pool, Port::FEEDS);
+        let Some(at) = port.offer_away(&mut self.store, at, number) else {
+            return self.not_kept(link, number, Fate::Dropped);
+        };
+        let packet = self.store.packet_mut(number);
+        let next = self.router.link(packet.route);
+        if next.0 < self.graph.hosts {
+            packet.route += 1;
+            let size = packet.size;
+            return self.feed(next, link, number, (at, size));
+        }
+        let part = self.part.as_deref_mut().expect("only there are windows");
+        match part.partition.of_port[next] {
+            to if to == part.number => part.windows.expect(link, number, at),
+            to => self.hand_over(to, link, number, at),
+        }
+    }
+}
+
+/// In the order in which they come: at one instant in that of their ranks, by one link in that in which they were sent.
+fn put_in_order(coming: &mut [Coming], clock: impl Fn(LinkId) -> Clock) {
+    coming.sort_by_key(|coming| coming.at);
+    let together = coming.chunk_by_mut(|one, other| one.at == other.at).filter(|together| together.len() > 1);
+    together.for_each(|together| together.sort_by_key(|coming| event::arrival(clock(coming.by).time(coming.at), coming.by)));
+}
