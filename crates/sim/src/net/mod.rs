@@ -2,6 +2,7 @@
 
 mod agents;
 mod ahead;
+mod calendar;
 mod choosing;
 mod faulty;
 mod feeding;

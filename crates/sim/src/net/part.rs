@@ -270,7 +270,7 @@ impl Net {
             }
             let number = self.store.put(slot.packet);
             if let Some(part) = self.part.as_deref_mut().filter(|part| part.windows.are_there()) {
-                part.windows.expect(*link, number, slot.at);
+                part.windows.expect(&mut self.store, number, *link, slot.at);
             } else if let Some(at) = self.ports[*link].receive(&mut self.store, number, slot.at) {
                 self.events.push_arrival(self.now, at, *link);
             }

@@ -16,31 +16,23 @@
 use std::mem;
 
 use transport::Flags;
-use units::{Instant, LinkId};
+use units::{Instant, LinkId, Span};
 
 use super::Net;
+use super::calendar::Calendar;
 use super::feeding::note_wait;
-use crate::event;
+use crate::port::store::{Slot, Store};
 use crate::port::{Fate, Port};
-use crate::topology::Clock;
 
 /// What is on its way to switches.
 #[derive(Default)]
 pub struct Windows {
     /// By the tier of the switch.
-    coming: Vec<Vec<Coming>>,
+    coming: Vec<Calendar>,
     /// By link: the tier of the switch at its end, if there is one.
     tier: Vec<u8>,
     /// What comes in a window: empty, but for the memory that it has had.
-    due: Vec<Coming>,
-}
-
-/// A packet that will come to a switch by a link, when the clock there shows this.
-#[derive(Clone, Copy)]
-struct Coming {
-    at: Instant,
-    by: LinkId,
-    number: u32,
+    due: Vec<u32>,
 }
 
 impl Windows {
@@ -49,20 +41,15 @@ impl Windows {
         !self.coming.is_empty()
     }
 
-    /// A packet will come to the end of a link at that time.
-    #[inline]
-    pub fn expect(&mut self, by: LinkId, number: u32, at: Instant) {
-        self.coming[usize::from(self.tier[by.index()])].push(Coming { at, by, number });
+    /// The packet in the slot of this number will come to the end of a link when the clock there shows this.
+    #[inline(always)]
+    pub fn expect(&mut self, store: &mut Store, number: u32, by: LinkId, at: Instant) {
+        self.coming[usize::from(self.tier[by.index()])].expect(store, number, by, at);
     }
 
     /// How many are on their way.
     pub fn packets(&self) -> u64 {
-        self.coming.iter().map(|coming| coming.len() as u64).sum()
-    }
-
-    /// When the first of them comes.
-    pub fn next_at(&self) -> Instant {
-        self.coming.iter().flatten().map(|coming| coming.at).min().unwrap_or(Instant::MAX)
+        self.coming.iter().map(Calendar::packets).sum()
     }
 }
 
@@ -85,8 +72,10 @@ impl Net {
             }
         }
         let highest = graph.links.iter().map(|link| tier(link.to)).max().unwrap_or_default();
+        // What has gone up comes that much later, or later still where it has waited.
+        let ahead = Span(2 * partition.lookahead.0);
         part.windows = Windows {
-            coming: (0..=highest).map(|_| Vec::new()).collect(),
+            coming: (0..=highest).map(|_| Calendar::new(ahead)).collect(),
             tier: graph.links.iter().map(|link| tier(link.to) as u8).collect(),
             due: Vec::new(),
         };
@@ -103,7 +92,7 @@ impl Net {
         let part = self.part.as_deref_mut().expect("only there are windows");
         // The only link to a host has its number.
         if to.0 >= self.graph.hosts {
-            part.windows.coming[0].push(Coming { at, by: link, number });
+            part.windows.coming[0].expect(&mut self.store, number, link, at);
             return;
         }
         let at = part.partition.at_port[to].when(part.partition.at_end[link], at);
@@ -132,7 +121,8 @@ impl Net {
 
     /// When the first packet comes to a switch.
     pub fn comes_at(&self) -> Instant {
-        self.part.as_ref().map_or(Instant::MAX, |part| part.windows.next_at())
+        let coming = self.part.iter().flat_map(|part| &part.windows.coming);
+        coming.map(|coming| coming.next_at(&self.store)).min().unwrap_or(Instant::MAX)
     }
 
     /// All that comes to switches of a tier goes on.
@@ -140,11 +130,9 @@ impl Net {
         let Some(part) = self.part.as_deref_mut() else { return };
         let clocks = &part.partition.at_end;
         let mut due = mem::take(&mut part.windows.due);
-        let is_due = |coming: &Coming| coming.at <= until && clocks[coming.by].time(coming.at) <= by;
-        due.extend(part.windows.coming[tier].extract_if(.., |coming| is_due(coming)));
-        put_in_order(&mut due, |link| clocks[link]);
-        for coming in due.drain(..) {
-            self.goes_on(coming);
+        part.windows.coming[tier].take(&mut self.store, (until, by), |link| clocks[link], &mut due);
+        for number in due.drain(..) {
+            self.goes_on(number);
         }
         if let Some(part) = self.part.as_deref_mut() {
             part.windows.due = due;
@@ -153,10 +141,10 @@ impl Net {
 
     /// A packet has come to a switch.
     #[inline(always)]
-    fn goes_on(&mut self, Coming { at, number, .. }: Coming) {
+    fn goes_on(&mut self, number: u32) {
+        let &Slot { at, ref packet } = self.store.at(number);
         self.now = at;
         self.hops_let_in += 1;
-        let packet = &self.store.at(number).packet;
         let link = self.router.link(packet.route);
         let port = &mut self.ports[link];
         if packet.flags.has(Flags::EXTENDED) {
@@ -175,15 +163,8 @@ impl Net {
         }
         let part = self.part.as_deref_mut().expect("only there are windows");
         match part.partition.of_port[next] {
-            to if to == part.number => part.windows.expect(link, number, at),
+            to if to == part.number => part.windows.expect(&mut self.store, number, link, at),
             to => self.hand_over(to, link, number, at),
         }
     }
-}
-
-/// In the order in which they come: at one instant in that of their ranks, by one link in that in which they were sent.
-fn put_in_order(coming: &mut [Coming], clock: impl Fn(LinkId) -> Clock) {
-    coming.sort_by_key(|coming| coming.at);
-    let together = coming.chunk_by_mut(|one, other| one.at == other.at).filter(|together| together.len() > 1);
-    together.for_each(|together| together.sort_by_key(|coming| event::arrival(clock(coming.by).time(coming.at), coming.by)));
 }

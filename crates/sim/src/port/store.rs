@@ -112,6 +112,12 @@ impl Store {
         (cell.slot.at, cell.by, cell.behind, cell.behind_at) = (at, by, NONE, Instant::MAX);
     }
 
+    /// Another packet is behind that in the slot of this number, or none.
+    #[inline(always)]
+    pub fn put_before(&mut self, number: u32, behind: u32) {
+        self.cells[number as usize].behind = behind;
+    }
+
     /// By which link a packet comes that is on its way to a port.
     pub fn by(&self, number: u32) -> LinkId {
         self.cells[number as usize].by

@@ -42,7 +42,7 @@ impl Clock {
     pub const HOSTS: Clock = Clock(0);
 
     /// A clock that is ahead of this one.
-    fn and(self, by: Span) -> Clock {
+    pub fn and(self, by: Span) -> Clock {
         Clock(self.0.saturating_add_unsigned(by.0))
     }
     /// A clock that is behind this one.

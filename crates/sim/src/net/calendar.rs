@@ -1,0 +1,200 @@
+//! Packets that will come to switches, by when.
+//!
+//! A ring of slots of equal time, each a list of packets that is threaded through the store: nearly always of one or none. So
+//! what comes in a window is in order as it is taken, and nothing of it was compared with anything.
+
+use units::{Instant, LinkId, Span};
+
+use crate::event;
+use crate::port::store::{NONE, Store};
+use crate::topology::Clock;
+
+/// Packets on their way to switches of one tier.
+pub struct Calendar {
+    /// The number of the last packet that was put into each slot.
+    last: Box<[u32; SLOTS]>,
+    /// One bit for each slot that is not empty.
+    occupied: [u64; SLOTS / 64],
+    /// A slot spans 2^shift ps.
+    shift: u32,
+    /// The first slot that may be occupied, counted from time zero; the last is less than a turn of the ring behind it.
+    first: u64,
+    /// What the ring has no place for.
+    apart: Vec<u32>,
+    packets: u64,
+}
+
+const SLOTS: usize = 512;
+
+impl Calendar {
+    /// For packets that nearly all come within this time from the last that was taken.
+    pub fn new(ahead: Span) -> Calendar {
+        Calendar {
+            last: Box::new([NONE; SLOTS]),
+            occupied: [0; SLOTS / 64],
+            shift: u64::BITS - (ahead.0 / SLOTS as u64).leading_zeros(),
+            first: 0,
+            apart: Vec::new(),
+            packets: 0,
+        }
+    }
+
+    /// How many are on their way.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// The packet in the slot of the store of this number comes by a link when the clock there shows this.
+    #[inline(always)]
+    pub fn expect(&mut self, store: &mut Store, number: u32, by: LinkId, at: Instant) {
+        store.comes(number, by, at);
+        self.packets += 1;
+        self.put(store, number, at);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, store: &mut Store, number: u32, at: Instant) {
+        let turn = at.0 >> self.shift;
+        // Wraps for those before the first.
+        if turn.wrapping_sub(self.first) >= SLOTS as u64 {
+            self.apart.push(number);
+            return;
+        }
+        let slot = turn as usize % SLOTS;
+        store.put_before(number, self.last[slot]);
+        self.last[slot] = number;
+        self.occupied[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Takes what comes by `until`, as the clocks at the ends of links show it, and by the time `by`: gives the numbers in the
+    /// order in which they come; at one instant in that of their ranks, by one link in that in which they were sent.
+    pub fn take(&mut self, store: &mut Store, (until, by): (Instant, Instant), clock: impl Fn(LinkId) -> Clock, due: &mut Vec<u32>) {
+        let end = until.0 >> self.shift;
+        while let Some(turn) = self.occupied_by(end) {
+            self.first = turn;
+            let slot = turn as usize % SLOTS;
+            self.occupied[slot / 64] &= !(1 << (slot % 64));
+            let (begin, mut number) = (due.len(), std::mem::replace(&mut self.last[slot], NONE));
+            while number != NONE {
+                due.push(number);
+                number = store.behind(number).1;
+            }
+            if due.len() > begin + 1 {
+                due[begin..].reverse();
+                put_in_order(&mut due[begin..], store, &clock);
+            }
+        }
+        self.first = self.first.max(end);
+        let is_due = |store: &Store, number: u32| {
+            let at = store.at(number).at;
+            at <= until && (by == Instant::MAX || clock(store.by(number)).time(at) <= by)
+        };
+        // The last slot may span more than is asked for, and some clocks show it later than others.
+        let last = due.iter().rposition(|number| store.at(*number).at.0 >> self.shift < end).map_or(0, |place| place + 1);
+        let from = if by == Instant::MAX { last } else { 0 };
+        if due[from..].iter().any(|number| !is_due(store, *number)) {
+            let stay: Vec<u32> = due.extract_if(from.., |number| !is_due(store, *number)).collect();
+            stay.into_iter().for_each(|number| self.put(store, number, store.at(number).at));
+        }
+        if !self.apart.is_empty() {
+            self.take_apart(store, is_due, &clock, due);
+        }
+        self.packets -= due.len() as u64;
+    }
+
+    /// As [`take`](Calendar::take), of what the ring had no place for.
+    #[cold]
+    fn take_apart(&mut self, store: &mut Store, is_due: impl Fn(&Store, u32) -> bool, clock: &impl Fn(LinkId) -> Clock, due: &mut Vec<u32>) {
+        let before = due.len();
+        due.extend(self.apart.extract_if(.., |number| is_due(store, *number)));
+        if due.len() > before {
+            put_in_order(due, store, clock);
+        }
+        for number in std::mem::take(&mut self.apart) {
+            self.put(store, number, store.at(number).at);
+        }
+    }
+
+    /// The first slot up to this one that is occupied.
+    #[inline(always)]
+    fn occupied_by(&self, end: u64) -> Option<u64> {
+        let mut turn = self.first;
+        while turn <= end && turn < self.first + SLOTS as u64 {
+            let slot = turn as usize % SLOTS;
+            let bits = self.occupied[slot / 64] >> (slot % 64);
+            if bits != 0 {
+                return Some(turn + u64::from(bits.trailing_zeros())).filter(|turn| *turn <= end);
+            }
+            turn += 64 - (slot % 64) as u64;
+        }
+        None
+    }
+
+    /// What the clocks show when the first comes.
+    pub fn next_at(&self, store: &Store) -> Instant {
+        let mut first = self.apart.iter().map(|number| store.at(*number).at).min().unwrap_or(Instant::MAX);
+        if let Some(turn) = self.occupied_by(u64::MAX) {
+            let mut number = self.last[turn as usize % SLOTS];
+            while number != NONE {
+                first = first.min(store.at(number).at);
+                number = store.behind(number).1;
+            }
+        }
+        first
+    }
+}
+
+/// In the order in which they come, where those by one link are in the order in which they were sent.
+#[inline(never)]
+fn put_in_order(numbers: &mut [u32], store: &Store, clock: &impl Fn(LinkId) -> Clock) {
+    let at = |number: &u32| store.at(*number).at;
+    numbers.sort_by_key(at);
+    let together = numbers.chunk_by_mut(|one, other| at(one) == at(other)).filter(|together| together.len() > 1);
+    let rank = |number: &u32| event::arrival(clock(store.by(*number)).time(at(number)), store.by(*number));
+    together.for_each(|together| together.sort_by_key(rank));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use transport::Packet;
+    use units::Stream;
+
+    /// Random packets come in the order of (time, rank), by one link in the order in which they were sent; those of which the
+    /// clock is behind only when it is time.
+    #[test]
+    fn packets_come_in_order() {
+        for ahead in [Span(600), Span(5_000), Span(100_000)] {
+            let mut stream = Stream::new(1, "calendar", ahead.0);
+            let (mut store, mut calendar) = (Store::default(), Calendar::new(ahead));
+            let clock = |link: LinkId| if link.0 % 2 == 0 { Clock::HOSTS } else { Clock::HOSTS.and(Span(70)) };
+            let mut pending: Vec<(u64, (u64, u64), u64, u32)> = Vec::new();
+            let (mut now, mut sent, mut due) = (0, 0, Vec::new());
+            for _ in 0..3_000 {
+                for _ in 0..stream.below(12) {
+                    let spread = [3, 300, 3_000, 40_000][stream.below(4) as usize];
+                    let (by, at) = (LinkId(stream.below(6) as u32), now + 1 + stream.below(spread));
+                    let number = store.put(Packet::BLANK);
+                    calendar.expect(&mut store, number, by, Instant(at));
+                    let (time, rank, _) = event::arrival(clock(by).time(Instant(at)), by);
+                    sent += 1;
+                    pending.push((at, (time, rank), sent, number));
+                }
+                pending.sort_unstable();
+                assert_eq!(calendar.next_at(&store).0, pending.first().map_or(u64::MAX, |first| first.0));
+                assert_eq!(calendar.packets(), pending.len() as u64);
+                let until = now + stream.below(2_000);
+                let by = if stream.below(4) == 0 { until } else { u64::MAX };
+                calendar.take(&mut store, (Instant(until), Instant(by)), clock, &mut due);
+                let is_due = |(at, _, _, number): &mut (u64, (u64, u64), u64, u32)| {
+                    *at <= until && clock(store.by(*number)).time(Instant(*at)).0 <= by
+                };
+                let expected: Vec<u32> = pending.extract_if(.., is_due).map(|(.., number)| number).collect();
+                assert_eq!(due, expected);
+                due.drain(..).for_each(|number| store.leave(number));
+                // What is late by its clock comes later, but nothing new before it.
+                now = until;
+            }
+        }
+    }
+}
