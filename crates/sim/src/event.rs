@@ -33,7 +33,7 @@ pub enum Event {
     ReceiverTimer(ConnectionId),
     /// The generator of this class has its next batch of messages.
     Generate(ClassId),
-    /// The earliest waiting message of this class starts.
+    /// The waiting messages of this class that start now do.
     Start(ClassId),
     /// The warm-up ends.
     WarmedUp,
@@ -314,6 +314,12 @@ impl EventQueue {
 
     fn look_far(&mut self) {
         self.far_at = self.far.peek().map_or(u64::MAX, |Reverse(far)| far.0);
+    }
+
+    /// Whether there is an event by then other than arrivals.
+    #[inline]
+    pub fn has_more_by(&self, at: Instant) -> bool {
+        self.far_at <= at.0
     }
 
     /// When the next event comes.

@@ -58,9 +58,18 @@ struct TrafficSource {
     batch: Option<Batch>,
     /// Messages of earlier batches that wait for their start.
     waiting: BinaryHeap<Waiting>,
+    /// An [`Event::Start`] is pending for this instant.
+    announced: Option<Instant>,
     numbered: u64,
     /// Messages of its list that start too late to be counted.
     too_late: u64,
+}
+
+impl TrafficSource {
+    /// The next message that starts at a time, if there is one.
+    fn starts(&mut self, at: Instant) -> Option<Waiting> {
+        self.waiting.peek().is_some_and(|next| next.request.start == at).then(|| self.waiting.pop()).flatten()
+    }
 }
 
 /// A message that waits for its start; ordered by start and ordinal, the earliest greatest, as
@@ -128,7 +137,7 @@ impl World {
             .map(|class| {
                 let framing = class.framing(&transports[class.transport], frame_overhead);
                 let too_late = class.generator.listed(run.duration.after_start()).too_late;
-                TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), numbered: 0, too_late }
+                TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), announced: None, numbered: 0, too_late }
             })
             .collect::<Table<ClassId, _>>();
         let mut world = World {
@@ -255,10 +264,7 @@ impl World {
             }
             Event::HostTimer(host) => self.hosts.on_host_timer(&mut self.net, host),
             Event::Generate(class) => self.generate(class),
-            Event::Start(class) => {
-                let waiting = self.sources[class].waiting.pop();
-                self.start(class, waiting.expect("each start has its message"));
-            }
+            Event::Start(class) => self.start_all(class),
             Event::Departure(link) => self.net.depart(link),
             Event::Notice(id) => {
                 self.net.noticing = true;
@@ -383,7 +389,11 @@ impl World {
         };
         source.numbered += 1;
         source.waiting.push(Waiting { request, ordinal, asked });
-        self.net.events.push(request.start, Event::Start(class));
+        // The answers of a query often start together.
+        if source.announced != Some(request.start) {
+            source.announced = Some(request.start);
+            self.net.events.push(request.start, Event::Start(class));
+        }
     }
 
     fn next_batch(&mut self, class: ClassId) {
@@ -391,6 +401,36 @@ impl World {
         source.batch = source.class.generator.next();
         if let Some(batch) = &source.batch {
             self.net.events.push(batch.at, Event::Generate(class));
+        }
+    }
+
+    /// The messages of a class that start now do, as if each had an event of its own.
+    fn start_all(&mut self, class: ClassId) {
+        let now = self.net.now;
+        let source = &mut self.sources[class];
+        source.announced.take_if(|announced| *announced == now);
+        // They may all have started with others.
+        let Some(mut waiting) = source.starts(now) else { return self.net.nothing_happened() };
+        loop {
+            self.start(class, waiting);
+            let source = &mut self.sources[class];
+            if self.net.events.has_more_by(now) {
+                // What this has brought about may come before the next.
+                if source.waiting.peek().is_some_and(|next| next.request.start == now) {
+                    source.announced = Some(now);
+                    self.net.events.push(now, Event::Start(class));
+                }
+                return;
+            }
+            match source.starts(now) {
+                Some(next) => waiting = next,
+                None => return,
+            }
+            self.net.counters.events += 1;
+            self.hosts.stage.begins();
+            if !self.net.agents.decided.is_empty() {
+                self.watch_rates();
+            }
         }
     }
 
@@ -469,14 +509,15 @@ impl World {
             match event {
                 Event::Generate(class) => self.generate(class),
                 Event::Start(class) => {
-                    let waiting = self.sources[class].waiting.pop();
-                    let Waiting { request, ordinal, .. } = waiting.expect("each start has its message");
-                    if request.place.is_some() {
-                        return Err(self.sources[class].class.name.clone());
+                    self.sources[class].announced = None;
+                    while let Some(Waiting { request, ordinal, .. }) = self.sources[class].starts(at) {
+                        if request.place.is_some() {
+                            return Err(self.sources[class].class.name.clone());
+                        }
+                        let flow = self.flow_of(class, &request, ordinal);
+                        let path = self.net.path(request.from, request.to, flow);
+                        self.enter(class, path, &request);
                     }
-                    let flow = self.flow_of(class, &request, ordinal);
-                    let path = self.net.path(request.from, request.to, flow);
-                    self.enter(class, path, &request);
                 }
                 // Nothing is under way that could be looked at.
                 _ => {}

@@ -138,8 +138,13 @@ impl Net {
     #[cold]
     fn in_vain(&mut self) -> bool {
         self.counters.packet_hops -= 1;
-        self.events_in_vain += 1;
+        self.nothing_happened();
         false
+    }
+
+    /// The event that has just come is none: what was to happen had happened before, or happens later.
+    pub fn nothing_happened(&mut self) {
+        self.events_in_vain += 1;
     }
 
     /// An arrival at the end of a link is due: lets in what has come to its port by now, as far as that matters. False when it

@@ -50,7 +50,7 @@ pub struct Net {
     is_fed: bool,
     /// Packets that were let in at ports that are fed: hops without an event.
     hops_let_in: u64,
-    /// Events at which nothing arrived: others had overtaken the packet.
+    /// Events at which nothing happened: others had overtaken what they were for.
     events_in_vain: u64,
     /// A notice is what happens now, and no arrival of a packet.
     pub noticing: bool,
