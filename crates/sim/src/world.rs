@@ -137,7 +137,15 @@ impl World {
             .map(|class| {
                 let framing = class.framing(&transports[class.transport], frame_overhead);
                 let too_late = class.generator.listed(run.duration.after_start()).too_late;
-                TrafficSource { class, framing, batch: None, waiting: BinaryHeap::new(), announced: None, numbered: 0, too_late }
+                TrafficSource {
+                    class,
+                    framing,
+                    batch: None,
+                    waiting: BinaryHeap::new(),
+                    announced: None,
+                    numbered: 0,
+                    too_late,
+                }
             })
             .collect::<Table<ClassId, _>>();
         let mut world = World {

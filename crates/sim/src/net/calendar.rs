@@ -3,7 +3,11 @@
 //! A ring of slots of equal time, each a list of packets that is threaded through the store: nearly always of one or none. So
 //! what comes in a window is in order as it is taken, and nothing of it was compared with anything.
 
-use units::{Instant, LinkId, Span};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem;
+
+use units::{Instant, LinkId, Span, Table};
 
 use crate::event;
 use crate::port::store::{NONE, Store};
@@ -19,12 +23,23 @@ pub struct Calendar {
     shift: u32,
     /// The first slot that may be occupied, counted from time zero; the last is less than a turn of the ring behind it.
     first: u64,
-    /// What the ring has no place for.
-    apart: Vec<u32>,
+    /// What the ring has no place for: when it comes, in which order it was put here, and its number.
+    apart: BinaryHeap<Reverse<(Instant, u64, u32)>>,
+    put_apart: u64,
     packets: u64,
 }
 
 const SLOTS: usize = 512;
+
+/// A window of time.
+pub struct Window<'clocks> {
+    /// It ends when the clocks at the ends of links show this.
+    pub until: Instant,
+    /// If it is this time by then, or earlier; else at this time.
+    pub by: Instant,
+    /// By link: the clock at its end.
+    pub clocks: &'clocks Table<LinkId, Clock>,
+}
 
 impl Calendar {
     /// For packets that nearly all come within this time from the last that was taken.
@@ -34,7 +49,8 @@ impl Calendar {
             occupied: [0; SLOTS / 64],
             shift: u64::BITS - (ahead.0 / SLOTS as u64).leading_zeros(),
             first: 0,
-            apart: Vec::new(),
+            apart: BinaryHeap::new(),
+            put_apart: 0,
             packets: 0,
         }
     }
@@ -57,8 +73,7 @@ impl Calendar {
         let turn = at.0 >> self.shift;
         // Wraps for those before the first.
         if turn.wrapping_sub(self.first) >= SLOTS as u64 {
-            self.apart.push(number);
-            return;
+            return self.put_apart(number, at);
         }
         let slot = turn as usize % SLOTS;
         store.put_before(number, self.last[slot]);
@@ -66,53 +81,59 @@ impl Calendar {
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Takes what comes by `until`, as the clocks at the ends of links show it, and by the time `by`: gives the numbers in the
-    /// order in which they come; at one instant in that of their ranks, by one link in that in which they were sent.
-    pub fn take(&mut self, store: &mut Store, (until, by): (Instant, Instant), clock: impl Fn(LinkId) -> Clock, due: &mut Vec<u32>) {
-        let end = until.0 >> self.shift;
+    #[cold]
+    fn put_apart(&mut self, number: u32, at: Instant) {
+        self.put_apart += 1;
+        self.apart.push(Reverse((at, self.put_apart, number)));
+    }
+
+    /// Takes what comes in a window: gives the numbers in the order in which they come; at one instant in that of their ranks,
+    /// by one link in that in which they were sent.
+    pub fn take(&mut self, store: &mut Store, window: &Window, due: &mut Vec<u32>) {
+        let end = window.until.0 >> self.shift;
         while let Some(turn) = self.occupied_by(end) {
             self.first = turn;
             let slot = turn as usize % SLOTS;
             self.occupied[slot / 64] &= !(1 << (slot % 64));
-            let (begin, mut number) = (due.len(), std::mem::replace(&mut self.last[slot], NONE));
+            let (begin, mut number) = (due.len(), mem::replace(&mut self.last[slot], NONE));
             while number != NONE {
                 due.push(number);
                 number = store.behind(number).1;
             }
             if due.len() > begin + 1 {
                 due[begin..].reverse();
-                put_in_order(&mut due[begin..], store, &clock);
+                window.put_in_order(&mut due[begin..], store);
             }
         }
         self.first = self.first.max(end);
-        let is_due = |store: &Store, number: u32| {
-            let at = store.at(number).at;
-            at <= until && (by == Instant::MAX || clock(store.by(number)).time(at) <= by)
-        };
-        // The last slot may span more than is asked for, and some clocks show it later than others.
-        let last = due.iter().rposition(|number| store.at(*number).at.0 >> self.shift < end).map_or(0, |place| place + 1);
-        let from = if by == Instant::MAX { last } else { 0 };
-        if due[from..].iter().any(|number| !is_due(store, *number)) {
-            let stay: Vec<u32> = due.extract_if(from.., |number| !is_due(store, *number)).collect();
-            stay.into_iter().for_each(|number| self.put(store, number, store.at(number).at));
+        // The last slot goes on behind the window. Where that ends by a time, others may have been taken too early.
+        let of_last = due.iter().rev().take_while(|number| store.at(**number).at.0 >> self.shift == end).count();
+        let from = if window.by == Instant::MAX { due.len() - of_last } else { 0 };
+        if due[from..].iter().any(|number| !window.has(store, *number)) {
+            let early: Vec<u32> = due.extract_if(from.., |number| !window.has(store, *number)).collect();
+            early.into_iter().for_each(|number| self.put(store, number, store.at(number).at));
         }
         if !self.apart.is_empty() {
-            self.take_apart(store, is_due, &clock, due);
+            self.take_apart(store, window, due);
         }
         self.packets -= due.len() as u64;
     }
 
-    /// As [`take`](Calendar::take), of what the ring had no place for.
+    /// As [`take`](Calendar::take), of what the ring had no place for. What it has a place for now goes there.
     #[cold]
-    fn take_apart(&mut self, store: &mut Store, is_due: impl Fn(&Store, u32) -> bool, clock: &impl Fn(LinkId) -> Clock, due: &mut Vec<u32>) {
+    fn take_apart(&mut self, store: &mut Store, window: &Window, due: &mut Vec<u32>) {
         let before = due.len();
-        due.extend(self.apart.extract_if(.., |number| is_due(store, *number)));
+        let mut stays = Vec::new();
+        while let Some(&Reverse((at, _, number))) = self.apart.peek()
+            && at.0 >> self.shift < self.first + SLOTS as u64
+        {
+            self.apart.pop();
+            if window.has(store, number) { due.push(number) } else { stays.push((number, at)) }
+        }
         if due.len() > before {
-            put_in_order(due, store, clock);
+            window.put_in_order(due, store);
         }
-        for number in std::mem::take(&mut self.apart) {
-            self.put(store, number, store.at(number).at);
-        }
+        stays.into_iter().for_each(|(number, at)| self.put(store, number, at));
     }
 
     /// The first slot up to this one that is occupied.
@@ -132,7 +153,7 @@ impl Calendar {
 
     /// What the clocks show when the first comes.
     pub fn next_at(&self, store: &Store) -> Instant {
-        let mut first = self.apart.iter().map(|number| store.at(*number).at).min().unwrap_or(Instant::MAX);
+        let mut first = self.apart.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at);
         if let Some(turn) = self.occupied_by(u64::MAX) {
             let mut number = self.last[turn as usize % SLOTS];
             while number != NONE {
@@ -144,14 +165,25 @@ impl Calendar {
     }
 }
 
-/// In the order in which they come, where those by one link are in the order in which they were sent.
-#[inline(never)]
-fn put_in_order(numbers: &mut [u32], store: &Store, clock: &impl Fn(LinkId) -> Clock) {
-    let at = |number: &u32| store.at(*number).at;
-    numbers.sort_by_key(at);
-    let together = numbers.chunk_by_mut(|one, other| at(one) == at(other)).filter(|together| together.len() > 1);
-    let rank = |number: &u32| event::arrival(clock(store.by(*number)).time(at(number)), store.by(*number));
-    together.for_each(|together| together.sort_by_key(rank));
+impl Window<'_> {
+    /// Whether a packet on its way comes in the window.
+    fn has(&self, store: &Store, number: u32) -> bool {
+        let at = store.at(number).at;
+        at <= self.until && (self.by == Instant::MAX || self.clocks[store.by(number)].time(at) <= self.by)
+    }
+
+    /// In the order in which they come, where those by one link are in the order in which they were sent.
+    #[inline(never)]
+    fn put_in_order(&self, numbers: &mut [u32], store: &Store) {
+        let at = |number: &u32| store.at(*number).at;
+        numbers.sort_by_key(at);
+        let together = numbers.chunk_by_mut(|one, other| at(one) == at(other)).filter(|together| together.len() > 1);
+        let moment = |number: &u32| {
+            let by = store.by(*number);
+            event::arrival(self.clocks[by].time(at(number)), by)
+        };
+        together.for_each(|together| together.sort_by_key(moment));
+    }
 }
 
 #[cfg(test)]
@@ -167,7 +199,7 @@ mod tests {
         for ahead in [Span(600), Span(5_000), Span(100_000)] {
             let mut stream = Stream::new(1, "calendar", ahead.0);
             let (mut store, mut calendar) = (Store::default(), Calendar::new(ahead));
-            let clock = |link: LinkId| if link.0 % 2 == 0 { Clock::HOSTS } else { Clock::HOSTS.and(Span(70)) };
+            let clocks: Table<LinkId, Clock> = (0..6).map(|link| Clock::HOSTS.and(Span(link % 2 * 70))).collect();
             let mut pending: Vec<(u64, (u64, u64), u64, u32)> = Vec::new();
             let (mut now, mut sent, mut due) = (0, 0, Vec::new());
             for _ in 0..3_000 {
@@ -176,7 +208,7 @@ mod tests {
                     let (by, at) = (LinkId(stream.below(6) as u32), now + 1 + stream.below(spread));
                     let number = store.put(Packet::BLANK);
                     calendar.expect(&mut store, number, by, Instant(at));
-                    let (time, rank, _) = event::arrival(clock(by).time(Instant(at)), by);
+                    let (time, rank, _) = event::arrival(clocks[by].time(Instant(at)), by);
                     sent += 1;
                     pending.push((at, (time, rank), sent, number));
                 }
@@ -185,10 +217,9 @@ mod tests {
                 assert_eq!(calendar.packets(), pending.len() as u64);
                 let until = now + stream.below(2_000);
                 let by = if stream.below(4) == 0 { until } else { u64::MAX };
-                calendar.take(&mut store, (Instant(until), Instant(by)), clock, &mut due);
-                let is_due = |(at, _, _, number): &mut (u64, (u64, u64), u64, u32)| {
-                    *at <= until && clock(store.by(*number)).time(Instant(*at)).0 <= by
-                };
+                let window = Window { until: Instant(until), by: Instant(by), clocks: &clocks };
+                calendar.take(&mut store, &window, &mut due);
+                let is_due = |(at, (time, _), ..): &mut (u64, (u64, u64), u64, u32)| *at <= until && *time <= by;
                 let expected: Vec<u32> = pending.extract_if(.., is_due).map(|(.., number)| number).collect();
                 assert_eq!(due, expected);
                 due.drain(..).for_each(|number| store.leave(number));

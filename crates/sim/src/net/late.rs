@@ -52,12 +52,13 @@ impl Net {
             && self.clock(LinkId(host.0)).shows(until.0) < now
         {
             self.let_in_at(host);
-            self.late().map(|late| late.booked.pop_front());
+            self.late().and_then(|late| late.booked.pop_front());
         }
         // Notices come before all else.
         let until = if noticing { (now, 0) } else { arrival(now, port) };
-        let booking = Booking { until, host, connection, message };
-        self.late().map(|late| late.booked.push_back(booking));
+        if let Some(late) = self.late() {
+            late.booked.push_back(Booking { until, host, connection, message });
+        }
     }
 
     /// A packet was dropped at a port when that showed this time. Whether it counts for a message that was booked since.
@@ -82,5 +83,58 @@ impl Net {
 
     fn late(&mut self) -> Option<&mut LateDrops> {
         self.part.as_deref_mut().map(|part| &mut part.late)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{full, leaves};
+    use super::*;
+    use crate::topology::Partition;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use units::Span;
+
+    /// Five hosts send full packets to a sixth at their leaf, which come to its port together, first after 32 us, then every
+    /// 12 us. One leaves each time and ten may wait: of the third five two are dropped, of all others four. The port is
+    /// 20 us behind.
+    #[test]
+    fn what_is_dropped_counts_for_the_message_that_was_arriving_then() {
+        let mut net = leaves(2, 12, 1, Some(Span::ZERO), ["fifo", "fifo"]);
+        net.feed_ports(Bytes(1500));
+        let partition = Partition::new(&net.graph, 2, |_| false).expect("there are two leaves");
+        net.becomes(Arc::new(partition), 0);
+        for seq in 0..12 {
+            for from in 0..5 {
+                let packet = full(&mut net, (from, 5), seq);
+                net.send(packet);
+            }
+        }
+        let connection = (ConnectionId(0), 0);
+        let mut booked = BTreeMap::new();
+        for (micros, noticing, message) in [
+            (56, true, 0),
+            (57, false, 1),
+            // Notices come before packets of the same instant.
+            (80, true, 2),
+            (81, false, 3),
+            (99, false, 4),
+        ] {
+            (net.now, net.noticing) = (Instant::from_micros(micros), noticing);
+            net.know_drops(HostId(5), connection, MessageId(message));
+            *booked.entry(message).or_default() += net.take_dropped_at_receiver(connection).0 / 1500;
+        }
+        assert!(booked.values().all(|dropped| *dropped == 0), "{booked:?}: nothing is known at once");
+        // Of what was booked by 57 us all is known 20 us later.
+        assert_eq!(net.late().map(|late| late.booked.len()), Some(3));
+        net.now = Instant::from_micros(150);
+        net.let_all_in();
+        for (message, dropped) in net.take_known_late() {
+            *booked.entry(message.0).or_default() += dropped.0 / 1500;
+        }
+        assert_eq!(booked, BTreeMap::from([(0, 0), (1, 2), (2, 4), (3, 4), (4, 4)]));
+        // Those at 104, 116, 128 and 140 us are for whatever is booked next.
+        assert_eq!(net.take_dropped_at_receiver(connection), Bytes(16 * 1500));
+        assert!(net.take_known_late().is_empty());
     }
 }

@@ -633,12 +633,12 @@ mod tests {
         leaves(1, hosts, seed, host_jitter, ordering)
     }
 
-    /// As [`star`]; of several leaves each has every so manyth host, and is joined to one more switch.
+    /// As [`star`]; of several leaves each has as many hosts, one behind the other, and is joined to one more switch.
     pub(super) fn leaves(leaves: u32, hosts: u32, seed: u64, host_jitter: Option<Span>, ordering: [&str; 2]) -> Net {
         let (rate, delay) = (Rate::from_gbps(1), Span::from_micros(20));
         let mut graph = Graph::new("test", hosts);
         let switches: Vec<u32> = (0..leaves).map(|_| graph.switch("switch", false)).collect();
-        (0..hosts).for_each(|host| graph.join(host, switches[(host % leaves) as usize], rate, delay));
+        (0..hosts).for_each(|host| graph.join(host, switches[(host * leaves / hosts) as usize], rate, delay));
         if leaves > 1 {
             let root = graph.switch("root", false);
             switches.iter().for_each(|&leaf| graph.join(leaf, root, rate, delay));

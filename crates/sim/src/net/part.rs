@@ -229,13 +229,13 @@ impl Net {
             }
             return;
         }
-        self.hand_over(to, link, number, at);
+        self.leave_for(to, link, number, at);
     }
 
     /// The packet in the slot of this number goes to another part, where it arrives at the end of a link at this time.
     #[inline(always)]
-    pub(super) fn hand_over(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
-        let part = self.part.as_deref_mut().expect("only one part of several hands over");
+    pub(super) fn leave_for(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
+        let part = self.part.as_deref_mut().expect("only one part of several has others");
         let packet = self.store.at(number).packet;
         part.left = part.left.wrapping_add(1);
         part.earliest = part.earliest.min(at);

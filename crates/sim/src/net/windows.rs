@@ -19,7 +19,7 @@ use transport::Flags;
 use units::{Instant, LinkId, Span};
 
 use super::Net;
-use super::calendar::Calendar;
+use super::calendar::{Calendar, Window};
 use super::feeding::note_wait;
 use crate::port::store::{Slot, Store};
 use crate::port::{Fate, Port};
@@ -73,7 +73,7 @@ impl Net {
         }
         let highest = graph.links.iter().map(|link| tier(link.to)).max().unwrap_or_default();
         // What has gone up comes that much later, or later still where it has waited.
-        let ahead = Span(2 * partition.lookahead.0);
+        let ahead = Span(partition.lookahead.0.saturating_mul(2));
         part.windows = Windows {
             coming: (0..=highest).map(|_| Calendar::new(ahead)).collect(),
             tier: graph.links.iter().map(|link| tier(link.to) as u8).collect(),
@@ -81,7 +81,6 @@ impl Net {
         };
         part.clocks = partition.at_port.clone();
         self.is_fed = true;
-        self.events.reach_twice_as_far();
     }
 
     /// A packet of so many bytes leaves a host by a link, and comes to the end of it at that time. Its route goes on at `next`.
@@ -128,9 +127,9 @@ impl Net {
     /// All that comes to switches of a tier goes on.
     fn come(&mut self, tier: usize, until: Instant, by: Instant) {
         let Some(part) = self.part.as_deref_mut() else { return };
-        let clocks = &part.partition.at_end;
         let mut due = mem::take(&mut part.windows.due);
-        part.windows.coming[tier].take(&mut self.store, (until, by), |link| clocks[link], &mut due);
+        let window = Window { until, by, clocks: &part.partition.at_end };
+        part.windows.coming[tier].take(&mut self.store, &window, &mut due);
         for number in due.drain(..) {
             self.goes_on(number);
         }
@@ -164,7 +163,7 @@ impl Net {
         let part = self.part.as_deref_mut().expect("only there are windows");
         match part.partition.of_port[next] {
             to if to == part.number => part.windows.expect(&mut self.store, number, link, at),
-            to => self.hand_over(to, link, number, at),
+            to => self.leave_for(to, link, number, at),
         }
     }
 }

@@ -46,7 +46,7 @@ impl Clock {
         Clock(self.0.saturating_add_unsigned(by.0))
     }
     /// A clock that is behind this one.
-    fn less(self, by: Span) -> Clock {
+    pub fn less(self, by: Span) -> Clock {
         Clock(self.0.saturating_sub_unsigned(by.0))
     }
     /// What it shows at a time; at the earliest the start of the run.
@@ -223,7 +223,8 @@ impl Racks {
         for switch in upwards {
             let node = hosts + switch;
             let below = below[switch].iter();
-            let latest = below.clone().map(|link| down[link.to as usize].less(link.delay)).max().unwrap_or(Clock::HOSTS);
+            let latest =
+                below.clone().map(|link| down[link.to as usize].less(link.delay)).max().unwrap_or(Clock::HOSTS);
             let earliest = below.map(|link| Clock::HOSTS.and(link.delay)).min().unwrap_or(Clock::HOSTS);
             (up[node], down[node]) = (if self.tier[switch] == 0 { earliest } else { latest }, latest);
         }
