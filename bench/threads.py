@@ -5,7 +5,7 @@
 measures, prints, and appends to bench/record/. Times are of the whole process by the clock, its start
 included, and of the event loop alone (`wall_s`). The ratio is that of the two runs of a pair; its median and
 range are told. The order within a pair changes from pair to pair. How much two runs side by side do, each
-with one thread, is measured too: no threads can gain more, for the cores of a machine share caches, memory
+with one thread, is measured too: threads hardly gain more, for the cores of a machine share caches, memory
 and perhaps more. Before and after each case two threads pass a word to and fro
 (`crates/units/examples/cores.rs`), for a virtual machine's cores may be near each other at one time and far
 apart at another. Only a machine without other work says anything.
