@@ -66,9 +66,14 @@ struct TrafficSource {
 }
 
 impl TrafficSource {
+    /// Whether a message waits for this time.
+    fn has_one_at(&self, at: Instant) -> bool {
+        self.waiting.peek().is_some_and(|next| next.request.start == at)
+    }
+
     /// The next message that starts at a time, if there is one.
     fn starts(&mut self, at: Instant) -> Option<Waiting> {
-        self.waiting.peek().is_some_and(|next| next.request.start == at).then(|| self.waiting.pop()).flatten()
+        if self.has_one_at(at) { self.waiting.pop() } else { None }
     }
 }
 
@@ -424,7 +429,7 @@ impl World {
             let source = &mut self.sources[class];
             if self.net.events.has_more_by(now) {
                 // What this has brought about may come before the next.
-                if source.waiting.peek().is_some_and(|next| next.request.start == now) {
+                if source.has_one_at(now) {
                     source.announced = Some(now);
                     self.net.events.push(now, Event::Start(class));
                 }

@@ -35,7 +35,7 @@ const SLOTS: usize = 512;
 pub struct Window<'clocks> {
     /// It ends when the clocks at the ends of links show this.
     pub until: Instant,
-    /// If it is this time by then, or earlier; else at this time.
+    /// What comes later than at this time is not in it.
     pub by: Instant,
     /// By link: the clock at its end.
     pub clocks: &'clocks Table<LinkId, Clock>,

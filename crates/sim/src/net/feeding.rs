@@ -8,8 +8,9 @@
 //!
 //! So arrivals at the ends of fed ports' wires are events, and those at fed ports are not. Of two switches that are joined
 //! one at most is fed: in a leaf-spine the leaves, in a fat-tree the switches with hosts and the core. Where more than a
-//! port's own packets have a say (a shared buffer, a discipline, agents, faults, other threads), nothing is fed. No result
-//! depends on it: whatever looks at ports from outside has everything let in first.
+//! port's own packets have a say (a shared buffer, a discipline, agents, faults), nothing is fed; in one part of several only
+//! ports to hosts are, and the others go by [windows](super::windows). No result depends on it: whatever looks at ports from
+//! outside has everything let in first.
 
 use transport::{Flags, Packet};
 use units::{Bytes, HostId, Instant, LinkId, Span};

@@ -101,21 +101,15 @@ impl Net {
 
     /// All that comes to switches above racks before their clocks show more than `until`, and by that time, goes on.
     pub fn go_down(&mut self, until: Instant, by: Instant) {
-        let now = self.now;
         for tier in (1..self.part.as_ref().map_or(0, |part| part.windows.coming.len())).rev() {
             self.come(tier, until, by);
         }
-        self.now = now;
     }
 
     /// All that hosts have sent, and comes to the switches of their racks before these show more than `until`, and by that time,
     /// goes on.
     pub fn go_up(&mut self, until: Instant, by: Instant) {
-        if self.part.as_ref().is_some_and(|part| part.windows.are_there()) {
-            let now = self.now;
-            self.come(0, until, by);
-            self.now = now;
-        }
+        self.come(0, until, by);
     }
 
     /// When the first packet comes to a switch.
@@ -124,15 +118,16 @@ impl Net {
         coming.map(|coming| coming.next_at(&self.store)).min().unwrap_or(Instant::MAX)
     }
 
-    /// All that comes to switches of a tier goes on.
+    /// All that comes to switches of a tier goes on, if the network goes by windows.
     fn come(&mut self, tier: usize, until: Instant, by: Instant) {
         let Some(part) = self.part.as_deref_mut() else { return };
-        let mut due = mem::take(&mut part.windows.due);
-        let window = Window { until, by, clocks: &part.partition.at_end };
-        part.windows.coming[tier].take(&mut self.store, &window, &mut due);
+        let Some(coming) = part.windows.coming.get_mut(tier) else { return };
+        let (now, mut due) = (self.now, mem::take(&mut part.windows.due));
+        coming.take(&mut self.store, &Window { until, by, clocks: &part.partition.at_end }, &mut due);
         for number in due.drain(..) {
             self.goes_on(number);
         }
+        self.now = now;
         if let Some(part) = self.part.as_deref_mut() {
             part.windows.due = due;
         }

@@ -7,8 +7,7 @@
 //! may end the run, one thread moves all parts from instant to instant.
 //!
 //! Switches may go by clocks that are ahead of the hosts' or behind, which makes windows longer. Where all must be at one time,
-//! at the end of the warm-up and of what is measured, those that are behind catch up, and what is later is set aside for a
-//! moment.
+//! at the end of the warm-up and of what is measured, those that are behind catch up, and what is later waits.
 
 mod cores;
 mod pace;
