@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use transport::{Extension, Flags};
+use transport::{Extension, Flags, Packet};
 use units::{ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
 
 use super::Net;
@@ -45,6 +45,9 @@ pub struct Part {
     pub decided: Option<Vec<MessageId>>,
 }
 
+/// A packet that will arrive at the end of a link: when, where, and what.
+pub type Words = [u64; 7];
+
 /// What goes from one part to another.
 #[derive(Default)]
 pub struct Mail {
@@ -59,9 +62,30 @@ pub struct Mail {
 }
 
 impl Mail {
+    /// Packets that come at these times, for tests.
+    #[cfg(test)]
+    pub fn coming_at(times: std::ops::Range<u64>) -> Mail {
+        let packet = |at| (LinkId(0), Slot { at: Instant(at), packet: Packet::BLANK });
+        Mail { packets: times.map(packet).collect(), ..Mail::default() }
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty() && self.notices.is_empty() && self.paths.is_empty()
+    }
+
+    /// The packets, as words each, where they have nothing beside: then they are to go by themselves.
+    pub fn plain(&mut self) -> Option<impl ExactSizeIterator<Item = Words>> {
+        let words = |(link, Slot { at, packet }): (LinkId, Slot)| {
+            let [a, b, c, d, e] = packet.to_words();
+            [at.0, link.0.into(), a, b, c, d, e]
+        };
+        self.extensions.is_empty().then(|| self.packets.drain(..).map(words))
+    }
+
+    /// How many packets there are.
+    pub fn packets(&self) -> usize {
+        self.packets.len()
     }
 
     /// What comes later goes behind.
@@ -90,6 +114,18 @@ impl Part {
     pub fn take_outgoing(&mut self) -> &mut [Mail] {
         self.earliest = Instant::MAX;
         &mut self.outgoing
+    }
+    /// A packet will arrive in another part at the end of a link.
+    #[inline(always)]
+    pub(super) fn puts_out(&mut self, to: u32, link: LinkId, slot: Slot) -> &mut Slot {
+        let packets = &mut self.outgoing[to as usize].packets;
+        packets.push((link, slot));
+        &mut packets.last_mut().expect("it was put out just now").1
+    }
+    /// The packet that was put out last does not leave.
+    #[cold]
+    pub(super) fn takes_back(&mut self, to: u32) {
+        self.outgoing[to as usize].packets.pop();
     }
     /// A notice goes to a host, if that is elsewhere.
     pub fn notify(&mut self, to: HostId, at: Instant, id: ConnectionId, notice: Notice) -> bool {
@@ -233,18 +269,24 @@ impl Net {
     }
 
     /// The packet in the slot of this number goes to another part, where it arrives at the end of a link at this time.
-    #[inline(always)]
-    pub(super) fn leave_for(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
+    fn leave_for(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
         let part = self.part.as_deref_mut().expect("only one part of several has others");
-        let packet = self.store.at(number).packet;
+        part.puts_out(to, link, Slot { at, ..*self.store.at(number) });
+        self.has_left(to, number, at);
+    }
+
+    /// The packet in the slot of this number, which was [put out](Part::puts_out) for another part, has left, and arrives there
+    /// at this time.
+    #[inline(always)]
+    pub(super) fn has_left(&mut self, to: u32, number: u32, at: Instant) {
+        let part = self.part.as_deref_mut().expect("only one part of several has others");
         part.left = part.left.wrapping_add(1);
         part.earliest = part.earliest.min(at);
-        let mail = &mut part.outgoing[to as usize];
-        mail.packets.push((link, Slot { at, packet }));
-        self.store.leave(number);
+        let packet = &self.store.at(number).packet;
         if packet.flags.has(Flags::EXTENDED) {
-            mail.extensions.push(self.extensions.take(packet.wait_or_extension));
+            part.outgoing[to as usize].extensions.push(self.extensions.take(packet.wait_or_extension));
         }
+        self.store.leave(number);
     }
 
     /// The cut link that a port feeds which stands behind those of all links.
@@ -259,23 +301,34 @@ impl Net {
         if !mail.paths.is_empty() {
             mail.paths.drain(..).for_each(|(position, link)| self.router.learn(position, link));
         }
-        if let Some(part) = &mut self.part {
-            part.left = part.left.wrapping_sub(mail.packets.len() as u64);
-        }
         let mut extensions = mail.extensions.drain(..);
         for (link, slot) in &mut mail.packets {
             if slot.packet.flags.has(Flags::EXTENDED) {
                 let extension = extensions.next().expect("each extended packet comes with its extension");
                 slot.packet.wait_or_extension = self.extensions.keep(extension);
             }
-            let number = self.store.put(slot.packet);
-            if let Some(part) = self.part.as_deref_mut().filter(|part| part.windows.are_there()) {
-                part.windows.expect(&mut self.store, number, *link, slot.at);
-            } else if let Some(at) = self.ports[*link].receive(&mut self.store, number, slot.at) {
-                self.events.push_arrival(self.now, at, *link);
-            }
+            self.receive_packet(*link, *slot);
         }
         mail.packets.clear();
+    }
+
+    /// A packet with nothing beside comes from another part.
+    #[inline(always)]
+    pub fn receive_plain(&mut self, [at, link, a, b, c, d, e]: Words) {
+        let packet = Packet::from_words([a, b, c, d, e]);
+        self.receive_packet(LinkId(link as u32), Slot { at: Instant(at), packet });
+    }
+
+    #[inline(always)]
+    fn receive_packet(&mut self, link: LinkId, Slot { at, packet }: Slot) {
+        let part = self.part.as_deref_mut().expect("only one part of several has others");
+        part.left = part.left.wrapping_sub(1);
+        let number = self.store.put(packet);
+        if part.windows.are_there() {
+            part.windows.expect(&mut self.store, number, link, at);
+        } else if let Some(at) = self.ports[link].receive(&mut self.store, number, at) {
+            self.events.push_arrival(self.now, at, link);
+        }
     }
 
     /// Packets that are queued or on a wire. In one part of several the sum over all of them counts, for one alone may

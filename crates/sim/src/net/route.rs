@@ -145,6 +145,12 @@ impl Router {
         self.links[position as usize]
     }
 
+    /// The link at a position of a path, and the next one.
+    #[inline]
+    pub fn links(&self, position: u32) -> (LinkId, LinkId) {
+        (self.links[position as usize], self.links[position as usize + 1])
+    }
+
     /// No flow is to take this link any more where there is another way, or each may again.
     pub fn avoid(&mut self, link: LinkId, avoid: bool) {
         let changed = if avoid { self.avoided.insert(link) } else { self.avoided.remove(&link) };

@@ -139,26 +139,45 @@ impl Net {
         let &Slot { at, ref packet } = self.store.at(number);
         self.now = at;
         self.hops_let_in += 1;
-        let link = self.router.link(packet.route);
+        let (link, next) = self.router.links(packet.route);
         let port = &mut self.ports[link];
         if packet.flags.has(Flags::EXTENDED) {
             note_wait(&mut self.extensions, &self.store, port, at, number);
         }
         debug_assert_eq!(port.pool, Port::FEEDS);
+        let to_host = next.0 < self.graph.hosts;
+        let part = self.part.as_deref_mut().expect("only there are windows");
+        let to = part.partition.of_port[next];
+        if !to_host && to != part.number {
+            return self.goes_elsewhere(to, link, number, at);
+        }
         let Some(at) = port.offer_away(&mut self.store, at, number) else {
             return self.not_kept(link, number, Fate::Dropped);
         };
-        let packet = self.store.packet_mut(number);
-        let next = self.router.link(packet.route);
-        if next.0 < self.graph.hosts {
+        if to_host {
+            let packet = self.store.packet_mut(number);
             packet.route += 1;
             let size = packet.size;
             return self.feed(next, link, number, (at, size));
         }
-        let part = self.part.as_deref_mut().expect("only there are windows");
-        match part.partition.of_port[next] {
-            to if to == part.number => part.windows.expect(&mut self.store, number, link, at),
-            to => self.leave_for(to, link, number, at),
+        part.windows.expect(&mut self.store, number, link, at);
+    }
+
+    /// A packet has come to a switch, and leaves for another part if the port there takes it.
+    #[inline(always)]
+    fn goes_elsewhere(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
+        let part = self.part.as_deref_mut().expect("only one part of several has others");
+        // The port writes into the copy: a copy of what was just written would wait for that.
+        let leaving = part.puts_out(to, link, *self.store.at(number));
+        match self.ports[link].offer_outside(&mut self.store, at, &mut leaving.packet) {
+            Some(arrives) => {
+                leaving.at = arrives;
+                self.has_left(to, number, arrives);
+            }
+            None => {
+                part.takes_back(to);
+                self.not_kept(link, number, Fate::Dropped);
+            }
         }
     }
 }

@@ -23,6 +23,7 @@ use units::{Instant, Span};
 
 use crate::class::Class;
 use crate::cool_down::CoolDown;
+use crate::net::part::{Mail, Words};
 use crate::network::Sharing;
 use crate::outcome::{Outcome, Taken};
 use crate::priorities::Priorities;
@@ -31,7 +32,7 @@ use crate::topology::Partition;
 use crate::world::World;
 use crate::world::stock::{self, Measured};
 use pace::Pace;
-use post::{Post, Presence};
+use post::{Post, Presence, Receiver};
 pub use trial::Terms;
 use trial::{Choice, Trial};
 
@@ -474,7 +475,7 @@ impl Stint {
             }
             self.take_part(first, 0, end, &post)
         });
-        worlds.iter_mut().zip(0..).for_each(|(world, part)| post.take(part, |mail| world.receive(mail)));
+        worlds.iter_mut().zip(0..).for_each(|(world, part)| post.take(part, world));
         (worlds.iter().all(|world| world.next_at() > self.until), took)
     }
 
@@ -496,13 +497,23 @@ impl Stint {
             if horizon < next {
                 let Some(can) = post.wait(part, self.lookahead, next) else { break };
                 horizon = can;
-                post.take(part, |mail| world.receive(mail));
+                post.take(part, world);
             }
             reached = next;
             world.goes_to(reached.earlier_by(Span(1)));
             post.leave(part, reached, world.outgoing());
         }
         clock.elapsed()
+    }
+}
+
+impl Receiver for World {
+    #[inline(always)]
+    fn packet(&mut self, packet: Words) {
+        self.receive_plain(packet);
+    }
+    fn mail(&mut self, mail: &mut Mail) {
+        self.receive(mail);
     }
 }
 

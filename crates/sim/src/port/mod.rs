@@ -281,27 +281,39 @@ impl Port {
     #[inline(always)]
     pub fn offer_away(&mut self, store: &mut Store, now: Instant, number: u32) -> Option<Instant> {
         self.settle(store, now);
-        let Admitted { with_it, start, at } = self.admit(store, now, number, self.limit(), 1)?;
-        if start > now {
-            self.keep_copy(store, number, at);
-            self.queue(with_it, start, now);
+        let admitted = self.admit(store.packet_mut(number), now, self.limit(), 1)?;
+        if admitted.start > now {
+            let copy = store.at(number).packet;
+            self.keep_copy(store, copy, now, &admitted);
         }
-        Some(at)
+        Some(admitted.at)
+    }
+
+    /// As [`offer_away`](Port::offer_away), for a packet that has left the store.
+    #[inline(always)]
+    pub fn offer_outside(&mut self, store: &mut Store, now: Instant, packet: &mut Packet) -> Option<Instant> {
+        self.settle(store, now);
+        let admitted = self.admit(packet, now, self.limit(), 1)?;
+        if admitted.start > now {
+            self.keep_copy(store, *packet, now, &admitted);
+        }
+        Some(admitted.at)
     }
 
     /// What waits stands here too, to say how long the queue is.
     #[cold]
-    fn keep_copy(&mut self, store: &mut Store, number: u32, at: Instant) {
+    fn keep_copy(&mut self, store: &mut Store, copy: Packet, now: Instant, admitted: &Admitted) {
+        let &Admitted { with_it, start, at } = admitted;
         self.drop_until(store, self.waiting);
-        let copy = store.at(number).packet;
         let number = store.put(copy);
         self.line.push(store, number, |_| at);
+        self.queue(with_it, start, now);
     }
 
     /// As [`offer_within`](Port::offer_within), when what has begun its transmission has left the queue.
     #[inline(always)]
     fn accept(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level, hops: u32) -> Fate {
-        let Some(Admitted { with_it, start, at }) = self.admit(store, now, number, limit, hops) else {
+        let Some(Admitted { with_it, start, at }) = self.admit(store.packet_mut(number), now, limit, hops) else {
             return Fate::Dropped;
         };
         let first = self.line.is_empty();
@@ -317,8 +329,7 @@ impl Port {
     /// Decides on a packet, and writes into it what becomes of it here, unless it is dropped. It has no place in line yet.
     /// Its route goes on by so many hops.
     #[inline(always)]
-    fn admit(&mut self, store: &mut Store, now: Instant, number: u32, limit: Level, hops: u32) -> Option<Admitted> {
-        let packet = store.packet_mut(number);
+    fn admit(&mut self, packet: &mut Packet, now: Instant, limit: Level, hops: u32) -> Option<Admitted> {
         let size = u64::from(packet.size);
         // The queue's length counts those that wait and the one that arrives, not the one in transmission.
         let with_it = Length { packets: self.waiting_in_line() + 1, bytes: self.waiting_bytes + size };

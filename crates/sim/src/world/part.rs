@@ -6,7 +6,7 @@ use units::{ClassId, Instant, MessageId};
 
 use super::World;
 use crate::event::Event;
-use crate::net::part::Mail;
+use crate::net::part::{Mail, Words};
 use crate::outcome::Message;
 use crate::topology::Partition;
 use crate::traffic::Request;
@@ -107,6 +107,11 @@ impl World {
     /// So many events were processed here.
     pub fn events(&self) -> u64 {
         self.net.counted().events
+    }
+
+    /// Takes a packet that comes from another part by itself.
+    pub fn receive_plain(&mut self, packet: Words) {
+        self.net.receive_plain(packet);
     }
 
     /// Takes what comes from another part.
