@@ -16,6 +16,10 @@ impl Pace {
     /// So many events go by at first before the slower way is tried again, and twice as many each time that it is slower
     /// still, for it takes time: one part in sixteen of what is processed, in the beginning.
     const PATIENCE: u64 = 1 << 19;
+    /// And so many times as many where the slower way took so many times as long, or longer: then it is hardly the faster one
+    /// soon. Whether the faster way has become slower is seen without a try.
+    const SURE: u64 = 4;
+    const CLEARLY: f64 = 1.2;
     const LONGEST: u64 = 1 << 28;
     /// What a machine does beside only makes an event take longer. So the least of so many times counts: one time that was
     /// disturbed changes nothing.
@@ -50,7 +54,8 @@ impl Pace {
         self.left = self.left.saturating_sub(events);
         if tried {
             let same = was_faster.is_some() && was_faster == self.faster();
-            self.patience = if same { (self.patience * 2).min(Pace::LONGEST) } else { Pace::PATIENCE };
+            let first = Pace::PATIENCE * if self.is_clear() { Pace::SURE } else { 1 };
+            self.patience = if same { (self.patience * 2).min(Pace::LONGEST) } else { first };
             self.left = self.patience;
         }
     }
@@ -60,6 +65,12 @@ impl Pace {
     fn cost(&self, together: bool) -> Option<f64> {
         let costs = &self.costs[usize::from(together)];
         costs[1].and(costs.iter().copied().flatten().min_by(f64::total_cmp))
+    }
+
+    /// Whether one way is clearly faster.
+    fn is_clear(&self) -> bool {
+        let (Some(alone), Some(together)) = (self.cost(false), self.cost(true)) else { return false };
+        alone.max(together) >= Pace::CLEARLY * alone.min(together)
     }
 
     /// Which way is faster: whether it is to work together.
@@ -97,19 +108,22 @@ mod tests {
         assert!(share(50, |events| if events < 3 * Pace::TRY { 150 } else { 30 }) > 0.98);
     }
 
-    /// However much there is to do: after half a million events, twice as many, and so on.
+    /// However much there is to do: after half a million events, twice as many, and so on; after two millions where one way is
+    /// clearly faster.
     #[test]
     fn the_slower_way_is_tried_again_when_it_is_time() {
-        let (mut pace, mut events, mut tries) = (Pace::default(), 0, Vec::new());
-        while events < 1 << 24 {
-            let (way, slice) = (pace.together(), pace.next());
-            if !way && events > 4 * Pace::TRY {
-                tries.push(events >> 19);
+        for (alone, times) in [(35, &[1, 3, 7, 15, 31][..]), (36, &[4, 12, 28])] {
+            let (mut pace, mut events, mut tries) = (Pace::default(), 0, Vec::new());
+            while events < 1 << 24 {
+                let (way, slice) = (pace.together(), pace.next());
+                if !way && events > 4 * Pace::TRY {
+                    tries.push(events >> 19);
+                }
+                pace.saw(way, slice, Duration::from_nanos(if way { 30 } else { alone } * slice));
+                events += slice;
             }
-            pace.saw(way, slice, Duration::from_nanos(if way { 30 } else { 50 } * slice));
-            events += slice;
+            assert_eq!(tries, times);
         }
-        assert_eq!(tries, [1, 3, 7, 15, 31]);
     }
 
     #[test]
