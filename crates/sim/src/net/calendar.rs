@@ -63,22 +63,29 @@ impl Calendar {
     /// The packet in the slot of the store of this number comes by a link when the clock there shows this.
     #[inline(always)]
     pub fn expect(&mut self, store: &mut Store, number: u32, by: LinkId, at: Instant) {
-        store.comes(number, by, at);
         self.packets += 1;
-        self.put(store, number, at);
+        let behind = self.put(number, at);
+        store.comes_before(number, by, at, behind);
     }
 
+    /// Gives the number of the packet that was put into its slot before, if there is one.
     #[inline(always)]
-    fn put(&mut self, store: &mut Store, number: u32, at: Instant) {
+    fn put(&mut self, number: u32, at: Instant) -> u32 {
         let turn = at.0 >> self.shift;
         // Wraps for those before the first.
         if turn.wrapping_sub(self.first) >= SLOTS as u64 {
-            return self.put_apart(number, at);
+            self.put_apart(number, at);
+            return NONE;
         }
         let slot = turn as usize % SLOTS;
-        store.put_before(number, self.last[slot]);
-        self.last[slot] = number;
         self.occupied[slot / 64] |= 1 << (slot % 64);
+        mem::replace(&mut self.last[slot], number)
+    }
+
+    #[cold]
+    fn put_back(&mut self, store: &mut Store, number: u32) {
+        let behind = self.put(number, store.at(number).at);
+        store.put_before(number, behind);
     }
 
     #[cold]
@@ -91,19 +98,17 @@ impl Calendar {
     /// by one link in that in which they were sent.
     pub fn take(&mut self, store: &mut Store, window: &Window, due: &mut Vec<u32>) {
         let end = window.until.0 >> self.shift;
-        while let Some(turn) = self.occupied_by(end) {
-            self.first = turn;
-            let slot = turn as usize % SLOTS;
-            self.occupied[slot / 64] &= !(1 << (slot % 64));
-            let (begin, mut number) = (due.len(), mem::replace(&mut self.last[slot], NONE));
-            while number != NONE {
-                due.push(number);
-                number = store.behind(number).1;
+        let mut turn = self.first;
+        while turn <= end && turn < self.first + SLOTS as u64 {
+            let (word, from) = (turn as usize % SLOTS / 64, turn % 64);
+            let these = (64 - from).min(end - turn + 1);
+            let mut bits = self.occupied[word] & (u64::MAX >> (64 - these)) << from;
+            self.occupied[word] &= !bits;
+            while bits != 0 {
+                self.empty(word * 64 + bits.trailing_zeros() as usize, store, window, due);
+                bits &= bits - 1;
             }
-            if due.len() > begin + 1 {
-                due[begin..].reverse();
-                window.put_in_order(&mut due[begin..], store);
-            }
+            turn += these;
         }
         self.first = self.first.max(end);
         // The last slot goes on behind the window. Where that ends by a time, others may have been taken too early.
@@ -111,12 +116,34 @@ impl Calendar {
         let from = if window.by == Instant::MAX { due.len() - of_last } else { 0 };
         if due[from..].iter().any(|number| !window.has(store, *number)) {
             let early: Vec<u32> = due.extract_if(from.., |number| !window.has(store, *number)).collect();
-            early.into_iter().for_each(|number| self.put(store, number, store.at(number).at));
+            early.into_iter().for_each(|number| self.put_back(store, number));
         }
         if !self.apart.is_empty() {
             self.take_apart(store, window, due);
         }
         self.packets -= due.len() as u64;
+    }
+
+    /// Takes what is in a slot.
+    #[inline(always)]
+    fn empty(&mut self, slot: usize, store: &Store, window: &Window, due: &mut Vec<u32>) {
+        let number = mem::replace(&mut self.last[slot], NONE);
+        let behind = store.behind(number).1;
+        due.push(number);
+        if behind != NONE {
+            self.empty_several(behind, store, window, due);
+        }
+    }
+
+    /// As [`empty`](Calendar::empty), of those behind the first, which was taken.
+    fn empty_several(&mut self, behind: u32, store: &Store, window: &Window, due: &mut Vec<u32>) {
+        let (begin, mut number) = (due.len() - 1, behind);
+        while number != NONE {
+            due.push(number);
+            number = store.behind(number).1;
+        }
+        due[begin..].reverse();
+        window.put_in_order(&mut due[begin..], store);
     }
 
     /// As [`take`](Calendar::take), of what the ring had no place for. What it has a place for now goes there.
@@ -128,12 +155,12 @@ impl Calendar {
             && at.0 >> self.shift < self.first + SLOTS as u64
         {
             self.apart.pop();
-            if window.has(store, number) { due.push(number) } else { stays.push((number, at)) }
+            if window.has(store, number) { due.push(number) } else { stays.push(number) }
         }
         if due.len() > before {
             window.put_in_order(due, store);
         }
-        stays.into_iter().for_each(|(number, at)| self.put(store, number, at));
+        stays.into_iter().for_each(|number| self.put_back(store, number));
     }
 
     /// The first slot up to this one that is occupied.

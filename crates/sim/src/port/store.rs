@@ -112,6 +112,13 @@ impl Store {
         (cell.slot.at, cell.by, cell.behind, cell.behind_at) = (at, by, NONE, Instant::MAX);
     }
 
+    /// As [`comes`](Store::comes), where another packet may be behind it.
+    #[inline(always)]
+    pub fn comes_before(&mut self, number: u32, by: LinkId, at: Instant, behind: u32) {
+        let cell = &mut self.cells[number as usize];
+        (cell.slot.at, cell.by, cell.behind) = (at, by, behind);
+    }
+
     /// Another packet is behind that in the slot of this number, or none.
     #[inline(always)]
     pub fn put_before(&mut self, number: u32, behind: u32) {
