@@ -45,8 +45,30 @@ pub struct Part {
     pub decided: Option<Vec<MessageId>>,
 }
 
-/// A packet that will arrive at the end of a link: when, where, and what.
+/// A packet that will arrive at the end of a link.
+pub struct Coming {
+    /// When.
+    pub at: Instant,
+    /// Of which.
+    pub link: LinkId,
+    /// What.
+    pub packet: Packet,
+}
+
+/// It as words, as threads can leave for each other.
 pub type Words = [u64; 7];
+
+impl Coming {
+    #[inline(always)]
+    fn to_words(&self) -> Words {
+        let [a, b, c, d, e] = self.packet.to_words();
+        [self.at.0, self.link.0.into(), a, b, c, d, e]
+    }
+    #[inline(always)]
+    fn from_words([at, link, a, b, c, d, e]: Words) -> Coming {
+        Coming { at: Instant(at), link: LinkId(link as u32), packet: Packet::from_words([a, b, c, d, e]) }
+    }
+}
 
 /// What goes from one part to another.
 #[derive(Default)]
@@ -54,7 +76,7 @@ pub struct Mail {
     /// Paths that packets may take from now on: links, with their positions.
     paths: Vec<(u32, LinkId)>,
     /// Packets that will arrive at the ends of links; those of a link in order.
-    packets: Vec<(LinkId, Slot)>,
+    packets: Vec<Words>,
     /// What those of them carry that are extended, in the same order.
     extensions: Vec<Extension>,
     /// What connections' receiving hosts will learn, and when; for each connection in order.
@@ -65,8 +87,8 @@ impl Mail {
     /// Packets that come at these times, for tests.
     #[cfg(test)]
     pub fn coming_at(times: std::ops::Range<u64>) -> Mail {
-        let packet = |at| (LinkId(0), Slot { at: Instant(at), packet: Packet::BLANK });
-        Mail { packets: times.map(packet).collect(), ..Mail::default() }
+        let coming = |at| Coming { at: Instant(at), link: LinkId(0), packet: Packet::BLANK };
+        Mail { packets: times.map(|at| coming(at).to_words()).collect(), ..Mail::default() }
     }
 
     /// Whether there is none.
@@ -74,13 +96,9 @@ impl Mail {
         self.packets.is_empty() && self.notices.is_empty() && self.paths.is_empty()
     }
 
-    /// The packets, as words each, where they have nothing beside: then they are to go by themselves.
-    pub fn plain(&mut self) -> Option<impl ExactSizeIterator<Item = Words>> {
-        let words = |(link, Slot { at, packet }): (LinkId, Slot)| {
-            let [a, b, c, d, e] = packet.to_words();
-            [at.0, link.0.into(), a, b, c, d, e]
-        };
-        self.extensions.is_empty().then(|| self.packets.drain(..).map(words))
+    /// The packets, where they have nothing beside: then they may go by themselves.
+    pub fn plain(&mut self) -> Option<impl Iterator<Item = Words>> {
+        self.extensions.is_empty().then(|| self.packets.drain(..))
     }
 
     /// How many packets there are.
@@ -114,18 +132,6 @@ impl Part {
     pub fn take_outgoing(&mut self) -> &mut [Mail] {
         self.earliest = Instant::MAX;
         &mut self.outgoing
-    }
-    /// A packet will arrive in another part at the end of a link.
-    #[inline(always)]
-    pub(super) fn puts_out(&mut self, to: u32, link: LinkId, slot: Slot) -> &mut Slot {
-        let packets = &mut self.outgoing[to as usize].packets;
-        packets.push((link, slot));
-        &mut packets.last_mut().expect("it was put out just now").1
-    }
-    /// The packet that was put out last does not leave.
-    #[cold]
-    pub(super) fn takes_back(&mut self, to: u32) {
-        self.outgoing[to as usize].packets.pop();
     }
     /// A notice goes to a host, if that is elsewhere.
     pub fn notify(&mut self, to: HostId, at: Instant, id: ConnectionId, notice: Notice) -> bool {
@@ -265,26 +271,19 @@ impl Net {
             }
             return;
         }
-        self.leave_for(to, link, number, at);
+        self.leave_for(to, number, &Coming { at, link, packet });
     }
 
-    /// The packet in the slot of this number goes to another part, where it arrives at the end of a link at this time.
-    fn leave_for(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
-        let part = self.part.as_deref_mut().expect("only one part of several has others");
-        part.puts_out(to, link, Slot { at, ..*self.store.at(number) });
-        self.has_left(to, number, at);
-    }
-
-    /// The packet in the slot of this number, which was [put out](Part::puts_out) for another part, has left, and arrives there
-    /// at this time.
+    /// The packet in the slot of this number goes to another part, as it is to come there.
     #[inline(always)]
-    pub(super) fn has_left(&mut self, to: u32, number: u32, at: Instant) {
+    pub(super) fn leave_for(&mut self, to: u32, number: u32, coming: &Coming) {
         let part = self.part.as_deref_mut().expect("only one part of several has others");
         part.left = part.left.wrapping_add(1);
-        part.earliest = part.earliest.min(at);
-        let packet = &self.store.at(number).packet;
-        if packet.flags.has(Flags::EXTENDED) {
-            part.outgoing[to as usize].extensions.push(self.extensions.take(packet.wait_or_extension));
+        part.earliest = part.earliest.min(coming.at);
+        let mail = &mut part.outgoing[to as usize];
+        mail.packets.push(coming.to_words());
+        if coming.packet.flags.has(Flags::EXTENDED) {
+            mail.extensions.push(self.extensions.take(coming.packet.wait_or_extension));
         }
         self.store.leave(number);
     }
@@ -302,25 +301,24 @@ impl Net {
             mail.paths.drain(..).for_each(|(position, link)| self.router.learn(position, link));
         }
         let mut extensions = mail.extensions.drain(..);
-        for (link, slot) in &mut mail.packets {
-            if slot.packet.flags.has(Flags::EXTENDED) {
+        for words in mail.packets.drain(..) {
+            let mut coming = Coming::from_words(words);
+            if coming.packet.flags.has(Flags::EXTENDED) {
                 let extension = extensions.next().expect("each extended packet comes with its extension");
-                slot.packet.wait_or_extension = self.extensions.keep(extension);
+                coming.packet.wait_or_extension = self.extensions.keep(extension);
             }
-            self.receive_packet(*link, *slot);
+            self.receive_packet(coming);
         }
-        mail.packets.clear();
     }
 
     /// A packet with nothing beside comes from another part.
     #[inline(always)]
-    pub fn receive_plain(&mut self, [at, link, a, b, c, d, e]: Words) {
-        let packet = Packet::from_words([a, b, c, d, e]);
-        self.receive_packet(LinkId(link as u32), Slot { at: Instant(at), packet });
+    pub fn receive_plain(&mut self, packet: Words) {
+        self.receive_packet(Coming::from_words(packet));
     }
 
     #[inline(always)]
-    fn receive_packet(&mut self, link: LinkId, Slot { at, packet }: Slot) {
+    fn receive_packet(&mut self, Coming { at, link, packet }: Coming) {
         let part = self.part.as_deref_mut().expect("only one part of several has others");
         part.left = part.left.wrapping_sub(1);
         let number = self.store.put(packet);

@@ -21,6 +21,7 @@ use units::{Instant, LinkId, Span};
 use super::Net;
 use super::calendar::{Calendar, Window};
 use super::feeding::note_wait;
+use super::part::Coming;
 use crate::port::store::{Slot, Store};
 use crate::port::{Fate, Port};
 
@@ -166,18 +167,11 @@ impl Net {
     /// A packet has come to a switch, and leaves for another part if the port there takes it.
     #[inline(always)]
     fn goes_elsewhere(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
-        let part = self.part.as_deref_mut().expect("only one part of several has others");
-        // The port writes into the copy: a copy of what was just written would wait for that.
-        let leaving = part.puts_out(to, link, *self.store.at(number));
-        match self.ports[link].offer_outside(&mut self.store, at, &mut leaving.packet) {
-            Some(arrives) => {
-                leaving.at = arrives;
-                self.has_left(to, number, arrives);
-            }
-            None => {
-                part.takes_back(to);
-                self.not_kept(link, number, Fate::Dropped);
-            }
+        // The port writes into a copy: to copy what was just written would wait for that.
+        let mut packet = self.store.at(number).packet;
+        match self.ports[link].offer_outside(&mut self.store, at, &mut packet) {
+            Some(arrives) => self.leave_for(to, number, &Coming { at: arrives, link, packet }),
+            None => self.not_kept(link, number, Fate::Dropped),
         }
     }
 }

@@ -16,9 +16,10 @@ impl Pace {
     /// So many events go by at first before the slower way is tried again, and twice as many each time that it is slower
     /// still, for it takes time: one part in sixteen of what is processed, in the beginning.
     const PATIENCE: u64 = 1 << 19;
-    /// And so many times as many where the slower way took so many times as long, or longer: then it is hardly the faster one
-    /// soon. Whether the faster way has become slower is seen without a try.
-    const SURE: u64 = 4;
+    /// And so many times as many where the slower way took so many times as long, or longer: it will hardly be the faster one
+    /// soon, and a try brings what one thread has in its caches into another's. Whether the faster way has become slower is
+    /// seen without a try.
+    const SURE: u64 = 8;
     const CLEARLY: f64 = 1.2;
     const LONGEST: u64 = 1 << 28;
     /// What a machine does beside only makes an event take longer. So the least of so many times counts: one time that was
@@ -108,11 +109,11 @@ mod tests {
         assert!(share(50, |events| if events < 3 * Pace::TRY { 150 } else { 30 }) > 0.98);
     }
 
-    /// However much there is to do: after half a million events, twice as many, and so on; after two millions where one way is
+    /// However much there is to do: after half a million events, twice as many, and so on; after four millions where one way is
     /// clearly faster.
     #[test]
     fn the_slower_way_is_tried_again_when_it_is_time() {
-        for (alone, times) in [(35, &[1, 3, 7, 15, 31][..]), (36, &[4, 12, 28])] {
+        for (alone, times) in [(35, &[1, 3, 7, 15, 31][..]), (36, &[8, 24])] {
             let (mut pace, mut events, mut tries) = (Pace::default(), 0, Vec::new());
             while events < 1 << 24 {
                 let (way, slice) = (pace.together(), pace.next());
