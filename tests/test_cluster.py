@@ -35,10 +35,12 @@ class Cluster:
         self.address = str(json.loads(file.read_text())["address"])
 
     def worker(self, *words: object) -> subprocess.Popen[bytes]:
+        """Start a worker and wait until the scheduler has it, or a client would say that there is none yet."""
         # In a folder of its own: nothing of the client's files is there.
         folder = self.folder / f"worker-{len(self.processes)}"
+        log = self.folder / f"{len(self.processes)}.log"
         folder.mkdir()
-        return self._start(
+        process = self._start(
             "worker",
             self.address,
             "--no-nanny",
@@ -49,6 +51,8 @@ class Cluster:
             *words,
             folder=folder,
         )
+        until(lambda: b"Registered to:" in log.read_bytes())
+        return process
 
     def _start(self, *words: object, folder: Path | None = None) -> subprocess.Popen[bytes]:
         arguments = [str(Path(sys.executable).with_name("dask")), *map(str, words), "--no-dashboard"]
