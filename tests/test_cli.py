@@ -385,11 +385,25 @@ def test_heavy_libraries_are_loaded_only_when_needed(small: Path) -> None:
     script = (
         "import sys; from duetime.cli import commands\n"
         f"commands.main(['run', {str(small)!r}, '--json'], standalone_mode=False)\n"
-        "heavy = ('polars', 'numpy', 'matplotlib', 'rich', 'duetime.decide')\n"
+        "heavy = ('polars', 'numpy', 'matplotlib', 'rich', 'duetime.decide', 'duetime.points')\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_what_is_loaded_later_is_there_from_the_beginning() -> None:
+    """Whatever was imported first: a module would hide the function of its name."""
+    script = (
+        "import duetime\n"
+        "assert set(duetime.__all__) <= set(dir(duetime))\n"
+        "import duetime.cli.sweep, duetime.cli.robust, duetime.cli.compare, duetime.loading\n"
+        "print([name for name in duetime.__all__ if not callable(getattr(duetime, name))])\n"
+        "duetime.nothing\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+    assert done.stderr.splitlines()[-1] == "AttributeError: module 'duetime' has no attribute 'nothing'"
 
 
 def test_a_command_is_told_with_the_nearest_one(duetime: Command) -> None:

@@ -14,8 +14,8 @@ import pytest
 from conftest import SMALL, Command, arguments
 from duetime import cluster as cluster_module
 from duetime.points import Point, run_points
-from duetime.sweep import sweep
-from duetime.work import Unusable
+from duetime.sweeping import sweep
+from duetime.trouble import Unusable
 
 #: Long enough that a worker is killed in the middle of a run.
 CHANGES = ("run.duration=400 ms",)
@@ -35,7 +35,7 @@ class Cluster:
         self.address = str(json.loads(file.read_text())["address"])
 
     def worker(self, *words: object) -> subprocess.Popen[bytes]:
-        """Start a worker and wait until the scheduler has it, or a client would say that there is none yet."""
+        """Start a worker; wait until the scheduler has it, or a client would say that there is none yet."""
         # In a folder of its own: nothing of the client's files is there.
         folder = self.folder / f"worker-{len(self.processes)}"
         log = self.folder / f"{len(self.processes)}.log"

@@ -10,7 +10,7 @@ import pytest
 
 import duetime as dt
 from conftest import SCENARIOS, SMALL, Command
-from duetime.compare import _least
+from duetime.comparison import _least
 from duetime.statistics import estimate, over_seeds
 
 

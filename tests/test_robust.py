@@ -7,7 +7,7 @@ import pytest
 
 import duetime
 from conftest import SCENARIOS, SMALL, Command
-from duetime.robust import DIMENSIONS, MEASURES, Choice, Outcome, Robustness, Variant, robust, variants
+from duetime.robustness import DIMENSIONS, MEASURES, Choice, Outcome, Robustness, Variant, robust, variants
 
 #: The incast with sixty workers and a buffer of 1 MB, whose answers are spread over a millisecond. It was
 #: tried once without telling the rest: without jitter cubic misses 77.8 % and dctcp 99.3, with it 43.0 and

@@ -14,7 +14,7 @@ import pytest
 
 import duetime as dt
 from conftest import SCENARIOS, Command, arguments
-from duetime.sweep import read, sweep
+from duetime.sweeping import read, sweep
 
 SWEEP = """
 scenario = "small.toml"

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from math import fsum
 from pathlib import Path
 
-from duetime.compare import Comparison
+from duetime.comparison import Comparison
 from duetime.results import Result
 from duetime.statistics import half_width
 from duetime.testbed import fig07

@@ -13,14 +13,19 @@ from duetime.interrupt import quiet_start
 
 quiet_start()
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from duetime._core import InternalError, ScenarioError, version
-from duetime.compare import Comparison, compare
 from duetime.functions import estimate, plot, reproduce
-from duetime.load import load
 from duetime.results import Bound, Result
-from duetime.robust import Robustness, robust
 from duetime.run import bound, catalog, check, run, schema
-from duetime.sweep import Sweep, Swept, sweep
+
+if TYPE_CHECKING:
+    from duetime.comparison import Comparison, compare
+    from duetime.loading import load
+    from duetime.robustness import Robustness, robust
+    from duetime.sweeping import Sweep, Swept, sweep
 
 __all__ = [
     "Bound",
@@ -45,3 +50,27 @@ __all__ = [
     "sweep",
 ]
 __version__ = version()
+
+#: Where the rest is, which one run does without: loaded when it is asked for. No module has the name of what
+#: is in it, or it would take its place here.
+_LATER = {
+    "Comparison": "comparison",
+    "Robustness": "robustness",
+    "Sweep": "sweeping",
+    "Swept": "sweeping",
+    "compare": "comparison",
+    "load": "loading",
+    "robust": "robustness",
+    "sweep": "sweeping",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'duetime' has no attribute '{name}'")
+    found = globals()[name] = getattr(import_module(f"duetime.{_LATER[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

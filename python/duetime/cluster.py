@@ -12,7 +12,8 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from duetime.quantities import counted
-from duetime.work import Answer, Build, Bundle, OtherBuild, Task, Unusable, build, do
+from duetime.trouble import Unusable
+from duetime.work import Answer, Build, Bundle, OtherBuild, Task, build, do
 
 if TYPE_CHECKING:
     from distributed import Client, Future

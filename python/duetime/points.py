@@ -83,7 +83,7 @@ def run_points(
     a point that fails says why in `error` and does not stop the rest. `tables` names those to keep for each
     run. After Ctrl-C, which is raised, the store has what was finished, and the same call goes on from it.
 
-    Raises `files.Refused` for a store that cannot be written, and `work.Unusable` for a cluster that
+    Raises `files.Refused` for a store that cannot be written, and `trouble.Unusable` for a cluster that
     cannot do it.
     """
     for name in tables:

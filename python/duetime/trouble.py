@@ -1,4 +1,4 @@
-"""What can go wrong on a real machine."""
+"""What can go wrong on real machines."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ class Missing(RuntimeError):
 
 class Failed(RuntimeError):
     """A process of ours failed; the message says with what."""
+
+
+class Unusable(ValueError):
+    """A cluster that cannot do the work; the message says why."""

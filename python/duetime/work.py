@@ -85,10 +85,6 @@ class OtherBuild(RuntimeError):
     """A worker would simulate with something else than the process that asks."""
 
 
-class Unusable(ValueError):
-    """A cluster that cannot do the work; the message says why."""
-
-
 def do(task: Task, bundle: Bundle, progress: Progress | None = None) -> Answer:
     """Run it. A run that fails answers with its reason; raises `OtherBuild`, and what `progress` raises."""
     if task.build != build():

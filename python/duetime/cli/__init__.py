@@ -16,8 +16,7 @@ from duetime import InternalError, ScenarioError, __version__, interrupt
 from duetime.cli import completion  # noqa: F401  (it brings its script for fish)
 from duetime.files import Refused
 from duetime.scenario import Unreadable
-from duetime.trouble import Failed, Missing
-from duetime.work import Unusable
+from duetime.trouble import Failed, Missing, Unusable
 
 #: Exit codes beside 0 and 1 (something failed on the way).
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130

@@ -12,7 +12,7 @@ import click
 
 from duetime import files
 from duetime.cli import completion, options
-from duetime.compare import RUNS, Comparison, prepare
+from duetime.comparison import RUNS, Comparison, prepare
 from duetime.quantities import counted
 
 

@@ -7,14 +7,17 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from duetime import conditions, scenario
+from duetime import scenario
 from duetime.cli import completion
 from duetime.trouble import Missing
+
+if TYPE_CHECKING:
+    from duetime import conditions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -132,6 +135,8 @@ def conditions_of(
     transports: Iterable[str],
 ) -> list[conditions.Condition]:
     """Read conditions before anything is run."""
+    from duetime import conditions
+
     transports = list(transports)
     try:
         return [conditions.read(text, resolved, transports) for text in fail_if] + [
@@ -156,9 +161,13 @@ def judge(
 def tell_failed(limits: Iterable[Mapping[str, Any]]) -> int:
     """Name the conditions that hold on standard error; give the exit code."""
     failed = [each for each in limits if each["failed"]]
+    if not failed:
+        return 0
+    from duetime.conditions import sentence
+
     for each in failed:
-        print(f"failed: {conditions.sentence(each)}", file=sys.stderr)
-    return FAILED if failed else 0
+        print(f"failed: {sentence(each)}", file=sys.stderr)
+    return FAILED
 
 
 def need_tables() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from duetime.cli import completion, options
-from duetime.robust import VARIANTS, Robustness
-from duetime.robust import robust as vary
+from duetime.robustness import VARIANTS, Robustness
+from duetime.robustness import robust as vary
 from duetime.run import resolve_each
 from duetime.scenario import read_file
 from duetime.trouble import Missing

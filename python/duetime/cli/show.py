@@ -12,15 +12,15 @@ from rich.text import Text
 
 from duetime.cli import tables
 from duetime.cli.tables import Column, Grid
-from duetime.compare import Comparison
+from duetime.comparison import Comparison
 from duetime.experiments import verdicts
 from duetime.quantities import counted
 from duetime.results import Result
 from duetime.statistics import FEW_SEEDS, estimate, most_unseen, over_seeds
-from duetime.sweep import Swept
+from duetime.sweeping import Swept
 
 if TYPE_CHECKING:
-    from duetime.robust import Robustness
+    from duetime.robustness import Robustness
 
 #: Title, where the figure is in a summary, and how it is written.
 Figure = tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]]

@@ -11,7 +11,7 @@ import click
 
 from duetime.cli import completion, options
 from duetime.quantities import counted
-from duetime.sweep import Swept, carry_out, read
+from duetime.sweeping import Swept, carry_out, read
 
 
 @click.command(short_help="Simulate a scenario at many points.")

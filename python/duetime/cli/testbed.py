@@ -11,7 +11,7 @@ import click
 
 from duetime import files
 from duetime.cli import completion, options
-from duetime.compare import Comparison
+from duetime.comparison import Comparison
 
 
 @click.command(short_help="Run a scenario, or a named experiment, on real TCP.")

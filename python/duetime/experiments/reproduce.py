@@ -23,7 +23,7 @@ from duetime.experiments.experiment import Chart, Experiment, at, panels
 from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS, measure
 from duetime.experiments.study import BOUND, Row, Study
 from duetime.quantities import counted
-from duetime.robust import variants as variants_of
+from duetime.robustness import variants as variants_of
 from duetime.trouble import Missing
 
 #: What a result of a given library depends on beside our own version.
@@ -64,7 +64,7 @@ def reproduce(
 
     `set` changes every run, after all that the experiment sets. With `variants` its claims are judged anew,
     with one seed and the axes that it names under ``robust``, in so many variants of what its scenario leaves
-    open (`duetime.robust`).
+    open (`duetime.robustness`).
     """
     folder = out / experiment.name
     files.check(folder)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duetime import scenario
-from duetime.compare import Comparison
+from duetime.comparison import Comparison
 from duetime.data import SCENARIOS as INCLUDED
 from duetime.results import Result
 from duetime.testbed import Options, beside

@@ -9,7 +9,7 @@ from typing import Any
 
 from duetime import files
 from duetime._core import version
-from duetime.compare import Comparison
+from duetime.comparison import Comparison
 from duetime.results import Result
 from duetime.statistics import estimate
 from duetime.testbed.experiments import EXPERIMENTS, carry_out

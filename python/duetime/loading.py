@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from duetime import scenario
-from duetime.compare import Comparison
+from duetime.comparison import Comparison
 from duetime.points import Kept, Point
 from duetime.results import load_run
-from duetime.robust import MEASURES, SEED, Choice, Outcome, Robustness, Variant
+from duetime.robustness import MEASURES, SEED, Choice, Outcome, Robustness, Variant
 from duetime.store import Store
-from duetime.sweep import RUNS, Sweep, Swept
+from duetime.sweeping import RUNS, Sweep, Swept
 
 
 def load(folder: str | os.PathLike[str]) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime import _core, files, scenario
-from duetime.compare import flat
+from duetime.comparison import flat
 from duetime.points import Kept, Point, run_points
 from duetime.quantities import counted
 from duetime.statistics import paired
