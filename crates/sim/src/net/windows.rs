@@ -125,9 +125,11 @@ impl Net {
         let Some(coming) = part.windows.coming.get_mut(tier) else { return };
         let (now, mut due) = (self.now, mem::take(&mut part.windows.due));
         coming.take(&mut self.store, &Window { until, by, clocks: &part.partition.at_end }, &mut due);
-        for number in due.drain(..) {
+        self.hops_let_in += due.len() as u64;
+        for &number in &due {
             self.goes_on(number);
         }
+        due.clear();
         self.now = now;
         if let Some(part) = self.part.as_deref_mut() {
             part.windows.due = due;
@@ -139,7 +141,6 @@ impl Net {
     fn goes_on(&mut self, number: u32) {
         let &Slot { at, ref packet } = self.store.at(number);
         self.now = at;
-        self.hops_let_in += 1;
         let (link, next) = self.router.links(packet.route);
         let port = &mut self.ports[link];
         if packet.flags.has(Flags::EXTENDED) {
