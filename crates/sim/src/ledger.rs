@@ -1,6 +1,6 @@
 //! What is written down of messages and classes while a run goes on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Table};
@@ -8,6 +8,7 @@ use units::{Bytes, ClassId, HostId, Instant, MessageId, Table};
 use crate::class::Class;
 use crate::hosts::{Arrivals, Sent};
 use crate::outcome::{Block, ClassOutcome, Framing, Message, Query};
+use crate::pairs::Pairs;
 use crate::rows::{BLOCK, Rows};
 
 /// Rows of messages, and sums by class.
@@ -31,8 +32,8 @@ pub struct Ledger {
     repairs: (u64, u64),
     /// Payload delivered in order after the warm-up, by class.
     delivered: Table<ClassId, Bytes>,
-    /// What arrived, by class and pair of hosts: of the receiving hosts.
-    flows: BTreeMap<(ClassId, HostId, HostId), Arrivals>,
+    /// What arrived, by class: of the receiving hosts.
+    flows: Table<ClassId, Pairs>,
 }
 
 /// What a receiving host knows of a message.
@@ -56,7 +57,7 @@ impl Ledger {
             counted_queries: vec![None; classes].into(),
             repairs: (0, 0),
             delivered: vec![Bytes::ZERO; classes].into(),
-            flows: BTreeMap::new(),
+            flows: (0..classes).map(|_| Pairs::default()).collect(),
         }
     }
 
@@ -117,7 +118,9 @@ impl Ledger {
         for (own, theirs) in self.delivered.iter_mut().zip(other.delivered.iter_mut()) {
             *own += std::mem::take(theirs);
         }
-        self.flows.append(&mut other.flows);
+        for (own, theirs) in self.flows.iter_mut().zip(other.flows.iter_mut()) {
+            own.append(theirs);
+        }
     }
 
     /// Retransmission timeouts and packets sent again, of all messages.
@@ -162,7 +165,7 @@ impl Ledger {
 
     fn flow(&mut self, message: MessageId) -> &mut Arrivals {
         let &Message { class, from, to, .. } = self.sent(message);
-        self.flows.entry((class, from, to)).or_default()
+        self.flows[class].of((from, to))
     }
 
     fn received(&mut self, message: MessageId) -> &mut Received {
@@ -172,15 +175,14 @@ impl Ledger {
     /// The warm-up ends: what was delivered before does not count.
     pub fn warmed_up(&mut self) {
         self.delivered.fill(Bytes::ZERO);
-        self.flows.clear();
+        self.flows.iter_mut().for_each(Pairs::clear);
     }
 
     /// The sums of one class.
     pub fn class(&self, number: ClassId, class: &Class, transport: &'static str, framing: Framing) -> ClassOutcome {
-        let first_of = |class: u32| (ClassId(class), HostId(0), HostId(0));
-        let flows = || self.flows.range(first_of(number.0)..first_of(number.0 + 1)).map(|(_, arrivals)| arrivals);
-        let means: Vec<f64> =
-            flows().filter(|flow| flow.packets > 0).map(|flow| flow.wait as f64 / flow.packets as f64).collect();
+        let flows = self.flows[number].in_order();
+        let with_packets = flows.iter().filter(|flow| flow.packets > 0);
+        let means: Vec<f64> = with_packets.map(|flow| flow.wait as f64 / flow.packets as f64).collect();
         const MICROS: f64 = 1024.0 / 1e6;
         ClassOutcome {
             name: class.name.clone(),
@@ -189,7 +191,7 @@ impl Ledger {
             transport,
             delivered_bytes: self.delivered[number],
             bottleneck_delay_us: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64 * MICROS),
-            bottleneck_bytes: flows().map(|flow| flow.bytes).sum(),
+            bottleneck_bytes: flows.iter().map(|flow| flow.bytes).sum(),
             framing,
             too_late: 0,
         }

@@ -17,6 +17,7 @@ pub mod network;
 mod notice;
 mod observe;
 pub mod outcome;
+mod pairs;
 mod parallel;
 mod port;
 pub mod priorities;
