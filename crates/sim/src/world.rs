@@ -1,10 +1,10 @@
 //! The main loop: a run, from the first message to the [`Outcome`].
 
+mod agenda;
 mod part;
 pub mod stock;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use transport::Packet;
@@ -25,6 +25,7 @@ use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::scenario::Scenario;
 use crate::traffic::{Arrival, Asked, Batch, Request};
+use agenda::Agenda;
 use stock::Measured;
 
 /// A run in progress.
@@ -57,7 +58,7 @@ struct TrafficSource {
     /// The batch for which a [`Event::Generate`] is pending.
     batch: Option<Batch>,
     /// Messages of earlier batches that wait for their start.
-    waiting: BinaryHeap<Waiting>,
+    waiting: Agenda<Waiting>,
     /// An [`Event::Start`] is pending for this instant.
     announced: Option<Instant>,
     numbered: u64,
@@ -68,7 +69,7 @@ struct TrafficSource {
 impl TrafficSource {
     /// Whether a message waits for this time.
     fn has_one_at(&self, at: Instant) -> bool {
-        self.waiting.peek().is_some_and(|next| next.request.start == at)
+        self.waiting.first().is_some_and(|next| next.request.start == at)
     }
 
     /// The next message that starts at a time, if there is one.
@@ -77,8 +78,7 @@ impl TrafficSource {
     }
 }
 
-/// A message that waits for its start; ordered by start and ordinal, the earliest greatest, as
-/// [`BinaryHeap`] wants it.
+/// A message that waits for its start; ordered by start and ordinal.
 struct Waiting {
     request: Request,
     /// Its number in its class, in the order in which the class made its messages; for an answer in a tree of
@@ -89,8 +89,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn key(&self) -> Reverse<(Instant, u64)> {
-        Reverse((self.request.start, self.ordinal))
+    fn key(&self) -> (Instant, u64) {
+        (self.request.start, self.ordinal)
     }
 }
 impl PartialEq for Waiting {
@@ -100,12 +100,12 @@ impl PartialEq for Waiting {
 }
 impl Eq for Waiting {}
 impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Waiting) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 impl Ord for Waiting {
-    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+    fn cmp(&self, other: &Waiting) -> Ordering {
         self.key().cmp(&other.key())
     }
 }
@@ -146,7 +146,7 @@ impl World {
                     class,
                     framing,
                     batch: None,
-                    waiting: BinaryHeap::new(),
+                    waiting: Agenda::new(),
                     announced: None,
                     numbered: 0,
                     too_late,
