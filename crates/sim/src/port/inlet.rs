@@ -6,7 +6,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 
 use units::{Instant, LinkId};
 
@@ -119,17 +118,16 @@ impl Inlet {
 
     /// As [`take`](Inlet::take), where some come early.
     pub fn take_of_both(&mut self, early: &mut Early, store: &Store) -> (Instant, u32) {
-        let in_order = self.moment_in_order(early.clock, store);
-        let first = early.heap.peek_mut().filter(|early| early.0.0 < in_order).map(PeekMut::pop);
-        let taken = match first {
-            Some(Reverse((moment, _, number))) => (Instant(moment.0), number),
-            None => {
-                let number = self.first;
-                self.first = store.behind(number).1;
-                (Instant(in_order.0), number)
-            }
+        let (taken, in_order_at) = if self.is_early_first(early, store) {
+            let Reverse((moment, _, number)) = early.heap.pop().expect("it is first");
+            ((Instant(moment.0), number), self.in_order_at(store))
+        } else {
+            let taken = (self.in_order_at(store), self.first);
+            let (next_at, next) = store.behind(self.first);
+            self.first = next;
+            (taken, next_at)
         };
-        self.first_at = Instant(self.moment(Some(early), store).0);
+        self.first_at = early.heap.peek().map_or(in_order_at, |early| in_order_at.min(Instant(early.0.0.0)));
         taken
     }
 
@@ -141,8 +139,24 @@ impl Inlet {
 
     /// The number of the first of all, if there is one.
     pub fn first(&self, early: &Early, store: &Store) -> u32 {
-        let in_order = self.moment_in_order(early.clock, store);
-        early.heap.peek().filter(|early| early.0.0 < in_order).map_or(self.first, |early| early.0.2)
+        let early = early.heap.peek().filter(|_| self.is_early_first(early, store));
+        early.map_or(self.first, |early| early.0.2)
+    }
+
+    /// Whether the first of those that come early is before those that come in order. Ranks count at one instant only.
+    fn is_early_first(&self, early: &Early, store: &Store) -> bool {
+        let Some(Reverse((moment, ..))) = early.heap.peek() else { return false };
+        let in_order_at = self.in_order_at(store).0;
+        if moment.0 == in_order_at {
+            *moment < self.moment_in_order(early.clock, store)
+        } else {
+            moment.0 < in_order_at
+        }
+    }
+
+    /// When the first of those comes that come in order; never where there is none.
+    fn in_order_at(&self, store: &Store) -> Instant {
+        if self.first == NONE { Instant::MAX } else { store.at(self.first).at }
     }
 
     fn moment_in_order(&self, clock: Clock, store: &Store) -> Moment {
