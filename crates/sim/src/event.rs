@@ -527,6 +527,14 @@ impl Wheel {
     /// Sorts the current bucket, which holds an arrival, that of a link, and those behind it; takes its first out.
     #[inline(never)]
     fn first_of(&mut self, arrival: Arrival, mut link: LinkId) -> Arrival {
+        let (at, behind) = self.entries[link];
+        // Mostly there are two.
+        if behind == NONE {
+            let other = Arrival { at, link };
+            let is_other = arrival.is_after(other);
+            self.current.push(if is_other { arrival } else { other });
+            return if is_other { other } else { arrival };
+        }
         self.current.push(arrival);
         while link != NONE {
             let (at, next) = self.entries[link];
