@@ -348,6 +348,11 @@ def estimated(text: str, folder: Path) -> str:
     return placed(text, "estimates", content)
 
 
+def ratio(times: float) -> str:
+    """Three figures, and all of those before the point."""
+    return f"{times:.3g}" if times < 1000 else f"{times:.0f}"
+
+
 def raced(text: str, folder: Path) -> str:
     """The page with `<!-- peers -->` filled from the records of `bench/beside.py`: the last day, by build."""
     lines = recorded(folder, "peers")
@@ -360,8 +365,8 @@ def raced(text: str, folder: Path) -> str:
             cell
             for row in (of["csg-htsim"], of["ns-3"])
             for cell in (
-                f"{row['times']:.3g} [{row['times_low']:.3g}, {row['times_high']:.3g}]",
-                f"{row['times_whole_process']:.3g}",
+                f"{ratio(row['times'])} [{ratio(row['times_low'])}, {ratio(row['times_high'])}]",
+                ratio(row["times_whole_process"]),
             )
         ]
         for work in line["results"]
