@@ -42,7 +42,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(Path|Mapping|Sequence|Any|PathLike|R|pl.DataFrame|TypeVar|Generic)"),
     (
         "py:.*",
-        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|compare)\.(Tables|R)|duetime\.robust\.\w+|Reproduction",
+        r"(scenario\.)?(Source|Changes)|duetime\.scenario\.Scenario|Tables|duetime\.(results|comparison)\.(Tables|R)|duetime\.robustness\.\w+|Reproduction",
     ),
 ]
 autodoc_member_order = "bysource"
