@@ -294,31 +294,33 @@ def scaled(text: str, folder: Path) -> str:
 
 
 def threaded(text: str, folder: Path) -> str:
-    """The page with `<!-- threads -->` filled from the last record of `bench/threads.py`."""
-    content = NOTHING
-    if lines := recorded(folder, "threads"):
-        line = lines[-1]
-        most = {row["case"]: span(row) for row in line["results"] if row.get("beside")}
-        rows = [
-            [
-                row["case"],
-                row["threads"],
-                f"{row['one_s']:.2f} s",
-                f"{row['several_s']:.2f} s",
-                span(row),
-                f"{row['loop_ratio']:.2f}",
-                most.get(row["case"], "-"),
-                " to ".join(f"{ns:.0f}" for ns in sorted(row["round_trip_ns"])) + " ns",
-            ]
-            for row in line["results"]
-            if not row.get("beside")
+    """The page with `<!-- threads -->` filled from `bench/threads.py`: the last record on each processor."""
+    last = {line["cpu"]: line for line in recorded(folder, "threads")}
+    return placed(text, "threads", "\n".join(map(gained, last.values())) or NOTHING)
+
+
+def gained(line: dict[str, Any]) -> str:
+    """What threads gain, as a table, from a record of it."""
+    most = {row["case"]: span(row) for row in line["results"] if row.get("beside")}
+    rows = [
+        [
+            row["case"],
+            row["threads"],
+            f"{row['one_s']:.2f} s",
+            f"{row['several_s']:.2f} s",
+            span(row),
+            f"{row['loop_ratio']:.2f}",
+            most.get(row["case"], "-"),
+            " to ".join(f"{ns:.0f}" for ns in sorted(row["round_trip_ns"])) + " ns",
         ]
-        heads = ["case", "threads", "one", "several", "gain", "of the events alone", "two runs side by side"]
-        heads.append("round trip between cores")
-        where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores"
-        note = f"; {line['note']}" if line["note"] else ""
-        content = f"{tabled(heads, rows)}\n*Medians and ranges of pairs. {where}{note}.*\n"
-    return placed(text, "threads", content)
+        for row in line["results"]
+        if not row.get("beside")
+    ]
+    heads = ["case", "threads", "one", "several", "gain", "of the events alone", "two runs side by side"]
+    heads.append("round trip between cores")
+    where = f"{line['at'][:10]}, {line['cpu']}, {line['cores']} cores"
+    note = f"; {line['note']}" if line["note"] else ""
+    return f"{tabled(heads, rows)}\n*Medians and ranges of pairs. {where}{note}.*\n"
 
 
 def span(row: dict[str, Any]) -> str:
