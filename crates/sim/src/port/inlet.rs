@@ -118,14 +118,17 @@ impl Inlet {
 
     /// As [`take`](Inlet::take), where some come early.
     pub fn take_of_both(&mut self, early: &mut Early, store: &Store) -> (Instant, u32) {
-        let (taken, in_order_at) = if self.is_early_first(early, store) {
-            let Reverse((moment, _, number)) = early.heap.pop().expect("it is first");
-            ((Instant(moment.0), number), self.in_order_at(store))
-        } else {
-            let taken = (self.in_order_at(store), self.first);
-            let (next_at, next) = store.behind(self.first);
-            self.first = next;
-            (taken, next_at)
+        let (taken, in_order_at) = match self.first_early(early, store) {
+            Some(&(moment, _, number)) => {
+                early.heap.pop();
+                ((Instant(moment.0), number), self.in_order_at(store))
+            }
+            None => {
+                let taken = (self.in_order_at(store), self.first);
+                let (next_at, next) = store.behind(self.first);
+                self.first = next;
+                (taken, next_at)
+            }
         };
         self.first_at = early.heap.peek().map_or(in_order_at, |early| in_order_at.min(Instant(early.0.0.0)));
         taken
@@ -133,25 +136,23 @@ impl Inlet {
 
     /// The moment of the first of all, by the port's clock; after everything where there is none.
     pub fn moment(&self, early: Option<&Early>, store: &Store) -> Moment {
-        let in_order = self.moment_in_order(early.map_or(Clock::HOSTS, |early| early.clock), store);
-        early.and_then(|early| early.heap.peek()).map_or(in_order, |early| early.0.0.min(in_order))
+        let first = early.and_then(|early| self.first_early(early, store));
+        let clock = early.map_or(Clock::HOSTS, |early| early.clock);
+        first.map_or_else(|| self.moment_in_order(clock, store), |first| first.0)
     }
 
     /// The number of the first of all, if there is one.
     pub fn first(&self, early: &Early, store: &Store) -> u32 {
-        let early = early.heap.peek().filter(|_| self.is_early_first(early, store));
-        early.map_or(self.first, |early| early.0.2)
+        self.first_early(early, store).map_or(self.first, |first| first.2)
     }
 
-    /// Whether the first of those that come early is before those that come in order. Ranks count at one instant only.
-    fn is_early_first(&self, early: &Early, store: &Store) -> bool {
-        let Some(Reverse((moment, ..))) = early.heap.peek() else { return false };
-        let in_order_at = self.in_order_at(store).0;
-        if moment.0 == in_order_at {
-            *moment < self.moment_in_order(early.clock, store)
-        } else {
-            moment.0 < in_order_at
-        }
+    /// The first of all, if it is one that comes early. Ranks count at one instant only.
+    fn first_early<'early>(&self, early: &'early Early, store: &Store) -> Option<&'early (Moment, u64, u32)> {
+        let Reverse(first) = early.heap.peek()?;
+        let (at, in_order_at) = (first.0.0, self.in_order_at(store).0);
+        let is_first =
+            if at == in_order_at { first.0 < self.moment_in_order(early.clock, store) } else { at < in_order_at };
+        is_first.then_some(first)
     }
 
     /// When the first of those comes that come in order; never where there is none.
