@@ -350,11 +350,6 @@ def estimated(text: str, folder: Path) -> str:
     return placed(text, "estimates", content)
 
 
-def ratio(times: float) -> str:
-    """Three figures, and all of those before the point."""
-    return f"{times:.3g}" if times < 1000 else f"{times:.0f}"
-
-
 def raced(text: str, folder: Path) -> str:
     """The page with `<!-- peers -->` filled from the records of `bench/beside.py`: the last day, by build."""
     lines = recorded(folder, "peers")
@@ -367,8 +362,8 @@ def raced(text: str, folder: Path) -> str:
             cell
             for row in (of["csg-htsim"], of["ns-3"])
             for cell in (
-                f"{ratio(row['times'])} [{ratio(row['times_low'])}, {ratio(row['times_high'])}]",
-                ratio(row["times_whole_process"]),
+                f"{shown(row['times'])} [{shown(row['times_low'])}, {shown(row['times_high'])}]",
+                shown(row["times_whole_process"]),
             )
         ]
         for work in line["results"]

@@ -38,7 +38,7 @@ class Cluster:
         """Start a worker; wait until the scheduler has it, or a client would say that there is none yet."""
         # In a folder of its own: nothing of the client's files is there.
         folder = self.folder / f"worker-{len(self.processes)}"
-        log = self.folder / f"{len(self.processes)}.log"
+        log = self._log()
         folder.mkdir()
         process = self._start(
             "worker",
@@ -56,10 +56,14 @@ class Cluster:
 
     def _start(self, *words: object, folder: Path | None = None) -> subprocess.Popen[bytes]:
         arguments = [str(Path(sys.executable).with_name("dask")), *map(str, words), "--no-dashboard"]
-        with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
+        with self._log().open("wb") as log:
             process = subprocess.Popen(arguments, cwd=folder or self.folder, stdout=log, stderr=log)
         self.processes.append(process)
         return process
+
+    def _log(self) -> Path:
+        """What the next process writes goes there."""
+        return self.folder / f"{len(self.processes)}.log"
 
     def stop(self) -> None:
         for process in reversed(self.processes):
