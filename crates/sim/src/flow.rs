@@ -30,6 +30,11 @@ impl Flow {
         self.0
     }
 
+    /// The flow that is this [number](Flow::number).
+    pub fn of_number(number: u64) -> Flow {
+        Flow(number)
+    }
+
     /// Its place among the timers of the same instant: 60 bits. The transport, by number, tells apart what stays
     /// open between the same hosts.
     pub fn order(self, transport: u32) -> u64 {

@@ -6,6 +6,7 @@ use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Table};
 
 use crate::event::{Event, EventQueue};
 use crate::flow::Flow;
+use crate::net::ring::Words;
 
 /// What a sending host tells the receiving one of a connection. It stands for what a handshake and the application's
 /// own framing say: it takes no room on the wire, but it takes the time that light does, so that it is there before any
@@ -47,6 +48,55 @@ pub struct Opening {
     pub generation: u16,
 }
 
+impl Notice {
+    /// It as words, as threads can leave for each other: as packets are, with something beside the number of the connection
+    /// where packets have nothing beside that of the link.
+    pub fn to_words(self, at: Instant, id: ConnectionId) -> Words {
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        let first = |kind: u32| pair(kind, id.0);
+        match self {
+            Notice::Starts { message, end, opening: None } => [at.0, first(STARTS), message.0.into(), end, 0, 0, 0],
+            Notice::Starts { message, end, opening: Some(Opening { config, flow, from, to, generation }) } => {
+                let kind = u32::from(generation) << 16 | OPENS;
+                [at.0, first(kind), pair(config, message.0), end, flow.number(), pair(from.0, to.0), 0]
+            }
+            Notice::GivenUp { message, unsent } => [at.0, first(GIVEN_UP), message.0.into(), unsent.0, 0, 0, 0],
+            Notice::Closes => [at.0, first(CLOSES), 0, 0, 0, 0, 0],
+        }
+    }
+
+    /// Whether words are a notice.
+    #[inline(always)]
+    pub fn is_in(words: &Words) -> bool {
+        words[1] >> 32 != 0
+    }
+
+    /// What [`to_words`](Notice::to_words) has made words of.
+    pub fn from_words([at, first, message, end, flow, hosts, _]: Words) -> (Instant, ConnectionId, Notice) {
+        let (high, low) = (|pair: u64| (pair >> 32) as u32, |pair: u64| pair as u32);
+        let starts = |opening| Notice::Starts { message: MessageId(low(message)), end, opening };
+        let notice = match high(first) & 0xffff {
+            STARTS => starts(None),
+            OPENS => starts(Some(Opening {
+                config: high(message),
+                flow: Flow::of_number(flow),
+                from: HostId(high(hosts)),
+                to: HostId(low(hosts)),
+                generation: (first >> 48) as u16,
+            })),
+            GIVEN_UP => Notice::GivenUp { message: MessageId(low(message)), unsent: Bytes(end) },
+            _ => Notice::Closes,
+        };
+        (Instant(at), ConnectionId(low(first)), notice)
+    }
+}
+
+/// Kinds of notices, as words.
+const STARTS: u32 = 1;
+const OPENS: u32 = 2;
+const GIVEN_UP: u32 = 3;
+const CLOSES: u32 = 4;
+
 /// The notices on their way: those of a connection arrive in the order in which they were sent.
 #[derive(Default)]
 pub struct Notices {
@@ -80,5 +130,27 @@ impl Notices {
     /// How many have arrived so far.
     pub fn arrived(&self) -> u64 {
         self.arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_come_back_from_words() {
+        let (message, flow) = (MessageId(u32::MAX - 1), Flow::of_pair(HostId(1), HostId(2)));
+        let opening = Opening { config: 70_000, flow, from: HostId(80_000), to: HostId(90_000), generation: 60_000 };
+        for notice in [
+            Notice::Starts { message, end: u64::MAX - 2, opening: None },
+            Notice::Starts { message, end: 1 << 40, opening: Some(opening) },
+            Notice::GivenUp { message, unsent: Bytes(1 << 50) },
+            Notice::Closes,
+        ] {
+            let (at, id) = (Instant(u64::MAX - 3), ConnectionId(u32::MAX - 4));
+            let words = notice.to_words(at, id);
+            assert!(Notice::is_in(&words));
+            assert_eq!(Notice::from_words(words), (at, id, notice));
+        }
     }
 }

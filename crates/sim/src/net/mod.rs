@@ -9,6 +9,7 @@ mod feeding;
 mod late;
 pub mod part;
 mod pool;
+pub mod ring;
 mod route;
 mod windows;
 

@@ -2,15 +2,17 @@
 //!
 //! Each has all of it, and uses the hosts and ports of its part. A cut link has two halves: its port, which decides when
 //! a packet will arrive, and the wire's end, where it does; the halves of one link may be in several parts. What a port
-//! sends goes at once to the end that belongs to the next port on its way: here, or to another thread by [`Mail`].
+//! sends goes at once to the end that belongs to the next port on its way: here, or to another thread ([`Outgoing`]).
 
 use std::sync::Arc;
+use std::vec::Drain;
 
 use transport::{Extension, Flags, Packet};
 use units::{ConnectionId, HostId, Instant, LinkId, MessageId, Span, Table};
 
 use super::Net;
 use super::late::LateDrops;
+use super::ring::{Ring, Sender, Words};
 use super::windows::Windows;
 use crate::notice::Notice;
 use crate::outcome::Counters;
@@ -30,7 +32,7 @@ pub struct Part {
     first: usize,
     own: Vec<LinkId>,
     /// What goes to each part.
-    outgoing: Vec<Mail>,
+    outgoing: Vec<Outgoing>,
     /// When the first of that arrives.
     earliest: Instant,
     /// Packets that have left for other parts, less those that have come from there.
@@ -55,9 +57,6 @@ pub struct Coming {
     pub packet: Packet,
 }
 
-/// It as words, as threads can leave for each other.
-pub type Words = [u64; 7];
-
 impl Coming {
     #[inline(always)]
     fn to_words(&self) -> Words {
@@ -70,48 +69,109 @@ impl Coming {
     }
 }
 
-/// What goes from one part to another.
+/// What comes from another part.
+pub enum Comes {
+    /// A packet, which may be extended.
+    Packet(Coming),
+    /// What the receiving host of a connection will learn, and when.
+    Notice(Instant, ConnectionId, Notice),
+}
+
+impl Comes {
+    /// What words stand for.
+    #[inline(always)]
+    pub fn from_words(words: Words) -> Comes {
+        if Notice::is_in(&words) {
+            let (at, id, notice) = Notice::from_words(words);
+            return Comes::Notice(at, id, notice);
+        }
+        Comes::Packet(Coming::from_words(words))
+    }
+}
+
+/// What goes to another part.
+///
+/// Nearly all goes by a [`Ring`], where both parts are simulated at once. What does not fit there, and all where there is no
+/// ring, goes by [`Mail`].
+#[derive(Default)]
+pub struct Outgoing {
+    ring: Option<Sender>,
+    /// Nothing goes by the ring, for it might overtake what is in the mail.
+    apart: bool,
+    mail: Mail,
+}
+
+impl Outgoing {
+    /// From now on there is a ring, into which nothing has been put yet; or none any more.
+    pub fn goes_by(&mut self, ring: Option<Arc<Ring>>) {
+        debug_assert!(self.mail.is_empty(), "it has been taken");
+        self.ring = ring.map(Sender::of);
+        self.apart = false;
+    }
+
+    /// Something is to go, behind what was put here before.
+    #[inline(always)]
+    pub fn put(&mut self, words: &Words) {
+        if self.apart || !self.ring.as_mut().is_some_and(|ring| ring.put(words)) {
+            self.put_apart(words);
+        }
+    }
+
+    #[cold]
+    fn put_apart(&mut self, words: &Words) {
+        self.apart = true;
+        self.mail.words.push(*words);
+    }
+
+    /// What goes by the ring is sent.
+    #[inline(always)]
+    pub fn send(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            ring.send();
+        }
+    }
+
+    /// Whether something goes by mail, or has gone by it of late.
+    #[inline(always)]
+    pub fn is_apart(&self) -> bool {
+        self.apart || !self.mail.is_empty()
+    }
+
+    /// The mail; `taken`: whether what went by it before was taken.
+    pub fn mail(&mut self, taken: bool) -> &mut Mail {
+        self.apart &= !(taken && self.mail.words.is_empty());
+        &mut self.mail
+    }
+}
+
+/// What goes from one part to another but by a ring.
 #[derive(Default)]
 pub struct Mail {
     /// Paths that packets may take from now on: links, with their positions.
     paths: Vec<(u32, LinkId)>,
-    /// Packets that will arrive at the ends of links; those of a link in order.
-    packets: Vec<Words>,
-    /// What those of them carry that are extended, in the same order.
+    /// Packets that will arrive at the ends of links, those of a link in order; and notices, those of a connection in order.
+    words: Vec<Words>,
+    /// What those of the packets carry that are extended, in the same order.
     extensions: Vec<Extension>,
-    /// What connections' receiving hosts will learn, and when; for each connection in order.
-    pub notices: Vec<(Instant, ConnectionId, Notice)>,
 }
 
 impl Mail {
-    /// Packets that come at these times, for tests.
-    #[cfg(test)]
-    pub fn coming_at(times: std::ops::Range<u64>) -> Mail {
-        let coming = |at| Coming { at: Instant(at), link: LinkId(0), packet: Packet::BLANK };
-        Mail { packets: times.map(|at| coming(at).to_words()).collect(), ..Mail::default() }
-    }
-
     /// Whether there is none.
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.notices.is_empty() && self.paths.is_empty()
-    }
-
-    /// The packets, where they have nothing beside: then they may go by themselves.
-    pub fn plain(&mut self) -> Option<impl Iterator<Item = Words>> {
-        self.extensions.is_empty().then(|| self.packets.drain(..))
-    }
-
-    /// How many packets there are.
-    pub fn packets(&self) -> usize {
-        self.packets.len()
+        self.words.is_empty() && self.paths.is_empty()
     }
 
     /// What comes later goes behind.
     pub fn append(&mut self, later: &mut Mail) {
         self.paths.append(&mut later.paths);
-        self.packets.append(&mut later.packets);
+        self.words.append(&mut later.words);
         self.extensions.append(&mut later.extensions);
-        self.notices.append(&mut later.notices);
+    }
+
+    /// Packets and notices are taken out, and what extended packets carry.
+    pub fn open(&mut self) -> (Drain<'_, Words>, Drain<'_, Extension>) {
+        (self.words.drain(..), self.extensions.drain(..))
     }
 }
 
@@ -129,7 +189,7 @@ impl Part {
         self.earliest
     }
     /// What goes to each part. It is to be taken.
-    pub fn take_outgoing(&mut self) -> &mut [Mail] {
+    pub fn take_outgoing(&mut self) -> &mut [Outgoing] {
         self.earliest = Instant::MAX;
         &mut self.outgoing
     }
@@ -138,14 +198,14 @@ impl Part {
         let elsewhere = !self.has(to);
         if elsewhere {
             self.earliest = self.earliest.min(at);
-            self.outgoing[self.partition.of_host[to] as usize].notices.push((at, id, notice));
+            self.outgoing[self.partition.of_host[to] as usize].put(&notice.to_words(at, id));
         }
         elsewhere
     }
     /// Packets may take a new path from now on.
     pub fn tell(&mut self, position: u32, path: &[LinkId]) {
         let others = self.outgoing.iter_mut().zip(0..).filter(|(_, part)| *part != self.number);
-        others.for_each(|(mail, _)| mail.paths.extend((position..).zip(path.iter().copied())));
+        others.for_each(|(to, _)| to.mail.paths.extend((position..).zip(path.iter().copied())));
     }
 }
 
@@ -175,7 +235,7 @@ impl Net {
                 }
             }
         }
-        let outgoing = (0..partition.parts).map(|_| Mail::default()).collect();
+        let outgoing = (0..partition.parts).map(|_| Outgoing::default()).collect();
         self.router.keep_to(number, partition.parts);
         self.part = Some(Box::new(Part {
             number,
@@ -280,10 +340,12 @@ impl Net {
         let part = self.part.as_deref_mut().expect("only one part of several has others");
         part.left = part.left.wrapping_add(1);
         part.earliest = part.earliest.min(coming.at);
-        let mail = &mut part.outgoing[to as usize];
-        mail.packets.push(coming.to_words());
+        let outgoing = &mut part.outgoing[to as usize];
         if coming.packet.flags.has(Flags::EXTENDED) {
-            mail.extensions.push(self.extensions.take(coming.packet.wait_or_extension));
+            outgoing.put_apart(&coming.to_words());
+            outgoing.mail.extensions.push(self.extensions.take(coming.packet.wait_or_extension));
+        } else {
+            outgoing.put(&coming.to_words());
         }
         self.store.leave(number);
     }
@@ -295,30 +357,20 @@ impl Net {
         port.index().checked_sub(part.first).map(|place| part.own[place])
     }
 
-    /// Packets come from another part, with the paths that they take.
-    pub fn receive(&mut self, mail: &mut Mail) {
-        if !mail.paths.is_empty() {
-            mail.paths.drain(..).for_each(|(position, link)| self.router.learn(position, link));
-        }
-        let mut extensions = mail.extensions.drain(..);
-        for words in mail.packets.drain(..) {
-            let mut coming = Coming::from_words(words);
-            if coming.packet.flags.has(Flags::EXTENDED) {
-                let extension = extensions.next().expect("each extended packet comes with its extension");
-                coming.packet.wait_or_extension = self.extensions.keep(extension);
-            }
-            self.receive_packet(coming);
-        }
+    /// Another part tells the paths that its packets may take.
+    pub fn learn(&mut self, mail: &mut Mail) {
+        mail.paths.drain(..).for_each(|(position, link)| self.router.learn(position, link));
     }
 
-    /// A packet with nothing beside comes from another part.
-    #[inline(always)]
-    pub fn receive_plain(&mut self, packet: Words) {
-        self.receive_packet(Coming::from_words(packet));
+    /// An extended packet comes from another part.
+    pub fn receive_extended(&mut self, mut coming: Coming, extension: Extension) {
+        coming.packet.wait_or_extension = self.extensions.keep(extension);
+        self.receive(coming);
     }
 
+    /// A packet comes from another part.
     #[inline(always)]
-    fn receive_packet(&mut self, Coming { at, link, packet }: Coming) {
+    pub fn receive(&mut self, Coming { at, link, packet }: Coming) {
         let part = self.part.as_deref_mut().expect("only one part of several has others");
         part.left = part.left.wrapping_sub(1);
         let number = self.store.put(packet);

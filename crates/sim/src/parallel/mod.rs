@@ -23,7 +23,8 @@ use units::{Instant, Span};
 
 use crate::class::Class;
 use crate::cool_down::CoolDown;
-use crate::net::part::{Mail, Words};
+use crate::net::part::Mail;
+use crate::net::ring::Words;
 use crate::network::Sharing;
 use crate::outcome::{Outcome, Taken};
 use crate::priorities::Priorities;
@@ -466,6 +467,7 @@ impl Stint {
         // At the very beginning, not even what comes at once is processed.
         let reached = |world: &World| next.max(world.reached().saturating_add(Span(1)).min(world.next_at()));
         let post = Post::new(worlds.iter().map(reached));
+        worlds.iter_mut().zip(0..).for_each(|(world, part)| post.opens(part, world.outgoing()));
         let (first, others) = worlds.split_first_mut().expect("there are two or more");
         let took = thread::scope(|scope| {
             let _presence = Presence(&post);
@@ -476,6 +478,7 @@ impl Stint {
             self.take_part(first, 0, end, &post)
         });
         worlds.iter_mut().zip(0..).for_each(|(world, part)| post.take(part, world));
+        worlds.iter_mut().flat_map(World::outgoing).for_each(|outgoing| outgoing.goes_by(None));
         (worlds.iter().all(|world| world.next_at() > self.until), took)
     }
 
@@ -509,8 +512,8 @@ impl Stint {
 
 impl Receiver for World {
     #[inline(always)]
-    fn packet(&mut self, packet: Words) {
-        self.receive_plain(packet);
+    fn words(&mut self, words: Words) {
+        self.receive_words(words);
     }
     fn mail(&mut self, mail: &mut Mail) {
         self.receive(mail);
@@ -521,9 +524,9 @@ impl Receiver for World {
 fn exchange(worlds: &mut [World]) {
     for from in 0..worlds.len() {
         for to in 0..worlds.len() {
-            let mut mail = std::mem::take(&mut worlds[from].outgoing()[to]);
+            let mut mail = std::mem::take(worlds[from].outgoing()[to].mail(true));
             worlds[to].receive(&mut mail);
-            worlds[from].outgoing()[to] = mail;
+            *worlds[from].outgoing()[to].mail(true) = mail;
         }
     }
 }

@@ -1,15 +1,16 @@
 //! What threads leave for each other.
 
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant as Clock};
 
 use units::{Instant, Span};
 
 use super::cores;
-use crate::net::part::{Mail, Words};
+use crate::net::part::{Mail, Outgoing};
+use crate::net::ring::{Ring, Words};
 
 /// How far each part has come, and what each has for each other.
 ///
@@ -25,137 +26,45 @@ pub struct Post {
     stopped: AtomicBool,
 }
 
-/// The way from one part to another.
-///
-/// Nearly all that goes are packets with nothing beside. They go by a ring: whoever sends writes there and never waits for a
-/// cache line that the other has, nor does it read one. The rest, and what the ring has no room for, goes by a box.
-#[derive(Default)]
+/// The way from one part to another: a ring for nearly all that goes, and a box for what does not go by it.
 struct Way {
-    front: Front,
-    back: Back,
-    ring: Vec<Line>,
+    ring: Arc<Ring>,
+    /// There is something in the box.
+    any: AtomicBool,
     mail: Mutex<Mail>,
 }
 
-/// What the sender says. On cache lines of its own.
-#[repr(align(128))]
-#[derive(Default)]
-struct Front {
-    /// It has processed all that comes before this.
-    reached: AtomicU64,
-    /// So many packets have been put into the ring.
-    sent: AtomicU64,
-    /// There is something in the box; and packets may be there, which those behind them must not overtake.
-    any: AtomicBool,
-    packets_apart: AtomicBool,
-    /// What it knows of how many were taken from the ring.
-    known: AtomicU64,
-}
-
-/// What the receiver says. On cache lines of its own.
-#[repr(align(128))]
-#[derive(Default)]
-struct Back {
-    /// So many packets were taken from the ring.
-    taken: AtomicU64,
-}
-
-/// A packet in a ring: a cache line.
-#[repr(align(64))]
-#[derive(Default)]
-struct Line([AtomicU64; Line::WORDS]);
-
-impl Line {
-    const WORDS: usize = 7;
-
-    #[inline(always)]
-    fn put(&self, packet: Words) {
-        self.0.iter().zip(packet).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
-    }
-    #[inline(always)]
-    fn get(&self) -> Words {
-        std::array::from_fn(|word| self.0[word].load(Ordering::Relaxed))
-    }
-}
-
 impl Way {
-    /// A window has seldom more packets.
-    const ROOM: usize = 256;
-
     /// From a part that has come so far.
     fn at(reached: Instant) -> Way {
-        let front = Front { reached: AtomicU64::new(reached.0), ..Front::default() };
-        Way { front, ring: (0..Way::ROOM).map(|_| Line::default()).collect(), ..Way::default() }
-    }
-
-    fn reached(&self) -> Instant {
-        Instant(self.front.reached.load(Ordering::Acquire))
-    }
-
-    /// Whether so many more packets may go by the ring.
-    fn has_room(&self, packets: usize) -> bool {
-        let Front { sent, any, packets_apart, known, .. } = &self.front;
-        if packets_apart.load(Ordering::Relaxed) {
-            if any.load(Ordering::Acquire) {
-                return false;
-            }
-            packets_apart.store(false, Ordering::Relaxed);
-        }
-        let sent = sent.load(Ordering::Relaxed) as usize + packets;
-        let fits = |taken: u64| sent - taken as usize <= Way::ROOM;
-        fits(known.load(Ordering::Relaxed)) || {
-            // Who has taken a packet has read it before that.
-            let taken = self.back.taken.load(Ordering::Acquire);
-            known.store(taken, Ordering::Relaxed);
-            fits(taken)
-        }
+        Way { ring: Arc::new(Ring::at(reached)), any: AtomicBool::new(false), mail: Mutex::default() }
     }
 
     /// Leaves what there is, and says how far the sender is.
-    fn leave(&self, mail: &mut Mail, reached: Instant) {
-        let packets = mail.packets();
-        let mut sent = self.front.sent.load(Ordering::Relaxed);
-        if packets > 0 && self.has_room(packets) {
-            for packet in mail.plain().into_iter().flatten() {
-                self.ring[sent as usize % Way::ROOM].put(packet);
-                sent += 1;
-            }
+    #[inline(always)]
+    fn leave(&self, outgoing: &mut Outgoing, reached: Instant) {
+        outgoing.send();
+        if outgoing.is_apart() {
+            self.leave_apart(outgoing);
         }
-        if !mail.is_empty() {
-            self.leave_apart(mail);
-        }
-        self.front.sent.store(sent, Ordering::Release);
-        self.front.reached.store(reached.0, Ordering::Release);
+        self.ring.reaches(reached);
     }
 
     #[inline(never)]
-    fn leave_apart(&self, mail: &mut Mail) {
-        let mut there = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
-        if mail.packets() > 0 {
-            self.front.packets_apart.store(true, Ordering::Relaxed);
+    fn leave_apart(&self, outgoing: &mut Outgoing) {
+        let mail = outgoing.mail(!self.any.load(Ordering::Acquire));
+        if !mail.is_empty() {
+            self.mail.lock().unwrap_or_else(PoisonError::into_inner).append(mail);
+            self.any.store(true, Ordering::Release);
         }
-        there.append(mail);
-        self.front.any.store(true, Ordering::Release);
     }
 
     /// Takes what there is.
     #[inline(always)]
     fn take<R: Receiver>(&self, receiver: &mut R) {
-        self.take_from_ring(receiver);
-        if self.front.any.load(Ordering::Acquire) {
+        self.ring.take(|words| receiver.words(words));
+        if self.any.load(Ordering::Acquire) {
             self.take_apart(receiver);
-        }
-    }
-
-    #[inline(always)]
-    fn take_from_ring<R: Receiver>(&self, receiver: &mut R) {
-        let sent = self.front.sent.load(Ordering::Acquire);
-        let taken = self.back.taken.load(Ordering::Relaxed);
-        for place in taken..sent {
-            receiver.packet(self.ring[place as usize % Way::ROOM].get());
-        }
-        if sent > taken {
-            self.back.taken.store(sent, Ordering::Release);
         }
     }
 
@@ -163,17 +72,17 @@ impl Way {
     fn take_apart<R: Receiver>(&self, receiver: &mut R) {
         let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
         // What is in the box was sent after all that was in the ring then.
-        self.take_from_ring(receiver);
+        self.ring.take(|words| receiver.words(words));
         receiver.mail(&mut mail);
-        self.front.any.store(false, Ordering::Release);
+        self.any.store(false, Ordering::Release);
     }
 }
 
 /// Who takes what has come.
 pub trait Receiver {
-    /// A packet with nothing beside.
-    fn packet(&mut self, packet: Words);
-    /// All else; it is to be emptied.
+    /// By a ring.
+    fn words(&mut self, words: Words);
+    /// By mail; it is to be emptied.
     fn mail(&mut self, mail: &mut Mail);
 }
 
@@ -212,13 +121,13 @@ impl Post {
 
     /// A part has processed all that comes before this.
     pub fn reached(&self, part: usize) -> Instant {
-        self.ways[part][part].reached()
+        self.ways[part][part].ring.reached()
     }
 
     /// How far a part can go: nothing reaches it before that.
     fn horizon(&self, part: usize, lookahead: Span) -> Instant {
         let others = self.ways[part].iter().zip(0..).filter(|(_, other)| *other != part);
-        let slowest = others.map(|(way, _)| way.reached()).min();
+        let slowest = others.map(|(way, _)| way.ring.reached()).min();
         slowest.unwrap_or(Instant::MAX).saturating_add(lookahead)
     }
 
@@ -251,10 +160,16 @@ impl Post {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
+    /// What a part has for the others goes by rings from now on.
+    pub fn opens(&self, part: usize, outgoing: &mut [Outgoing]) {
+        let ways = self.ways.iter().zip(outgoing).zip(0..).filter(|(_, to)| *to != part);
+        ways.for_each(|((to, outgoing), _)| outgoing.goes_by(Some(to[part].ring.clone())));
+    }
+
     /// A part leaves what it has for the others, and has come so far.
-    pub fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Mail]) {
-        for (to, mail) in self.ways.iter().zip(outgoing) {
-            to[part].leave(mail, reached);
+    pub fn leave(&self, part: usize, reached: Instant, outgoing: &mut [Outgoing]) {
+        for (to, outgoing) in self.ways.iter().zip(outgoing) {
+            to[part].leave(outgoing, reached);
         }
     }
 
@@ -278,6 +193,8 @@ impl Drop for Presence<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::notice::Notice;
+    use units::ConnectionId;
 
     /// Three parts, of which none may be further ahead of another than the lookahead.
     #[test]
@@ -297,7 +214,7 @@ mod tests {
                         reached = next;
                         // The others can only have gone on since.
                         assert!(reached <= post.horizon(part, Span(LOOKAHEAD)));
-                        post.leave(part, reached, &mut [Mail::default(), Mail::default(), Mail::default()]);
+                        post.leave(part, reached, &mut [Outgoing::default(), Outgoing::default(), Outgoing::default()]);
                     }
                 });
             }
@@ -305,43 +222,48 @@ mod tests {
     }
 
     impl Receiver for Vec<u64> {
-        fn packet(&mut self, [at, ..]: Words) {
+        fn words(&mut self, [at, ..]: Words) {
             self.push(at);
         }
         fn mail(&mut self, mail: &mut Mail) {
-            self.extend(mail.plain().into_iter().flatten().map(|[at, ..]| at));
+            self.extend(mail.open().0.map(|[at, ..]| at));
         }
+    }
+
+    /// Notices that come at these times.
+    fn put(outgoing: &mut Outgoing, times: std::ops::Range<u64>) {
+        times.for_each(|at| outgoing.put(&Notice::Closes.to_words(Instant(at), ConnectionId(0))));
     }
 
     /// As many as the ring has room for, or more: those that go apart are not overtaken.
     #[test]
-    fn packets_come_in_the_order_in_which_they_went() {
+    fn what_goes_comes_in_order() {
         const STEPS: u64 = 4_000;
         let post = Post::new([Instant::ZERO; 2].into_iter());
         let mut stream = units::Stream::new(1, "packets", 0);
         let batches: Vec<u64> = (0..STEPS).map(|_| [0, 2, 30, 150, 300][stream.below(5) as usize]).collect();
-        let goes = |part: usize, mut step: Box<dyn FnMut(u64) -> Mail + '_>, came: &mut Vec<u64>| {
+        let goes = |part: usize, step: &mut dyn FnMut(u64, &mut Outgoing), came: &mut Vec<u64>| {
+            let mut outgoing = [Outgoing::default(), Outgoing::default()];
+            post.opens(part, &mut outgoing);
             for number in 0..STEPS {
                 let reached = Instant(5 * (number + 1));
                 while post.horizon(part, Span(20)) < reached {
                     thread::yield_now();
                 }
                 post.take(part, came);
-                let mut mail = [Mail::default(), Mail::default()];
-                mail[1 - part] = step(number);
-                post.leave(part, reached, &mut mail);
-                assert!(mail.iter().all(Mail::is_empty));
+                step(number, &mut outgoing[1 - part]);
+                post.leave(part, reached, &mut outgoing);
             }
         };
         let (mut nothing, mut came, mut sent) = (Vec::new(), Vec::new(), 0);
-        let sends = |number: u64| {
+        let mut sends = |number: u64, outgoing: &mut Outgoing| {
             let first = sent;
             sent += batches[number as usize];
-            Mail::coming_at(first..sent)
+            put(outgoing, first..sent);
         };
         thread::scope(|scope| {
-            scope.spawn(|| goes(0, Box::new(sends), &mut nothing));
-            goes(1, Box::new(|_| Mail::default()), &mut came);
+            scope.spawn(|| goes(0, &mut sends, &mut nothing));
+            goes(1, &mut |_, _| (), &mut came);
         });
         post.take(1, &mut came);
         assert!(nothing.is_empty());
@@ -351,11 +273,39 @@ mod tests {
     /// The box was filled after the receiver had looked at the ring.
     #[test]
     fn what_is_in_the_box_does_not_overtake_the_ring() {
-        let (way, mut came) = (Way::at(Instant::ZERO), Vec::new());
-        way.leave(&mut Mail::coming_at(0..2), Instant(1));
-        way.leave(&mut Mail::coming_at(2..302), Instant(2));
+        let (way, mut outgoing, mut came) = (Way::at(Instant::ZERO), Outgoing::default(), Vec::new());
+        outgoing.goes_by(Some(way.ring.clone()));
+        put(&mut outgoing, 0..2);
+        way.leave(&mut outgoing, Instant(1));
+        put(&mut outgoing, 2..302);
+        way.leave(&mut outgoing, Instant(2));
+        assert!(way.any.load(Ordering::Acquire), "there is no room for all");
         way.take_apart(&mut came);
         assert_eq!(came, (0..302).collect::<Vec<u64>>());
+    }
+
+    /// The ring has room again, but what is in the box was sent before.
+    #[test]
+    fn what_is_in_the_box_is_not_overtaken() {
+        let (way, mut outgoing, mut came) = (Way::at(Instant::ZERO), Outgoing::default(), Vec::new());
+        outgoing.goes_by(Some(way.ring.clone()));
+        put(&mut outgoing, 0..300);
+        way.leave(&mut outgoing, Instant(1));
+        way.ring.take(|words| came.words(words));
+        put(&mut outgoing, 300..302);
+        way.leave(&mut outgoing, Instant(2));
+        way.take(&mut came);
+        assert_eq!(came, (0..302).collect::<Vec<u64>>());
+        // It goes by the ring again when it is known that the box was emptied.
+        put(&mut outgoing, 302..303);
+        way.leave(&mut outgoing, Instant(3));
+        way.take(&mut came);
+        way.leave(&mut outgoing, Instant(4));
+        put(&mut outgoing, 303..304);
+        way.leave(&mut outgoing, Instant(5));
+        assert!(!way.any.load(Ordering::Acquire));
+        way.take(&mut came);
+        assert_eq!(came, (0..304).collect::<Vec<u64>>());
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use transport::Flags;
 use units::{ClassId, Instant, MessageId};
 
 use super::World;
 use crate::event::Event;
-use crate::net::part::{Mail, Words};
+use crate::net::part::{Comes, Mail, Outgoing};
+use crate::net::ring::Words;
 use crate::outcome::Message;
 use crate::topology::Partition;
 use crate::traffic::Request;
@@ -72,7 +74,7 @@ impl World {
     }
 
     /// What goes to each part. It is to be taken.
-    pub fn outgoing(&mut self) -> &mut [Mail] {
+    pub fn outgoing(&mut self) -> &mut [Outgoing] {
         self.net.part.as_mut().map_or(&mut [], |part| part.take_outgoing())
     }
 
@@ -109,16 +111,26 @@ impl World {
         self.net.counted().events
     }
 
-    /// Takes a packet that comes from another part by itself.
-    pub fn receive_plain(&mut self, packet: Words) {
-        self.net.receive_plain(packet);
+    /// Takes what comes from another part by a ring.
+    pub fn receive_words(&mut self, words: Words) {
+        match Comes::from_words(words) {
+            Comes::Packet(coming) => self.net.receive(coming),
+            Comes::Notice(at, id, notice) => self.hosts.notices.send(&mut self.net.events, at, id, notice),
+        }
     }
 
-    /// Takes what comes from another part.
+    /// Takes what comes from another part by mail.
     pub fn receive(&mut self, mail: &mut Mail) {
-        self.net.receive(mail);
-        for (at, id, notice) in mail.notices.drain(..) {
-            self.hosts.notices.send(&mut self.net.events, at, id, notice);
+        self.net.learn(mail);
+        let (words, mut extensions) = mail.open();
+        for words in words {
+            match Comes::from_words(words) {
+                Comes::Packet(coming) if coming.packet.flags.has(Flags::EXTENDED) => {
+                    let extension = extensions.next().expect("each extended packet comes with its extension");
+                    self.net.receive_extended(coming, extension);
+                }
+                _ => self.receive_words(words),
+            }
         }
     }
 
