@@ -1,12 +1,14 @@
 //! What is written down of messages and classes while a run goes on.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Table};
 
 use crate::class::Class;
 use crate::hosts::{Arrivals, Sent};
+use crate::notice::Of;
 use crate::outcome::{Block, ClassOutcome, Framing, Message, Query};
 use crate::pairs::Pairs;
 use crate::rows::{BLOCK, Rows};
@@ -18,10 +20,13 @@ use crate::rows::{BLOCK, Rows};
 pub struct Ledger {
     /// What sending hosts know: one row per message, in order of their starts, without end and marks.
     sent: Rows<Message>,
+    /// For each of them, where its path begins.
+    paths: Rows<u32>,
+    /// In one part of several, which has rows only of what its own hosts send: by message, which row is its own, or
+    /// [`ELSEWHERE`].
+    places: Option<Rows<u32>>,
     /// What receiving hosts know, as far as they have been told of messages.
     received: Rows<Received>,
-    /// For each message, where its path begins.
-    paths: Rows<u32>,
     /// How many blocks had been full when it was last looked for those that are over.
     looked_at: usize,
     /// One row per query, in order of their starts.
@@ -39,19 +44,24 @@ pub struct Ledger {
 /// What a receiving host knows of a message.
 #[derive(Clone, Copy, Default)]
 struct Received {
-    /// When its last byte arrived.
-    end: Option<Instant>,
+    /// When its last byte arrived, which is after the start of the run.
+    end: Option<NonZeroU64>,
     /// Data packets that arrived with a mark.
     marks: u32,
+    of: Of,
 }
+
+/// No row: a host of another part sends the message.
+const ELSEWHERE: u32 = u32::MAX;
 
 impl Ledger {
     /// Empty, for so many classes.
     pub fn new(classes: usize) -> Ledger {
         Ledger {
             sent: Rows::new(BLOCK),
-            received: Rows::new(BLOCK),
             paths: Rows::new(BLOCK),
+            places: None,
+            received: Rows::new(BLOCK),
             looked_at: 0,
             queries: Vec::new(),
             counted_queries: vec![None; classes].into(),
@@ -64,6 +74,11 @@ impl Ledger {
     /// From now on, before anything has started, a block has so many rows: a power of two.
     pub fn blocks_of(&mut self, rows: usize) {
         (self.sent, self.received, self.paths) = (Rows::new(rows), Rows::new(rows), Rows::new(rows));
+    }
+
+    /// Before anything has started: this is that of one part of several.
+    pub fn is_one_of_several(&mut self) {
+        self.places = Some(Rows::new(BLOCK));
     }
 
     /// A query is asked; it may count.
@@ -84,33 +99,81 @@ impl Ledger {
     /// A message starts on a path.
     pub fn start(&mut self, path: u32, message: Message) -> MessageId {
         self.paths.push(path);
-        self.sent.push(message)
+        let row = self.sent.push(message);
+        match &mut self.places {
+            None => row,
+            Some(places) => places.push(row.0),
+        }
     }
 
-    /// What is known of a message where it is sent.
+    /// A message starts in another part.
+    pub fn starts_elsewhere(&mut self) {
+        self.places.as_mut().expect("there are other parts").push(ELSEWHERE);
+    }
+
+    /// The row of a message, if it is sent here.
+    #[inline]
+    fn row(&self, message: MessageId) -> Option<MessageId> {
+        match &self.places {
+            None => Some(message),
+            Some(places) => places.find(message).filter(|row| **row != ELSEWHERE).map(|row| MessageId(*row)),
+        }
+    }
+
+    /// What is known of a message where it is sent, if that is here.
+    #[inline]
+    pub fn find(&self, message: MessageId) -> Option<&Message> {
+        self.sent.find(self.row(message)?)
+    }
+
+    /// What is known of a message that is sent here.
     pub fn sent(&self, message: MessageId) -> &Message {
-        self.sent.find(message).expect("what is under way has its row here")
+        self.find(message).expect(SENT)
+    }
+
+    fn sent_mut(&mut self, message: MessageId) -> &mut Message {
+        let row = self.row(message).expect(SENT);
+        self.sent.at(row)
+    }
+
+    /// A receiving host is told of a message.
+    pub fn expect(&mut self, message: MessageId, of: Of) {
+        self.received(message).of = of;
+    }
+
+    /// What a message is counted with, of which its receiving host has been told.
+    pub fn of(&self, message: MessageId) -> Of {
+        self.received.find(message).expect("its host has been told of what arrives").of
     }
 
     /// A message has arrived completely.
     pub fn complete(&mut self, message: MessageId, now: Instant) {
-        self.received(message).end = Some(now);
+        self.received(message).end = NonZeroU64::new(now.0);
     }
 
     /// A message was given up.
     pub fn give_up(&mut self, message: MessageId) {
-        self.sent.at(message).aborted = true;
+        self.sent_mut(message).aborted = true;
     }
 
-    /// Whether a message has arrived or was given up.
+    /// Whether a message has arrived or was given up, as far as that is known here.
     pub fn is_decided(&self, message: MessageId) -> bool {
         let arrived = self.received.find(message).is_some_and(|received| received.end.is_some());
-        arrived || self.sent(message).aborted
+        arrived || self.find(message).is_some_and(|sent| sent.aborted)
     }
 
-    /// All messages, as far as they are known where they are sent.
+    /// All messages that have started, here or elsewhere.
+    pub fn started(&self) -> impl Iterator<Item = MessageId> + use<> {
+        let number = self.places.as_ref().map_or(self.sent.written(), Rows::written);
+        (0..number).map(MessageId::from_index)
+    }
+
+    /// All messages that are sent here.
     pub fn messages(&self) -> impl Iterator<Item = (MessageId, &Message)> {
-        self.sent.entries()
+        let own = self.places.iter().flat_map(Rows::entries).filter(|(_, row)| **row != ELSEWHERE);
+        let own = own.map(|(message, row)| (message, self.sent.find(MessageId(*row)).expect(SENT)));
+        let all = self.places.is_none().then(|| self.sent.entries());
+        own.chain(all.into_iter().flatten())
     }
 
     /// Takes over the sums of classes and flows of another part of the run.
@@ -130,7 +193,7 @@ impl Ledger {
 
     /// Payload of a message was delivered in order.
     pub fn deliver(&mut self, message: MessageId, bytes: Bytes) {
-        let class = self.sent(message).class;
+        let class = self.of(message).class;
         self.delivered[class] += bytes;
     }
 
@@ -141,7 +204,7 @@ impl Ledger {
         }
         self.repairs.0 += u64::from(sent.timeouts);
         self.repairs.1 += u64::from(sent.retransmits);
-        let message = self.sent.at(sent.message);
+        let message = self.sent_mut(sent.message);
         message.retransmits += sent.retransmits;
         message.timeouts += sent.timeouts;
     }
@@ -149,9 +212,11 @@ impl Ledger {
     /// Books what has arrived at a receiving end on a message and its flow.
     pub fn book_arrivals(&mut self, message: MessageId, arrivals: &mut Arrivals, dropped_bytes: Bytes) {
         let arrivals = std::mem::take(arrivals);
-        self.received(message).marks += arrivals.marks;
+        let received = self.received(message);
+        received.marks += arrivals.marks;
         if arrivals.packets > 0 || dropped_bytes > Bytes::ZERO {
-            let flow = self.flow(message);
+            let of = received.of;
+            let flow = self.flow(of);
             flow.packets += arrivals.packets;
             flow.bytes += arrivals.bytes + dropped_bytes;
             flow.wait += arrivals.wait;
@@ -159,12 +224,11 @@ impl Ledger {
     }
 
     /// Books wire bytes that wait at the receiver's port when the run ends, or that were dropped there.
-    pub fn book_at_port(&mut self, message: MessageId, bytes: Bytes) {
-        self.flow(message).bytes += bytes;
+    pub fn book_at_port(&mut self, of: Of, bytes: Bytes) {
+        self.flow(of).bytes += bytes;
     }
 
-    fn flow(&mut self, message: MessageId) -> &mut Arrivals {
-        let &Message { class, from, to, .. } = self.sent(message);
+    fn flow(&mut self, Of { class, from, to }: Of) -> &mut Arrivals {
         self.flows[class].of((from, to))
     }
 
@@ -220,42 +284,53 @@ impl Ledger {
         stay.extend(undecided.map(|(message, _)| self.sent.block_of(message)));
         let full = self.sent.blocks().map(|(block, _)| block).filter(|&block| block < self.looked_at);
         let over: Vec<usize> = full.filter(|block| !stay.contains(block)).collect();
-        let own = std::slice::from_mut(self);
-        over.into_iter().map(|block| Ledger::take(own, block, &|_| 0)).collect()
+        over.into_iter().map(|block| self.take(block)).collect()
     }
 
-    /// Takes all that is left of the messages. The first ledger has a row for each, and what is known of it stands in
-    /// those of its hosts.
+    /// Takes all that is left of the messages: what is known of one stands in the ledgers of its hosts.
     pub fn take_all(ledgers: &mut [Ledger], of_host: impl Fn(HostId) -> usize) -> Vec<Block> {
-        let all: Vec<usize> = ledgers[0].sent.blocks().map(|(block, _)| block).collect();
-        all.into_iter().map(|block| Ledger::take(ledgers, block, &of_host)).collect()
+        if let [ledger] = ledgers
+            && ledger.places.is_none()
+        {
+            let all: Vec<usize> = ledger.sent.blocks().map(|(block, _)| block).collect();
+            return all.into_iter().map(|block| ledger.take(block)).collect();
+        }
+        let messages: Vec<MessageId> = ledgers[0].started().collect();
+        messages.chunks(ledgers[0].sent.each()).map(|block| Ledger::joined(ledgers, block, &of_host)).collect()
     }
 
     /// Takes a block, both halves of each row joined.
-    fn take(ledgers: &mut [Ledger], block: usize, of_host: &impl Fn(HostId) -> usize) -> Block {
-        let sent = &mut ledgers[0].sent;
-        let (first, mut messages) = (sent.first(block), sent.take(block));
-        let mut paths = ledgers[0].paths.take(block);
-        for ((row, path), number) in messages.iter_mut().zip(&mut paths).zip(first.0..) {
-            let id = MessageId(number);
-            let (sender, receiver) = (of_host(row.from), of_host(row.to));
-            if sender != 0 {
-                *row = *ledgers[sender].sent(id);
-                *path = *ledgers[sender].paths.find(id).expect("a row has its path");
-            }
-            let Received { end, marks } = ledgers[receiver].received.find(id).copied().unwrap_or_default();
-            // It may have arrived before its receiver learnt that it was given up.
-            let aborted = row.aborted && end.is_none();
-            *row = Message { end, marks, aborted, ..*row };
-        }
-        ledgers.iter_mut().for_each(|ledger| ledger.forget(block));
-        Block { first, messages, paths }
+    fn take(&mut self, block: usize) -> Block {
+        let (first, mut messages) = (self.sent.first(block), self.sent.take(block));
+        let rows = messages.iter_mut().zip(first.0..);
+        rows.for_each(|(row, number)| self.received.find(MessageId(number)).copied().unwrap_or_default().join(row));
+        self.received.take(block);
+        Block { first, messages, paths: self.paths.take(block) }
     }
 
-    /// Nothing of a block is asked for again.
-    fn forget(&mut self, block: usize) {
-        self.sent.take(block);
-        self.received.take(block);
-        self.paths.take(block);
+    /// The rows of messages with consecutive numbers, of which several ledgers have some.
+    fn joined(ledgers: &[Ledger], numbers: &[MessageId], of_host: &impl Fn(HostId) -> usize) -> Block {
+        let (mut messages, mut paths) = (Vec::with_capacity(numbers.len()), Vec::with_capacity(numbers.len()));
+        for &number in numbers {
+            let (ledger, row) =
+                ledgers.iter().find_map(|ledger| Some((ledger, ledger.row(number)?))).expect("it is sent somewhere");
+            let mut message = *ledger.sent.find(row).expect(SENT);
+            ledgers[of_host(message.to)].received.find(number).copied().unwrap_or_default().join(&mut message);
+            messages.push(message);
+            paths.push(*ledger.paths.find(row).expect("a row has its path"));
+        }
+        Block { first: numbers[0], messages, paths }
     }
 }
+
+impl Received {
+    /// Joins it with what the sending host knows.
+    fn join(self, row: &mut Message) {
+        row.end = self.end.map(|end| Instant(end.get()));
+        row.marks = self.marks;
+        // It may have arrived before its receiver learnt that it was given up.
+        row.aborted &= row.end.is_none();
+    }
+}
+
+const SENT: &str = "what is under way has its row where it is sent";

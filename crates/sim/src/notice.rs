@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Table};
+use units::{Bytes, ClassId, ConnectionId, HostId, Instant, MessageId, Table};
 
 use crate::event::{Event, EventQueue};
 use crate::flow::Flow;
@@ -17,6 +17,8 @@ pub enum Notice {
     Starts {
         /// Which.
         message: MessageId,
+        /// Of which class it is, and between which hosts.
+        of: Of,
         /// The position of its end.
         end: u64,
         /// The connection, if this is its first message.
@@ -33,6 +35,17 @@ pub enum Notice {
     Closes,
 }
 
+/// What a message is counted with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Of {
+    /// Its class.
+    pub class: ClassId,
+    /// The sending host.
+    pub from: HostId,
+    /// The receiving host.
+    pub to: HostId,
+}
+
 /// What a receiving host must know of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
@@ -40,10 +53,6 @@ pub struct Opening {
     pub config: u32,
     /// Who it is.
     pub flow: Flow,
-    /// The sending host.
-    pub from: HostId,
-    /// The receiving host.
-    pub to: HostId,
     /// Which of the connections that used its number it is.
     pub generation: u16,
 }
@@ -53,16 +62,17 @@ impl Notice {
     /// where packets have nothing beside that of the link.
     pub fn to_words(self, at: Instant, id: ConnectionId) -> Words {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-        let first = |kind: u32| pair(kind, id.0);
-        match self {
-            Notice::Starts { message, end, opening: None } => [at.0, first(STARTS), message.0.into(), end, 0, 0, 0],
-            Notice::Starts { message, end, opening: Some(Opening { config, flow, from, to, generation }) } => {
-                let kind = u32::from(generation) << 16 | OPENS;
-                [at.0, first(kind), pair(config, message.0), end, flow.number(), pair(from.0, to.0), 0]
+        let (kind, third, end, of, opening) = match self {
+            Notice::Starts { message, of, end, opening: None } => (STARTS, message.0.into(), end, of, None),
+            Notice::Starts { message, of, end, opening: Some(opening) } => {
+                (OPENS, pair(opening.config, message.0), end, of, Some(opening))
             }
-            Notice::GivenUp { message, unsent } => [at.0, first(GIVEN_UP), message.0.into(), unsent.0, 0, 0, 0],
-            Notice::Closes => [at.0, first(CLOSES), 0, 0, 0, 0, 0],
-        }
+            Notice::GivenUp { message, unsent } => (GIVEN_UP, message.0.into(), unsent.0, Of::default(), None),
+            Notice::Closes => (CLOSES, 0, 0, Of::default(), None),
+        };
+        let (flow, generation) = opening.map_or((0, 0), |opening| (opening.flow.number(), opening.generation));
+        let second = pair(u32::from(generation) << 16 | kind, id.0);
+        [at.0, second, third, end, flow, pair(of.from.0, of.to.0), of.class.0.into()]
     }
 
     /// Whether words are a notice.
@@ -72,22 +82,24 @@ impl Notice {
     }
 
     /// What [`to_words`](Notice::to_words) has made words of.
-    pub fn from_words([at, first, message, end, flow, hosts, _]: Words) -> (Instant, ConnectionId, Notice) {
+    pub fn from_words([at, second, third, end, flow, hosts, class]: Words) -> (Instant, ConnectionId, Notice) {
         let (high, low) = (|pair: u64| (pair >> 32) as u32, |pair: u64| pair as u32);
-        let starts = |opening| Notice::Starts { message: MessageId(low(message)), end, opening };
-        let notice = match high(first) & 0xffff {
+        let message = MessageId(low(third));
+        let starts = |opening| {
+            let of = Of { class: ClassId(low(class)), from: HostId(high(hosts)), to: HostId(low(hosts)) };
+            Notice::Starts { message, of, end, opening }
+        };
+        let notice = match high(second) & 0xffff {
             STARTS => starts(None),
             OPENS => starts(Some(Opening {
-                config: high(message),
+                config: high(third),
                 flow: Flow::of_number(flow),
-                from: HostId(high(hosts)),
-                to: HostId(low(hosts)),
-                generation: (first >> 48) as u16,
+                generation: (second >> 48) as u16,
             })),
-            GIVEN_UP => Notice::GivenUp { message: MessageId(low(message)), unsent: Bytes(end) },
+            GIVEN_UP => Notice::GivenUp { message, unsent: Bytes(end) },
             _ => Notice::Closes,
         };
-        (Instant(at), ConnectionId(low(first)), notice)
+        (Instant(at), ConnectionId(low(second)), notice)
     }
 }
 
@@ -140,10 +152,11 @@ mod tests {
     #[test]
     fn notices_come_back_from_words() {
         let (message, flow) = (MessageId(u32::MAX - 1), Flow::of_pair(HostId(1), HostId(2)));
-        let opening = Opening { config: 70_000, flow, from: HostId(80_000), to: HostId(90_000), generation: 60_000 };
+        let of = Of { class: ClassId(70_000), from: HostId(80_000), to: HostId(90_000) };
+        let opening = Opening { config: 75_000, flow, generation: 60_000 };
         for notice in [
-            Notice::Starts { message, end: u64::MAX - 2, opening: None },
-            Notice::Starts { message, end: 1 << 40, opening: Some(opening) },
+            Notice::Starts { message, of, end: u64::MAX - 2, opening: None },
+            Notice::Starts { message, of, end: 1 << 40, opening: Some(opening) },
             Notice::GivenUp { message, unsent: Bytes(1 << 50) },
             Notice::Closes,
         ] {

@@ -59,6 +59,16 @@ impl<T> Rows<T> {
         })
     }
 
+    /// How many rows were written.
+    pub fn written(&self) -> usize {
+        self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * self.each + last.len())
+    }
+
+    /// How many rows a block has.
+    pub fn each(&self) -> usize {
+        self.each
+    }
+
     /// How many rows are here.
     pub fn held(&self) -> usize {
         self.blocks.iter().map(Vec::len).sum()

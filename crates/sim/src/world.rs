@@ -18,7 +18,7 @@ use crate::flow::Flow;
 use crate::hosts::{Hosts, Progress, Way};
 use crate::ledger::Ledger;
 use crate::net::{Ahead, Net, Next, Upcoming};
-use crate::notice::{Notice, Opening};
+use crate::notice::{Notice, Of, Opening};
 use crate::observe::{PacketLog, RateWatch, Sampler};
 use crate::outcome::{Counters, Framing, Message, Outcome, Query, Taken};
 use crate::priorities::Priorities;
@@ -301,7 +301,7 @@ impl World {
             return false;
         }
         let measured = stock::take(std::slice::from_mut(self));
-        let cool_down = stock::awaits(self, |message| self.ledger.is_decided(message));
+        let cool_down = stock::awaits(std::slice::from_ref(self), |message| self.ledger.is_decided(message));
         self.until = cool_down.until(self.net.now);
         self.measured = Some(Box::new((measured, cool_down)));
         self.until > self.net.now
@@ -456,7 +456,7 @@ impl World {
             }
             return;
         }
-        if self.net.part.is_some() && !self.starts_here(class, &request) {
+        if self.net.part.is_some() && !self.starts_here(&request) {
             return;
         }
         let Request { start, from, to, bytes, deadline, .. } = request;
@@ -478,7 +478,7 @@ impl World {
                     self.hosts.state(from).keep(transport as u32, to, id);
                 }
                 let generation = self.hosts.senders.at(id).generation();
-                (id, Some(Opening { config: transport as u32, flow, from, to, generation }))
+                (id, Some(Opening { config: transport as u32, flow, generation }))
             }
         };
         let path = self.hosts.senders.at(id).path();
@@ -487,7 +487,11 @@ impl World {
             self.book_sent(id);
         }
         let end = self.hosts.senders.at(id).starts(number, bytes);
-        self.hosts.notify(&mut self.net, id, Notice::Starts { message: number, end, opening });
+        self.hosts.notify(
+            &mut self.net,
+            id,
+            Notice::Starts { message: number, of: Of { class, from, to }, end, opening },
+        );
         let deadline = deadline.map(|allowed| start + allowed);
         let message = transport::Message { bytes, deadline, short, rank, asked };
         let sending = self.hosts.senders.at(id);
@@ -563,11 +567,12 @@ impl World {
     #[cold]
     fn noticed(&mut self, id: ConnectionId) {
         match self.hosts.notices.take(self.net.now, id) {
-            Notice::Starts { message, end, opening } => {
+            Notice::Starts { message, of, end, opening } => {
                 if let Some(opening) = opening {
-                    let back = self.net.path(opening.to, opening.from, opening.flow);
-                    self.hosts.receivers.open(&self.configs, id, &opening, back);
+                    let back = self.net.path(of.to, of.from, opening.flow);
+                    self.hosts.receivers.open(&self.configs, id, (of.to, &opening), back);
                 }
+                self.ledger.expect(message, of);
                 self.hosts.receivers.at(id).expect(message, end);
             }
             Notice::GivenUp { message, unsent } => {
@@ -599,7 +604,8 @@ impl World {
             }
             self.decide(over.message);
             self.ledger.complete(over.message, self.net.now);
-            if let &Message { class, query: Some(query), place: Some(place), .. } = self.ledger.sent(over.message) {
+            if let Some(&Message { class, query: Some(query), place: Some(place), .. }) = self.ledger.find(over.message)
+            {
                 let arrival = Arrival { query, place, at: self.net.now };
                 if let Some(request) = self.sources[class].class.generator.arrived(arrival) {
                     self.announce(class, request, 0);
@@ -656,7 +662,7 @@ impl World {
     fn let_all_in(&mut self) {
         self.net.let_all_in();
         for (message, bytes) in self.net.take_known_late() {
-            self.ledger.book_at_port(message, bytes);
+            self.ledger.book_at_port(self.ledger.of(message), bytes);
         }
     }
 

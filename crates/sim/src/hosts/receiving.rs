@@ -86,9 +86,9 @@ impl Receivers {
         Receivers { ends: Table::default(), stage }
     }
 
-    /// Opens the receiving end of a connection; its answers take a path back.
-    pub fn open(&mut self, configs: &[Config], id: ConnectionId, opening: &Opening, path: u32) {
-        let &Opening { config, flow, to, generation, .. } = opening;
+    /// Opens the receiving end of a connection at a host; its answers take a path back.
+    pub fn open(&mut self, configs: &[Config], id: ConnectionId, (to, opening): (HostId, &Opening), path: u32) {
+        let &Opening { config, flow, generation } = opening;
         self.stage.acts(to);
         let place = self.ends.reach(id);
         debug_assert!(place.is_none(), "a number is used again when its receiving end is closed");

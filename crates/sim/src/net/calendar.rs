@@ -29,7 +29,7 @@ pub struct Calendar {
     packets: u64,
 }
 
-const SLOTS: usize = 512;
+const SLOTS: usize = 2048;
 
 /// A window of time.
 pub struct Window<'clocks> {

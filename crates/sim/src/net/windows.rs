@@ -32,8 +32,23 @@ pub struct Windows {
     coming: Vec<Calendar>,
     /// By link: the tier of the switch at its end, if there is one.
     tier: Vec<u8>,
-    /// What comes in a window: empty, but for the memory that it has had.
+    /// What comes in a window, and where it goes: empty, but for the memory that they have had.
     due: Vec<u32>,
+    bound: Vec<Bound>,
+}
+
+/// A packet that comes to a switch, looked up: then a processor need not wait for where it goes before it deals with the next.
+#[derive(Clone, Copy)]
+struct Bound {
+    /// When it comes.
+    at: Instant,
+    /// Its number in the store.
+    number: u32,
+    /// The link that it takes next, and the one behind that.
+    link: LinkId,
+    next: LinkId,
+    /// The part that has the port there.
+    to: u32,
 }
 
 impl Windows {
@@ -79,6 +94,7 @@ impl Net {
             coming: (0..=highest).map(|_| Calendar::new(ahead)).collect(),
             tier: graph.links.iter().map(|link| tier(link.to) as u8).collect(),
             due: Vec::new(),
+            bound: Vec::new(),
         };
         part.clocks = partition.at_port.clone();
         self.is_fed = true;
@@ -123,40 +139,42 @@ impl Net {
     fn come(&mut self, tier: usize, until: Instant, by: Instant) {
         let Some(part) = self.part.as_deref_mut() else { return };
         let Some(coming) = part.windows.coming.get_mut(tier) else { return };
-        let (now, mut due) = (self.now, mem::take(&mut part.windows.due));
+        let (now, mut due, mut bound) =
+            (self.now, mem::take(&mut part.windows.due), mem::take(&mut part.windows.bound));
         coming.take(&mut self.store, &Window { until, by, clocks: &part.partition.at_end }, &mut due);
         self.hops_let_in += due.len() as u64;
-        for &number in &due {
-            self.goes_on(number);
+        let Net { store, router, .. } = self;
+        bound.extend(due.drain(..).map(|number| {
+            let &Slot { at, ref packet } = store.at(number);
+            let (link, next) = router.links(packet.route);
+            Bound { at, number, link, next, to: part.partition.of_port[next] }
+        }));
+        for bound in bound.drain(..) {
+            self.goes_on(bound);
         }
-        due.clear();
         self.now = now;
         if let Some(part) = self.part.as_deref_mut() {
-            part.windows.due = due;
+            (part.windows.due, part.windows.bound) = (due, bound);
         }
     }
 
     /// A packet has come to a switch.
     #[inline(always)]
-    fn goes_on(&mut self, number: u32) {
-        let &Slot { at, ref packet } = self.store.at(number);
+    fn goes_on(&mut self, Bound { at, number, link, next, to }: Bound) {
         self.now = at;
-        let (link, next) = self.router.links(packet.route);
         let port = &mut self.ports[link];
-        if packet.flags.has(Flags::EXTENDED) {
+        if self.store.at(number).packet.flags.has(Flags::EXTENDED) {
             note_wait(&mut self.extensions, &self.store, port, at, number);
         }
         debug_assert_eq!(port.pool, Port::FEEDS);
-        let to_host = next.0 < self.graph.hosts;
         let part = self.part.as_deref_mut().expect("only there are windows");
-        let to = part.partition.of_port[next];
-        if !to_host && to != part.number {
+        if to != part.number {
             return self.goes_elsewhere(to, link, number, at);
         }
         let Some(at) = port.offer_away(&mut self.store, at, number) else {
             return self.not_kept(link, number, Fate::Dropped);
         };
-        if to_host {
+        if next.0 < self.graph.hosts {
             let packet = self.store.packet_mut(number);
             packet.route += 1;
             let size = packet.size;

@@ -367,7 +367,7 @@ impl Team {
         let first = &self.worlds[0];
         let is_decided = |message| self.worlds.iter().any(|world| world.has_decided(message));
         let decided: Vec<bool> = first.messages().map(is_decided).collect();
-        let cool_down = stock::awaits(first, |message| decided[message.index()]);
+        let cool_down = stock::awaits(&self.worlds, |message| decided[message.index()]);
         self.until = cool_down.until(self.now);
         self.worlds.iter_mut().for_each(World::tells_what_is_decided);
         self.measured = Some((measured, Awaited { cool_down, decided }));
@@ -400,7 +400,8 @@ impl Team {
                     awaited.decided.resize(place + 1, false);
                 }
                 if !std::mem::replace(&mut awaited.decided[place], true) {
-                    awaited.cool_down.decided(worlds[0].message(message));
+                    let message = worlds.iter().find_map(|world| world.message(message));
+                    awaited.cool_down.decided(message.expect("it is sent somewhere"));
                 }
             }
             self.until = awaited.cool_down.until(next);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use transport::Flags;
-use units::{ClassId, Instant, MessageId};
+use units::{Instant, MessageId};
 
 use super::World;
 use crate::event::Event;
@@ -25,6 +25,7 @@ impl World {
     pub fn becomes(&mut self, partition: &Arc<Partition>, number: u32) {
         self.net.events.cancel(Event::WarmedUp);
         self.net.becomes(partition.clone(), number);
+        self.ledger.is_one_of_several();
         self.hosts.senders.keep_to(number, partition.parts);
     }
 
@@ -97,13 +98,13 @@ impl World {
     }
 
     /// All messages that have started anywhere.
-    pub fn messages(&self) -> impl Iterator<Item = MessageId> {
-        self.ledger.messages().map(|(message, _)| message)
+    pub fn messages(&self) -> impl Iterator<Item = MessageId> + use<> {
+        self.ledger.started()
     }
 
-    /// What was asked for with a message.
-    pub fn message(&self, message: MessageId) -> &Message {
-        self.ledger.sent(message)
+    /// What was asked for with a message, if it is sent here.
+    pub fn message(&self, message: MessageId) -> Option<&Message> {
+        self.ledger.find(message)
     }
 
     /// So many events were processed here.
@@ -141,15 +142,14 @@ impl World {
         }
     }
 
-    /// Whether the sending host of a message is here. If not, it is written down without being sent: all parts have the
-    /// same rows.
+    /// Whether the sending host of a message is here. If not, it is counted without being sent: all parts have the
+    /// same numbers of messages.
     #[cold]
-    pub(super) fn starts_here(&mut self, class: ClassId, request: &Request) -> bool {
+    pub(super) fn starts_here(&mut self, request: &Request) -> bool {
         self.happens_everywhere();
         let here = self.net.part.as_ref().is_none_or(|part| part.has(request.from));
         if !here {
-            // Where it starts from is known where it is sent; here it is never looked at.
-            self.ledger.start(0, Message::new(class, request));
+            self.ledger.starts_elsewhere();
         }
         here
     }

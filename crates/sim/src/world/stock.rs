@@ -8,9 +8,10 @@ use crate::cool_down::CoolDown;
 use crate::ledger::Ledger;
 use crate::net::Net;
 use crate::net::part::add;
+use crate::notice::Of;
 use crate::observe::RateWatch;
 use crate::outcome::{
-    ClassOutcome, Counters, FaultCounts, Link, LinkRates, Outcome, Paths, Queue, Requests, Sample, Taken,
+    ClassOutcome, Counters, FaultCounts, Link, LinkRates, Message, Outcome, Paths, Queue, Requests, Sample, Taken,
 };
 
 /// What is measured from the warm-up to the end of the duration.
@@ -55,10 +56,12 @@ pub fn take(worlds: &mut [World]) -> Measured {
     }
 }
 
-/// What a run goes on for whose window closes now. All parts of a run know the same messages; whether one is decided,
-/// those of its hosts know.
-pub fn awaits(world: &World, is_decided: impl Fn(MessageId) -> bool) -> CoolDown {
-    let undecided = world.ledger.messages().filter(|(message, _)| !is_decided(*message)).map(|(_, row)| row);
+/// What a run goes on for whose window closes now. All parts of a run know the same messages; what was asked for with one,
+/// that of its sending host knows, and whether it is decided, those of its hosts do.
+pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolDown {
+    let world = &worlds[0];
+    let messages = worlds.iter().flat_map(|world| world.ledger.messages());
+    let undecided = messages.filter(|(message, _)| !is_decided(*message)).map(|(_, row)| row);
     let of_class = |(class, source): (_, &'_ TrafficSource)| {
         source.waiting.iter().map(|waiting| (class, waiting.request)).collect::<Vec<_>>()
     };
@@ -133,8 +136,13 @@ fn book_packets_at_receivers(worlds: &mut [World]) {
         let packets = worlds[at].net.packets_to_hosts();
         let data: Vec<Packet> = packets.filter(|packet| !packet.flags.has(Flags::ACK)).copied().collect();
         for packet in data {
-            if let Some(message) = worlds.iter().find_map(|world| world.hosts.senders.message_of(&packet)) {
-                worlds[at].ledger.book_at_port(message, Bytes::from(packet.size));
+            let of = worlds.iter().find_map(|world| {
+                let &Message { class, from, to, .. } = world.ledger.sent(world.hosts.senders.message_of(&packet)?);
+                Some(Of { class, from, to })
+            });
+            // Its host may not have been told of it.
+            if let Some(of) = of {
+                worlds[at].ledger.book_at_port(of, Bytes::from(packet.size));
             }
         }
     }
