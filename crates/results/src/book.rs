@@ -112,6 +112,11 @@ impl Book {
         Ok(())
     }
 
+    /// Puts values in order, before several ask for what they come to.
+    pub fn sort(&mut self) {
+        self.classes.iter_mut().flat_map(Account::values).for_each(Values::sort);
+    }
+
     /// Puts the values of which there are most into the file.
     fn put(&mut self) -> io::Result<()> {
         let values = self.classes.iter_mut().flat_map(Account::values);

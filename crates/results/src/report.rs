@@ -176,6 +176,7 @@ impl Report {
     /// # Panics
     /// As [`new`](Report::new).
     pub fn of_book(outcome: &Outcome, book: &mut Book, wall_s: f64) -> io::Result<Report> {
+        book.sort();
         let bound = Limits::of(outcome, book)?;
         let report = Report { bound, ..Report::without_bound(outcome, book, wall_s)? };
         if let Some(bound) = &report.bound {

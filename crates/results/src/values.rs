@@ -34,9 +34,14 @@ impl Values {
         self.recent.len()
     }
 
+    /// Puts those that are in memory in order, for all who ask.
+    pub fn sort(&mut self) {
+        self.recent.sort_unstable();
+    }
+
     /// Puts those that are in memory into a file.
     pub fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
-        self.recent.sort_unstable();
+        self.sort();
         self.runs.push(aside.append(&self.recent)?);
         self.recent.clear();
         Ok(())
@@ -53,24 +58,38 @@ pub fn digest<const N: usize>(
     percentiles: [f64; N],
 ) -> io::Result<Option<Digest<N>>> {
     let mut recent: Vec<[u64; 1]> = values.iter().flat_map(|values| &values.recent).copied().collect();
+    // Of one kind they may be in order.
     recent.sort_unstable();
     let runs = values.iter().flat_map(|values| &values.runs).cloned();
     let in_file: u64 = runs.clone().map(|run| run.end - run.start).sum();
     let Some(last) = (recent.len() as u64 + in_file).checked_sub(1) else { return Ok(None) };
     let ranks = percentiles.map(|p| p / 100.0 * last as f64);
     let below = ranks.map(|rank| (rank.floor() as u64).min(last));
-    let mut ends = below.map(|below| [(below, 0.0), ((below + 1).min(last), 0.0)]);
-    let mut sum = 0.0;
-    for (rank, bits) in (0..).zip(Merged::new([&recent[..]], aside, runs)?) {
-        let value = f64::from_bits(bits?[0]);
-        sum += value;
-        ends.iter_mut().flatten().filter(|end| end.0 == rank).for_each(|end| end.1 = value);
-    }
+    let ends = below.map(|below| [below, (below + 1).min(last)]);
+    let (sum, ends) = if in_file == 0 {
+        (
+            recent.iter().fold(0.0, |sum, bits| sum + value(*bits)),
+            ends.map(|ends| ends.map(|rank| value(recent[rank as usize]))),
+        )
+    } else {
+        let mut found = ends.map(|ends| ends.map(|rank| (rank, 0.0)));
+        let mut sum = 0.0;
+        for (rank, bits) in (0..).zip(Merged::new([&recent[..]], aside, runs)?) {
+            let value = value(bits?);
+            sum += value;
+            found.iter_mut().flatten().filter(|end| end.0 == rank).for_each(|end| end.1 = value);
+        }
+        (sum, found.map(|ends| ends.map(|(_, value)| value)))
+    };
     let at = std::array::from_fn(|i| {
-        let [(_, low), (_, high)] = ends[i];
+        let [low, high] = ends[i];
         low + (ranks[i] - below[i] as f64) * (high - low)
     });
     Ok(Some(Digest { mean: sum / (last + 1) as f64, at }))
+}
+
+fn value([bits]: [u64; 1]) -> f64 {
+    f64::from_bits(bits)
 }
 
 #[cfg(test)]

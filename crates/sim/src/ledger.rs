@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
+use std::panic::resume_unwind;
+use std::thread;
 
 use units::{Bytes, ClassId, HostId, Instant, MessageId, Table};
 
@@ -287,16 +289,25 @@ impl Ledger {
         over.into_iter().map(|block| self.take(block)).collect()
     }
 
-    /// Takes all that is left of the messages: what is known of one stands in the ledgers of its hosts.
-    pub fn take_all(ledgers: &mut [Ledger], of_host: impl Fn(HostId) -> usize) -> Vec<Block> {
+    /// Takes all that is left of the messages: what is known of one stands in the ledgers of its hosts. Those of several are
+    /// joined by as many threads.
+    pub fn take_all(ledgers: &mut [Ledger], of_host: impl Fn(HostId) -> usize + Sync) -> Vec<Block> {
         if let [ledger] = ledgers
             && ledger.places.is_none()
         {
             let all: Vec<usize> = ledger.sent.blocks().map(|(block, _)| block).collect();
             return all.into_iter().map(|block| ledger.take(block)).collect();
         }
+        let (ledgers, of_host, step) = (&*ledgers, &of_host, ledgers.len());
         let messages: Vec<MessageId> = ledgers[0].started().collect();
-        messages.chunks(ledgers[0].sent.each()).map(|block| Ledger::joined(ledgers, block, &of_host)).collect()
+        let blocks: Vec<&[MessageId]> = messages.chunks(ledgers[0].sent.each()).collect();
+        let join = |first| blocks.iter().skip(first).step_by(step).map(|block| Ledger::joined(ledgers, block, of_host));
+        let mut joined: Vec<Block> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..step).map(|first| scope.spawn(move || join(first).collect::<Vec<_>>())).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
+        joined.sort_unstable_by_key(|block| block.first);
+        joined
     }
 
     /// Takes a block, both halves of each row joined.
