@@ -162,32 +162,51 @@ impl Net {
     #[inline(always)]
     fn goes_on(&mut self, Bound { at, number, link, next, to }: Bound) {
         self.now = at;
+        let part = self.part.as_deref_mut().expect("only there are windows");
+        let port = &mut self.ports[link];
+        debug_assert_eq!(port.pool, Port::FEEDS);
+        if to != part.number {
+            // The port writes into a copy: to copy what was just written would wait for that.
+            let mut packet = self.store.at(number).packet;
+            return match port.pass(at, &mut packet) {
+                Some(at) => self.leave_for(to, number, &Coming { at, link, packet }),
+                None => self.goes_elsewhere(to, link, number, at),
+            };
+        }
+        let packet = self.store.packet_mut(number);
+        let size = packet.size;
+        let at = match port.pass(at, packet) {
+            Some(at) => at,
+            None => match self.waits(link, number, at) {
+                Some(at) => at,
+                None => return self.not_kept(link, number, Fate::Dropped),
+            },
+        };
+        if next.0 < self.graph.hosts {
+            self.store.packet_mut(number).route += 1;
+            return self.feed(next, link, number, (at, size));
+        }
+        let part = self.part.as_deref_mut().expect("only there are windows");
+        part.windows.expect(&mut self.store, number, link, at);
+    }
+
+    /// A packet has come to a switch, whose port may not be idle: gives when it is at the other end, unless it is dropped.
+    #[inline(never)]
+    fn waits(&mut self, link: LinkId, number: u32, at: Instant) -> Option<Instant> {
         let port = &mut self.ports[link];
         if self.store.at(number).packet.flags.has(Flags::EXTENDED) {
             note_wait(&mut self.extensions, &self.store, port, at, number);
         }
-        debug_assert_eq!(port.pool, Port::FEEDS);
-        let part = self.part.as_deref_mut().expect("only there are windows");
-        if to != part.number {
-            return self.goes_elsewhere(to, link, number, at);
-        }
-        let Some(at) = port.offer_away(&mut self.store, at, number) else {
-            return self.not_kept(link, number, Fate::Dropped);
-        };
-        if next.0 < self.graph.hosts {
-            let packet = self.store.packet_mut(number);
-            packet.route += 1;
-            let size = packet.size;
-            return self.feed(next, link, number, (at, size));
-        }
-        part.windows.expect(&mut self.store, number, link, at);
+        port.offer_away(&mut self.store, at, number)
     }
 
-    /// A packet has come to a switch, and leaves for another part if the port there takes it.
-    #[inline(always)]
+    /// As [`waits`](Net::waits), where it leaves for another part if the port takes it.
+    #[inline(never)]
     fn goes_elsewhere(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
-        // The port writes into a copy: to copy what was just written would wait for that.
         let mut packet = self.store.at(number).packet;
+        if packet.flags.has(Flags::EXTENDED) {
+            note_wait(&mut self.extensions, &self.store, &self.ports[link], at, number);
+        }
         match self.ports[link].offer_outside(&mut self.store, at, &mut packet) {
             Some(arrives) => self.leave_for(to, number, &Coming { at: arrives, link, packet }),
             None => self.not_kept(link, number, Fate::Dropped),
