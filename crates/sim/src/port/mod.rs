@@ -67,15 +67,18 @@ pub struct Port {
     inlet: Inlet,
 }
 
-/// Which of a port's limits count bytes, not packets, and whether a packet that is alone gets through without a mark whatever
-/// its size: a byte for all, so that a port takes two cache lines.
-#[derive(Clone, Copy, Default)]
+/// Which of a port's limits count bytes, not packets, and whether a packet of a [usual](Limits::USUAL) size that is alone gets
+/// through without a mark: a byte for all, so that a port takes two cache lines.
+#[derive(Clone, Copy)]
 struct Limits(u8);
 
 impl Limits {
-    fn of(limit: Level, mark_above: Level, drop_unmarkable: bool) -> Limits {
-        let largest = Length { packets: 1, bytes: u16::MAX.into() };
-        let one_passes = !(drop_unmarkable || limit.exceeded(largest) || mark_above.exceeded(largest));
+    /// So many bytes: more than a jumbo frame.
+    const USUAL: u16 = 1 << 14;
+
+    fn of(limit: Level, mark_above: Level) -> Limits {
+        let largest = Length { packets: 1, bytes: Limits::USUAL.into() };
+        let one_passes = !(limit.exceeded(largest) || mark_above.exceeded(largest));
         Limits(u8::from(limit.in_bytes) | u8::from(mark_above.in_bytes) << 1 | u8::from(one_passes) << 2)
     }
     #[inline(always)]
@@ -197,7 +200,7 @@ impl Port {
             delay,
             limit: u64::MAX,
             mark_above: u64::MAX,
-            limits: Limits::of(Level::INFINITE, Level::INFINITE, false),
+            limits: Limits::of(Level::INFINITE, Level::INFINITE),
             drop_unmarkable: false,
             any_early: false,
             place,
@@ -215,7 +218,7 @@ impl Port {
         Port {
             limit: limit.value,
             mark_above: mark_above.value,
-            limits: Limits::of(limit, mark_above, drop_unmarkable),
+            limits: Limits::of(limit, mark_above),
             drop_unmarkable,
             beside: Some(Box::default()),
             ..self
@@ -290,6 +293,7 @@ impl Port {
         let passes = (self.busy_until <= now)
             & (self.waiting == NONE)
             & self.limits.one_passes()
+            & (packet.size <= Limits::USUAL)
             & !packet.flags.has(Flags::EXTENDED);
         if !passes {
             return None;
@@ -449,7 +453,7 @@ impl Port {
         Level { value: self.limit, in_bytes: self.limits.limit_in_bytes() }
     }
     fn marks_above(&mut self, level: Level) {
-        (self.mark_above, self.limits) = (level.value, Limits::of(self.limit(), level, self.drop_unmarkable));
+        (self.mark_above, self.limits) = (level.value, Limits::of(self.limit(), level));
     }
     /// Where it marks.
     #[inline(always)]
@@ -833,9 +837,11 @@ mod tests {
             // Some are marked, or dropped, though nothing waits.
             (packets(5), packets(0), false, false),
             (packets(5), packets(0), true, false),
+            (packets(5), packets(2), true, true),
             (bytes(7500), bytes(1000), false, false),
             (bytes(900), bytes(70_000), false, false),
-            (bytes(70_000), bytes(70_000), false, true),
+            (bytes(70_000), bytes(16_384), false, true),
+            (bytes(70_000), bytes(16_383), false, false),
         ] {
             let (mut here, mut away) = (limited(limit, mark, drop_unmarkable), limited(limit, mark, drop_unmarkable));
             let mut stream = units::Stream::new(1, "arrivals", limit.value);
@@ -843,7 +849,9 @@ mod tests {
             for seq in 0..2000 {
                 now += Span(stream.below(15) * MICRO);
                 let flags = if stream.below(4) == 0 { Flags::NONE } else { Flags::ECT };
+                // It has waited somewhere else.
                 let packet = Packet::data(seq, 1 + stream.below(1460) as u32, 40, now, flags);
+                let packet = Packet { wait_or_extension: 77, ..packet };
                 let fate = here.offer(now, &packet);
                 let Alone { port, store } = &mut away;
                 let number = store.put(packet);
