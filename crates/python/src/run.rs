@@ -219,7 +219,7 @@ impl Passing {
 
     fn close(mut self, simulation: Simulation, wall_s: f64) -> io::Result<Report> {
         let (outcome, rest) = simulation.finish_taken();
-        self.see(&rest, outcome.ended)?;
+        rest.into_iter().try_for_each(|taken| self.see(&taken, outcome.ended))?;
         if let Some(mut sheets) = self.sheets {
             sheets.write_queries(self.book.take_all_queries())?;
             sheets.close(&outcome)?;

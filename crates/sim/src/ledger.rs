@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
-use std::ops::RangeInclusive;
-use std::panic::resume_unwind;
-use std::thread;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
-use units::{Bytes, ClassId, HostId, Instant, MessageId, Table};
+use units::{Bytes, ClassId, Instant, MessageId, Table};
 
 use crate::class::Class;
 use crate::hosts::{Arrivals, Sent};
@@ -14,6 +13,7 @@ use crate::notice::Of;
 use crate::outcome::{Block, ClassOutcome, Framing, Message, Query};
 use crate::pairs::Pairs;
 use crate::rows::{BLOCK, Rows};
+use crate::topology::Partition;
 
 /// Rows of messages, and sums by class.
 ///
@@ -165,7 +165,7 @@ impl Ledger {
     }
 
     /// All messages that have started, here or elsewhere.
-    pub fn started(&self) -> impl Iterator<Item = MessageId> + use<> {
+    pub fn started(&self) -> impl ExactSizeIterator<Item = MessageId> + use<> {
         let number = self.places.as_ref().map_or(self.sent.written(), Rows::written);
         (0..number).map(MessageId::from_index)
     }
@@ -289,27 +289,6 @@ impl Ledger {
         over.into_iter().map(|block| self.take(block)).collect()
     }
 
-    /// Takes all that is left of the messages: what is known of one stands in the ledgers of its hosts. Those of several are
-    /// joined by as many threads.
-    pub fn take_all(ledgers: &mut [Ledger], of_host: impl Fn(HostId) -> usize + Sync) -> Vec<Block> {
-        if let [ledger] = ledgers
-            && ledger.places.is_none()
-        {
-            let all: Vec<usize> = ledger.sent.blocks().map(|(block, _)| block).collect();
-            return all.into_iter().map(|block| ledger.take(block)).collect();
-        }
-        let (ledgers, of_host, step) = (&*ledgers, &of_host, ledgers.len());
-        let messages: Vec<MessageId> = ledgers[0].started().collect();
-        let blocks: Vec<&[MessageId]> = messages.chunks(ledgers[0].sent.each()).collect();
-        let join = |first| blocks.iter().skip(first).step_by(step).map(|block| Ledger::joined(ledgers, block, of_host));
-        let mut joined: Vec<Block> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..step).map(|first| scope.spawn(move || join(first).collect::<Vec<_>>())).collect();
-            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-        });
-        joined.sort_unstable_by_key(|block| block.first);
-        joined
-    }
-
     /// Takes a block, both halves of each row joined.
     fn take(&mut self, block: usize) -> Block {
         let (first, mut messages) = (self.sent.first(block), self.sent.take(block));
@@ -318,19 +297,60 @@ impl Ledger {
         self.received.take(block);
         Block { first, messages, paths: self.paths.take(block) }
     }
+}
 
-    /// The rows of messages with consecutive numbers, of which several ledgers have some.
-    fn joined(ledgers: &[Ledger], numbers: &[MessageId], of_host: &impl Fn(HostId) -> usize) -> Block {
+/// What is left of the messages of a run that is over, block by block: so there is one of them at a time whose rows are here
+/// and there.
+pub struct Left {
+    ledgers: Vec<Ledger>,
+    /// Of which part each of them is, if there are several.
+    partition: Option<Arc<Partition>>,
+    blocks: Range<usize>,
+}
+
+impl Left {
+    /// In the ledgers of all parts of a run, or in the only one.
+    pub fn of(ledgers: Vec<Ledger>, partition: Option<Arc<Partition>>) -> Left {
+        let blocks = match &partition {
+            None => ledgers[0].sent.blocks().map(|(block, _)| block + 1).max().unwrap_or_default(),
+            Some(_) => ledgers[0].started().len().div_ceil(ledgers[0].sent.each()),
+        };
+        Left { ledgers, partition, blocks: 0..blocks }
+    }
+
+    /// How many rows there are, if no block was taken.
+    pub fn rows(&self) -> usize {
+        self.ledgers.iter().map(Ledger::rows_held).sum()
+    }
+
+    /// What is known of a message stands in the ledgers of its hosts.
+    fn joined(&self, partition: &Partition, block: usize) -> Block {
+        let (started, each) = (self.ledgers[0].started().len(), self.ledgers[0].sent.each());
+        let numbers = block * each..started.min((block + 1) * each);
         let (mut messages, mut paths) = (Vec::with_capacity(numbers.len()), Vec::with_capacity(numbers.len()));
-        for &number in numbers {
-            let (ledger, row) =
-                ledgers.iter().find_map(|ledger| Some((ledger, ledger.row(number)?))).expect("it is sent somewhere");
-            let mut message = *ledger.sent.find(row).expect(SENT);
-            ledgers[of_host(message.to)].received.find(number).copied().unwrap_or_default().join(&mut message);
+        for number in numbers.map(MessageId::from_index) {
+            let here = |ledger: &Ledger| Some((*ledger.find(number)?, *ledger.paths.find(ledger.row(number)?)?));
+            let (mut message, path) = self.ledgers.iter().find_map(here).expect("it is sent somewhere");
+            let receiver = &self.ledgers[partition.of_host[message.to] as usize];
+            receiver.received.find(number).copied().unwrap_or_default().join(&mut message);
             messages.push(message);
-            paths.push(*ledger.paths.find(row).expect("a row has its path"));
+            paths.push(path);
         }
-        Block { first: numbers[0], messages, paths }
+        Block { first: self.ledgers[0].sent.first(block), messages, paths }
+    }
+}
+
+impl Iterator for Left {
+    type Item = Block;
+
+    fn next(&mut self) -> Option<Block> {
+        let block = self.blocks.next()?;
+        if let Some(partition) = &self.partition {
+            return Some(self.joined(partition, block));
+        }
+        // Some were taken while the run went on.
+        let block = self.ledgers[0].take(block);
+        if block.messages.is_empty() { self.next() } else { Some(block) }
     }
 }
 

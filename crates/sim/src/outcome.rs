@@ -3,6 +3,7 @@
 pub use transport::agent::Allocation;
 use units::{Bytes, ClassId, HostId, Instant, LinkId, MessageId, Span};
 
+use crate::ledger::Left;
 use crate::topology::Graph;
 use crate::traffic::{Place, Request};
 
@@ -60,13 +61,17 @@ impl Outcome {
     }
 
     /// With the rows that it lacks.
-    pub(crate) fn with(mut self, rest: Taken) -> Outcome {
-        self.messages.reserve_exact(rest.blocks.iter().map(|block| block.messages.len()).sum());
-        for Block { messages, paths, .. } in rest.blocks {
-            self.messages.extend(messages);
-            self.paths.of_messages.extend(paths);
+    pub(crate) fn with(mut self, rest: Rest) -> Outcome {
+        self.messages.reserve_exact(rest.blocks.rows());
+        for Taken { blocks, queries, samples } in rest {
+            for Block { messages, paths, .. } in blocks {
+                self.messages.extend(messages);
+                self.paths.of_messages.extend(paths);
+            }
+            self.queries.extend(queries);
+            self.trace.extend(samples);
         }
-        Outcome { queries: rest.queries, trace: rest.samples, ..self }
+        self
     }
 }
 
@@ -139,6 +144,29 @@ pub struct Taken {
     pub queries: Vec<Query>,
     /// Samples, in order of time.
     pub samples: Vec<Sample>,
+}
+
+/// What is left of a run that is over: all queries and samples with the first of its blocks, then one block at a time.
+pub struct Rest {
+    first: Option<Taken>,
+    blocks: Left,
+}
+
+impl Rest {
+    pub(crate) fn of(queries: Vec<Query>, samples: Vec<Sample>, blocks: Left) -> Rest {
+        Rest { first: Some(Taken { blocks: Vec::new(), queries, samples }), blocks }
+    }
+}
+
+impl Iterator for Rest {
+    type Item = Taken;
+
+    fn next(&mut self) -> Option<Taken> {
+        match (self.first.take(), self.blocks.next()) {
+            (None, None) => None,
+            (first, block) => Some(Taken { blocks: Vec::from_iter(block), ..first.unwrap_or_default() }),
+        }
+    }
 }
 
 /// Messages that started one after the other.

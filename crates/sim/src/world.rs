@@ -20,7 +20,7 @@ use crate::ledger::Ledger;
 use crate::net::{Ahead, Net, Next, Upcoming};
 use crate::notice::{Notice, Of, Opening};
 use crate::observe::{PacketLog, RateWatch, Sampler};
-use crate::outcome::{Counters, Framing, Message, Outcome, Query, Taken};
+use crate::outcome::{Counters, Framing, Message, Outcome, Query, Rest, Taken};
 use crate::priorities::Priorities;
 use crate::run::Run;
 use crate::scenario::Scenario;
@@ -732,7 +732,7 @@ impl World {
     }
 
     /// Ends the run here: what it measured, and the rows that were not taken until now, which the outcome lacks.
-    pub fn finish_taken(self) -> (Outcome, Taken) {
+    pub fn finish_taken(self) -> (Outcome, Rest) {
         let (measured, now, until) = (self.measured, self.net.now, self.until);
         let measured = measured.map(|both| both.0);
         stock::finish(vec![World { measured: None, ..self }], measured, (now, until))

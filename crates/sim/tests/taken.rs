@@ -42,9 +42,11 @@ fn taken(text: &str, events: u64, rows: usize) -> (Outcome, usize) {
     }
     let (outcome, rest) = world.finish_taken();
     assert!(outcome.messages.is_empty() && outcome.queries.is_empty() && outcome.trace.is_empty());
-    blocks.extend(rest.blocks);
-    queries.extend(rest.queries);
-    samples.extend(rest.samples);
+    for taken in rest {
+        blocks.extend(taken.blocks);
+        queries.extend(taken.queries);
+        samples.extend(taken.samples);
+    }
     blocks.sort_by_key(|block| block.first);
     let mut messages: Vec<Message> = Vec::new();
     for block in blocks {

@@ -177,7 +177,7 @@ impl Mail {
 
 impl Part {
     /// Who has what.
-    pub fn partition(&self) -> &Partition {
+    pub fn partition(&self) -> &Arc<Partition> {
         &self.partition
     }
     /// Whether a host is here.

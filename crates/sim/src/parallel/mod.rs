@@ -26,7 +26,7 @@ use crate::cool_down::CoolDown;
 use crate::net::part::Mail;
 use crate::net::ring::Words;
 use crate::network::Sharing;
-use crate::outcome::{Outcome, Taken};
+use crate::outcome::{Outcome, Rest, Taken};
 use crate::priorities::Priorities;
 use crate::scenario::Scenario;
 use crate::topology::Partition;
@@ -147,7 +147,7 @@ impl Simulation {
     }
 
     /// As [`World::finish_taken`].
-    pub fn finish_taken(self) -> (Outcome, Taken) {
+    pub fn finish_taken(self) -> (Outcome, Rest) {
         match self {
             Simulation::Alone(world) => world.finish_taken(),
             Simulation::Together(team) => team.finish_taken(),
@@ -422,7 +422,7 @@ impl Team {
         outcome.with(rest)
     }
 
-    fn finish_taken(mut self) -> (Outcome, Taken) {
+    fn finish_taken(mut self) -> (Outcome, Rest) {
         if self.measured.is_none() {
             self.meet(self.now.saturating_add(self.ahead));
         }

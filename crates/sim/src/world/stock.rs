@@ -5,13 +5,13 @@ use units::{Bytes, Instant, LinkId, MessageId, Span};
 
 use super::{TrafficSource, World};
 use crate::cool_down::CoolDown;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Left};
 use crate::net::Net;
 use crate::net::part::add;
 use crate::notice::Of;
 use crate::observe::RateWatch;
 use crate::outcome::{
-    ClassOutcome, Counters, FaultCounts, Link, LinkRates, Message, Outcome, Paths, Queue, Requests, Sample, Taken,
+    ClassOutcome, Counters, FaultCounts, Link, LinkRates, Message, Outcome, Paths, Queue, Requests, Rest, Sample,
 };
 
 /// What is measured from the warm-up to the end of the duration.
@@ -72,11 +72,7 @@ pub fn awaits(worlds: &[World], is_decided: impl Fn(MessageId) -> bool) -> CoolD
 
 /// Ends a run at a time, that would have ended at another; `measured` is none if its window has not closed. Gives what it
 /// measured, and the rows that are still here, which the outcome lacks.
-pub fn finish(
-    mut worlds: Vec<World>,
-    measured: Option<Measured>,
-    (now, until): (Instant, Instant),
-) -> (Outcome, Taken) {
+pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): (Instant, Instant)) -> (Outcome, Rest) {
     let (measured, decided_until) = match measured {
         Some(measured) => {
             for world in &mut worlds {
@@ -94,10 +90,9 @@ pub fn finish(
     let mut ledgers: Vec<Ledger> =
         worlds.iter_mut().map(|world| std::mem::replace(&mut world.ledger, Ledger::new(0))).collect();
     let mut first = worlds.swap_remove(0);
-    let part = first.net.part.take();
-    let of_host = |host| part.as_ref().map_or(0, |part| part.partition().of_host[host] as usize);
+    let partition = first.net.part.take().map(|part| part.partition().clone());
     let Measured { at, counters, classes, requests, faults, links, trace } = measured;
-    let (blocks, queries) = (Ledger::take_all(&mut ledgers, of_host), ledgers[0].take_queries());
+    let (queries, blocks) = (ledgers[0].take_queries(), Left::of(ledgers, partition));
     let outcome = Outcome {
         title: first.title,
         seed: first.run.seed,
@@ -118,7 +113,7 @@ pub fn finish(
         graph: first.net.graph,
         trace: Vec::new(),
     };
-    (outcome, Taken { blocks, queries, samples: trace })
+    (outcome, Rest::of(queries, trace, blocks))
 }
 
 fn sum(worlds: &[World], counters: impl Fn(&World) -> Counters) -> Counters {
