@@ -117,6 +117,11 @@ impl Outgoing {
         }
     }
 
+    /// Packets may take a new path from now on.
+    pub fn tell(&mut self, position: u32, path: &[LinkId]) {
+        self.mail.paths.extend((position..).zip(path.iter().copied()));
+    }
+
     #[cold]
     fn put_apart(&mut self, words: &Words) {
         self.apart = true;
@@ -169,10 +174,21 @@ impl Mail {
         self.extensions.append(&mut later.extensions);
     }
 
-    /// Packets and notices are taken out, and what extended packets carry.
-    pub fn open(&mut self) -> (Drain<'_, Words>, Drain<'_, Extension>) {
-        (self.words.drain(..), self.extensions.drain(..))
+    /// All that is there, to be taken out.
+    pub fn open(&mut self) -> Opened<'_> {
+        let Mail { paths, words, extensions } = self;
+        Opened { paths: paths.drain(..), words: words.drain(..), extensions: extensions.drain(..) }
     }
+}
+
+/// What is taken out of [`Mail`].
+pub struct Opened<'mail> {
+    /// Links of new paths, with their positions.
+    pub paths: Drain<'mail, (u32, LinkId)>,
+    /// Packets and notices.
+    pub words: Drain<'mail, Words>,
+    /// What extended packets carry.
+    pub extensions: Drain<'mail, Extension>,
 }
 
 impl Part {
@@ -205,7 +221,7 @@ impl Part {
     /// Packets may take a new path from now on.
     pub fn tell(&mut self, position: u32, path: &[LinkId]) {
         let others = self.outgoing.iter_mut().zip(0..).filter(|(_, part)| *part != self.number);
-        others.for_each(|(to, _)| to.mail.paths.extend((position..).zip(path.iter().copied())));
+        others.for_each(|(to, _)| to.tell(position, path));
     }
 }
 
@@ -358,8 +374,8 @@ impl Net {
     }
 
     /// Another part tells the paths that its packets may take.
-    pub fn learn(&mut self, mail: &mut Mail) {
-        mail.paths.drain(..).for_each(|(position, link)| self.router.learn(position, link));
+    pub fn learn(&mut self, paths: impl Iterator<Item = (u32, LinkId)>) {
+        paths.for_each(|(position, link)| self.router.learn(position, link));
     }
 
     /// An extended packet comes from another part.

@@ -43,20 +43,24 @@ impl Way {
     /// Leaves what there is, and says how far the sender is.
     #[inline(always)]
     fn leave(&self, outgoing: &mut Outgoing, reached: Instant) {
-        outgoing.send();
-        if outgoing.is_apart() {
-            self.leave_apart(outgoing);
+        match outgoing.is_apart() {
+            true => self.leave_apart(outgoing),
+            false => outgoing.send(),
         }
         self.ring.reaches(reached);
     }
 
     #[inline(never)]
     fn leave_apart(&self, outgoing: &mut Outgoing) {
+        // Who finds in the ring what is sent below finds the box full, too: paths must not come later than packets that take
+        // them. And who opens it finds in the ring what was sent before.
+        let mut there = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
         let mail = outgoing.mail(!self.any.load(Ordering::Acquire));
         if !mail.is_empty() {
-            self.mail.lock().unwrap_or_else(PoisonError::into_inner).append(mail);
+            there.append(mail);
             self.any.store(true, Ordering::Release);
         }
+        outgoing.send();
     }
 
     /// Takes what there is.
@@ -193,8 +197,9 @@ impl Drop for Presence<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::part::Opened;
     use crate::notice::Notice;
-    use units::ConnectionId;
+    use units::{ConnectionId, LinkId};
 
     /// Three parts, of which none may be further ahead of another than the lookahead.
     #[test]
@@ -226,7 +231,7 @@ mod tests {
             self.push(at);
         }
         fn mail(&mut self, mail: &mut Mail) {
-            self.extend(mail.open().0.map(|[at, ..]| at));
+            self.extend(mail.open().words.map(|[at, ..]| at));
         }
     }
 
@@ -306,6 +311,47 @@ mod tests {
         assert!(!way.any.load(Ordering::Acquire));
         way.take(&mut came);
         assert_eq!(came, (0..304).collect::<Vec<u64>>());
+    }
+
+    /// What has come, and which paths are known.
+    #[derive(Default)]
+    struct Traveller {
+        came: u64,
+        known: u32,
+    }
+
+    impl Receiver for Traveller {
+        fn words(&mut self, [at, ..]: Words) {
+            self.came = at;
+        }
+        fn mail(&mut self, mail: &mut Mail) {
+            let Opened { paths, words, .. } = mail.open();
+            self.known = paths.map(|(position, _)| position).max().unwrap_or(self.known);
+            self.came = words.map(|[at, ..]| at).next_back().unwrap_or(self.came);
+        }
+    }
+
+    /// Whoever takes a packet knows its path then, though it may have been sent just now: arrivals are looked up ahead.
+    #[test]
+    fn no_packet_comes_before_its_path() {
+        const STEPS: u64 = 100_000;
+        let way = Way::at(Instant::ZERO);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut outgoing = Outgoing::default();
+                outgoing.goes_by(Some(way.ring.clone()));
+                for number in 1..=STEPS {
+                    outgoing.tell(number as u32, &[LinkId(0)]);
+                    put(&mut outgoing, number..number + 1);
+                    way.leave(&mut outgoing, Instant(number));
+                }
+            });
+            let mut traveller = Traveller::default();
+            while traveller.came < STEPS {
+                way.take(&mut traveller);
+                assert!(u64::from(traveller.known) >= traveller.came, "{} came before its path", traveller.came);
+            }
+        });
     }
 
     #[test]

@@ -7,7 +7,7 @@ use units::{Instant, MessageId};
 
 use super::World;
 use crate::event::Event;
-use crate::net::part::{Comes, Mail, Outgoing};
+use crate::net::part::{Comes, Mail, Opened, Outgoing};
 use crate::net::ring::Words;
 use crate::outcome::Message;
 use crate::topology::Partition;
@@ -122,8 +122,8 @@ impl World {
 
     /// Takes what comes from another part by mail.
     pub fn receive(&mut self, mail: &mut Mail) {
-        self.net.learn(mail);
-        let (words, mut extensions) = mail.open();
+        let Opened { paths, words, mut extensions } = mail.open();
+        self.net.learn(paths);
         for words in words {
             match Comes::from_words(words) {
                 Comes::Packet(coming) if coming.packet.flags.has(Flags::EXTENDED) => {
