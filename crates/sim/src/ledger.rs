@@ -344,13 +344,17 @@ impl Iterator for Left {
     type Item = Block;
 
     fn next(&mut self) -> Option<Block> {
-        let block = self.blocks.next()?;
-        if let Some(partition) = &self.partition {
-            return Some(self.joined(partition, block));
+        loop {
+            let number = self.blocks.next()?;
+            let block = match &self.partition {
+                Some(partition) => self.joined(partition, number),
+                None => self.ledgers[0].take(number),
+            };
+            // Some were taken while the run went on.
+            if !block.messages.is_empty() {
+                return Some(block);
+            }
         }
-        // Some were taken while the run went on.
-        let block = self.ledgers[0].take(block);
-        if block.messages.is_empty() { self.next() } else { Some(block) }
     }
 }
 
