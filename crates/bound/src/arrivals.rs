@@ -3,7 +3,7 @@
 
 use sim::outcome::Framing;
 use sim::topology::Graph;
-use units::{Bytes, ClassId, HostId, Rate, Table};
+use units::{Bytes, ClassId, HostId, Rate, Table, halves, pair};
 
 use crate::latency::{Latency, Least};
 use crate::machine::Job;
@@ -34,16 +34,16 @@ impl Arrival {
     /// In words, for a file.
     pub fn record(&self) -> [u64; Arrival::WORDS] {
         let Arrival { class, from, to, bytes, start, due, level } = *self;
-        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         [pair(from.0, to.0), class.0.into(), bytes.0, start, due, level.map_or(0, |level| u64::from(level) + 1)]
     }
 
     /// From a [`record`](Arrival::record).
     pub fn of_record([hosts, class, bytes, start, due, level]: [u64; Arrival::WORDS]) -> Arrival {
+        let (from, to) = halves(hosts);
         Arrival {
             class: ClassId(class as u32),
-            from: HostId((hosts >> 32) as u32),
-            to: HostId(hosts as u32),
+            from: HostId(from),
+            to: HostId(to),
             bytes: Bytes(bytes),
             start,
             due,

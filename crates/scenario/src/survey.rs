@@ -12,7 +12,7 @@ use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
 use transport::laws::Window;
 use transport::registry::Control;
-use units::{Amount, Bytes, HostId, Instant};
+use units::{Amount, Bytes, HostId, Instant, pair};
 
 /// A scenario with the beginning of its traffic.
 pub(crate) struct Survey<'a> {
@@ -342,7 +342,7 @@ fn differences(one: &[Request], other: &[Request], most: usize) -> Vec<&'static 
         ("starts", |request| request.start.0),
         ("sizes", |request| request.bytes.unwrap_or_default().0),
         ("deadlines", |request| request.deadline.map_or(0, |deadline| deadline.0)),
-        ("hosts", |request| u64::from(request.from.0) << 32 | u64::from(request.to.0)),
+        ("hosts", |request| pair(request.from.0, request.to.0)),
     ];
     let mut sorted = aspects.into_iter().filter(|(_, what)| differ(*what)).map(|(name, _)| name).collect::<Vec<_>>();
     // Messages stand in the order of their starts, so random starts shuffle the hosts of a fixed set too.

@@ -1,6 +1,6 @@
 //! Who a flow is: what its path and the order of its timers follow from.
 
-use units::{HostId, hash_of, mix64};
+use units::{HostId, hash_of, mix64, pair};
 
 /// A flow's identity: 64 well-mixed bits that depend neither on when its connection was opened, nor on what
 /// others were open then, nor on the transport. So two transports of one comparison send every message the same
@@ -17,7 +17,7 @@ impl Flow {
     /// The flow of the connections that stay open between two hosts. Classes share these, and whether two classes
     /// have the same transport can change from one run of a comparison to the next; so all take the same path.
     pub fn of_pair(from: HostId, to: HostId) -> Flow {
-        Flow(mix64(hash_of("pair of hosts") ^ mix64(u64::from(from.0) << 32 | u64::from(to.0))))
+        Flow(mix64(hash_of("pair of hosts") ^ mix64(pair(from.0, to.0))))
     }
 
     /// Its choice among `choices` ways at a node, where `salt` is drawn from the seed.

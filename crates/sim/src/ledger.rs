@@ -172,10 +172,7 @@ impl Ledger {
 
     /// All messages that are sent here.
     pub fn messages(&self) -> impl Iterator<Item = (MessageId, &Message)> {
-        let own = self.places.iter().flat_map(Rows::entries).filter(|(_, row)| **row != ELSEWHERE);
-        let own = own.map(|(message, row)| (message, self.sent.find(MessageId(*row)).expect(SENT)));
-        let all = self.places.is_none().then(|| self.sent.entries());
-        own.chain(all.into_iter().flatten())
+        self.started().filter_map(|message| Some((message, self.find(message)?)))
     }
 
     /// Takes over the sums of classes and flows of another part of the run.
@@ -292,10 +289,18 @@ impl Ledger {
     /// Takes a block, both halves of each row joined.
     fn take(&mut self, block: usize) -> Block {
         let (first, mut messages) = (self.sent.first(block), self.sent.take(block));
-        let rows = messages.iter_mut().zip(first.0..);
-        rows.for_each(|(row, number)| self.received.find(MessageId(number)).copied().unwrap_or_default().join(row));
+        messages.iter_mut().zip(first.0..).for_each(|(row, number)| self.join(MessageId(number), row));
         self.received.take(block);
         Block { first, messages, paths: self.paths.take(block) }
+    }
+
+    /// Joins what its receiving host knows of a message with what the sending host does.
+    fn join(&self, message: MessageId, row: &mut Message) {
+        let Received { end, marks, .. } = self.received.find(message).copied().unwrap_or_default();
+        row.end = end.map(|end| Instant(end.get()));
+        row.marks = marks;
+        // It may have arrived before its receiver learnt that it was given up.
+        row.aborted &= end.is_none();
     }
 }
 
@@ -318,7 +323,7 @@ impl Left {
         Left { ledgers, partition, blocks: 0..blocks }
     }
 
-    /// How many rows there are, if no block was taken.
+    /// How many rows there are, before the first block is taken from here.
     pub fn rows(&self) -> usize {
         self.ledgers.iter().map(Ledger::rows_held).sum()
     }
@@ -329,10 +334,12 @@ impl Left {
         let numbers = block * each..started.min((block + 1) * each);
         let (mut messages, mut paths) = (Vec::with_capacity(numbers.len()), Vec::with_capacity(numbers.len()));
         for number in numbers.map(MessageId::from_index) {
-            let here = |ledger: &Ledger| Some((*ledger.find(number)?, *ledger.paths.find(ledger.row(number)?)?));
+            let here = |ledger: &Ledger| {
+                let row = ledger.row(number)?;
+                Some((*ledger.sent.find(row)?, *ledger.paths.find(row)?))
+            };
             let (mut message, path) = self.ledgers.iter().find_map(here).expect("it is sent somewhere");
-            let receiver = &self.ledgers[partition.of_host[message.to] as usize];
-            receiver.received.find(number).copied().unwrap_or_default().join(&mut message);
+            self.ledgers[partition.of_host[message.to] as usize].join(number, &mut message);
             messages.push(message);
             paths.push(path);
         }
@@ -355,16 +362,6 @@ impl Iterator for Left {
                 return Some(block);
             }
         }
-    }
-}
-
-impl Received {
-    /// Joins it with what the sending host knows.
-    fn join(self, row: &mut Message) {
-        row.end = self.end.map(|end| Instant(end.get()));
-        row.marks = self.marks;
-        // It may have arrived before its receiver learnt that it was given up.
-        row.aborted &= row.end.is_none();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use units::{Bytes, ClassId, ConnectionId, HostId, Instant, MessageId, Table};
+use units::{Bytes, ClassId, ConnectionId, HostId, Instant, MessageId, Table, halves, pair};
 
 use crate::event::{Event, EventQueue};
 use crate::flow::Flow;
@@ -61,7 +61,6 @@ impl Notice {
     /// It as words, as threads can leave for each other: as packets are, with something beside the number of the connection
     /// where packets have nothing beside that of the link.
     pub fn to_words(self, at: Instant, id: ConnectionId) -> Words {
-        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let (kind, third, end, of, opening) = match self {
             Notice::Starts { message, of, end, opening: None } => (STARTS, message.0.into(), end, of, None),
             Notice::Starts { message, of, end, opening: Some(opening) } => {
@@ -83,23 +82,19 @@ impl Notice {
 
     /// What [`to_words`](Notice::to_words) has made words of.
     pub fn from_words([at, second, third, end, flow, hosts, class]: Words) -> (Instant, ConnectionId, Notice) {
-        let (high, low) = (|pair: u64| (pair >> 32) as u32, |pair: u64| pair as u32);
-        let message = MessageId(low(third));
+        let ((kind, id), (config, message), (from, to)) = (halves(second), halves(third), halves(hosts));
+        let message = MessageId(message);
         let starts = |opening| {
-            let of = Of { class: ClassId(low(class)), from: HostId(high(hosts)), to: HostId(low(hosts)) };
+            let of = Of { class: ClassId(class as u32), from: HostId(from), to: HostId(to) };
             Notice::Starts { message, of, end, opening }
         };
-        let notice = match high(second) & 0xffff {
+        let notice = match kind & 0xffff {
             STARTS => starts(None),
-            OPENS => starts(Some(Opening {
-                config: high(third),
-                flow: Flow::of_number(flow),
-                generation: (second >> 48) as u16,
-            })),
+            OPENS => starts(Some(Opening { config, flow: Flow::of_number(flow), generation: (kind >> 16) as u16 })),
             GIVEN_UP => Notice::GivenUp { message, unsent: Bytes(end) },
             _ => Notice::Closes,
         };
-        (Instant(at), ConnectionId(low(second)), notice)
+        (Instant(at), ConnectionId(id), notice)
     }
 }
 

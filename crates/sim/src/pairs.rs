@@ -1,7 +1,7 @@
 //! What has arrived, by pair of hosts.
 
 use hashbrown::HashTable;
-use units::{HostId, mix64};
+use units::{HostId, mix64, pair};
 
 use crate::hosts::Arrivals;
 
@@ -40,7 +40,7 @@ impl Pairs {
 }
 
 fn hash((from, to): Pair) -> u64 {
-    mix64(u64::from(from.0) << 32 | u64::from(to.0))
+    mix64(pair(from.0, to.0))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What travels.
 
-use units::{ConnectionId, Instant};
+use units::{ConnectionId, Instant, halves, pair};
 
 use crate::Header;
 
@@ -63,7 +63,6 @@ impl Packet {
     /// It as five words, as threads can leave for each other.
     #[inline]
     pub fn to_words(&self) -> [u64; 5] {
-        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let sizes = u64::from(self.generation) << 48 | u64::from(self.size) << 32 | u64::from(self.payload) << 16;
         let sizes = sizes | u64::from(self.flags.0);
         let waits = pair(self.rank, self.wait_or_extension);
@@ -72,13 +71,14 @@ impl Packet {
     /// What [`to_words`](Packet::to_words) has made words of.
     #[inline]
     pub fn from_words([seq, stamp, path, waits, sizes]: [u64; 5]) -> Packet {
+        let ((connection, route), (rank, wait_or_extension)) = (halves(path), halves(waits));
         Packet {
             seq,
             stamp: Instant(stamp),
-            connection: ConnectionId((path >> 32) as u32),
-            route: path as u32,
-            rank: (waits >> 32) as u32,
-            wait_or_extension: waits as u32,
+            connection: ConnectionId(connection),
+            route,
+            rank,
+            wait_or_extension,
             generation: (sizes >> 48) as u16,
             size: (sizes >> 32) as u16,
             payload: (sizes >> 16) as u16,

@@ -157,9 +157,7 @@ impl Net {
         if port.must_catch_up() {
             while let Some((comes_at, number)) = port.take_expected_before(&self.store, at, link) {
                 self.hops_let_in += 1;
-                if self.store.at(number).packet.flags.has(Flags::EXTENDED) {
-                    note_wait(&mut self.extensions, &self.store, port, comes_at, number);
-                }
+                note_wait(&mut self.extensions, &self.store, port, comes_at, number);
                 if port.let_in(&mut self.store, comes_at, number) == Fate::Dropped {
                     return self.ripens_without((comes_at, number), arrival);
                 }
@@ -223,9 +221,7 @@ impl Net {
     fn let_in(&mut self, link: LinkId, number: u32, at: Instant) {
         self.hops_let_in += 1;
         let port = &mut self.ports[link];
-        if self.store.at(number).packet.flags.has(Flags::EXTENDED) {
-            note_wait(&mut self.extensions, &self.store, port, at, number);
-        }
+        note_wait(&mut self.extensions, &self.store, port, at, number);
         if port.let_in(&mut self.store, at, number) == Fate::Dropped {
             self.not_let_in(link, number, at);
         }
@@ -250,12 +246,19 @@ impl Net {
     }
 }
 
-/// Notes with what a packet carries beside its header how long it waits at a port.
+/// Notes with what a packet carries beside its header, if it does, how long it waits at a port.
+#[inline(always)]
+pub(super) fn note_wait(extensions: &mut Extensions, store: &Store, port: &Port, at: Instant, number: u32) {
+    let packet = &store.at(number).packet;
+    if packet.flags.has(Flags::EXTENDED) {
+        note(extensions, packet.wait_or_extension, port.idle_at().saturating_sub(at));
+    }
+}
+
 #[cold]
 #[inline(never)]
-pub(super) fn note_wait(extensions: &mut Extensions, store: &Store, port: &Port, at: Instant, number: u32) {
-    let wait = port.idle_at().saturating_sub(at);
-    extensions.at(store.at(number).packet.wait_or_extension).wait = units_of_wait(wait);
+fn note(extensions: &mut Extensions, number: u32, wait: Span) {
+    extensions.at(number).wait = units_of_wait(wait);
 }
 
 #[cfg(test)]

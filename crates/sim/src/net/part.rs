@@ -130,8 +130,8 @@ impl Outgoing {
 
     /// What goes by the ring is sent.
     #[inline(always)]
-    pub fn send(&mut self) {
-        if let Some(ring) = &mut self.ring {
+    pub fn send(&self) {
+        if let Some(ring) = &self.ring {
             ring.send();
         }
     }

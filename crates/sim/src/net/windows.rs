@@ -15,7 +15,6 @@
 
 use std::mem;
 
-use transport::Flags;
 use units::{Instant, LinkId, Span};
 
 use super::Net;
@@ -194,19 +193,15 @@ impl Net {
     #[inline(never)]
     fn waits(&mut self, link: LinkId, number: u32, at: Instant) -> Option<Instant> {
         let port = &mut self.ports[link];
-        if self.store.at(number).packet.flags.has(Flags::EXTENDED) {
-            note_wait(&mut self.extensions, &self.store, port, at, number);
-        }
+        note_wait(&mut self.extensions, &self.store, port, at, number);
         port.offer_away(&mut self.store, at, number)
     }
 
     /// As [`waits`](Net::waits), where it leaves for another part if the port takes it.
     #[inline(never)]
     fn goes_elsewhere(&mut self, to: u32, link: LinkId, number: u32, at: Instant) {
+        note_wait(&mut self.extensions, &self.store, &self.ports[link], at, number);
         let mut packet = self.store.at(number).packet;
-        if packet.flags.has(Flags::EXTENDED) {
-            note_wait(&mut self.extensions, &self.store, &self.ports[link], at, number);
-        }
         match self.ports[link].offer_outside(&mut self.store, at, &mut packet) {
             Some(arrives) => self.leave_for(to, number, &Coming { at: arrives, link, packet }),
             None => self.not_kept(link, number, Fate::Dropped),

@@ -235,6 +235,13 @@ mod tests {
         }
     }
 
+    /// What goes by the ring of a way.
+    fn by(way: &Way) -> Outgoing {
+        let mut outgoing = Outgoing::default();
+        outgoing.goes_by(Some(way.ring.clone()));
+        outgoing
+    }
+
     /// Notices that come at these times.
     fn put(outgoing: &mut Outgoing, times: std::ops::Range<u64>) {
         times.for_each(|at| outgoing.put(&Notice::Closes.to_words(Instant(at), ConnectionId(0))));
@@ -278,8 +285,8 @@ mod tests {
     /// The box was filled after the receiver had looked at the ring.
     #[test]
     fn what_is_in_the_box_does_not_overtake_the_ring() {
-        let (way, mut outgoing, mut came) = (Way::at(Instant::ZERO), Outgoing::default(), Vec::new());
-        outgoing.goes_by(Some(way.ring.clone()));
+        let (way, mut came) = (Way::at(Instant::ZERO), Vec::new());
+        let mut outgoing = by(&way);
         put(&mut outgoing, 0..2);
         way.leave(&mut outgoing, Instant(1));
         put(&mut outgoing, 2..302);
@@ -292,8 +299,8 @@ mod tests {
     /// The ring has room again, but what is in the box was sent before.
     #[test]
     fn what_is_in_the_box_is_not_overtaken() {
-        let (way, mut outgoing, mut came) = (Way::at(Instant::ZERO), Outgoing::default(), Vec::new());
-        outgoing.goes_by(Some(way.ring.clone()));
+        let (way, mut came) = (Way::at(Instant::ZERO), Vec::new());
+        let mut outgoing = by(&way);
         put(&mut outgoing, 0..300);
         way.leave(&mut outgoing, Instant(1));
         way.ring.take(|words| came.words(words));
@@ -338,8 +345,7 @@ mod tests {
         let way = Way::at(Instant::ZERO);
         thread::scope(|scope| {
             scope.spawn(|| {
-                let mut outgoing = Outgoing::default();
-                outgoing.goes_by(Some(way.ring.clone()));
+                let mut outgoing = by(&way);
                 for number in 1..=STEPS {
                     outgoing.tell(number as u32, &[LinkId(0)]);
                     put(&mut outgoing, number..number + 1);

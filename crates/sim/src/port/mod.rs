@@ -827,58 +827,78 @@ mod tests {
         }
     }
 
+    /// Packets come up to so many microseconds apart to two ports alike, one of which sends away at once what it takes: they mark,
+    /// drop, count and time alike. Every second one may pass there, if `pass` says so. Gives that port, and how many have passed.
+    fn side_by_side(
+        ports: [Alone; 2],
+        apart: u64,
+        most: usize,
+        pass: bool,
+        flags: impl Fn(u64) -> Flags,
+    ) -> (Alone, u32) {
+        let [mut here, mut away] = ports;
+        let mut stream = units::Stream::new(1, "arrivals", 0);
+        let (mut now, mut passed) = (Instant::ZERO, 0);
+        for seq in 0..2000 {
+            now += Span(stream.below(apart) * MICRO);
+            let packet = Packet::data(seq, 1 + stream.below(1460) as u32, 40, now, flags(seq));
+            // It has waited somewhere else.
+            let packet = Packet { wait_or_extension: 77, ..packet };
+            let fate = here.offer(now, &packet);
+            let Alone { port, store } = &mut away;
+            let number = store.put(packet);
+            let passes = if pass && seq % 2 == 0 { port.pass(now, store.packet_mut(number)) } else { None };
+            passed += u32::from(passes.is_some());
+            let arrives = passes.or_else(|| port.offer_away(store, now, number));
+            assert_eq!(arrives.is_none(), fate == Fate::Dropped);
+            if let Some(at) = arrives {
+                let last = here.store.at(here.port.line.last());
+                assert!((at, store.at(number).packet) == (last.at, last.packet));
+            }
+            store.leave(number);
+            let queue = |port: &Port| (port.waiting(), port.waiting_bytes(), port.idle_at(), port.packets, port.bytes);
+            assert_eq!(queue(&here), queue(&away));
+            let watch = |port: &Port| {
+                let watch = port.watch();
+                (watch.drops, watch.marks, watch.most_waiting, watch.levels.clone())
+            };
+            assert_eq!(watch(&here), watch(&away));
+            assert!(away.packets().count() <= most, "{} are kept", away.packets().count());
+            while here.first_arrival().is_some_and(|first| first <= now) {
+                here.take();
+            }
+        }
+        (away, passed)
+    }
+
     /// A port that sends away at once what it takes marks, drops, counts and times as one that keeps it, and holds no more
-    /// packets than may wait; whether or not it lets those pass that are alone.
+    /// packets than may wait.
     #[test]
     fn what_goes_away_at_once_waits_like_what_is_kept() {
+        let (away, _) = side_by_side([port(5, 2), port(5, 2)], 12, 5, false, |_| Flags::ECT);
+        assert!(away.watch().drops > 50 && away.watch().marks > 200, "{} drops", away.watch().drops);
+    }
+
+    /// So does one that lets those pass that are alone; it lets none pass that might be marked or dropped.
+    #[test]
+    fn what_passes_alone_would_have_been_let_through() {
         let [packets, bytes] = [false, true].map(|in_bytes| move |value| Level { value, in_bytes });
-        for (limit, mark, drop_unmarkable, pass) in [
+        for (limit, mark, drop_unmarkable, some_pass) in [
             (packets(5), packets(2), false, true),
+            (packets(5), packets(2), true, true),
             // Some are marked, or dropped, though nothing waits.
             (packets(5), packets(0), false, false),
             (packets(5), packets(0), true, false),
-            (packets(5), packets(2), true, true),
             (bytes(7500), bytes(1000), false, false),
             (bytes(900), bytes(70_000), false, false),
             (bytes(70_000), bytes(16_384), false, true),
             (bytes(70_000), bytes(16_383), false, false),
         ] {
-            let (mut here, mut away) = (limited(limit, mark, drop_unmarkable), limited(limit, mark, drop_unmarkable));
-            let mut stream = units::Stream::new(1, "arrivals", limit.value);
-            let (mut now, mut passed) = (Instant::ZERO, 0);
-            for seq in 0..2000 {
-                now += Span(stream.below(15) * MICRO);
-                let flags = if stream.below(4) == 0 { Flags::NONE } else { Flags::ECT };
-                // It has waited somewhere else.
-                let packet = Packet::data(seq, 1 + stream.below(1460) as u32, 40, now, flags);
-                let packet = Packet { wait_or_extension: 77, ..packet };
-                let fate = here.offer(now, &packet);
-                let Alone { port, store } = &mut away;
-                let number = store.put(packet);
-                let passes = if seq % 2 == 0 { port.pass(now, store.packet_mut(number)) } else { None };
-                passed += u32::from(passes.is_some());
-                let arrives = passes.or_else(|| port.offer_away(store, now, number));
-                assert_eq!(arrives.is_none(), fate == Fate::Dropped);
-                if let Some(at) = arrives {
-                    let last = here.store.at(here.port.line.last());
-                    assert!((at, store.at(number).packet) == (last.at, last.packet));
-                }
-                store.leave(number);
-                let queue =
-                    |port: &Port| (port.waiting(), port.waiting_bytes(), port.idle_at(), port.packets, port.bytes);
-                assert_eq!(queue(&here), queue(&away));
-                let watch = |port: &Port| {
-                    let watch = port.watch();
-                    (watch.drops, watch.marks, watch.most_waiting, watch.levels.clone())
-                };
-                assert_eq!(watch(&here), watch(&away));
-                let most = if limit.in_bytes { limit.value / 41 } else { limit.value };
-                assert!(away.packets().count() as u64 <= most, "{} are kept", away.packets().count());
-                while here.first_arrival().is_some_and(|first| first <= now) {
-                    here.take();
-                }
-            }
-            assert_eq!(passed > 10, pass, "{passed} have passed");
+            let ports = [(); 2].map(|()| limited(limit, mark, drop_unmarkable));
+            let most = if limit.in_bytes { limit.value / 41 } else { limit.value } as usize;
+            let flags = |seq| if seq % 4 == 1 { Flags::NONE } else { Flags::ECT };
+            let (away, passed) = side_by_side(ports, 15, most, true, flags);
+            assert_eq!(passed > 10, some_pass, "{passed} have passed");
             let Watch { drops, marks, .. } = away.watch();
             assert!(mark.value > 1000 || drops + marks > 150, "{drops} drops, {marks} marks");
         }

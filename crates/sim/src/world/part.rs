@@ -114,7 +114,12 @@ impl World {
 
     /// Takes what comes from another part by a ring.
     pub fn receive_words(&mut self, words: Words) {
-        match Comes::from_words(words) {
+        self.comes(Comes::from_words(words));
+    }
+
+    #[inline(always)]
+    fn comes(&mut self, what: Comes) {
+        match what {
             Comes::Packet(coming) => self.net.receive(coming),
             Comes::Notice(at, id, notice) => self.hosts.notices.send(&mut self.net.events, at, id, notice),
         }
@@ -130,7 +135,7 @@ impl World {
                     let extension = extensions.next().expect("each extended packet comes with its extension");
                     self.net.receive_extended(coming, extension);
                 }
-                _ => self.receive_words(words),
+                plain => self.comes(plain),
             }
         }
     }
