@@ -44,6 +44,8 @@ pub enum Event {
     Departure(LinkId),
     /// The state of this host is to be woken.
     HostTimer(HostId),
+    /// The queue of this host's port has room for the next that waits for its turn.
+    HostTurn(HostId),
     /// What a sending host tells the receiving one of a connection arrives there. A packet that was
     /// sent after it may take as little time, if it has no bytes, and comes after it.
     Notice(ConnectionId),
@@ -67,6 +69,7 @@ impl Event {
             Event::Sample => (6, 0),
             Event::Departure(link) => (7, link.0),
             Event::HostTimer(host) => (HOST_TIMER, host.0),
+            Event::HostTurn(host) => (HOST_TURN, host.0),
             Event::Notice(connection) => (NOTICE, connection.0),
             Event::Fault(change) => (FAULT, change),
             Event::Held(link) => (HELD, link.0),
@@ -84,7 +87,7 @@ impl Source {
             0 => 1 + (self.0 ^ (mix64(at) >> 32)),
             NOTICE | FAULT => 0,
             // After the timers of connections.
-            HOST_TIMER => (3 << KIND) - 1,
+            HOST_TIMER | HOST_TURN => (3 << KIND) - 1,
             kind => kind << KIND,
         }
     }
@@ -104,6 +107,7 @@ impl Source {
             NOTICE => Event::Notice(ConnectionId(number)),
             FAULT => Event::Fault(number),
             HELD => Event::Held(LinkId(number)),
+            HOST_TURN => Event::HostTurn(HostId(number)),
             _ => Event::HostTimer(HostId(number)),
         }
     }
@@ -119,6 +123,8 @@ const FAULT: u64 = 9;
 const HELD: u64 = 10;
 /// The kind of hosts' timers.
 const HOST_TIMER: u64 = 11;
+/// The kind of turns at hosts' ports, which follow them.
+const HOST_TURN: u64 = 12;
 
 /// Pending events. Arrivals within the horizon, nearly all of them, wait in a wheel of buckets;
 /// everything else in a heap.

@@ -103,6 +103,28 @@ const KEYS: &[Key] = &[
         source: "0 B: the papers count 1500 B for a full packet",
     },
     Key {
+        name: "host_queue",
+        kind: Kind::Choice(&["fair", "fifo", "unlimited"]),
+        default: Default::Is("unlimited"),
+        range: Range::ANY,
+        help: "how data is queued at a host: fair: its port holds host_buffer, and those that find it full send one packet \
+               each by turns; fifo: each in its turn fills the port's queue, and has at most two segments or 1 ms of the \
+               link's rate there unless nic_limit says otherwise; unlimited: all that windows allow is queued at once, first \
+               in, first out, as in ns-2; where switches' discipline orders hosts' ports too, it takes the place of this",
+        source: "Linux: the driver's queue by BQL, TCP small queues (tcp_limit_output_bytes, sk_pacing_shift) and fq (fair) or \
+                 pfifo_fast (fifo); ns-2: unlimited",
+    },
+    Key {
+        name: "host_buffer",
+        kind: Kind::Amount,
+        default: Default::Absent,
+        range: Range::POSITIVE,
+        help: "how much may be at a host's port before senders wait, in packets of the largest size or wire bytes, and never \
+               less than one packet; when left out, 2 packets if fair, 1000 packets if fifo",
+        source: "BQL keeps what the wire needs until the next interrupt, here none: one packet is sent and one waits; \
+                 net_device.tx_queue_len: 1000 packets",
+    },
+    Key {
         name: "host_jitter",
         kind: Kind::Time,
         default: Default::Absent,
@@ -125,8 +147,37 @@ pub struct Network {
     pub frame_overhead: Bytes,
     /// The longest that a data packet is late at its host's switch; none: as long as its transmission takes.
     pub host_jitter: Option<Span>,
+    /// How data is queued at hosts' ports.
+    pub host_queue: HostQueue,
     /// All checked values of the section, for the discipline and the marker.
     pub settings: Values,
+}
+
+/// How data is queued at a host's port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostQueue {
+    /// So much at the port, and one packet of each sender by turns.
+    Fair(Amount),
+    /// So much at the port, which each sender fills in its turn.
+    Fifo(Amount),
+    /// All that is sent.
+    Unlimited,
+}
+
+impl HostQueue {
+    /// BQL: one packet in transmission and one that waits.
+    const FAIR: Amount = Amount::Packets(2);
+    /// Linux: `DEFAULT_TX_QUEUE_LEN`.
+    const FIFO: Amount = Amount::Packets(1000);
+
+    fn from_values(values: &Values) -> HostQueue {
+        let limit = values.amount_if_set("host_buffer");
+        match values.choice("host_queue") {
+            "fair" => HostQueue::Fair(limit.unwrap_or(HostQueue::FAIR)),
+            "fifo" => HostQueue::Fifo(limit.unwrap_or(HostQueue::FIFO)),
+            _ => HostQueue::Unlimited,
+        }
+    }
 }
 
 /// Buffers and marking of every switch.
@@ -170,6 +221,7 @@ impl Network {
             },
             frame_overhead: values.size("frame_overhead"),
             host_jitter: values.time_if_set("host_jitter"),
+            host_queue: HostQueue::from_values(values),
             settings: values.clone(),
         }
     }

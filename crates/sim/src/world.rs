@@ -18,6 +18,7 @@ use crate::flow::Flow;
 use crate::hosts::{Hosts, Progress, Way};
 use crate::ledger::Ledger;
 use crate::net::{Ahead, Net, Next, Upcoming};
+use crate::network::HostQueue;
 use crate::notice::{Notice, Of, Opening};
 use crate::observe::{PacketLog, RateWatch, Sampler};
 use crate::outcome::{Counters, Framing, Message, Outcome, Query, Rest, Taken};
@@ -115,8 +116,11 @@ impl World {
     pub fn new(scenario: Scenario) -> World {
         let priorities = Priorities::of(&scenario.transports, &scenario.classes);
         let service = scenario.network.service(&scenario.transports, &priorities);
-        let Scenario { title, run, network, faults, transport, transports, classes } = scenario;
-        let frame_overhead = network.frame_overhead;
+        let Scenario { title, run, network, faults, transport, mut transports, classes } = scenario;
+        let (frame_overhead, host_queue) = (network.frame_overhead, network.host_queue);
+        if let (HostQueue::Fifo(_), Some(&rate)) = (host_queue, network.graph.host_rates().first()) {
+            transports.iter_mut().for_each(|transport| transport.config.connection.limit_small_queue(rate));
+        }
         let mut net = Net::new(network, run.seed, service);
         net.strike(faults, run.seed);
         if run.warm_up > Span::ZERO {
@@ -136,7 +140,9 @@ impl World {
             let connection = &transport.config.connection;
             Bytes::from(connection.mss) + Bytes::from(connection.header)
         };
-        net.feed_ports(transports.iter().map(most).max().unwrap_or_default());
+        let largest = transports.iter().map(most).max().unwrap_or_default();
+        net.bound_hosts(host_queue, largest);
+        net.feed_ports(largest);
         let sources = classes
             .into_iter()
             .map(|class| {
@@ -276,6 +282,7 @@ impl World {
                 self.hosts.on_receiver_timer(&mut self.net, &self.configs, id);
             }
             Event::HostTimer(host) => self.hosts.on_host_timer(&mut self.net, host),
+            Event::HostTurn(host) => self.hosts.on_host_turn(&mut self.net, &self.configs, host),
             Event::Generate(class) => self.generate(class),
             Event::Start(class) => self.start_all(class),
             Event::Departure(link) => self.net.depart(link),

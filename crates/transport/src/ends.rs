@@ -107,6 +107,13 @@ macro_rules! ends {
                     $(Sender::$Family(sender) => sender.on_timer(&config.connection, now, out)),*
                 }
             }
+            /// The host's queue has room, for which this end has waited.
+            pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
+                match self {
+                    Sender::Window(sender) => sender.on_room(&config.connection, now, out),
+                    $(Sender::$Family(sender) => sender.on_room(&config.connection, now, out)),*
+                }
+            }
             /// The connection is closed here, whatever became of it.
             pub fn on_close(&mut self, config: &Config, now: Instant, out: &mut impl AtHost) {
                 match self {

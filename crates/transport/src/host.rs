@@ -31,6 +31,15 @@ pub trait HostOutput {
     fn leaves_from(&self, _end: End) -> Instant {
         Instant::ZERO
     }
+    /// Returns whether the host's link is free for a packet of one of its ends, and it is this state's turn. If not, the
+    /// state is woken when it is.
+    fn link_is_free(&mut self, now: Instant, end: End) -> bool {
+        let free = self.leaves_from(end);
+        if free > now {
+            self.arm_host(free);
+        }
+        free <= now
+    }
     /// Asks that the host's state be woken at `at` or earlier; an earlier request stays in force.
     fn arm_host(&mut self, _at: Instant) {
         unimplemented!("{NOTHING}")

@@ -52,6 +52,12 @@ pub trait Output {
     fn leaves(&self) -> Instant {
         Instant::ZERO
     }
+    /// Returns whether the host's queue takes a data packet of this end now. If not, the end is told when it does
+    /// ([`Sender::on_room`]).
+    #[inline(always)]
+    fn has_room(&mut self) -> bool {
+        true
+    }
     /// Says that what is at position `start` of the stream will be sent again, not from here but by the host as a whole.
     fn sends_again(&mut self, _start: u64) {}
     /// Says that the retransmission timer expired, for the statistics.

@@ -7,6 +7,7 @@
 mod numbers;
 mod outbox;
 mod receiving;
+mod round;
 mod sending;
 mod stage;
 mod state;
@@ -17,6 +18,8 @@ pub use receiving::{Arrivals, Receivers};
 pub use sending::{Senders, Way};
 pub use stage::Stage;
 pub use state::HostState;
+
+pub use round::Waiter;
 
 use transport::registry::Config;
 use transport::{Extension, Flags, Message, Packet};
@@ -89,6 +92,19 @@ impl Hosts {
     /// A host's own timer has come.
     pub fn on_host_timer(&mut self, net: &mut Net, host: HostId) {
         self.state(host).on_timer(net, host);
+    }
+
+    /// The queue of a host's port has room: those that wait for it send by turns until it is full.
+    pub fn on_host_turn(&mut self, net: &mut Net, configs: &[Config], host: HostId) {
+        if !self.state(host).round().rings(net) {
+            return;
+        }
+        while let Some(waiter) = self.states[host].round().next(net) {
+            match waiter {
+                Waiter::End(id) => self.senders.on_turn(net, configs, &mut self.states, id),
+                Waiter::Shared => self.states[host].on_turn(net, host),
+            }
+        }
     }
 
     /// Closes a sending end.

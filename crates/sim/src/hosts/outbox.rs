@@ -6,6 +6,7 @@ use transport::host::{AtHost, End, HostOutput};
 use transport::{Extension, Flags, Output, Packet, Shared, Site};
 use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Rate, Table};
 
+use super::round::{Turn, Waiter};
 use super::state::{self, HostState};
 use super::timer::Timer;
 use crate::net::Net;
@@ -34,6 +35,8 @@ pub struct Address {
     pub host: HostId,
     /// Its timer.
     pub timer: Timer,
+    /// Its place in the queue of its host's port.
+    pub turn: Turn,
 }
 
 /// What a sending end has sent, by message. What each acknowledgement looks at comes last: what follows in a sending end is
@@ -138,6 +141,26 @@ impl Outbox<'_> {
     }
 }
 
+impl Outbox<'_> {
+    /// Returns whether it is this end's turn and the port has room; else the end waits for its turn.
+    #[cold]
+    #[inline(never)]
+    fn takes_turn(&mut self) -> bool {
+        let &mut Address { id, path, host, turn, .. } = self.address;
+        if turn == Turn::Now && self.net.has_room_in_turn(path) {
+            if !self.net.fills_in_a_turn() {
+                self.address.turn = Turn::None;
+            }
+            return true;
+        }
+        if turn != Turn::Waits {
+            self.address.turn = Turn::Waits;
+            self.hosts[host].round().join(self.net, Waiter::End(id), path);
+        }
+        false
+    }
+}
+
 impl Output for Outbox<'_> {
     #[inline(always)]
     fn send(&mut self, packet: Packet) {
@@ -153,6 +176,10 @@ impl Output for Outbox<'_> {
     }
     fn leaves(&self) -> Instant {
         self.net.nic_idle_at(self.address.path)
+    }
+    #[inline(always)]
+    fn has_room(&mut self) -> bool {
+        self.net.has_room(self.address.path) || self.takes_turn()
     }
     fn sends_again(&mut self, start: u64) {
         if let Some(journal) = &mut self.journal {
@@ -183,6 +210,9 @@ impl HostOutput for Outbox<'_> {
     }
     fn leaves_from(&self, end: End) -> Instant {
         self.net.nic_idle_at(end.route)
+    }
+    fn link_is_free(&mut self, _: Instant, end: End) -> bool {
+        self.hosts[self.address.host].link_is_free(self.net, end)
     }
     fn arm_host(&mut self, at: Instant) {
         self.hosts[self.address.host].arm(self.net, at);

@@ -7,6 +7,7 @@ use transport::{Extension, Flags, Packet, Receiver};
 use units::{Bytes, ConnectionId, HostId, MessageId, Table};
 
 use super::outbox::{Address, Outbox};
+use super::round::Turn;
 use super::state::HostState;
 use super::timer::Timer;
 use super::{Progress, Stage};
@@ -95,7 +96,7 @@ impl Receivers {
         let timer = Timer::new(Event::ReceiverTimer(id), flow.order(config));
         *place = Some(ReceivingEnd {
             receiver: Receiver::new(&configs[config as usize]),
-            address: Address { id, generation, path, host: to, timer },
+            address: Address { id, generation, path, host: to, timer, turn: Turn::None },
             flow,
             config,
             boundary: u64::MAX,

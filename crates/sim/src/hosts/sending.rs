@@ -6,6 +6,7 @@ use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Span, Table};
 
 use super::numbers::Numbers;
 use super::outbox::{Address, Journal, Outbox};
+use super::round::Turn;
 use super::state::HostState;
 use super::timer::Timer;
 use super::{Progress, Stage};
@@ -79,7 +80,7 @@ impl Senders {
         let timer = Timer::new(Event::SenderTimer(id), flow.order(config));
         let end = SendingEnd {
             sender,
-            address: Address { id, generation, path: way.path, host, timer },
+            address: Address { id, generation, path: way.path, host, timer, turn: Turn::None },
             journal: Journal::default(),
             config,
             open: true,
@@ -101,6 +102,9 @@ impl Senders {
         end.open = false;
         end.address.generation = end.address.generation.wrapping_add(1);
         end.address.timer.disarm();
+        if end.address.turn == Turn::Waits {
+            hosts[end.address.host].round().leave(id);
+        }
         let known = net.now + end.delay;
         self.numbers.give_back(id, known);
     }
@@ -160,6 +164,23 @@ impl Senders {
         let (sender, config, mut out) = end.parts(net, configs, hosts);
         let idle = sender.on_packet(config, out.net.now, packet, extension, &mut out);
         end.progress(idle)
+    }
+
+    /// It is a sending end's turn at its host's port.
+    pub fn on_turn(
+        &mut self,
+        net: &mut Net,
+        configs: &[Config],
+        hosts: &mut Table<HostId, HostState>,
+        id: ConnectionId,
+    ) {
+        let end = self.at(id);
+        end.address.turn = Turn::Now;
+        let (sender, config, mut out) = end.parts(net, configs, hosts);
+        sender.on_room(config, out.net.now, &mut out);
+        if end.address.turn == Turn::Now {
+            end.address.turn = Turn::None;
+        }
     }
 
     /// A timer of a sending end has come, unless it was overtaken by an earlier one.

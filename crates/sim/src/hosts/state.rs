@@ -6,15 +6,23 @@ use transport::host::{End, HostOutput};
 use transport::{Extension, Packet, Shared};
 use units::{ConnectionId, HostId, Instant};
 
+use super::round::Round;
 use super::timer::Timer;
 use crate::event::Event;
 use crate::net::Net;
+
+/// What a host asks for as a whole: to be woken, and turns at its port.
+pub struct Desk {
+    timer: Timer,
+    /// The senders that wait for room at the host's port.
+    pub round: Round,
+}
 
 /// A host, but for the ends that stand there, which reach it by its number, and its port.
 pub struct HostState {
     /// What connections of the host share, by family.
     pub shared: Shared,
-    timer: Timer,
+    desk: Desk,
     /// Connections from here that stay open, by transport and receiving host.
     persistent: BTreeMap<(u32, HostId), ConnectionId>,
 }
@@ -23,7 +31,8 @@ impl HostState {
     /// Nothing has happened there.
     pub fn new(host: HostId) -> HostState {
         let timer = Timer::new(Event::HostTimer(host), host.0.into());
-        HostState { shared: Shared::default(), timer, persistent: BTreeMap::new() }
+        let desk = Desk { timer, round: Round::new(host) };
+        HostState { shared: Shared::default(), desk, persistent: BTreeMap::new() }
     }
 
     /// The connection of a transport that stays open to another host, if there is one.
@@ -38,34 +47,71 @@ impl HostState {
 
     /// Its timer has come, unless it was overtaken by an earlier one.
     pub fn on_timer(&mut self, net: &mut Net, host: HostId) {
-        if self.timer.rings(net) {
-            let now = net.now;
-            self.shared.on_timer(now, &mut Desk { net, host, timer: &mut self.timer });
+        if self.desk.timer.rings(net) {
+            self.wake(net, host);
         }
+    }
+
+    /// It is the turn of what connections of the host share to send a packet.
+    pub fn on_turn(&mut self, net: &mut Net, host: HostId) {
+        self.desk.round.begin_turn_of_shared();
+        self.wake(net, host);
+        self.desk.round.end_turn_of_shared();
+    }
+
+    fn wake(&mut self, net: &mut Net, host: HostId) {
+        let now = net.now;
+        self.shared.on_timer(now, &mut AtDesk { net, host, desk: &mut self.desk });
+    }
+
+    /// The senders that wait for room at the host's port.
+    pub fn round(&mut self) -> &mut Round {
+        &mut self.desk.round
+    }
+
+    /// Returns whether what connections share may send by an end's path now. If not, it is woken when it may.
+    pub fn link_is_free(&mut self, net: &mut Net, end: End) -> bool {
+        self.desk.link_is_free(net, end)
     }
 
     /// Asks to be woken.
     pub fn arm(&mut self, net: &mut Net, at: Instant) {
-        self.timer.arm(net, at);
+        self.desk.timer.arm(net, at);
+    }
+}
+
+impl Desk {
+    fn link_is_free(&mut self, net: &mut Net, end: End) -> bool {
+        if net.bounds_hosts() {
+            return self.round.takes_shared(net, end);
+        }
+        let free = net.nic_idle_at(end.route);
+        if free > net.now {
+            self.timer.arm(net, free);
+        }
+        free <= net.now
     }
 }
 
 /// What a host asks for as a whole, carried out.
-struct Desk<'a> {
+struct AtDesk<'a> {
     net: &'a mut Net,
     host: HostId,
-    timer: &'a mut Timer,
+    desk: &'a mut Desk,
 }
 
-impl HostOutput for Desk<'_> {
+impl HostOutput for AtDesk<'_> {
     fn send_from(&mut self, end: End, packet: Packet, extension: Option<Extension>) {
         send_from(self.net, self.host, end, packet, extension);
     }
     fn leaves_from(&self, end: End) -> Instant {
         self.net.nic_idle_at(end.route)
     }
+    fn link_is_free(&mut self, _: Instant, end: End) -> bool {
+        self.desk.link_is_free(self.net, end)
+    }
     fn arm_host(&mut self, at: Instant) {
-        self.timer.arm(self.net, at);
+        self.desk.timer.arm(self.net, at);
     }
 }
 

@@ -6,6 +6,7 @@ mod calendar;
 mod choosing;
 mod faulty;
 mod feeding;
+mod host_ports;
 mod late;
 pub mod part;
 mod pool;
@@ -32,6 +33,7 @@ use crate::topology::{Graph, LinkSpec};
 use agents::AtPorts;
 pub use ahead::{Ahead, Next, Upcoming};
 use faulty::Faults;
+use host_ports::HostPorts;
 use part::Part;
 use pool::Pool;
 use route::Router;
@@ -67,6 +69,7 @@ pub struct Net {
     /// Wire bytes that were dropped at their receivers' ports, by connection and generation.
     dropped_at_receiver: BTreeMap<(ConnectionId, u16), Bytes>,
     frame_overhead: u16,
+    host_ports: HostPorts,
     jitter: Jitter,
     /// What goes wrong; none in nearly all runs.
     faults: Option<Box<Faults>>,
@@ -79,7 +82,7 @@ pub struct Net {
 impl Net {
     /// An empty network.
     pub fn new(network: Network, seed: u64, service: Service) -> Net {
-        let Network { mut graph, switch, frame_overhead, host_jitter, settings } = network;
+        let Network { mut graph, switch, frame_overhead, host_jitter, settings, .. } = network;
         // Events at the same time go by link number: by the node that they happen at.
         graph.links.sort_by_key(|link| (link.to, link.from));
         let hosts = graph.hosts;
@@ -161,6 +164,7 @@ impl Net {
             agents: AtPorts::default(),
             dropped_at_receiver: BTreeMap::new(),
             frame_overhead: frame_overhead.0 as u16,
+            host_ports: HostPorts::UNLIMITED,
             jitter: Jitter::new(host_jitter, seed),
             faults: None,
             log: None,
@@ -170,11 +174,6 @@ impl Net {
 
     /// Puts the agents of these families at every port.
     pub fn station(&mut self, families: &[Agents]) {
-        if !families.is_empty() {
-            // Agents are told how much waits.
-            let keeps_no_count = |port: &&mut Port| port.place.at_host() && port.choice().is_none();
-            self.ports.iter_mut().filter(keeps_no_count).for_each(Port::count_backlog);
-        }
         let rates = self.graph.links.iter().map(|link| link.rate);
         self.agents = AtPorts::new(families, self.frame_overhead.into(), rates);
     }
@@ -257,16 +256,7 @@ impl Net {
     #[cold]
     fn send_apart(&mut self, link: LinkId, number: u32) {
         let packet = self.store.at(number).packet;
-        let port = &mut self.ports[link];
-        if port.pool == Port::COUNTS {
-            port.count(self.now, &packet);
-            let at = self.launch(link, packet.size, packet.payload > 0);
-            if let Some(at) = self.ports[link].transmit(&mut self.store, number, at) {
-                self.events.push_arrival(self.now, at, link);
-            }
-            return;
-        }
-        let is_down = port.pool == Port::DOWN;
+        let is_down = self.ports[link].pool == Port::DOWN;
         self.store.leave(number);
         if is_down || self.offer_choosing(link, packet, true) == Fate::Dropped {
             self.dropped(link, &packet);
@@ -623,7 +613,7 @@ mod tests {
     use super::*;
     use crate::event::Event;
     use crate::faults::{Effect, Fault};
-    use crate::network::Switch;
+    use crate::network::{HostQueue, Switch};
     use crate::port::level::Length;
     use crate::port::mark::{MARKERS, Marker};
     use crate::port::queue;
@@ -654,7 +644,7 @@ mod tests {
         let mut settings = Values::default();
         settings.set("untagged", Value::Choice("lowest"));
         settings.set("when_full", Value::Choice("drop-arriving"));
-        let network = Network { graph, switch, frame_overhead: Bytes::ZERO, host_jitter, settings };
+        let network = Network { graph, switch, frame_overhead: Bytes::ZERO, host_jitter, host_queue: HostQueue::Unlimited, settings };
         let [switches, hosts] = ordering.map(|name| queue::find(name).expect("it is there"));
         Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3 })
     }

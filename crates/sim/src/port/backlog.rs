@@ -1,10 +1,13 @@
-//! What waits at a port that otherwise keeps no count of it.
+//! The packets that wait at a host's port that is first in, first out.
 
 use std::collections::VecDeque;
 
 use units::Instant;
 
-/// Packets at a host's port, where agents ask how much waits.
+use super::Watch;
+
+/// The packets that wait at a host's port. When each begins its transmission is known when it is sent, so they are counted
+/// only when one is added or the port is looked at.
 #[derive(Default)]
 pub struct Backlog {
     /// When each begins its transmission, and its wire bytes: those that wait, and perhaps some that have begun since the
@@ -15,28 +18,37 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// A packet of so many wire bytes has come, which begins its transmission then.
-    pub fn add(&mut self, now: Instant, start: Instant, size: u64) {
-        self.settle(now);
+    /// Adds a packet that begins its transmission at `start` and has `size` wire bytes.
+    pub fn add(&mut self, watch: &mut Watch, now: Instant, (start, size): (Instant, u64)) {
+        self.settle(watch, now);
+        watch.stay(self.packets(), now);
         self.packets.push_back((start, size));
         self.bytes += size;
+        watch.most_waiting = watch.most_waiting.max(self.packets());
     }
 
-    /// Wire bytes that wait.
-    pub fn bytes(&mut self, now: Instant) -> u64 {
-        self.settle(now);
+    /// Returns the wire bytes that wait.
+    pub fn bytes(&mut self, watch: &mut Watch, now: Instant) -> u64 {
+        self.settle(watch, now);
         self.bytes
     }
 
-    /// Nothing waits any more.
+    /// Returns how many packets wait, as of the last look.
+    pub fn packets(&self) -> u64 {
+        self.packets.len() as u64
+    }
+
+    /// Forgets all packets: they were lost.
     pub fn clear(&mut self) {
         *self = Backlog::default();
     }
 
-    fn settle(&mut self, now: Instant) {
+    /// Removes the packets that have begun their transmission by `now`.
+    pub fn settle(&mut self, watch: &mut Watch, now: Instant) {
         while let Some(&(start, size)) = self.packets.front()
             && start <= now
         {
+            watch.stay(self.packets(), start);
             self.packets.pop_front();
             self.bytes -= size;
         }
@@ -48,18 +60,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_begun_by_now_waits_no_more() {
-        let mut backlog = Backlog::default();
-        assert_eq!(backlog.bytes(Instant(5)), 0);
+    fn packets_wait_until_their_transmission_begins() {
+        let (mut backlog, mut watch) = (Backlog::default(), Watch::default());
+        assert_eq!(backlog.bytes(&mut watch, Instant(5)), 0);
         for (start, size) in [(5, 1500), (17, 500), (21, 1500), (21, 0), (33, 40)] {
-            backlog.add(Instant(5), Instant(start), size);
+            backlog.add(&mut watch, Instant(5), (Instant(start), size));
         }
         for (now, bytes) in [(5, 2040), (16, 2040), (17, 1540), (20, 1540), (21, 40), (32, 40)] {
-            assert_eq!(backlog.bytes(Instant(now)), bytes, "{now} ps");
+            assert_eq!(backlog.bytes(&mut watch, Instant(now)), bytes, "{now} ps");
         }
-        backlog.add(Instant(33), Instant(34), 100);
-        assert_eq!((backlog.bytes(Instant(33)), backlog.packets.len()), (100, 1));
+        backlog.add(&mut watch, Instant(33), (Instant(34), 100));
+        assert_eq!((backlog.bytes(&mut watch, Instant(33)), backlog.packets.len()), (100, 1));
+        // Four waited from 5 to 17 ps, three until 21, one until 33. The one from 5 to 5 waited for no time.
+        assert_eq!(watch.levels[..5], [12, 0, 4, 12, 0]);
+        assert_eq!(watch.most_waiting, 4);
         backlog.clear();
-        assert_eq!(backlog.bytes(Instant(33)), 0);
+        assert_eq!(backlog.bytes(&mut watch, Instant(33)), 0);
     }
 }

@@ -34,8 +34,8 @@ impl Port {
         if self.choice().is_none() {
             self.waiting_bytes = 0;
         }
-        if let Some(backlog) = self.beside.as_mut().and_then(|beside| beside.backlog.as_mut()) {
-            backlog.clear();
+        if let Some(beside) = &mut self.beside {
+            beside.backlog.clear();
         }
         while let Some(packet) = self.drop_waiting(now) {
             lost.push(packet);
@@ -105,9 +105,7 @@ mod tests {
     fn nothing_waits_at_a_flushed_port_that_counts() {
         let packet = Packet::data(0, 1460, 40, Instant::ZERO, Flags::NONE);
         let mut nic = Alone::new(Port::new(Rate::from_gbps(1), Span::from_micros(20), Place::HostToSwitch));
-        nic.count_backlog();
         for _ in 0..4 {
-            nic.count(Instant::ZERO, &packet);
             nic.transmit(Instant::ZERO, |_| Span::ZERO, packet);
         }
         nic.take();

@@ -47,7 +47,7 @@ pub struct Port {
     delay: Span,
     /// What most packets at a host's port do not touch: none where nothing is ever kept there.
     beside: Option<Box<Beside>>,
-    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::COUNTS`], [`Port::CUT`],
+    /// The shared buffer that the port draws on, or [`Port::NO_POOL`], [`Port::CUT`],
     /// [`Port::CHOOSES`] or [`Port::DOWN`].
     pub pool: u32,
     /// Where it stands.
@@ -59,6 +59,7 @@ pub struct Port {
     transmission: Transmission,
     /// Packets that were accepted.
     pub packets: u64,
+    /// At a switch's port the most that may wait; at a host's see [`open`](Port::open).
     limit: u64,
     /// Their wire bytes. (Not beside the packets: the compiler would count both at once, in three times the instructions.)
     pub bytes: u64,
@@ -100,8 +101,8 @@ impl Limits {
 struct Beside {
     watch: Watch,
     choice: Option<Choice>,
-    /// At a host's port of which somebody asks how much waits.
-    backlog: Option<Backlog>,
+    /// The packets that wait at a host's port that is first in, first out.
+    backlog: Backlog,
     /// Of what comes to its inlet.
     early: Early,
 }
@@ -178,8 +179,6 @@ impl Port {
     pub const FEEDS: u32 = u32::MAX - 5;
     /// As [`NO_POOL`](Port::NO_POOL). All that comes here waits in its [`Inlet`](inlet::Inlet).
     pub const FED: u32 = u32::MAX - 4;
-    /// A host's port that keeps count of what waits ([`count`](Port::count)).
-    pub const COUNTS: u32 = u32::MAX - 3;
     /// This is only the end of the link's wire: the port that feeds it stands elsewhere.
     pub const CUT: u32 = u32::MAX - 2;
     /// What waits for the port stands beside it, in a queue of its discipline ([`Choice`]).
@@ -234,6 +233,9 @@ impl Port {
         let size = u64::from(size);
         self.packets += 1;
         self.bytes += size;
+        if start > now {
+            self.joins_backlog(now, start, size);
+        }
         let transmission = self.transmission.of(Bytes(size));
         // An unlimited queue may take longer than `Instant` holds: then it does not end.
         self.busy_until = start.saturating_add(transmission);
@@ -256,17 +258,30 @@ impl Port {
         self.inlet.due
     }
 
-    /// From now on a host's port that does not choose keeps count of what waits.
-    pub fn count_backlog(&mut self) {
-        self.pool = Port::COUNTS;
-        self.beside.get_or_insert_default().backlog = Some(Backlog::default());
+    /// A packet of so many bytes waits at a host's port until `start`.
+    #[inline(never)]
+    fn joins_backlog(&mut self, now: Instant, start: Instant, size: u64) {
+        let Beside { backlog, watch, .. } = &mut **self.beside.get_or_insert_default();
+        backlog.add(watch, now, (start, size));
     }
 
-    /// Counts a packet that is about to be [transmitted](Port::transmit), if the port keeps count.
-    pub fn count(&mut self, now: Instant, packet: &Packet) {
-        let start = self.busy_until.max(now);
-        if let Some(backlog) = self.beside.as_mut().and_then(|beside| beside.backlog.as_mut()) {
-            backlog.add(now, start, packet.size.into());
+    /// Returns whether a host's port takes a packet now from a sender that does not wait for its turn.
+    #[inline(always)]
+    pub fn has_room(&self, now: Instant) -> bool {
+        self.busy_until.saturating_sub(now).0 < self.limit
+    }
+
+    /// A host's port that is first in, first out takes a packet while its backlog takes at most `room` to send.
+    pub fn open(&mut self, room: Span) {
+        if self.choice().is_none() {
+            self.limit = room.0.saturating_add(1);
+        }
+    }
+
+    /// A host's port that is first in, first out takes packets only of senders whose turn it is.
+    pub fn close(&mut self) {
+        if self.choice().is_none() {
+            self.limit = 0;
         }
     }
 
@@ -541,9 +556,13 @@ impl Port {
         self.next_start = if behind == NONE { Instant::MAX } else { next_start };
     }
 
-    /// Packets that wait (as of the last [`settle`](Port::settle)).
+    /// Packets that wait (as of the last [`settle`](Port::settle), at a host's port of the last [`catch_up`](Port::catch_up)).
     pub fn waiting(&self) -> u64 {
-        self.choice().map_or_else(|| self.waiting_in_line(), Choice::waiting)
+        match self.beside.as_deref() {
+            Some(Beside { choice: Some(choice), .. }) => choice.waiting(),
+            Some(Beside { backlog, .. }) if self.place.at_host() => backlog.packets(),
+            _ => self.waiting_in_line(),
+        }
     }
     /// As [`waiting`](Port::waiting), at a port that does not choose.
     #[inline]
@@ -554,10 +573,12 @@ impl Port {
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
-    /// Wire bytes that wait, also at a host's port if it [counts](Port::count_backlog) them.
+    /// Wire bytes that wait, also at a host's port.
     pub fn backlog(&mut self, now: Instant) -> u64 {
-        let counted = self.beside.as_mut().and_then(|beside| beside.backlog.as_mut());
-        counted.map_or(self.waiting_bytes, |backlog| backlog.bytes(now))
+        match self.beside.as_deref_mut() {
+            Some(Beside { choice: None, backlog, watch, .. }) if self.place.at_host() => backlog.bytes(watch, now),
+            _ => self.waiting_bytes,
+        }
     }
     /// Everything queued or on the wire.
     pub fn packets<'a>(&'a self, store: &'a Store) -> impl Iterator<Item = &'a Packet> {
@@ -574,6 +595,9 @@ impl Port {
     }
     /// Brings what is watched up to `now` (as of the last [`settle`](Port::settle)).
     pub fn catch_up(&mut self, now: Instant) {
+        if let Some(Beside { backlog, watch, .. }) = self.beside.as_deref_mut() {
+            backlog.settle(watch, now);
+        }
         let waiting = self.waiting();
         if let Some(beside) = &mut self.beside {
             beside.watch.stay(waiting, now);
@@ -775,18 +799,19 @@ mod tests {
 
     /// 12, 4 and 12 us, and each as late as it takes, which changes nothing here.
     #[test]
-    fn the_backlog_of_a_nic_that_counts_is_what_has_not_begun() {
+    fn the_backlog_of_a_nic_is_what_has_not_begun() {
         let mut nic = nic();
-        nic.count_backlog();
-        assert_eq!((nic.pool, nic.backlog(Instant::ZERO)), (Port::COUNTS, 0));
+        assert_eq!(nic.backlog(Instant::ZERO), 0);
         for payload in [1460, 460, 1460] {
             let packet = Packet::data(0, payload, 40, Instant::ZERO, Flags::NONE);
-            nic.count(Instant::ZERO, &packet);
             nic.transmit(Instant::ZERO, |transmission| transmission, packet);
         }
         for (at, bytes) in [(0, 2000), (12 * MICRO - 1, 2000), (12 * MICRO, 1500), (16 * MICRO, 0), (28 * MICRO, 0)] {
             assert_eq!(nic.backlog(Instant(at)), bytes, "{at} ps");
         }
+        // Two waited until 12 us, one until 16 us.
+        nic.catch_up(Instant(28 * MICRO));
+        assert_eq!((nic.watch().levels[..3].to_vec(), nic.watch().most_waiting), (vec![4 * MICRO, 12 * MICRO, 0], 2));
         let mut switch = port(100, 100);
         (0..3).for_each(|_| _ = offer(&mut switch, 0, Flags::NONE));
         assert_eq!(switch.backlog(Instant::ZERO), 3000);

@@ -1,6 +1,6 @@
 //! The parameters that every window transport has.
 
-use units::{Alias, Amount, Bytes, Default, Key, Kind, Problem, Range, Span, Values};
+use units::{Alias, Amount, Bytes, Default, Key, Kind, Problem, Range, Rate, Span, Values};
 
 use crate::pacing::Pacing;
 
@@ -321,6 +321,14 @@ pub struct Config {
 }
 
 impl Config {
+    /// Limits a connection's data at its host's port to 1 ms of the link's rate or two segments, whichever is more, where
+    /// nothing else is said. Source: Linux, tcp_small_queue_check() with sk_pacing_shift 10.
+    pub fn limit_small_queue(&mut self, rate: Rate) {
+        if self.nic_limit == Bytes::MAX {
+            self.nic_limit = Bytes((rate.0 / 8000).max(2 * u64::from(self.mss)));
+        }
+    }
+
     /// From checked values.
     ///
     /// # Errors

@@ -304,6 +304,14 @@ impl Sender {
         }
     }
 
+    /// The host's queue has room, for which this end has waited.
+    pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        if !self.opening {
+            self.transmit(config, now, out);
+            self.schedule_probe(config, now, false, out);
+        }
+    }
+
     /// Sends the first byte that is not acknowledged, alone.
     #[cold]
     fn probe(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
@@ -567,7 +575,7 @@ impl Sender {
             if len < mss && !asks && config.nagle && start == self.recovery.highest && start > self.recovery.una {
                 break;
             }
-            if self.paces && self.must_wait(config, now, out) {
+            if self.paces && self.must_wait(config, now, out) || !out.has_room() {
                 break;
             }
             self.emit_inlined(config, now, start, len as u32, out);
@@ -585,7 +593,7 @@ impl Sender {
         let mut pipe = self.recovery.pipe(config);
         // After a timeout something is sent whatever the pipe says: nothing else would wake it.
         while pipe + mss <= window || self.recovery.rto_at == Instant::MAX {
-            if self.paces && self.must_wait(config, now, out) {
+            if self.paces && self.must_wait(config, now, out) || !out.has_room() {
                 break;
             }
             let next = self.recovery.next;

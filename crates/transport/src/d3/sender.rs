@@ -117,6 +117,11 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
+    /// The host's queue has room.
+    pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        self.transmit(config, now, out);
+    }
+
     /// The connection is closed here.
     pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
@@ -209,6 +214,9 @@ impl Sender {
                     self.ask_alone(config, now, lease, out);
                 }
                 return due;
+            }
+            if !out.has_room() {
+                return Instant::MAX;
             }
             self.emit(config, now, lease, segment, out);
         }

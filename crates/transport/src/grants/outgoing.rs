@@ -90,9 +90,8 @@ impl Outgoing {
     /// Sends one packet if the link is free, and asks to be woken when it is.
     pub fn send(&mut self, now: Instant, policy: &Policy, out: &mut impl HostOutput) {
         while let Some((&first, Segment { end, .. })) = self.queue.first_key_value() {
-            let free = out.leaves_from(*end);
-            if free > now {
-                return out.arm_host(free);
+            if !out.link_is_free(now, *end) {
+                return;
             }
             self.taken += 1;
             let turn = policy.background_every > 0 && self.taken.is_multiple_of(policy.background_every);

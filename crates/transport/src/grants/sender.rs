@@ -169,6 +169,9 @@ impl Sender {
         self.rest(now, out);
     }
 
+    /// The host's queue has room: data is not sent by an end, but by the host ([`link_is_free`](HostOutput::link_is_free)).
+    pub fn on_room(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
+
     /// The connection is closed here: what waits for the link is not needed.
     pub fn on_close(&mut self, _: &connection::Config, _: Instant, out: &mut impl AtHost) {
         let connection = out.end().connection;

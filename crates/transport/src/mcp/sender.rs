@@ -55,6 +55,11 @@ impl Sender {
         self.data.on_timer(config, now, &mut Asking(out));
     }
 
+    /// The host's queue has room.
+    pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        self.data.on_room(config, now, &mut Asking(out));
+    }
+
     /// The connection is closed here.
     pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
@@ -83,6 +88,10 @@ impl<O: Output> Output for Asking<'_, O> {
     }
     fn leaves(&self) -> Instant {
         self.0.leaves()
+    }
+    #[inline(always)]
+    fn has_room(&mut self) -> bool {
+        self.0.has_room()
     }
     fn timed_out(&mut self) {
         self.0.timed_out();

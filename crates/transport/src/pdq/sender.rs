@@ -100,6 +100,11 @@ impl Sender {
         self.transmit(config, now, out);
     }
 
+    /// The host's queue has room.
+    pub fn on_room(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
+        self.transmit(config, now, out);
+    }
+
     /// The connection is closed here.
     pub fn on_close(&mut self, _: &Config, _: Instant, _: &mut impl Output) {}
 
@@ -161,6 +166,9 @@ impl Sender {
             let due = flow.pacer.due(flow.rate);
             if due > now {
                 return due;
+            }
+            if !out.has_room() {
+                return Instant::MAX;
             }
             self.emit(config, now, segment, out);
         }

@@ -139,6 +139,9 @@ impl Sender {
     pub fn on_timer(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
     /// Nothing is kept where it stands.
     pub fn on_close(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
+
+    /// The host's queue has room.
+    pub fn on_room(&mut self, _: &connection::Config, _: Instant, _: &mut impl AtHost) {}
     /// It has no signals.
     pub fn observe(&self, _: &connection::Config, _: Instant, _: &mut Observation) {}
 }

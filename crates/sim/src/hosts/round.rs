@@ -1,0 +1,122 @@
+//! The round of the senders that wait for room in the queue of their host's port.
+//!
+//! Linux keeps little of a connection's data below the transport (TCP small queues), and fq serves the connections of a host
+//! by turns. Here a port takes data while its backlog is short ([`Net::has_room`]). A sender that finds no room joins the
+//! round; from then on all wait for their turn, so that none overtakes those that have waited longer. Each sends one packet
+//! in its turn (`fair`), or as many as the queue takes (`fifo`). Acknowledgements and control packets do not wait.
+
+use std::collections::VecDeque;
+
+use transport::host::End;
+use units::{ConnectionId, HostId};
+
+use super::timer::Timer;
+use crate::event::Event;
+use crate::net::Net;
+
+/// The round of one host.
+pub struct Round {
+    /// The senders that wait, the next first.
+    waiting: VecDeque<Waiter>,
+    /// Rings when the next has its turn.
+    timer: Timer,
+    /// The path of a sender that has waited, which names the host's port.
+    path: u32,
+    /// The turn of the state that connections share.
+    shared: Turn,
+}
+
+/// A sender that waits for room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// A connection's sending end.
+    End(ConnectionId),
+    /// The state that connections of the host share. It sends on an idle link only, as it orders its packets itself.
+    Shared,
+}
+
+/// The place of a sender in the round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Turn {
+    /// It does not wait.
+    #[default]
+    None,
+    /// It waits for its turn.
+    Waits,
+    /// It is its turn.
+    Now,
+}
+
+impl Round {
+    /// No sender waits.
+    pub fn new(host: HostId) -> Round {
+        let timer = Timer::new(Event::HostTurn(host), host.0.into());
+        Round { waiting: VecDeque::new(), timer, path: 0, shared: Turn::None }
+    }
+
+    /// Puts a sender last in the round of the port at which its path begins.
+    pub fn join(&mut self, net: &mut Net, waiter: Waiter, path: u32) {
+        self.path = path;
+        self.waiting.push_back(waiter);
+        net.close_host_port(path);
+        if self.waiting.len() == 1 {
+            self.announce(net);
+        }
+    }
+
+    /// Takes an end out: it is closed.
+    pub fn leave(&mut self, id: ConnectionId) {
+        self.waiting.retain(|waiter| *waiter != Waiter::End(id));
+    }
+
+    /// Returns whether the turn that was announced is now.
+    pub fn rings(&mut self, net: &Net) -> bool {
+        self.timer.rings(net)
+    }
+
+    /// Takes the next sender out, if the port has room for it. If not, its turn is announced; if no sender waits, the port is
+    /// open to all again.
+    pub fn next(&mut self, net: &mut Net) -> Option<Waiter> {
+        let Some(&next) = self.waiting.front() else {
+            net.open_host_port(self.path);
+            return None;
+        };
+        if net.room_for(self.path, next) > net.now {
+            self.announce(net);
+            return None;
+        }
+        self.waiting.pop_front()
+    }
+
+    fn announce(&mut self, net: &mut Net) {
+        if let Some(&next) = self.waiting.front() {
+            let at = net.room_for(self.path, next);
+            self.timer.arm(net, at.max(net.now));
+        }
+    }
+
+    /// The turn of the state that connections share begins.
+    pub fn begin_turn_of_shared(&mut self) {
+        self.shared = Turn::Now;
+    }
+
+    /// The turn of the state that connections share ends, whether it has sent or not.
+    pub fn end_turn_of_shared(&mut self) {
+        if self.shared == Turn::Now {
+            self.shared = Turn::None;
+        }
+    }
+
+    /// Returns whether the state that connections share may send a packet by an end's path now. If not, it joins the round.
+    pub fn takes_shared(&mut self, net: &mut Net, end: End) -> bool {
+        let is_idle = net.nic_idle_at(end.route) <= net.now;
+        if is_idle && (self.shared == Turn::Now || self.waiting.is_empty()) {
+            return true;
+        }
+        if self.shared != Turn::Waits {
+            self.shared = Turn::Waits;
+            self.join(net, Waiter::Shared, end.route);
+        }
+        false
+    }
+}

@@ -1,0 +1,97 @@
+//! How much may wait at hosts' ports, and when a sender that waits has room there.
+
+use units::{Amount, Bytes, Instant, LinkId, Span};
+
+use super::Net;
+use crate::hosts::Waiter;
+use crate::network::HostQueue;
+
+/// The queue of every host's port.
+#[derive(Clone, Copy)]
+pub(super) struct HostPorts {
+    queue: HostQueue,
+    /// The wire bytes that may be there before the largest packet joins them.
+    before_one_more: Bytes,
+}
+
+impl HostPorts {
+    /// Ports that take all that is sent.
+    pub(super) const UNLIMITED: HostPorts =
+        HostPorts { queue: HostQueue::Unlimited, before_one_more: Bytes(u64::MAX) };
+}
+
+impl Net {
+    /// Bounds the hosts' queues as the scenario says, where no packet has more bytes than `largest` without its frame. Called
+    /// before anything is sent.
+    pub fn bound_hosts(&mut self, queue: HostQueue, largest: Bytes) {
+        let limit = match queue {
+            HostQueue::Unlimited => return,
+            HostQueue::Fair(limit) | HostQueue::Fifo(limit) => limit,
+        };
+        let packet = largest + Bytes::from(self.frame_overhead);
+        let limit = match limit {
+            Amount::Packets(packets) => Bytes(packets.saturating_mul(packet.0)),
+            Amount::Bytes(bytes) => Bytes(bytes),
+        };
+        self.host_ports = HostPorts { queue, before_one_more: limit.saturating_sub(packet) };
+        for link in (0..self.ports.len()).map(LinkId::from_index) {
+            if self.ports[link].place.at_host() {
+                let room = self.room(link);
+                self.ports[link].open(room);
+            }
+        }
+    }
+
+    /// Returns whether hosts' queues are bounded.
+    #[inline]
+    pub fn bounds_hosts(&self) -> bool {
+        self.host_ports.queue != HostQueue::Unlimited
+    }
+
+    /// Returns whether the port at which a path begins takes a packet now from a sender that does not wait for its turn.
+    #[inline(always)]
+    pub fn has_room(&self, path: u32) -> bool {
+        self.ports[self.router.link(path)].has_room(self.now)
+    }
+
+    /// Returns whether the port at which a path begins takes a packet now from an end whose turn it is.
+    pub fn has_room_in_turn(&self, path: u32) -> bool {
+        self.room_at(path) <= self.now
+    }
+
+    /// Returns whether a sender may fill the queue in its turn, or sends one packet.
+    pub fn fills_in_a_turn(&self) -> bool {
+        matches!(self.host_ports.queue, HostQueue::Fifo(_))
+    }
+
+    /// Returns when the port at which a path begins takes a packet of a sender that waits there, if nothing else is sent.
+    pub fn room_for(&self, path: u32, waiter: Waiter) -> Instant {
+        match waiter {
+            Waiter::End(_) => self.room_at(path),
+            Waiter::Shared => self.nic_idle_at(path),
+        }
+    }
+
+    fn room_at(&self, path: u32) -> Instant {
+        let link = self.router.link(path);
+        self.ports[link].idle_at().earlier_by(self.room(link))
+    }
+
+    /// Makes all that send by the port at which a path begins wait for their turn.
+    pub fn close_host_port(&mut self, path: u32) {
+        let link = self.router.link(path);
+        self.ports[link].close();
+    }
+
+    /// Lets all send by the port at which a path begins while it has room.
+    pub fn open_host_port(&mut self, path: u32) {
+        let link = self.router.link(path);
+        let room = self.room(link);
+        self.ports[link].open(room);
+    }
+
+    /// Returns how long the port's backlog may take when one more packet joins it.
+    fn room(&self, link: LinkId) -> Span {
+        self.graph.links[link.index()].rate.transmission().of(self.host_ports.before_one_more)
+    }
+}
