@@ -124,6 +124,23 @@ fn same(one: &Outcome, other: &Outcome, which: &str) {
 /// How each port has the buffer of 40 KB for itself.
 const PER_PORT: &str = "sharing = 'per-port'";
 
+/// Hosts at which several flows begin, whose data waits for its turn.
+#[test]
+fn with_bounded_host_queues() {
+    for (name, topology) in TOPOLOGIES {
+        for queue in ["fair", "fifo"] {
+            for sharing in [PER_PORT, ""] {
+                let network = format!("{topology}\nhost_queue = '{queue}'\n{sharing}");
+                let text = text(&network, "dctcp", "connections = 'persistent'");
+                let alone = run(&text);
+                for (threads, together_from) in [(2, u64::MAX), (3, 0)] {
+                    same(&by(&text, threads, together_from), &alone, &format!("{name}, {queue}, {sharing}, {threads}"));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn on_every_topology() {
     for (name, topology) in TOPOLOGIES {
