@@ -16,8 +16,7 @@ pub(super) struct HostPorts {
 
 impl HostPorts {
     /// Ports that take all that is sent.
-    pub(super) const UNLIMITED: HostPorts =
-        HostPorts { queue: HostQueue::Unlimited, before_one_more: Bytes(u64::MAX) };
+    pub(super) const UNLIMITED: HostPorts = HostPorts { queue: HostQueue::Unlimited, before_one_more: Bytes(u64::MAX) };
 }
 
 impl Net {

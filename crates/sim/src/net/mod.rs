@@ -644,7 +644,14 @@ mod tests {
         let mut settings = Values::default();
         settings.set("untagged", Value::Choice("lowest"));
         settings.set("when_full", Value::Choice("drop-arriving"));
-        let network = Network { graph, switch, frame_overhead: Bytes::ZERO, host_jitter, host_queue: HostQueue::Unlimited, settings };
+        let network = Network {
+            graph,
+            switch,
+            frame_overhead: Bytes::ZERO,
+            host_jitter,
+            host_queue: HostQueue::Unlimited,
+            settings,
+        };
         let [switches, hosts] = ordering.map(|name| queue::find(name).expect("it is there"));
         Net::new(network, seed, Service { switches, hosts, marking: &MARKERS[0], priorities: 3 })
     }
