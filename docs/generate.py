@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import duetime
+from duetime.cli.show import default_of, preset
 from duetime.columns import COLUMNS
 from duetime.experiments.claims import ask
 from duetime.experiments.verdicts import STATUSES, in_unit
@@ -811,6 +812,8 @@ def reference(catalog: dict[str, Any]) -> str:
         table(catalog["trace"]),
         "Signals that `what` can name:\n",
         signals(catalog["signals"]),
+        "## `profile`\n",
+        profiles(catalog["profiles"]),
         "## `[network]`\n",
         "Keys of every topology:\n",
         table(catalog["network"]),
@@ -840,6 +843,26 @@ def reference(catalog: dict[str, Any]) -> str:
         "## Distributions that come with the language\n",
         "\n".join(f"- `cdf({known['name']})`: {known['help']}" for known in catalog["distributions"]) + "\n",
     ]
+    return "\n".join(parts)
+
+
+def profiles(known: list[dict[str, Any]]) -> str:
+    """Each profile, and what it sets."""
+    parts = [
+        "Which stack a scenario means where it writes nothing itself; without `profile` it is "
+        f"`{known[0]['name']}`. A key that is written replaces a profile's. A transport keeps what it "
+        "declares anew, such as pFabric's timers. Defaults in the tables below are those of "
+        f"`{known[0]['name']}`, and what other profiles make them.\n"
+    ]
+    for each in known:
+        parts.append(f'### `profile = "{each["name"]}"`\n\n{sentence(each["help"])} ({each["source"]})\n')
+        if each["settings"]:
+            rows = ["| key | value | source |", "|---|---|---|"]
+            rows += [
+                f"| `{one['section']}.{one['key']}` | `{preset(one)}` | {one['source']} |"
+                for one in each["settings"]
+            ]
+            parts.append("\n".join(rows) + "\n")
     return "\n".join(parts)
 
 
@@ -894,9 +917,9 @@ def table(keys: list[dict[str, Any]]) -> str:
 
 def default(key: dict[str, Any]) -> str:
     """What holds when the key is left out."""
-    if key["default"] is None:
-        return "required" if key["required"] else "none"
-    return f"`{key['default']}`"
+    if key["required"]:
+        return "required"
+    return default_of(key) if key["profiles"] else "none" if key["default"] is None else f"`{key['default']}`"
 
 
 def values(key: dict[str, Any]) -> str:

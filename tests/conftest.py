@@ -13,6 +13,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 #: Ten milliseconds of fan-in with deadlines beside messages without.
 SMALL = """
 title = "Small"
+profile = "classic"
 
 [run]
 duration = "10 ms"

@@ -76,6 +76,7 @@ EXPERIMENTS = {
 #: Bursts into ports that hold a part of them, beside other messages: losses, marks, timeouts and misses.
 BASE = """
 title = "Base"
+profile = "classic"
 
 [run]
 duration = "60 ms"
@@ -306,7 +307,7 @@ def of_words(folder: Path) -> Iterator[Golden]:
         for key in transport["keys"]:
             words = {"true or false": ["true", "false"], "word": key["choices"]}.get(key["kind"], [])
             for word in words:
-                if word != key["default"]:
+                if word != own_default(key):
                     change = (f"transport.{key['name']}={word}", *NEEDS.get(key["name"], ()))
                     runs = Run(base, change, name), Run(base, (*OPEN, *change), name)
                     yield Golden(f"{name}, {key['name']} = {word}", runs)
@@ -329,6 +330,11 @@ def of_words(folder: Path) -> Iterator[Golden]:
         path.write_text(f'{BASE}\n[[fault]]\nkind = "{kind}"\n{FAULTS[kind]}\n', encoding="utf-8")
         for transport in names("transports"):
             yield Golden(f"fault {kind}, {transport}", (Run(path, (), transport),))
+
+
+def own_default(key: dict[str, Any]) -> Any:
+    """What a key is under the profile that `BASE` names."""
+    return key["profiles"]["classic"] if key["profiles"] else key["default"]
 
 
 def of_experiments(folder: Path) -> Iterator[Golden]:

@@ -46,6 +46,7 @@ def test_what_is_left_undecided_is_said(duetime: Command) -> None:
 @pytest.mark.parametrize(("duration", "late"), [("6 ms", 2), ("20 ms", 0)])
 def test_messages_of_a_list_beyond_the_end_are_counted_and_said(duration: str, late: int) -> None:
     scenario = {
+        "profile": "classic",
         "run": {"duration": duration},
         "network": {"topology": "star", "hosts": 2, "rate": "1 Gbps", "delay": "20 us"},
         "transport": {"name": "tcp"},

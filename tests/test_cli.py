@@ -190,7 +190,7 @@ def test_init_overwrites_nothing(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "mine.toml").read_text() == "mine"
 
 
-@pytest.mark.parametrize("kind", ["transports", "topologies", "patterns", "faults"])
+@pytest.mark.parametrize("kind", ["transports", "topologies", "patterns", "faults", "profiles"])
 def test_the_catalog_shows_every_name_and_key(duetime: Command, kind: str) -> None:
     entries = dt.catalog()[kind]
     assert entries
@@ -199,8 +199,10 @@ def test_the_catalog_shows_every_name_and_key(duetime: Command, kind: str) -> No
         assert re.search(rf"^{re.escape(entry['name'])} ", listed, re.MULTILINE)
         shown = duetime(kind, entry["name"])
         assert shown.returncode == 0
-        for key in entry["keys"]:
+        for key in entry.get("keys", ()):
             assert key["name"] in shown.stdout
+        for setting in entry.get("settings", ()):
+            assert f"{setting['section']}.{setting['key']}" in shown.stdout
 
 
 def test_notes_go_to_standard_error(duetime: Command) -> None:

@@ -23,6 +23,7 @@ def star(hosts: int, *flows: dict[str, Any], **network: Any) -> dict[str, Any]:
     """Messages of whole packets at a switch whose hosts keep perfect time."""
     return {
         "title": "By hand",
+        "profile": "classic",
         "run": {"duration": "50 ms"},
         "network": {
             "topology": "star",
@@ -44,6 +45,7 @@ def flow(sender: int, receiver: int, packets: int = 1, start: str = "0 s", **mor
 
 LEAF_SPINE = {
     "title": "Two racks",
+    "profile": "classic",
     "run": {"duration": "4 ms", "seed": 3},
     "network": {
         "topology": "leaf-spine",
@@ -342,6 +344,7 @@ def test_bursts_that_meet_twice_are_told() -> None:
     # link.
     racks = {
         "title": "Meet twice",
+        "profile": "classic",
         "run": {"duration": "4 ms"},
         "network": {
             "topology": "racks",

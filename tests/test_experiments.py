@@ -36,6 +36,7 @@ published = ["paper.fig1"]
 
 [scenario]
 title = "Tiny"
+profile = "classic"
 run = { duration = "5 ms", seed = 3 }
 network = { topology = "star", hosts = 5, rate = "1 Gbps", delay = "5 us", mark = "20 packets" }
 transport = { name = "d2tcp" }

@@ -241,6 +241,7 @@ def test_nothing_beyond_the_array_api_standard_is_used(name: str) -> None:
 
 SMALL = """
 title = "Four flows"
+profile = "classic"
 [run]
 duration = "60 ms"
 engine = "fluid"

@@ -370,6 +370,7 @@ def test_an_urgent_message_is_nearly_twice_as_fast(rate: int, mark: int, size: i
     for start in (0, 111, 503, 2000):
         plan = {
             "title": "One in a hurry",
+            "profile": "classic",
             "run": {"duration": f"{2 * (relaxed + 1) * alone_ms} ms"},
             "network": {
                 "topology": "star",
@@ -429,6 +430,7 @@ def granted(transport: str, flows: list[dict[str, Any]], **more: Any) -> dt.Resu
     return dt.run(
         {
             "title": "Granted rates",
+            "profile": "classic",
             "run": {"duration": "1 s", "trace": {"every": "100 us", "what": ["rate", "request"]}},
             "network": {"topology": "star", "hosts": 9, "rate": "1 Gbps", "delay": "20 us"} | more,
             "transport": {"name": transport},

@@ -16,6 +16,7 @@ PACKET = 12.0
 def star(hosts: int, traffic: list[dict[str, Any]], **network: Any) -> dict[str, Any]:
     return {
         "title": "Priorities",
+        "profile": "classic",
         "run": {"duration": "50 ms"},
         "network": {
             "topology": "star",

@@ -23,6 +23,7 @@ transport = {{ name = "${set}", inherit = true }}
 """
 BASE = """
 title = "Five applications and a long flow"
+profile = "classic"
 
 [parameters]
 A = "tcp"

@@ -18,6 +18,7 @@ from duetime.run import simulate
 #: end that keep their block back, queries, a warm-up, a cool-down, missed deadlines, sets, and samples.
 BUSY = """
 title = "Busy"
+profile = "classic"
 [run]
 duration = "60 ms"
 warm_up = "2 ms"

@@ -50,6 +50,7 @@ def scenario(**changes: Any) -> dict[str, Any]:
     """Two senders at 100 Mbps: a message with a deadline each, half a second."""
     made: dict[str, Any] = {
         "title": "Two to one",
+        "profile": "classic",
         "run": {"duration": "500 ms"},
         "network": {
             "topology": "star",

@@ -46,8 +46,9 @@ def run(
     **more: Any,
 ) -> dt.Result:
     """Simulate these sections."""
-    sections: dict[str, Any] = {"title": "check", "run": {"duration": duration} | more, "network": network}
-    return dt.run(sections | {"transport": {"name": "tcp"} | (transport or {}), "traffic": traffic})
+    sections: dict[str, Any] = {"title": "check", "profile": "classic", "run": {"duration": duration} | more}
+    sections |= {"network": network, "transport": {"name": "tcp"} | (transport or {}), "traffic": traffic}
+    return dt.run(sections)
 
 
 def flows(*listed: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """How far a conclusion reaches: a scenario over what its description leaves open.
 
 A paper names its network and its traffic; how answers are spread in time, the first window, its floor, the
-timeout's, how a switch shares its buffer, how ACKs are sent and the order of simultaneous packets are open.
+timeout's, the stack and its recovery, how a switch shares its buffer, how ACKs are sent and the order of
+simultaneous packets are open.
 Each of them is a `Dimension`; a variant takes another value in one of them, or in two drawn at random.
 """
 
@@ -111,6 +112,26 @@ def _of_transport(key: str) -> Callable[[Resolved, str], tuple[str, ...]]:
     return changes
 
 
+def _each_of_transport(values: Mapping[str, str]) -> Callable[[Resolved], tuple[str, ...]]:
+    return lambda resolved: tuple(
+        change for key, value in values.items() for change in _of_transport(key)(resolved, value)
+    )
+
+
+#: Ways to find losses, and what they are made of.
+RECOVERIES = {
+    "newreno": {"recovery": "newreno", "loss_detection": "dupacks", "tlp": "false"},
+    "sack": {"recovery": "sack", "loss_detection": "dupacks", "tlp": "false"},
+    "rack": {"recovery": "sack", "loss_detection": "rack"},
+}
+#: Ways to acknowledge, and what they are made of.
+ACKS = {
+    "each": {"ack_every": "1"},
+    "every 2nd, 1 ms": {"ack_every": "2", "ack_delay": "1 ms"},
+    "every 2nd, 40 ms": {"ack_every": "2", "ack_delay": "40 ms"},
+}
+
+
 def _of_network(key: str) -> Callable[[Resolved, str], tuple[str, ...]]:
     return lambda _, value: (f"network.{key}={value}",)
 
@@ -156,7 +177,40 @@ DIMENSIONS = (
         _of_network("sharing"),
         ordered=False,
     ),
-    Dimension("ACK every", "1 or 2 segments (RFC 5681 4.2)", ("1", "2"), _of_transport("ack_every")),
+    Dimension(
+        "profile",
+        "which stack: the kernel with timers of a datacenter or as installed, or the papers' simulators",
+        ("datacenter", "linux", "classic"),
+        lambda _, value: (f"profile={value}",),
+        ordered=False,
+    ),
+    Dimension(
+        "recovery",
+        "NewReno in ns-3 of 2011 (RFC 6582), SACK (RFC 6675), RACK in today's Linux (RFC 8985)",
+        tuple(RECOVERIES),
+        lambda resolved, value: _each_of_transport(RECOVERIES[value])(resolved),
+        ordered=False,
+    ),
+    Dimension(
+        "initial RTO",
+        "open in the papers; 1 s in RFC 6298 and Linux",
+        ("1 ms", "10 ms", "20 ms", "200 ms", "1 s"),
+        _of_transport("rto_initial"),
+    ),
+    Dimension(
+        "delayed ACKs",
+        "an ACK for each segment or every second (RFC 5681 4.2); held back by 40 ms at most in Linux",
+        tuple(ACKS),
+        lambda resolved, value: _each_of_transport(ACKS[value])(resolved),
+        ordered=False,
+    ),
+    Dimension(
+        "host queue",
+        "unlimited in ns-2; bounded, and served in turn by fq, in Linux",
+        ("fair", "fifo", "unlimited"),
+        _of_network("host_queue"),
+        ordered=False,
+    ),
     Dimension(
         "host jitter",
         "how evenly hosts send; ns-2's overhead_ and real hosts differ",
@@ -167,7 +221,7 @@ DIMENSIONS = (
 )
 
 #: As many variants as are run unless one says otherwise.
-VARIANTS = 36
+VARIANTS = 48
 
 
 @dataclass(frozen=True)

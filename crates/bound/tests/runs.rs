@@ -7,7 +7,11 @@ use units::Span;
 
 fn read(text: &str, transport: &str) -> Scenario {
     let source = scenario::Source { name: "test", text, folder: None };
-    let options = scenario::Options { transport: Some(transport.into()), ..scenario::Options::default() };
+    let options = scenario::Options {
+        set: vec!["profile=classic".into()],
+        transport: Some(transport.into()),
+        ..scenario::Options::default()
+    };
     scenario::read(&source, &options).unwrap_or_else(|error| panic!("{error}\n{text}")).scenario
 }
 

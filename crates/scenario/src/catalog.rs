@@ -1,6 +1,7 @@
 //! Everything that can be written, with defaults, ranges and sources, as data.
 
 use serde_json::{Value as Json, json};
+use sim::profile::{self, PROFILES, Profile};
 use sim::{faults, network, run, topology, traffic};
 use transport::{Needs, Signal};
 use units::{Default, Key, Kind, Range};
@@ -14,19 +15,21 @@ use crate::lints::LINTS;
 /// An object with `transports`, `topologies`, `patterns` and `faults`, each a list of `{name, help, source,
 /// keys}`, transports with `needs` of `{switches, hosts, discipline, marking}` and the names of keys that are
 /// `unread`; `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
-/// on those; `notes`, what a valid scenario is told all the same; `signals`, what `run.trace.what` can name, each
+/// on those; `profiles`, each `{name, help, source, settings}` with settings of `{section, key, value, default, source}`; `notes`, what a valid scenario is told all the same; `signals`, what `run.trace.what` can name, each
 /// `{name, help, unit}`; and `distributions`, those that come with the language. A key is `{name, kind, unit,
-/// default, required, range, choices, help, source}`; null where there is nothing to say.
+/// default, profiles, required, range, choices, help, source}`; null where there is nothing to say. Where profiles
+/// set a key, `profiles` is its default under each, and `default` that of a scenario that names none.
 pub fn catalog() -> Json {
     json!({
         "transports": family(&language::transport_family()),
         "topologies": family(&language::topologies()),
         "patterns": family(&language::patterns()),
         "faults": family(&language::faults()),
+        "profiles": PROFILES.iter().map(described_profile).collect::<Vec<_>>(),
         "root": keys(ROOT_KEYS.iter()),
         "run": keys(run::KEYS.iter()),
         "trace": keys(run::TRACE_KEYS.iter()),
-        "network": keys(network::keys()),
+        "network": keys_with(network::keys(), |key| set_by(|profile| profile.find("network", key.name).is_some(), "network", key)),
         "traffic": keys(traffic::KEYS.iter()),
         "links": keys(topology::LINK_KEYS.iter()),
         "flows": keys(traffic::ENTRY_KEYS.iter()),
@@ -47,7 +50,9 @@ fn family(family: &Family) -> Vec<Json> {
             "name": variant.name,
             "help": variant.help,
             "source": said(variant.source),
-            "keys": keys(variant.own.iter().copied()),
+            "keys": keys_with(variant.own.iter().copied(), |key| {
+                set_by(|profile| language::setting(family, variant, key, profile).is_some(), family.section(), key)
+            }),
         });
         if let Some(found) = variant.needs.as_ref() {
             described["needs"] = needs(found);
@@ -67,6 +72,43 @@ fn keys<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<Json> {
     keys.map(key).collect()
 }
 
+/// The keys, with the defaults that profiles give them.
+fn keys_with(keys: impl Iterator<Item = &'static Key>, set_by: impl Fn(&'static Key) -> Option<Json>) -> Vec<Json> {
+    let with_profiles = keys.map(|known| {
+        let mut described = key(known);
+        if let Some(values) = set_by(known) {
+            described["default"] = values[profile::DEFAULT.name].clone();
+            described["profiles"] = values;
+        }
+        described
+    });
+    with_profiles.collect()
+}
+
+/// A key's default under each profile, if one sets it.
+fn set_by(sets: impl Fn(&Profile) -> bool, section: &str, key: &Key) -> Option<Json> {
+    if !PROFILES.iter().any(&sets) {
+        return None;
+    }
+    let values = PROFILES.iter().map(|profile| (profile.name.to_owned(), json!(profile.default_of(section, key))));
+    Some(Json::Object(values.collect()))
+}
+
+fn described_profile(profile: &Profile) -> Json {
+    let settings = profile.settings().map(|setting| {
+        json!({
+            "section": setting.section,
+            "key": setting.key,
+            "value": setting.value.to_string(),
+            "default": profile.shown(setting),
+            "source": setting.source,
+        })
+    });
+    json!({
+        "name": profile.name, "help": profile.help, "source": profile.source, "settings": settings.collect::<Vec<_>>(),
+    })
+}
+
 fn key(key: &Key) -> Json {
     let default = match key.default {
         Default::Is(text) => json!(text),
@@ -81,6 +123,7 @@ fn key(key: &Key) -> Json {
         "kind": kind_name(&key.kind),
         "unit": unit(&key.kind),
         "default": default,
+        "profiles": Json::Null,
         "required": key.default == Default::Required,
         "range": if key.range == Range::ANY { Json::Null } else { json!(key.range.to_string()) },
         "choices": choices,

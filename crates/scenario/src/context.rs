@@ -1,5 +1,6 @@
 //! What values may refer to, beside what is written.
 
+use sim::profile::Profile;
 use units::HostId;
 
 use crate::evaluate::Parameters;
@@ -13,6 +14,8 @@ pub(crate) struct Context<'a> {
     pub(crate) files: &'a Files<'a>,
     /// The number of hosts, once the network is known.
     pub(crate) hosts: Option<u32>,
+    /// What `[transport]` and `[network]` are by default.
+    pub(crate) profile: &'static Profile,
     /// Multiplies every deadline.
     pub(crate) deadline_factor: f64,
 }

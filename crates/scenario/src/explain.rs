@@ -16,15 +16,16 @@ pub(crate) const MOST_MESSAGES: usize = 200_000;
 /// How many links are described: those with the highest loads.
 const MOST_LINKS: usize = 12;
 
-/// An object with `title`, `seed`, `duration_s`; `classes`, a list; `links`, those with the highest loads first
+/// An object with `title`, `seed`, `duration_s`; `profile`, and what it has set; `classes`, a list; `links`, those with the highest loads first
 /// and how many `links_in_use` there are; `faults`, a list; and `random`, what another seed changes.
-pub(crate) fn describe(survey: &Survey) -> Json {
+pub(crate) fn describe(survey: &Survey, profile: Json) -> Json {
     let scenario = survey.scenario;
     let links = asked_links(survey);
     json!({
         "title": scenario.title,
         "seed": scenario.run.seed,
         "duration_s": scenario.run.duration.as_secs_f64(),
+        "profile": profile,
         "classes": classes(survey),
         "links_in_use": links.len(),
         "links": links.iter().take(MOST_LINKS).map(|(link, asked)| of_link(survey, *link, asked)).collect::<Vec<_>>(),

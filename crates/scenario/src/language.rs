@@ -2,7 +2,8 @@
 //!
 //! The reader, the JSON schema and the catalogue all go by this file.
 
-use sim::{faults, network, run, topology, traffic};
+use sim::profile::{Profile, Setting};
+use sim::{faults, network, profile, run, topology, traffic};
 use transport::registry::{self as transports, TRANSPORTS};
 use transport::{Needs, connection};
 use units::{Alias, Default, Key, Kind, Range};
@@ -45,14 +46,25 @@ pub(crate) fn aliases() -> impl Iterator<Item = &'static Alias> {
 }
 
 /// Keys outside of all sections.
-pub(crate) const ROOT_KEYS: &[Key] = &[Key {
-    name: "title",
-    kind: Kind::Text,
-    default: Default::Is("untitled"),
-    range: Range::ANY,
-    help: "for reports and pictures",
-    source: "",
-}];
+pub(crate) const ROOT_KEYS: &[Key] = &[
+    Key {
+        name: "title",
+        kind: Kind::Text,
+        default: Default::Is("untitled"),
+        range: Range::ANY,
+        help: "for reports and pictures",
+        source: "",
+    },
+    Key {
+        name: "profile",
+        kind: Kind::Choice(profile::NAMES),
+        default: Default::Is(profile::DEFAULT.name),
+        range: Range::ANY,
+        help: "the stack that is meant: what keys of [transport] and [network] are when they are left out; see duetime \
+               profiles",
+        source: "what a description leaves out must not decide its result: the stacks differ by orders of magnitude",
+    },
+];
 
 /// Something that is chosen by name and brings its own keys.
 pub(crate) struct Variant {
@@ -78,6 +90,10 @@ pub(crate) struct Family {
 }
 
 impl Family {
+    /// The section whose keys it has.
+    pub(crate) fn section(&self) -> &'static str {
+        if self.what == "topology" { "network" } else { self.what }
+    }
     /// The variant of that name.
     pub(crate) fn find(&self, name: &str) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.name == name)
@@ -188,6 +204,14 @@ pub(crate) fn path_of(key: &str) -> Option<String> {
         return Some(format!("transport.{key}"));
     }
     (key == "pattern" || patterns().key(key).is_some()).then(|| format!("traffic.NAME.{key}"))
+}
+
+/// What a profile sets for a key of a variant, if it does.
+pub(crate) fn setting(family: &Family, variant: &Variant, key: &Key, profile: &Profile) -> Option<&'static Setting> {
+    match find_transport(variant.name).filter(|_| family.what == "transport") {
+        Some(transport) => profile.of_transport(transport, key.name),
+        None => profile.find(family.section(), key.name),
+    }
 }
 
 /// The transport of that name.

@@ -23,6 +23,7 @@ mod language;
 mod lints;
 mod messages;
 mod overrides;
+mod presets;
 mod read;
 mod schema;
 mod suggest;

@@ -2,7 +2,7 @@
 
 use crate::document::{self, Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault, Sources, clip};
-use crate::language::SECTIONS;
+use crate::language::{ROOT_KEYS, SECTIONS};
 use crate::suggest;
 
 /// Applies one `--set path=value`.
@@ -106,8 +106,8 @@ fn name(root: &mut Table, segment: &Segment, value: Node) -> Checked<()> {
         }
         names = parameters.entries.iter().map(|entry| entry.key.clone()).collect();
     }
-    if segment.name == "title" {
-        root.set(Entry { key: "title".into(), key_at: segment.at, node: value });
+    if let Some(key) = ROOT_KEYS.iter().find(|key| key.name == segment.name) {
+        root.set(Entry { key: key.name.into(), key_at: segment.at, node: value });
         return Ok(());
     }
     let fault = Fault::new(segment.at, format!("there is no parameter `{}` in [parameters]", clip(segment.name)));

@@ -9,6 +9,7 @@ use sim::priorities::Priorities;
 use sim::run::{self, Run};
 use sim::traffic::Above;
 use sim::traffic::Listing;
+use sim::profile::{self, Profile};
 use sim::{Class, Scenario, Transport, topology};
 use units::{Instant, Key};
 
@@ -26,7 +27,8 @@ use crate::overrides;
 use crate::suggest;
 use crate::survey::Survey;
 use crate::transports::{Replacement, Transports, common_transport};
-use crate::values::read_table;
+use crate::presets::Presets;
+use crate::values::{read_table, read_with_profile};
 use crate::variants::{home_of, place, select, unknown_key, with_selector};
 
 /// The text of a scenario, and where it comes from.
@@ -89,7 +91,9 @@ pub fn explain(source: &Source, options: &Options) -> Result<Json, Error> {
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
     let mut sources = Sources::new(source.name, text);
     match scenario(&Source { text, ..*source }, options, &mut sources) {
-        Ok(Parts { read, drawn_from, .. }) => Ok(describe(&Survey::new(&read.scenario, &drawn_from, MOST_MESSAGES))),
+        Ok(Parts { read, drawn_from, profile, .. }) => {
+            Ok(describe(&Survey::new(&read.scenario, &drawn_from, MOST_MESSAGES), profile))
+        }
         Err(fault) => Err(sources.error(fault)),
     }
 }
@@ -107,6 +111,7 @@ struct Parts {
     read: Read,
     root: Table,
     drawn_from: Vec<Above>,
+    profile: Json,
 }
 
 impl Parts {
@@ -114,7 +119,7 @@ impl Parts {
     const MESSAGES: usize = 4000;
 
     fn with_notes(self, sources: &Sources) -> Read {
-        let Parts { mut read, root, drawn_from } = self;
+        let Parts { mut read, root, drawn_from, .. } = self;
         let survey = Survey::new(&read.scenario, &drawn_from, Parts::MESSAGES);
         let found = lints::notes(&survey, |section, class, key| Some(sources.place(find(&root, section, class, key)?)));
         read.notes.extend(found);
@@ -160,23 +165,27 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     check_sections(&root)?;
     let parameters = parameters(&root)?;
     let files = Files::new(folder, &options.files);
-    let mut context = Context { parameters: &parameters, files: &files, hosts: None, deadline_factor: 1.0 };
+    let mut context =
+        Context { parameters: &parameters, files: &files, hosts: None, profile: profile::DEFAULT, deadline_factor: 1.0 };
     let mut resolved = Map::new();
 
-    let title = title(&root, &context)?;
+    let (title, profile) = root_keys(&root, &context)?;
+    context.profile = profile;
     resolved.insert("title".into(), json!(title));
+    resolved.insert("profile".into(), json!(profile.name));
     if let Some(written) = written_parameters(&root) {
         resolved.insert("parameters".into(), written);
     }
     let (run, written) = run_section(&root, &context)?;
     resolved.insert("run".into(), written);
     context.deadline_factor = run.deadline_factor;
-    let (network, written) = network(&root, &context)?;
+    let mut preset = Presets::default();
+    let (network, written) = network(&root, &context, &mut preset)?;
     resolved.insert("network".into(), written);
     context.hosts = Some(network.graph.hosts);
     let (faults, written) = faults::read(&root, &network, &run, &context)?;
     resolved.extend(written.map(|written| ("fault".to_owned(), written)));
-    let mut transports = Transports::on(&network);
+    let mut transports = Transports::on(&network, preset);
     let replacement = options
         .transport
         .as_deref()
@@ -194,6 +203,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     let (classes, drawn_from, written) = reader.read(&root, &mut transports)?;
     resolved.insert("traffic".into(), written);
 
+    let profile = std::mem::take(&mut transports.preset).describe(context.profile);
     let mut notes = std::mem::take(&mut transports.notes);
     notes.extend(priority_notes(&transports.list, &classes));
     notes.extend(classes.iter().filter_map(|class| too_late_note(class, run.duration.after_start())));
@@ -207,7 +217,7 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     };
     let scenario = Scenario { title, run, network, faults, transport, transports: transports.list, classes };
     let read = Read { scenario, resolved: Json::Object(resolved), notes, files: files.paths() };
-    Ok(Parts { read, root, drawn_from })
+    Ok(Parts { read, root, drawn_from, profile })
 }
 
 /// Where the classes of switch priorities part, for transports that leave it to the traffic.
@@ -250,7 +260,7 @@ fn check_sections(root: &Table) -> Checked<()> {
         let is_list =
             matches!(&node.data, Data::Array(items) if items.iter().all(|item| matches!(item.data, Data::Table(_))));
         match key.as_str() {
-            "title" => {}
+            known if ROOT_KEYS.iter().any(|key| key.name == known) => {}
             section if LISTS.contains(&section) && is_list => {}
             section if LISTS.contains(&section) => {
                 let what = if section == "traffic" { "traffic class" } else { section };
@@ -282,13 +292,16 @@ fn section<'a>(root: &'a Table, name: &str, needed: &str) -> Checked<&'a Table> 
     }
 }
 
-fn title(root: &Table, context: &Context) -> Checked<String> {
-    let only = root.entries.iter().filter(|entry| entry.key == "title").cloned().collect();
+/// The title and the profile.
+fn root_keys(root: &Table, context: &Context) -> Checked<(String, &'static Profile)> {
+    let is_root = |entry: &&Entry| ROOT_KEYS.iter().any(|key| key.name == entry.key);
+    let only = root.entries.iter().filter(is_root).cloned().collect();
     let table = Table { entries: only, at: root.at };
     let keys: Vec<&'static Key> = ROOT_KEYS.iter().collect();
     let read =
         read_table(&table, "the scenario", &keys, &[], context, |entry| Fault::new(entry.key_at, "unknown key"))?;
-    Ok(read.values.text("title"))
+    let profile = profile::find(read.values.choice("profile")).expect("it is one of their names");
+    Ok((read.values.text("title"), profile))
 }
 
 fn parameters(root: &Table) -> Checked<Parameters> {
@@ -371,13 +384,15 @@ fn run_section(root: &Table, context: &Context) -> Checked<(Run, Json)> {
     Ok((run, Json::Object(written)))
 }
 
-fn network(root: &Table, context: &Context) -> Checked<(Network, Json)> {
+fn network(root: &Table, context: &Context, preset: &mut Presets) -> Checked<(Network, Json)> {
     let needed = "topology = \"star\", hosts = 5, rate = \"10 Gbps\" and delay = \"20 us\"";
     let table = section(root, "network", needed)?;
     let family = language::topologies();
     let variant = select(&family, table, "[network]", context)?;
     let unknown = |entry: &Entry| unknown_key(&family, variant, "[network]", entry);
-    let read = read_table(table, "[network]", &variant.keys, &[family.selector], context, unknown)?;
+    let setting = |key: &Key| context.profile.find("network", key.name);
+    let read = read_with_profile(table, "[network]", (&variant.keys, family.selector), context, setting, unknown)?;
+    preset.add("[network]", table, &read.written, |key| context.profile.find("network", key));
     let descriptor = topology::find(variant.name).expect("the family is made of the list");
     let graph = (descriptor.build)(&read.values).map_err(|problem| place(table, problem))?;
     Ok((Network::from_values(&read.values, graph), with_selector(&family, variant, read.written)))

@@ -1,7 +1,7 @@
 //! The JSON Schema of the language, for editors.
 
 use serde_json::{Map, Value as Json, json};
-use sim::run;
+use sim::{profile, run};
 use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use units::{Default, Key, Kind, Range};
@@ -126,6 +126,10 @@ fn variants(family: &Family, description: &str) -> Json {
         .iter()
         .map(|variant| {
             let mut branch = with_selector(family, variant, object(variant.keys.iter().copied(), true));
+            for key in variant.keys.iter().filter(|key| language::setting(family, variant, key, profile::DEFAULT).is_some()) {
+                let text = profile::DEFAULT.default_of(family.section(), key);
+                branch["properties"][key.name]["default"] = text.map_or(Json::Null, |text| typed(key, &text));
+            }
             branch["title"] = json!(format!("{} {}", family.what, variant.name));
             branch
         })
@@ -194,13 +198,7 @@ fn property(key: &Key) -> Json {
     let source = if key.source.is_empty() { String::new() } else { format!(" [{}]", key.source) };
     schema["description"] = json!(format!("{}: {}{source}", kind_name(&key.kind), key.help));
     if let Default::Is(text) = key.default {
-        schema["default"] = match key.kind {
-            Kind::Bool => json!(text == "true"),
-            Kind::Count | Kind::Number => {
-                text.parse::<f64>().map_or(json!(text), |x| if x.fract() == 0.0 { json!(x as i64) } else { json!(x) })
-            }
-            _ => json!(text),
-        };
+        schema["default"] = typed(key, text);
     }
     let plain = matches!(key.kind, Kind::Bool | Kind::Choice(_) | Kind::Choices(_) | Kind::Count | Kind::Number);
     match serde_json::from_str::<Json>(&key.kind.example()) {
@@ -208,6 +206,17 @@ fn property(key: &Key) -> Json {
         _ => {}
     }
     schema
+}
+
+/// A default as an editor fills it in.
+fn typed(key: &Key, text: &str) -> Json {
+    match key.kind {
+        Kind::Bool => json!(text == "true"),
+        Kind::Count | Kind::Number => {
+            text.parse::<f64>().map_or(json!(text), |x| if x.fract() == 0.0 { json!(x as i64) } else { json!(x) })
+        }
+        _ => json!(text),
+    }
 }
 
 fn form(key: &Key) -> Json {

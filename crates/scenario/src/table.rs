@@ -15,13 +15,15 @@ pub(crate) struct Read {
 }
 
 /// Reads a table, each value with `value`. `title` is how messages call it ("[network]"); the entries of `apart`
-/// are read elsewhere; `unknown` makes the message for a key that is not declared.
+/// are read elsewhere; `preset` gives the value of a key that is left out, where that is not its own default, from
+/// those of the keys before it; `unknown` makes the message for a key that is not declared.
 pub(crate) fn read(
     table: &Table,
     title: &str,
     keys: &[&'static Key],
     apart: &[&str],
     value: impl Fn(&Key, &Node) -> Checked<(Value, Json)>,
+    preset: impl Fn(&Key, &Values) -> Option<Node>,
     unknown: impl Fn(&Entry) -> Fault,
 ) -> Checked<Read> {
     let entries = || table.entries.iter().filter(|entry| !apart.contains(&entry.key.as_str()));
@@ -39,10 +41,11 @@ pub(crate) fn read(
         let given = found.iter().any(|(name, _)| *name == key.name);
         let (value, written) = match found.iter().position(|(name, _)| *name == key.name) {
             Some(i) => found.swap_remove(i).1,
-            None => match key.default {
-                Default::Absent => continue,
-                Default::Is(text) => value(key, &default(key, text, table.at))?,
-                Default::Required => return Err(missing(key, table, title)),
+            None => match (preset(key, &read.values), key.default) {
+                (Some(node), _) => value(key, &node)?,
+                (None, Default::Absent) => continue,
+                (None, Default::Is(text)) => value(key, &default(key, text, table.at))?,
+                (None, Default::Required) => return Err(missing(key, table, title)),
             },
         };
         match given {
@@ -55,7 +58,7 @@ pub(crate) fn read(
 }
 
 /// A key's default, which is written as in a file.
-fn default(key: &Key, text: &str, at: At) -> Node {
+pub(crate) fn default(key: &Key, text: &str, at: At) -> Node {
     let data = match text.parse::<bool>() {
         Ok(truth) if key.kind == Kind::Bool => Data::Bool(truth),
         _ => Data::Text(text.to_owned()),

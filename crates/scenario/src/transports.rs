@@ -4,13 +4,15 @@ use serde_json::Value as Json;
 use sim::Transport;
 use sim::network::Network;
 use transport::Surroundings;
+use units::Key;
 
 use crate::context::Context;
 use crate::document::{Data, Entry, Node, Table};
 use crate::error::{At, Checked, Fault};
 use crate::language;
+use crate::presets::Presets;
 use crate::suggest;
-use crate::values::{self, read_table};
+use crate::values::{self, read_with_profile};
 use crate::variants::{place, select, unknown_key, with_selector};
 
 /// The transports in use, each once.
@@ -18,16 +20,18 @@ pub(crate) struct Transports {
     pub(crate) list: Vec<Transport>,
     /// What a person should know of what is written for them.
     pub(crate) notes: Vec<String>,
+    /// What the profile has set of them.
+    pub(crate) preset: Presets,
     surroundings: Surroundings,
     /// `[network]` says itself in which order ports send, and how they mark.
     chosen: [bool; 2],
 }
 
 impl Transports {
-    /// None yet, on this network.
-    pub(crate) fn on(network: &Network) -> Transports {
+    /// None yet, on this network, of which the profile has set `preset`.
+    pub(crate) fn on(network: &Network, preset: Presets) -> Transports {
         let chosen = ["discipline", "marking"].map(|key| network.settings.find(key).is_some());
-        Transports { list: Vec::new(), notes: Vec::new(), surroundings: network.surroundings(), chosen }
+        Transports { list: Vec::new(), notes: Vec::new(), preset, surroundings: network.surroundings(), chosen }
     }
 
     /// Another transport that wants ports to send or mark otherwise, with the key of `[network]` that decides.
@@ -125,8 +129,9 @@ pub(crate) fn read_transport(
     let family = language::transport_family();
     let variant = select(&family, table, title, context)?;
     let unknown = |entry: &Entry| unknown_key(&family, variant, title, entry);
-    let mut read = read_table(table, title, &variant.keys, &[family.selector], context, unknown)?;
     let entry = language::find_transport(variant.name).expect("the family is made of the registry");
+    let setting = |key: &Key| context.profile.of_transport(entry, key.name);
+    let mut read = read_with_profile(table, title, (&variant.keys, family.selector), context, setting, unknown)?;
     let before = read.values.clone();
     let config = entry.build(&mut read.values, &transports.surroundings).map_err(|problem| place(table, problem))?;
     for key in entry.keys() {
@@ -143,6 +148,7 @@ pub(crate) fn read_transport(
         transports.notes.push(format!("{}: it does not read {unread} of {title}", entry.name));
     }
     read.written.retain(|key, _| entry.reads(key));
+    transports.preset.add(title, table, &read.written, |key| context.profile.of_transport(entry, key));
     let transport = Transport { name: entry.name, config };
     let apart = |other: &&Transport| !transport.config.shares_network_with(&other.config);
     if let Some(other) = transports.list.iter().find(apart) {

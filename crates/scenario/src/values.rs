@@ -1,12 +1,13 @@
 //! From written values to checked ones: each kind of key is read here, in one place.
 
 use serde_json::{Map, Value as Json, json};
+use sim::profile::{Preset, Setting};
 use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use units::measure::{self, Dimension, Measure, Scale, Term};
 use units::{
     Amount, Bytes, Deadline, Default, FlowSpec, Formula, Instant, Key, Kind, Marks, Nodes, Range, Rate, Span, Value,
-    Vary,
+    Values, Vary,
 };
 
 use crate::context::Context;
@@ -27,7 +28,29 @@ pub(crate) fn read_table(
     context: &Context,
     unknown: impl Fn(&Entry) -> Fault,
 ) -> Checked<Read> {
-    table::read(table, title, keys, apart, |key, node| value(key, node, context), unknown)
+    table::read(table, title, keys, apart, |key, node| value(key, node, context), |_, _| None, unknown)
+}
+
+/// As [`read_table`], where `setting` gives what the profile sets for a key that is left out.
+pub(crate) fn read_with_profile(
+    table: &Table,
+    title: &str,
+    (keys, selector): (&[&'static Key], &str),
+    context: &Context,
+    setting: impl Fn(&Key) -> Option<&'static Setting>,
+    unknown: impl Fn(&Entry) -> Fault,
+) -> Checked<Read> {
+    let preset = |key: &Key, read: &Values| {
+        let setting = setting(key)?;
+        let text = match setting.value {
+            Preset::Times(other, factor) if read.find(other).is_some() => {
+                Measure::Time.write((read.time(other).0 as f64 * factor).round())
+            }
+            _ => context.profile.default_of(setting.section, key)?,
+        };
+        Some(table::default(key, &text, table.at))
+    };
+    table::read(table, title, keys, &[selector], |key, node| value(key, node, context), preset, unknown)
 }
 
 /// Reads one value.

@@ -7,6 +7,8 @@ use scenario::{Options, Source};
 
 /// Eight hosts answer one, 10 packets each, over a port that holds 100 packets and marks above 20.
 const QUIET: &str = r#"
+profile = "classic"
+
 [run]
 duration = "100 ms"
 

@@ -229,3 +229,76 @@ fn sets_of_classes_take_over_what_the_common_transport_says() {
     let named = read_with(&sets(), &["traffic.app-1.transport=cubic"]);
     assert_eq!(named.resolved["traffic"][1]["transport"]["rto_min"], "20 ms", "a name stands for its defaults");
 }
+
+/// `[transport]` of a scenario that names this profile, or none, and what it writes there.
+fn under(profile: Option<&str>, transport: &str) -> serde_json::Value {
+    let mut text = small().replace("name = \"dctcp\"", transport);
+    text = match profile {
+        Some(name) => text.replace("\"classic\"", &format!("\"{name}\"")),
+        None => text.replace("profile = \"classic\"\n", ""),
+    };
+    read_with(&text, &[]).resolved["transport"].clone()
+}
+
+#[test]
+fn a_profile_sets_what_is_left_out() {
+    let keys = ["rto_min", "rto_initial", "rto_granularity", "ack_every", "ack_delay", "loss_detection", "tlp"];
+    let values = |profile| keys.map(|key| under(profile, "name = \"dctcp\"")[key].to_string().replace('"', ""));
+    let datacenter = ["5 ms", "10 ms", "5 ms", "2", "1 ms", "rack", "true"];
+    assert_eq!(values(None), datacenter);
+    assert_eq!(values(Some("datacenter")), datacenter);
+    assert_eq!(values(Some("linux")), ["200 ms", "1 s", "200 ms", "2", "40 ms", "rack", "true"]);
+    assert_eq!(values(Some("classic")), ["20 ms", "20 ms", "1 ms", "1", "1 ms", "dupacks", "false"]);
+    assert_eq!(under(None, "name = \"tcp\"")["ecn"], true);
+    assert_eq!(under(Some("linux"), "name = \"tcp\"")["ecn"], false);
+    assert_eq!(read_with(&small(), &["profile=linux"]).resolved["profile"], "linux");
+}
+
+#[test]
+fn a_key_that_is_written_replaces_the_profile_and_others_follow_it() {
+    let found = under(None, "name = \"dctcp\"\nrto_min = \"1 ms\"");
+    assert_eq!([&found["rto_initial"], &found["ack_delay"], &found["rto_granularity"]], ["2 ms", "200 us", "1 ms"]);
+    let both = under(None, "name = \"dctcp\"\nrto_min = \"1 ms\"\nrto_initial = \"7 ms\"");
+    assert_eq!(both["rto_initial"], "7 ms");
+    // Constants of the kernel, and of the papers' simulators.
+    assert_eq!(under(Some("linux"), "name = \"dctcp\"\nrto_min = \"1 ms\"")["rto_initial"], "1 s");
+    assert_eq!(under(Some("classic"), "name = \"dctcp\"\nrto_min = \"1 ms\"")["rto_initial"], "20 ms");
+    let newreno = under(None, "name = \"dctcp\"\nrecovery = \"newreno\"");
+    assert_eq!((&newreno["loss_detection"], &newreno["tlp"]), (&"dupacks".into(), &false.into()));
+}
+
+#[test]
+fn a_transport_keeps_what_it_declares_anew() {
+    let [classic, linux] = ["classic", "linux"].map(|name| under(Some(name), "name = \"pfabric\""));
+    for key in ["rto_min", "rto_initial", "ack_every", "tlp", "limited_transmit"] {
+        assert_eq!(classic[key], linux[key], "{key}");
+    }
+    assert_ne!(classic["loss_detection"], linux["loss_detection"]);
+}
+
+#[test]
+fn the_transport_of_a_class_has_the_profile_too() {
+    let text = small().replace("profile = \"classic\"\n", "") + "transport = { name = \"tcp\", rto_min = \"2 ms\" }\n";
+    let found = read_with(&text, &[]).resolved;
+    assert_eq!(found["traffic"][0]["transport"]["rto_initial"], "4 ms");
+    assert_eq!(found["transport"]["rto_initial"], "10 ms");
+}
+
+#[test]
+fn a_profile_that_there_is_not_is_an_error_with_the_nearest_word() {
+    let error = attempt(&small().replace("\"classic\"", "\"linus\""), &Options::default()).err().unwrap().to_string();
+    assert!(error.contains("`profile` cannot be `linus`") && error.contains("did you mean `linux`?"), "{error}");
+}
+
+#[test]
+fn what_the_profile_has_set_is_explained_with_its_source() {
+    let text = small().replace("profile = \"classic\"\n", "").replace("name = \"dctcp\"", "name = \"dctcp\"\ntlp = false");
+    let source = scenario::Source { name: "a.toml", text: &text, folder: None };
+    let found = scenario::explain(&source, &Options::default()).unwrap();
+    let set = found["profile"]["set"].as_array().unwrap();
+    let of = |key: &str| set.iter().find(|setting| setting["key"] == key);
+    assert_eq!(found["profile"]["name"], "datacenter");
+    assert_eq!(of("rto_initial").unwrap()["value"], "10 ms");
+    assert!(of("rto_initial").unwrap()["source"].as_str().unwrap().contains("twice rto_min"));
+    assert!(of("tlp").is_none() && of("g").is_none(), "written, and no key of the profile");
+}

@@ -21,6 +21,7 @@ mod pairs;
 mod parallel;
 mod port;
 pub mod priorities;
+pub mod profile;
 mod rows;
 pub mod run;
 mod scenario;

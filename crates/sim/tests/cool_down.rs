@@ -1,5 +1,7 @@
 //! A run goes on after its measured time until every message that counts is decided, and no longer.
 
+mod common;
+
 use sim::{Outcome, World};
 use units::{ClassId, Instant};
 
@@ -9,7 +11,7 @@ const NETWORK: &str = "[network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\
 fn run(section: &str, traffic: &str) -> Outcome {
     let text = format!("[run]\n{section}\n{NETWORK}{traffic}");
     let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default());
+    let read = scenario::read(&source, &common::classic());
     let mut world = World::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario);
     while world.advance(1000) {}
     world.finish()

@@ -1,11 +1,13 @@
 //! What must hold in every run, whatever the scenario.
 
+mod common;
+
 use sim::{Outcome, World};
 use units::{Bytes, ClassId, HostId, Instant, Span};
 
 fn world(text: &str, folder: Option<&std::path::Path>) -> World {
     let source = scenario::Source { name: "test", text, folder };
-    let read = scenario::read(&source, &scenario::Options::default());
+    let read = scenario::read(&source, &common::classic());
     World::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario)
 }
 

@@ -1,5 +1,7 @@
 //! Which way flows go: drawn from the seed, the same for every transport, and nobody else's business.
 
+mod common;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use sim::World;
@@ -10,7 +12,7 @@ const MIXED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/mixed.
 
 fn run(text: &str, change: impl Fn(&mut scenario::Options)) -> Outcome {
     let source = scenario::Source { name: "test", text, folder: None };
-    let mut options = scenario::Options::default();
+    let mut options = common::classic();
     change(&mut options);
     let read = scenario::read(&source, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut world = World::new(read.scenario);

@@ -335,7 +335,7 @@ fn routers_have_one_set_of_parameters() {
     let read = |more: &str| {
         let text = format!("{text}{more} }}");
         let source = scenario::Source { name: "test", text: &text, folder: None };
-        scenario::read(&source, &scenario::Options::default()).map(|_| ()).map_err(|error| error.to_string())
+        scenario::read(&source, &common::classic()).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(read(""), Ok(()));
     assert!(read(", base_rtt = '1 ms'").unwrap_err().contains("one set of routers"));

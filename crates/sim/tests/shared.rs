@@ -1,6 +1,8 @@
 //! What connections of one host share, by the least family that shares something: a host lets one of its connections
 //! send at a time, in the order of deadlines, and waits 100 us after a first request for those of others.
 
+mod common;
+
 use sim::World;
 use sim::outcome::Outcome;
 use transport::registry::Control;
@@ -22,7 +24,7 @@ fn run(messages: &[(u32, u32, u32, u32)]) -> Outcome {
         flows.join(",\n")
     );
     let source = scenario::Source { name: "test", text: &text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let read = scenario::read(&source, &common::classic()).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut scenario = read.scenario;
     scenario.transports[0].config.control = Control::Trial(trial::Config { gather: Span::from_micros(100) });
     let mut world = World::new(scenario);

@@ -72,7 +72,7 @@ fn text(topology: &str, transport: &str, more: &str) -> String {
 /// By so many threads, if it can be, and a note.
 fn simulation(text: &str, threads: u32) -> (Simulation, Option<String>) {
     let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default());
+    let read = scenario::read(&source, &common::classic());
     Simulation::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario, threads)
 }
 
@@ -89,7 +89,7 @@ fn by(text: &str, threads: u32, together_from: u64) -> Outcome {
 /// By whatever these terms choose, and whether that were several threads.
 fn chosen(text: &str, most: fn() -> u32, terms: Terms) -> (Outcome, bool) {
     let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default());
+    let read = scenario::read(&source, &common::classic());
     let mut simulation = Simulation::choosing(read.expect("it can be read").scenario, most, terms);
     simulation.blocks_of(16);
     while simulation.advance(700) {

@@ -65,6 +65,12 @@ impl Entry {
         self.reads.is_none_or(|read| read.contains(&key) || own())
     }
 
+    /// Whether it declares a shared parameter anew, with another default or another rule.
+    pub fn redeclares(&self, key: &str) -> bool {
+        let own = || self.groups.iter().flat_map(|group| group.iter()).any(|own| own.name == key);
+        connection::KEYS.iter().any(|shared| shared.name == key) && own()
+    }
+
     /// What can be observed of its sending ends.
     pub fn signals(&self) -> impl Iterator<Item = &'static Signal> + use<> {
         self.shared_signals.iter().chain(self.signals)
@@ -77,6 +83,7 @@ impl Entry {
     /// Values that do not fit one another. Panics when a declared key is missing: our bug.
     pub fn build(&self, values: &mut Values, surroundings: &Surroundings) -> Result<Config, Problem> {
         (self.needs.settle)(values, surroundings);
+        connection::settle(values);
         let connection = connection::Config::from_values(values)?;
         let control = self.builder.build(values, &connection)?;
         Ok(Config { connection, control })

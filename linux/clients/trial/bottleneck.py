@@ -37,6 +37,7 @@ _ENDS = ("met", "missed", "cancelled", "unfinished")
 _DURATION_NS = 3600 * 10**9
 
 _SCENARIO = {
+    "profile": "classic",
     "run": {"duration": "1 ms"},
     "network": {
         "topology": "star",

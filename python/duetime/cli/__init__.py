@@ -41,6 +41,7 @@ MODULES = {
     "topologies": "catalog",
     "patterns": "catalog",
     "faults": "catalog",
+    "profiles": "catalog",
     "plot": "plot",
     "report": "report",
     "testbed": "testbed",

@@ -1,4 +1,4 @@
-"""`duetime transports`, `topologies`, `patterns` and `faults`: what there is, from its own declarations."""
+"""`duetime transports`, `topologies`, `patterns`, `faults` and `profiles`, from their own declarations."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ def _command(kind: str, what: str) -> click.Command:
         entry = next((entry for entry in entries if entry["name"] == name), None)
         if entry is None:
             raise Mistake(_unknown(what, name, [entry["name"] for entry in entries]))
+        if kind == "profiles":
+            show.profile(entry)
+            return
         section = SHARED.get(kind)
         show.entry(entry, section, known[section] if section else [])
 
@@ -49,3 +52,4 @@ transports = _command("transports", "transport")
 topologies = _command("topologies", "topology")
 patterns = _command("patterns", "pattern")
 faults = _command("faults", "fault")
+profiles = _command("profiles", "profile")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
 from duetime.cli import tables
@@ -19,6 +20,7 @@ def explained(data: dict[str, Any]) -> None:
     )
     for each in data["classes"]:
         tables.say(shown, sentence(each))
+    profile(shown, data["profile"])
     most = max((each["load_percent"] for each in data["links"]), default=0)
     links = [each for each in data["links"] if each["flows_without_end"] or each["load_percent"] > most / 10]
     tables.show(shown, _links(links))
@@ -35,6 +37,26 @@ def explained(data: dict[str, Any]) -> None:
         tables.say(shown, f"fault {number}: {fault(each)}")
     words = "; ".join(data["random"])
     tables.say(shown, f"random: {words}" if words else "nothing is random: every seed gives the same run")
+
+
+def profile(shown: Console, known: dict[str, Any]) -> None:
+    """Print the profile, and each key that it has set, with its source."""
+    tables.say(shown, f"profile {known['name']}: {known['help']} ({known['source']})")
+    if not known["set"]:
+        return
+    grid = Grid(["set by the profile"], [Column(title, words=True) for title in ("value", "source")])
+    several = len({each["table"] for each in known["set"]} - {"[network]"}) > 1
+    for each in known["set"]:
+        value = _written(each["value"])
+        place = each["table"] if several or each["table"] == "[network]" else "transport"
+        grid.add([f"{each['key']} of {place}" if several else each["key"]], [value, each["source"]])
+    tables.show(shown, grid)
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def sentence(each: dict[str, Any]) -> str:

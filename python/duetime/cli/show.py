@@ -307,6 +307,27 @@ def entry(known: dict[str, Any], section: str | None, shared: list[dict[str, Any
         tables.say(shown, f"taken, so that one file is for all transports, and not read: {', '.join(unread)}")
 
 
+def profile(known: dict[str, Any]) -> None:
+    """Print one profile: what it sets, and where each value is from."""
+    shown = tables.console()
+    shown.print(Text.assemble((known["name"], "bold"), "  ", known["help"]))
+    shown.print(Text(f"Source: {known['source']}"))
+    if not known["settings"]:
+        tables.say(shown, "sets nothing: duetime transports NAME shows the keys")
+        return
+    grid = Grid(["key"], [Column(title, words=True) for title in ("value", "source")])
+    for each in known["settings"]:
+        grid.add([f"{each['section']}.{each['key']}"], [preset(each), each["source"]])
+    tables.show(shown, grid)
+    tables.say(shown, "a key that is written replaces it; a transport keeps what it declares anew")
+
+
+def preset(setting: dict[str, Any]) -> str:
+    """Say what a setting of a profile is: the value, with the rule where it follows from another key."""
+    value, default = setting["value"], setting["default"]
+    return str(value) if value == default else f"{default} ({value})"
+
+
 def experiments(known: list[tuple[str, str, str]]) -> None:
     """Print experiments: name, source, title."""
     _listed(known)
@@ -414,10 +435,23 @@ def _keys(keys: list[dict[str, Any]]) -> Grid:
     columns += [Column(title, words=True) for title in ("range", "what it does", "source")]
     grid = Grid(["key"], columns)
     for key in keys:
-        default = "required" if key["required"] else key["default"]
+        default = "required" if key["required"] else default_of(key)
         cells = [key["kind"], default, _range(key), key["help"], key["source"]]
         grid.add([key["name"]], ["" if cell is None else str(cell) for cell in cells])
     return grid
+
+
+def default_of(key: dict[str, Any]) -> str | None:
+    """The default of a key, and what profiles make it that differ from that of a scenario that names none."""
+    default = key["default"]
+    others = {name: value for name, value in (key["profiles"] or {}).items() if value != default}
+    if not others:
+        return None if default is None else str(default)
+    by_value: dict[str, list[str]] = {}
+    for name, value in others.items():
+        by_value.setdefault("none" if value is None else str(value), []).append(name)
+    listed = "; ".join(f"{value} in {', '.join(names)}" for value, names in by_value.items())
+    return f"{'none' if default is None else default} ({listed})"
 
 
 def _range(key: dict[str, Any]) -> str | None:

@@ -259,6 +259,7 @@ def _scenario(
     classes = [each for each in resolved["traffic"] if each["name"] in messages]
     whole = {
         "title": title,
+        "profile": resolved["profile"],
         "run": {"seed": resolved["run"]["seed"], "cool_down": "0 s", **run},
         "network": {
             **{key: value for key, value in resolved["network"].items() if key in shared},

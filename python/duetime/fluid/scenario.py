@@ -79,7 +79,9 @@ def simulate(task: Task, *, library: str = "numpy", progress: Progress | None = 
     )
     contract = {**json.loads(run.json), "fluid": {"step_us": tau * 1e6, "steps": outcome.steps,
                                                   "flow_steps": outcome.flow_steps}}  # fmt: skip
-    left_out = sorted({key for each in transports for key in _changed(each) if key in BELOW_THE_GRAIN})
+    left_out = sorted(
+        {key for each in transports for key in _changed(each, resolved["profile"]) if key in BELOW_THE_GRAIN}
+    )
     if left_out:
         notes = [*notes, f"not in the fluid model, which has no packets: {', '.join(left_out)}"]
     return Result(json.dumps(contract, separators=(",", ":")), run.resolved, notes, run)
@@ -102,7 +104,7 @@ def refuse(resolved: Mapping[str, Any], transports: Iterable[Mapping[str, Any]])
         law = LAWS.get(name)
         if law is None:
             raise _Refused("transport.name", f"it knows {', '.join(LAWS)}, not {name}")
-        for key in _changed(transport):
+        for key in _changed(transport, resolved["profile"]):
             if (
                 key not in law.keys
                 and key not in BELOW_THE_GRAIN | FRAMING
@@ -126,9 +128,10 @@ def _transports(resolved: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         yield each.get("transport") or resolved["transport"]
 
 
-def _changed(transport: Mapping[str, Any]) -> list[str]:
-    """Keys that are not what they are by themselves."""
+def _changed(transport: Mapping[str, Any], profile: str) -> list[str]:
+    """Keys that are not what the profile makes them."""
     plain = {
+        "profile": profile,
         "run": {"duration": "1 s"},
         "network": {"topology": "star", "hosts": 2, "rate": "1 Gbps", "delay": "1 us"},
         "transport": {"name": transport["name"]},

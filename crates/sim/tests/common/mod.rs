@@ -3,10 +3,15 @@
 
 use sim::{Outcome, World};
 
+/// Options that name the profile of which the tests' expected values are: that whose every key has its own default.
+pub fn classic() -> scenario::Options {
+    scenario::Options { set: vec!["profile=classic".into()], ..scenario::Options::default() }
+}
+
 /// The world of a scenario, at its beginning.
 pub fn world(text: &str) -> World {
     let source = scenario::Source { name: "test", text, folder: None };
-    let read = scenario::read(&source, &scenario::Options::default());
+    let read = scenario::read(&source, &classic());
     World::new(read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario)
 }
 

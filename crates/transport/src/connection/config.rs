@@ -1,10 +1,11 @@
 //! The parameters that every window transport has.
 
-use units::{Alias, Amount, Bytes, Default, Key, Kind, Problem, Range, Rate, Span, Values};
+use units::{Alias, Amount, Bytes, Default, Key, Kind, Problem, Range, Rate, Span, Value, Values};
 
 use crate::pacing::Pacing;
 
-/// Parameters of segments, windows, acknowledgements, timers and loss recovery.
+/// Parameters of segments, windows, acknowledgements, timers and loss recovery. The defaults are those of the profile
+/// "classic"; the other profiles (`sim::profile`) set some of them otherwise.
 pub const KEYS: &[Key] = &[
     Key {
         name: "mss",
@@ -154,7 +155,8 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("dupacks"),
         range: Range::ANY,
         help: "how window transports with SACK find losses: by the duplicate ACKs that follow, or by the time since a \
-               segment was sent once a later one has arrived; then what was sent again and small flights are covered too",
+               segment was sent once a later one has arrived; then what was sent again and small flights are covered \
+               too; where it is left out and recovery is not \"sack\", \"dupacks\"",
         source: "RFC 6675 (dupacks); RFC 8985 6 and Linux since 4.18 (rack)",
     },
     Key {
@@ -173,7 +175,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Is("false"),
         range: Range::ANY,
         help: "tail loss probe: two round trips after the last that was sent or heard, a segment asks what has arrived; \
-               needs loss_detection = \"rack\"",
+               needs loss_detection = \"rack\", and is off where it is left out and that does not hold",
         source: "RFC 8985 7; Linux: on. Off here: into a full buffer of a datacenter a probe is one more loss",
     },
     Key {
@@ -318,6 +320,16 @@ pub struct Config {
     pub ack_every: u32,
     /// The longest that an ACK is held back.
     pub ack_delay: Span,
+}
+
+/// Settles what a profile asks for and what is written excludes: RACK without SACK, and probes without RACK.
+pub(crate) fn settle(values: &mut Values) {
+    if values.choice("recovery") != "sack" && !values.is_given("loss_detection") {
+        values.set_default("loss_detection", Value::Choice("dupacks"));
+    }
+    if values.choice("loss_detection") != "rack" && !values.is_given("tlp") {
+        values.set_default("tlp", Value::Bool(false));
+    }
 }
 
 impl Config {

@@ -4,6 +4,7 @@ pub(crate) mod config;
 mod receiver;
 mod sender;
 
+pub(crate) use config::settle;
 pub use config::{ALIASES, Config, KEYS};
 pub use receiver::Receiver;
 pub use sender::Sender;

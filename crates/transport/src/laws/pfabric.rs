@@ -83,6 +83,22 @@ pub const KEYS: &[Key] = &[
         source: "pFabric 4.2: SACKs tell the sender what has left the network",
     },
     Key {
+        name: "ack_every",
+        kind: Kind::Count,
+        default: Default::Is("1"),
+        range: Range::between(1.0, 64.0),
+        help: "data packets per ACK; an ACK that is held back is later than the RTO",
+        source: "pFabric 4.2: an ACK for every packet; its RTO is three round trips",
+    },
+    Key {
+        name: "tlp",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "tail loss probe, which its own timer is shorter than",
+        source: "pFabric 4.2: losses are told by the timer alone",
+    },
+    Key {
         name: "rto_min",
         kind: Kind::Time,
         default: Default::Absent,
