@@ -201,7 +201,13 @@ mod tests {
 
     fn distribution(text: &str, measures: &[Measure]) -> Result<Found, String> {
         let parameters = Parameters::new(Default::default());
-        let context = Context { parameters: &parameters, files: &Files::default(), hosts: None, profile: sim::profile::DEFAULT, deadline_factor: 1.0 };
+        let context = Context {
+            parameters: &parameters,
+            files: &Files::default(),
+            hosts: None,
+            profile: sim::profile::DEFAULT,
+            deadline_factor: 1.0,
+        };
         let node = Node::bare(text, At::new(0, 0..text.len()));
         read(&node, measures, measures.contains(&Measure::Share), &context)
             .map_err(|fault| Sources::new("t", text).error(fault).message().to_owned())

@@ -261,8 +261,13 @@ mod tests {
 
     fn read_flows(text: &str) -> Result<Vec<FlowSpec>, String> {
         let parameters = Parameters::new(Default::default());
-        let context =
-            Context { parameters: &parameters, files: &Files::default(), hosts: Some(4), profile: sim::profile::DEFAULT, deadline_factor: 1.0 };
+        let context = Context {
+            parameters: &parameters,
+            files: &Files::default(),
+            hosts: Some(4),
+            profile: sim::profile::DEFAULT,
+            deadline_factor: 1.0,
+        };
         flows("f.csv", text, &context).map_err(shown)
     }
 

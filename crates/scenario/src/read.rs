@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::{Map, Value as Json, json};
 use sim::network::Network;
 use sim::priorities::Priorities;
+use sim::profile::{self, Profile};
 use sim::run::{self, Run};
 use sim::traffic::Above;
 use sim::traffic::Listing;
-use sim::profile::{self, Profile};
 use sim::{Class, Scenario, Transport, topology};
 use units::{Instant, Key};
 
@@ -24,10 +24,10 @@ use crate::files::Files;
 use crate::language::{self, LISTS, ROOT_KEYS, SECTIONS};
 use crate::lints;
 use crate::overrides;
+use crate::presets::Presets;
 use crate::suggest;
 use crate::survey::Survey;
 use crate::transports::{Replacement, Transports, common_transport};
-use crate::presets::Presets;
 use crate::values::{read_table, read_with_profile};
 use crate::variants::{home_of, place, select, unknown_key, with_selector};
 
@@ -165,8 +165,13 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
     check_sections(&root)?;
     let parameters = parameters(&root)?;
     let files = Files::new(folder, &options.files);
-    let mut context =
-        Context { parameters: &parameters, files: &files, hosts: None, profile: profile::DEFAULT, deadline_factor: 1.0 };
+    let mut context = Context {
+        parameters: &parameters,
+        files: &files,
+        hosts: None,
+        profile: profile::DEFAULT,
+        deadline_factor: 1.0,
+    };
     let mut resolved = Map::new();
 
     let (title, profile) = root_keys(&root, &context)?;

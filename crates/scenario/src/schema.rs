@@ -1,9 +1,9 @@
 //! The JSON Schema of the language, for editors.
 
 use serde_json::{Map, Value as Json, json};
-use sim::{profile, run};
 use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
+use sim::{profile, run};
 use units::{Default, Key, Kind, Range};
 
 use crate::catalog::kind_name;
@@ -126,7 +126,9 @@ fn variants(family: &Family, description: &str) -> Json {
         .iter()
         .map(|variant| {
             let mut branch = with_selector(family, variant, object(variant.keys.iter().copied(), true));
-            for key in variant.keys.iter().filter(|key| language::setting(family, variant, key, profile::DEFAULT).is_some()) {
+            for key in
+                variant.keys.iter().filter(|key| language::setting(family, variant, key, profile::DEFAULT).is_some())
+            {
                 let text = profile::DEFAULT.default_of(family.section(), key);
                 branch["properties"][key.name]["default"] = text.map_or(Json::Null, |text| typed(key, &text));
             }

@@ -74,7 +74,7 @@ fn a_class_may_have_its_own_transport() {
 #[test]
 fn classes_on_the_same_transport_share_it() {
     let text = common::small().replace("[transport]\nname = \"dctcp\"\n", "")
-        + "transport = \"tcp\"\n[[traffic]]\nname = \"b\"\npattern = \"long\"\nfrom = 0\nto = 1\ntransport = { name = \"tcp\", ecn = false }\n";
+        + "transport = \"tcp\"\n[[traffic]]\nname = \"b\"\npattern = \"long\"\nfrom = 0\nto = 1\ntransport = { name = \"tcp\", ecn = true }\n";
     let found = read(&text).scenario;
     assert_eq!((found.transports.len(), found.transport.as_str()), (1, "tcp"));
 }

@@ -6,9 +6,7 @@ use common::{folder, read_with};
 use scenario::{Options, Source};
 
 /// Eight hosts answer one, 10 packets each, over a port that holds 100 packets and marks above 20.
-const QUIET: &str = r#"
-profile = "classic"
-
+const QUIET: &str = r#"profile = "classic"
 [run]
 duration = "100 ms"
 

@@ -227,16 +227,13 @@ fn sets_of_classes_take_over_what_the_common_transport_says() {
     assert_eq!(changed.resolved["traffic"][1]["transport"]["name"], "d2tcp");
     assert_eq!(changed.resolved["traffic"][1]["transport"]["rto_min"], "5 ms");
     let named = read_with(&sets(), &["traffic.app-1.transport=cubic"]);
-    assert_eq!(named.resolved["traffic"][1]["transport"]["rto_min"], "20 ms", "a name stands for its defaults");
+    assert_eq!(named.resolved["traffic"][1]["transport"]["rto_min"], "5 ms", "a name stands for its defaults");
 }
 
 /// `[transport]` of a scenario that names this profile, or none, and what it writes there.
 fn under(profile: Option<&str>, transport: &str) -> serde_json::Value {
-    let mut text = small().replace("name = \"dctcp\"", transport);
-    text = match profile {
-        Some(name) => text.replace("\"classic\"", &format!("\"{name}\"")),
-        None => text.replace("profile = \"classic\"\n", ""),
-    };
+    let named = profile.map(|name| format!("profile = \"{name}\"\n")).unwrap_or_default();
+    let text = named + &small().replace("name = \"dctcp\"", transport);
     read_with(&text, &[]).resolved["transport"].clone()
 }
 
@@ -278,7 +275,7 @@ fn a_transport_keeps_what_it_declares_anew() {
 
 #[test]
 fn the_transport_of_a_class_has_the_profile_too() {
-    let text = small().replace("profile = \"classic\"\n", "") + "transport = { name = \"tcp\", rto_min = \"2 ms\" }\n";
+    let text = small() + "transport = { name = \"tcp\", rto_min = \"2 ms\" }\n";
     let found = read_with(&text, &[]).resolved;
     assert_eq!(found["traffic"][0]["transport"]["rto_initial"], "4 ms");
     assert_eq!(found["transport"]["rto_initial"], "10 ms");
@@ -286,13 +283,13 @@ fn the_transport_of_a_class_has_the_profile_too() {
 
 #[test]
 fn a_profile_that_there_is_not_is_an_error_with_the_nearest_word() {
-    let error = attempt(&small().replace("\"classic\"", "\"linus\""), &Options::default()).err().unwrap().to_string();
+    let error = attempt(&format!("profile = \"linus\"\n{}", small()), &Options::default()).err().unwrap().to_string();
     assert!(error.contains("`profile` cannot be `linus`") && error.contains("did you mean `linux`?"), "{error}");
 }
 
 #[test]
 fn what_the_profile_has_set_is_explained_with_its_source() {
-    let text = small().replace("profile = \"classic\"\n", "").replace("name = \"dctcp\"", "name = \"dctcp\"\ntlp = false");
+    let text = small().replace("name = \"dctcp\"", "name = \"dctcp\"\ntlp = false");
     let source = scenario::Source { name: "a.toml", text: &text, folder: None };
     let found = scenario::explain(&source, &Options::default()).unwrap();
     let set = found["profile"]["set"].as_array().unwrap();

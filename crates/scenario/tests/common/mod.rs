@@ -30,8 +30,6 @@ pub fn examples() -> Vec<(String, String)> {
 /// A small scenario to change.
 pub fn small() -> String {
     "\
-profile = \"classic\"
-
 [run]
 duration = \"1 s\"
 

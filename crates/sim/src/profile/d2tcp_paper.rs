@@ -14,7 +14,11 @@ pub(super) const PROFILE: Profile = Profile {
 const SETTINGS: &[Setting] = &[
     transport("initial_window", Is("1"), "ns-3 of 2011: TcpNewReno's InitialCwnd"),
     transport("cwnd_floor", Is("2"), "RFC 5681 eq. 4"),
-    transport("floor_holds", Is("always"), "open in the paper; TCP's and DCTCP's misses at fan-in 15 to 40 are then as it has them"),
+    transport(
+        "floor_holds",
+        Is("always"),
+        "open in the paper; TCP's and DCTCP's misses at fan-in 15 to 40 are then as it has them",
+    ),
     transport("initial_alpha", Is("0"), "open in the paper; RFC 8257 came later"),
     transport("recovery", Is("newreno"), "ns-3 of 2011 had no SACK"),
     transport("ack_every", Is("1"), "the papers' simulations"),
