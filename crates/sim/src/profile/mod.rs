@@ -13,7 +13,6 @@ use transport::{connection, registry};
 use units::measure::Measure;
 use units::{Default, Key, Value};
 
-
 /// The list of profiles, the default first.
 pub const PROFILES: &[Profile] = &[
     datacenter::PROFILE,
