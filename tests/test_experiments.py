@@ -458,7 +458,11 @@ def test_an_unknown_name_is_answered_with_the_nearest(tiny: Path) -> None:
         ("from rows\nwhere leaves", "from rws\nwhere leaves", "no such table: rws"),
         ('question = "Does it run?"', 'question = "?"\nmeasures = ["mood"]', "no measure is called mood"),
         ("traffic.a.leaves={}", "traffic.a.leafs={}", "unknown key `leafs`"),
-        ('rule = "a bound"\nwhy', 'kind = "bond"\nrule = "a bound"\nwhy', "no kind of claim is called bond"),
+        (
+            'rule = "a bound"\nwhy',
+            'kind = "bond"\nrule = "a bound"\nwhy',
+            "`kind` is 'claim' or 'setup' or 'own', not 'bond'",
+        ),
         ('rule = "a bound"\nwhy', 'fact = "moon"\nrule = "a bound"\nwhy', "no fact is called moon"),
         ('regime = "plain"', 'regime = "plain"\nbeside = "fancy"', "no regime is called fancy"),
     ],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from duetime.experiments.experiment import Claim, Experiment, Mistaken, at, expanded, facts, regimes
+from duetime.experiments.experiment import Claim, Experiment, expanded, facts, number_at, regimes
+from duetime.experiments.places import Mistaken
+from duetime.experiments.queries import Tables, flat, sql
 from duetime.experiments.study import Row
+from duetime.experiments.texts import filled
 from duetime.statistics import jackknife
 
 NOT_MEASURED = "not measured"
@@ -27,13 +28,13 @@ def judge(
     ``scenario(path, value)``. With a regime beside the experiment's own, each claim is judged in both. A
     query that gives a value without an interval gets that of the jackknife, from the rows without each seed.
     """
-    claims = [claim for written in experiment.claims for claim in expanded(written, numbers)]
+    claims = [claim for written in experiment.claims for claim in expanded(written, numbers, experiment.path)]
     judged, *others = [
         _in_regime(
             experiment,
             claims,
-            _tables(of_regime(rows, regime), scenario),
-            [_tables(of_regime(each, regime), scenario) for each in without_seeds],
+            _tables(experiment, of_regime(rows, regime), scenario),
+            [_tables(experiment, of_regime(each, regime), scenario) for each in without_seeds],
             numbers,
         )
         for regime in experiment.regimes
@@ -56,15 +57,9 @@ def judge(
 
 def ask(rows: Sequence[Mapping[str, Any]], query: str, where: str) -> tuple[list[str], list[Sequence[Any]]]:
     """The names and the rows of what an SQL query over the table ``rows`` gives."""
-    tables = sqlite3.connect(":memory:")
-    try:
-        _fill(tables, "rows", rows)
-        answer = tables.execute(query)
-        return [column[0] for column in answer.description], answer.fetchall()
-    except sqlite3.Error as error:
-        raise Mistaken(f"{where}: {error} in {query!r}") from None
-    finally:
-        tables.close()
+    with Tables(where, rows=rows) as tables:
+        names, found = tables.ask(query, where)
+    return names, list(found)
 
 
 def finding(experiment: Experiment, rows: Sequence[Row]) -> str:
@@ -72,18 +67,11 @@ def finding(experiment: Experiment, rows: Sequence[Row]) -> str:
     if experiment.finding is None:
         return ""
     where = f"{experiment.path}: [finding]"
-    tables = sqlite3.connect(":memory:")
-    tables.row_factory = sqlite3.Row
-    try:
-        _fill(tables, "rows", of_regime(rows, experiment.regime))
-        _fill(tables, "every", rows)
-        answer = _ask(tables, experiment.finding.measured, where)
-        values = dict(answer) if isinstance(answer, sqlite3.Row) else {"nothing": None}
-        return "" if None in values.values() else experiment.finding.says.format(**values)
-    except (KeyError, ValueError, TypeError) as error:
-        raise Mistaken(f"{where}: {error} in {experiment.finding.says!r}") from None
-    finally:
-        tables.close()
+    own = of_regime(rows, experiment.regime)
+    with Tables(where, rows=own, every=rows) as tables:
+        names, answer = tables.ask(experiment.finding.measured, where, most=1)
+    values = dict(zip(names, answer[0], strict=True)) if answer else {"nothing": None}
+    return "" if None in values.values() else filled(experiment.finding.says, values, where)
 
 
 def of_regime(rows: Sequence[Row], regime: str) -> list[Row]:
@@ -105,8 +93,8 @@ def _status(claim: Mapping[str, Any], *, calibrated: bool) -> str:
 def _in_regime(
     experiment: Experiment,
     claims: Sequence[Claim],
-    tables: sqlite3.Connection,
-    without: Sequence[sqlite3.Connection],
+    tables: Tables,
+    without: Sequence[Tables],
     numbers: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     try:
@@ -116,11 +104,9 @@ def _in_regime(
             each.close()
 
 
-def _tables(rows: Sequence[Row], scenario: Mapping[str, Any]) -> sqlite3.Connection:
-    tables = sqlite3.connect(":memory:")
-    _fill(tables, "rows", rows)
-    _fill(tables, "scenario", [{"path": path, "value": value} for path, value in _flat(scenario)])
-    return tables
+def _tables(experiment: Experiment, rows: Sequence[Row], scenario: Mapping[str, Any]) -> Tables:
+    values = [{"path": path, "value": value} for path, value in flat(scenario)]
+    return Tables(str(experiment.path), rows=rows, scenario=values)
 
 
 def paths(claim: Claim) -> list[str]:
@@ -129,23 +115,15 @@ def paths(claim: Claim) -> list[str]:
     return [path for path in given if "." in path and " " not in path]
 
 
-def number_at(path: str, numbers: Mapping[str, Any], experiment: Experiment) -> Any:
-    """A published number."""
-    try:
-        return at(numbers, path)
-    except KeyError:
-        raise Mistaken(f"{experiment.path}: nothing is published at {path}") from None
-
-
 def _judged(
     claim: Claim,
-    tables: sqlite3.Connection,
+    tables: Tables,
     numbers: Mapping[str, Any],
     experiment: Experiment,
-    without: Sequence[sqlite3.Connection],
+    without: Sequence[Tables],
 ) -> dict[str, Any]:
     where = f"{experiment.path}: claim {claim.claim!r}"
-    found = [number_at(path, numbers, experiment) for path in paths(claim)]
+    found = [number_at(path, numbers, where) for path in paths(claim)]
     published: Any = claim.published if not found else found[0] if len(found) == 1 else found
     measured, low, high = _measured(claim, tables, where)
     if low is None and high is None and isinstance(measured, float):
@@ -155,10 +133,11 @@ def _judged(
         low, high = interval or (None, None)
     holds: bool | None = None
     if measured is not None:
-        values = {"published": _sql(published), "measured": measured, "low": low, "high": high}
+        values = {"published": sql(published), "measured": measured, "low": low, "high": high}
         given = ", ".join(f":{name} as {name}" for name in values)
-        answer = _ask(tables, f"select {claim.holds} from (select {given})", where, values)[0]
-        holds = None if answer is None else bool(answer)
+        _, answer = tables.ask(f"select {claim.holds} from (select {given})", where, values, most=1)
+        verdict = answer[0][0] if answer else None
+        holds = None if verdict is None else bool(verdict)
     return {
         "claim": claim.claim,
         "published": published,
@@ -172,55 +151,11 @@ def _judged(
     }
 
 
-def _measured(claim: Claim, tables: sqlite3.Connection, where: str) -> tuple[Any, Any, Any]:
-    value = _ask(tables, claim.measured, where)
-    if len(value) not in (1, 3):
+def _measured(claim: Claim, tables: Tables, where: str) -> tuple[Any, Any, Any]:
+    names, answer = tables.ask(claim.measured, where, most=1)
+    if len(names) not in (1, 3):
         raise Mistaken(
-            f"{where}: `measured` gives {len(value)} columns; it takes a value, or value, low, high"
+            f"{where}: `measured` gives {len(names)} columns; it takes a value, or value, low, high"
         )
-    return (value[0], None, None) if len(value) == 1 else (value[0], value[1], value[2])
-
-
-def _ask(
-    tables: sqlite3.Connection, query: str, where: str, values: Mapping[str, Any] | None = None
-) -> Sequence[Any]:
-    try:
-        answer = tables.execute(query, values or {}).fetchall()
-    except sqlite3.Error as error:
-        raise Mistaken(f"{where}: {error} in {query!r}") from None
-    if len(answer) > 1:
-        raise Mistaken(f"{where}: `measured` gives {len(answer)} rows instead of one")
-    if not answer:
-        return (None,)
-    found: Sequence[Any] = answer[0]
-    return found
-
-
-def _fill(tables: sqlite3.Connection, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    columns = list(dict.fromkeys(column for row in rows for column in row)) or ["nothing"]
-    quoted = ", ".join(f'"{column}"' for column in columns)
-    tables.execute(f'create table "{name}" ({quoted})')
-    marks = ", ".join("?" for _ in columns)
-    tables.executemany(
-        f'insert into "{name}" values ({marks})',
-        ([_sql(row.get(column)) for column in columns] for row in rows),
-    )
-
-
-def _flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    parts: Iterable[tuple[Any, Any]]
-    if isinstance(value, Mapping):
-        parts = value.items()
-    elif isinstance(value, list) and any(isinstance(each, Mapping | list) for each in value):
-        parts = (
-            (each.get("name", i) if isinstance(each, Mapping) else i, each) for i, each in enumerate(value)
-        )
-    else:
-        yield path, value
-        return
-    for key, each in parts:
-        yield from _flat(each, f"{path}.{key}" if path else str(key))
-
-
-def _sql(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+    value, *ends = answer[0] if answer else (None,)
+    return (value, *ends) if ends else (value, None, None)

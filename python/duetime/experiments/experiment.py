@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import string
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from types import UnionType
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from duetime.experiments.places import FACTS, PUBLISHED, REGIMES
+from duetime.experiments.places import FACTS, PUBLISHED, REGIMES, Mistaken
+from duetime.experiments.texts import filled
 from duetime.run import catalog
-from duetime.scenario import Unreadable
+from duetime.scenario import LARGEST
 
 Scale = Literal["quick", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
@@ -22,10 +23,6 @@ Labels: TypeAlias = dict[str, Any]
 
 #: Among the transports of an experiment: every one that there is.
 ALL = "all"
-
-
-class Mistaken(Unreadable):
-    """A mistake in the file of an experiment."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +120,22 @@ class Claim:
     each: dict[str, Any] = field(default_factory=dict)
 
 
+class Options(dict[str, Any]):
+    """What the measures need to know; asking for what the file does not say raises `Mistaken`."""
+
+    def __init__(self, table: Mapping[str, Any], where: str) -> None:
+        """Take the tables of a file; `where` is its path and the beginning of their names."""
+        super().__init__(table)
+        self._where = where
+
+    def __getitem__(self, key: str) -> Any:
+        """Give a value; tables in it are asked in the same way."""
+        if key not in self:
+            raise Mistaken(f"{self._where}.{key}] is missing")
+        value = super().__getitem__(key)
+        return Options(value, f"{self._where}.{key}") if isinstance(value, dict) else value
+
+
 @dataclass(frozen=True)
 class Finding:
     """What was found, as a sentence with measured values in it."""
@@ -203,6 +216,8 @@ def read(path: Path) -> Experiment:
     table["charts"] = _list(Chart, charts, f"{where}: [[charts]]")
     if "finding" in table:
         table["finding"] = _make(Finding, table["finding"], f"{where}: [finding]")
+    options = table.get("options", {})
+    table["options"] = Options(options, f"{where}: [options") if isinstance(options, dict) else options
     name = path.relative_to(path.parent.parent).with_suffix("").as_posix()
     experiment = _make(Experiment, {**table, "name": name, "path": path}, where)
     if ALL in experiment.transports:
@@ -215,10 +230,6 @@ def read(path: Path) -> Experiment:
             raise Mistaken(f"{where}: no regime is called {regime}; there are {', '.join(known)}")
     told = facts(experiment.root)
     for claim in experiment.claims:
-        if claim.kind not in get_args(Kind):
-            raise Mistaken(
-                f"{where}: no kind of claim is called {claim.kind}; there are {', '.join(get_args(Kind))}"
-            )
         # One with a place for what the claim ranges over is looked up when the claim is judged.
         if claim.fact and "{" not in claim.fact and claim.fact not in told:
             raise Mistaken(f"{where}: no fact is called {claim.fact}; there are {', '.join(told)}")
@@ -236,10 +247,20 @@ def read(path: Path) -> Experiment:
 def load(path: Path) -> dict[str, Any]:
     """Read a TOML file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file():
+            raise Mistaken(f"{path}: is no regular file")
+        with path.open("rb") as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise Mistaken(f"{path}: larger than {LARGEST >> 20} MiB, which no experiment is")
+        return tomllib.loads(text.decode("utf-8"))
     except OSError as error:
         raise Mistaken(f"{path}: {error.strerror}") from None
+    except RecursionError:
+        raise Mistaken(f"{path}: its lists or tables are nested too deeply") from None
     except ValueError as error:
+        if isinstance(error, Mistaken):
+            raise
         raise Mistaken(f"{path}: {error}") from None
 
 
@@ -269,32 +290,47 @@ def at(table: Any, path: str) -> Any:
     return table
 
 
-def expanded(claim: Claim, numbers: Mapping[str, Any]) -> Iterator[Claim]:
-    """One claim for each position of what it ranges over."""
+def expanded(claim: Claim, numbers: Mapping[str, Any], path: str | Path = "") -> Iterator[Claim]:
+    """One claim of the file `path` for each position of what it ranges over."""
     if not claim.each:
         yield claim
         return
-    lists = {name: at(numbers, each) if isinstance(each, str) else each for name, each in claim.each.items()}
+    where = f"{path}: claim {claim.claim!r}".removeprefix(": ")
+    lists = {
+        name: number_at(each, numbers, where) if isinstance(each, str) else each
+        for name, each in claim.each.items()
+    }
+    if not all(isinstance(each, list) for each in lists.values()):
+        raise Mistaken(f"{where}: `each` names lists, or places where lists are published")
+    if len({len(each) for each in lists.values()}) > 1:
+        raise Mistaken(f"{where}: the lists of `each` have different lengths")
     for i, values in enumerate(zip(*lists.values(), strict=True)):
         words = dict(zip(lists, values, strict=True), i=i)
         paths = claim.published
+        texts: dict[str, Any] = {
+            name: filled(getattr(claim, name), words, where)
+            for name in ("claim", "measured", "holds", "rule", "why", "fact")
+        }
         yield replace(
             claim,
-            claim=_filled(claim.claim, words),
-            measured=_filled(claim.measured, words),
-            holds=_filled(claim.holds, words),
-            rule=_filled(claim.rule, words),
-            published=[_filled(path, words) for path in paths]
+            **texts,
+            published=[filled(each, words, where) for each in paths]
             if isinstance(paths, list)
-            else _filled(paths, words),
-            why=_filled(claim.why, words),
-            fact=_filled(claim.fact, words),
+            else filled(paths, words, where),
             each={},
         )
 
 
-def panels(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> Iterator[Chart]:
-    """One chart for each value of the columns in `panels`."""
+def number_at(path: str, numbers: Mapping[str, Any], where: str) -> Any:
+    """What is published at a path; `Mistaken` when nothing is."""
+    try:
+        return at(numbers, path)
+    except KeyError:
+        raise Mistaken(f"{where}: nothing is published at {path}") from None
+
+
+def panels(chart: Chart, rows: Sequence[Mapping[str, Any]], path: str | Path) -> Iterator[Chart]:
+    """One chart of the file `path` for each value of the columns in `panels`."""
     if not chart.panels:
         yield chart
         return
@@ -308,17 +344,13 @@ def panels(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> Iterator[Chart]:
         words = dict(zip(chart.panels, values, strict=True))
         yield replace(
             chart,
-            title=_filled(chart.title, words),
+            title=filled(chart.title, words, f"{path}: chart {chart.title!r}"),
             where={**chart.where, **words},
             published=[
                 point for point in chart.published if words.items() <= point.get("where", words).items()
             ],
             panels=[],
         )
-
-
-def _filled(text: str, words: Mapping[str, Any]) -> str:
-    return string.Formatter().vformat(text, (), words)
 
 
 T = TypeVar("T")
@@ -339,8 +371,46 @@ def _make(kind: type[T], table: Any, where: str) -> T:
             near = difflib.get_close_matches(key, known, n=1)
             hint = f"; did you mean `{near[0]}`?" if near else f"; it knows {', '.join(known)}"
             raise Mistaken(f"{where}: unknown key `{key}`{hint}")
+    hints = get_type_hints(kind)
     for name, each in known.items():
         needed = each.default is MISSING and each.default_factory is MISSING
         if needed and name not in table:
             raise Mistaken(f"{where}: `{name}` is missing")
+        if name in table and not _fits(table[name], hints[name]):
+            raise Mistaken(f"{where}: `{name}` is {_meant(hints[name])}, not {str(table[name])[:60]!r}")
     return kind(**table)
+
+
+#: How messages call what a key holds.
+KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value of a file is what a key holds; experiments of our own types have been made already."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint is Any or hint is None:
+        return hint is Any or value is None
+    if origin is Literal:
+        return value in parts
+    if origin in (Union, UnionType):
+        return any(_fits(value, part) for part in parts)
+    if origin is list:
+        return isinstance(value, list) and all(_fits(each, parts[0]) for each in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            _fits(key, parts[0]) and _fits(each, parts[1]) for key, each in value.items()
+        )
+    if hint in (int, float):
+        # A whole number is a number; what is true or false is neither.
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+def _meant(hint: Any) -> str:
+    """Say what a key holds."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(_meant(part) for part in parts if part is not type(None))
+    if origin is Literal:
+        return " or ".join(map(repr, parts))
+    return {list: "a list", dict: "a table"}.get(origin, KINDS.get(hint, "something else"))

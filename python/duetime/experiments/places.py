@@ -16,6 +16,10 @@ class NoExperiments(Unreadable):
     """No folder of experiments was found."""
 
 
+class Mistaken(Unreadable):
+    """A mistake in the file of an experiment."""
+
+
 class Unknown(Unreadable):
     """No experiment has this name."""
 

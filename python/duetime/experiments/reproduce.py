@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 import tomli_w
@@ -19,9 +18,11 @@ import duetime
 from duetime import files, scenario
 from duetime.experiments import experiment as reading
 from duetime.experiments.claims import finding, judge
-from duetime.experiments.experiment import Chart, Experiment, at, panels
+from duetime.experiments.experiment import Chart, Experiment, number_at, panels
 from duetime.experiments.measures import MEASURES, WITHOUT_SEEDS, measure
+from duetime.experiments.places import Mistaken
 from duetime.experiments.study import BOUND, Row, Study
+from duetime.experiments.texts import filled, places
 from duetime.quantities import counted
 from duetime.robustness import variants as variants_of
 from duetime.trouble import Missing
@@ -85,8 +86,12 @@ def reproduce(
         rows = [{"network": "simulated", **row} for row in rows]
         rows += [{"network": "real", **row} for row in real["rows"]]
         notes += real.get("notes", [])
-    rows = [_with_columns(row, experiment.columns) for row in rows]
-    charts = [part for chart in experiment.charts for part in panels(_resolved(chart, numbers), rows)]
+    rows = [_with_columns(row, experiment) for row in rows]
+    charts = [
+        part
+        for chart in experiment.charts
+        for part in panels(_resolved(chart, numbers, experiment), rows, experiment.path)
+    ]
     data = {
         "version": duetime.__version__,
         "id": experiment.name,
@@ -106,7 +111,9 @@ def reproduce(
         + sum(row.get("levels", 0) * row.get("runs", 0) for row in rows),
         "charts": [_written(chart) for chart in charts],
         "rows": rows,
-        "published": {section: at(numbers, section) for section in experiment.published},
+        "published": {
+            section: number_at(section, numbers, str(experiment.path)) for section in experiment.published
+        },
         "finding": finding(experiment, rows),
         "claims": judge(experiment, rows, resolved, numbers, _without_seeds(experiment, studies)),
         "notes": notes,
@@ -144,9 +151,7 @@ def scenario_of(study: Study, transport: str | None = None) -> str:
     """
     names = study.transports
     if transport is not None and transport not in names:
-        raise reading.Mistaken(
-            f"{study.experiment.name} has no transport {transport}; it has {', '.join(names)}"
-        )
+        raise Mistaken(f"{study.experiment.name} has no transport {transport}; it has {', '.join(names)}")
     name, cells = transport or names[-1], study.cells()
     point = study.point(cells[-1], name, study.seeds[0])
     resolved, _ = duetime.check(
@@ -199,7 +204,7 @@ def _robust(
             made=set(),
             failed=[],
         )
-        rows = [_with_columns(row, experiment.columns) for row in _rows(alone, [varied])]
+        rows = [_with_columns(row, experiment) for row in _rows(alone, [varied])]
         held.append([each["holds"] for each in judge(alone, rows, resolved, numbers)])
     return {
         "variants": [variant.words for variant in chosen],
@@ -225,17 +230,19 @@ def _study(
     changes = (*_regime(experiment, regime)["set"], *experiment.set, *size.set)
     first = int(duetime.check(path, set=list(changes))[0]["run"]["seed"])
     many = seeds or size.seeds
-
-    return Study(
+    study = Study(
         experiment,
         size,
-        seeds=list(range(first, first + many)),
+        seeds=[],
         scenario=path,
         transports=list(experiment.transports),
         changes=changes,
         store=out / "points",
         jobs=jobs,
     )
+    study.check_size(many)
+    study.seeds = list(range(first, first + many))
+    return study
 
 
 def _regime(experiment: Experiment, name: str) -> dict[str, Any]:
@@ -247,7 +254,7 @@ def _measures(experiment: Experiment) -> list[Callable[[Study], list[Row]]]:
     for name in experiment.measures:
         if name not in MEASURES:
             known = ", ".join(MEASURES)
-            raise reading.Mistaken(f"{experiment.path}: no measure is called {name}; there are {known}")
+            raise Mistaken(f"{experiment.path}: no measure is called {name}; there are {known}")
     return [measure(name) for name in experiment.measures]
 
 
@@ -297,7 +304,7 @@ def _without_seeds(experiment: Experiment, studies: Sequence[Study]) -> list[lis
     if len(seeds) < 2 or experiment.real or not set(experiment.measures) <= WITHOUT_SEEDS:
         return []
     rows = [_rows(experiment, [study.without(seed) for study in studies]) for seed in seeds]
-    return [[_with_columns(row, experiment.columns) for row in each] for each in rows]
+    return [[_with_columns(row, experiment) for row in each] for each in rows]
 
 
 def _rows(experiment: Experiment, studies: Sequence[Study]) -> list[Row]:
@@ -321,21 +328,27 @@ def _real(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
     return {"rows": []}
 
 
-def _with_columns(row: Row, columns: Mapping[str, str]) -> Row:
+def _with_columns(row: Row, experiment: Experiment) -> Row:
     """Put the columns together for which a row has all the parts."""
+    columns = experiment.columns
     if row["transport"] == BOUND:
         return row | dict.fromkeys(columns, BOUND)
-    parts = {
-        name: {part for _, part, _, _ in Formatter().parse(text) if part} for name, text in columns.items()
+    where = f"{experiment.path}: [columns]"
+    parts = {name: {*places(text, where)} for name, text in columns.items()}
+    return row | {
+        name: filled(text, row, where) for name, text in columns.items() if parts[name] <= row.keys()
     }
-    return row | {name: text.format(**row) for name, text in columns.items() if parts[name] <= row.keys()}
 
 
-def _resolved(chart: Chart, numbers: Mapping[str, Any]) -> Chart:
+def _resolved(chart: Chart, numbers: Mapping[str, Any], experiment: Experiment) -> Chart:
     """Put in published numbers where the file names them."""
+    where = f"{experiment.path}: chart {chart.title!r}"
     points = []
     for point in chart.published:
-        found = {key: at(numbers, point[key]) if _is_path(point, key) else point[key] for key in point}
+        found = {
+            key: number_at(point[key], numbers, where) if _is_path(point, key) else point[key]
+            for key in point
+        }
         several = isinstance(found["y"], list)
         for x, y in zip(found["x"], found["y"], strict=True) if several else [(found["x"], found["y"])]:
             points.append({**found, "x": x, "y": y})

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from duetime import decide
-from duetime.experiments.experiment import Axis, Experiment, Labels, Mistaken, Size, Variant, at, regimes
+from duetime.experiments.experiment import Axis, Experiment, Labels, Size, Variant, at, regimes
+from duetime.experiments.places import Mistaken
+from duetime.experiments.texts import filled
 from duetime.points import Kept, Point, run_points
 from duetime.statistics import of_figure
 
@@ -21,6 +24,8 @@ Sampler: TypeAlias = Callable[["Run"], Iterable[tuple[Labels, Metrics]]]
 
 #: The name of the omniscient bound where transports are named.
 BOUND = "bound"
+#: Runs that an experiment may ask for; the largest of the shipped ones asks for a hundredth.
+MAX_RUNS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,14 @@ class Study:
         study = replace(self, seeds=[each for each in self.seeds if each != seed])
         study.known = self.known
         return study
+
+    def check_size(self, seeds: int) -> None:
+        """Refuse a grid that nobody waits for, before it takes all memory."""
+        axes = [sum(1 for _ in self._along(axis)) for axis in self.experiment.axes]
+        runs = math.prod(axes) * len(self.transports) * seeds
+        if runs > MAX_RUNS:
+            where = self.experiment.path
+            raise Mistaken(f"{where}: asks for {runs:,} runs; an experiment has at most {MAX_RUNS:,}")
 
     def cells(self) -> list[Cell]:
         """The whole grid, the last axis fastest."""
@@ -146,11 +159,12 @@ class Study:
             written = regimes(self.experiment.root)["changes"]
             cases |= {name: each["set"] for name, each in written.items()}
         chosen = self.size.axes.get(axis.column, [*cases, *axis.values])
+        where = f"{self.experiment.path}: axis {axis.column!r}"
         for value in chosen:
             changes = cases.get(value) if isinstance(value, str) else None
             yield (
                 _label(axis, value),
-                changes if changes is not None else [change.format(value) for change in axis.set],
+                changes if changes is not None else [filled(each, {"": value}, where) for each in axis.set],
             )
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Row, Run, Study, over_seeds
+from duetime.experiments.texts import filled
 
 Place: TypeAlias = tuple[float, ...]
 #: Delay and throughput of every place.
@@ -37,7 +38,9 @@ def rows(study: Study) -> list[Row]:
     found = over_seeds((_without(labels, options["repeats"]), metrics) for labels, metrics in samples)
     grids: dict[tuple[str, str], dict[Place, tuple[float, float]]] = defaultdict(dict)
     for labels, metrics in samples:
-        repetition = options["repetition"].format(labels.get(options["repeats"]))
+        repetition = filled(
+            options["repetition"], {"": labels.get(options["repeats"])}, "options.optimum.repetition"
+        )
         place = tuple(float(labels[column]) for column in columns)
         grids[labels[options["mix"]], repetition][place] = metrics["delay_us"], metrics["mbps"]
     for row in found:

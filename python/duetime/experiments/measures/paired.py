@@ -12,6 +12,7 @@ from typing import Any
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Run, Study, figure_of, over_seeds
+from duetime.experiments.texts import filled
 
 
 def rows(study: Study) -> list[Row]:
@@ -21,7 +22,7 @@ def rows(study: Study) -> list[Row]:
     baseline = {
         run.place: run
         for run in runs
-        if run.labels["transport"] == options["baseline"].format_map(run.labels)
+        if run.labels["transport"] == filled(options["baseline"], run.labels, "options.paired.baseline")
     }
     samples: list[tuple[Labels, Metrics]] = []
     for run in runs:
