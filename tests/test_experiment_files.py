@@ -132,7 +132,8 @@ def test_what_claims_need_is_allowed() -> None:
     with Tables("there", rows=ROWS, every=ROWS) as tables:
         names, found = tables.ask(
             "with some as (select n, missed, row_number() over (order by n) as place from rows where n <= 4) "
-            "select count(*), round(avg(missed), 2) as mean, group_concat(n), max(place), json_extract('[1, 2]', "
+            "select count(*), round(avg(missed), 2) as mean, group_concat(n), max(place), "
+            "json_extract('[1, 2]', "
             "'$[1]'), (select count(*) from every where transport like 'd%') from some",
             "here",
         )

@@ -19,8 +19,8 @@ from duetime.experiments import figures, places, verdicts
 from duetime.experiments.measures import MEASURES, raw
 from duetime.experiments.measures.groups import together
 from duetime.experiments.measures.latency import percentiles
-from duetime.experiments.reproduce import prepare
-from duetime.experiments.study import figure_of, over_seeds
+from duetime.experiments.reproduce import prepare, reproduce
+from duetime.experiments.study import figure_of, known_to, over_seeds
 
 ROOT = Path(__file__).resolve().parents[1] / "experiments"
 NAMES = places.names(ROOT)
@@ -147,6 +147,17 @@ def test_every_cell_is_a_valid_scenario(name: str, tmp_path: Path) -> None:
     for axis in experiment.axes:
         # Nothing is tried at the quick scale that the paper scale does not have.
         assert set(map(str, quick.axes.get(axis.column, []))) <= set(map(str, [*axis.cases, *axis.values]))
+
+
+@pytest.mark.parametrize("scale", reading.SCALES)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_starts(name: str, scale: str, tmp_path: Path) -> None:
+    experiment = reading.read(ROOT / f"{name}.toml")
+    done = reproduce(experiment, scale=scale, seeds=1, jobs=1, out=tmp_path, cut="5 ms")
+    assert done.failed == []
+    transports = {row["transport"] for row in done.data["rows"]}
+    assert transports >= {*experiment.transports} or experiment.measures == ["fluid"]
+    assert done.data["notes"][-1].startswith("every run was cut to 5 ms")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -434,6 +445,67 @@ def test_all_prints_how_many_claims_held(tiny: Path) -> None:
     assert "each fact counted once: 1 holds, 1 not measured, 1 does not hold." in shown
     listed = json.loads(run(tiny, "all", "--seeds", 1, "--json").stdout)
     assert [each["seeds"] for each in listed] == [[3]]
+
+
+def test_all_goes_on_past_one_that_cannot_be_run(tiny: Path) -> None:
+    (tiny / "paper" / "fig0.toml").write_text(TINY.replace("traffic.a.leaves={}", "traffic.a.leafs={}"))
+    (tiny / "paper" / "fig2.toml").write_text(TINY.replace("question =", "qestion ="))
+    done = run(tiny, "all", "--seeds", 1, code=1)
+    assert "unknown key `leafs`" in done.stderr
+    assert "unknown key `qestion`" in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last == "error: 2 experiments of 3 could not be run: paper/fig0, paper/fig2"
+    assert "each fact counted once: 1 holds" in done.stdout
+    (found,) = json.loads(run(tiny, "all", "--seeds", 1, "--json", code=1).stdout)
+    assert found["id"] == "paper/fig1"
+    assert "Traceback" not in done.stderr
+
+
+SEARCH = """
+[options]
+capacity = { over = "traffic.a.leaves", from = 1, to = 4, step = 1, target = 50 }
+
+[[axes]]
+column = "delay"
+values = [5]
+set = ["network.delay={} us", "transport.base_every=1 s"]
+
+[scales.quick]
+"""
+
+
+def test_a_search_sets_a_parameter_where_it_is_one(tiny: Path) -> None:
+    # base_every is a parameter of D3 alone, as in the regime of D3's experiments.
+    text = TINY.replace(
+        'transports = ["dctcp", "d2tcp"]', 'transports = ["tcp", "d3"]\nmeasures = ["capacity"]'
+    )
+    before, _, rest = text.partition("[[axes]]")
+    search = SEARCH + rest.partition("[scales.quick]\n")[2]
+    (tiny / "paper" / "fig1.toml").write_text(before + search.replace("missed_percent", "capacity"))
+    text = (tiny / "paper" / "fig1.toml").read_text().replace(", capacity_low, capacity_high", "")
+    (tiny / "paper" / "fig1.toml").write_text(text.replace("leaves = {leaves} and", ""))
+    rows = json.loads(run(tiny, "paper/fig1", "--json").stdout)["rows"]
+    assert [row["transport"] for row in rows] == ["tcp", "d3"]
+    assert all(1 <= row["capacity"] <= 4 for row in rows)
+
+
+def test_a_parameter_of_no_other_transport_stays() -> None:
+    changes = ("transport.base_every=1 s", "transport.rto_min=1 ms", "network.rate=1 Gbps", "transport.x=1")
+    assert known_to(["tcp"], changes) == changes[1:]
+    assert known_to(["tcp", "d3"], changes) == changes
+
+
+def test_runs_that_are_cut_are_short_and_few(tiny: Path) -> None:
+    edited(tiny, "values = [2, 4]", "values = [1, 2, 3, 4]")
+    edited_text = (tiny / "paper" / "fig1.toml").read_text()
+    (tiny / "paper" / "fig1.toml").write_text(f'cut = ["traffic.a.size=1 KB"]\n{edited_text}')
+    done = json.loads(run(tiny, "paper/fig1", "--cut", "2 ms", "--json").stdout)
+    assert {row["leaves"] for row in done["rows"]} == {1, 4}
+    own = next(row for row in done["rows"] if row["transport"] == "dctcp")
+    assert own["messages"] == 1
+    assert own["fct_p50_us"] < 100
+    assert "every run was cut to 2 ms: claims show nothing" in done["notes"]
+    assert not list((tiny.parent / "out").rglob("*.png"))
 
 
 def test_the_list_names_all(tiny: Path) -> None:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from duetime import InternalError
 from duetime.cli import completion, options
 from duetime.experiments.experiment import SCALES
+from duetime.quantities import counted
 
 if TYPE_CHECKING:
     from duetime.experiments.experiment import Experiment
@@ -66,6 +68,12 @@ FAILED = 1
     metavar="N",
     help="Judge the claims in N variants of what the scenario leaves open too, with one seed each.",
 )
+@click.option(
+    "--cut",
+    default="",
+    metavar="TIME",
+    help="Cut every run to TIME, at the ends of the grid: shows that an experiment starts, and nothing else.",
+)
 @options.JSON
 def reproduce(
     name: str | None,
@@ -79,9 +87,13 @@ def reproduce(
     as_scenario: bool,
     transport: str | None,
     variants: int | None,
+    cut: str,
     as_json: bool,
 ) -> int:
-    """Run the experiment ID (d2tcp/fig10, say), or all of them."""
+    """Run the experiment ID (d2tcp/fig10, say), or all of them.
+
+    Of all, one that cannot be run does not stop the others: it is named at the end, and the exit code is 1.
+    """
     # Only this command needs them, and they need data frames.
     from duetime.experiments.experiment import read
     from duetime.experiments.places import folder, names, path_of
@@ -105,12 +117,27 @@ def reproduce(
     if transport is not None:
         raise options.Mistake("--transport is for --scenario")
     chosen = names(root) if name == "all" else [name]
-    done = []
-    for each in [read(path_of(root, one)) for one in chosen]:
-        print(f"{each.name}: {each.title}", file=sys.stderr)
-        result = repeat(
-            each, scale=scale, seeds=seeds, jobs=jobs, out=out, set=changes, variants=variants or 0
-        )
+    done, broken = [], []
+    for one in chosen:
+        try:
+            each = read(path_of(root, one))
+            print(f"{each.name}: {each.title}", file=sys.stderr)
+            result = repeat(
+                each,
+                scale=scale,
+                seeds=seeds,
+                jobs=jobs,
+                out=out,
+                set=changes,
+                variants=variants or 0,
+                cut=cut,
+            )
+        except (InternalError, MemoryError, OSError, RuntimeError, ValueError) as error:
+            if name != "all":
+                raise
+            broken.append(one)
+            print(f"{one}: {str(error).removeprefix('error: ')}", file=sys.stderr)
+            continue
         done.append(result)
         if not as_json:
             from duetime.cli import show
@@ -127,7 +154,14 @@ def reproduce(
         from duetime.cli import show
 
         show.tally([result.data for result in done])
-    return FAILED if any(result.failed for result in done) else 0
+    for result in done if name == "all" else []:
+        if result.failed:
+            said = f"{counted(len(result.failed), 'run')} of {result.data['id']} failed"
+            print(f"error: {said}, the first: {result.failed[0]}", file=sys.stderr)
+    if broken:
+        many = counted(len(broken), "experiment")
+        print(f"error: {many} of {len(chosen)} could not be run: {', '.join(broken)}", file=sys.stderr)
+    return FAILED if broken or any(result.failed for result in done) else 0
 
 
 def _list(known: Sequence[Experiment], as_json: bool) -> int:

@@ -179,8 +179,10 @@ class Experiment:
     columns: dict[str, str] = field(default_factory=dict)
     #: Sections of the published numbers that this experiment answers.
     published: list[str] = field(default_factory=list)
-    #: Fewer values or cases of axes, for the many variants of ``--robust``.
+    #: Fewer values or cases of axes, for the many variants of ``--robust`` and for runs that are cut.
     robust: dict[str, list[Any]] = field(default_factory=dict)
+    #: Further changes where runs are cut short: of what would else begin only after their end.
+    cut: list[str] = field(default_factory=list)
     #: Rows that were measured elsewhere, on a real network: a file relative to this one.
     real: str = ""
     notes: list[str] = field(default_factory=list)

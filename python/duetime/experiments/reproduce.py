@@ -60,18 +60,20 @@ def reproduce(
     out: Path,
     set: Sequence[str] = (),
     variants: int = 0,
+    cut: str = "",
 ) -> Reproduction:
     """Run `experiment` and write ``out/NAME``; runs are kept in ``out/points`` and never made twice.
 
     `set` changes every run, after all that the experiment sets. With `variants` its claims are judged anew,
     with one seed and the axes that it names under ``robust``, in so many variants of what its scenario leaves
-    open (`duetime.robustness`).
+    open (`duetime.robustness`). With `cut`, a time as ``"5 ms"``, every run is cut to that, at the first and
+    the last place of the grid alone and without pictures: this shows that it starts, and nothing of claims.
     """
     folder = out / experiment.name
     files.check(folder)
     numbers = reading.published(experiment.root)
     prepared = [
-        prepare(experiment, regime=regime, scale=scale, seeds=seeds, jobs=jobs, out=out, set=set)
+        prepare(experiment, regime=regime, scale=scale, seeds=seeds, jobs=jobs, out=out, set=set, cut=cut)
         for regime in experiment.regimes
     ]
     study, resolved = prepared[0]
@@ -81,6 +83,8 @@ def reproduce(
     notes = [*experiment.notes, *(f"failed: {each}" for each in failed)]
     if set:
         notes.append(f"changed, so that claims are of another run: {', '.join(set)}")
+    if cut:
+        notes.append(f"every run was cut to {cut}: claims show nothing")
     real = _real(experiment, folder)
     if real is not None:
         rows = [{"network": "simulated", **row} for row in rows]
@@ -120,7 +124,7 @@ def reproduce(
     }
     if variants:
         data["robust"] = _robust(experiment, study, resolved, data["claims"], variants)
-    _save(folder, data, charts, rows)
+    _save(folder, data, [] if cut else charts, rows)
     return Reproduction(data, failed)
 
 
@@ -133,13 +137,14 @@ def prepare(
     out: Path,
     regime: str | None = None,
     set: Sequence[str] = (),
+    cut: str = "",
 ) -> tuple[Study, dict[str, Any]]:
     """Check every run before the first is made; give the first scenario with all defaults.
 
     In the experiment's own regime unless another one is named.
     """
     study = _study(experiment, regime or experiment.regime, scale, seeds, jobs, out)
-    study.given = tuple(set)
+    study.given, study.cut = tuple(set), cut
     return study, _check(study)
 
 

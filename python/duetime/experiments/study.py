@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ from duetime.experiments.experiment import Axis, Experiment, Labels, Size, Varia
 from duetime.experiments.places import Mistaken
 from duetime.experiments.texts import filled
 from duetime.points import Kept, Point, run_points
+from duetime.run import catalog
 from duetime.statistics import of_figure
 
 #: A row of a result: labels, and metrics with their 95 % intervals in ``_low`` and ``_high``.
@@ -67,6 +69,9 @@ class Study:
     failed: list[str] = field(default_factory=list)
     #: What the reader changes; it comes last, so that it holds in every cell and for every transport.
     given: tuple[str, ...] = ()
+    #: How long each run lasts instead, at the first and the last place of the grid alone: it shows that an
+    #: experiment starts, and nothing else.
+    cut: str = ""
     #: Runs of the whole grid, by the tables that were asked for.
     known: dict[tuple[str, ...], list[Run]] = field(default_factory=dict, init=False)
 
@@ -85,20 +90,21 @@ class Study:
             raise Mistaken(f"{where}: asks for {runs:,} runs; an experiment has at most {MAX_RUNS:,}")
 
     def cells(self) -> list[Cell]:
-        """The whole grid, the last axis fastest."""
+        """The whole grid, the last axis fastest; its ends alone where runs are cut."""
         axes = [list(self._along(axis)) for axis in self.experiment.axes]
-        return [
+        grid = [
             Cell(
                 {column: value for each in choice for column, value in each[0].items()},
                 tuple(itertools.chain(*(each[1] for each in choice))),
             )
             for choice in itertools.product(*axes)
         ]
+        return [grid[0], grid[-1]] if self.cut and len(grid) > 1 else grid
 
     def point(self, cell: Cell, transport: str, seed: int) -> Point:
         """One run."""
         variant = self.variant(transport)
-        changes = (*self.changes, *variant.set, *cell.set, *self.given)
+        changes = (*self.changes, *variant.set, *cell.set, *self._last())
         return Point(self.scenario, changes, variant.transport, seed)
 
     def deciding(self, cell: Cell, transports: Sequence[str]) -> decide.Runs:
@@ -106,8 +112,8 @@ class Study:
         variants = [self.variant(transport) for transport in transports]
         if len(variants) > 1 and any(variant.set for variant in variants):
             raise Mistaken("transports with settings of their own are searched one by one")
-        changes = (*self.changes, *variants[0].set, *cell.set, *self.given)
         names = tuple(variant.transport for variant in variants)
+        changes = known_to(names, (*self.changes, *variants[0].set, *cell.set, *self._last()))
         return decide.Runs(self.scenario, changes, names, tuple(self.seeds), self.store, self.jobs)
 
     def variant(self, transport: str) -> Variant:
@@ -153,12 +159,20 @@ class Study:
             ({**run.labels, **labels}, metrics) for run in runs for labels, metrics in sampler(run)
         )
 
+    def _last(self) -> tuple[str, ...]:
+        """The changes that hold in every cell and for every transport, whatever those change."""
+        if not self.cut:
+            return self.given
+        short = (f"run.duration={self.cut}", "run.warm_up=0 s", f"run.cool_down={self.cut}")
+        return (*self.given, *short, *self.experiment.cut)
+
     def _along(self, axis: Axis) -> Iterator[tuple[Labels, list[str]]]:
         cases = dict(axis.cases)
         if axis.changes:
             written = regimes(self.experiment.root)["changes"]
             cases |= {name: each["set"] for name, each in written.items()}
-        chosen = self.size.axes.get(axis.column, [*cases, *axis.values])
+        fewer = self.experiment.robust if self.cut else {}
+        chosen = (self.size.axes | fewer).get(axis.column, [*cases, *axis.values])
         where = f"{self.experiment.path}: axis {axis.column!r}"
         for value in chosen:
             changes = cases.get(value) if isinstance(value, str) else None
@@ -166,6 +180,24 @@ class Study:
                 _label(axis, value),
                 changes if changes is not None else [filled(each, {"": value}, where) for each in axis.set],
             )
+
+
+def known_to(transports: Sequence[str], changes: Iterable[str]) -> tuple[str, ...]:
+    """The changes without parameters that other transports have and none of these.
+
+    A regime sets what it reads for all transports; a search refuses what would change nothing.
+    """
+    keys = _keys()
+    own = set[str]().union(*(keys.get(name, set()) for name in transports))
+    others = set[str]().union(*keys.values()) - own
+    foreign = {f"transport.{key}" for key in others}
+    return tuple(change for change in changes if change.partition("=")[0].strip() not in foreign)
+
+
+@cache
+def _keys() -> dict[str, set[str]]:
+    """The parameters of each transport."""
+    return {each["name"]: {key["name"] for key in each["keys"]} for each in catalog()["transports"]}
 
 
 def _label(axis: Axis, value: Any) -> Labels:

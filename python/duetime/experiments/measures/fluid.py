@@ -11,6 +11,7 @@ from typing import Any
 
 from duetime.experiments.experiment import Labels
 from duetime.experiments.study import Metrics, Row, Study, over_seeds
+from duetime.quantities import time_ps
 
 
 def rows(study: Study) -> list[Row]:
@@ -20,6 +21,8 @@ def rows(study: Study) -> list[Row]:
 
     options: dict[str, Any] = dict(study.experiment.options["fluid"])
     names, seconds = options.pop("transports"), options.pop("seconds")
+    if study.cut:
+        seconds = time_ps(study.cut) / 1e12
     xp = arrays.namespace(options.pop("library", "numpy"))
     samples: list[tuple[Labels, Metrics]] = []
     for reading in dict.fromkeys(cell.labels["reading"] for cell in study.cells()):

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from duetime.experiments.experiment import Labels
+from duetime.experiments.places import Mistaken
 from duetime.experiments.study import Row, Run, Study, over_seeds
 from duetime.experiments.texts import filled
 
@@ -65,6 +66,9 @@ def sample(run: Run, options: Mapping[str, Any]) -> tuple[Labels, dict[str, floa
     flows, classes = options["flows"][run.labels[options["mix"]]], run.result["classes"]
     delays: Mapping[str, int] = flows["delay"]
     rates: Mapping[str, int] = flows["throughput"]
+    for name in {*delays, *rates, "query", "short"}:
+        if classes[name]["bottleneck_delay_us"] is None or classes[name]["bottleneck_mbps"] is None:
+            raise Mistaken(f"[options.optimum]: nothing was measured of the class {name}: the run is too short")
     # The delay of a class is a mean over its flows already, its throughput a sum.
     delay = sum(many * classes[name]["bottleneck_delay_us"] for name, many in delays.items())
     rate = sum(classes[name]["bottleneck_mbps"] for name in rates)
