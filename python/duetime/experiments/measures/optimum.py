@@ -68,7 +68,9 @@ def sample(run: Run, options: Mapping[str, Any]) -> tuple[Labels, dict[str, floa
     rates: Mapping[str, int] = flows["throughput"]
     for name in {*delays, *rates, "query", "short"}:
         if classes[name]["bottleneck_delay_us"] is None or classes[name]["bottleneck_mbps"] is None:
-            raise Mistaken(f"[options.optimum]: nothing was measured of the class {name}: the run is too short")
+            raise Mistaken(
+                f"[options.optimum]: nothing was measured of the class {name}: the run is too short"
+            )
     # The delay of a class is a mean over its flows already, its throughput a sum.
     delay = sum(many * classes[name]["bottleneck_delay_us"] for name, many in delays.items())
     rate = sum(classes[name]["bottleneck_mbps"] for name in rates)
