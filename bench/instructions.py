@@ -15,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from run import BENCH, ROOT, append
+from run import BENCH, ROOT, append, varied
 
 # As releases are built, whatever a configuration around this folder says.
 BUILD = {
@@ -38,11 +40,11 @@ def main() -> None:
     if shutil.which("valgrind") is None:
         sys.exit("bench/instructions.py needs valgrind, which is not installed")
     program = build("duetime-scenario", "engine")
-    workloads = tomllib.loads((BENCH / "workloads.toml").read_text(encoding="utf-8"))["workload"]
+    plan = tomllib.loads((BENCH / "workloads.toml").read_text(encoding="utf-8"))
+    workloads = plan["workload"] + varied(plan)
     results = {}
     for workload in workloads:
-        scenario, lengths = ROOT / workload["scenario"], workload["counted"]
-        (less, few), (more, many) = (count(program, scenario, length) for length in lengths)
+        (less, few), (more, many) = (count(program, workload, length) for length in workload["counted"])
         results[workload["name"]] = round((more - less) / (many - few), 1)
         print(f"{workload['name']:4}{results[workload['name']]:>8} instructions per packet-hop", flush=True)
     keep({workload["name"]: workload["counted"] for workload in workloads}, results, note)
@@ -56,16 +58,17 @@ def build(package: str, example: str) -> Path:
     return TARGET / "release" / "examples" / example
 
 
-def count(program: Path, scenario: Path, duration: str) -> tuple[int, int]:
+def count(program: Path, workload: Mapping[str, Any], duration: str) -> tuple[int, int]:
     """Instructions and packet-hops of a run of this length."""
+    text = (ROOT / workload["scenario"]).read_text(encoding="utf-8") + workload.get("append", "")
     with tempfile.TemporaryDirectory() as folder:
-        counts = Path(folder) / "counts"
+        counts, scenario = Path(folder) / "counts", Path(folder) / "scenario.toml"
+        scenario.write_text(text, encoding="utf-8")
         command = [*CACHEGRIND, f"--cachegrind-out-file={counts}", str(program), str(scenario)]
-        done = subprocess.run(
-            [*command, f"run.duration={duration}"], capture_output=True, text=True, check=False
-        )
+        changes = [f"run.duration={duration}", *workload.get("set", [])]
+        done = subprocess.run([*command, *changes], capture_output=True, text=True, check=False)
         if done.returncode:
-            sys.exit(f"{scenario.name} for {duration} failed:\n{done.stderr}")
+            sys.exit(f"{workload['name']} for {duration} failed:\n{done.stderr}")
         summary = next(line for line in counts.read_text().splitlines() if line.startswith("summary:"))
     return int(summary.split()[1]), int(json.loads(done.stdout)["packet_hops"])
 

@@ -1,4 +1,4 @@
-"""Measure the simulator's speed on the workloads of `workloads.toml`.
+"""Measure the simulator's speed on the workloads of `workloads.toml` and their variants.
 
     python bench/run.py [--rounds N]     measure, print, append to bench/record/
     python bench/run.py --verify         run each workload once and check its results; no timing
@@ -36,16 +36,38 @@ def main() -> None:
     parser.add_argument("--verify", action="store_true", help="only check the results of one run each")
     arguments = parser.parse_args()
     plan = tomllib.loads((BENCH / "workloads.toml").read_text(encoding="utf-8"))
+    plan["workload"] += varied(plan)
     if arguments.verify:
         verify(plan["workload"])
     else:
         measure(plan, max(1, arguments.rounds))
 
 
+def varied(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each workload in each variant, with the name of the workload that it varies as `of`."""
+    return [
+        {**workload, **variant, "name": workload["name"] + variant["suffix"], "of": workload["name"], "peers": {}}
+        for variant in plan["variant"]
+        for workload in plan["workload"]
+    ]
+
+
+def run_of(workload: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """One run of a workload or a variant, as `simulate` gives it."""
+    options = [word for change in workload.get("set", []) for word in ("--set", change)]
+    if "append" not in workload:
+        return simulate(workload["scenario"], *options)
+    text = (ROOT / workload["scenario"]).read_text(encoding="utf-8") + workload["append"]
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Path(folder) / f"{workload['name']}.toml"
+        scenario.write_text(text, encoding="utf-8")
+        return simulate(str(scenario), *options)
+
+
 def verify(workloads: list[dict[str, Any]]) -> None:
     """Run each workload once; exit with 1 when its results are not what they must be."""
     wrong = [
-        f"{w['name']}: {problem}" for w in workloads for problem in problems(w, simulate(w["scenario"])[0])
+        f"{w['name']}: {problem}" for w in workloads for problem in problems(w, run_of(w)[0])
     ]
     if wrong:
         sys.exit("\n".join(wrong))
@@ -71,7 +93,7 @@ def measure(plan: dict[str, Any], rounds: int) -> None:
     for number in range(rounds):
         for workload in workloads:
             watched(f"\rround {number + 1} of {rounds}: {workload['name']} ")
-            runs[workload["name"]].append(simulate(workload["scenario"]))
+            runs[workload["name"]].append(run_of(workload))
     watched("\r" + " " * 40 + "\r")
 
     results = {name: figures(of_name, idle) for name, of_name in runs.items()}
@@ -81,6 +103,8 @@ def measure(plan: dict[str, Any], rounds: int) -> None:
     for workload in workloads:
         row = results[workload["name"]]
         peers = ", ".join(f"{peer} {millions(speed)}" for peer, speed in workload["peers"].items())
+        if "of" in workload:
+            peers = f"{row['wall_s'] / results[workload['of']]['wall_s']:.2f} times the time of {workload['of']}"
         print(
             f"{workload['name']:4}{millions(row['delivered_per_s']):>12}{row['ns_per_hop']:>12.1f}"
             f"{row['events_per_packet']:>15.2f}{row['memory_mb']:>7.1f} MB   {peers}"
