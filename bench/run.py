@@ -46,7 +46,13 @@ def main() -> None:
 def varied(plan: dict[str, Any]) -> list[dict[str, Any]]:
     """Each workload in each variant, with the name of the workload that it varies as `of`."""
     return [
-        {**workload, **variant, "name": workload["name"] + variant["suffix"], "of": workload["name"], "peers": {}}
+        {
+            **workload,
+            **variant,
+            "name": workload["name"] + variant["suffix"],
+            "of": workload["name"],
+            "peers": {},
+        }
         for variant in plan["variant"]
         for workload in plan["workload"]
     ]
@@ -66,9 +72,7 @@ def run_of(workload: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
 
 def verify(workloads: list[dict[str, Any]]) -> None:
     """Run each workload once; exit with 1 when its results are not what they must be."""
-    wrong = [
-        f"{w['name']}: {problem}" for w in workloads for problem in problems(w, run_of(w)[0])
-    ]
+    wrong = [f"{w['name']}: {problem}" for w in workloads for problem in problems(w, run_of(w)[0])]
     if wrong:
         sys.exit("\n".join(wrong))
     print(f"{', '.join(w['name'] for w in workloads)}: no drops, goodput as expected")
@@ -104,7 +108,9 @@ def measure(plan: dict[str, Any], rounds: int) -> None:
         row = results[workload["name"]]
         peers = ", ".join(f"{peer} {millions(speed)}" for peer, speed in workload["peers"].items())
         if "of" in workload:
-            peers = f"{row['wall_s'] / results[workload['of']]['wall_s']:.2f} times the time of {workload['of']}"
+            peers = (
+                f"{row['wall_s'] / results[workload['of']]['wall_s']:.2f} times the time of {workload['of']}"
+            )
         print(
             f"{workload['name']:4}{millions(row['delivered_per_s']):>12}{row['ns_per_hop']:>12.1f}"
             f"{row['events_per_packet']:>15.2f}{row['memory_mb']:>7.1f} MB   {peers}"

@@ -9,10 +9,14 @@ from validate.checks import (
     dctcp,
     delayed_ack,
     ecmp,
+    fast,
     incast,
     max_min,
     md1,
+    nic,
+    parking_lot,
     reno,
+    round_trips,
     shared_buffer,
     timeout,
 )
@@ -29,4 +33,8 @@ CHECKS: dict[str, Callable[[], Iterable[Check]]] = {
     "d3": d3.checks,
     "max-min": max_min.checks,
     "ecmp": ecmp.checks,
+    "nic": nic.checks,
+    "round-trips": round_trips.checks,
+    "parking-lot": parking_lot.checks,
+    "fast": fast.checks,
 }
