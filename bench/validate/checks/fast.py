@@ -19,7 +19,8 @@ def checks() -> Iterable[Check]:
         first_us(run(network, flows({"from": 0, "to": 1, "size": f"{30 * MSS} B"}), "1 ms")),
         EXACT,
         "us",
-        "after the first ten the host waits for the first ACK; each lets two go, so that its link is busy for twenty",
+        "after the first ten the host waits for the first ACK; each lets two go, so that its "
+        "link is busy for twenty",
     )
     mark = 65
     traffic = [{"name": "long", "pattern": "long", "from": [0, 1], "to": 2, "start": "index * 1 us"}]
@@ -31,8 +32,8 @@ def checks() -> Iterable[Check]:
         done.data["summary"]["goodput_mbps"],
         1e3 * GBPS * 0.002,
         "Mbit/s",
-        "K = 65 is more than a seventh of C RTT = 35 packets, so the link is never idle; 0.2 % is what the first and the last "
-        "round trip may cost",
+        "K = 65 is more than a seventh of C RTT = 35 packets, so the link is never idle; 0.2 % is what "
+        "the first and the last round trip may cost",
     )
     yield Check(
         "queue's top, two flows, K = 65, 100 Gbps",
@@ -40,5 +41,6 @@ def checks() -> Iterable[Check]:
         done.data["busiest_queue"]["p99"],
         3,
         "packets",
-        "K + N: each window grows by one in the round trip until the mark is heard of; marks are whole packets",
+        "K + N: each window grows by one in the round trip until the mark is heard of; marks "
+        "are whole packets",
     )

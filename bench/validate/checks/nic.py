@@ -21,15 +21,16 @@ def checks() -> Iterable[Check]:
             done.trace.filter(pl.col("time_s") > 0.021)
             .group_by("message")
             .agg(pl.col("value").mean())["value"]
+            .to_list()
         )
         yield Check(
             f"largest less smallest share of four flows of one host, {name}",
             0,
-            float(seen.max() - seen.min()),  # type: ignore[operator]
+            max(seen) - min(seen),
             2 * 8 * MSS / 40e-3 / 1e6,
             "Mbit/s",
-            "one packet each by turns, whatever the head start: counts of packets in 40 ms differ by one at the beginning and by "
-            "one at the end",
+            "one packet each by turns, whatever the head start: counts of packets in 40 ms differ "
+            "by one at the beginning and by one at the end",
         )
         host = done.links.filter(pl.col("from") == "host 0")
         yield Check(
@@ -51,6 +52,6 @@ def checks() -> Iterable[Check]:
         float(done.flows.filter(pl.col("bytes") == short)["fct_us"][0]),
         packet / 2,
         "us",
-        "one packet of the long flow waits and half of one is in transmission, more or less half; then each flow sends one by "
-        "turns, 14 in all; one more transmission at the switch and two links",
+        "one packet of the long flow waits and half of one is in transmission, more or less half; then "
+        "each flow sends one by turns, 14 in all; one more transmission at the switch and two links",
     )

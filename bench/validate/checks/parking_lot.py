@@ -1,6 +1,7 @@
 """A parking lot: one flow crosses three links, and each link has a flow of its own."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -14,7 +15,7 @@ def network() -> dict[str, Any]:
     """Four switches in a row, with two hosts each; the links between them are as fast as those of hosts."""
     switches = [f"s{index}" for index in range(LINKS + 1)]
     hosts = [{"from": [2 * index, 2 * index + 1], "to": switch} for index, switch in enumerate(switches)]
-    between = [{"from": one, "to": other} for one, other in zip(switches, switches[1:], strict=False)]
+    between = [{"from": one, "to": other} for one, other in pairwise(switches)]
     return {
         "topology": "custom",
         "switches": switches,
@@ -44,6 +45,6 @@ def checks() -> Iterable[Check]:
             float(mean) * WIRE / MSS,
             12,
             "Mbit/s",
-            "max-min: two flows at each link, half for each, however many links a flow crosses; 12 Mbit/s is the standing "
-            "queue of a packet that the rule allows",
+            "max-min: two flows at each link, half for each, however many links a flow crosses; 12 Mbit/s is "
+            "the standing queue of a packet that the rule allows",
         )

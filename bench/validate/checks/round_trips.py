@@ -52,7 +52,8 @@ def checks() -> Iterable[Check]:
         float(seen[0] / seen[1]),
         0.2 * ratio**2,
         "times that of the other",
-        "both halve at the same marks, so windows are as what they grow between: one segment per own round trip, W ~ 1 / RTT, "
-        "and throughput W / RTT ~ 1 / RTT^2, with the mean queue in both round trips. A fifth: the queue moves between none "
-        "and K and a round trip's growth, which is 10 % of the nearer round trip either way",
+        "both halve at the same marks, and grow by a segment per own round trip between them: W ~ 1 / RTT, "
+        "and throughput W / RTT ~ 1 / RTT^2, with the mean queue in both round trips. A fifth: the queue "
+        "moves between none and K and a round trip's growth, which is 10 % of the nearer round trip either "
+        "way",
     )
