@@ -533,3 +533,58 @@ def test_inversions_are_shares_of_requests() -> None:
     by_port = run.links.filter(pl.col("from").str.starts_with("host").not_())
     assert by_port["inverted"].sum() >= requests["inverted"]
     assert dt.run(SCENARIOS / "w1.toml", set={"run.duration": "5 ms"}).data["rate_requests"] is None
+
+
+# ----------------------------------------------------------------------------------------------- recovery
+
+#: Segments 5 and 20 of 20 are lost: the host's wire was down while they crossed it.
+FIFTH_AND_LAST = """
+[run]
+duration = "500 ms"
+[network]
+topology = "star"
+hosts = 2
+rate = "1 Gbps"
+delay = "1 us"
+buffer = "1 MB"
+sharing = "per-port"
+host_jitter = "0 s"
+[[fault]]
+kind = "down"
+link = "switch -> host 1"
+at = "64 us"
+until = "70 us"
+[[fault]]
+kind = "down"
+link = "switch -> host 1"
+at = "244 us"
+until = "250 us"
+[transport]
+name = "tcp"
+initial_window = 20
+[[traffic]]
+name = "f"
+pattern = "flows"
+flows = [{ from = 0, to = 1, size = "29200 B" }]
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "fct_us", "timeouts"),
+    [
+        ({"rescue": True}, 294.64, 0),
+        ({"recovery": "newreno"}, 294.64, 0),
+        ({"loss_detection": "rack"}, 294.64, 0),
+        # Without RFC 6675's rule 4 only the timer tells of the last one.
+        ({}, 20_294.64, 1),
+    ],
+)
+def test_a_loss_at_the_end_of_a_message_is_repaired_without_a_timeout(
+    how: dict[str, Any], fct_us: float, timeouts: int
+) -> None:
+    described = tomllib.loads(FIFTH_AND_LAST)
+    described["transport"] |= how
+    run = dt.run(described)
+    (flow,) = run.flows.iter_rows(named=True)
+    assert flow["fct_us"] == pytest.approx(fct_us, abs=0.01)
+    assert (flow["timeouts"], flow["retransmits"]) == (timeouts, 2)

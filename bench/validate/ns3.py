@@ -37,8 +37,15 @@ ALIKE: dict[str, Any] = {
     # Every ACK of new data ends the doubling of the timer.
     "transport.backoff_reset": "ack",
 }
-#: The same of one transport: ns-3's DCTCP grows as its Linux Reno, a segment after each window.
-BY_TRANSPORT: dict[str, dict[str, Any]] = {"dctcp": {"transport.growth_steps": "per-window"}}
+#: The same of one transport.
+BY_TRANSPORT: dict[str, dict[str, Any]] = {
+    # It grows as ns-3's Linux Reno, a segment after each window.
+    "dctcp": {"transport.growth_steps": "per-window"},
+    # TcpNewReno::SlowStart: a segment for each ACK, whatever it acknowledges.
+    "tcp": {"transport.slow_start_growth": "segment"},
+    # TcpCubic::Update follows RFC 8312: alpha does not rise where the last loss happened.
+    "cubic": {"transport.reno_alpha": "constant"},
+}
 
 
 def build(source: Path = PEER) -> Path:

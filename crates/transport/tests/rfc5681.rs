@@ -17,6 +17,33 @@ fn s3_1_slow_start_adds_a_segment_per_ack_up_to_the_threshold() {
 }
 
 #[test]
+fn s3_1_eq_2_an_ack_of_several_segments_adds_as_many_as_chosen() {
+    // The ACKs of 0 to 3 were lost.
+    for (growth, sent, cwnd) in [("acked", "10-19", 15), ("two-segments", "10-16", 12), ("segment", "10-15", 11)] {
+        timeline(
+            "tcp",
+            &format!("slow_start_growth = '{growth}'"),
+            &format!(
+                "0us   | message 90 | 0-9
+                 100us | ack 5      | {sent} cwnd={cwnd}"
+            ),
+        );
+    }
+    // In congestion avoidance an ACK counts for all that it covers, whatever slow start does (RFC 3465 2.1).
+    for growth in ["acked", "two-segments", "segment"] {
+        timeline(
+            "tcp",
+            &format!("slow_start_growth = '{growth}'"),
+            "0us   | message 90      | 0-9
+             100us | ack 0 sack 1-3  | 0r cwnd=5
+             110us | ack 0 sack 1-9  | 10-13
+             200us | ack 10          | 14 cwnd=5
+             210us | ack 14          | 15-18 cwnd=5.8",
+        );
+    }
+}
+
+#[test]
 fn s3_1_congestion_avoidance_adds_a_segment_per_window() {
     // A timeout with 8 segments in flight: the threshold is 4 (eq. 4), the window 1; from 4 on each ACK adds 1/cwnd.
     timeline(

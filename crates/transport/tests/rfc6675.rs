@@ -53,6 +53,106 @@ fn s4_next_seg_3_what_may_be_lost_is_sent_when_there_is_nothing_new() {
     );
 }
 
+/// 4 and 19 of 20 are lost. Half of the 16 in flight may be, and at 110 us two are: 19, and 4 again.
+const HOLE_AND_END: &str = "0us   | message 20          | 0-19
+     90us  | ack 4               |
+     100us | ack 4 sack 5-7      | 4r cwnd=8
+     110us | ack 4 sack 5-18     |
+";
+
+#[test]
+fn s4_next_seg_4_the_end_of_the_window_is_sent_again_once_when_nothing_else_may_be() {
+    // Not before more than the first retransmission is acknowledged (5, step 4.3), and once: then the timer, as it was
+    // restarted by the rescue.
+    timeline(
+        "tcp",
+        "initial_window = 20\nrescue = true",
+        &format!(
+            "{HOLE_AND_END}
+             200us   | ack 19      | 19r cwnd=8
+             20200us | timer       | 19r"
+        ),
+    );
+    timeline(
+        "tcp",
+        "initial_window = 20",
+        &format!(
+            "{HOLE_AND_END}
+             200us   | ack 19      |
+             20200us | timer       | 19r"
+        ),
+    );
+    // Unsent data goes first (rule 2), and then it is the highest that is not SACKed. Its SACK shows 19 (rule 3).
+    timeline(
+        "tcp",
+        "initial_window = 20\nrescue = true",
+        &format!(
+            "{HOLE_AND_END}
+             120us | message 1     | 20
+             200us | ack 19        | 20r
+             201us | ack 19 sack 20-20 | 19r"
+        ),
+    );
+}
+
+#[test]
+fn s4_next_seg_4_what_a_rescue_brings_shows_the_rest_of_the_end() {
+    // 18 is missing too. The rescue is SACKed, 18 lies below it (rule 3), and no second rescue follows.
+    timeline(
+        "tcp",
+        "initial_window = 20\nrescue = true",
+        "0us   | message 20          | 0-19
+         90us  | ack 4               |
+         100us | ack 4 sack 5-7      | 4r
+         110us | ack 4 sack 5-17     |
+         200us | ack 18              | 19r
+         300us | ack 18 sack 19-19   | 18r
+         301us | ack 18 sack 19-19   |
+         400us | ack 20              |",
+    );
+}
+
+#[test]
+fn s4_next_seg_4_each_recovery_has_its_rescue() {
+    timeline(
+        "tcp",
+        "initial_window = 20\nrescue = true",
+        &format!(
+            "{HOLE_AND_END}
+             200us | ack 19            | 19r
+             300us | ack 20            |
+             400us | message 10        | 20-27
+             490us | ack 21            | 28
+             500us | ack 21 sack 22-24 | 21r cwnd=4
+             501us | ack 21 sack 22-26 | 29
+             600us | ack 27            | 29r"
+        ),
+    );
+}
+
+#[test]
+fn s4_next_seg_4_the_rescue_ends_where_nothing_but_sacked_data_follows() {
+    // 9 was sent again already, and is all that is missing: the rule asks for no more than that it is not SACKed.
+    timeline(
+        "tcp",
+        "initial_window = 20\nrescue = true",
+        "0us   | message 20            | 0-19
+         90us  | ack 4                 |
+         100us | ack 4 sack 10-19 5-8  | 4r 9r
+         200us | ack 9 sack 10-19      | 9r
+         201us | ack 20                |",
+    );
+    // RFC 8985's probe has that part.
+    timeline(
+        "tcp",
+        "initial_window = 20\nloss_detection = 'rack'\nrescue = true",
+        "0us   | message 20            | 0-19
+         90us  | ack 4 of 0us          |
+         100us | ack 4 sack 10-19 5-8  | 4r 9r
+         200us | ack 9 sack 10-19      |",
+    );
+}
+
 #[test]
 fn s5_step_a_recovery_ends_when_what_was_sent_before_it_is_acknowledged() {
     timeline(

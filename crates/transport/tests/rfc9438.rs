@@ -81,22 +81,24 @@ fn s4_3_in_the_reno_friendly_region_growth_is_renos() {
 #[test]
 fn s4_3_alpha_is_one_from_where_the_loss_happened_and_not_from_the_lowered_maximum() {
     // The second loss at 7 < 10: fast convergence lowers W_max to 5.95, cwnd_prior is 7. W_est grows from 4.9 by 0.5294 per
-    // window until it is at 7, then by a whole segment.
-    cubic(
-        "",
-        &format!(
-            "{LOSS}
-             200us | ack 10            | 16
-             210us | ack 10 sack 11-13 | 10r   cwnd=4.9
-             220us | ack 17            | 17-20
-             230us | ack 18            | 21-22 cwnd=5.008
-             240us | ack 23            | 23-27 cwnd=5.537
-             250us | ack 28            | 28-33 cwnd=6.015
-             260us | ack 34            | 34-39 cwnd=6.543
-             270us | ack 40            | 40-46 cwnd=7.028
-             280us | ack 47            | 47-54 cwnd=8.024"
-        ),
-    );
+    // window until it is at 7, then by a whole segment; or by 0.5294 still (RFC 8312, Linux), that is 0.5294 x 7/7.028 = 0.527.
+    for (alpha, sent, cwnd) in [("rises", "47-54", "8.024"), ("constant", "47-53", "7.556")] {
+        cubic(
+            &format!("reno_alpha = '{alpha}'"),
+            &format!(
+                "{LOSS}
+                 200us | ack 10            | 16
+                 210us | ack 10 sack 11-13 | 10r   cwnd=4.9
+                 220us | ack 17            | 17-20
+                 230us | ack 18            | 21-22 cwnd=5.008
+                 240us | ack 23            | 23-27 cwnd=5.537
+                 250us | ack 28            | 28-33 cwnd=6.015
+                 260us | ack 34            | 34-39 cwnd=6.543
+                 270us | ack 40            | 40-46 cwnd=7.028
+                 280us | ack 47            | {sent} cwnd={cwnd}"
+            ),
+        );
+    }
 }
 
 #[test]

@@ -49,6 +49,16 @@ pub const KEYS: &[Key] = &[
         source: "RFC 5681 3.1 and Linux: 1 segment after a timeout (at-cuts); open in the papers, and it decides what large fan-ins miss",
     },
     Key {
+        name: "slow_start_growth",
+        kind: Kind::Choice(&["acked", "two-segments", "segment"]),
+        default: Default::Is("acked"),
+        range: Range::ANY,
+        help: "how much one ACK adds to cwnd in slow start: all that it acknowledges, or that up to one or two segments; \
+               it decides what an ACK adds that covers more, as behind lost or delayed ACKs",
+        source: "Linux since 3.13, tcp_slow_start() (acked); RFC 3465 2.3, L = 2 (two-segments); RFC 5681 3.1, eq. 2, and \
+                 the Reno of ns-2 and ns-3 (segment); after a timeout one segment in any case (RFC 3465 2.3)",
+    },
+    Key {
         name: "pacing",
         kind: Kind::Choice(&["off", "window"]),
         default: Default::Is("off"),
@@ -170,6 +180,15 @@ pub const KEYS: &[Key] = &[
         source: "Linux (found, before RACK too); RFC 6675, which sends nothing twice, and ns-3 (timeout)",
     },
     Key {
+        name: "rescue",
+        kind: Kind::Bool,
+        default: Default::Is("false"),
+        range: Range::ANY,
+        help: "with SACK, when a recovery has nothing else to send, its last segment that was not SACKed is sent again, once: \
+               losses at the end of a message need no timeout; with loss_detection = \"rack\" that is tlp's part",
+        source: "RFC 6675 4, NextSeg, rule 4 (true); ns-3 has no such rule, nor had this simulator before it had profiles",
+    },
+    Key {
         name: "tlp",
         kind: Kind::Bool,
         default: Default::Is("false"),
@@ -276,6 +295,8 @@ pub struct Config {
     pub cwnd_floor: f64,
     /// cwnd after a timeout, in segments.
     pub loss_window: f64,
+    /// What one ACK adds to cwnd in slow start at most, in segments.
+    pub slow_start_step: f64,
     /// How packets are spaced.
     pub pacing: Pacing,
     /// Upper limit of the window, in payload.
@@ -300,6 +321,8 @@ pub struct Config {
     pub rack: bool,
     /// What was sent again and lost again is found by what was sent after it.
     pub finds_lost_again: bool,
+    /// A recovery sends the last segment again when nothing else may be sent (RFC 6675 4, NextSeg, rule 4).
+    pub rescue: bool,
     /// Tail loss probes (RFC 8985 7).
     pub tlp: bool,
     /// RFC 3042.
@@ -375,6 +398,11 @@ impl Config {
             initial_window: values.number("initial_window").max(least),
             cwnd_floor,
             loss_window: least,
+            slow_start_step: match values.choice("slow_start_growth") {
+                "segment" => 1.0,
+                "two-segments" => 2.0,
+                _ => f64::INFINITY,
+            },
             pacing: Pacing {
                 on: values.choice("pacing") == "window",
                 gain: values.number("pacing_gain"),
@@ -391,6 +419,7 @@ impl Config {
             dup_ack_threshold: values.count("dup_ack_threshold") as u32,
             rack,
             finds_lost_again: values.choice("lost_retransmissions") == "found",
+            rescue: values.bool("rescue"),
             tlp,
             limited_transmit: values.bool("limited_transmit"),
             rto_min: least_rto,
@@ -417,6 +446,7 @@ pub(crate) mod tests {
             initial_window: 10.0,
             cwnd_floor: 2.0,
             loss_window: 1.0,
+            slow_start_step: f64::INFINITY,
             pacing: Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 },
             window_limit: Bytes::MAX,
             nic_limit: Bytes::MAX,
@@ -429,6 +459,7 @@ pub(crate) mod tests {
             dup_ack_threshold: 3,
             rack: false,
             finds_lost_again: true,
+            rescue: false,
             tlp: false,
             limited_transmit: true,
             rto_min: Span::from_millis(20),

@@ -380,6 +380,9 @@ impl Sender {
                 self.recovery.recover = self.recovery.una + 1;
             }
         }
+        if self.window.cwnd < self.window.ssthresh {
+            segments = segments.min(config.slow_start_step);
+        }
         let before = self.window.cwnd;
         let marked = packet.flags.has(Flags::ECE);
         let Sender { recovery, window, law, current, queue, .. } = self;
@@ -614,6 +617,10 @@ impl Sender {
             } else if let Some(doubtful) = self.recovery.next_doubtful() {
                 self.resent(config, now, out);
                 self.resend(config, now, doubtful, out)
+            } else if let Some((start, end)) = self.recovery.next_rescue(config) {
+                self.resent(config, now, out);
+                self.emit(config, now, start, (end - start) as u32, out);
+                end - start
             } else {
                 break;
             };

@@ -60,6 +60,15 @@ pub const KEYS: &[Key] = &[
         help: "never grow slower than Reno would",
         source: "RFC 9438 4.3",
     },
+    Key {
+        name: "reno_alpha",
+        kind: Kind::Choice(&["rises", "constant"]),
+        default: Default::Is("rises"),
+        range: Range::ANY,
+        help: "how fast Reno's window is taken to grow where it is followed: 3 (1 - beta)/(1 + beta) segments per window, and \
+               one from the window on at which the last loss happened, or never more than the former",
+        source: "RFC 9438 4.3 (rises); RFC 8312 4.2, Linux's tcp_cubic.c and ns-3 (constant)",
+    },
 ];
 
 fn build(values: &Values) -> Cubic {
@@ -69,6 +78,7 @@ fn build(values: &Values) -> Cubic {
         beta: values.number("beta"),
         fast_convergence: values.bool("fast_convergence"),
         reno_friendly: values.bool("reno_friendly"),
+        alpha_rises: values.choice("reno_alpha") == "rises",
         w_max: 0.0,
         prior: 0.0,
         epoch: None,
@@ -83,6 +93,8 @@ pub struct Cubic {
     beta: f64,
     fast_convergence: bool,
     reno_friendly: bool,
+    /// Reno's window grows by a segment per window once it is back where the last loss happened.
+    alpha_rises: bool,
     /// The plateau of the next cubic: the window at which the last loss happened, or less, in segments.
     w_max: f64,
     /// The window when ssthresh was last set (cwnd_prior), which fast convergence does not lower.
@@ -127,7 +139,8 @@ impl Cubic {
         window.cwnd += (target - cwnd) / cwnd.max(1.0) * ack.segments;
         if self.reno_friendly {
             // RFC 9438 4.3: alpha is 1 once the window is back where the loss happened.
-            let alpha = if epoch.w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
+            let is_back = self.alpha_rises && epoch.w_est >= self.prior;
+            let alpha = if is_back { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
             epoch.w_est += alpha * ack.segments / cwnd.max(1.0);
             window.cwnd = window.cwnd.max(epoch.w_est);
         }
@@ -186,6 +199,7 @@ mod tests {
             beta: 0.7,
             fast_convergence: true,
             reno_friendly: false,
+            alpha_rises: true,
             w_max: 0.0,
             prior: 0.0,
             epoch: None,

@@ -423,6 +423,17 @@ impl Recovery {
         if self.rare.rack.is_some() { None } else { self.rare.board.next_doubtful(self.una) }
     }
 
+    /// The segment that RFC 6675 4 (NextSeg, rule 4) sends again when nothing else may be sent, so that something is heard
+    /// of the end of the window. None where time decides: RFC 8985 has its own probe.
+    pub fn next_rescue(&mut self, config: &Config) -> Option<(u64, u64)> {
+        if self.rare.rack.is_some() || !config.rescue {
+            return None;
+        }
+        let rescue = self.rare.board.next_rescue(self.una, self.highest, rules(config))?;
+        self.rare.board.rescued(self.recover);
+        Some(rescue)
+    }
+
     /// The first position from `position` on that is not SACKed.
     pub fn skip(&self, position: u64) -> u64 {
         self.rare.board.skip(position)

@@ -19,6 +19,9 @@ pub struct Scoreboard {
     resent_bytes: u64,
     /// What was sent again and lost again.
     lost_again: VecDeque<(u64, u64)>,
+    /// RescueRxt: a rescue retransmission waits until more than this is acknowledged. None until this recovery's first
+    /// retransmission.
+    rescue: Option<u64>,
 }
 
 /// A segment that was sent again when `highest` was the highest position sent.
@@ -60,6 +63,7 @@ impl Scoreboard {
         self.order.clear();
         self.resent_bytes = 0;
         self.lost_again.clear();
+        self.rescue = None;
     }
     /// Whether anything is SACKed.
     pub fn is_empty(&self) -> bool {
@@ -126,8 +130,30 @@ impl Scoreboard {
         let limit = self.next_sacked(start);
         (limit != u64::MAX).then_some((start, limit))
     }
+    /// NextSeg, rule 4: the segment with the highest position that is not SACKed, if more has been acknowledged than the
+    /// first retransmission (RFC 6675 5, step 4.3), and no rescue was sent since everything before `una` was.
+    pub fn next_rescue(&self, una: u64, highest: u64, rules: Rules) -> Option<(u64, u64)> {
+        if self.rescue.is_none_or(|rescue| una <= rescue) {
+            return None;
+        }
+        let (mut floor, mut end) = (una, highest);
+        for range in self.sacked.latest() {
+            if range.1 < end {
+                floor = range.1;
+                break;
+            }
+            end = range.0;
+        }
+        Some((floor.max(end.saturating_sub(rules.mss)), end))
+    }
+    /// A rescue retransmission was sent. Another may follow once everything before `recovery_point` is acknowledged.
+    /// HighRxt and the pipe stay as they are.
+    pub fn rescued(&mut self, recovery_point: u64) {
+        self.rescue = Some(recovery_point);
+    }
     /// A segment was sent again.
     pub fn sent_again(&mut self, start: u64, end: u64, highest: u64) {
+        self.rescue.get_or_insert(end);
         self.swept = self.swept.max(end);
         self.resent_bytes += end - start;
         if let Some(before) = self.resent.insert(start, Resent { end, highest }) {
