@@ -156,3 +156,35 @@ fn s4_7_a_maximum_that_does_not_fall_is_kept() {
          4.41072s | ack 36         | 42    cwnd=7.43",
     );
 }
+
+/// Linux: 0.7 x 11 is 7.7, and 7 whole segments. K is cbrt(4 / 0.4) = 2.154 s, and the curve 4 - 0.4 x 2.154^3 below 11 at first: with
+/// what is left of a segment cut off, 3 below, so that the target is 8, one more than there are: 7 segments add it. Then Reno's
+/// window counts. It is 8 after more than 13 segments (7 x 15/8) or 15 (8 x 15/8), and 9 after 15 more, which add one at once.
+#[test]
+fn linux_adds_whole_segments_and_rounds_down_at_a_loss() {
+    let table = |after: &str| {
+        format!(
+            "0us   | message 9000    | 0-10
+             100us | ack 0 sack 1-3  | 0r {after}"
+        )
+    };
+    let exact = "cwnd=7.7
+         110us | ack 0 sack 1-10 | 11-16
+         200us | ack 11          | 17 cwnd=7.7
+         201us | ack 12          | 18 cwnd=7.77
+         202us | ack 13          | 19 cwnd=7.84";
+    let whole = "cwnd=7
+         110us | ack 0 sack 1-10 | 11-16
+         200us | ack 11          | 17 cwnd=7
+         201us | ack 14          | 18-20 cwnd=7
+         202us | ack 17          | 21-23 cwnd=7
+         203us | ack 18          | 24-25 cwnd=8
+         204us | ack 24          | 26-31 cwnd=8
+         205us | ack 25          | 32 cwnd=8
+         206us | ack 31          | 33-38 cwnd=8
+         207us | ack 33          | 39-40 cwnd=8
+         208us | ack 41          | 41-48 cwnd=8
+         209us | ack 42          | 49-50 cwnd=9";
+    cubic("initial_window = 11\nreno_alpha = 'constant'", &table(exact));
+    cubic("initial_window = 11\nreno_alpha = 'constant'\narithmetic = 'whole-segments'", &table(whole));
+}

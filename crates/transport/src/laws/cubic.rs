@@ -69,6 +69,16 @@ pub const KEYS: &[Key] = &[
                one from the window on at which the last loss happened, or never more than the former",
         source: "RFC 9438 4.3 (rises); RFC 8312 4.2, Linux's tcp_cubic.c and ns-3 (constant)",
     },
+    Key {
+        name: "arithmetic",
+        kind: Kind::Choice(&["exact", "whole-segments"]),
+        default: Default::Is("exact"),
+        range: Range::ANY,
+        help: "windows with fractions of a segment; or whole ones, rounded down at a loss, to which a segment is added once \
+               enough was acknowledged, at most one per 20 before the first loss, with the least RTT in the target",
+        source: "RFC 9438 counts bytes (exact); Linux's bictcp_update() and tcp_cong_avoid_ai(), ns-3's TcpCubic \
+                 (whole-segments)",
+    },
 ];
 
 fn build(values: &Values) -> Cubic {
@@ -82,6 +92,7 @@ fn build(values: &Values) -> Cubic {
         w_max: 0.0,
         prior: 0.0,
         epoch: None,
+        whole: (values.choice("arithmetic") == "whole-segments").then(Box::default),
     }
 }
 
@@ -101,6 +112,17 @@ pub struct Cubic {
     prior: f64,
     /// Where the present cubic began; none until congestion avoidance starts.
     epoch: Option<Epoch>,
+    /// Windows are whole segments, as in Linux.
+    whole: Option<Box<Counts>>,
+}
+
+/// The segments that Linux counts until one is added to a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Counts {
+    /// Acknowledged since the window was last increased (snd_cwnd_cnt).
+    to_window: f64,
+    /// Acknowledged since Reno's window was (ack_cnt).
+    to_reno: f64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -119,32 +141,93 @@ impl Cubic {
         // RFC 9438 4.7: when the maximum falls, leave room for others.
         let shrinking = self.fast_convergence && cwnd < self.w_max;
         self.prior = cwnd;
-        self.w_max = if shrinking { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
+        self.w_max = self.rounded(if shrinking { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd });
         self.epoch = None;
     }
 
-    fn grow(&mut self, window: &mut Cwnd, ack: &Acked) {
-        let (c, w_max, cwnd) = (self.c, self.w_max, window.cwnd);
+    /// A window as it is kept.
+    fn rounded(&self, window: f64) -> f64 {
+        if self.whole.is_some() { window.floor() } else { window }
+    }
+
+    /// RFC 9438 4.3: how many segments Reno's window grows by per window. One where the last loss happened.
+    fn reno_alpha(&self, w_est: f64) -> f64 {
+        if self.alpha_rises && w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) }
+    }
+
+    /// The present cubic, which begins with the window `cwnd` if there is none.
+    fn begin(&mut self, now: Instant, cwnd: f64) -> Epoch {
+        let (c, w_max) = (self.c, self.w_max);
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
-            start: ack.now,
+            start: now,
             // RFC 9438 4.2: K = cbrt((W_max - cwnd) / C).
             k: if cwnd < w_max { libm::cbrt((w_max - cwnd) / c) } else { 0.0 },
             origin: cwnd.max(w_max),
             w_est: cwnd,
         });
+        epoch.clone()
+    }
+
+    fn grow(&mut self, window: &mut Cwnd, ack: &Acked) {
+        let cwnd = window.cwnd;
+        let Epoch { start, k, origin, mut w_est } = self.begin(ack.now, cwnd);
         let rtt = ack.srtt.unwrap_or_default();
-        let from_plateau = (ack.now.saturating_sub(epoch.start) + rtt).as_secs_f64() - epoch.k;
-        let target = epoch.origin + c * from_plateau * from_plateau * from_plateau;
+        let from_plateau = (ack.now.saturating_sub(start) + rtt).as_secs_f64() - k;
+        let target = origin + self.c * from_plateau * from_plateau * from_plateau;
         let target = target.clamp(cwnd, 1.5 * cwnd);
         window.cwnd += (target - cwnd) / cwnd.max(1.0) * ack.segments;
         if self.reno_friendly {
-            // RFC 9438 4.3: alpha is 1 once the window is back where the loss happened.
-            let is_back = self.alpha_rises && epoch.w_est >= self.prior;
-            let alpha = if is_back { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
-            epoch.w_est += alpha * ack.segments / cwnd.max(1.0);
-            window.cwnd = window.cwnd.max(epoch.w_est);
+            w_est += self.reno_alpha(w_est) * ack.segments / cwnd.max(1.0);
+            window.cwnd = window.cwnd.max(w_est);
         }
+        self.epoch = Some(Epoch { start, k, origin, w_est });
         window.cwnd = window.cwnd.min(window.limit);
+    }
+
+    /// As Linux grows a window of whole segments: bictcp_update() and tcp_cong_avoid_ai().
+    #[cold]
+    fn grow_whole(&mut self, window: &mut Cwnd, ack: &Acked) {
+        let slow_start = (window.ssthresh - window.cwnd).clamp(0.0, ack.segments);
+        window.cwnd += slow_start;
+        let (cwnd, acked) = (window.cwnd, ack.segments - slow_start);
+        if acked <= 0.0 {
+            return;
+        }
+        let begins = self.epoch.is_none();
+        let Epoch { start, k, origin, mut w_est } = self.begin(ack.now, cwnd);
+        let least_rtt = ack.min_rtt.unwrap_or_default();
+        let from_plateau = (ack.now.saturating_sub(start) + least_rtt).as_secs_f64() - k;
+        let target = origin + (self.c * from_plateau * from_plateau * from_plateau).trunc();
+        // A segment is added for so many.
+        let mut per_segment = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
+        if self.w_max == 0.0 {
+            per_segment = per_segment.min(20.0);
+        }
+        let Some(mut counts) = self.whole.take() else { return };
+        counts.to_reno = if begins { acked } else { counts.to_reno + acked };
+        if self.reno_friendly {
+            let per_reno = (cwnd * (8.0 / self.reno_alpha(w_est)).floor() / 8.0).floor().max(1.0);
+            while counts.to_reno > per_reno {
+                counts.to_reno -= per_reno;
+                w_est += 1.0;
+            }
+            if w_est > cwnd {
+                per_segment = per_segment.min((cwnd / (w_est - cwnd)).floor());
+            }
+        }
+        // RFC 9438 4.2: at most half a window per window.
+        let per_segment = per_segment.max(2.0);
+        if counts.to_window >= per_segment {
+            // What was counted for a slower growth counts once.
+            counts.to_window = 0.0;
+            window.cwnd += 1.0;
+        }
+        counts.to_window += acked;
+        let more = (counts.to_window / per_segment).floor();
+        counts.to_window -= more * per_segment;
+        window.cwnd = (window.cwnd + more).min(window.limit);
+        self.whole = Some(counts);
+        self.epoch = Some(Epoch { start, k, origin, w_est });
     }
 }
 
@@ -158,13 +241,17 @@ impl Window for Cubic {
             if due {
                 self.reduce(window.cwnd);
                 window.cut(self.beta);
+                window.cwnd = self.rounded(window.cwnd).max(window.floor);
+                window.ssthresh = window.cwnd;
             }
             return due;
         }
         if !ack.may_grow {
             return false;
         }
-        if window.cwnd < window.ssthresh {
+        if self.whole.is_some() {
+            self.grow_whole(window, ack);
+        } else if window.cwnd < window.ssthresh {
             window.grow(ack.segments);
         } else {
             self.grow(window, ack);
@@ -177,7 +264,7 @@ impl Window for Cubic {
             // RFC 9438 4.8: the next cubic starts at its own plateau.
             self.w_max = 0.0;
         }
-        window.ssthresh = (window.cwnd * self.beta).max(window.floor);
+        window.ssthresh = self.rounded(window.cwnd * self.beta).max(window.floor);
     }
     fn on_idle(&mut self, time: Span) {
         // RFC 9438 4.2: the time for which there was nothing to send does not count.
@@ -203,6 +290,7 @@ mod tests {
             w_max: 0.0,
             prior: 0.0,
             epoch: None,
+            whole: None,
         }
     }
 
