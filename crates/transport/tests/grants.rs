@@ -446,6 +446,31 @@ fn what_waits_behind_higher_priorities_is_granted_again_in_the_end() {
     assert_eq!(again, [(65, 0), (65, 1)]);
 }
 
+/// Segment 1 of a message does not come while the others do, one after another for 18 ms. If they have its priority it is lost, and
+/// counts as late after 16 ms. If they have a higher one, as another message has come that is longer, it may wait behind them.
+#[test]
+fn only_what_has_no_higher_priority_overtakes() {
+    for (beside, expected) in [(false, vec![(16, 1)]), (true, vec![])] {
+        let mut host = Receiving::new("homa", "rtt_bytes = '2 packets'\nresend_after = '1 ms'\n", 2);
+        host.ask(0, (0, 20_000), Instant::MAX);
+        assert_eq!(host.granted(), [(0, 0), (0, 1)]);
+        if beside {
+            host.ask(1, (0, 30_000), Instant::MAX);
+        }
+        let mut again = Vec::new();
+        for segment in (0..2250).filter(|segment| *segment != 1) {
+            host.now += Span::from_micros(8);
+            if host.desk.host_timer <= host.now {
+                host.desk.ring_host();
+            }
+            host.data(0, segment, Flags::NONE);
+            let granted = host.granted().into_iter().filter(|(of, which)| *of == 0 && *which <= segment);
+            again.extend(granted.map(|(_, which)| (host.now.0 / 1_000_000_000, which)));
+        }
+        assert_eq!(again, expected, "another message: {beside}");
+    }
+}
+
 #[test]
 fn what_waits_behind_higher_priorities_is_not_late() {
     let mut host = Receiving::new("homa", "rtt_bytes = '2 packets'\nresend_after = '1 ms'\n", 2);
@@ -879,6 +904,19 @@ fn a_host_whose_queue_is_long_is_granted_less() {
     // A mark of a switch does the same.
     host.data(1, 0, Flags::CE);
     assert_eq!(host.granted(), [(1, 1)]);
+}
+
+/// What is late together halves the limit once, from ten segments to five, two (2.5) and one; each time it is waited for twice
+/// as long.
+#[test]
+fn what_is_late_together_cuts_the_limit_once() {
+    let mut host = Receiving::new("edf-grants", "outstanding = '10 packets'\nlimit_cut = 0.5\n", 1);
+    host.ask(0, (0, 100), Instant::from_millis(50));
+    assert_eq!(host.granted().len(), 10);
+    for (at, granted) in [(1, 5), (3, 2), (7, 1)] {
+        assert_eq!(host.desk.ring_host(), Instant::from_millis(at));
+        assert_eq!(host.granted().len(), granted, "{at} ms");
+    }
 }
 
 #[test]

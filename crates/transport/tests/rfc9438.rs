@@ -37,6 +37,26 @@ fn s4_2_growth_is_concave_towards_w_max_and_convex_beyond_it() {
 }
 
 #[test]
+fn s4_2_the_target_is_where_the_curve_will_be_a_round_trip_later() {
+    // The round trip takes a second: at the first ACK the target is 10 + 0.4 x (1 - 1.957)^3 = 9.649 already, and in
+    // whole segments 10, which is 3 above 7, so that every second segment adds one.
+    let table = |after: &str| {
+        format!(
+            "0us      | message 9000   | 0-9
+             1s       | ack 0 sack 1-3 | 0r cwnd=7
+             1.00001s | ack 0 sack 1-9 | 10-15
+             2s       | ack 10         | 16 cwnd=7
+             {after}"
+        )
+    };
+    let keys = "reno_friendly = false";
+    cubic(keys, &table("2.00001s | ack 11 of 1.00001s | 17 cwnd=7.378 srtt=1s"));
+    let whole = "2.00001s | ack 11 of 1.00001s | 17 cwnd=7 srtt=1s
+         2.00002s | ack 12 | 18-19 cwnd=8";
+    cubic(&format!("{keys}\narithmetic = 'whole-segments'"), &table(whole));
+}
+
+#[test]
 fn s4_2_the_target_is_at_most_one_and_a_half_windows() {
     // A thousand seconds later the curve is far away; an ACK adds half a segment: (1.5 x 7 - 7)/7.
     cubic(

@@ -86,6 +86,20 @@ fn where_less_is_in_flight_than_the_new_window_a_spread_cut_fills_it_no_faster_t
     );
 }
 
+/// Five of ten are left, as many as the window is to be: RFC 6937 3.1 would send nothing with the first ACK. Linux sends a
+/// segment (tcp_cwnd_reduction: prr_out is 0), which carries the CWR, and makes up for it with the next.
+#[test]
+fn a_spread_cut_sends_a_segment_at_once() {
+    timeline(
+        "tcp",
+        "initial_window = 10\necn = true\ncut = 'spread'",
+        "0us   | message 100 | 0-9
+         100us | ack 5 ece   | 10+cwr cwnd=6 ssthresh=5
+         101us | ack 6       | cwnd=5
+         102us | ack 7       | 11 cwnd=5",
+    );
+}
+
 /// RFC 6937 3.1, SSRB: from 20 to 10 with 6 on their way. What has arrived and was not made up for may go, and one more:
 /// 5 - 1 + 1 beside two, for want of anything to send.
 #[test]

@@ -338,6 +338,21 @@ pub(crate) mod tests {
         assert_eq!(sizes, [4.5, 4.5, 4.5, 4.5, 5.5, 5.5, 5.5, 5.5, 5.5, 5.5, 6.5]);
     }
 
+    /// Linux: tcp_init_cwnd_reduction() sets snd_cwnd_cnt to 0.
+    #[test]
+    fn per_window_a_cut_begins_a_new_count() {
+        let marking = Marking { grow_per_window: true, window_end: u64::MAX, ..marking(0.5) };
+        let (mut law, mut window) = (Dctcp { marking }, cwnd(8.0));
+        let sizes: Vec<f64> = (1..=13)
+            .map(|una| {
+                law.on_ack(&mut window, &acked(una, una == 7));
+                window.cwnd
+            })
+            .collect();
+        // Six of eight before the cut to 6, and six after it until the next segment.
+        assert_eq!(sizes, [8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 6.0, 6.0, 6.0, 6.0, 6.0, 6.0, 7.0]);
+    }
+
     #[test]
     fn a_cut_stops_at_the_floor() {
         let mut law = Dctcp { marking: marking(1.0) };

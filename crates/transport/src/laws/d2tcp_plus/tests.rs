@@ -521,7 +521,7 @@ fn what_is_pressed_is_spaced_and_the_rest_where_pacing_is_on() {
 #[test]
 fn waits_are_of_the_length_that_is_drawn() {
     // Without hope: half to one and a half times 0.1 s, which is 0.1 s on average, of 2000 to +- 2 %.
-    let mean = |hold: f64| {
+    let waits = |hold: f64| -> Vec<f64> {
         let waits = (1..=2000).map(|identity| {
             let mut law = D2tcpPlus { identity, ..law() };
             law.constants.hopeless_hold = hold;
@@ -529,10 +529,21 @@ fn waits_are_of_the_length_that_is_drawn() {
             law.stand_back(Instant::from_millis(3), &standing, 20.0, false);
             law.held_until.saturating_sub(Instant::from_millis(3)).as_secs_f64()
         });
-        waits.sum::<f64>() / 2000.0
+        waits.collect()
+    };
+    // A tenth of them lies in each tenth of the range: 200 +- 40, three standard deviations.
+    let spreads = |waits: &[f64], from: f64, to: f64| {
+        for tenth in 0..10 {
+            let within = |wait: &&f64| ((*wait - from) / (to - from) * 10.0).floor() == f64::from(tenth);
+            let count = waits.iter().filter(within).count();
+            assert!(count.abs_diff(200) <= 40, "{count} in tenth {tenth} from {from} to {to}");
+        }
     };
     for hold in [0.1, 0.02] {
-        assert!((mean(hold) / hold - 1.0).abs() < 0.02, "{}", mean(hold));
+        let waits = waits(hold);
+        let mean = waits.iter().sum::<f64>() / 2000.0;
+        assert!((mean / hold - 1.0).abs() < 0.02, "{mean}");
+        spreads(&waits, 0.5 * hold, 1.5 * hold);
     }
     // With it: evenly up to laxity x 0.7 x (80 / 100)^4, after a timeout. A laxity of 30 ms less 0.1 ms, and no guard.
     let waits = (1..=2000).map(|identity| {
@@ -544,8 +555,10 @@ fn waits_are_of_the_length_that_is_drawn() {
         law.held_until.saturating_sub(Instant::ZERO).as_secs_f64()
     });
     let expected = 29.9e-3 * 0.7 * 0.8_f64.powi(4) / 2.0;
-    let mean = waits.sum::<f64>() / 2000.0;
+    let waits: Vec<f64> = waits.collect();
+    let mean = waits.iter().sum::<f64>() / 2000.0;
     assert!((mean / expected - 1.0).abs() < 0.04, "{mean}, not {expected}");
+    spreads(&waits, 0.0, 2.0 * expected);
 }
 
 #[test]
