@@ -539,6 +539,7 @@ def test_inversions_are_shares_of_requests() -> None:
 
 #: Segments 5 and 20 of 20 are lost: the host's wire was down while they crossed it.
 FIFTH_AND_LAST = """
+profile = "classic"
 [run]
 duration = "500 ms"
 [network]

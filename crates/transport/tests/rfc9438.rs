@@ -203,8 +203,19 @@ fn linux_adds_whole_segments_and_rounds_down_at_a_loss() {
          205us | ack 25          | 32 cwnd=8
          206us | ack 31          | 33-38 cwnd=8
          207us | ack 33          | 39-40 cwnd=8
-         208us | ack 41          | 41-48 cwnd=8
-         209us | ack 42          | 49-50 cwnd=9";
+         208us | ack 41          | 41-48 cwnd=8";
+    let grown = "209us | ack 42          | 49-50 cwnd=9";
+    // A loss at 8: 5.6 is 5, and W_max 6.8 is 6. What was counted before is forgotten: 5 segments add the sixth.
+    let cut = "209us | ack 41 sack 42-44 | 41r cwnd=5
+         210us | ack 41 sack 42-48 | 49-52
+         300us | ack 49          | 53 cwnd=5
+         301us | ack 50          | 54 cwnd=5
+         302us | ack 51          | 55 cwnd=5
+         303us | ack 53          | 56-57 cwnd=5
+         304us | ack 54          | 58-59 cwnd=6";
     cubic("initial_window = 11\nreno_alpha = 'constant'", &table(exact));
-    cubic("initial_window = 11\nreno_alpha = 'constant'\narithmetic = 'whole-segments'", &table(whole));
+    for then in [grown, cut] {
+        let keys = "initial_window = 11\nreno_alpha = 'constant'\narithmetic = 'whole-segments'";
+        cubic(keys, &table(&format!("{whole}\n{then}")));
+    }
 }

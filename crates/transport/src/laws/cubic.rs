@@ -143,6 +143,10 @@ impl Cubic {
         self.prior = cwnd;
         self.w_max = self.rounded(if shrinking { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd });
         self.epoch = None;
+        if let Some(counts) = &mut self.whole {
+            // tcp_init_cwnd_reduction()
+            counts.to_window = 0.0;
+        }
     }
 
     /// A window as it is kept.
