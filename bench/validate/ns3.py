@@ -43,8 +43,8 @@ BY_TRANSPORT: dict[str, dict[str, Any]] = {
     "dctcp": {"transport.growth_steps": "per-window"},
     # TcpNewReno::SlowStart: a segment for each ACK, whatever it acknowledges.
     "tcp": {"transport.slow_start_growth": "segment"},
-    # TcpCubic::Update follows RFC 8312: alpha does not rise where the last loss happened.
-    "cubic": {"transport.reno_alpha": "constant"},
+    # TcpCubic::Update has RFC 8312's alpha, which does not rise, and windows of whole segments.
+    "cubic": {"transport.reno_alpha": "constant", "transport.arithmetic": "whole-segments"},
 }
 
 
