@@ -21,7 +21,7 @@ SUMMARY = {
     *("goodput_mbps", "goodput_in_time_mbps", "fct_us", "slowdown", "deadline_ratio"),
 }
 FAN_IN = {"queries", "complete_queries_percent", "answers_in_time_percent", "query_us"}
-LIMIT = {"missed", "missed_percent", "side", "method"}
+LIMIT = {"missed", "missed_percent", "side", "method", "reason"}
 CLASS = {"bottleneck_delay_us", "bottleneck_mbps", "too_late"}
 NESTED = {
     "fct_us": {"mean", "p50", "p90", "p99", "max"},

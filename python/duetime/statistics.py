@@ -26,7 +26,7 @@ from functools import cache
 from typing import Any
 
 #: Keys that name a run or its parts and are no measurements.
-NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "kernel"}
+NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "reason", "kernel"}
 #: With fewer seeds an interval is wide and leans on the assumption that seeds differ normally.
 FEW_SEEDS = 5
 #: Figures that two equal runs do not share.

@@ -1,11 +1,14 @@
-//! From messages to the jobs of the links that they begin and end at. Every rounding is in favour of the
+//! From messages to the jobs of the links that they begin and end at, and of the cuts that they cross. Every rounding is in favour of the
 //! schedule, so that what comes of it stays a lower bound.
+
+use std::collections::BTreeMap;
 
 use sim::outcome::Framing;
 use sim::topology::Graph;
 use units::{Bytes, ClassId, HostId, Rate, Table, halves, pair};
 
-use crate::latency::{Latency, Least};
+use crate::cuts::{Cut, Cuts, MAX_LAYERS};
+use crate::latency::{LARGE, Latency, Least, of_size};
 use crate::machine::Job;
 
 /// A message with a deadline.
@@ -31,14 +34,14 @@ impl Arrival {
     /// Words of a [`record`](Arrival::record).
     pub const WORDS: usize = 6;
 
-    /// In words, for a file.
+    /// In words, for a file; in an order that does not depend on when each became known.
     pub fn record(&self) -> [u64; Arrival::WORDS] {
         let Arrival { class, from, to, bytes, start, due, level } = *self;
-        [pair(from.0, to.0), class.0.into(), bytes.0, start, due, level.map_or(0, |level| u64::from(level) + 1)]
+        [start, due, pair(from.0, to.0), class.0.into(), bytes.0, level.map_or(0, |level| u64::from(level) + 1)]
     }
 
     /// From a [`record`](Arrival::record).
-    pub fn of_record([hosts, class, bytes, start, due, level]: [u64; Arrival::WORDS]) -> Arrival {
+    pub fn of_record([start, due, hosts, class, bytes, level]: [u64; Arrival::WORDS]) -> Arrival {
         let (from, to) = halves(hosts);
         Arrival {
             class: ClassId(class as u32),
@@ -52,22 +55,30 @@ impl Arrival {
     }
 }
 
-/// What a message asks of the two links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
-    /// Of the message.
-    pub class: ClassId,
-    /// Of the message.
-    pub from: HostId,
-    /// Of the message.
-    pub to: HostId,
-    /// What the sender's link has to do.
-    pub sending: Job,
-    /// What the receiver's link has to do.
-    pub receiving: Job,
+/// A link, or several that share their work, as a machine: its family and its number there, in the order in which they are
+/// looked at. A message has at most one machine of a family, so the late messages of a family's machines add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Machine(pub u64);
+
+impl Machine {
+    /// The family of the links into receiving hosts.
+    pub const RECEIVERS: u32 = 0;
+    /// The family of the links out of sending hosts.
+    pub const SENDERS: u32 = 1;
+    /// The number of families: those of hosts, and two for each layer of cuts.
+    pub const FAMILIES: usize = 2 + 2 * MAX_LAYERS;
+
+    fn new(family: u32, number: u32) -> Machine {
+        Machine(pair(family, number))
+    }
+
+    /// Its family; those from 2 on are of cuts.
+    pub fn family(self) -> u32 {
+        halves(self.0).0
+    }
 }
 
-/// Turns messages into demands.
+/// Turns messages into jobs.
 pub struct Demands<'a> {
     latency: Latency<'a>,
     /// For each class.
@@ -75,6 +86,10 @@ pub struct Demands<'a> {
     /// For each host, the rate of its links together: out of it, and into it. Several links can do no more
     /// than one that is as fast as all of them.
     rates: Table<HostId, (Rate, Rate)>,
+    cuts: Cuts,
+    /// By a cut's machine and a host, the least time between them of packets without a size and of [`LARGE`] ones.
+    to_cuts: BTreeMap<(Machine, HostId), Option<[u64; 2]>>,
+    from_cuts: BTreeMap<(Machine, HostId), Option<[u64; 2]>>,
 }
 
 impl<'a> Demands<'a> {
@@ -89,26 +104,45 @@ impl<'a> Demands<'a> {
                 into.0 += link.rate.0;
             }
         }
-        Demands { latency: Latency::new(graph), framings, rates }
+        let (to_cuts, from_cuts) = (BTreeMap::new(), BTreeMap::new());
+        Demands { latency: Latency::new(graph), framings, rates, cuts: Cuts::of(graph), to_cuts, from_cuts }
     }
 
-    /// What one message asks of its links; none without a path between its hosts.
-    pub fn of(&mut self, arrival: &Arrival) -> Option<Demand> {
+    /// Puts what one message asks of its machines into `jobs`; nothing without a path between its hosts.
+    pub fn of(&mut self, arrival: &Arrival, jobs: &mut Vec<(Machine, Job)>) {
         let Arrival { class, from, to, bytes, start, due, .. } = *arrival;
         let framing = &self.framings[class.index()];
-        let Least { head, tail, last } = self.latency.least(from, to, smallest_packet(bytes, framing))?;
+        let size = smallest_packet(bytes, framing);
+        jobs.clear();
+        let Some(Least { head, tail, last }) = self.latency.least(from, to, size) else { return };
         let work = |rate| work(bytes, framing, rate);
-        let sending = Job { release: start, due: due.saturating_sub(tail), work: work(self.rates[from].0) };
-        let receiving =
-            Job { release: start.saturating_add(head), due: due.saturating_sub(last), work: work(self.rates[to].1) };
-        Some(Demand { class, from, to, sending, receiving })
-    }
-}
-
-impl Demand {
-    /// Both links could do it if they had nothing else to do.
-    pub fn possible(&self) -> bool {
-        self.sending.possible() && self.receiving.possible()
+        let job = |before: u64, after: u64, rate| Job {
+            release: start.saturating_add(before),
+            due: due.saturating_sub(after),
+            work: work(rate),
+        };
+        jobs.push((Machine::new(Machine::RECEIVERS, to.0), job(head, last, self.rates[to].1)));
+        jobs.push((Machine::new(Machine::SENDERS, from.0), job(0, tail, self.rates[from].0)));
+        for (layer, crossed) in self.cuts.between(from, to).enumerate() {
+            for (way, cut) in crossed.into_iter().enumerate() {
+                let Some(cut) = cut else { continue };
+                let machine = Machine::new((2 + 2 * layer + way) as u32, cut);
+                let Cut { out, into } = &self.cuts.cuts[cut as usize];
+                let (links, rate) = if way == 0 { out } else { into };
+                let latency = &mut self.latency;
+                let before = *self.to_cuts.entry((machine, from)).or_insert_with(|| {
+                    let [none, large] = [Bytes::ZERO, LARGE].map(|size| latency.to_links(from, links, size));
+                    Some([none?, large?])
+                });
+                let after = *self.from_cuts.entry((machine, to)).or_insert_with(|| {
+                    let [none, large] = [Bytes::ZERO, LARGE].map(|size| latency.from_links(links, to, size));
+                    Some([none?, large?])
+                });
+                if let Some((before, after)) = before.zip(after) {
+                    jobs.push((machine, job(of_size(before, size), of_size(after, size), *rate)));
+                }
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use units::{Bytes, HostId};
 
 /// Packets of this size and of none are looked at; the time of the others lies above the line between the two,
 /// since the least over paths of what grows in proportion to the size is concave.
-const LARGE: Bytes = Bytes(1 << 16);
+pub const LARGE: Bytes = Bytes(1 << 16);
 
 /// Least times over all paths, hosts not forwarding, whatever route a flow is given.
 pub struct Latency<'a> {
@@ -81,8 +81,52 @@ impl<'a> Latency<'a> {
         least
     }
 
-    /// From one switch to another.
+    /// For a packet of `size` on the wire, from its start at a host's port until it can start at the first of some links.
+    pub fn to_links(&mut self, from: HostId, links: &[u32], size: Bytes) -> Option<u64> {
+        let mut least: Option<u64> = None;
+        for &link in links {
+            let start = self.graph.links[link as usize].from;
+            if start == from.0 {
+                return Some(0);
+            }
+            for first in 0..self.out[from.index()].len() {
+                let first = self.graph.links[self.out[from.index()][first] as usize];
+                if let Some(between) = self.between(first.to, start, size) {
+                    let found = hop(&first, size).saturating_add(between);
+                    least = Some(least.map_or(found, |least| least.min(found)));
+                }
+            }
+        }
+        least
+    }
+
+    /// For a packet of `size` on the wire, from its end at the last of some links until it is at a host.
+    pub fn from_links(&mut self, links: &[u32], to: HostId, size: Bytes) -> Option<u64> {
+        let mut least: Option<u64> = None;
+        for &link in links {
+            let crossed = self.graph.links[link as usize];
+            let mut note = |after: u64| {
+                let found = crossed.delay.0.saturating_add(after);
+                least = Some(least.map_or(found, |least| least.min(found)));
+            };
+            if crossed.to == to.0 {
+                note(0);
+            }
+            for last in 0..self.into[to.index()].len() {
+                let last = self.graph.links[self.into[to.index()][last] as usize];
+                if let Some(between) = self.between(crossed.to, last.from, size) {
+                    note(between.saturating_add(hop(&last, size)));
+                }
+            }
+        }
+        least
+    }
+
+    /// From one switch to another; none where there is no path, or one of them is a host.
     fn between(&mut self, a: u32, b: u32, size: Bytes) -> Option<u64> {
+        if a.min(b) < self.graph.hosts {
+            return None;
+        }
         if a == b {
             return Some(0);
         }
@@ -90,9 +134,8 @@ impl<'a> Latency<'a> {
             let times = [Bytes::ZERO, LARGE].map(|size| self.times_from(a, size));
             self.from.insert(a, times);
         }
-        let [none, large] = self.from[&a].each_ref().map(|times| times[b as usize]);
-        let more = u128::from(large - none) * u128::from(size.min(LARGE).0) / u128::from(LARGE.0);
-        (none < u64::MAX).then(|| none.saturating_add(more as u64))
+        let times = self.from[&a].each_ref().map(|times| times[b as usize]);
+        (times[0] < u64::MAX).then(|| of_size(times, size))
     }
 
     /// Dijkstra's least times from a switch, each hop a picosecond less than it takes: a port rounds.
@@ -106,8 +149,7 @@ impl<'a> Latency<'a> {
             }
             for &link in &self.out[node as usize] {
                 let link = &self.graph.links[link as usize];
-                let hop = (link.delay.0 + link.rate.transmission().of(size).0).saturating_sub(1);
-                let at = time.saturating_add(hop);
+                let at = time.saturating_add(hop(link, size));
                 if at < times[link.to as usize] {
                     times[link.to as usize] = at;
                     edge.push(Reverse((at, link.to)));
@@ -116,6 +158,17 @@ impl<'a> Latency<'a> {
         }
         times
     }
+}
+
+/// The time of a packet of `size` that is the least over paths, from those of packets without a size and of [`LARGE`] ones.
+pub fn of_size([none, large]: [u64; 2], size: Bytes) -> u64 {
+    let more = u128::from(large - none) * u128::from(size.min(LARGE).0) / u128::from(LARGE.0);
+    none.saturating_add(more as u64)
+}
+
+/// The time that a packet takes over a link, a picosecond less than it may be: a port rounds.
+fn hop(link: &LinkSpec, size: Bytes) -> u64 {
+    (link.delay.0 + link.rate.transmission().of(size).0).saturating_sub(1)
 }
 
 #[cfg(test)]

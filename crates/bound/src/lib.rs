@@ -1,42 +1,47 @@
 //! How few deadlines any schedule can miss: an omniscient lower bound for the messages of a run.
 //!
 //! A schedule here knows all messages in advance, sends any part of any of them at any time once it has been
-//! handed over, loses nothing, acknowledges nothing and needs no handshake. Two kinds of links limit it. Each
-//! message ends at one receiver, so what its link cannot carry in time is missed, and these misses add up over
-//! the receivers; each message begins at one sender, and the same holds there. [`Bound::missed`] is the larger
-//! of the two sums. On one link the question is a known one, preemptive scheduling with release times, and
-//! [`machine`] answers it.
+//! handed over, loses nothing, acknowledges nothing and needs no handshake. Three kinds of links limit it: the one into
+//! each receiver, the one out of each sender, and inside the network those that every path of a message crosses
+//! ([`cuts`]). On each of them the question is a known one, preemptive scheduling with release times, and [`machine`]
+//! answers it: of the messages of this busy period so many are late. Where the messages are different ones, such numbers
+//! add up ([`combine`]). [`Bound::missed`] is what they come to.
 //!
 //! Why no run of the simulator misses fewer, whatever its transport:
 //!
 //! - **Which messages.** Those that count (they start in the measured time) and have a deadline not beyond the
 //!   last moment that the run may go on to: they are decided, whatever happens. The others occupy no link here,
 //!   which only makes room. A message that is given up (`expired = "abort"`, a request that cannot be granted) counts as
-//!   missed in a run, and here nobody gives up.
+//!   missed in a run, and here none is given up.
 //! - **Arrivals.** All traffic patterns are open loop: a message starts when it starts, whatever became of those
 //!   before it. So the bound is one of the traffic, not of the transport.
-//! - **Release.** At its sender's link a message can begin when it is handed over. At its receiver's, after its
+//! - **Release.** At its sender's link a message can begin when it is handed over. At later links, after its
 //!   smallest packet was stored and forwarded at each hop before on the fastest path ([`latency`]).
-//! - **Deadline.** The last byte must have left the receiver's link one propagation delay before, and the
-//!   sender's link before by all the hops behind it.
-//! - **Work.** Payload and the headers of as many full packets as it takes, at the rate of the host's link in
-//!   that direction ([`arrivals`]); on a persistent connection a packet may carry parts of two messages. Packets
+//! - **Deadline.** The last byte must have left the receiver's link one propagation delay before, and earlier links
+//!   before that by all the hops behind them.
+//! - **Work.** Payload and the headers of as many full packets as it takes, at the rate of the link, or of all links of a
+//!   cut together ([`arrivals`]); on a persistent connection a packet may carry parts of two messages. Packets
 //!   of a run can be interrupted here at any time, and what they share is divided. ACKs, SYNs and
 //!   retransmissions of a run come on top. A host's pauses (`host_jitter`) only delay.
-//! - **Elsewhere** in the network nothing is counted but the time of flight: uplinks, buffers and routes can
-//!   only make a run miss more.
-//! - **Alone too slow.** A message that one of its links could not carry in time even alone is missed on both.
+//! - **Elsewhere** in the network nothing is counted but the time of flight: buffers and routes can only make a run miss
+//!   more.
+//! - **Alone too slow.** A message that one of its machines could not carry in time even alone is missed, and takes part
+//!   nowhere.
 //! - **Rounding** is always in favour of the schedule, in integers.
 //!
-//! What follows is a bound, not a schedule: no transport may be able to reach it. If finding the fewest takes
-//! too long (long overloads), a lower bound of it stands in, and [`Bound::exact`] is false.
+//! What follows is a bound, not a schedule: no transport may be able to reach it. It is called exact where a schedule was
+//! found that misses no more ([`schedule`]); where none was, [`Bound::gap`] says why.
 
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
+pub mod combine;
+pub mod cuts;
 pub mod latency;
 pub mod machine;
+pub mod schedule;
 
+use std::collections::BTreeMap;
 use std::io;
 
 use aside::{Aside, Merged, Run};
@@ -44,15 +49,26 @@ use sim::Scenario;
 use sim::outcome::{Framing, Message, Outcome};
 use sim::topology::Graph;
 use sim::traffic::Request;
-use units::{ClassId, HostId, Instant};
+use units::{ClassId, Instant};
 
-use arrivals::{Arrival, Demands};
-use machine::{Budget, Fewest, Job};
+use arrivals::{Arrival, Demands, Machine};
+use combine::{Period, Set, disjoint_sets};
+use machine::{Budget, Job, Overloaded};
+use schedule::{Found, Wanted};
 
 /// What may be spent on overloads: about 10 ms,
 const STEPS: u64 = 1_000_000;
 /// and for each packet a small part of what it costs a run.
 const STEPS_PER_PACKET: u64 = 2;
+
+/// Crossings of links by trains that a schedule may have: one for so many packets, each of which costs a run several,
+const PACKETS_PER_CROSSING: u64 = 16;
+/// at least so many (about 10 ms), and at most so many (about 30 MB).
+const CROSSINGS: std::ops::RangeInclusive<u64> = 100_000..=300_000;
+
+/// Jobs of overloaded busy periods that are held in memory at a time, to see what several families of machines come to
+/// together: of more, the largest sum of one family counts.
+const MAX_TOGETHER: usize = 1 << 18;
 
 /// How few deadlines any schedule can miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +79,33 @@ pub struct Bound {
     pub missed: u64,
     /// Which links say so.
     pub side: Side,
-    /// On each side it is the fewest that the links of that side can miss; false where a lower bound of it had
-    /// to do.
-    pub exact: bool,
+    /// Why every schedule may miss more; none where one was found that does not.
+    pub gap: Option<Gap>,
+}
+
+/// Why a bound may be less than what the best schedule misses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// An overload was too large to find the fewest that its link can miss.
+    Overload,
+    /// Each link can do with that, and no schedule of the whole network was found.
+    Schedule,
+    /// The messages are too many to look for a schedule.
+    Size,
+    /// When answers within a tree start depends on the schedule, and they are held against no link.
+    Tree,
+}
+
+impl Gap {
+    /// Its words in results.
+    pub fn words(self) -> &'static str {
+        match self {
+            Gap::Overload => "an overload was too large to find the fewest",
+            Gap::Schedule => "no schedule was found that misses no more",
+            Gap::Size => "too many packets to look for a schedule",
+            Gap::Tree => "answers within a tree are left out",
+        }
+    }
 }
 
 /// Which links a bound comes from.
@@ -75,8 +115,12 @@ pub enum Side {
     Receivers,
     /// Those out of the sending hosts.
     Senders,
-    /// Some classes are held up at the receivers and some at the senders: the sum of their own bounds.
+    /// Those between switches.
+    Network,
+    /// Some messages are held up at the receivers and some at the senders.
     Both,
+    /// Some are held up between switches, others elsewhere.
+    Several,
 }
 
 impl Side {
@@ -85,7 +129,28 @@ impl Side {
         match self {
             Side::Receivers => "receivers",
             Side::Senders => "senders",
+            Side::Network => "network",
             Side::Both => "both",
+            Side::Several => "several",
+        }
+    }
+
+    /// Of the families that some machines belong to.
+    fn of(families: impl Iterator<Item = u32>) -> Side {
+        let side = |family| match family {
+            Machine::RECEIVERS => Side::Receivers,
+            Machine::SENDERS => Side::Senders,
+            _ => Side::Network,
+        };
+        families.map(side).reduce(Side::and).unwrap_or(Side::Receivers)
+    }
+
+    fn and(self, other: Side) -> Side {
+        let at_hosts = |side: Side| matches!(side, Side::Receivers | Side::Senders | Side::Both);
+        match (self, other) {
+            (one, other) if one == other => one,
+            (one, other) if at_hosts(one) && at_hosts(other) => Side::Both,
+            _ => Side::Several,
         }
     }
 }
@@ -121,9 +186,19 @@ impl Messages {
     /// One that counts.
     pub fn add(&mut self, message: &Message) {
         let &Message { class, from, to, query, place, bytes, start, deadline, .. } = message;
+        self.ask(class, &Request { start, from, to, bytes, deadline, query, place });
+    }
+
+    /// One that counts, before it is sent.
+    fn ask(&mut self, class: ClassId, request: &Request) {
+        let &Request { start, from, to, bytes, deadline, place, .. } = request;
         let leaves = &mut self.leaves[class.index()];
         *leaves = place.map_or(0, |place| place.level).max(*leaves);
-        self.recent.extend(arrival(class, &Request { start, from, to, bytes, deadline, query, place }));
+        // A size comes with every deadline.
+        if let Some((deadline, bytes)) = deadline.zip(bytes) {
+            let (due, level) = (start.saturating_add(deadline).0, place.map(|place| place.level));
+            self.recent.push(Arrival { class, from, to, bytes, start: start.0, due, level });
+        }
     }
 
     /// How many words those in memory take.
@@ -146,19 +221,43 @@ impl Messages {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn bounds(&self, outcome: &Outcome, mut aside: Option<&mut Aside>) -> io::Result<Bounds> {
+    pub fn bounds(&self, outcome: &Outcome, aside: Option<&mut Aside>) -> io::Result<Bounds> {
         let framings: Vec<Framing> = outcome.classes.iter().map(|class| class.framing).collect();
-        let mut traffic = Traffic::new(&outcome.graph, &framings, outcome.decided_until);
-        let known = |arrival: &Arrival| arrival.level.is_none_or(|level| level == self.leaves[arrival.class.index()]);
+        self.bounds_on(&outcome.graph, &framings, outcome.decided_until, aside)
+    }
+
+    fn bounds_on(
+        &self,
+        graph: &Graph,
+        framings: &[Framing],
+        until: Instant,
+        mut aside: Option<&mut Aside>,
+    ) -> io::Result<Bounds> {
+        let mut traffic = Traffic::new(self, graph, framings, until);
         if let Some(aside) = aside.as_deref_mut() {
             for run in &self.runs {
                 let records = aside.read(run.clone())?.into_iter().map(Arrival::of_record);
-                records.for_each(|arrival| traffic.add(&arrival, known(&arrival)));
+                records.for_each(|arrival| traffic.add(&arrival));
                 traffic.put(aside)?;
             }
         }
-        self.recent.iter().for_each(|arrival| traffic.add(arrival, known(arrival)));
+        self.recent.iter().for_each(|arrival| traffic.add(arrival));
         traffic.bounds(aside.as_deref())
+    }
+
+    /// Whether a message starts at the same time under every schedule.
+    fn is_known(&self, arrival: &Arrival) -> bool {
+        arrival.level.is_none_or(|level| level == self.leaves[arrival.class.index()])
+    }
+
+    /// Calls `each` with every message.
+    fn each(&self, aside: Option<&Aside>, mut each: impl FnMut(&Arrival)) -> io::Result<()> {
+        for run in aside.iter().flat_map(|_| &self.runs) {
+            let records = aside.map_or_else(|| Ok(Vec::new()), |aside| aside.read(run.clone()))?;
+            records.into_iter().map(Arrival::of_record).for_each(|arrival| each(&arrival));
+        }
+        self.recent.iter().for_each(each);
+        Ok(())
     }
 }
 
@@ -174,51 +273,48 @@ pub fn of_scenario(scenario: Scenario) -> Bounds {
     let Scenario { run, network, transports, mut classes, .. } = scenario;
     let framing = |class: &sim::Class| class.framing(&transports[class.transport], network.frame_overhead);
     let framings: Vec<Framing> = classes.iter().map(framing).collect();
-    let mut traffic = Traffic::new(&network.graph, &framings, run.latest());
+    let mut messages = Messages::new(classes.len());
     for (class, source) in classes.iter_mut().enumerate() {
         let batches =
             std::iter::from_fn(|| source.generator.next()).take_while(|batch| batch.at < run.duration.after_start());
         let requests = batches.flat_map(|batch| batch.messages);
-        for request in requests.filter(|request| run.counts(request.start)) {
-            // Answers of parents are announced with no answers that they stand for yet.
-            let known = request.place.is_none_or(|place| place.answers > 0);
-            arrival(ClassId::from_index(class), &request).iter().for_each(|arrival| traffic.add(arrival, known));
-        }
+        requests
+            .filter(|request| run.counts(request.start))
+            .for_each(|request| messages.ask(ClassId::from_index(class), &request));
     }
-    traffic.bounds(None).expect(IN_MEMORY)
+    messages.bounds_on(&network.graph, &framings, run.latest(), None).expect(IN_MEMORY)
 }
 
 const IN_MEMORY: &str = "everything is in memory";
 
-/// A message, if it has a deadline.
-fn arrival(class: ClassId, request: &Request) -> Option<Arrival> {
-    let &Request { start, from, to, bytes, deadline, place, .. } = request;
-    // A size comes with every deadline.
-    let due = start.saturating_add(deadline?).0;
-    Some(Arrival { class, from, to, bytes: bytes?, start: start.0, due, level: place.map(|place| place.level) })
-}
-
-/// What messages ask of the links.
+/// What messages ask of the machines.
 struct Traffic<'a> {
+    messages: &'a Messages,
+    graph: &'a Graph,
     demands: Demands<'a>,
     framings: &'a [Framing],
     /// Deadlines beyond this are not decided.
     until: Instant,
     packets: u64,
     classes: Vec<OfClass>,
+    /// Of the message that was looked at last.
+    asked: Vec<(Machine, Job)>,
 }
 
 /// What the messages of one class ask.
 #[derive(Default)]
 struct OfClass {
     with_deadline: u64,
-    /// Messages that one of their links could not carry in time even alone.
+    /// Messages that one of their machines could not carry in time even alone.
     hopeless: u64,
-    senders: Jobs,
-    receivers: Jobs,
+    /// Messages that are held against no link.
+    unknown: u64,
+    /// All others whose deadline is decided.
+    held: u64,
+    jobs: Jobs,
 }
 
-/// Jobs of the links of one side, as words: host, release, due, work.
+/// Jobs as words: machine, release, due, work.
 #[derive(Default)]
 struct Jobs {
     recent: Vec<[u64; 4]>,
@@ -227,10 +323,6 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn add(&mut self, host: HostId, job: Job) {
-        self.recent.push([host.0.into(), job.release, job.due, job.work]);
-    }
-
     fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
         if !self.recent.is_empty() {
             self.recent.sort_unstable();
@@ -241,25 +333,56 @@ impl Jobs {
     }
 }
 
-impl<'a> Traffic<'a> {
-    fn new(graph: &'a Graph, framings: &'a [Framing], until: Instant) -> Traffic<'a> {
-        let classes = framings.iter().map(|_| OfClass::default()).collect();
-        Traffic { demands: Demands::new(graph, framings), framings, until, packets: 0, classes }
+/// What may still be spent on each.
+#[derive(Clone, Copy)]
+struct Budgets {
+    overloads: Budget,
+    crossings: Budget,
+}
+
+impl Budgets {
+    /// Takes out what each of `left` may spend.
+    fn share(&mut self, left: usize) -> Budgets {
+        Budgets { overloads: self.overloads.share(left, 1), crossings: self.crossings.share(left, 1) }
     }
 
-    /// One message more; `known` where its start is the same under every schedule.
-    fn add(&mut self, arrival: &Arrival, known: bool) {
+    /// Puts back what was not spent.
+    fn put_back(&mut self, share: Budgets) {
+        self.overloads.0 += share.overloads.0;
+        self.crossings.0 += share.crossings.0;
+    }
+}
+
+/// A message in an overloaded busy period, with the places of these periods and its jobs there.
+type Contested = (Arrival, Vec<(usize, Job)>);
+
+impl<'a> Traffic<'a> {
+    fn new(messages: &'a Messages, graph: &'a Graph, framings: &'a [Framing], until: Instant) -> Traffic<'a> {
+        let classes = framings.iter().map(|_| OfClass::default()).collect();
+        let demands = Demands::new(graph, framings);
+        Traffic { messages, graph, demands, framings, until, packets: 0, classes, asked: Vec::new() }
+    }
+
+    /// One message more.
+    fn add(&mut self, arrival: &Arrival) {
         let mss = self.framings[arrival.class.index()].mss;
         let class = &mut self.classes[arrival.class.index()];
         class.with_deadline += 1;
         self.packets = self.packets.saturating_add(arrival.bytes.pieces(mss.into()));
-        if !known || arrival.due > self.until.0 {
+        if arrival.due > self.until.0 {
             return;
         }
-        let Some(demand) = self.demands.of(arrival) else { return };
-        if demand.possible() {
-            class.senders.add(demand.from, demand.sending);
-            class.receivers.add(demand.to, demand.receiving);
+        if !self.messages.is_known(arrival) {
+            class.unknown += 1;
+            return;
+        }
+        self.demands.of(arrival, &mut self.asked);
+        if self.asked.is_empty() {
+            class.unknown += 1;
+        } else if self.asked.iter().all(|(_, job)| job.possible()) {
+            class.held += 1;
+            let records = self.asked.iter().map(|(machine, job)| [machine.0, job.release, job.due, job.work]);
+            class.jobs.recent.extend(records);
         } else {
             class.hopeless += 1;
         }
@@ -267,35 +390,189 @@ impl<'a> Traffic<'a> {
 
     /// Puts what is in memory into a file.
     fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
-        let sides = self.classes.iter_mut().flat_map(|class| [&mut class.senders, &mut class.receivers]);
-        sides.into_iter().try_for_each(|jobs| jobs.put(aside))
+        self.classes.iter_mut().try_for_each(|class| class.jobs.put(aside))
     }
 
     fn bounds(mut self, aside: Option<&Aside>) -> io::Result<Bounds> {
-        let sides = self.classes.iter_mut().flat_map(|class| [&mut class.senders, &mut class.receivers]);
-        sides.for_each(|jobs| jobs.recent.sort_unstable());
-        let mut budget = Budget(STEPS.saturating_add(self.packets.saturating_mul(STEPS_PER_PACKET)));
-        let with_deadlines = self.classes.iter().filter(|class| class.with_deadline > 0).count();
-        let mut share = budget.share(with_deadlines.clamp(1, 2), 1);
-        let all = bound(&self.classes, aside, &mut share)?;
-        budget.0 += share.0;
-        let mut classes_left = with_deadlines;
-        let mut of_class = |class: &OfClass| {
-            let with_deadline = class.with_deadline;
-            let Some(all) = all.filter(|_| with_deadline > 0) else { return Ok(None) };
-            if with_deadlines == 1 || all.missed == 0 {
-                // It is alone, or has nothing to miss even with the others beside it.
-                return Ok(Some(Bound { with_deadline, ..all }));
-            }
-            let mut share = budget.share(classes_left, 1);
-            classes_left -= 1;
-            let found = bound(std::slice::from_ref(class), aside, &mut share);
-            budget.0 += share.0;
-            found
+        self.classes.iter_mut().for_each(|class| class.jobs.recent.sort_unstable());
+        let with_deadlines: Vec<usize> =
+            (0..self.classes.len()).filter(|class| self.classes[*class].with_deadline > 0).collect();
+        if with_deadlines.is_empty() {
+            return Ok(Bounds { all: None, classes: vec![None; self.classes.len()] });
+        }
+        let mut budgets = Budgets {
+            overloads: Budget(STEPS.saturating_add(self.packets.saturating_mul(STEPS_PER_PACKET))),
+            crossings: Budget((self.packets / PACKETS_PER_CROSSING).clamp(*CROSSINGS.start(), *CROSSINGS.end())),
         };
-        let classes = self.classes.iter().map(&mut of_class).collect::<io::Result<Vec<_>>>()?;
-        Ok(Bounds { all: all.map(|all| at_least_their_sum(all, &classes)), classes })
+        let mut share = budgets.share(with_deadlines.len().clamp(1, 2));
+        let all = self.bound(&with_deadlines, aside, &mut share)?;
+        budgets.put_back(share);
+        let mut classes = vec![None; self.classes.len()];
+        for (done, &class) in with_deadlines.iter().enumerate() {
+            let with_deadline = self.classes[class].with_deadline;
+            if with_deadlines.len() == 1 || all.missed == 0 {
+                // It is alone, or has nothing to miss even with the others beside it.
+                classes[class] = Some(Bound { with_deadline, ..all });
+                continue;
+            }
+            let mut share = budgets.share(with_deadlines.len() - done);
+            classes[class] = Some(self.bound(&[class], aside, &mut share)?);
+            budgets.put_back(share);
+        }
+        Ok(Bounds { all: Some(at_least_their_sum(all, &classes)), classes })
     }
+
+    /// Of some classes together.
+    fn bound(&mut self, classes: &[usize], aside: Option<&Aside>, budgets: &mut Budgets) -> io::Result<Bound> {
+        let sum =
+            |figure: fn(&OfClass) -> u64| -> u64 { classes.iter().map(|class| figure(&self.classes[*class])).sum() };
+        let (with_deadline, hopeless) = (sum(|class| class.with_deadline), sum(|class| class.hopeless));
+        let (unknown, held) = (sum(|class| class.unknown), sum(|class| class.held));
+        let jobs = || classes.iter().map(|class| &self.classes[*class].jobs);
+        let runs = jobs().flat_map(|jobs| jobs.runs.iter().cloned());
+        let merged = Merged::new(jobs().map(|jobs| &jobs.recent[..]), aside, runs)?;
+        let jobs = merged
+            .map(|record| record.map(|[machine, release, due, work]| (Machine(machine), Job { release, due, work })));
+        let mut share = budgets.overloads.share(2, 1);
+        let alike = |a: Machine, b: Machine| a.family() == b.family();
+        let overloads = machine::overloads(jobs, (MAX_TOGETHER, alike), &mut share)?;
+        budgets.overloads.0 += share.0;
+
+        let mut families: BTreeMap<u32, u64> = BTreeMap::new();
+        for overload in &overloads {
+            *families.entry(overload.machine.family()).or_default() += overload.fewest.late;
+        }
+        // The first of the largest.
+        let largest =
+            families.iter().rev().max_by_key(|(_, late)| **late).map_or((Machine::RECEIVERS, 0), |(f, l)| (*f, *l));
+        let bound = |late, side, gap| Bound { with_deadline, missed: hopeless + late, side, gap };
+        let in_periods: usize = overloads.iter().map(|overload| overload.jobs).sum();
+        let searched = held <= budgets.crossings.0;
+        if in_periods > MAX_TOGETHER || (families.len() <= 1 && !searched) {
+            return Ok(bound(largest.1, Side::of([largest.0].into_iter()), Some(gap_of(&overloads, Gap::Size))));
+        }
+        let (periods, contested) = self.contested(classes, &overloads, aside)?;
+        let sets = disjoint_sets(&periods, contested.len() as u32, &mut budgets.overloads);
+        let late = combine::sum(&sets);
+        let side = Side::of(sets.iter().map(|set| set.family));
+        let gap = if unknown > 0 {
+            Some(Gap::Tree)
+        } else if !searched {
+            Some(Gap::Size)
+        } else {
+            self.gap(classes, &sets, &contested, aside, budgets)?
+        };
+        Ok(bound(late, side, gap.map(|gap| gap_of(&overloads, gap))))
+    }
+
+    /// The messages of overloaded busy periods, and these with the numbers of their messages: these are in an order that does
+    /// not depend on when each became known.
+    fn contested(
+        &mut self,
+        classes: &[usize],
+        overloads: &[Overloaded<Machine>],
+        aside: Option<&Aside>,
+    ) -> io::Result<(Vec<Period>, Vec<Arrival>)> {
+        let mut periods: Vec<Period> = overloads
+            .iter()
+            .map(|overload| Period {
+                family: overload.machine.family(),
+                late: overload.fewest.late,
+                jobs: Vec::with_capacity(overload.jobs),
+            })
+            .collect();
+        let mut contested: Vec<Contested> = Vec::new();
+        if !overloads.is_empty() {
+            self.each_held(classes, aside, |arrival, jobs| {
+                let place = |&(machine, job): &(Machine, Job)| {
+                    let begun = |overload: &Overloaded<Machine>| {
+                        (overload.machine, overload.released.0) <= (machine, job.release)
+                    };
+                    let place = overloads.partition_point(begun).checked_sub(1)?;
+                    let Overloaded { machine: of, released, .. } = overloads[place];
+                    (of == machine && job.release <= released.1).then_some((place, job))
+                };
+                let places: Vec<(usize, Job)> = jobs.iter().filter_map(place).collect();
+                if !places.is_empty() {
+                    contested.push((*arrival, places));
+                }
+            })?;
+        }
+        contested.sort_by_cached_key(|(arrival, _)| arrival.record());
+        for (number, (_, places)) in contested.iter().enumerate() {
+            places.iter().for_each(|&(place, job)| periods[place].jobs.push((job, number as u32)));
+        }
+        periods.iter_mut().for_each(|period| {
+            period.jobs.sort_by_key(|(job, number)| (job.release, job.due, job.work, *number));
+        });
+        Ok((periods, contested.into_iter().map(|(arrival, _)| arrival).collect()))
+    }
+
+    /// Calls `each` with every message of some classes that is held against the links and is not hopeless, and with its jobs.
+    fn each_held(
+        &mut self,
+        classes: &[usize],
+        aside: Option<&Aside>,
+        mut each: impl FnMut(&Arrival, &[(Machine, Job)]),
+    ) -> io::Result<()> {
+        let Traffic { messages, demands, asked, until, .. } = self;
+        messages.each(aside, |arrival| {
+            if arrival.due > until.0 || !classes.contains(&arrival.class.index()) || !messages.is_known(arrival) {
+                return;
+            }
+            demands.of(arrival, asked);
+            if !asked.is_empty() && asked.iter().all(|(_, job)| job.possible()) {
+                each(arrival, asked);
+            }
+        })
+    }
+
+    /// Looks for a schedule that misses no more than the sets say; gives why none was found.
+    fn gap(
+        &mut self,
+        classes: &[usize],
+        sets: &[Set],
+        contested: &[Arrival],
+        aside: Option<&Aside>,
+        budgets: &mut Budgets,
+    ) -> io::Result<Option<Gap>> {
+        // Equal messages may stand for one another: so many of each are left out.
+        let mut left_out: BTreeMap<[u64; Arrival::WORDS], u64> = BTreeMap::new();
+        for set in sets {
+            let jobs: Vec<Job> = set.jobs.iter().map(|(job, _)| *job).collect();
+            let Some(out) = machine::leave_out(&jobs, set.late, &mut budgets.overloads) else {
+                return Ok(Some(Gap::Schedule));
+            };
+            for ((_, message), _) in set.jobs.iter().zip(out).filter(|(_, out)| *out) {
+                *left_out.entry(contested[*message as usize].record()).or_default() += 1;
+            }
+        }
+        let mut kept: Vec<Arrival> = Vec::new();
+        self.each_held(classes, aside, |arrival, _| match left_out.get_mut(&arrival.record()) {
+            Some(more) if *more > 0 => *more -= 1,
+            _ => kept.push(*arrival),
+        })?;
+        kept.sort_by_cached_key(Arrival::record);
+        let wanted = |&Arrival { class, from, to, bytes, start, due, .. }: &Arrival| Wanted {
+            from,
+            to,
+            bytes,
+            start,
+            due,
+            framing: self.framings[class.index()],
+        };
+        let wanted: Vec<Wanted> = kept.iter().map(wanted).collect();
+        Ok(match schedule::find(self.graph, &wanted, &mut budgets.crossings) {
+            Found::Schedule => None,
+            Found::Nothing => Some(Gap::Schedule),
+            Found::TooLong => Some(Gap::Size),
+        })
+    }
+}
+
+/// Where an overload is not solved, that is the reason.
+fn gap_of(overloads: &[Overloaded<Machine>], otherwise: Gap) -> Gap {
+    if overloads.iter().all(|overload| overload.fewest.exact) { otherwise } else { Gap::Overload }
 }
 
 /// Each class misses at least its own bound, so all together miss at least their sum.
@@ -304,38 +581,7 @@ fn at_least_their_sum(all: Bound, classes: &[Option<Bound>]) -> Bound {
     if sum <= all.missed {
         return all;
     }
-    let mut sides = classes.iter().flatten().filter(|class| class.missed > 0).map(|class| class.side);
-    let first = sides.next().unwrap_or(all.side);
-    let side = if sides.all(|side| side == first) { first } else { Side::Both };
+    let late = classes.iter().flatten().filter(|class| class.missed > 0);
+    let side = late.map(|class| class.side).reduce(Side::and).unwrap_or(all.side);
     Bound { missed: sum, side, ..all }
-}
-
-/// Of some classes together.
-fn bound(classes: &[OfClass], aside: Option<&Aside>, budget: &mut Budget) -> io::Result<Option<Bound>> {
-    let with_deadline = classes.iter().map(|class| class.with_deadline).sum();
-    if with_deadline == 0 {
-        return Ok(None);
-    }
-    let hopeless: u64 = classes.iter().map(|class| class.hopeless).sum();
-    // Senders first: theirs is mostly the easier part, and what it leaves is for the receivers.
-    let mut share = budget.share(2, 1);
-    let senders = fewest(classes.iter().map(|class| &class.senders), aside, &mut share)?;
-    budget.0 += share.0;
-    let receivers = fewest(classes.iter().map(|class| &class.receivers), aside, budget)?;
-    let (larger, side) =
-        if senders.late > receivers.late { (senders, Side::Senders) } else { (receivers, Side::Receivers) };
-    let exact = receivers.exact && senders.exact;
-    Ok(Some(Bound { with_deadline, missed: hopeless + larger.late, side, exact }))
-}
-
-/// Over all hosts of one side.
-fn fewest<'a>(
-    jobs: impl Iterator<Item = &'a Jobs> + Clone,
-    aside: Option<&'a Aside>,
-    budget: &mut Budget,
-) -> io::Result<Fewest> {
-    let runs = jobs.clone().flat_map(|jobs| jobs.runs.iter().cloned());
-    let merged = Merged::new(jobs.map(|jobs| &jobs.recent[..]), aside, runs)?;
-    let jobs = merged.map(|record| record.map(|[host, release, due, work]| (host, Job { release, due, work })));
-    machine::fewest_late(jobs, budget)
 }

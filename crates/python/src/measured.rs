@@ -63,6 +63,7 @@ struct MeasuredMessage {
     timeouts: u32,
     retransmits: u32,
     marks: u32,
+    delivered: u64,
 }
 
 #[derive(Deserialize)]
@@ -205,6 +206,7 @@ impl From<MeasuredMessage> for Message {
             timeouts: measured.timeouts,
             retransmits: measured.retransmits,
             marks: measured.marks,
+            delivered: Bytes(measured.delivered),
         }
     }
 }

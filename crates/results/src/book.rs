@@ -27,7 +27,7 @@ pub struct Book {
     held: usize,
 }
 
-/// The messages of one class that count.
+/// The messages of one class that count; `in_time` is of all.
 #[derive(Default)]
 pub(crate) struct Account {
     pub messages: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Account {
     pub with_deadline: u64,
     pub missed: u64,
     pub undecided: u64,
-    /// Payload of those that met their deadline.
+    /// Payload that arrived within the measured time of messages that met their deadline, whenever these started.
     pub in_time: Bytes,
     /// Of completed messages.
     pub fct_us: Values,
@@ -98,6 +98,9 @@ impl Book {
             if let Some(query) = query {
                 self.held += self.classes[message.class.index()].asked.add(&query);
             }
+            if verdict == Verdict::Met {
+                self.classes[message.class.index()].in_time += message.delivered;
+            }
             if self.counted.contains(&message.start) {
                 self.bounded.add(message);
                 self.held += self.classes[message.class.index()].add(message, verdict);
@@ -140,9 +143,6 @@ impl Account {
         self.with_deadline += u64::from(message.deadline.is_some());
         self.missed += u64::from(verdict == Verdict::Missed);
         self.undecided += u64::from(verdict == Verdict::Undecided);
-        if verdict == Verdict::Met {
-            self.in_time += message.bytes.unwrap_or(Bytes::ZERO);
-        }
         let Some(took) = completion_time(message) else { return 0 };
         self.completed += 1;
         self.fct_us.add(took.as_micros_f64());

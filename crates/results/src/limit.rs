@@ -29,12 +29,13 @@ pub struct Limit {
     /// 100 x missed / with_deadline: of all that count, since another schedule may decide what a run left
     /// undecided.
     pub missed_percent: f64,
-    /// Whose links say so: "receivers", "senders", or "both" (of different classes); none where nothing must be
-    /// missed.
+    /// Whose links say so: "receivers", "senders", "both" of these, "network" (links between switches), or "several" (these
+    /// and others); none where nothing must be missed.
     pub side: Option<&'static str>,
-    /// "exact": the fewest that these links can miss; "relaxed": a lower bound of it, since an overload was too
-    /// large to find the fewest.
+    /// "exact": a schedule of the whole network was found that misses no more; "lower bound": none was found.
     pub method: &'static str,
+    /// Why none was found; none where one was.
+    pub reason: Option<&'static str>,
 }
 
 /// What `duetime bound --json` prints: what can be said of a run before it is made.
@@ -100,7 +101,8 @@ impl Limit {
             missed: bound.missed,
             missed_percent: 100.0 * bound.missed as f64 / bound.with_deadline as f64,
             side: (bound.missed > 0).then(|| bound.side.name()),
-            method: if bound.exact { "exact" } else { "relaxed" },
+            method: if bound.gap.is_none() { "exact" } else { "lower bound" },
+            reason: bound.gap.map(bound::Gap::words),
         }
     }
 }
@@ -123,12 +125,13 @@ mod tests {
         let report = Report::new(&burst(Span::from_nanos(260), None), 0.0);
         assert_eq!(report.summary.missed, 3);
         let limits = report.bound.unwrap();
-        let one = Limit { missed: 1, missed_percent: 100.0 / 3.0, side: Some("receivers"), method: "exact" };
+        let one =
+            Limit { missed: 1, missed_percent: 100.0 / 3.0, side: Some("receivers"), method: "exact", reason: None };
         assert_eq!(
             limits,
             Limits { all: one.clone(), classes: vec![("class 0".into(), Some(one)), ("class 1".into(), None)] }
         );
-        let text = r#"{"missed":1,"missed_percent":33.333333333333336,"side":"receivers","method":"exact","classes":{"class 0":{"#;
+        let text = r#"{"missed":1,"missed_percent":33.333333333333336,"side":"receivers","method":"exact","reason":null,"classes":{"class 0":{"#;
         let json = serde_json::to_string(&limits).unwrap();
         assert!(json.starts_with(text), "{json}");
     }

@@ -112,6 +112,7 @@ pub fn message() -> Builder {
         timeouts: 0,
         retransmits: 0,
         marks: 0,
+        delivered: Bytes::ZERO,
     })
 }
 
@@ -133,6 +134,10 @@ impl Builder {
     }
     pub fn bytes(mut self, bytes: Option<u64>) -> Self {
         self.0.bytes = bytes.map(Bytes);
+        self
+    }
+    pub fn delivered(mut self, bytes: u64) -> Self {
+        self.0.delivered = Bytes(bytes);
         self
     }
     pub fn start(mut self, start: Instant) -> Self {

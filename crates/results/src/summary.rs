@@ -31,9 +31,9 @@ pub struct Summary {
     pub undecided: u64,
     /// 100 x missed / (with_deadline - undecided).
     pub missed_percent: Option<f64>,
-    /// Payload that reached receivers after the warm-up, over that time.
+    /// Payload that reached receivers within the measured time, in order or not, each byte once; over that time.
     pub goodput_mbps: Option<f64>,
-    /// Payload of the messages that met their deadline, over the same time; none without deadlines.
+    /// The part of it that belongs to messages that met their deadline; none without deadlines.
     pub goodput_in_time_mbps: Option<f64>,
     /// Of completed messages.
     pub fct_us: FctUs,
@@ -157,8 +157,9 @@ mod tests {
         run.classes[0].delivered_bytes = Bytes(90_000); // 720 000 bit in 90 ms
         run.classes[1].delivered_bytes = Bytes(180_000);
         run.messages = vec![
-            message().bytes(Some(9_000)).deadline(ms(5)).end(at_ms(12)).build(),
-            message().bytes(Some(90_000)).deadline(ms(5)).end(at_ms(16)).build(), // too late
+            message().bytes(Some(9_000)).delivered(9_000).deadline(ms(5)).end(at_ms(12)).build(),
+            message().bytes(Some(90_000)).delivered(90_000).deadline(ms(5)).end(at_ms(16)).build(), // too late
+            message().bytes(Some(90_000)).delivered(90_000).end(at_ms(16)).build(),                 // no deadline
         ];
         assert_eq!(of_class(&run, 0).goodput_mbps, Some(8.0));
         assert_eq!(of_class(&run, 1).goodput_mbps, Some(16.0));
@@ -167,6 +168,22 @@ mod tests {
         assert_eq!(of_class(&run, 1).goodput_in_time_mbps, None);
         run.warm_up = run.simulated;
         assert_eq!(all(&run).goodput_mbps, None);
+    }
+
+    #[test]
+    fn in_time_counts_what_arrived_within_the_measured_time() {
+        let mut run = outcome(&["poisson"], vec![]);
+        run.classes[0].delivered_bytes = Bytes(7_000 + 2_000);
+        run.ended = at_ms(120);
+        run.messages = vec![
+            // Begun in the warm-up: it is not counted, and its bytes are.
+            message().start(at_ms(9)).bytes(Some(9_000)).delivered(7_000).deadline(ms(5)).end(at_ms(12)).build(),
+            // Met after the window has closed.
+            message().start(at_ms(99)).bytes(Some(9_000)).delivered(2_000).deadline(ms(5)).end(at_ms(102)).build(),
+        ];
+        let all = all(&run);
+        assert_eq!((all.messages, all.goodput_in_time_mbps), (1, Some(0.8)));
+        assert_eq!(all.goodput_in_time_mbps, all.goodput_mbps);
     }
 
     #[test]

@@ -37,7 +37,9 @@ pub struct Ledger {
     counted_queries: Table<ClassId, Option<RangeInclusive<u64>>>,
     /// Retransmission timeouts and packets sent again, of all messages.
     repairs: (u64, u64),
-    /// Payload delivered in order after the warm-up, by class.
+    /// Whether payload counts now: the warm-up is over, and the window has not closed.
+    counts: bool,
+    /// Payload that has arrived while it counted, by class.
     delivered: Table<ClassId, Bytes>,
     /// What arrived, by class: of the receiving hosts.
     flows: Table<ClassId, Pairs>,
@@ -48,6 +50,8 @@ pub struct Ledger {
 struct Received {
     /// When its last byte arrived, which is after the start of the run.
     end: Option<NonZeroU64>,
+    /// Payload that arrived while it counted.
+    delivered: Bytes,
     /// Data packets that arrived with a mark.
     marks: u32,
     of: Of,
@@ -57,9 +61,10 @@ struct Received {
 const ELSEWHERE: u32 = u32::MAX;
 
 impl Ledger {
-    /// Empty, for so many classes.
-    pub fn new(classes: usize) -> Ledger {
+    /// Empty, for so many classes. Payload `counts` from the start if there is no warm-up.
+    pub fn new(classes: usize, counts: bool) -> Ledger {
         Ledger {
+            counts,
             sent: Rows::new(BLOCK),
             paths: Rows::new(BLOCK),
             places: None,
@@ -190,10 +195,13 @@ impl Ledger {
         self.repairs
     }
 
-    /// Payload of a message was delivered in order.
+    /// Notes that payload of a message has arrived, in order or not.
     pub fn deliver(&mut self, message: MessageId, bytes: Bytes) {
-        let class = self.of(message).class;
-        self.delivered[class] += bytes;
+        if self.counts {
+            let class = self.of(message).class;
+            self.delivered[class] += bytes;
+            self.received(message).delivered += bytes;
+        }
     }
 
     /// Books what a sending end has done on a message.
@@ -235,10 +243,15 @@ impl Ledger {
         self.received.reach(message)
     }
 
-    /// The warm-up ends: what was delivered before does not count.
+    /// Starts the window: from the end of the warm-up on, payload counts.
     pub fn warmed_up(&mut self) {
-        self.delivered.fill(Bytes::ZERO);
+        self.counts = true;
         self.flows.iter_mut().for_each(Pairs::clear);
+    }
+
+    /// Closes the window: payload that arrives later does not count.
+    pub fn close(&mut self) {
+        self.counts = false;
     }
 
     /// The sums of one class.
@@ -296,9 +309,10 @@ impl Ledger {
 
     /// Joins what its receiving host knows of a message with what the sending host does.
     fn join(&self, message: MessageId, row: &mut Message) {
-        let Received { end, marks, .. } = self.received.find(message).copied().unwrap_or_default();
+        let Received { end, marks, delivered, .. } = self.received.find(message).copied().unwrap_or_default();
         row.end = end.map(|end| Instant(end.get()));
         row.marks = marks;
+        row.delivered = delivered;
         // It may have arrived before its receiver learnt that it was given up.
         row.aborted &= end.is_none();
     }

@@ -191,7 +191,8 @@ pub struct ClassOutcome {
     pub pattern: &'static str,
     /// The name of its transport.
     pub transport: &'static str,
-    /// Payload bytes that reached receivers in order after the warm-up, endless flows included.
+    /// Payload bytes that reached receivers within the measured time, in order or not, each counted once; those of
+    /// endless flows included.
     pub delivered_bytes: Bytes,
     /// Mean over its flows (pairs of hosts) of the mean wait of their packets in the queue of the
     /// receiver's port, in us. None without packets.
@@ -246,6 +247,8 @@ pub struct Message {
     pub retransmits: u32,
     /// Data packets that arrived with a mark.
     pub marks: u32,
+    /// Payload bytes of it that reached the receiver within the measured time, in order or not.
+    pub delivered: Bytes,
 }
 
 impl Message {
@@ -267,6 +270,7 @@ impl Message {
             timeouts: 0,
             retransmits: 0,
             marks: 0,
+            delivered: Bytes::ZERO,
         }
     }
 }

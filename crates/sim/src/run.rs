@@ -157,7 +157,7 @@ pub const SIGNALS: &Catalog = &Catalog::of(&[THROUGHPUT]).with_all(registry::SIG
 /// What reaches a receiver.
 pub const THROUGHPUT: Signal = Signal {
     name: "throughput",
-    help: "payload that reached the receiver since the last sample, in order or not",
+    help: "payload that reached the receiver since the last sample, in order or not, each byte once",
     unit: "Mbit/s",
 };
 /// What waits at a switch port.

@@ -15,7 +15,7 @@ use crate::class::{Class, Transport};
 use crate::cool_down::CoolDown;
 use crate::event::Event;
 use crate::flow::Flow;
-use crate::hosts::{Hosts, Progress, Way};
+use crate::hosts::{Figure, Hosts, Progress, Way};
 use crate::ledger::Ledger;
 use crate::net::{Ahead, Net, Next, Upcoming};
 use crate::network::HostQueue;
@@ -164,13 +164,13 @@ impl World {
             transport,
             sampler: run.trace.clone().map(Sampler::new),
             rates: families.iter().any(transport::Agents::count_requests).then(|| RateWatch::new(net.leave_switches())),
+            ledger: Ledger::new(sources.len(), run.warm_up == Span::ZERO),
             run,
             priorities,
             hosts: Hosts::new(net.graph.hosts, sources.len() + transports.len()),
             net,
             names: transports.iter().map(|transport| transport.name).collect(),
             configs: transports.into_iter().map(|transport| transport.config).collect(),
-            ledger: Ledger::new(sources.len()),
             sources,
             before_warm_up: Counters::default(),
             until: Instant::ZERO,
@@ -605,7 +605,10 @@ impl World {
     fn arrived(&mut self, id: ConnectionId) {
         self.book_until_now(id);
         while let Some(over) = self.hosts.receivers.at(id).take_over() {
-            self.ledger.deliver(over.message, over.bytes);
+            self.ledger.deliver(over.message, over.uncounted);
+            if let Some(sampler) = &mut self.sampler {
+                sampler.keep(over.message, over.unsampled);
+            }
             if over.given_up {
                 continue;
             }
@@ -673,11 +676,10 @@ impl World {
         }
     }
 
-    /// Counts what has arrived of a message that is not complete.
-    fn count_partial(&mut self, id: ConnectionId) {
-        let receiving = self.hosts.receivers.at(id);
-        let bytes = receiving.take_partial();
-        self.ledger.deliver(receiving.message(), bytes);
+    /// Counts the payload that has arrived of messages that are not complete.
+    fn count_arrived(&mut self, id: ConnectionId) {
+        let ledger = &mut self.ledger;
+        self.hosts.receivers.at(id).take_arrived(Figure::Goodput, |message, bytes| ledger.deliver(message, bytes));
     }
 
     /// Closes a sending end; its receiving host will learn it.
@@ -689,10 +691,10 @@ impl World {
 
     fn close_receiver(&mut self, id: ConnectionId) {
         self.book_until_now(id);
-        self.count_partial(id);
+        self.count_arrived(id);
         if let Some(sampler) = &mut self.sampler {
             let receiving = self.hosts.receivers.at(id);
-            sampler.keep(receiving.message(), receiving.unsampled);
+            receiving.take_arrived(Figure::Throughput, |message, bytes| sampler.keep(message, bytes));
         }
         self.hosts.close_receiver(&mut self.net, &self.configs, id);
     }
@@ -708,7 +710,7 @@ impl World {
     fn book_receivers(&mut self) {
         for id in self.hosts.receivers.open_ones() {
             self.book_arrivals(id);
-            self.count_partial(id);
+            self.count_arrived(id);
         }
     }
 

@@ -41,10 +41,42 @@ fn check(outcome: &Outcome, text: &str) {
             assert!((whole..=most).contains(&sums.delivered_bytes), "{}: {}\n{text}", sums.name, sums.delivered_bytes);
         }
     }
+    check_goodput(outcome, text);
     for link in &outcome.links {
         let queue = &link.queue;
         assert!(queue.p5 <= queue.p50 && queue.p50 <= queue.p99 && queue.p99 <= queue.max, "{link:?}\n{text}");
         assert!((0.0..=1.000_001).contains(&link.utilisation) && queue.mean <= queue.max as f64 + 1e-9, "{link:?}");
+    }
+}
+
+/// Each byte of payload that reached a receiver within the measured time is counted once, in order or not.
+fn check_goodput(outcome: &Outcome, text: &str) {
+    let window = outcome.warm_up..=outcome.simulated;
+    let mut into_host = vec![Bytes::ZERO; outcome.graph.hosts as usize];
+    let mut of_class = vec![Bytes::ZERO; outcome.classes.len()];
+    for message in &outcome.messages {
+        let within = |time: Option<Instant>| time.is_some_and(|time| window.contains(&time));
+        match message.bytes {
+            Some(bytes) if within(Some(message.start)) && within(message.end) => {
+                assert_eq!(message.delivered, bytes, "{message:?}\n{text}");
+            }
+            Some(bytes) => assert!(message.delivered <= bytes, "{message:?}\n{text}"),
+            None => {}
+        }
+        if message.start > outcome.simulated || message.end.is_some_and(|end| end < outcome.warm_up) {
+            assert_eq!(message.delivered, Bytes::ZERO, "{message:?}\n{text}");
+        }
+        into_host[message.to.index()] += message.delivered;
+        of_class[message.class.index()] += message.delivered;
+    }
+    let sums: Vec<Bytes> = outcome.classes.iter().map(|class| class.delivered_bytes).collect();
+    assert_eq!(of_class, sums, "a class has the payload of its messages\n{text}");
+    let seconds = outcome.simulated.saturating_sub(outcome.warm_up).as_secs_f64();
+    for (host, bytes) in into_host.into_iter().enumerate() {
+        let rates = outcome.graph.links.iter().filter(|link| link.to == host as u32).map(|link| link.rate.0);
+        // A packet that was on the wire when the window began counts whole.
+        let most = rates.sum::<u64>() as f64 * seconds / 8.0 + 9000.0;
+        assert!(bytes.as_f64() <= most, "{bytes} of {most} B reached host {host}\n{text}");
     }
 }
 
@@ -249,6 +281,45 @@ fn every_transport_ends_every_message_on_every_topology() {
             }
         }
     }
+}
+
+/// What the samples of the throughput come to is the goodput of each class, to the byte: of all transports, also where
+/// payload is lost, arrives out of order or twice, and where messages share connections.
+#[test]
+fn samples_of_the_throughput_add_up_to_the_goodput() {
+    for transport in transport::registry::TRANSPORTS {
+        for connections in ["fresh", "persistent"] {
+            let text = small_ports("topology = 'star'\nhosts = 8", transport.name, connections)
+                .replace("[network]", "trace = { every = '100 us', what = ['throughput'] }\n[network]");
+            let outcome = run(&text);
+            let mut of_class = vec![0.0; outcome.classes.len()];
+            for sample in outcome.trace.iter().filter(|sample| sample.at <= outcome.simulated) {
+                let sim::outcome::Subject::Message { class, .. } = sample.subject else { continue };
+                of_class[class.index()] += sample.value * 1e6 * 100e-6 / 8.0;
+            }
+            for (class, bytes) in outcome.classes.iter().zip(of_class) {
+                let (of_samples, goodput) = (bytes.round() as u64, class.delivered_bytes.0);
+                // Nothing arrives any more when the last sample is taken.
+                assert_eq!(of_samples, goodput, "{}\n{text}", class.name);
+                assert!(goodput > 0);
+            }
+        }
+    }
+}
+
+/// A burst that Homa's receiver grants a message at a time: what has arrived of all counts, in order or not.
+#[test]
+fn payload_counts_when_it_arrives_and_not_when_it_is_in_order() {
+    let text = "[run]\nduration = '1 ms'\ntrace = { every = '1 ms', what = ['throughput'] }\n\
+                [network]\ntopology = 'star'\nhosts = 5\nrate = '10 Gbps'\ndelay = '500 ns'\nbuffer = '8 MB'\n\
+                sharing = 'per-port'\n[transport]\nname = 'homa'\nrtt_bytes = '87.5 KB'\n\
+                [[traffic]]\nname = 'burst'\npattern = 'periodic'\nfrom = '0..4'\nto = 4\nevery = '1 s'\nsize = '2 MB'\n";
+    let outcome = run(text);
+    let link = outcome.links.iter().find(|link| link.to == "host 4").unwrap();
+    // The link is never idle after the first round trip, and what it has sent has arrived but for a microsecond.
+    let payload = link.bytes.as_f64() * 1460.0 / 1500.0;
+    let delivered = outcome.classes[0].delivered_bytes.as_f64();
+    assert!((delivered / payload - 1.0).abs() < 0.005 && link.utilisation > 0.98, "{delivered} of {payload}");
 }
 
 /// Let one flow send at a time where they have to choose, or few, and an endless one for good: what Homa and SIRD grant

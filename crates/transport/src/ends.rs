@@ -146,6 +146,13 @@ macro_rules! ends {
                     $(Receiver::$Family(receiver) => receiver.next()),*
                 }
             }
+            /// Returns how many bytes before a position have arrived, in order or not, each counted once.
+            pub fn arrived_below(&self, position: u64) -> u64 {
+                match self {
+                    Receiver::Window(receiver) => receiver.arrived_below(position),
+                    $(Receiver::$Family(receiver) => receiver.arrived_below(position)),*
+                }
+            }
             /// Takes a packet from the sender with what it carries beside its fields, which it may take out; gives
             /// [`next`](Receiver::next) after it.
             #[inline]

@@ -45,6 +45,11 @@ impl<Own: Returns> Receiver<Own> {
         self.data.next()
     }
 
+    /// Returns how many bytes before a position have arrived, in order or not, each counted once.
+    pub fn arrived_below(&self, position: u64) -> u64 {
+        self.data.arrived_below(position)
+    }
+
     /// Takes a packet from the sender.
     pub fn on_packet(
         &mut self,

@@ -187,9 +187,9 @@ class _Least:
 
     def sentence(self) -> str:
         words = "bound: no schedule of these messages can miss fewer"
-        methods = self.bound["method"] if self.bound else None
-        relaxed = methods == "relaxed" or (isinstance(methods, list) and "relaxed" in methods)
-        return words + (" (and perhaps none so few: an overload was too large to tell)" if relaxed else "")
+        reasons = self.bound["reason"] if self.bound else None
+        found = [reason for reason in (reasons if isinstance(reasons, list) else [reasons]) if reason]
+        return words + (f" (and perhaps none so few: {'; '.join(dict.fromkeys(found))})" if found else "")
 
 
 def sweep(swept: Swept) -> None:

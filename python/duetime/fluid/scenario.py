@@ -226,7 +226,7 @@ def _measured(
         "query": _or_none(columns["query"]), "bytes": _or_none(columns["bytes"]),
         "start": columns["start"].tolist(),
         "end": end, "ideal": _or_none(columns["ideal"]), "deadline": _or_none(columns["deadline"]),
-        "retransmits": lost.tolist(),
+        "retransmits": lost.tolist(), "delivered": delivered.astype(int).tolist(),
     }  # fmt: skip
     rows = [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
     measured_for = max(outcome.steps * outcome.tau, 1e-12)

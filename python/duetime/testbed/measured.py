@@ -179,6 +179,7 @@ def _messages(plan: Plan, reports: Reports) -> list[dict[str, Any]]:
                 "timeouts": here["timeouts"] if here else 0,
                 "retransmits": here["retransmits"] if here else 0,
                 "marks": here["marks"] if here else 0,
+                "delivered": there["counted_bytes"] if there else 0,
             }
         )
     return messages

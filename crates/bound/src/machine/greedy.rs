@@ -6,9 +6,14 @@ use super::{Budget, Job};
 /// Steps for each job to look for an overload.
 const LOOK: u64 = 4;
 
+/// Returns the number of jobs that [`left_out`] leaves out.
+pub fn late(jobs: &[Job], budget: &mut Budget) -> Option<u64> {
+    left_out(jobs, budget).map(|out| out.iter().filter(|out| **out).count() as u64)
+}
+
 /// Leaves out the longest job of an overloaded interval until there is none, then takes back what fits after
 /// all, short ones first. None when the budget is spent before.
-pub fn late(jobs: &[Job], budget: &mut Budget) -> Option<u64> {
+pub fn left_out(jobs: &[Job], budget: &mut Budget) -> Option<Vec<bool>> {
     let mut kept = vec![true; jobs.len()];
     let mut left_out = Vec::new();
     loop {
@@ -22,17 +27,12 @@ pub fn late(jobs: &[Job], budget: &mut Budget) -> Option<u64> {
         left_out.push(longest);
     }
     left_out.sort_by_key(|&i| jobs[i].work);
-    let mut late = left_out.len() as u64;
     for i in left_out {
         if !budget.take(LOOK * jobs.len() as u64) {
             break;
         }
         kept[i] = true;
-        if overload(jobs, |i| kept[i]).is_none() {
-            late -= 1;
-        } else {
-            kept[i] = false;
-        }
+        kept[i] = overload(jobs, |i| kept[i]).is_none();
     }
-    Some(late)
+    Some(kept.into_iter().map(|kept| !kept).collect())
 }

@@ -27,13 +27,26 @@ pub struct Job {
     pub work: u64,
 }
 
-/// How few jobs are late.
+/// How few jobs of a busy period are late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fewest {
     /// No schedule has fewer late jobs than this.
     pub late: u64,
-    /// Some schedule has no more.
+    /// Some schedule of this machine has no more.
     pub exact: bool,
+}
+
+/// A busy period of a machine in which something must be late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overloaded<M> {
+    /// Whose.
+    pub machine: M,
+    /// The release of its first job and of its last one. No other job of the machine is released between them.
+    pub released: (u64, u64),
+    /// The number of its jobs.
+    pub jobs: usize,
+    /// How many of them are late.
+    pub fewest: Fewest,
 }
 
 /// Steps, each about a heap operation (10 ns), that may still be spent; then a relaxation must do.
@@ -59,88 +72,157 @@ impl Budget {
 
     /// Spends itself on starts of [`relax::fewest`], at most one for each of `jobs`, in both directions.
     fn starts(&mut self, jobs: usize) -> u64 {
-        let starts = (self.0 / 2 / jobs as u64).min(jobs as u64);
+        let starts = (self.0 / 2 / jobs.max(1) as u64).min(jobs as u64);
         self.0 -= 2 * starts * jobs as u64;
         starts
     }
 }
 
-/// The fewest late jobs of all machines together: the jobs of each stand together, in order of release, deadline and work.
-/// Of all of them only a busy period is in memory at a time, and those that are no simple matter. What is spent on machines
-/// that cannot be in time with everything is limited; where that ends the result is a lower bound of the fewest.
+/// The busy periods in which something must be late: the jobs of each machine stand together, in order of release, deadline
+/// and work. Of all of them only a busy period is in memory at a time, and those that are no simple matter. What is spent on
+/// these is limited; where that ends the result is a lower bound of the fewest. Beyond `max_jobs` in such periods, those of
+/// machines that are `alike` are added up as if they were one, where they follow on one another and are solved.
 ///
 /// # Errors
 /// Those of `jobs`.
-pub fn fewest_late<M: PartialEq>(
+pub fn overloads<M: Copy + PartialEq>(
     jobs: impl Iterator<Item = io::Result<(M, Job)>>,
+    (max_jobs, alike): (usize, impl Fn(M, M) -> bool),
     budget: &mut Budget,
-) -> io::Result<Fewest> {
-    let mut overloads = Overloads::default();
+) -> io::Result<Vec<Overloaded<M>>> {
+    let mut overloads = Overloads { found: Vec::new(), hard: Vec::new(), jobs: 0, max_jobs, alike };
     let mut periods = edf::BusyPeriods::default();
     let mut current = None;
     for next in jobs {
         let (machine, job) = next?;
-        if current.as_ref() != Some(&machine) {
-            periods.end().into_iter().for_each(|period| overloads.look_at(period));
-            current = Some(machine);
+        if let Some(before) = current.replace(machine).filter(|before| *before != machine) {
+            periods.end().into_iter().for_each(|period| overloads.look_at(before, period));
         }
-        if job.possible() {
-            periods.add(job).into_iter().for_each(|period| overloads.look_at(period));
-        } else {
-            overloads.late += 1;
-        }
+        periods.add(job).into_iter().for_each(|period| overloads.look_at(machine, period));
     }
-    periods.end().into_iter().for_each(|period| overloads.look_at(period));
-    Ok(overloads.resolve(budget))
+    if let Some(last) = current {
+        periods.end().into_iter().for_each(|period| overloads.look_at(last, period));
+    }
+    overloads.resolve(budget);
+    Ok(overloads.found)
 }
 
 /// Busy periods in which something must be late.
-#[derive(Default)]
-struct Overloads {
-    /// Of those that are solved, and of jobs that are late whatever happens.
-    late: u64,
-    /// The others, each with so many that are late at least.
-    hard: Vec<(Vec<Job>, u64)>,
+struct Overloads<M, A> {
+    found: Vec<Overloaded<M>>,
+    /// The number of jobs in them.
+    jobs: usize,
+    max_jobs: usize,
+    alike: A,
+    /// The jobs of those that are not solved, each with its place among those found.
+    hard: Vec<(Vec<Job>, usize)>,
 }
 
-impl Overloads {
+impl<M: Copy, A: Fn(M, M) -> bool> Overloads<M, A> {
     /// Most periods have nothing that must be late, or are solved at once.
-    fn look_at(&mut self, period: Vec<Job>) {
+    fn look_at(&mut self, machine: M, period: Vec<Job>) {
         if edf::in_turn(&period) || overload(&period, |_| true).is_none() {
             return;
         }
-        match at_once(&period) {
-            (least, true) => self.late += least,
-            (least, false) => self.hard.push((period, least)),
+        let (late, exact) = at_once(&period);
+        self.jobs += period.len();
+        if self.jobs > self.max_jobs
+            && exact
+            && let Some(last) = self.found.last_mut()
+            && last.fewest.exact
+            && (self.alike)(last.machine, machine)
+        {
+            last.jobs += period.len();
+            last.fewest.late += late;
+            return;
+        }
+        let release = |job: Option<&Job>| job.map_or(0, |job| job.release);
+        self.found.push(Overloaded {
+            machine,
+            released: (release(period.first()), release(period.last())),
+            jobs: period.len(),
+            fewest: Fewest { late, exact },
+        });
+        if !exact {
+            self.hard.push((period, self.found.len() - 1));
         }
     }
 
     /// What is cheap comes first, and short periods before long ones: most are solved before anything is searched.
-    fn resolve(mut self, budget: &mut Budget) -> Fewest {
+    fn resolve(&mut self, budget: &mut Budget) {
         self.hard.sort_by_key(|(jobs, _)| jobs.len());
-        let mut total = Fewest { late: self.late, exact: true };
         let mut open = Vec::new();
-        for (done, &(ref jobs, mut least)) in self.hard.iter().enumerate() {
+        for (done, &(ref jobs, at)) in self.hard.iter().enumerate() {
             let mut share = budget.share(self.hard.len() - done, 2);
             let most = greedy::late(jobs, &mut share);
+            let mut least = self.found[at].fewest.late;
             if most != Some(least) {
                 least = least.max(relax::fewest(jobs, share.starts(jobs.len())));
             }
             budget.0 += share.0;
-            match most {
-                Some(most) if most == least => total.late += least,
-                most => open.push((jobs, least, most)),
+            self.found[at].fewest = Fewest { late: least, exact: most == Some(least) };
+            if most != Some(least) {
+                open.push((jobs, at, most));
             }
         }
-        for (done, &(jobs, least, most)) in open.iter().enumerate() {
+        for (done, &(jobs, at, most)) in open.iter().enumerate() {
             let mut share = budget.share(open.len() - done, 1);
-            let found = search::fewest(jobs, least, most.unwrap_or(jobs.len() as u64), &mut share);
+            let least = self.found[at].fewest.late;
+            self.found[at].fewest = search::fewest(jobs, least, most.unwrap_or(jobs.len() as u64), &mut share);
             budget.0 += share.0;
-            total.late += found.late;
-            total.exact &= found.exact;
         }
-        total
     }
+}
+
+/// Cuts some jobs of a machine, in order of their release, into busy periods, and gives those in which something must be
+/// late: the places of their jobs, and a lower bound of the late ones. None are given once the budget is spent.
+pub fn lower_bounds(jobs: &[Job], budget: &mut Budget) -> Vec<(std::ops::Range<usize>, u64)> {
+    let (mut periods, mut ends) = (edf::BusyPeriods::default(), Vec::new());
+    for (place, job) in jobs.iter().enumerate() {
+        if periods.add(*job).is_some() {
+            ends.push(place);
+        }
+    }
+    ends.push(jobs.len());
+    let mut first = 0;
+    let mut found = Vec::new();
+    for end in ends {
+        let period = first..end;
+        first = end;
+        let inside = &jobs[period.clone()];
+        if edf::in_turn(inside) || !budget.take(LOOK * inside.len() as u64) || overload(inside, |_| true).is_none() {
+            continue;
+        }
+        let (mut late, solved) = at_once(inside);
+        if !solved {
+            late = late.max(relax::fewest(inside, budget.starts(inside.len())));
+        }
+        found.push((period, late));
+    }
+    found
+}
+
+/// Steps for each job of a period that is looked at.
+const LOOK: u64 = 8;
+
+/// Which jobs of an overloaded busy period are enough for `late` of them to be late: those within a few intervals, or all.
+pub fn critical(jobs: &[Job], late: u64, budget: &mut Budget) -> Vec<bool> {
+    match relax::intervals(jobs, budget.starts(jobs.len())) {
+        (found, intervals) if found >= late => {
+            let within = |job: &Job| intervals.iter().any(|&(from, until)| job.release >= from && job.due <= until);
+            jobs.iter().map(within).collect()
+        }
+        _ => vec![true; jobs.len()],
+    }
+}
+
+/// Jobs of a busy period, not more than `late`, without which all others can be in time; none if none are found.
+pub fn leave_out(jobs: &[Job], late: u64, budget: &mut Budget) -> Option<Vec<bool>> {
+    let few = |out: &Vec<bool>| out.iter().filter(|out| **out).count() as u64 <= late;
+    let enough = |out: &Vec<bool>| few(out) && overload(jobs, |i| !out[i]).is_none();
+    let at_once = relax::left_out(jobs).into_iter().find(enough);
+    let greedy = |budget: &mut Budget| greedy::left_out(jobs, budget).filter(few);
+    at_once.or_else(|| greedy(budget)).or_else(|| search::left_out(jobs, late, budget))
 }
 
 /// So many are late at least, and whether that is the answer: that of a burst mostly is. O(n log n).
@@ -177,7 +259,19 @@ mod tests {
     fn with_budget(jobs: &[Job], budget: u64) -> Fewest {
         let mut sorted = jobs.to_vec();
         sorted.sort_by_key(|job| (job.release, job.due, job.work));
-        fewest_late(sorted.into_iter().map(|job| Ok(((), job))), &mut Budget(budget)).unwrap()
+        together(found(sorted.into_iter().map(|job| Ok(((), job))), budget).unwrap())
+    }
+
+    fn found<M: Copy + PartialEq>(
+        jobs: impl Iterator<Item = io::Result<(M, Job)>>,
+        budget: u64,
+    ) -> io::Result<Vec<Overloaded<M>>> {
+        overloads(jobs, (usize::MAX, |_, _| false), &mut Budget(budget))
+    }
+
+    fn together<M>(found: Vec<Overloaded<M>>) -> Fewest {
+        let late = found.iter().map(|period| period.fewest.late).sum();
+        Fewest { late, exact: found.iter().all(|period| period.fewest.exact) }
     }
 
     /// Tries every set of jobs, and for each every schedule, a unit of time at a time.
@@ -255,6 +349,25 @@ mod tests {
         }
 
         #[test]
+        fn so_many_can_be_left_out_and_so_many_are_critical(jobs in jobs(10, 30, 10)) {
+            let mut jobs = jobs;
+            jobs.sort_by_key(|job| job.release);
+            let late = by_subsets(&jobs);
+            let out = leave_out(&jobs, late, &mut Budget(PLENTY)).unwrap();
+            let kept: Vec<Job> = (0..jobs.len()).filter(|i| !out[*i]).map(|i| jobs[i]).collect();
+            prop_assert_eq!((by_subsets(&kept), kept.len() as u64 + late), (0, jobs.len() as u64));
+            prop_assert_eq!(leave_out(&jobs, late.saturating_sub(1), &mut Budget(PLENTY)).is_some(), late == 0);
+            let searched = search::left_out(&jobs, late, &mut Budget(PLENTY)).unwrap();
+            prop_assert!(overload(&jobs, |i| !searched[i]).is_none());
+            let critical = critical(&jobs, late, &mut Budget(PLENTY));
+            let critical: Vec<Job> = (0..jobs.len()).filter(|i| critical[*i]).map(|i| jobs[i]).collect();
+            prop_assert_eq!(by_subsets(&critical), late);
+            let parts = lower_bounds(&jobs, &mut Budget(PLENTY));
+            prop_assert!(parts.iter().map(|(_, late)| late).sum::<u64>() <= late);
+            prop_assert!(parts.iter().all(|(period, least)| *least > 0 && by_subsets(&jobs[period.clone()]) >= *least));
+        }
+
+        #[test]
         fn a_relaxation_is_never_above_the_truth_nor_a_schedule_below_it(jobs in jobs(60, 300, 40), steps in 0..40_000u64) {
             let exact = fewest(&jobs);
             let limited = with_budget(&jobs, steps);
@@ -264,14 +377,6 @@ mod tests {
             possible.sort_by_key(|job| job.release);
             let scheduled = greedy::late(&possible, &mut Budget(PLENTY)).unwrap();
             prop_assert!(scheduled >= exact.late);
-        }
-
-        #[test]
-        fn impossible_jobs_are_late_whatever_the_others_do(jobs in jobs(9, 30, 10), hopeless in 0..4u64) {
-            let mut more = jobs.clone();
-            more.extend((0..hopeless).map(|i| job(i, i + 5, 6)));
-            let (all, without) = (fewest(&more), fewest(&jobs));
-            prop_assert_eq!(all.late, without.late + hopeless);
         }
     }
 
@@ -284,13 +389,25 @@ mod tests {
     #[test]
     fn each_machine_has_its_own_jobs() {
         // Two jobs of 3 by 5 are one too many for a machine; a third for another is no trouble.
-        let jobs = [(1, job(0, 5, 3)), (1, job(1, 5, 3)), (2, job(0, 5, 3)), (2, job(9, 11, 3))];
-        assert_eq!(
-            fewest_late(jobs.map(Ok).into_iter(), &mut Budget(PLENTY)).unwrap(),
-            Fewest { late: 2, exact: true }
-        );
-        let failed = fewest_late([Ok((1, jobs[0].1)), Err(io::Error::other("gone"))].into_iter(), &mut Budget(PLENTY));
+        let jobs = [(1, job(0, 5, 3)), (1, job(1, 5, 3)), (2, job(0, 5, 3)), (2, job(9, 12, 3))];
+        let both = found(jobs.map(Ok).into_iter(), PLENTY).unwrap();
+        let first = Overloaded { machine: 1, released: (0, 1), jobs: 2, fewest: Fewest { late: 1, exact: true } };
+        assert_eq!(both, [first]);
+        let failed = found([Ok((1, jobs[0].1)), Err(io::Error::other("gone"))].into_iter(), PLENTY);
         assert_eq!(failed.unwrap_err().to_string(), "gone");
+    }
+
+    #[test]
+    fn beyond_a_number_of_jobs_periods_of_like_machines_are_one() {
+        let burst = |i: u64| [job(i * 1000, i * 1000 + 10, 6); 3];
+        let jobs: Vec<(u64, Job)> = (0..8).flat_map(|i| burst(i).map(|job| (i / 2, job))).collect();
+        let of = |max_jobs| {
+            let jobs = jobs.iter().map(|job| Ok(*job));
+            let found = overloads(jobs, (max_jobs, |a: u64, b: u64| a / 2 == b / 2), &mut Budget(PLENTY)).unwrap();
+            found.into_iter().map(|period| (period.machine, period.jobs, period.fewest.late)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(24).len(), 8);
+        assert_eq!(of(6), [(0, 3, 2), (0, 9, 6), (2, 12, 8)]);
     }
 
     #[test]

@@ -33,26 +33,39 @@ pub fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
     })
 }
 
+fn end(jobs: &[Job]) -> u64 {
+    jobs.iter().map(|job| job.due).max().unwrap_or(0)
+}
+
 /// The same jobs with time running the other way.
 fn backwards(jobs: &[Job]) -> Vec<Job> {
-    let end = jobs.iter().map(|job| job.due).max().unwrap_or(0);
+    let end = end(jobs);
     jobs.iter().map(|job| Job { release: end - job.due, due: end - job.release, work: job.work }).collect()
 }
 
-/// At least so many are late. Takes intervals that begin (or, backwards, end) at `most_starts` different times,
+/// At least so many are late. Takes intervals that begin (or, backwards, end) at `max_starts` different times,
 /// at least one: that many times O(n log n).
-pub fn fewest(jobs: &[Job], most_starts: u64) -> u64 {
-    let bounds = [jobs.to_vec(), backwards(jobs)].map(|jobs| {
-        let starts = starts(&jobs, most_starts.max(1));
+pub fn fewest(jobs: &[Job], max_starts: u64) -> u64 {
+    intervals(jobs, max_starts).0
+}
+
+/// As [`fewest`], with disjoint intervals whose jobs alone are late so often.
+pub fn intervals(jobs: &[Job], max_starts: u64) -> (u64, Vec<(u64, u64)>) {
+    let [forwards, (late, mirrored)] = [jobs.to_vec(), backwards(jobs)].map(|jobs| {
+        let starts = starts(&jobs, max_starts.max(1));
         of_disjoint_intervals(jobs, &starts)
     });
-    bounds[0].max(bounds[1])
+    if forwards.0 >= late {
+        return forwards;
+    }
+    let end = end(jobs);
+    (late, mirrored.into_iter().map(|(from, until)| (end - until, end - from)).collect())
 }
 
 /// As [`fewest`], of all intervals and with time running forwards only.
 pub fn quickly(jobs: Vec<Job>) -> u64 {
     let starts = starts(&jobs, u64::MAX);
-    of_disjoint_intervals(jobs, &starts)
+    of_disjoint_intervals(jobs, &starts).0
 }
 
 /// The release times, each once and in order; of more than `most` the first and others evenly among them.
@@ -64,14 +77,17 @@ fn starts(jobs: &[Job], most: u64) -> Vec<u64> {
     if n <= most { starts } else { (0..most).map(|i| starts[(i * n / most) as usize]).collect() }
 }
 
-/// The largest sum over intervals that begin at one of `starts` and do not overlap.
-fn of_disjoint_intervals(mut jobs: Vec<Job>, starts: &[u64]) -> u64 {
+/// The largest sum over intervals that begin at one of `starts` and do not overlap, with these intervals.
+fn of_disjoint_intervals(mut jobs: Vec<Job>, starts: &[u64]) -> (u64, Vec<(u64, u64)>) {
     jobs.sort_by_key(|job| job.due);
-    // For each start, the largest sum over intervals that begin there or later.
+    // For each start, the largest sum over intervals that begin there or later, the end of the first of them if it begins
+    // there, and the start from which the others are taken.
     let mut from = vec![0; starts.len() + 1];
+    let mut first = vec![(None, starts.len()); starts.len()];
     let mut kept: BinaryHeap<u64> = BinaryHeap::new();
     for (i, &start) in starts.iter().enumerate().rev() {
         let (mut next, mut late, mut best) = (i + 1, 0, from[i + 1]);
+        first[i] = (None, i + 1);
         let mut free_at = u128::from(start);
         kept.clear();
         for job in jobs.iter().filter(|job| job.release >= start) {
@@ -83,12 +99,20 @@ fn of_disjoint_intervals(mut jobs: Vec<Job>, starts: &[u64]) -> u64 {
                 while starts.get(next).is_some_and(|&start| start < job.due) {
                     next += 1;
                 }
-                best = best.max(late + from[next]);
+                if late + from[next] > best {
+                    best = late + from[next];
+                    first[i] = (Some(job.due), next);
+                }
             }
         }
         from[i] = best;
     }
-    from[0]
+    let (mut chosen, mut at) = (Vec::new(), 0);
+    while let Some(&(end, next)) = first.get(at) {
+        chosen.extend(end.map(|end| (starts[at], end)));
+        at = next;
+    }
+    (from[0], chosen)
 }
 
 #[cfg(test)]

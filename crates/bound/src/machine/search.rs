@@ -11,7 +11,7 @@ use super::{Budget, Fewest, Job, relax};
 /// Of jobs in order of their release, of which at least `least` are late and `most` can be the late ones.
 /// When the budget is spent before the answer is found, what is known by then is a lower bound.
 pub fn fewest(jobs: &[Job], least: u64, most: u64, budget: &mut Budget) -> Fewest {
-    let mut search = Search { jobs, states: vec![State::Open; jobs.len()], budget };
+    let mut search = Search::of(jobs, budget);
     for late in least..most {
         match search.possible(late) {
             Some(true) => return Fewest { late, exact: true },
@@ -20,6 +20,12 @@ pub fn fewest(jobs: &[Job], least: u64, most: u64, budget: &mut Budget) -> Fewes
         }
     }
     Fewest { late: most, exact: true }
+}
+
+/// Jobs, not more than `late`, without which all others can be in time; none if there are none, or the budget is spent.
+pub fn left_out(jobs: &[Job], late: u64, budget: &mut Budget) -> Option<Vec<bool>> {
+    let mut search = Search::of(jobs, budget);
+    (search.possible(late) == Some(true)).then_some(search.found)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,10 +41,16 @@ enum State {
 struct Search<'a> {
     jobs: &'a [Job],
     states: Vec<State>,
+    /// What is left out where the search has ended with success.
+    found: Vec<bool>,
     budget: &'a mut Budget,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn of(jobs: &'a [Job], budget: &'a mut Budget) -> Search<'a> {
+        Search { jobs, states: vec![State::Open; jobs.len()], found: Vec::new(), budget }
+    }
+
     /// Whether leaving out `more` jobs that are not decided, or fewer, lets all others be in time; none when the
     /// budget is spent.
     fn possible(&mut self, more: u64) -> Option<bool> {
@@ -46,7 +58,10 @@ impl Search<'_> {
         if !self.budget.take(n * n) {
             return None;
         }
-        let Some(overload) = overload(self.jobs, |i| self.states[i] != State::Out) else { return Some(true) };
+        let Some(overload) = overload(self.jobs, |i| self.states[i] != State::Out) else {
+            self.found = self.states.iter().map(|state| *state == State::Out).collect();
+            return Some(true);
+        };
         let left = self.jobs.iter().zip(&self.states).filter(|(_, state)| **state != State::Out);
         if more == 0 || relax::quickly(left.map(|(job, _)| *job).collect()) > more {
             return Some(false);

@@ -14,7 +14,7 @@ mod state;
 mod timer;
 
 pub use outbox::Sent;
-pub use receiving::{Arrivals, Receivers};
+pub use receiving::{Arrivals, Figure, Receivers};
 pub use sending::{Senders, Way};
 pub use stage::Stage;
 pub use state::HostState;

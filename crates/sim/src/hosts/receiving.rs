@@ -34,11 +34,9 @@ pub struct ReceivingEnd {
     boundary: u64,
     /// What has arrived since this was last taken.
     pub arrivals: Arrivals,
-    /// Payload bytes that have arrived, in order or not, since the last sample.
-    pub unsampled: Bytes,
     flow: Flow,
-    /// Up to here, payload has been counted as delivered.
-    counted: u64,
+    /// The end of the last message that is over.
+    done: u64,
     /// Messages that have not arrived.
     expected: VecDeque<Expected>,
     /// The last message, when none is expected.
@@ -53,6 +51,17 @@ struct Expected {
     end: u64,
     /// The sender has given it up.
     given_up: bool,
+    /// Bytes of it that have arrived, in order or not, up to when each figure was last asked for.
+    taken: [u64; 2],
+}
+
+/// Figures to which each byte of payload contributes once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// The goodput of the measured time.
+    Goodput,
+    /// The samples of the throughput.
+    Throughput,
 }
 
 /// What has arrived at a receiving end. (Packets and bytes apart: the compiler would count both at once, in more
@@ -75,8 +84,10 @@ pub struct Arrivals {
 pub struct Over {
     /// Which.
     pub message: MessageId,
-    /// Payload that was delivered of it and has not been counted.
-    pub bytes: Bytes,
+    /// Its payload, without what was taken for [`Figure::Goodput`] before.
+    pub uncounted: Bytes,
+    /// Its payload, without what was taken for [`Figure::Throughput`] before.
+    pub unsampled: Bytes,
     /// It is not complete: the sender has given it up.
     pub given_up: bool,
 }
@@ -101,8 +112,7 @@ impl Receivers {
             config,
             boundary: u64::MAX,
             arrivals: Arrivals::default(),
-            counted: 0,
-            unsampled: Bytes::ZERO,
+            done: 0,
             expected: VecDeque::new(),
             last: MessageId(0),
         });
@@ -164,7 +174,6 @@ impl Receivers {
         end.arrivals.packets += 1;
         end.arrivals.bytes += Bytes::from(packet.size);
         end.arrivals.wait += u64::from(extension.as_ref().map_or(packet.wait_or_extension, |extension| extension.wait));
-        end.unsampled += Bytes::from(packet.payload);
         end.arrivals.marks += u32::from(packet.flags.has(Flags::CE));
         let (receiver, config, mut out) = end.parts(net, configs, hosts);
         let next = receiver.on_packet(config, out.net.now, packet, extension, &mut out);
@@ -221,13 +230,13 @@ impl ReceivingEnd {
 
     /// A message follows, up to this position.
     pub fn expect(&mut self, message: MessageId, end: u64) {
-        self.expected.push_back(Expected { message, end, given_up: false });
+        self.expected.push_back(Expected { message, end, given_up: false, taken: [0; 2] });
         self.boundary = self.expected[0].end;
     }
 
     /// Up to here it knows of messages.
     fn told(&self) -> u64 {
-        self.expected.back().map_or(self.counted, |last| last.end)
+        self.expected.back().map_or(self.done, |last| last.end)
     }
 
     /// The sender has given a message up, which may have arrived all the same.
@@ -243,16 +252,28 @@ impl ReceivingEnd {
         let is_over = self.expected.front().is_some_and(|first| first.end <= next);
         let over = if is_over { self.expected.pop_front() } else { None };
         self.boundary = self.expected.front().map_or(u64::MAX, |first| first.end);
-        let Expected { message, end, given_up } = over?;
+        let Expected { message, end, given_up, taken } = over?;
         self.last = message;
-        let bytes = Bytes(end - self.counted);
-        self.counted = end;
-        Some(Over { message, bytes, given_up })
+        let size = end - std::mem::replace(&mut self.done, end);
+        let [uncounted, unsampled] = taken.map(|taken| Bytes(size - taken));
+        Some(Over { message, uncounted, unsampled, given_up })
     }
 
-    /// Payload that has been delivered in order of a message that is not complete, and was not counted.
-    pub fn take_partial(&mut self) -> Bytes {
-        let next = self.receiver.next();
-        Bytes(next - std::mem::replace(&mut self.counted, next))
+    /// Takes for a figure the payload that has arrived of messages that are not over, without what was taken before:
+    /// gives each of these messages with its bytes.
+    pub fn take_arrived(&mut self, figure: Figure, mut give: impl FnMut(MessageId, Bytes)) {
+        let all = self.receiver.arrived_below(u64::MAX);
+        let mut below = self.done;
+        for expected in &mut self.expected {
+            if below == all {
+                break;
+            }
+            let arrived = self.receiver.arrived_below(expected.end) - below;
+            below += arrived;
+            let before = std::mem::replace(&mut expected.taken[figure as usize], arrived);
+            if arrived > before {
+                give(expected.message, Bytes(arrived - before));
+            }
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Signals over time.
 
+use std::collections::BTreeMap;
+
 use transport::registry::Config;
 use transport::{Observation, Signal};
 use units::{Bytes, Instant, MessageId, Span};
 
-use crate::hosts::Hosts;
+use crate::hosts::{Figure, Hosts};
 use crate::ledger::Ledger;
 use crate::net::Net;
 use crate::outcome::{Message, Sample, Subject};
@@ -14,14 +16,14 @@ use crate::run::{QUEUE, THROUGHPUT, Trace};
 pub struct Sampler {
     trace: Trace,
     samples: Vec<Sample>,
-    /// Payload that had arrived on connections that were closed since the last sample, by message.
-    closed: Vec<(MessageId, Bytes)>,
+    /// Payload that has arrived since the last sample of messages that are over.
+    over: BTreeMap<MessageId, Bytes>,
 }
 
 impl Sampler {
     /// No samples yet.
     pub fn new(trace: Trace) -> Sampler {
-        Sampler { trace, samples: Vec::new(), closed: Vec::new() }
+        Sampler { trace, samples: Vec::new(), over: BTreeMap::new() }
     }
 
     /// Time between two samples.
@@ -29,10 +31,10 @@ impl Sampler {
         self.trace.every
     }
 
-    /// A connection was closed on which `bytes` have arrived since the last sample.
+    /// Notes that a message is over, of which `bytes` have arrived since the last sample.
     pub fn keep(&mut self, message: MessageId, bytes: Bytes) {
         if bytes > Bytes::ZERO {
-            self.closed.push((message, bytes));
+            *self.over.entry(message).or_default() += bytes;
         }
     }
 
@@ -40,13 +42,13 @@ impl Sampler {
     pub fn take(&mut self, net: &Net, hosts: &mut Hosts, configs: &[Config], ledger: &Ledger) {
         let now = net.now;
         let per_sample = 8.0 / self.trace.every.as_secs_f64() / 1e6;
-        let mut arrived = std::mem::take(&mut self.closed);
+        let mut arrived = std::mem::take(&mut self.over);
         let mut seen = Vec::new();
         for id in hosts.receivers.open_ones() {
             let receiving = hosts.receivers.at(id);
-            let bytes = std::mem::take(&mut receiving.unsampled);
-            if bytes > Bytes::ZERO || hosts.senders.is_open(id, receiving.generation()) {
-                arrived.push((receiving.message(), bytes));
+            receiving.take_arrived(Figure::Throughput, |message, bytes| *arrived.entry(message).or_default() += bytes);
+            if hosts.senders.is_open(id, receiving.generation()) {
+                arrived.entry(receiving.message()).or_default();
             }
         }
         for id in hosts.senders.open_ones() {
@@ -56,7 +58,7 @@ impl Sampler {
             seen.push((message, of_sender));
             if hosts.receivers.get(id).is_none_or(|receiving| receiving.generation() != generation) {
                 // Its receiving host has not been told of it.
-                arrived.push((message, Bytes::ZERO));
+                arrived.entry(message).or_default();
             }
         }
         let throughput = arrived.into_iter().map(|(message, bytes)| {
@@ -87,7 +89,7 @@ impl Sampler {
 
     /// The messages of which something is kept for the next sample.
     pub fn in_use(&self) -> impl Iterator<Item = MessageId> {
-        self.closed.iter().map(|(message, _)| *message)
+        self.over.keys().copied()
     }
 
     /// Takes the samples since this was last called, in order of time.

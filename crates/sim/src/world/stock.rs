@@ -39,6 +39,7 @@ pub fn take(worlds: &mut [World]) -> Measured {
     counters.events -= everywhere * (worlds.len() as u64 - 1);
     let links = (0..worlds[0].net.graph.links.len()).map(LinkId::from_index);
     let links = links.map(|link| row(&worlds[owner(worlds, link)], link)).collect();
+    worlds.iter_mut().for_each(|world| world.ledger.close());
     let (first, others) = worlds.split_first_mut().expect("there is one");
     others.iter_mut().for_each(|other| first.ledger.take_sums(&mut other.ledger));
     let classes = first.sources.entries().map(|(id, TrafficSource { class, framing, too_late, .. })| {
@@ -88,7 +89,7 @@ pub fn finish(mut worlds: Vec<World>, measured: Option<Measured>, (now, until): 
     };
     let before_warm_up = sum(&worlds, |world| world.before_warm_up);
     let mut ledgers: Vec<Ledger> =
-        worlds.iter_mut().map(|world| std::mem::replace(&mut world.ledger, Ledger::new(0))).collect();
+        worlds.iter_mut().map(|world| std::mem::replace(&mut world.ledger, Ledger::new(0, false))).collect();
     let mut first = worlds.swap_remove(0);
     let partition = first.net.part.take().map(|part| part.partition().clone());
     let Measured { at, counters, classes, requests, faults, links, trace } = measured;

@@ -48,6 +48,11 @@ impl Receiver {
         self.next
     }
 
+    /// Returns how many bytes before a position have arrived, in order or not, each counted once.
+    pub fn arrived_below(&self, position: u64) -> u64 {
+        self.next.min(position) + self.beyond.bytes_below(position)
+    }
+
     /// Takes a packet from the sender. (Inlined by force: with two callers it would be a call per packet.)
     #[inline(always)]
     pub fn on_packet(&mut self, config: &Config, now: Instant, packet: &Packet, out: &mut impl Output) {

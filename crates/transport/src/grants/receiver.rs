@@ -39,6 +39,11 @@ impl Receiver {
         self.state.next
     }
 
+    /// Returns how many bytes before a position have arrived, in order or not, each counted once.
+    pub fn arrived_below(&self, position: u64) -> u64 {
+        self.state.next.min(position) + self.state.beyond.bytes_below(position)
+    }
+
     /// Takes a packet from the sender.
     pub fn on_packet(
         &mut self,

@@ -163,6 +163,10 @@ impl Receiver {
     pub fn next(&self) -> u64 {
         self.next
     }
+    /// Returns how many bytes before a position have arrived.
+    pub fn arrived_below(&self, position: u64) -> u64 {
+        self.next.min(position)
+    }
     /// Notes at its host what is asked for; lets the next connection send when it has all.
     pub fn on_packet(
         &mut self,
