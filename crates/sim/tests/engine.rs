@@ -290,12 +290,12 @@ fn samples_of_the_throughput_add_up_to_the_goodput() {
     for transport in transport::registry::TRANSPORTS {
         for connections in ["fresh", "persistent"] {
             let text = small_ports("topology = 'star'\nhosts = 8", transport.name, connections)
-                .replace("[network]", "trace = { every = '100 us', what = ['throughput'] }\n[network]");
+                .replace("[network]", "trace = { every = '10 ms', what = ['throughput'] }\n[network]");
             let outcome = run(&text);
             let mut of_class = vec![0.0; outcome.classes.len()];
             for sample in outcome.trace.iter().filter(|sample| sample.at <= outcome.simulated) {
                 let sim::outcome::Subject::Message { class, .. } = sample.subject else { continue };
-                of_class[class.index()] += sample.value * 1e6 * 100e-6 / 8.0;
+                of_class[class.index()] += sample.value * 1e6 * 10e-3 / 8.0;
             }
             for (class, bytes) in outcome.classes.iter().zip(of_class) {
                 let (of_samples, goodput) = (bytes.round() as u64, class.delivered_bytes.0);
