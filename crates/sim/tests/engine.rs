@@ -310,7 +310,7 @@ fn samples_of_the_throughput_add_up_to_the_goodput() {
 /// A burst that Homa's receiver grants a message at a time: what has arrived of all counts, in order or not.
 #[test]
 fn payload_counts_when_it_arrives_and_not_when_it_is_in_order() {
-    let text = "[run]\nduration = '1 ms'\ntrace = { every = '1 ms', what = ['throughput'] }\n\
+    let text = "profile = 'classic'\n[run]\nduration = '1 ms'\ntrace = { every = '1 ms', what = ['throughput'] }\n\
                 [network]\ntopology = 'star'\nhosts = 5\nrate = '10 Gbps'\ndelay = '500 ns'\nbuffer = '8 MB'\n\
                 sharing = 'per-port'\n[transport]\nname = 'homa'\nrtt_bytes = '87.5 KB'\n\
                 [[traffic]]\nname = 'burst'\npattern = 'periodic'\nfrom = '0..4'\nto = 4\nevery = '1 s'\nsize = '2 MB'\n";
