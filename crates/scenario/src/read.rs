@@ -396,7 +396,8 @@ fn network(root: &Table, context: &Context, preset: &mut Presets) -> Checked<(Ne
     let variant = select(&family, table, "[network]", context)?;
     let unknown = |entry: &Entry| unknown_key(&family, variant, "[network]", entry);
     let setting = |key: &Key| context.profile.find("network", key.name);
-    let read = read_with_profile(table, "[network]", (&variant.keys, family.selector), context, setting, unknown)?;
+    let keys = (&*variant.keys, family.selector);
+    let read = read_with_profile(table, "[network]", keys, context, None, setting, unknown)?;
     preset.add("[network]", table, &read.written, |key| context.profile.find("network", key));
     let descriptor = topology::find(variant.name).expect("the family is made of the list");
     let graph = (descriptor.build)(&read.values).map_err(|problem| place(table, problem))?;

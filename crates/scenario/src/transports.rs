@@ -131,7 +131,8 @@ pub(crate) fn read_transport(
     let unknown = |entry: &Entry| unknown_key(&family, variant, title, entry);
     let entry = language::find_transport(variant.name).expect("the family is made of the registry");
     let setting = |key: &Key| context.profile.of_transport(entry, key.name);
-    let mut read = read_with_profile(table, title, (&variant.keys, family.selector), context, setting, unknown)?;
+    let (keys, rate) = ((&*variant.keys, family.selector), Some(transports.surroundings.line_rate));
+    let mut read = read_with_profile(table, title, keys, context, rate, setting, unknown)?;
     let before = read.values.clone();
     let config = entry.build(&mut read.values, &transports.surroundings).map_err(|problem| place(table, problem))?;
     for key in entry.keys() {

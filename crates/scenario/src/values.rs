@@ -31,12 +31,13 @@ pub(crate) fn read_table(
     table::read(table, title, keys, apart, |key, node| value(key, node, context), |_, _| None, unknown)
 }
 
-/// As [`read_table`], where `setting` gives what the profile sets for a key that is left out.
+/// As [`read_table`] of a network whose hosts' links have `line_rate`, if that is known, where `setting` gives what the profile sets for a key that is left out.
 pub(crate) fn read_with_profile(
     table: &Table,
     title: &str,
     (keys, selector): (&[&'static Key], &str),
     context: &Context,
+    line_rate: Option<Rate>,
     setting: impl Fn(&Key) -> Option<&'static Setting>,
     unknown: impl Fn(&Entry) -> Fault,
 ) -> Checked<Read> {
@@ -45,6 +46,9 @@ pub(crate) fn read_with_profile(
         let text = match setting.value {
             Preset::Times(other, factor) if read.find(other).is_some() => {
                 Measure::Time.write((read.time(other).0 as f64 * factor).round())
+            }
+            Preset::FromGbps(gbps, fast, _) if line_rate.is_some_and(|rate| rate >= Rate::from_gbps(gbps)) => {
+                fast.to_owned()
             }
             _ => context.profile.default_of(setting.section, key)?,
         };

@@ -265,6 +265,16 @@ fn a_key_that_is_written_replaces_the_profile_and_others_follow_it() {
 }
 
 #[test]
+fn segments_are_jumbo_frames_where_hosts_have_a_hundred_gigabits() {
+    let mss = |profile: &str, rate: &str| {
+        let changes = [format!("profile={profile}"), format!("network.rate={rate}")];
+        read_with(&small(), &[&changes[0], &changes[1]]).resolved["transport"]["mss"].to_string()
+    };
+    assert_eq!(["99 Gbps", "100 Gbps"].map(|rate| mss("datacenter", rate)), ["\"1.46 KB\"", "\"8.96 KB\""]);
+    assert_eq!(["linux", "classic"].map(|profile| mss(profile, "400 Gbps")), ["\"1.46 KB\""; 2]);
+}
+
+#[test]
 fn a_transport_keeps_what_it_declares_anew() {
     let [classic, linux] = ["classic", "linux"].map(|name| under(Some(name), "name = \"pfabric\""));
     for key in ["rto_min", "rto_initial", "ack_every", "tlp", "limited_transmit"] {

@@ -76,6 +76,11 @@ impl Surroundings {
     /// A full packet of Ethernet and an acknowledgement: those of [`base_rtt`](Surroundings::base_rtt).
     pub const ROUND_TRIP: (Bytes, Bytes) = (Bytes(1500), Bytes(40));
 
+    /// Returns a time that holds for links up to a rate: on faster ones in proportion less.
+    pub fn at_rate(&self, time: Span, up_to: Rate) -> Span {
+        Span::from_ps_f64(time.0 as f64 * (up_to.0 as f64 / self.line_rate.0.max(1) as f64).min(1.0))
+    }
+
     /// What the rate brings in a round trip, in packets of so many wire bytes; never less than one.
     pub fn bandwidth_delay(&self, packet: Bytes) -> f64 {
         let bytes = self.line_rate.0 as f64 * self.base_rtt.as_secs_f64() / 8.0;

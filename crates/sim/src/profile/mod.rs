@@ -74,6 +74,8 @@ pub enum Preset {
     Is(&'static str),
     /// This multiple of another key of the same section, a time, whether that is written or not.
     Times(&'static str, f64),
+    /// The first value where hosts' links have this rate or more, in Gbit/s, else the second.
+    FromGbps(u64, &'static str, &'static str),
 }
 
 /// A default of `[transport]`.
@@ -117,7 +119,7 @@ impl Profile {
                 Default::Is(text) => Some(text.to_owned()),
                 _ => None,
             },
-            Some(Preset::Is(text)) => Some(text.to_owned()),
+            Some(Preset::Is(text) | Preset::FromGbps(_, _, text)) => Some(text.to_owned()),
             Some(Preset::Times(other, factor)) => {
                 let other = shared_key(section, other)?;
                 let text = self.default_of(section, other)?;
@@ -140,6 +142,7 @@ impl std::fmt::Display for Preset {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Preset::Is(text) => write!(f, "{text}"),
+            Preset::FromGbps(gbps, fast, slow) => write!(f, "{slow}; {fast} from {gbps} Gbit/s on"),
             Preset::Times(other, 1.0) => write!(f, "{other}"),
             Preset::Times(other, factor) => write!(f, "{factor} x {other}"),
         }

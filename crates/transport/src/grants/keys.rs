@@ -1,6 +1,6 @@
 //! Parameters that all transports of the family have.
 
-use units::{Amount, Default, Key, Kind, Range, Span, Value, Values};
+use units::{Amount, Default, Key, Kind, Range, Rate, Span, Value, Values};
 
 use super::limits::{Cut, Rule};
 use super::policy::{Follows, Order, Policy};
@@ -22,7 +22,8 @@ pub const KEYS: &[Key] = &[
         default: Default::Absent,
         range: Range::POSITIVE,
         help: "what has not arrived so long after its grant is granted again; each time in a row it takes twice as long; when \
-               left out, 1 ms, or three of the network's longest round trips if that is more",
+               left out, 1 ms where hosts' links have 10 Gbit/s or less, on faster ones in proportion less, and three of the \
+               network's longest round trips at least",
         source: "1 ms: the RTO floor of the other transports' recovery in experiments/promise; Homa 3.7: a few milliseconds",
     },
     Key {
@@ -37,18 +38,19 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "ask_limit",
         kind: Kind::Time,
-        default: Default::Is("8 ms"),
+        default: Default::Absent,
         range: Range::POSITIVE,
         help: "the longest time between two requests; it is eight times as long as soon as the receiver knows of the message and \
-               lets it wait",
+               lets it wait; when left out, 8 ms where hosts' links have 10 Gbit/s or less, on faster ones in proportion less",
         source: "a request in 8 ms from each of 400 senders is 2.6 % of a link of 1 Gbps",
     },
     Key {
         name: "review",
         kind: Kind::Time,
-        default: Default::Is("100 us"),
+        default: Default::Absent,
         range: Range::POSITIVE,
-        help: "the order of grants is settled anew when a message comes or is complete, and after this time at the latest",
+        help: "the order of grants is settled anew when a message comes or is complete, and after this time at the latest; when \
+               left out, 100 us where hosts' links have 10 Gbit/s or less, on faster ones in proportion less",
         source: "half a round trip of the D2TCP paper's network",
     },
 ];
@@ -75,12 +77,18 @@ pub fn settle(values: &mut Values, surroundings: &Surroundings, products: &[(&'s
     let product = product(values, surroundings);
     // No key: what amounts that follow are for.
     values.set_default(LINE_RATE, Value::Rate(surroundings.line_rate));
-    follows(values, "resend_after", |_| Value::Time(Span::from_millis(1).max(surroundings.base_rtt * 3)));
+    let at_rate = |time| surroundings.at_rate(time, MEASURED_UP_TO);
+    follows(values, "resend_after", |_| Value::Time(at_rate(Span::from_millis(1)).max(surroundings.base_rtt * 3)));
     follows(values, "ask_again", |values| Value::Time(values.time("resend_after")));
+    follows(values, "ask_limit", |_| Value::Time(at_rate(Span::from_millis(8))));
+    follows(values, "review", |_| Value::Time(at_rate(Span::from_micros(100))));
     for &(name, factor) in products {
         follows(values, name, |_| Value::Amount(Amount::Packets((product * factor).ceil() as u64)));
     }
 }
+
+/// The fastest link of a host for which times were measured (experiments/promise); queues of a size are shorter on faster ones.
+const MEASURED_UP_TO: Rate = Rate::from_gbps(10);
 
 /// The link that amounts are for which follow from the network, among the values.
 const LINE_RATE: &str = "line_rate";
@@ -153,7 +161,7 @@ pub fn rule(most: u64, connection: &connection::Config, cut: fn(u64) -> Cut, sha
 mod tests {
     use super::*;
     use crate::registry::{self, Control};
-    use units::{Bytes, Rate};
+    use units::Bytes;
 
     fn policy_of(name: &str, surroundings: &Surroundings) -> Policy {
         let transport = registry::find(name).unwrap();
@@ -177,7 +185,13 @@ mod tests {
         let homa = policy_of("homa", &fast);
         assert_eq!((homa.budget, homa.window, homa.unscheduled, homa.active), (u64::MAX, packets(13), packets(13), 4));
         assert_eq!(homa.resend_after, Span::from_millis(1));
-        // Three round trips where these are longer.
+        // A tenth of the time at ten times the rate, and three round trips where these are longer.
+        let times =
+            |policy: Policy| [policy.resend_after, policy.ask_limit, policy.review].map(|time| time.0 / 1_000_000);
+        assert_eq!(times(policy_of("sird", &fast)), [1000, 8000, 100]);
+        let tenfold = Surroundings { line_rate: Rate::from_gbps(100), base_rtt: Span::from_micros(5) };
+        assert_eq!(times(policy_of("sird", &tenfold)), [100, 800, 10]);
+        assert_eq!(times(policy_of("homa", &Surroundings { base_rtt: Span::from_micros(50), ..tenfold }))[0], 150);
         let slow = Surroundings { line_rate: Rate::from_gbps(1), base_rtt: Span::from_millis(1) };
         let slow = policy_of("homa", &slow);
         assert_eq!((slow.resend_after, slow.ask_again), (Span::from_millis(3), Span::from_millis(3)));
