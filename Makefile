@@ -41,10 +41,10 @@ demo: $(BUILT) ## Compare TCP, DCTCP and D2TCP on a fan-in workload: a table and
 	@printf '\nThe picture: %s\n' $(DEMO)/plots/overview.png
 
 .PHONY: test
-test: lint test-rust test-linux test-clients test-testbed test-python test-bench test-wheel site ## Run every check and test
+test: lint test-rust test-fuzz test-linux test-clients test-testbed test-python test-bench test-wheel site ## Run every check and test
 
 .PHONY: lint
-lint: $(BUILT) ## Check format, lints and types; warnings are errors
+lint: $(BUILT) locks ## Check format, lints, types and lock files; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path linux/$$crate/Cargo.toml --check; done
@@ -59,6 +59,10 @@ lint: $(BUILT) ## Check format, lints and types; warnings are errors
 	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py
 	$(BIN)/mypy linux/bench.py
 	MYPYPATH=linux/clients/python:linux/clients/trial $(BIN)/mypy linux/clients/python/d2tcp linux/clients/trial/*.py
+
+.PHONY: locks
+locks: $(TOOLS) ## Check that every lock file fits what it locks: crates, Python packages, Go modules, npm packages
+	$(BIN)/python packaging/locks.py
 
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python
@@ -260,41 +264,27 @@ endif
 $(MUTANTS):
 	cargo install cargo-mutants --locked --version 27.1.0 --root target/tools
 
-# --- Fuzzing: the kept inputs are tried in `make test` too (crates/fuzz)
+# --- Fuzzing: variations of the kept inputs are tried in `cargo test` too (crates/fuzz)
 
-FUZZ_TARGETS := scenario files transports
 # For each target.
 FUZZ_SECONDS := 60
-# The compiler counts which branches are taken, as libFuzzer asks for it: no nightly toolchain, but a C++ compiler.
-FUZZ_FLAGS := -Cpasses=sancov-module -Ccodegen-units=1 --cfg fuzzing \
-  $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+# Some of them: make fuzz FUZZ_TARGETS="law policy".
+FUZZ_TARGETS :=
 .PHONY: fuzz
-fuzz: ## Look for inputs that break the reader, the engine or a transport, FUZZ_SECONDS for each target; finds in out/fuzz
-	host=$$(rustc -vV | sed -n 's/^host: //p'); \
-	RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --locked --manifest-path fuzz/Cargo.toml \
-	  --target "$$host" --target-dir target/fuzz; \
-	for target in $(FUZZ_TARGETS); do \
-	  mkdir -p out/fuzz/$$target; \
-	  echo "== $$target"; \
-	  "target/fuzz/$$host/release/$$target" -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 \
-	    -verbosity=0 -artifact_prefix=out/fuzz/$$target- out/fuzz/$$target fuzz/corpus/$$target; \
-	done
+fuzz: ## Look for inputs that break a reader, the engine, a transport or a law, FUZZ_SECONDS for each target; finds in out/fuzz
+	fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+.PHONY: test-fuzz
+test-fuzz: ## Build every fuzz target and try the kept inputs and a fixed number of variations, C under ASan and UBSan
+	fuzz/run short
 
 # --- What comes from others
 
 CHECKERS := target/checkers
-MANIFESTS := Cargo.toml fuzz/Cargo.toml linux/d2tcp/Cargo.toml linux/testbed/Cargo.toml linux/clients/rust/Cargo.toml
+DENY := target/tools/bin/cargo-deny
 .PHONY: audit
-audit: ## Look for known vulnerabilities, and for licenses and sources that deny.toml does not allow; says what it skips
-	@if ! command -v cargo-deny > /dev/null; then echo "SKIPPED: crates: there is no cargo-deny"; \
-	else for manifest in $(MANIFESTS); do cargo deny --manifest-path $$manifest --locked check bans licenses sources; done; \
-	  if ! cargo deny fetch db; then echo "SKIPPED: advisories of crates: their database cannot be reached"; \
-	  else for manifest in $(MANIFESTS); do cargo deny --manifest-path $$manifest --locked check advisories; done; fi; fi
-	@if ! $(MAKE) --no-print-directory $(CHECKERS)/.pip-audit; then echo "SKIPPED: Python packages: no pip-audit to be had"; \
-	elif ! $(PYTHON) -c 'import urllib.request as web; web.urlopen("https://pypi.org/pypi/pip/24.0/json", timeout=20)' \
-	  2> /dev/null; then echo "SKIPPED: Python packages: their advisories cannot be reached"; \
-	else for set in runtime all dev; do $(CHECKERS)/bin/pip-audit --requirement requirements/$$set.txt --require-hashes \
-	  --disable-pip --progress-spinner off; done; fi
+audit: ## Look for known vulnerabilities, and for licenses and sources that deny.toml does not allow; STRICT=1: skips fail
+	@PYTHON=$(PYTHON) CHECKERS=$(CHECKERS) STRICT=$(STRICT) packaging/audit
 
 .PHONY: sbom
 sbom: $(WHEEL) $(CHECKERS)/.cyclonedx-bom ## Write what the wheel is made from and needs into dist, as CycloneDX
@@ -322,6 +312,8 @@ REMAPPED = RUSTFLAGS="--remap-path-prefix=$$PWD=duetime \
   --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo --remap-path-prefix=$$(rustc --print sysroot)=rust"
 
 # Pinned here, as they are no part of what is built or tested.
+$(DENY):
+	cargo install cargo-deny --locked --version 0.20.2 --root target/tools
 $(CHECKERS)/.pip-audit: CHECKER := pip-audit==2.10.1
 $(CHECKERS)/.cyclonedx-bom: CHECKER := cyclonedx-bom==7.5.0
 $(CHECKERS)/.%:

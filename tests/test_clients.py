@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -166,3 +167,28 @@ def hooked() -> Iterator[Path]:
     """Attach D2TCP to a control group of the test's own."""
     with control.alone(), control.control_group() as group, control.attached(group, {}):
         yield group
+
+
+class _Kernel:
+    """A socket of which the kernel says `answer`."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+
+    def getsockopt(self, level: int, option: int, room: int) -> bytes:
+        assert (level, option, room) == (0xD27C, 4, 192)
+        return self.answer
+
+
+def test_outcomes_in_python_are_those_of_messages_that_ended() -> None:
+    def read(answer: bytes) -> list[d2tcp.Outcome]:
+        return d2tcp.outcomes(_Kernel(answer))  # type: ignore[arg-type]
+
+    def one(result: int) -> bytes:
+        return struct.pack("=QqII", 7, -5_000_000_000, result, 9)
+
+    assert read(one(0)) == [], "no message has ended"
+    assert read(one(4)) == [], "of a later version"
+    assert read(b"") == []
+    assert read(one(1) + b"\0" * 23) == [d2tcp.Outcome(7, -5.0, d2tcp.Result.MET, 9)]
+    assert [each.result for each in read(one(2) + one(3))] == [d2tcp.Result.MISSED, d2tcp.Result.CANCELLED]

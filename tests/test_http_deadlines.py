@@ -240,3 +240,58 @@ while at < len(data):
     except BlockingIOError: time.sleep(0.005)
 """)
     assert [one.size for one in told(libraries, [GET], server)] == [len(head) + 20000000]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *(b"Content-Length: %d" % length for length in (2**40 + 1, 2**63 - 1, 2**63, 2**64, -1)),
+        b"Content-Length: 5\r\nContent-Length: 6",
+        b"Content-Length:\r\n 5",
+        b"Content-Length: 5\0",
+        b"Content-\rLength: 5",
+        b"Content-Length: " + b"0" * 100 + b"5",
+    ],
+)
+def test_a_response_whose_length_is_not_certain_is_left_alone(libraries: str, field: bytes) -> None:
+    response = b"HTTP/1.1 200 OK\r\n" + field + b"\r\n\r\n" + bytes(10)
+    assert told(libraries, [GET], reading(f"connection.sendall({response!r})")) == []
+
+
+@pytest.mark.parametrize(
+    "chunk", [b"7fffffffffffffff", b"7ffffffffffffffd", b"10000000001", b"-1", b"0x5", b"", b"0" * 100 + b"5"]
+)
+def test_a_chunk_whose_length_is_not_certain_is_left_alone(libraries: str, chunk: bytes) -> None:
+    response = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + b"\r\n" + bytes(200000)
+    # Neither as a response nor as a request, after which no response is looked at.
+    assert told(libraries, [GET], reading(f"connection.sendall({response!r})")) == []
+    post = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nX-Deadline-Ms: 400\r\n\r\n" + chunk + b"\r\n"
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+    assert told(libraries, [post], reading(f"connection.sendall({head!r} + bytes(10))")) == []
+
+
+def test_the_longest_response_is_announced(libraries: str) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % 2**40
+    got = told(libraries, [GET], reading(f"connection.sendall({head!r})"))
+    # The head comes on top; what the kernel says to that is its affair. The rest never comes.
+    assert [(one.what, one.size) for one in got] == [("announce", len(head) + 2**40), ("cancel", 0)]
+
+
+def test_more_requests_than_can_wait_are_left_alone(libraries: str) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+    server = reading(f"connection.sendall(({head!r} + bytes(5)) * 9)")
+    assert len(told(libraries, [GET * 8], server.replace("* 9", "* 8"))) == 8
+    assert told(libraries, [GET * 9], server) == []
+
+
+def test_bytes_that_a_server_discards_are_not_looked_at(libraries: str) -> None:
+    post = GET.replace(b"GET", b"POST").replace(b"Host: a", b"Content-Length: 30")
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+    # TCP discards what is read with MSG_TRUNC: the body is counted, the next request is read.
+    server = f"""
+connection.recv({len(post)}); print('read', flush=True)
+connection.recv(30, socket.MSG_TRUNC | socket.MSG_WAITALL); print('read', flush=True)
+connection.sendall({head!r} + bytes(5))
+{reading(f"connection.sendall({head!r} + bytes(5))")}"""
+    body = b"GET / HTTP/1.1\r\n" + b"x" * 14
+    assert [one.tag for one in told(libraries, [post, body, GET], server)] == [1, 2]

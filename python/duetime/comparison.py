@@ -376,6 +376,9 @@ def prepare(
         )
     if seeds is not None and seeds < 1:
         raise scenario.Unreadable(f"{seeds} seeds: at least one is needed")
+    if (seeds or 1) * len(transports) > scenario.MAX_RUNS:
+        runs = f"{seeds or 1} seeds of {len(transports)} transports"
+        raise scenario.Unreadable(f"{runs}: a comparison has at most {scenario.MAX_RUNS} runs")
     checked = resolve_each(read, seed, set, transports)
     resolved = checked[transports[0]][0]
     first = int(resolved["run"]["seed"])

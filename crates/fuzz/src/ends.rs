@@ -1,6 +1,8 @@
 //! Both ends of a connection over a network that may do anything a network can: hold, lose, reorder, duplicate, mark,
 //! and garble the echo of marks.
 
+use std::collections::VecDeque;
+
 use transport::agent::{Agent, PortState};
 use transport::host::{AtHost, End, HostOutput};
 use transport::registry::{Config, TRANSPORTS};
@@ -80,7 +82,8 @@ type Sent = (Packet, Option<Extension>);
 
 /// What one end has asked for.
 struct Asked {
-    sent: Vec<Sent>,
+    /// In the order of sending: delivered from the front, for the most part.
+    sent: VecDeque<Sent>,
     timer: Instant,
     /// In this call.
     packets: usize,
@@ -94,7 +97,7 @@ struct Asked {
 impl Default for Asked {
     fn default() -> Asked {
         Asked {
-            sent: Vec::new(),
+            sent: VecDeque::new(),
             timer: Instant::MAX,
             packets: 0,
             abandoned: 0,
@@ -145,7 +148,7 @@ impl Asked {
     fn put(&mut self, packet: Packet, extension: Option<Extension>) {
         self.packets += 1;
         assert!(self.packets <= 10_000, "it sends without end");
-        self.sent.push((packet, extension));
+        self.sent.push_back((packet, extension));
     }
 
     /// When anything of it is to be woken.
@@ -210,7 +213,7 @@ impl<'a> Pair<'a> {
     }
 
     fn step(&mut self, what: u8, bytes: &mut Bytes) {
-        let which = |sent: &Vec<Sent>, bytes: &mut Bytes| usize::from(bytes.next().unwrap_or(0)) % sent.len().max(1);
+        let which = |sent: &VecDeque<Sent>, bytes: &mut Bytes| usize::from(bytes.next().unwrap_or(0)) % sent.len().max(1);
         match what % 12 {
             0 | 1 => self.deliver_data(0, false),
             2 => self.deliver_data(0, true),
@@ -231,17 +234,17 @@ impl<'a> Pair<'a> {
             8 => {
                 // Lost.
                 let index = which(&self.data.sent, bytes);
-                drop((index < self.data.sent.len()).then(|| self.data.sent.remove(index)));
+                drop(self.data.sent.remove(index));
             }
             9 => {
                 let index = which(&self.acks.sent, bytes);
-                drop((index < self.acks.sent.len()).then(|| self.acks.sent.remove(index)));
+                drop(self.acks.sent.remove(index));
             }
             10 => {
                 // Twice.
                 let side = if bytes.pick(&[true, false]) { &mut self.data.sent } else { &mut self.acks.sent };
-                if let Some(copy) = side.first().cloned().filter(|_| side.len() < 1000) {
-                    side.push(copy);
+                if let Some(copy) = side.front().cloned().filter(|_| side.len() < 1000) {
+                    side.push_back(copy);
                 }
             }
             _ => {
@@ -289,10 +292,7 @@ impl<'a> Pair<'a> {
     }
 
     fn deliver_data(&mut self, index: usize, mark: bool) {
-        if index >= self.data.sent.len() {
-            return;
-        }
-        let (mut packet, mut extension) = self.data.sent.remove(index);
+        let Some((mut packet, mut extension)) = self.data.sent.remove(index) else { return };
         self.now += Span::from_micros(12);
         let now = self.now;
         packet.flags = packet.flags.with_if(mark && packet.flags.has(Flags::ECT), Flags::CE);
@@ -313,10 +313,7 @@ impl<'a> Pair<'a> {
 
     /// `echo`: the network sets or clears the echo of a mark.
     fn deliver_ack(&mut self, index: usize, echo: Option<bool>) {
-        if index >= self.acks.sent.len() {
-            return;
-        }
-        let (mut packet, mut extension) = self.acks.sent.remove(index);
+        let Some((mut packet, mut extension)) = self.acks.sent.remove(index) else { return };
         self.now += Span::from_micros(1);
         if let Some(echo) = echo {
             let others = [Flags::ACK, Flags::ECT, Flags::CE, Flags::CWR, Flags::SYN, Flags::AGAIN, Flags::EXTENDED];

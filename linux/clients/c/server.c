@@ -43,6 +43,9 @@ static int write_all(int fd, int64_t bytes)
 	return 0;
 }
 
+/* The most that a query may ask for, so that nothing overflows: what the kernel takes as one message. */
+#define MAX_MS (D2TCP_MAX_DEADLINE_NS / 1000000)
+
 static int reply(int fd, int64_t bytes, int64_t milliseconds)
 {
 	struct d2tcp_state state;
@@ -71,8 +74,9 @@ int main(int count, char **arguments)
 
 		if (!queries)
 			continue;
-		while (fscanf(queries, "%" SCNd64 " %" SCNd64, &bytes, &milliseconds) == 2)
-			if (reply(fd, bytes, milliseconds))
+		while (fscanf(queries, "%15" SCNd64 " %15" SCNd64, &bytes, &milliseconds) == 2)
+			if (bytes < 0 || bytes > D2TCP_MAX_BYTES || milliseconds < 0 || milliseconds > MAX_MS ||
+			    reply(fd, bytes, milliseconds))
 				break;
 		fclose(queries);
 	}

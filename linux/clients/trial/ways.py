@@ -113,7 +113,8 @@ def preload() -> str:
     return str(BUILT / "libd2tcp-http.so")
 
 
-_NGINX = """\
+#: Configuration of an nginx of one process, in the foreground, that serves the files of `folder`.
+NGINX = """\
 user root; daemon off; master_process off; pid {folder}/pid; error_log stderr error;
 events {{ worker_connections 256; }}
 http {{
@@ -131,7 +132,7 @@ def nginx_serving(port: int) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "reply").write_bytes(bytes(bottleneck.REPLY_BYTES))
     configuration = folder / "nginx.conf"
-    configuration.write_text(_NGINX.format(folder=folder, address=bottleneck.ADDRESS, port=port))
+    configuration.write_text(NGINX.format(folder=folder, address=bottleneck.ADDRESS, port=port))
     return [nginx(), "-e", "stderr", "-c", str(configuration)]
 
 

@@ -34,7 +34,7 @@ from duetime.quantities import counted
 )
 @click.option(
     "--seeds",
-    type=options.Whole(min=1),
+    type=options.SEEDS,
     metavar="N",
     help="Run each with N seeds; every figure becomes a mean with its 95 % confidence interval.",
 )

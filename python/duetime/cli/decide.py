@@ -47,7 +47,7 @@ TRANSPORTS = click.option(
 )
 SEEDS = click.option(
     "--seeds",
-    type=options.Whole(min=1),
+    type=options.SEEDS,
     default=decide.SEEDS,
     show_default=True,
     metavar="N",

@@ -48,6 +48,8 @@ SEED = click.option(
     metavar="N",
     help="Use this random seed instead of the scenario's.",
 )
+#: A number of seeds.
+SEEDS = Whole(1, scenario.MAX_RUNS)
 SET = click.option(
     "--set",
     "changes",

@@ -33,7 +33,7 @@ FAILED = 1
     help="quick: a minute or a few for each; paper: longer runs, more seeds.",
 )
 @click.option(
-    "--seeds", type=options.Whole(min=1), metavar="N", help="Number of seeds, instead of the scale's."
+    "--seeds", type=options.SEEDS, metavar="N", help="Number of seeds, instead of the scale's."
 )
 @options.JOBS
 @click.option(

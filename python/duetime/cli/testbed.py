@@ -23,7 +23,7 @@ from duetime.comparison import Comparison
     shell_complete=completion.transports,
     help="Which to compare, separated by commas; an experiment has its own.",
 )
-@click.option("--seeds", type=options.Whole(min=1), metavar="N", help="Run each N times, seed by seed.")
+@click.option("--seeds", type=options.SEEDS, metavar="N", help="Run each N times, seed by seed.")
 @click.option(
     "--fan-in",
     "fan_ins",

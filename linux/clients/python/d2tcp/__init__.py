@@ -118,6 +118,9 @@ class Result(enum.IntEnum):
     CANCELLED = 3
 
 
+_RESULTS = frozenset(Result)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A message that ended."""
@@ -166,9 +169,12 @@ def cancel(sock: socket.socket, tag: int = 0) -> None:
 def outcomes(sock: socket.socket) -> list[Outcome]:
     """Give what became of the messages that ended last, the youngest first; raises as `send_deadline`."""
     got = _get(sock, _OUTCOMES, _OUTCOMES_KEPT * _STRUCT_OUTCOME.size)
+    whole = len(got) - len(got) % _STRUCT_OUTCOME.size
+    # Where no message has ended there is one with result 0; other numbers are of a later version.
     return [
         Outcome(tag, left_ns / 1e9, Result(result), number)
-        for tag, left_ns, result, number in _STRUCT_OUTCOME.iter_unpack(got)
+        for tag, left_ns, result, number in _STRUCT_OUTCOME.iter_unpack(got[:whole])
+        if result in _RESULTS
     ]
 
 

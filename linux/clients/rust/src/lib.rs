@@ -181,28 +181,39 @@ pub fn cancel(socket: &impl AsFd, tag: u64) -> Result<(), Error> {
 pub fn outcomes(socket: &impl AsFd) -> Result<Vec<Outcome>, Error> {
     let mut bytes = [0u8; 24 * OUTCOMES_KEPT];
     let filled = get(socket, OUTCOMES, &mut bytes)?;
-    let outcome = |each: &[u8]| Outcome {
-        tag: u64::from_ne_bytes(each[..8].try_into().expect("eight bytes")),
-        left_ns: i64::from_ne_bytes(each[8..16].try_into().expect("eight bytes")),
-        end: match u32::from_ne_bytes(each[16..20].try_into().expect("four bytes")) {
-            1 => End::Met,
-            2 => End::Missed,
-            _ => End::Cancelled,
-        },
-        number: u32::from_ne_bytes(each[20..24].try_into().expect("four bytes")),
+    Ok(bytes[..filled].chunks_exact(24).filter_map(outcome).collect())
+}
+
+/// Reads a `struct d2tcp_outcome`. Returns `None` for result 0, which says that no message has ended, and for those of a
+/// later version.
+fn outcome(bytes: &[u8]) -> Option<Outcome> {
+    let end = match u32::from_ne_bytes(bytes[16..20].try_into().expect("four bytes")) {
+        1 => End::Met,
+        2 => End::Missed,
+        3 => End::Cancelled,
+        _ => return None,
     };
-    Ok(bytes[..filled].chunks_exact(24).map(outcome).collect())
+    Some(Outcome {
+        tag: u64::from_ne_bytes(bytes[..8].try_into().expect("eight bytes")),
+        left_ns: i64::from_ne_bytes(bytes[8..16].try_into().expect("eight bytes")),
+        end,
+        number: u32::from_ne_bytes(bytes[20..24].try_into().expect("four bytes")),
+    })
 }
 
 /// Reads the connection's state. What the kernel side does not know is 0.
 pub fn state(socket: &impl AsFd) -> Result<State, Error> {
     let mut bytes = [0u8; 160];
     get(socket, STATE, &mut bytes)?;
+    Ok(read_state(&bytes))
+}
+
+fn read_state(bytes: &[u8; 160]) -> State {
     let word = |at: usize| u32::from_ne_bytes(bytes[4 * at..4 * at + 4].try_into().expect("four bytes"));
     let long = |at: usize| u64::from_ne_bytes(bytes[48 + 8 * at..56 + 8 * at].try_into().expect("eight bytes"));
     let fraction = |at: usize| f64::from(word(at)) / ONE;
     let flag = |bit: u32| word(2) & bit != 0;
-    Ok(State {
+    State {
         ecn: flag(1),
         slow_start: flag(2),
         deadline: flag(4),
@@ -230,7 +241,7 @@ pub fn state(socket: &impl AsFd) -> Result<State, Error> {
         cancelled: long(11),
         tag: long(12),
         rule: word(38),
-    })
+    }
 }
 
 /// Fills `value` and gives how much of it.
@@ -239,7 +250,8 @@ fn get(socket: &impl AsFd, option: i32, value: &mut [u8]) -> io::Result<usize> {
     let fd = socket.as_fd().as_raw_fd();
     // SAFETY: the slice has `length` bytes.
     match unsafe { libc::getsockopt(fd, LEVEL, option, value.as_mut_ptr().cast(), &raw mut length) } {
-        0 => Ok(length as usize),
+        // It never says more than there was room for.
+        0 => Ok((length as usize).min(value.len())),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -319,6 +331,39 @@ mod tests {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         assert!(matches!(send_deadline(&socket, u64::MAX, Duration::from_secs(1)), Err(Error::Invalid)));
         assert!(matches!(send_deadline(&socket, 1, Duration::MAX), Err(Error::Invalid)));
+    }
+
+    #[test]
+    fn outcomes_are_those_of_messages_that_ended() {
+        let of = |result: u32| {
+            let mut bytes = [0; 24];
+            bytes[0] = 7;
+            bytes[8..16].copy_from_slice(&(-5i64).to_ne_bytes());
+            bytes[16..20].copy_from_slice(&result.to_ne_bytes());
+            bytes[20] = 9;
+            outcome(&bytes)
+        };
+        assert_eq!(of(0), None, "no message has ended");
+        assert_eq!(of(4), None, "of a later version");
+        for (result, end) in [(1, End::Met), (2, End::Missed), (3, End::Cancelled)] {
+            assert_eq!(of(result), Some(Outcome { tag: 7, left_ns: -5, end, number: 9 }));
+        }
+    }
+
+    #[test]
+    fn any_answer_of_the_kernel_is_read() {
+        let mut drawn = 1u64;
+        for _ in 0..10_000 {
+            let mut bytes = [0; 160];
+            bytes.fill_with(|| {
+                drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (drawn >> 56) as u8
+            });
+            let state = read_state(&bytes);
+            assert!(state.cwnd.is_finite() && state.alpha >= 0.0 && state.srtt.is_none_or(|srtt| !srtt.is_zero()));
+            let read: Vec<Outcome> = bytes.chunks_exact(24).filter_map(outcome).collect();
+            assert!(read.len() <= 6);
+        }
     }
 
     #[test]

@@ -60,13 +60,22 @@ public final class HttpDeadlines extends ChannelDuplexHandler {
 
   private void begin(ChannelHandlerContext context, HttpResponse response) {
     Long[] request = due.poll();
-    long length = HttpUtil.getContentLength(response, 0L);
+    long length = length(response);
     if (request == null || request[0] == null || length <= 0) {
       return;
     }
     Duration left = Duration.ofNanos(request[0] - System.nanoTime());
     if (!left.isNegative() && !left.isZero()) {
       announced = D2tcp.announce(context.channel(), length, D2tcp.timeToSend(left), ++tag);
+    }
+  }
+
+  /** Content-Length; 0 where there is none, or none that is a number: the response is the program's own affair. */
+  private static long length(HttpResponse response) {
+    try {
+      return HttpUtil.getContentLength(response, 0L);
+    } catch (NumberFormatException wrong) {
+      return 0L;
     }
   }
 

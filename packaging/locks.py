@@ -1,0 +1,156 @@
+"""Check that every lock file of the repository fits what it locks; the last line names what could not be looked at.
+
+Cargo.lock beside each Cargo workspace, requirements beside pyproject.toml, go.sum, package-lock.json: where one is stale,
+builds with `--locked` fail for whoever builds next, or install something that nobody has tried.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Folders of what is built.
+BUILT = {".git", ".venv", "dist", "node_modules", "out", "target"}
+#: Which extras of which pyproject.toml each file of requirements locks (`make lock`).
+REQUIREMENTS = {
+    "requirements/runtime.txt": ("pyproject.toml", []),
+    "requirements/all.txt": ("pyproject.toml", ["all"]),
+    "requirements/dev.txt": ("pyproject.toml", ["dev"]),
+    "linux/clients/python/requirements-test.txt": ("linux/clients/python/pyproject.toml", ["grpc"]),
+}
+
+
+class Unavailable(Exception):
+    """What a check needs is not here."""
+
+
+def files(root: Path, name: str) -> Iterator[Path]:
+    """Return the files of this name in sources."""
+    for folder, inner, names in os.walk(root):
+        inner[:] = sorted(set(inner) - BUILT)
+        if name in names:
+            yield Path(folder, name)
+
+
+def crates(root: Path) -> list[str]:
+    """Return what is wrong with the lock files of Cargo workspaces."""
+    wrong = []
+    for manifest in files(root, "Cargo.toml"):
+        if "workspace" not in tomllib.loads(manifest.read_text()):
+            continue
+        lock = manifest.with_name("Cargo.lock")
+        command = ["cargo", "metadata", "--locked", "--format-version", "1", "--manifest-path", str(manifest)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if not lock.exists():
+            wrong.append(f"{lock.relative_to(root)}: missing; cargo generate-lockfile writes it")
+        elif done.returncode:
+            how = f"cargo metadata --manifest-path {manifest.relative_to(root)} brings it up to date"
+            wrong.append(f"{lock.relative_to(root)}: {done.stderr.strip()}\n{how}")
+    return wrong
+
+
+def pins(text: str) -> dict[str, tuple[Requirement, bool]]:
+    """Return what a file of requirements pins, each with whether its hash is there."""
+    found: dict[str, tuple[Requirement, bool]] = {}
+    for entry in text.replace("\\\n", " ").splitlines():
+        words = entry.split("#")[0].split(" --hash=")
+        if not words[0].strip():
+            continue
+        requirement = Requirement(words[0].strip())
+        found[canonicalize_name(requirement.name)] = requirement, len(words) > 1
+    return found
+
+
+def packages(project: str, extras: list[str], requirements: str) -> list[str]:
+    """Return what is wrong with requirements, given the text of pyproject.toml and which extras they lock."""
+    about = tomllib.loads(project)["project"]
+    wanted = [*about.get("dependencies", [])]
+    for extra in extras:
+        wanted += about["optional-dependencies"][extra]
+    try:
+        pinned = pins(requirements)
+    except InvalidRequirement as error:
+        return [f"not understood: {error}"]
+    wrong = [f"{name} has no hash" for name, (_, hashed) in pinned.items() if not hashed]
+    for text in wanted:
+        requirement = Requirement(text)
+        pin, _ = pinned.get(canonicalize_name(requirement.name), (None, False))
+        if pin is None:
+            wrong.append(f"{requirement.name} is not in it")
+        elif not any(requirement.specifier.contains(each.version, prereleases=True) for each in pin.specifier):
+            wrong.append(f"{pin} does not fit {text}")
+    return wrong
+
+
+def python(root: Path) -> list[str]:
+    """Return what is wrong with files of requirements."""
+    wrong = []
+    for name, (project, extras) in REQUIREMENTS.items():
+        found = packages((root / project).read_text(), extras, (root / name).read_text())
+        wrong += [f"{name}: {each}; make lock writes it" for each in found]
+    return wrong
+
+
+def modules(root: Path) -> list[str]:
+    """Return what is wrong with go.mod and go.sum."""
+    if shutil.which("go") is None:
+        raise Unavailable("there is no go")
+    wrong = []
+    for manifest in files(root, "go.mod"):
+        tools = any(line.startswith("tool ") for line in manifest.read_text().splitlines())
+        command = ["go", "list", "-mod=readonly", "-deps", *(["tool"] if tools else ["./..."])]
+        done = subprocess.run(command, cwd=manifest.parent, capture_output=True, text=True)
+        if done.returncode:
+            wrong.append(f"{manifest.relative_to(root)}: {done.stderr.strip()}\ngo mod tidy brings it up to date")
+    return wrong
+
+
+def scripts(root: Path) -> list[str]:
+    """Return what is wrong with package-lock.json: `npm ci` refuses the same."""
+    wrong = []
+    for lock in files(root, "package-lock.json"):
+        asked = json.loads(lock.with_name("package.json").read_text())
+        locked = json.loads(lock.read_text())["packages"]
+        for kind in ("dependencies", "devDependencies"):
+            if asked.get(kind, {}) != locked[""].get(kind, {}):
+                wrong.append(f"{lock.relative_to(root)}: {kind} are not those of package.json; npm install writes it")
+        for name in {**asked.get("dependencies", {}), **asked.get("devDependencies", {})}:
+            if "integrity" not in locked.get(f"node_modules/{name}", {}):
+                wrong.append(f"{lock.relative_to(root)}: {name} is not locked")
+    return wrong
+
+
+CHECKS: dict[str, Callable[[Path], list[str]]] = {
+    "crates": crates,
+    "Python packages": python,
+    "Go modules": modules,
+    "npm packages": scripts,
+}
+
+
+def main() -> None:
+    """Look at all of them."""
+    wrong, skipped = [], []
+    for name, check in CHECKS.items():
+        try:
+            wrong += check(ROOT)
+        except Unavailable as why:
+            skipped.append(f"{name} ({why})")
+    if wrong:
+        sys.exit("lock files that do not fit:\n" + "\n".join(wrong))
+    fresh = [name for name in CHECKS if not any(each.startswith(f"{name} (") for each in skipped)]
+    print("lock files are fresh: " + ", ".join(fresh) + (f"; SKIPPED: {', '.join(skipped)}" if skipped else ""))
+
+
+if __name__ == "__main__":
+    main()
