@@ -53,7 +53,7 @@ lint: $(BUILT) locks ## Check format, lints, types and lock files; warnings are 
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py tests/check_wheel.py packaging/portable.py packaging/train.py playground/build.py
+	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py tests/check_wheel.py packaging/locks.py packaging/portable.py packaging/train.py playground/build.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py

@@ -1,7 +1,8 @@
-"""Check that every lock file of the repository fits what it locks; the last line names what could not be looked at.
+"""Check that every lock file of the repository fits what it locks.
 
-Cargo.lock beside each Cargo workspace, requirements beside pyproject.toml, go.sum, package-lock.json: where one is stale,
-builds with `--locked` fail for whoever builds next, or install something that nobody has tried.
+That is Cargo.lock beside each Cargo workspace, requirements beside pyproject.toml, go.sum and
+package-lock.json. Where one is stale, the next build with `--locked` fails, or installs versions that no test
+has seen. The last line names what could not be looked at.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def packages(project: str, extras: list[str], requirements: str) -> list[str]:
         pin, _ = pinned.get(canonicalize_name(requirement.name), (None, False))
         if pin is None:
             wrong.append(f"{requirement.name} is not in it")
-        elif not any(requirement.specifier.contains(each.version, prereleases=True) for each in pin.specifier):
+        elif not any(
+            requirement.specifier.contains(each.version, prereleases=True) for each in pin.specifier
+        ):
             wrong.append(f"{pin} does not fit {text}")
     return wrong
 
@@ -111,7 +114,9 @@ def modules(root: Path) -> list[str]:
         command = ["go", "list", "-mod=readonly", "-deps", *(["tool"] if tools else ["./..."])]
         done = subprocess.run(command, cwd=manifest.parent, capture_output=True, text=True)
         if done.returncode:
-            wrong.append(f"{manifest.relative_to(root)}: {done.stderr.strip()}\ngo mod tidy brings it up to date")
+            wrong.append(
+                f"{manifest.relative_to(root)}: {done.stderr.strip()}\ngo mod tidy brings it up to date"
+            )
     return wrong
 
 
@@ -123,7 +128,9 @@ def scripts(root: Path) -> list[str]:
         locked = json.loads(lock.read_text())["packages"]
         for kind in ("dependencies", "devDependencies"):
             if asked.get(kind, {}) != locked[""].get(kind, {}):
-                wrong.append(f"{lock.relative_to(root)}: {kind} are not those of package.json; npm install writes it")
+                wrong.append(
+                    f"{lock.relative_to(root)}: {kind} are not those of package.json; npm install writes it"
+                )
         for name in {**asked.get("dependencies", {}), **asked.get("devDependencies", {})}:
             if "integrity" not in locked.get(f"node_modules/{name}", {}):
                 wrong.append(f"{lock.relative_to(root)}: {name} is not locked")
@@ -149,7 +156,9 @@ def main() -> None:
     if wrong:
         sys.exit("lock files that do not fit:\n" + "\n".join(wrong))
     fresh = [name for name in CHECKS if not any(each.startswith(f"{name} (") for each in skipped)]
-    print("lock files are fresh: " + ", ".join(fresh) + (f"; SKIPPED: {', '.join(skipped)}" if skipped else ""))
+    print(
+        "lock files are fresh: " + ", ".join(fresh) + (f"; SKIPPED: {', '.join(skipped)}" if skipped else "")
+    )
 
 
 if __name__ == "__main__":

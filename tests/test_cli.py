@@ -326,6 +326,11 @@ def test_a_full_disk_is_no_bug_and_leaves_nothing(
         (("tighten", "sweep.toml", "--target", "1%"), "`duetime sweep sweep.toml` runs it"),
         (("robust", "sweep.toml", "--transports", "tcp,dctcp"), "`duetime sweep sweep.toml` runs it"),
         (("sweep", "small.toml"), "small.toml: is a scenario, not a sweep; `duetime run small.toml` runs it"),
+        (("sweep", "itself.toml"), "itself.toml: `scenario` names this sweep itself; expected the scenario"),
+        (
+            ("sweep", "of-sweep.toml"),
+            "sweep.toml: is a sweep, not a scenario; `duetime sweep sweep.toml` runs it",
+        ),
         (("run", str(SCENARIOS.parent / "experiments/d2tcp/fig10.toml")), "is an experiment, not a scenario"),
         (("plot", "small.toml"), "is a scenario, which must be run first: duetime run small.toml --out DIR"),
         (("plot", "sweep.toml"), "is a sweep, which must be run first: duetime sweep sweep.toml"),
@@ -341,6 +346,8 @@ def test_a_file_of_another_kind_is_told_with_what_fits(
 ) -> None:
     sweep = 'scenario = "small.toml"\ntransports = ["tcp"]\n[grid]\nnetwork.buffer = ["1 MB", "2 MB"]\n'
     (tmp_path / "sweep.toml").write_text(sweep)
+    (tmp_path / "itself.toml").write_text(sweep.replace("small", "itself"))
+    (tmp_path / "of-sweep.toml").write_text(sweep.replace("small", "sweep"))
     for folder in ("kept", "above/kept"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "run.json").write_text("{}")

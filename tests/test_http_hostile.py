@@ -24,14 +24,28 @@ pytestmark = pytest.mark.skipif(
 
 #: Names that a program calls; any other could take the place of one of the program's own.
 INTERPOSED = (
-    "accept accept4 close read readv recv recvfrom recvmsg send sendfile sendfile64 sendmsg sendto shutdown write "
-    "writev __read_chk __recv_chk __recvfrom_chk"
+    "accept accept4 close read readv recv recvfrom recvmsg send sendfile sendfile64 sendmsg sendto shutdown "
+    "write writev __read_chk __recv_chk __recvfrom_chk"
 )
 LIMIT = 1 << 40
 
 CHUNKS = [
-    *(f"{length:x}" for length in (LIMIT, LIMIT + 1, 2**63 - 3, 2**63 - 2, 2**63 - 1, 2**63, 2**64 - 1, 2**64)),
-    *("f" * 90, "f" * 200, "0" * 200 + "5", "-1", "-7fffffffffffffff", "+5", "0x7fffffffffffffff", " 5", "", ";"),
+    *(
+        f"{length:x}"
+        for length in (LIMIT, LIMIT + 1, 2**63 - 3, 2**63 - 2, 2**63 - 1, 2**63, 2**64 - 1, 2**64)
+    ),
+    *(
+        "f" * 90,
+        "f" * 200,
+        "0" * 200 + "5",
+        "-1",
+        "-7fffffffffffffff",
+        "+5",
+        "0x7fffffffffffffff",
+        " 5",
+        "",
+        ";",
+    ),
     "7FFFFFFFFFFFFFFF;name=value",
     "5\r;\r",
     "5\0",
@@ -140,5 +154,7 @@ def test_a_hostile_request_leaves_the_server_alive(server: tuple[subprocess.Pope
 def test_the_library_shows_only_the_names_it_stands_in_for(library: str) -> None:
     if shutil.which("nm") is None:
         pytest.skip("there is no nm")
-    shown = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True)
+    shown = subprocess.run(
+        ["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True
+    )
     assert sorted(line.split()[-1] for line in shown.stdout.splitlines()) == sorted(INTERPOSED.split())

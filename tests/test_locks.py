@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "packaging"))
 
-import locks  # noqa: E402
+import locks
 
 PROJECT = """
 [project]

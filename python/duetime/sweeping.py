@@ -218,7 +218,11 @@ def _described(sections: Mapping[str, Any], out: Path, against: str | None) -> S
 
 
 def _read(text: scenario.Scenario, folder: Path, against: str | None) -> Sweep:
-    found = json.loads(_core.sweep(text.text, text.name, text.folder))
+    try:
+        found = json.loads(_core.sweep(text.text, text.name, text.folder))
+    except _core.ScenarioError:
+        _starts_from_scenario(text, folder)
+        raise
     if against is not None and against not in (found["transports"] or []):
         named = ", ".join(found["transports"] or []) or "none"
         raise scenario.Unreadable(f"--against {against}: is not among the sweep's transports ({named})")
@@ -233,6 +237,24 @@ def _read(text: scenario.Scenario, folder: Path, against: str | None) -> Sweep:
         tuple(tuple(changes) for changes in found["changes"]),
         against,
     )
+
+
+def _starts_from_scenario(text: scenario.Scenario, folder: Path) -> None:
+    """Raise `Unreadable` if what a sweep starts from is a sweep: itself, or another."""
+    import tomllib
+
+    try:
+        base = tomllib.loads(text.text).get("scenario")
+    except tomllib.TOMLDecodeError:
+        return
+    if not isinstance(base, str):
+        return
+    if (folder / base).resolve() == Path(text.name).resolve():
+        raise scenario.Unreadable(
+            f"{text.name}: `scenario` names this sweep itself; expected the scenario that it starts from"
+        )
+    if (folder / base).is_file():
+        scenario.read_file(folder / base)
 
 
 def sweep(

@@ -32,9 +32,7 @@ FAILED = 1
     show_default=True,
     help="quick: a minute or a few for each; paper: longer runs, more seeds.",
 )
-@click.option(
-    "--seeds", type=options.SEEDS, metavar="N", help="Number of seeds, instead of the scale's."
-)
+@click.option("--seeds", type=options.SEEDS, metavar="N", help="Number of seeds, instead of the scale's.")
 @options.JOBS
 @click.option(
     "--out",
