@@ -1,14 +1,15 @@
 """Check that every lock file of the repository fits what it locks.
 
-That is Cargo.lock beside each Cargo workspace, requirements beside pyproject.toml, go.sum and
-package-lock.json. Where one is stale, the next build with `--locked` fails, or installs versions that no test
-has seen. The last line names what could not be looked at.
+That is Cargo.lock beside each Cargo workspace, requirements beside pyproject.toml, go.sum, package-lock.json,
+and the commits of GitHub actions. Where one is stale, the next build with `--locked` fails, or installs
+versions that no test has seen. The last line names what could not be looked at.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -137,11 +138,28 @@ def scripts(root: Path) -> list[str]:
     return wrong
 
 
+#: An action of another repository, by its commit and, for people, its version.
+PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*")
+
+
+def actions(root: Path) -> list[str]:
+    """Return which actions of GitHub workflows are not pinned by a commit: a tag can be moved."""
+    wrong = []
+    for workflow in sorted((root / ".github" / "workflows").glob("*.yml")):
+        for number, line in enumerate(workflow.read_text().splitlines(), 1):
+            used = re.match(r"\s*(?:- )?uses:\s*(.*)", line)
+            if used and not used[1].startswith("./") and not PINNED.fullmatch(used[1]):
+                place = f"{workflow.relative_to(root)}:{number}"
+                wrong.append(f"{place}: {used[1]}: expected OWNER/NAME@COMMIT # vVERSION")
+    return wrong
+
+
 CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "crates": crates,
     "Python packages": python,
     "Go modules": modules,
     "npm packages": scripts,
+    "GitHub actions": actions,
 }
 
 

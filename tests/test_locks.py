@@ -86,3 +86,21 @@ def test_a_stale_lock_file_of_npm_is_named(tmp_path: Path) -> None:
     assert len(locks.scripts(tmp_path)) == 1
     lock.write_text(json.dumps({"packages": {"": one[""]}}))
     assert len(locks.scripts(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("used", "fits"),
+    [
+        (f"actions/checkout@{'0a' * 20} # v4.4.0", True),
+        ("./.github/actions/own", True),
+        ("actions/checkout@v4", False),
+        (f"actions/checkout@{'0a' * 20}", False),
+        (f"actions/checkout@{'0a' * 19} # v4", False),
+    ],
+)
+def test_actions_are_pinned_by_a_commit(tmp_path: Path, used: str, fits: bool) -> None:
+    folder = tmp_path / ".github" / "workflows"
+    folder.mkdir(parents=True)
+    (folder / "ci.yml").write_text(f"jobs:\n  a:\n    steps:\n      - uses: {used}\n")
+    said = locks.actions(tmp_path)
+    assert [each.split(": ")[0] for each in said] == ([] if fits else [".github/workflows/ci.yml:4"])
