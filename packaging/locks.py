@@ -47,12 +47,16 @@ def files(root: Path, name: str) -> Iterator[Path]:
 def crates(root: Path) -> list[str]:
     """Return what is wrong with the lock files of Cargo workspaces."""
     wrong = []
+    # Without it crates for other systems would be fetched, too.
+    about = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+    host = re.search("(?m)^host: (.*)$", about)
+    platform = ["--filter-platform", host[1]] if host else []
     for manifest in files(root, "Cargo.toml"):
         if "workspace" not in tomllib.loads(manifest.read_text()):
             continue
         lock = manifest.with_name("Cargo.lock")
-        command = ["cargo", "metadata", "--locked", "--format-version", "1", "--manifest-path", str(manifest)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        command = ["cargo", "metadata", "--locked", "--format-version", "1", *platform, "--manifest-path"]
+        done = subprocess.run([*command, str(manifest)], capture_output=True, text=True)
         if not lock.exists():
             wrong.append(f"{lock.relative_to(root)}: missing; cargo generate-lockfile writes it")
         elif done.returncode:
