@@ -19,7 +19,7 @@ from duetime.columns import COLUMNS
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
-PAGES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", *WRITTEN]
+PAGES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", *WRITTEN]
 # Followed block by block in a folder of their own, as a reader would.
 HOW_TOS = [page for page in WRITTEN if page.startswith("docs/howto/")]
 GUIDES = ["README.md", "docs/tutorial.md", "docs/python.md", *HOW_TOS]
