@@ -5,7 +5,7 @@
 
 #include "parser.h"
 
-/* What is taken off the client's deadline before the kernel is told of it. The client counts from before its request
+/* Time taken off the client's deadline before the kernel is told of it. The client counts from before its request
  * was sent until it has read the last byte, the kernel until it knows that the last byte has arrived, and D2TCP
  * arrives at a deadline rather than before it. */
 #define MARGIN_MS 80

@@ -150,7 +150,7 @@ static void follow(int fd)
 	errno = saved;
 }
 
-/* What a program has read; `data` is NULL where it was discarded. */
+/* Follows bytes that a program has read; `data` is NULL where it was discarded. */
 static void heard(int fd, const char *data, ssize_t size)
 {
 	struct connection *c = size > 0 ? followed(fd) : NULL;
