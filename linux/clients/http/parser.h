@@ -2,8 +2,8 @@
 /* Finds where HTTP/1.1 messages begin and end, and reads the few fields that deadlines need.
  *
  * Bytes are read in pieces of any size. Nothing is allocated and nothing is called, so that it compiles alone for
- * linux/fuzz. A message that cannot be followed for certain is PARSER_NOT_HTTP: a wrong
- * announcement is worse than none. */
+ * linux/fuzz. A message that cannot be followed for certain is PARSER_NOT_HTTP: a wrong announcement is worse than
+ * none. */
 #ifndef D2TCP_HTTP_PARSER_H
 #define D2TCP_HTTP_PARSER_H
 
