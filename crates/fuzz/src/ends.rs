@@ -213,7 +213,8 @@ impl<'a> Pair<'a> {
     }
 
     fn step(&mut self, what: u8, bytes: &mut Bytes) {
-        let which = |sent: &VecDeque<Sent>, bytes: &mut Bytes| usize::from(bytes.next().unwrap_or(0)) % sent.len().max(1);
+        let which =
+            |sent: &VecDeque<Sent>, bytes: &mut Bytes| usize::from(bytes.next().unwrap_or(0)) % sent.len().max(1);
         match what % 12 {
             0 | 1 => self.deliver_data(0, false),
             2 => self.deliver_data(0, true),
