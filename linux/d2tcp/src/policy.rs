@@ -99,32 +99,6 @@ pub fn read(file: &Path) -> Result<Policy> {
     parse(&text).map_err(|mistake| Failure::new(Fault::Usage, mistake.show(&file.display().to_string(), &text)))
 }
 
-/// Reads any bytes as a policy, for `fuzz/`. Panics where what follows from a policy that was read is impossible, or where
-/// a mistake has no place in the text.
-pub fn read_any(bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
-    let policy = match parse(&text) {
-        Ok(policy) => policy,
-        Err(mistake) => {
-            assert!(mistake.at.start <= text.len() && !mistake.message.is_empty(), "{mistake:?}");
-            assert!(mistake.show("policy.toml", &text).contains(" --> policy.toml:"));
-            return;
-        }
-    };
-    let Ok(law) = policy.parameters.harmless_over(options::DEFAULTS) else { return };
-    assert!((1..=crate::kernel::RULES).contains(&policy.rules.len()));
-    for rule in &policy.rules {
-        let compiled = rule.compiled(law).expect("names and paths have been measured");
-        assert!((0.0..=1.0).contains(&rule.share) && compiled.share <= crate::kernel::ONE, "{rule:?}");
-        assert!(0 < compiled.port_low && compiled.port_low <= compiled.port_high || rule.ports.is_none(), "{rule:?}");
-        assert!(compiled.prefix <= 128 && compiled.deadline_ns <= MAX_TIME_NS, "{rule:?}");
-        assert!(compiled.law.g <= crate::kernel::ONE && compiled.law.initial_alpha <= crate::kernel::ONE, "{rule:?}");
-    }
-}
-
-/// The longest time in a policy: a day (`D2TCP_MAX_DEADLINE_NS`).
-const MAX_TIME_NS: u64 = 86400 * 1_000_000_000;
-
 type Found<T> = std::result::Result<T, Mistake>;
 
 fn parse(text: &str) -> Found<Policy> {
@@ -525,17 +499,6 @@ announce = false
         }
         let many: String = (0..65).map(|n| format!("[[rule]]\nname = 'r{n}'\n")).collect();
         assert!(parse(&many).unwrap_err().message.contains("may be 64"));
-    }
-
-    #[test]
-    fn kept_policies_of_the_fuzzer_are_read_or_refused() {
-        let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/policy");
-        let mut count = 0;
-        for entry in std::fs::read_dir(kept).expect("the corpus") {
-            read_any(&std::fs::read(entry.unwrap().path()).unwrap());
-            count += 1;
-        }
-        assert!(count > 0);
     }
 
     #[test]
