@@ -70,13 +70,18 @@ def warnings(traffic: Traffic) -> Iterator[str]:
 
 
 def meeting(traffic: Traffic) -> Column:
-    """Whether a message meets others of its query at several links, each of which gets more than it carries.
+    """Whether a message meets others of its query at several links, each of which gets more than it carries."""
+    return np.bincount(traffic.row, weights=crowded(traffic), minlength=len(traffic.start)) > 1
+
+
+def crowded(traffic: Traffic) -> Column:
+    """Whether each crossing of a link meets others of its query there, more than the link carries.
 
     The senders of a query's messages that cross a link could together send faster than the link, so that
     their packets queue there.
     """
     asked = traffic.query[traffic.row] >= 0
-    found = np.zeros(len(traffic.start), dtype=bool)
+    found = np.zeros(len(traffic.hops), dtype=bool)
     if not asked.any():
         return found
     row, link = traffic.row[asked], traffic.hops[asked]
@@ -85,5 +90,5 @@ def meeting(traffic: Traffic) -> Column:
     which = which.ravel()
     sent = np.bincount(which, weights=traffic.rate[traffic.hops[traffic.first[row]]].astype(float))
     many = np.bincount(which)
-    crowded = (many[which] > 1) & (sent[which] > traffic.rate[link])
-    return np.bincount(row, weights=crowded, minlength=len(found)) > 1
+    found[asked] = (many[which] > 1) & (sent[which] > traffic.rate[link])
+    return found

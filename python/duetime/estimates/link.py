@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from duetime import scenario
-from duetime.estimates.traffic import NONE, Column, Framing, Traffic
+from duetime.estimates.traffic import NONE, NOT_HELD, Column, Framing, Traffic
 from duetime.quantities import size_bytes
 from duetime.run import catalog
 
@@ -76,6 +76,8 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
     at = at if only is None else at[only]
     rows = traffic.row[at]
     before, behind, slowest = _around(traffic, at)
+    held = traffic.held_elsewhere[at]
+    slowest = np.minimum(slowest, held)
     rate, delay = int(traffic.rate[link]), int(traffic.delay[link])
     first, last = bool((before == 0).all() and traffic.place[at[0]] == 0), bool((behind < 0).all())
     inflated = rate * BEHIND
@@ -83,9 +85,12 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
     ahead = np.maximum(before - _crossing(frames, acks, slowest), 1).round().astype(np.int64)
     after = np.maximum(behind - _crossing(frames, acks, inflated), 1).round().astype(np.int64)
     nothing = np.zeros_like(rows)
-    sides, sending = _different([traffic.sender[rows], *([nothing, nothing] if first else [slowest, ahead])])
+    own = np.where(held < NOT_HELD, rows + 1, 0)
+    sides, sending = _different(
+        [traffic.sender[rows], *([nothing, nothing, nothing] if first else [own, slowest, ahead])]
+    )
     ends, receiving = _different([traffic.receiver[rows], nothing if last else after])
-    taken, shape = _different([sides[1][sending], sides[2][sending], ends[1][receiving]])
+    taken, shape = _different([sides[2][sending], sides[3][sending], ends[1][receiving]])
     shapes = [
         (
             *(() if first else ((int(speed), int(ahead)),)),
@@ -95,7 +100,9 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
         for speed, ahead, after in taken.T
     ]
     many = sides.shape[1]
-    beside, answering = (traffic.beside(rows), traffic.answering(rows)) if last else (NONE, NONE)
+    beside, answering = NONE, NONE
+    if last:
+        beside, answering = traffic.beside(rows, rows[held == NOT_HELD]), traffic.answering(rows)
     acks_share = float(traffic.acks[link]) * (1 - traffic.part(traffic.opposite[link], answering))
     nominal = {"rate": f"{int(rate * (1 - acks_share))} bps", "delay": f"{delay} ps", **_port(traffic, link)}
     links = []
@@ -107,8 +114,8 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
             {
                 "from": host,
                 "to": near[host],
-                "rate": f"{sides[1][host]} bps",
-                "delay": f"{sides[2][host]} ps",
+                "rate": f"{sides[2][host]} bps",
+                "delay": f"{sides[3][host]} ps",
             }
             for host in range(many)
         ]

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from duetime.estimates import Runs, delays
+from duetime.estimates import Runs, delays, limits
 from duetime.estimates.alone import Unhurried
 from duetime.estimates.cluster import Cluster, clusters
 from duetime.estimates.link import AFTERWARDS, Alone, Shape, alone
-from duetime.estimates.traffic import Column, Traffic
+from duetime.estimates.traffic import Column, Traffic, transports
 from duetime.frames import pl
 from duetime.points import Kept, Point
+from duetime.quantities import time_ps
 from duetime.trouble import Failed
 
 
@@ -47,9 +48,7 @@ def completion(traffic: Traffic, seed: int, runs: Runs) -> tuple[Column, dict[st
     _draw(traffic, chosen, waited, np.random.default_rng(seed))
     # The link of a long message's sender is part of what was simulated at its receiver's.
     waited[(traffic.place == 0) & traffic.long[traffic.row]] = 0.0
-    total = unhurried.takes(every, path, shapes) + np.bincount(
-        traffic.row, weights=waited, minlength=len(every)
-    )
+    total = unhurried.takes(every, path, shapes) + _added(traffic, waited)
     return np.maximum(total, traffic.ideal), {
         "of": sum(len(each.links) for each in chosen),
         "clusters": len(chosen),
@@ -57,6 +56,20 @@ def completion(traffic: Traffic, seed: int, runs: Runs) -> tuple[Column, dict[st
         "packet_hops": sum(int(run.result["packet_hops"]) for run in kept),
         "packet_hops_of_all": traffic.packet_hops,
     }
+
+
+def _added(traffic: Traffic, waited: Column) -> Column:
+    """What each message waits on its path: the sum over its links, but for waits that it has only once.
+
+    A burst of one query that meets at several links is spread by the first, and a message that lost packets at
+    one link comes late and thinned to the others: of such waits only the longest counts.
+    """
+    timeout = np.array([time_ps(each["rto_min"]) for each in transports(traffic.resolved)])
+    once = limits.crowded(traffic) | (waited >= timeout[traffic.classes[traffic.row]])
+    longest = np.zeros(len(traffic.start))
+    np.maximum.at(longest, traffic.row[once], waited[once])
+    rest = np.bincount(traffic.row, weights=np.where(once, 0.0, waited), minlength=len(longest))
+    return rest + longest
 
 
 def _overlapping(sender: Column, start: Column, took: Column) -> Column:

@@ -26,6 +26,9 @@ LONG = 3
 MOST_LOAD = 0.8
 #: Acknowledgements take no more than this share of a link: a 40 B header for each byte would leave nothing.
 MOST_ACKS = 0.5
+ROUNDS = 8
+NOT_HELD = np.iinfo(np.int64).max
+STEPS = np.array([1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32])
 #: Messages that are not there: (message, start, bytes).
 NONE = np.zeros((0, 3), dtype=np.int64)
 
@@ -128,9 +131,9 @@ class Traffic:
         order = np.argsort(self.sender, kind="stable")
         return order, np.searchsorted(self.sender[order], np.arange(int(self.sender.max()) + 2))
 
-    def beside(self, rows: Column) -> Column:
-        """What senders of long ones among these messages send beside them: (message, start, bytes)."""
-        own = rows[self.long[rows]]
+    def beside(self, rows: Column, of: Column) -> Column:
+        """What senders of long messages `of` these send beside them: (message, start, bytes)."""
+        own = of[self.long[of]]
         found = [
             self._sent_by(each, own[self.sender[own] == each], rows) for each in np.unique(self.sender[own])
         ]
@@ -170,6 +173,65 @@ class Traffic:
         ends = np.unique(np.concatenate([self.hops[self.first[:-1]], self.hops[self.first[1:] - 1]]))
         load = min(float(self.load[ends].mean()), MOST_LOAD)
         found: Column = self.ideal * (1 + 2 * load / (1 - load))
+        return found
+
+    @cached_property
+    def shares(self) -> Column:
+        """The rate that each crossing's link leaves its message over the message's time, in bit/s.
+
+        Links share evenly among long messages whose slowest link they are; others take what theirs leaves them.
+        """
+        long = self.long[self.row]
+        at = np.flatnonzero(long)
+        capacity = self.rate.astype(float)
+        found = capacity[self.hops]
+        if not len(at):
+            return found
+        row, link = self.row[at], self.hops[at]
+        begins = np.concatenate([[0], np.flatnonzero(np.diff(row)) + 1])
+        message = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(at))))
+        start = self.start[row].astype(float)
+        short = np.bincount(
+            self.hops[~long], weights=self.wire[self.row[~long]], minlength=len(self.rate)
+        ) * 8 / self.seconds
+        left = np.maximum(capacity - short, capacity * 0.05)[link]
+        share = left.copy()
+        rate = np.minimum.reduceat(share, begins)
+        for _ in range(ROUNDS):
+            lasts = (self.wire[row] * 8e12 / rate[message])
+            bottleneck = share <= rate[message] * (1 + 1e-9)
+            count = _mean_others(link, start, lasts, np.where(bottleneck, 1.0, 0.0))
+            taken = _mean_others(link, start, lasts, np.where(bottleneck, 0.0, rate[message]))
+            now = np.maximum(left - taken, left / 20) / (1 + count)
+            share = np.sqrt(share * now)
+            rate = np.minimum.reduceat(share, begins)
+        found[at] = share
+        return found
+
+    @cached_property
+    def held_elsewhere(self) -> Column:
+        """The rate at which the other links of its path hold each crossing's long message, in bit/s.
+
+        In steps, so that few paths differ; `NOT_HELD` where hardly slower than the message's own sender is.
+        """
+        found = np.full(len(self.hops), NOT_HELD)
+        length = np.diff(self.first)
+        for size in np.unique(length):
+            rows = np.flatnonzero((length == size) & self.long)
+            if not len(rows) or size < 2:
+                continue
+            at = self.first[rows][:, None] + np.arange(size)
+            share = self.shares[at]
+            nominal = self.rate[self.hops[at]].min(axis=1)
+            for place in range(size):
+                # A receiver's simulation has what else the sender sends.
+                others = [each for each in range(size) if each != place and not (place == size - 1 and each == 0)]
+                if not others:
+                    continue
+                part = share[:, others].min(axis=1) / nominal
+                step = STEPS[np.abs(np.log(part)[:, None] + np.log(STEPS)).argmin(axis=1)]
+                held = (nominal / step).astype(np.int64)
+                found[at[:, place]] = np.where(step > 1, held, NOT_HELD)
         return found
 
     @cached_property
@@ -215,6 +277,26 @@ class Traffic:
         """Crossings of links by the packets of all messages and by their acknowledgements, with no loss."""
         acks = -(-self.packets // self.of_class("ack_every"))
         return int(((self.packets + acks) * np.diff(self.first)).sum())
+
+
+def _mean_others(link: Column, start: Column, lasts: Column, amount: Column) -> Column:
+    """The mean sum of `amount` of the others on its link over each entry's time."""
+    order = np.lexsort((start, link))
+    _, number = np.unique(link[order], return_inverse=True)
+    begin, end, each = start[order], start[order] + lasts[order], amount[order]
+    span = end.max() - begin.min() + 1
+    offset = number * span - begin.min()
+    begin, end = begin + offset, end + offset
+    # The integral over time of what is under way: each begin adds a slope, each end takes it off.
+    times = np.concatenate([begin, end])
+    change = np.concatenate([each, -each])
+    by_time = np.argsort(times, kind="stable")
+    times, slope = times[by_time], np.cumsum(change[by_time])
+    area = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(times))])
+    whole = np.interp(end, times, area) - np.interp(begin, times, area)
+    found = np.empty(len(link))
+    found[order] = np.maximum(whole / (end - begin) - each, 0.0)
+    return found
 
 
 def _joined(begins: Column, ends: Column) -> list[tuple[int, int]]:
