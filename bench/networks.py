@@ -2,11 +2,12 @@
 
     python bench/networks.py SET NUMBER     print one as a scenario
 
-A network is decided by the name of its set and its number. Topologies, transports, buffers, thresholds, loads,
-sizes and fan-in are drawn independently, each from what a datacenter has. Every key that decides a host's queue
-or its timers is written out, so that later defaults change nothing.
+A network is decided by the name of its set and its number. Topologies, transports, buffers, thresholds,
+loads, sizes and fan-in are drawn independently, each from what a datacenter has. Every key that decides a
+host's queue or its timers is written out, so that later defaults change nothing.
 """
 
+import itertools
 import random
 import sys
 from typing import Any
@@ -19,13 +20,15 @@ PACKET_HOPS = 2_000_000
 BOTH_WAYS, PACKET_BITS = 2, 12_000
 #: Transports with the chance of each; those without marks, those with, and peers.
 TRANSPORTS = {
-    "tcp": 3, "cubic": 3, "dctcp": 4, "d2tcp": 4, "xdctcp": 2, "d2tcp_plus": 2, "hull": 1, "pfabric": 1, "mcp": 1,
+    "tcp": 3, "cubic": 3, "dctcp": 4, "d2tcp": 4, "xdctcp": 2, "d2tcp_plus": 2, "hull": 1, "pfabric": 1,
+    "mcp": 1,
 }  # fmt: skip
 #: Of the hosts' links; the busiest link between switches is offered no more than `MOST_LOAD`.
 LOADS, MOST_LOAD = (0.1, 0.6), 0.75
 #: Sizes of background messages: those of the studies, and of one scale.
 SIZES = (
-    "cdf(websearch)", "cdf(websearch)", "lognormal(100 KB, 1.5)", "exponential(200 KB)", "uniform(10 KB, 300 KB)",
+    "cdf(websearch)", "cdf(websearch)", "lognormal(100 KB, 1.5)", "exponential(200 KB)",
+    "uniform(10 KB, 300 KB)",
 )  # fmt: skip
 
 
@@ -88,25 +91,27 @@ def _shape(dice: random.Random, rate: int) -> tuple[dict[str, Any], int, float, 
     each, factor = dice.randint(3, 6), dice.choice((1, 2, 4))
     switches = ["left", "middle", "right"]
     links: list[dict[str, Any]] = [
-        {"from": f"{place * each}..{(place + 1) * each}", "to": switch} for place, switch in enumerate(switches)
+        {"from": f"{place * each}..{(place + 1) * each}", "to": switch}
+        for place, switch in enumerate(switches)
     ]
-    links += [
-        {"from": a, "to": b, "rate": f"{factor * rate} Gbps"} for a, b in zip(switches, switches[1:], strict=False)
-    ]
+    links += [{"from": a, "to": b, "rate": f"{factor * rate} Gbps"} for a, b in itertools.pairwise(switches)]
     # A third of the hosts sends to the other two thirds over each link in the row.
     shape = {"topology": kind, "hosts": 3 * each, "switches": switches, "links": links}
     return shape, 3 * each, 3, 2 / 3 * each / factor
 
 
 def _asks(dice: random.Random, rate: int, hosts: int, load: float) -> tuple[dict[str, Any], float]:
-    """Short messages with deadlines, at random times or as answers to one host; and the load that they are."""
+    """Short messages with deadlines, at random times or as answers to one host; and their load."""
     part = round(load * dice.uniform(0.05, 0.4), 3)
     kilobytes = dice.choice((2, 5, 10, 20))
     base = dice.choice((5, 10, 30, 100)) * kilobytes * 8e3 / (rate * 1e9)
     found: dict[str, Any] = {
         "name": "asks",
         "size": f"uniform({kilobytes} KB, {3 * kilobytes} KB)",
-        "deadline": {"base": f"{base * 1e6 + 100:.0f} us", "vary": dice.choice(("exponential", "uniform(0, 50%)"))},
+        "deadline": {
+            "base": f"{base * 1e6 + 100:.0f} us",
+            "vary": dice.choice(("exponential", "uniform(0, 50%)")),
+        },
     }
     if dice.random() < 0.5:
         return {**found, "pattern": "poisson", "load": part}, part
@@ -125,7 +130,11 @@ def _asks(dice: random.Random, rate: int, hosts: int, load: float) -> tuple[dict
 
 
 def _buffers(dice: random.Random, transport: str, rate: int) -> dict[str, Any]:
-    mark = {} if transport in {"tcp", "cubic", "pfabric", "hull"} else {"mark": "20 packets" if rate == 1 else "65 packets"}
+    mark = (
+        {}
+        if transport in {"tcp", "cubic", "pfabric", "hull"}
+        else {"mark": "20 packets" if rate == 1 else "65 packets"}
+    )
     if transport == "pfabric":
         return {"buffer": f"{dice.choice((24, 36, 72))} packets", "sharing": "per-port"}
     if dice.random() < 0.5:

@@ -26,6 +26,7 @@ def estimate(
     seed: int | None = None,
     transport: str | None = None,
     budget: int = BUDGET,
+    always: bool = False,
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Estimate:
@@ -33,9 +34,11 @@ def estimate(
 
     `source`, `set`, `seed` and `transport` are those of `run`, `progress` and `jobs` those of `compare`.
     Simulations of links are kept in ``out/runs``, so that a call that was stopped resumes;
-    ``out/messages.parquet`` has a row for each message with its estimated completion time. The estimate has
-    its error against a full run of the same network beside it, in the largest size that takes at most about
-    `budget` packet-hops; 0 leaves this out.
+    ``out/messages.parquet`` has a row for each message with its estimated completion time. The estimate is
+    corrected by a full run of the same network, in the largest size that takes at most about `budget`
+    packet-hops, and states a range for each figure; 0 leaves this out. Where a full run of the whole is
+    expected to take no more packet-hops than all this, it is made instead, unless `always` asks for the
+    estimate.
 
     Raises what `run` raises, `scenario.Unreadable` for what no estimate can be made of, `files.Refused` for a
     folder that holds something else, and `trouble.Failed` where a simulation fails.
@@ -43,7 +46,7 @@ def estimate(
     from duetime.estimates import Task, estimated
 
     task = Task.of(scenario.read(source), scenario.changes(set), seed, transport)
-    return estimated(task, Path(out), budget, jobs, progress)
+    return estimated(task, Path(out), budget, jobs, progress, always)
 
 
 def reproduce(

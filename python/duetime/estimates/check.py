@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from duetime import _core
 from duetime.estimates import Runs, Task, of_links, summary
+from duetime.frames import pl
 from duetime.points import Point
 from duetime.quantities import time_ps
 
@@ -19,30 +21,48 @@ ANYWHERE = {"poisson", "fan-in"}
 SHORTEST = 0.01
 
 
-def against_full(task: Task, runs: Runs, budget: int, packet_hops: int) -> dict[str, Any]:
-    """Estimate and run the largest size of a scenario that takes at most about `budget` packet-hops.
+@dataclass(frozen=True)
+class Held:
+    """A smaller network, estimated and run in full."""
 
-    `packet_hops` are those of the whole. Gives what was changed, and the figures of both with the estimate's
-    errors.
-    """
-    changes = smaller(task, budget / packet_hops)
+    #: What was changed; nothing where it is the whole.
+    changes: list[str]
+    estimated: pl.DataFrame
+    full: pl.DataFrame
+    packet_hops: int
+    #: Packets dropped, of those that were delivered.
+    dropped: float
+
+    def record(self) -> dict[str, Any]:
+        """Return what was changed, and the figures of both with the estimate's errors."""
+        estimated, full = summary.figures(self.estimated), summary.figures(self.full)
+        return {
+            "set": self.changes,
+            "packet_hops": self.packet_hops,
+            "dropped": self.dropped,
+            "estimated": estimated,
+            "full": full,
+            "errors": summary.errors(estimated["summary"], full["summary"])
+            | {
+                "classes": {
+                    name: summary.errors(estimated["classes"][name], each)
+                    for name, each in full["classes"].items()
+                    if name in estimated["classes"]
+                }
+            },
+        }
+
+
+def against_full(task: Task, runs: Runs, share: float) -> Held:
+    """Estimate and run the largest size of a scenario with about this share of its packet-hops."""
+    changes = smaller(task, share)
     made = _changed(task, changes)
-    estimated, _ = of_links(made, runs)
+    _, estimated = of_links(made, runs)
     (full,) = runs.of([Point(made.read, made.changes, seed=made.seed)])
-    figures = summary.figures(full.table("flows").filter("counted"))
-    return {
-        "set": changes,
-        "packet_hops": full.result["packet_hops"],
-        "estimated": {key: estimated[key] for key in figures},
-        "full": figures,
-        "errors": summary.errors(estimated["summary"], figures["summary"])
-        | {
-            "classes": {
-                name: summary.errors(estimated["classes"][name], each)
-                for name, each in figures["classes"].items()
-            }
-        },
-    }
+    dropped = full.result["drops"] / max(full.result["packets_delivered"], 1)
+    return Held(
+        changes, estimated, full.table("flows").filter("counted"), full.result["packet_hops"], dropped
+    )
 
 
 def smaller(task: Task, share: float) -> list[str]:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from duetime import scenario
 from duetime.estimates.traffic import Column, Traffic, transports
+from duetime.quantities import counted
+
+if TYPE_CHECKING:
+    from duetime.estimates.check import Held
 
 #: Transports whose senders decide by themselves from what comes back: of them a link can be simulated alone.
 BY_SENDERS = {
     "tcp", "tcppr", "cubic", "dctcp", "d2tcp", "d2tcp_plus", "xdctcp", "hull", "pfabric", "mcp", "karuna",
     "jit",
 }  # fmt: skip
+#: Transports of the networks that ranges were calibrated with.
+CALIBRATED = {"tcp", "cubic", "dctcp", "d2tcp", "d2tcp_plus", "xdctcp", "hull", "pfabric", "mcp"}
+#: Of the packets that a check delivered, so many were dropped at most there.
+MAX_DROPPED = 0.05
+#: A check of fewer messages says too little of any figure.
+MIN_MESSAGES = 100
 #: A share of answers below this that meet at several links is not worth a word.
 FEW = 0.01
 
@@ -64,9 +74,36 @@ def warnings(traffic: Traffic) -> Iterator[str]:
         if share >= FEW:
             yield (
                 f"class `{each['name']}`: correlated incast: {100 * share:.0f} % of its messages meet a "
-                "burst of their own query at more than one link; their delays there are added up, though the "
-                "first link spreads the burst for the next: its figures are not to be trusted"
+                "burst of their own query at more than one link; the longest of their delays there counts, "
+                "as the first link spreads the burst for the next"
             )
+
+
+def outside(traffic: Traffic, held: Held | None) -> Iterator[str]:
+    """Say why no range can be stated: what the networks that ranges were calibrated with did not have."""
+    if held is None:
+        yield "no range is stated: the estimate is not held against a full run (--check)"
+        return
+    for each in transports(traffic.resolved):
+        if each["name"] not in CALIBRATED:
+            yield f"no range is stated: none was calibrated for {each['name']}"
+        elif each.get("nic_limit") is None:
+            yield (
+                f"no range is stated: hosts queue without limit below {each['name']} (transport.nic_limit), "
+                "of which an estimate makes too much: take its figures as too high"
+            )
+    if any(each.get("connections") == "persistent" for each in traffic.resolved["traffic"]):
+        yield "no range is stated: none was calibrated for connections that stay open"
+    if held.full.height < MIN_MESSAGES:
+        yield (
+            f"no range is stated: the check has {counted(held.full.height, 'message')}, and {MIN_MESSAGES} "
+            "are needed (a larger --check)"
+        )
+    if held.dropped > MAX_DROPPED:
+        yield (
+            f"no range is stated: the check dropped {100 * held.dropped:.1f} % of its packets, and "
+            f"ranges were calibrated up to {100 * MAX_DROPPED:.0f} % (duetime run has no such limit)"
+        )
 
 
 def meeting(traffic: Traffic) -> Column:

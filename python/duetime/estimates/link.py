@@ -5,9 +5,11 @@ A link is simulated between the hosts that send over it and those that receive:
     sender -- its own link --> [ the link ] -- a link that is never full --> receiver
 
 A sender's link has its host's rate (that of the slowest link on the way, if that is less), so that packets
-come no faster than they could; what lies between it and the link, and behind the link, is delay, so that
-each message keeps its round trip. What acknowledgements of the other direction take of the link is taken off
-its rate.
+come no faster than they could. A long message that another link of its path slows down (`Traffic.held`) has a
+sender of its own, with the rate that it gets there: it queues and loses packets at its slowest link, and not
+once more at each other link that would carry no more than its sender sends. What lies between a sender's link
+and the link, and behind the link, is delay, so that each message keeps its round trip. What acknowledgements
+of the other direction take of the link is taken off its rate.
 
 The simulation of a receiver's link has more, while long messages (`traffic.LONG`) come in:
 
@@ -64,6 +66,8 @@ class Alone:
     shapes: list[Shape]
     #: Whether it is neither the first link of a path nor the last.
     between: bool
+    #: Crossings of links by its packets and acknowledgements, with no loss.
+    packet_hops: int
 
 
 def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool = False) -> Alone:
@@ -76,7 +80,7 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
     at = at if only is None else at[only]
     rows = traffic.row[at]
     before, behind, slowest = _around(traffic, at)
-    held = traffic.held_elsewhere[at]
+    held = traffic.held[at]
     slowest = np.minimum(slowest, held)
     rate, delay = int(traffic.rate[link]), int(traffic.delay[link])
     first, last = bool((before == 0).all() and traffic.place[at[0]] == 0), bool((behind < 0).all())
@@ -147,7 +151,10 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
         to,
     ]
     others = np.concatenate([beside, answering])
+    per_packet = 1 + 1 / traffic.of_class("ack_every")
+    crossed = (traffic.packets * per_packet)[rows].sum() * (2 + (not first and not last))
     if len(others):
+        crossed += 2 * (others[:, 2] / traffic.of_class("mss")[others[:, 0]] * per_packet[others[:, 0]]).sum()
         # All of it to a host behind a link that is never full, where nothing marks and deadlines mean
         # nothing.
         links.append(
@@ -165,7 +172,7 @@ def alone(traffic: Traffic, link: int, only: Column | None = None, apart: bool =
     run = {"duration": f"{int(traffic.start[rows[-1]]) + AFTERWARDS} ps"}
     read = _scenario(traffic, title, network, messages, run)
     elsewhere = many_hosts - 1 if len(others) else None
-    return Alone(link, read, rows, elsewhere, shape, shapes, not (first or last))
+    return Alone(link, read, rows, elsewhere, shape, shapes, not (first or last), int(crossed))
 
 
 def _around(traffic: Traffic, at: Column) -> tuple[Column, Column, Column]:

@@ -16,11 +16,21 @@ from duetime.points import Kept, Point
 from duetime.quantities import time_ps
 from duetime.trouble import Failed
 
+#: Clusters of links, and those of them that are to be simulated.
+Cut = tuple[list[Cluster], list[Alone]]
 
-def completion(traffic: Traffic, seed: int, runs: Runs) -> tuple[Column, dict[str, Any]]:
-    """Estimate completion times in ps, infinite for what does not arrive; and say what was simulated."""
+
+def cut_out(traffic: Traffic) -> Cut:
+    """Choose links, and make a scenario of each."""
     chosen = clusters(traffic)
-    cut = [alone(traffic, int(link)) for each in chosen for link in each.simulated]
+    return chosen, [alone(traffic, int(link)) for each in chosen for link in each.simulated]
+
+
+def completion(
+    traffic: Traffic, seed: int, runs: Runs, links: Cut | None = None
+) -> tuple[Column, dict[str, Any]]:
+    """Estimate completion times in ps, infinite for what does not arrive; and say what was simulated."""
+    chosen, cut = links or cut_out(traffic)
     every = np.arange(len(traffic.start))
     shapes, path = _paths(traffic)
     unhurried = Unhurried(traffic)
@@ -61,8 +71,8 @@ def completion(traffic: Traffic, seed: int, runs: Runs) -> tuple[Column, dict[st
 def _added(traffic: Traffic, waited: Column) -> Column:
     """What each message waits on its path: the sum over its links, but for waits that it has only once.
 
-    A burst of one query that meets at several links is spread by the first, and a message that lost packets at
-    one link comes late and thinned to the others: of such waits only the longest counts.
+    A burst of one query that meets at several links is spread by the first, and a message that lost packets
+    at one link comes late and thinned to the others: of such waits only the longest counts.
     """
     timeout = np.array([time_ps(each["rto_min"]) for each in transports(traffic.resolved)])
     once = limits.crowded(traffic) | (waited >= timeout[traffic.classes[traffic.row]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,6 +42,17 @@ def messages(traffic: Traffic, completion: Column) -> pl.DataFrame:
     ).drop("done")
 
 
+#: Columns of a table of messages.
+COLUMNS = (
+    "class", "from", "to", "bytes", "start_us", "fct_us", "ideal_fct_us", "slowdown", "deadline_us", "missed",
+)  # fmt: skip
+
+
+def of_run(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return the counted messages of a run, with the columns of an estimate."""
+    return flows.filter("counted").select(COLUMNS)
+
+
 def figures(found: pl.DataFrame) -> dict[str, Any]:
     """Slowdown and misses over all, by class and by size, of an estimate or a run."""
     ends = by_size(found, GROUPS)["up_to"].to_list()
@@ -58,15 +70,19 @@ def figures(found: pl.DataFrame) -> dict[str, Any]:
 
 
 def _figures(found: pl.DataFrame) -> dict[str, Any]:
-    """Slowdowns are those of completed messages; what a run left undecided has not missed."""
-    decided, slowdown = found["missed"].drop_nulls().mean(), found["slowdown"].drop_nulls()
+    """What a run left undecided has not missed, and is slower than all that is: no percentile is among it."""
+    decided, slowdown = found["missed"].drop_nulls().mean(), found["slowdown"].fill_null(float("inf"))
     return {
         "messages": found.height,
         "missed_percent": None if decided is None else 100.0 * decided,  # type: ignore[operator]
         "slowdown": {
-            name: slowdown.quantile(share, "linear") for name, share in (("p50", 0.5), ("p99", 0.99))
+            name: _finite(slowdown.quantile(share, "linear")) for name, share in (("p50", 0.5), ("p99", 0.99))
         },
     }
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
 
 
 def errors(estimated: Mapping[str, Any], full: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,9 +26,16 @@ LONG = 3
 MOST_LOAD = 0.8
 #: Acknowledgements take no more than this share of a link: a 40 B header for each byte would leave nothing.
 MOST_ACKS = 0.5
+#: Rounds in which rates and times come to agree. From the seventh on some tenth of the messages still moves
+#: by a step and back, as shares that are nearly equal change places.
 ROUNDS = 8
-NOT_HELD = np.iinfo(np.int64).max
+#: However much others take of a link, this part of it is left: at overload the rest would be negative.
+LEAST_SHARE = 0.05
+#: A long message that other links hold is sent at the rate of its path over one of these: half octaves and
+#: less, as shares are means over a time in which they change by more.
 STEPS = np.array([1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32])
+#: Stands for a message that no other link holds.
+NOT_HELD = np.iinfo(np.int64).max
 #: Messages that are not there: (message, start, bytes).
 NONE = np.zeros((0, 3), dtype=np.int64)
 
@@ -179,59 +186,52 @@ class Traffic:
     def shares(self) -> Column:
         """The rate that each crossing's link leaves its message over the message's time, in bit/s.
 
-        Links share evenly among long messages whose slowest link they are; others take what theirs leaves them.
+        A link is shared evenly by the long messages that it slows down most of all links of their paths;
+        others take what their own slowest link leaves them, and short messages what they carry. How long a
+        message is under way follows from its rate, and so this is iterated.
         """
         long = self.long[self.row]
-        at = np.flatnonzero(long)
         capacity = self.rate.astype(float)
-        found = capacity[self.hops]
+        found: Column = capacity[self.hops]
+        at = np.flatnonzero(long)
         if not len(at):
             return found
         row, link = self.row[at], self.hops[at]
-        begins = np.concatenate([[0], np.flatnonzero(np.diff(row)) + 1])
-        message = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(at))))
-        start = self.start[row].astype(float)
-        short = np.bincount(
-            self.hops[~long], weights=self.wire[self.row[~long]], minlength=len(self.rate)
-        ) * 8 / self.seconds
-        left = np.maximum(capacity - short, capacity * 0.05)[link]
-        share = left.copy()
-        rate = np.minimum.reduceat(share, begins)
+        begins = np.flatnonzero(np.append(True, np.diff(row) > 0))
+        message = np.cumsum(np.append(False, np.diff(row) > 0))
+        carried = np.bincount(self.hops[~long], weights=self.wire[self.row[~long]], minlength=len(self.rate))
+        left = np.maximum(capacity - carried * 8 / self.seconds, capacity * LEAST_SHARE)[link]
+        start, size, share = self.start[row].astype(float), self.wire[row] * 8e12, left
         for _ in range(ROUNDS):
-            lasts = (self.wire[row] * 8e12 / rate[message])
-            bottleneck = share <= rate[message] * (1 + 1e-9)
-            count = _mean_others(link, start, lasts, np.where(bottleneck, 1.0, 0.0))
-            taken = _mean_others(link, start, lasts, np.where(bottleneck, 0.0, rate[message]))
-            now = np.maximum(left - taken, left / 20) / (1 + count)
-            share = np.sqrt(share * now)
-            rate = np.minimum.reduceat(share, begins)
+            rate = np.minimum.reduceat(share, begins)[message]
+            slowest = share <= rate
+            many = _beside_each(link, start, size / rate, slowest.astype(float))
+            others = _beside_each(link, start, size / rate, np.where(slowest, 0.0, rate))
+            # The geometric mean with the last share: without it shares swing between two states.
+            share = np.sqrt(share * np.maximum(left - others, left * LEAST_SHARE) / (1 + many))
         found[at] = share
         return found
 
     @cached_property
-    def held_elsewhere(self) -> Column:
-        """The rate at which the other links of its path hold each crossing's long message, in bit/s.
+    def held(self) -> Column:
+        """For each crossing the rate (bit/s) at which other links hold its long message; `NOT_HELD` for
+        others.
 
-        In steps, so that few paths differ; `NOT_HELD` where hardly slower than the message's own sender is.
+        In steps of the rate of the slowest link of an empty path, so that few paths differ. At a last link
+        that of the first does not count: a receiver's simulation has what else the sender sends.
         """
         found = np.full(len(self.hops), NOT_HELD)
         length = np.diff(self.first)
-        for size in np.unique(length):
-            rows = np.flatnonzero((length == size) & self.long)
-            if not len(rows) or size < 2:
-                continue
-            at = self.first[rows][:, None] + np.arange(size)
-            share = self.shares[at]
-            nominal = self.rate[self.hops[at]].min(axis=1)
-            for place in range(size):
-                # A receiver's simulation has what else the sender sends.
-                others = [each for each in range(size) if each != place and not (place == size - 1 and each == 0)]
+        for many in np.unique(length[self.long]):
+            at = self.first[:-1][(length == many) & self.long][:, None] + np.arange(many)
+            share, nominal = self.shares[at], self.rate[self.hops[at]].min(axis=1)
+            for place in range(int(many)):
+                others = [each for each in range(int(place == many - 1), int(many)) if each != place]
                 if not others:
                     continue
-                part = share[:, others].min(axis=1) / nominal
-                step = STEPS[np.abs(np.log(part)[:, None] + np.log(STEPS)).argmin(axis=1)]
-                held = (nominal / step).astype(np.int64)
-                found[at[:, place]] = np.where(step > 1, held, NOT_HELD)
+                part = nominal / share[:, others].min(axis=1)
+                step = STEPS[np.abs(np.log(part)[:, None] - np.log(STEPS)).argmin(axis=1)]
+                found[at[:, place]] = np.where(step > 1, (nominal / step).astype(np.int64), NOT_HELD)
         return found
 
     @cached_property
@@ -279,23 +279,20 @@ class Traffic:
         return int(((self.packets + acks) * np.diff(self.first)).sum())
 
 
-def _mean_others(link: Column, start: Column, lasts: Column, amount: Column) -> Column:
-    """The mean sum of `amount` of the others on its link over each entry's time."""
-    order = np.lexsort((start, link))
-    _, number = np.unique(link[order], return_inverse=True)
-    begin, end, each = start[order], start[order] + lasts[order], amount[order]
-    span = end.max() - begin.min() + 1
-    offset = number * span - begin.min()
-    begin, end = begin + offset, end + offset
-    # The integral over time of what is under way: each begin adds a slope, each end takes it off.
+def _beside_each(link: Column, start: Column, lasts: Column, amount: Column) -> Column:
+    """Return for each entry the sum of `amount` of the others on its link, as a mean over its time."""
+    begin = start - start.min()
+    # Links one after the other in time.
+    _, number = np.unique(link, return_inverse=True)
+    begin += number * ((begin + lasts).max() + 1)
+    end = begin + lasts
     times = np.concatenate([begin, end])
-    change = np.concatenate([each, -each])
-    by_time = np.argsort(times, kind="stable")
-    times, slope = times[by_time], np.cumsum(change[by_time])
-    area = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(times))])
-    whole = np.interp(end, times, area) - np.interp(begin, times, area)
-    found = np.empty(len(link))
-    found[order] = np.maximum(whole / (end - begin) - each, 0.0)
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    under_way = np.cumsum(np.concatenate([amount, -amount])[order])
+    area = np.append(0.0, np.cumsum(under_way[:-1] * np.diff(times)))
+    mean = (np.interp(end, times, area) - np.interp(begin, times, area)) / lasts
+    found: Column = np.maximum(mean - amount, 0.0)
     return found
 
 

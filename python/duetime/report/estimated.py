@@ -39,7 +39,9 @@ def _experiments(record: Mapping[str, Any]) -> list[Experiment]:
             facts=facts
             | {
                 "messages": record["summary"]["messages"],
-                "links simulated": f"{links['simulated']} of {links['of']}",
+                "links simulated": "none: a full run"
+                if links is None
+                else f"{links['simulated']} of {links['of']}",
             },
             charts=_charts({"estimate": record}),
             notes=(*record["warnings"], *record["notes"]),

@@ -1,0 +1,223 @@
+"""Hold the ranges of `duetime estimate` against full runs of networks drawn at random.
+
+    python bench/coverage.py measure SET FIRST LAST [FILE]   estimate and run networks, append a line for each
+    python bench/coverage.py fit [FILE ...]                   constants for duetime.estimates.ranges
+    python bench/coverage.py test [FILE ...]                  how often the ranges hold, and how wide they are
+
+The set `cal` is fitted; any other is a test, whose networks are other draws (see `bench/networks.py`). A
+network's check has a third, a sixth or a twelfth of its packet-hops. Lines are appended to `bench/record/`.
+"""
+
+import itertools
+import json
+import math
+import random
+import statistics
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from networks import network
+
+import duetime
+from duetime import scenario
+from duetime.estimates import Runs, Task, check, correct, of_links, ranges, summary
+from duetime.points import Point
+
+RECORD = Path(__file__).resolve().parent / "record"
+#: Of the packet-hops of a full run.
+SHARES = (1 / 3, 1 / 6, 1 / 12)
+CALIBRATION = "cal"
+#: So often a figure's range is to hold, in the set that it is fitted to: all three of a network do so more
+#: rarely.
+LEVEL = 0.95
+
+
+def measured(name: str, number: int) -> dict[str, Any]:
+    """A network's figures: of its full run, link by link, and corrected by its check."""
+    drawn = network(name, number)
+    task = Task.of(scenario.read(drawn))
+    share = random.Random(f"share {name} {number}").choice(SHARES)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(Path(folder), 1, progress=False)
+        _, messages = of_links(task, runs)
+        (run,) = runs.of([Point(task.read, seed=task.seed)])
+        full = summary.of_run(run.table("flows"))
+        held = check.against_full(task, runs, share)
+    return line(name, number, drawn, share, messages, full, held)
+
+
+def line(
+    name: str,
+    number: int,
+    drawn: dict[str, Any],
+    share: float,
+    messages: Any,
+    full: Any,
+    held: check.Held,
+) -> dict[str, Any]:
+    """What the record has of a network."""
+    record = held.record()
+    return {
+        "set": name,
+        "number": number,
+        "topology": drawn["network"]["topology"],
+        "transport": drawn["transport"]["name"],
+        "pattern": drawn["traffic"][0]["pattern"],
+        "share": share,
+        "full": _short(summary.figures(full)),
+        "links": _short(summary.figures(messages)),
+        "corrected": _short(summary.figures(correct.corrected(messages, held.estimated, held.full))),
+        "check": {
+            "dropped": _digits(held.dropped),
+            "estimated": _short(record["estimated"]),
+            "full": _short(record["full"]),
+        },
+    }
+
+
+def _short(figures: dict[str, Any]) -> dict[str, Any]:
+    """Figures over all and by class, with four digits."""
+
+    def part(each: dict[str, Any]) -> dict[str, Any]:
+        slowdown = {name: _digits(value) for name, value in each["slowdown"].items()}
+        return {
+            "messages": each["messages"],
+            "missed_percent": _digits(each["missed_percent"]),
+            "slowdown": slowdown,
+        }
+
+    return {
+        "summary": part(figures["summary"]),
+        "classes": {name: part(each) for name, each in figures["classes"].items()},
+    }
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")
+
+
+def main() -> None:
+    """Do what the command line says."""
+    match sys.argv[1:]:
+        case ["measure", name, first, last, *file]:
+            path = Path(file[0]) if file else RECORD / f"{datetime.now(UTC):%Y-%m-%d}-coverage.jsonl"
+            for number in range(int(first), int(last)):
+                found = {"version": duetime.__version__, **measured(name, number)}
+                with path.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(found, separators=(",", ":")) + "\n")
+        case ["fit", *files]:
+            kept = [each for each in _lines(files) if each["set"] == CALIBRATION]
+            print(f"{len(kept)} networks")
+            for figure in ranges.NAMES:
+                print(f'"{figure}": {fitted(figure, kept)},')
+            print(f"dropped at most {max(each['check']['dropped'] for each in kept):.3f}")
+        case ["test", *files]:
+            held_against([each for each in _lines(files) if each["set"] != CALIBRATION])
+        case _:
+            raise SystemExit(__doc__)
+
+
+def _lines(files: list[str]) -> list[dict[str, Any]]:
+    paths = [Path(each) for each in files] or sorted(RECORD.glob("*-coverage.jsonl"))
+    return [json.loads(each) for path in paths for each in path.open(encoding="utf-8")]
+
+
+def _rows(kept: list[dict[str, Any]], figure: str) -> list[tuple[float, float, float, float]]:
+    """Of each network and class the error on the figure's scale, and what was known before the full run."""
+    found = []
+    for each in kept:
+        for path in (["summary"], *(["classes", name] for name in each["full"]["classes"])):
+            true = ranges.scaled(figure, _at(each["full"], path))
+            made = ranges.scaled(figure, _at(each["corrected"], path))
+            parts = ranges.known(
+                figure, *(_at(each["check"][which], path) for which in ("estimated", "full"))
+            )
+            if true is not None and made is not None and parts is not None:
+                found.append((made - true, *parts, each["check"]["dropped"]))
+    return found
+
+
+EMPTY = {"messages": 0, "missed_percent": None, "slowdown": {"p50": None, "p99": None}}
+
+
+def _at(figures: dict[str, Any], path: list[str]) -> dict[str, Any]:
+    found = figures
+    for name in path:
+        found = found.get(name, EMPTY)
+    return found
+
+
+def fitted(figure: str, kept: list[dict[str, Any]]) -> ranges.Scale:
+    """The scale whose ranges are narrowest, on average of their logarithms, when they hold often enough."""
+    rows = _rows(kept, figure)
+    found = []
+    parts = (0.0, 0.25, 0.5, 1.0)
+    for own, by_check, chance, drops in itertools.product(
+        (0.05, 0.1, 0.2), parts, parts, (0.0, 0.25, 0.5, 1.0, 2.0)
+    ):
+        scale = ranges.Scale(own, by_check, chance, drops)
+        halves = [scale.half(*known) for _, *known in rows]
+        quotients = sorted(abs(error) / half for (error, *_), half in zip(rows, halves, strict=True))
+        times = quotients[min(math.ceil((len(rows) + 1) * LEVEL), len(rows)) - 1]
+        width = statistics.mean(math.log(times * half) for half in halves)
+        found.append((width, ranges.Scale(own, by_check, chance, drops, round(times, 2))))
+    return min(found, key=lambda each: each[0])[1]
+
+
+def held_against(kept: list[dict[str, Any]]) -> None:
+    """Print how often the ranges of the figures over all hold, alone and together, and how wide they are."""
+    holds: dict[str, list[bool]] = {figure: [] for figure in ranges.NAMES}
+    widths: dict[str, list[float]] = {figure: [] for figure in ranges.NAMES}
+    errors: dict[str, dict[str, list[float]]] = {
+        which: {figure: [] for figure in ranges.NAMES} for which in ("links", "corrected")
+    }
+    classes, together = [], []
+    for each in kept:
+        stated = ranges.of(each["corrected"], each["check"])
+        own = []
+        for path in (["summary"], *(["classes", name] for name in each["corrected"]["classes"])):
+            for figure in ranges.NAMES:
+                span = _at(stated, path).get(figure)
+                true = _value(figure, _at(each["full"], path))
+                if span is None or true is None:
+                    continue
+                inside = span[0] * 0.9999 <= true <= span[1] * 1.0001
+                if path != ["summary"]:
+                    classes.append(inside)
+                    continue
+                own.append(inside)
+                holds[figure].append(inside)
+                missed = figure == "missed_percent"
+                widths[figure].append(span[1] - span[0] if missed else span[1] / span[0])
+                for which, those in errors.items():
+                    made = _value(figure, each[which]["summary"])
+                    if made is not None:
+                        those[figure].append(abs(made - true) if missed else abs(math.log(made / true)))
+                if not inside:
+                    print(f"  {each['set']} {each['number']} {figure}: {true:.4g} not in {span}")
+        together.append(all(own))
+    print(f"{len(kept)} networks, all hold in {sum(together)}; classes: {sum(classes)} of {len(classes)}")
+    for figure in ranges.NAMES:
+        wide, raw, left = (
+            statistics.median(each)
+            for each in (widths[figure], errors["links"][figure], errors["corrected"][figure])
+        )
+        print(
+            f"  {figure}: {sum(holds[figure])} of {len(holds[figure])}; median width {wide:.3g}, "
+            f"error link by link {raw:.3g}, corrected {left:.3g}"
+        )
+
+
+def _value(figure: str, part: dict[str, Any]) -> float | None:
+    if figure == "missed_percent":
+        found: float | None = part["missed_percent"]
+    else:
+        found = part["slowdown"][figure.removeprefix("slowdown_")]
+    return found
+
+
+if __name__ == "__main__":
+    main()
