@@ -21,6 +21,7 @@ from typing import Any
 
 import duetime
 from duetime.estimates import summary
+from duetime.functions import BUDGET
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "record"
@@ -93,13 +94,16 @@ def compared(case: Case, full: dict[str, Any], took: float, packet_hops: int) ->
     """An estimate beside the figures of a full run."""
     file = HERE / "estimate" / f"{case.file}.toml"
     with tempfile.TemporaryDirectory() as folder:
-        found = duetime.estimate(file, out=folder, set=case.changes, budget=0, jobs=1, progress=False).data
+        found = duetime.estimate(
+            file, out=folder, set=case.changes, budget=BUDGET, always=True, jobs=1, progress=False
+        ).data
     return {
         "set": case.changes,
         "links": found["links"],
         "warnings": found["warnings"],
         "full": {**full, "cpu_s": took, "packet_hops": packet_hops},
         "estimate": {"cpu_s": found["cpu_s"], **{key: found[key] for key in full if key in found}},
+        "ranges": found["ranges"],
         "errors": summary.errors(found["summary"], full["summary"]),
         "faster": took / found["cpu_s"],
     }

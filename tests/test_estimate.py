@@ -1,22 +1,45 @@
 """Link by link: what a link's simulation gives by hand, which links are alike, and what is added up."""
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import duetime as dt
 from conftest import SMALL, Command
-from duetime import scenario
-from duetime.estimates import Runs, Task, check, delays, limits, of_links, paths, summary, traffic
+from duetime import estimates, scenario
+from duetime.estimates import (
+    Runs,
+    Task,
+    check,
+    correct,
+    delays,
+    limits,
+    of_links,
+    paths,
+    ranges,
+    summary,
+    traffic,
+)
 from duetime.estimates.cluster import _differ, clusters
 from duetime.estimates.link import alone, ideal
 from duetime.report import NoReport, experiments
 
+BENCH = Path(__file__).resolve().parent.parent / "bench"
+RECORD = BENCH / "record"
+sys.path.insert(0, str(BENCH))
+
+import networks  # noqa: E402
+
 #: 1500 B at 1 Gbps, in us.
 PACKET = 12.0
+#: The network of the set `test` with the fewest packet-hops in its links.
+SMALL_ONE = 0
 
 
 def star(hosts: int, *flows: dict[str, Any], **network: Any) -> dict[str, Any]:
@@ -169,7 +192,8 @@ def test_the_ideal_time_is_the_engines() -> None:
 def test_a_cut_out_link_keeps_round_trips_and_rates() -> None:
     found = drawn(LEAF_SPINE)
     link = found.names.index(("leaf 0", "spine 0"))
-    (shape,) = alone(found, link).shapes
+    # Of messages that other links hold the first rate is another.
+    (shape,) = (each for each in alone(found, link).shapes if each[0][0] == 10**10)
     assert [rate for rate, _ in shape] == [10**10, 4 * 10**10, 4 * 10**11]
     frame, ack = 1538, 78
 
@@ -215,7 +239,8 @@ def test_messages_of_a_sender_are_there_at_the_receiver_of_a_long_one() -> None:
     longer = 1 + 2 * load / (1 - load)
     # The first takes 4.8 ms alone. The second and the short one begin in that time, and the third later. Of
     # the second there is what the link can carry until the first is through.
-    (second, short) = found.beside(np.array([0])).tolist()
+    rows = np.array([0])
+    (second, short) = found.beside(rows, rows).tolist()
     until = longer * (400 * PACKET + PACKET + 10)
     assert second[:2] == [1, 10**9]
     assert second[2] == pytest.approx((until - 1000) * 125, abs=1)
@@ -227,7 +252,8 @@ def test_of_an_earlier_message_what_is_left_is_there() -> None:
     found = drawn(source)
     load = (5000 + 1000 + 4000) / 3 * 12e-6
     lasts = (1 + 2 * load / (1 - load)) * (1000 * PACKET + PACKET + 10)
-    ((message, start, size),) = found.beside(np.array([1]))
+    rows = np.array([1])
+    ((message, start, size),) = found.beside(rows, rows)
     assert (message, start) == (0, 6 * 10**9)
     assert size == pytest.approx(1_460_000 * (1 - 6000 / lasts), abs=1)
 
@@ -389,15 +415,18 @@ def test_the_command_says_what_it_estimates_and_how_far_it_is(
     duetime: Command, small: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    answer = duetime("estimate", small, "--out", out, "--jobs", "1", "--json")
+    answer = duetime("estimate", small, "--always", "--out", out, "--jobs", "1", "--json")
     assert answer.returncode == 0, answer.stderr
     data = json.loads(answer.stdout)
+    assert data["method"] == "links"
     assert data["check"]["set"] == []
     full = dt.run(small)
     assert data["check"]["full"]["summary"]["missed_percent"] == pytest.approx(full.summary["missed_percent"])
     kept = sorted(path.name for path in (out / "runs").rglob("*"))
-    shown = duetime("estimate", small, "--out", out)
-    assert "Measured error, against a full run of the whole: slowdown p50 " in shown.stdout
+    shown = duetime("estimate", small, "--always", "--out", out)
+    said = " ".join(shown.stdout.split())
+    assert "Corrected by a full run of the whole, from which the links' sum is off by: slowdown p50 " in said
+    assert "A full run would cost less than this estimate" in said
     assert sorted(path.name for path in (out / "runs").rglob("*")) == kept
     # Pictures and a report lie in the folder, and do not keep an estimate from being made again.
     pictures = duetime("plot", out)
@@ -407,14 +436,16 @@ def test_the_command_says_what_it_estimates_and_how_far_it_is(
     assert duetime("report", out).returncode == 0
     read = dt.load(out)
     assert read.data == {key: value for key, value in data.items() if not key.startswith("cpu_")}
-    messages = dt.estimate(small, out=out, budget=0)
+    messages = dt.estimate(small, out=out, budget=0, always=True)
     assert messages.data["check"] is None
-    assert messages.data["summary"] == data["summary"]
+    assert messages.data["ranges"] is None
+    assert any("not held against a full run" in each for each in messages.data["warnings"])
+    assert messages.data["summary"] == data["check"]["estimated"]["summary"]
 
 
 def test_a_report_shows_an_estimate_beside_the_full_run(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
-    found = dt.estimate(tmp_path / "small.toml", out=tmp_path / "out").data
+    found = dt.estimate(tmp_path / "small.toml", out=tmp_path / "out", always=True).data
     whole, held = experiments(tmp_path / "out")
     titles = ["Missed deadlines", "Slowdown, median", "Slowdown, 99th percentile"]
     assert [chart.title for chart in whole.charts] == titles
@@ -439,8 +470,220 @@ def test_fewer_links_are_simulated_where_delays_differ_little() -> None:
 
 def test_every_message_has_a_row(tmp_path: Path) -> None:
     asked = task(SMALL)
-    _, messages = of_links(asked, Runs(tmp_path, 1, False))
+    links, messages = of_links(asked, Runs(tmp_path, 1, False))
+    assert links["simulated"] > 0
     run = dt.run(SMALL).flows.filter("counted")
     for column in ("class", "from", "to", "bytes"):
         assert messages[column].to_list() == run[column].to_list()
     assert messages["deadline_us"].to_list() == pytest.approx(run["deadline_us"].to_list())
+
+
+def test_a_run_that_costs_less_is_made_instead(duetime: Command, small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    answer = duetime("estimate", small, "--out", out, "--json")
+    assert answer.returncode == 0, answer.stderr
+    data = json.loads(answer.stdout)
+    assert data["method"] == "run"
+    assert data["cost"]["run"] <= data["cost"]["links"] + data["cost"]["check"]
+    full = summary.figures(dt.run(small).flows.filter("counted"))
+    assert {key: data[key] for key in full} == full
+    shown = duetime("estimate", small, "--out", out)
+    assert "This is a full run, whose figures have no error" in " ".join(shown.stdout.split())
+    (whole,) = experiments(out)
+    assert whole.facts["links simulated"] == "none: a full run"
+
+
+def fat_tree(**run: Any) -> dict[str, Any]:
+    """Issue 33's fat-tree: drop-tail of 100 KB, CUBIC, short messages with deadlines beside web search."""
+    return {
+        "title": "Drop-tail",
+        "run": {"duration": "15 ms", "warm_up": "2 ms", "seed": 4, "cool_down": "1 s", **run},
+        "network": {
+            "topology": "fat-tree",
+            "k": 6,
+            "rate": "10 Gbps",
+            "delay": "2 us",
+            "buffer": "100 KB",
+            "sharing": "per-port",
+        },
+        "transport": {"name": "cubic", "nic_limit": "2 packets"},
+        "traffic": [
+            {"name": "w", "pattern": "poisson", "load": 0.3, "size": "cdf(websearch)"},
+            {
+                "name": "ask",
+                "pattern": "poisson",
+                "load": 0.05,
+                "size": "uniform(2 KB, 30 KB)",
+                "deadline": "1 ms",
+            },
+        ],
+    }
+
+
+def test_a_fat_tree_with_drop_tail_costs_less_as_a_run() -> None:
+    asked = task(fat_tree(duration="60 ms", warm_up="5 ms"))
+    found = traffic.of(asked.resolved, asked.read, asked.changes, asked.seed)
+    cost = estimates._cost(found.packet_hops, paths.cut_out(found), 0)
+    assert cost["check"] == 0
+    assert cost["run"] < cost["links"]
+
+
+def test_the_range_of_a_fat_tree_with_drop_tail_has_the_run(tmp_path: Path) -> None:
+    source = fat_tree()
+    found = dt.estimate(source, out=tmp_path, budget=1_000_000, always=True, jobs=1).data
+    full = summary.figures(dt.run(source).flows.filter("counted"))
+    ranges_of, true = found["ranges"]["classes"]["ask"], full["classes"]["ask"]
+    assert ranges_of["missed_percent"][0] <= true["missed_percent"] <= ranges_of["missed_percent"][1]
+    assert ranges_of["slowdown_p50"][0] <= true["slowdown"]["p50"] <= ranges_of["slowdown_p50"][1]
+    assert ranges_of["missed_percent"][1] < 20
+
+
+def two_at_an_uplink(**more: Any) -> dict[str, Any]:
+    """Two long messages over one uplink of their hosts' rate, to hosts of another rack."""
+    flows = [flow(0, 4, 400), flow(1, 5, 400)]
+    return LEAF_SPINE | {
+        "run": {"duration": "50 ms"},
+        "network": LEAF_SPINE["network"] | {"spines": 1, "uplink": "10 Gbps", "host_jitter": "0 s"},  # type: ignore[operator]
+        "transport": {"name": "dctcp", "nic_limit": "2 packets"},
+        "traffic": [{"name": "two", "pattern": "flows", "flows": flows}],
+        **more,
+    }
+
+
+def test_a_message_is_held_by_its_slowest_link_and_not_there() -> None:
+    found = drawn(two_at_an_uplink())
+    assert found.long.all()
+    # The uplink and the downlink have 10 Gbps for both, and the first of them is the slowest.
+    shares = found.shares.reshape(2, 4)
+    assert shares[0] == pytest.approx([10e9, 5e9, 5e9, 10e9], rel=0.01)
+    held = found.held.reshape(2, 4)
+    assert held.tolist() == [[5 * 10**9, traffic.NOT_HELD, 5 * 10**9, 5 * 10**9]] * 2
+
+
+def test_messages_that_share_two_links_wait_at_one(tmp_path: Path) -> None:
+    # Each takes twice its own time, and not three times.
+    source = two_at_an_uplink()
+    found = completion(source, tmp_path)
+    run = dt.run(source).flows["fct_us"].to_numpy()
+    assert found == pytest.approx(run, rel=0.1)
+    assert found == pytest.approx(2 * 400 * 1538 * 8e-4, rel=0.1)
+
+
+def test_the_others_on_a_link_as_a_mean_over_time() -> None:
+    link, start = np.array([0, 0, 1]), np.array([0.0, 5.0, 0.0])
+    lasts, amount = np.array([10.0, 20.0, 10.0]), np.array([1.0, 3.0, 7.0])
+    # They are together from 5 to 10: half of the first's time, a quarter of the second's.
+    assert traffic._beside_each(link, start, lasts, amount) == pytest.approx([1.5, 0.25, 0.0])
+
+
+def test_of_timeouts_at_several_links_one_counts() -> None:
+    found = drawn(star(3, flow(0, 2), flow(1, 2)))
+    waits = np.array([25e9, 1e6, 30e9, 21e9])
+    assert paths._added(found, waits).tolist() == [25e9 + 1e6, 30e9]
+
+
+def a_table(slowdown: list[float | None], deadline: float | None = None) -> pl.DataFrame:
+    many = len(slowdown)
+    took = [None if each is None else each * 10.0 for each in slowdown]
+    return pl.DataFrame(
+        {
+            "class": ["a"] * many,
+            "bytes": [1000] * many,
+            "fct_us": took,
+            "ideal_fct_us": [10.0] * many,
+            "slowdown": slowdown,
+            "deadline_us": pl.Series([deadline] * many, dtype=pl.Float64),
+            "missed": pl.Series([None] * many, dtype=pl.Boolean),
+        }
+    )
+
+
+def test_an_estimate_is_corrected_by_the_ratio_at_its_place() -> None:
+    dice = np.random.default_rng(1)
+    beyond = dice.exponential(5.0, 1000) + 1.0
+    # The links' sum gave twice what the run gave, beyond the ideal time.
+    estimated, full = a_table((1 + 2 * beyond).tolist()), a_table((1 + beyond).tolist())
+    other = np.sort(dice.exponential(5.0, 400) + 1.0)
+    found = correct.corrected(a_table((1 + 2 * other).tolist(), deadline=60.0), estimated, full)
+    assert found["slowdown"].to_numpy() == pytest.approx(1 + other, rel=0.05)
+    assert found["missed"].to_list() == (found["fct_us"] > 60.0).to_list()
+    assert 0 < found["missed"].sum() < 400
+
+
+def test_what_did_not_arrive_in_the_check_does_not_count_as_a_time() -> None:
+    slow: list[float | None] = [float(each) for each in range(2, 202)]
+    full = a_table([*slow[:-10], *[None] * 10])
+    found = correct.corrected(a_table(slow), a_table(slow), full)
+    assert found["slowdown"].to_list() == pytest.approx(slow, rel=1e-9)
+
+
+def test_ranges_by_hand() -> None:
+    part = {"messages": 400, "missed_percent": 25.0, "slowdown": {"p50": 2.0, "p99": 10.0}}
+    check = {
+        "dropped": 0.01,
+        "estimated": {"summary": part | {"missed_percent": 50.0}, "classes": {}},
+        "full": {"summary": part, "classes": {}},
+    }
+    found = ranges.of({"summary": part, "classes": {"a": part}}, check)
+    # Arc sines: 30 and 45 degrees; half of the range from the check's error, its chance and its drops.
+    scale = ranges.SCALES["missed_percent"]
+    parts = (scale.own, scale.check * np.pi / 12, scale.chance * 0.5 / 20, scale.drops * 0.1)
+    half = scale.times * np.sqrt(sum(each**2 for each in parts))
+    assert found["summary"]["missed_percent"] == pytest.approx(
+        [100 * np.sin(max(np.pi / 6 - half, 0)) ** 2, 100 * np.sin(np.pi / 6 + half) ** 2]
+    )
+    low, high = found["summary"]["slowdown_p50"]
+    assert low == max(4.0 / high, 1.0)
+    # The check has none of this class.
+    assert found["classes"]["a"] == dict.fromkeys(ranges.NAMES)
+
+
+def test_a_percentile_of_few_messages_has_no_range() -> None:
+    part = {"messages": 50, "missed_percent": 25.0, "slowdown": {"p50": 2.0, "p99": 10.0}}
+    assert ranges.known("slowdown_p99", part, part) is None
+    assert ranges.known("slowdown_p50", part, part) == (0.0, pytest.approx(50**-0.5))
+
+
+def test_no_range_where_none_was_calibrated() -> None:
+    found = drawn(star(3, flow(0, 1)))
+    full = a_table([2.0] * 200)
+    held = check.Held([], full, full, 1, 0.0)
+    (said,) = limits.outside(found, held)
+    assert "hosts queue without limit below dctcp" in said
+    bounded = star(3, flow(0, 1)) | {"transport": {"name": "dctcp", "nic_limit": "2 packets"}}
+    assert list(limits.outside(drawn(bounded), held)) == []
+    lossy = replace(held, dropped=0.2)
+    assert [each for each in limits.outside(drawn(bounded), lossy) if "dropped 20.0 %" in each]
+    few = replace(held, full=full.head(20))
+    assert [each for each in limits.outside(drawn(bounded), few) if "20 messages" in each]
+
+
+def test_ranges_hold_for_nine_of_ten_networks_that_were_drawn() -> None:
+    # `bench/coverage.py` measured them; none of this set was used to calibrate.
+    lines = [json.loads(line) for path in RECORD.glob("*-coverage.jsonl") for line in path.open()]
+    tested = [each for each in lines if each["set"] == "test"]
+    assert len(tested) >= 20
+    assert len({each["topology"] for each in tested}) == 5
+    held = []
+    for each in tested:
+        stated, full = ranges.of(each["corrected"], each["check"])["summary"], each["full"]["summary"]
+        true = {"missed_percent": full["missed_percent"]}
+        true |= {f"slowdown_{name}": value for name, value in full["slowdown"].items()}
+        held.append(
+            all(
+                span[0] * 0.9999 <= true[name] <= span[1] * 1.0001
+                for name, span in stated.items()
+                if span is not None and true[name] is not None
+            )
+        )
+    assert sum(held) >= 0.9 * len(held)
+
+
+def test_a_network_that_was_drawn_lies_in_its_ranges(tmp_path: Path) -> None:
+    # One of the test set, small enough to be simulated here: its record holds for the engine of today.
+    source = networks.network("test", SMALL_ONE)
+    found = dt.estimate(source, out=tmp_path, budget=500_000, always=True, jobs=1).data
+    full = summary.figures(dt.run(source).flows.filter("counted"))["summary"]
+    span = found["ranges"]["summary"]
+    assert span["missed_percent"][0] <= full["missed_percent"] <= span["missed_percent"][1]
+    assert span["slowdown_p50"][0] <= full["slowdown"]["p50"] <= span["slowdown_p50"][1]

@@ -214,24 +214,23 @@ class Traffic:
 
     @cached_property
     def held(self) -> Column:
-        """For each crossing the rate (bit/s) at which other links hold its long message; `NOT_HELD` for
-        others.
+        """The rate (bit/s) at which another link holds the long message of each crossing, or `NOT_HELD`.
 
-        In steps of the rate of the slowest link of an empty path, so that few paths differ. At a last link
-        that of the first does not count: a receiver's simulation has what else the sender sends.
+        At the slowest link of its path a message is not held: it queues there, and nowhere else. In steps of the
+        rate of an empty path, so that few paths differ. The slowest link that is the sender's own does not hold
+        a message at the receiver's, whose simulation has what else the sender sends.
         """
         found = np.full(len(self.hops), NOT_HELD)
         length = np.diff(self.first)
         for many in np.unique(length[self.long]):
             at = self.first[:-1][(length == many) & self.long][:, None] + np.arange(many)
             share, nominal = self.shares[at], self.rate[self.hops[at]].min(axis=1)
+            slowest, part = share.argmin(axis=1), nominal / share.min(axis=1)
+            step = STEPS[np.abs(np.log(part)[:, None] - np.log(STEPS)).argmin(axis=1)]
+            rate = np.where(step > 1, (nominal / step).astype(np.int64), NOT_HELD)
             for place in range(int(many)):
-                others = [each for each in range(int(place == many - 1), int(many)) if each != place]
-                if not others:
-                    continue
-                part = nominal / share[:, others].min(axis=1)
-                step = STEPS[np.abs(np.log(part)[:, None] - np.log(STEPS)).argmin(axis=1)]
-                found[at[:, place]] = np.where(step > 1, (nominal / step).astype(np.int64), NOT_HELD)
+                elsewhere = (slowest != place) & ~((slowest == 0) & (place == many - 1))
+                found[at[elsewhere, place]] = rate[elsewhere]
         return found
 
     @cached_property
