@@ -649,7 +649,7 @@ def test_no_range_where_none_was_calibrated() -> None:
     full = a_table([2.0] * 200)
     held = check.Held([], full, full, 1, 0.0)
     (said,) = limits.outside(found, held)
-    assert "hosts queue without limit below dctcp" in said
+    assert "hosts queue all that the windows of dctcp allow" in said
     bounded = star(3, flow(0, 1)) | {"transport": {"name": "dctcp", "nic_limit": "2 packets"}}
     assert list(limits.outside(drawn(bounded), held)) == []
     lossy = replace(held, dropped=0.2)

@@ -84,13 +84,14 @@ def outside(traffic: Traffic, held: Held | None) -> Iterator[str]:
     if held is None:
         yield "no range is stated: the estimate is not held against a full run (--check)"
         return
+    queue = traffic.resolved["network"].get("host_queue", "unlimited")
     for each in transports(traffic.resolved):
         if each["name"] not in CALIBRATED:
             yield f"no range is stated: none was calibrated for {each['name']}"
-        elif each.get("nic_limit") is None:
+        elif each.get("nic_limit") is None and queue == "unlimited":
             yield (
-                f"no range is stated: hosts queue without limit below {each['name']} (transport.nic_limit), "
-                "of which an estimate makes too much: take its figures as too high"
+                f"no range is stated: hosts queue all that the windows of {each['name']} allow "
+                "(network.host_queue), of which an estimate makes too much: take its figures as too high"
             )
     if any(each.get("connections") == "persistent" for each in traffic.resolved["traffic"]):
         yield "no range is stated: none was calibrated for connections that stay open"
@@ -107,7 +108,7 @@ def outside(traffic: Traffic, held: Held | None) -> Iterator[str]:
 
 
 def meeting(traffic: Traffic) -> Column:
-    """Whether a message meets others of its query at several links, each of which gets more than it carries."""
+    """Whether a message meets others of its query at several links that get more than they carry."""
     return np.bincount(traffic.row, weights=crowded(traffic), minlength=len(traffic.start)) > 1
 
 

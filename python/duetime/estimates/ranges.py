@@ -43,9 +43,9 @@ class Scale:
 
 
 SCALES = {
-    "missed_percent": Scale(own=0.05, check=1.0, chance=1.0, drops=0.5, times=0.89),
-    "slowdown_p50": Scale(own=0.05, check=0.25, chance=0.0, drops=2.0, times=4.71),
-    "slowdown_p99": Scale(own=0.1, check=0.5, chance=0.25, drops=0.0, times=2.29),
+    "missed_percent": Scale(own=0.05, check=0.5, chance=0.5, drops=0.0, times=1.46),
+    "slowdown_p50": Scale(own=0.05, check=0.0, chance=0.0, drops=2.0, times=5.45),
+    "slowdown_p99": Scale(own=0.05, check=1.0, chance=1.0, drops=0.0, times=1.69),
 }
 
 

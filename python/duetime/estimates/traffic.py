@@ -216,9 +216,9 @@ class Traffic:
     def held(self) -> Column:
         """The rate (bit/s) at which another link holds the long message of each crossing, or `NOT_HELD`.
 
-        At the slowest link of its path a message is not held: it queues there, and nowhere else. In steps of the
-        rate of an empty path, so that few paths differ. The slowest link that is the sender's own does not hold
-        a message at the receiver's, whose simulation has what else the sender sends.
+        At the slowest link of its path a message is not held: it queues there, and nowhere else. In steps of
+        the rate of an empty path, so that few paths differ. The sender's own link does not hold a message at
+        the receiver's, whose simulation has what else the sender sends.
         """
         found = np.full(len(self.hops), NOT_HELD)
         length = np.diff(self.first)
