@@ -30,7 +30,7 @@ RECORD = Path(__file__).resolve().parent / "record"
 #: Of the packet-hops of a full run.
 SHARES = (1 / 3, 1 / 6, 1 / 12)
 CALIBRATION = "cal"
-#: So often a figure's range is to hold: then the three of a network hold together in nine of ten (Bonferroni).
+#: So often a figure's range is to hold: then three of a network hold together in nine of ten (Bonferroni).
 LEVEL = 1 - 0.1 / 3
 
 

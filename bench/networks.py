@@ -4,7 +4,8 @@
 
 A network is decided by the name of its set and its number. Topologies, transports, buffers, thresholds,
 loads, sizes and fan-in are drawn independently, each from what a datacenter has. Every key that decides a
-host's queue or its timers is written out, so that later defaults change nothing.
+host's queue or its timers is written out, so that later defaults change nothing; in the set `datacenter` they
+are those of that profile.
 """
 
 import itertools
@@ -16,6 +17,8 @@ from duetime import scenario
 
 #: Packet-hops of a full run, about: a second or less of one core.
 PACKET_HOPS = 2_000_000
+#: The set whose stack is the profile of this name.
+DATACENTER = "datacenter"
 #: Links that a packet and its acknowledgement cross, and bits of a full packet.
 BOTH_WAYS, PACKET_BITS = 2, 12_000
 #: Transports with the chance of each; those without marks, those with, and peers.
@@ -47,6 +50,7 @@ def network(name: str, number: int) -> dict[str, Any]:
     seconds = PACKET_HOPS / (load * hosts * rate * 1e9 / PACKET_BITS * hops * BOTH_WAYS)
     return {
         "title": f"{name} {number}",
+        "profile": "datacenter" if name == DATACENTER else "classic",
         "run": {
             "duration": f"{round(seconds * 1e6)} us",
             "warm_up": f"{round(seconds * 1e5)} us",
@@ -59,14 +63,18 @@ def network(name: str, number: int) -> dict[str, Any]:
             "delay": f"{dice.choice((1, 2, 5, 10))} us",
             **_buffers(dice, transport, rate),
         },
-        "transport": {
-            "name": transport,
-            "nic_limit": "2 packets",
-            "rto_min": f"{dice.choice((1, 2, 5, 10))} ms",
-            "rto_initial": f"{dice.choice((5, 10, 20))} ms",
-            "initial_window": dice.choice((2, 10, 10)),
-        },
+        "transport": {"name": transport, **({} if name == DATACENTER else _stack(dice))},
         "traffic": [asks, background],
+    }
+
+
+def _stack(dice: random.Random) -> dict[str, Any]:
+    """Keys of the transport that decide timers, first windows and the host's queue."""
+    return {
+        "nic_limit": "2 packets",
+        "rto_min": f"{dice.choice((1, 2, 5, 10))} ms",
+        "rto_initial": f"{dice.choice((5, 10, 20))} ms",
+        "initial_window": dice.choice((2, 10, 10)),
     }
 
 
