@@ -827,6 +827,13 @@ def reference(catalog: dict[str, Any]) -> str:
         "## `[transport]`\n",
         "What each needs:\n",
         needs(catalog["transports"]),
+        "What the note `outside-regime` judges a network by:\n",
+        "\n".join(
+            f"- {each['name']}, `{regime['key']}`: {regime['source']}"
+            for each in catalog["transports"]
+            for regime in each["needs"]["regimes"]
+        )
+        + "\n",
         "Parameters of every transport:\n",
         table(shared),
         *(transport(entry, shared) for entry in catalog["transports"]),

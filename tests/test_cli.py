@@ -9,12 +9,40 @@ import sys
 from pathlib import Path
 
 import click
+import polars as pl
 import pytest
 
 import duetime as dt
 from conftest import SCENARIOS, SMALL, Command, arguments
 from duetime import _core
 from duetime.cli import status
+
+#: Forty senders give one receiver forty times 80 %.
+MANY_TO_ONE = """
+title = "Forty senders give one receiver 80 %"
+profile = "classic"
+[run]
+duration = "100 ms"
+[network]
+topology = "star"
+hosts = 41
+rate = "10 Gbps"
+delay = "25 us"
+buffer = "250 packets"
+sharing = "per-port"
+mark = "65 packets"
+[transport]
+name = "dctcp"
+rto_min = "10 ms"
+[[traffic]]
+name = "web"
+pattern = "poisson"
+from = "0..40"
+to = 40
+load = "80%"
+size = "cdf(websearch)"
+connections = "persistent"
+"""
 
 BAD = {
     "unknown key": ("hosts = 6", "hots = 6"),
@@ -171,7 +199,19 @@ def test_wrong_words_are_told_with_exit_code_2(
 
 def test_check_says_valid_and_shows_the_defaults(duetime: Command, small: Path) -> None:
     done = duetime("check", small)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{small}: valid\n", "")
+    valid, queries, web, most = done.stdout.splitlines()
+    assert (done.returncode, valid, done.stderr) == (0, f"{small}: valid", "")
+    # 10 ms at 40 answers of 11 KB, and at a tenth of six links.
+    assert re.fullmatch(
+        r"  queries: mean size 11 KB, drawn [\d.]+ KB; "
+        r"asked 352 Mbps in 40 messages, drawn [\d.]+ Mbps in \d+",
+        queries,
+    )
+    assert queries.endswith(f" in {len(dt.run(small).flows.filter(pl.col('class') == 'queries'))}")
+    assert web.startswith("  web: mean size 15.5 KB, drawn ")
+    assert "; asked 600 Mbps in 48.4 messages, drawn " in web
+    # The aggregator's link has the queries, and a sixth of the web.
+    assert re.fullmatch(r"  most loaded link: switch to host 5, asked 46.4 %, drawn [\d.]+ %", most)
     resolved = json.loads(duetime("check", small, "--json", "--seed", 3).stdout)
     assert resolved["run"]["seed"] == 3
     assert resolved["network"]["sharing"] == "dynamic"
@@ -528,6 +568,39 @@ def test_check_explains_what_will_happen(duetime: Command, small: Path) -> None:
     sent = flows.filter(flows["class"] == "queries")
     assert asked["messages"] == len(sent)
     assert asked["bytes"]["max"] == sent["bytes"].max()
+
+
+def test_overload_is_written_as_people_write_it(duetime: Command, tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text(MANY_TO_ONE)
+    for words in (("check",), ("check", "--explain")):
+        done = duetime(words[0], "m.toml", *words[1:])
+        assert "host 40 is offered 3,288 % of what it carries" in done.stderr
+        assert "3,288 %" in done.stdout
+        assert not re.search(r"\de\+\d", done.stdout + done.stderr)
+    done = duetime("check", "m.toml", "--set", 'traffic.web.load={ of = "bottleneck", share = "80%" }')
+    assert done.stderr == ""
+    assert "most loaded link: switch to host 40, asked 82.2 %" in done.stdout
+
+
+def test_a_result_says_which_timers_expired(duetime: Command, tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text(MANY_TO_ONE)
+    changes = (
+        "--set",
+        "run.duration=10 ms",
+        "--set",
+        "network.buffer=5 packets",
+        "--set",
+        "transport.rto_min=1 ms",
+    )
+    data = json.loads(duetime("run", "m.toml", *changes, "--json").stdout)
+    timers = data["timers"]
+    assert sum(timers.values()) - timers["probes"] == data["timeouts"] > 0
+    assert timers["estimated"] > timers["backed_off"] > 0
+    done = duetime("run", "m.toml", *changes)
+    line = next(line for line in done.stdout.splitlines() if line.strip().startswith("timeouts: "))
+    assert f"{timers['estimated']:,} by the RTO of the measured round trip" in line
+    quiet = json.loads(duetime("run", "m.toml", "--set", "traffic.web.load=0.1%", "--json").stdout)
+    assert sum(quiet["timers"].values()) == quiet["timeouts"] == 0
 
 
 def test_a_note_is_told_with_its_place(duetime: Command, small: Path) -> None:

@@ -13,7 +13,8 @@ from conftest import SCENARIOS, Command
 TOP = {
     *("title", "seed", "transport", "simulated_s", "cool_down_s", "wall_s", "packets_delivered"),
     *("packet_hops", "events"),
-    *("drops", "marks", "timeouts", "retransmits", "packets", "busiest_queue", "rate_requests", "summary"),
+    *("drops", "marks", "timeouts", "timers", "retransmits", "packets", "busiest_queue", "rate_requests"),
+    "summary",
     *("bound", "classes"),
 }
 SUMMARY = {

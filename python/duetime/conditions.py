@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from duetime.quantities import short
+
 TIMES = ("mean", "p50", "p90", "p99", "max")
 #: What can be asked of a class, or of all together.
 FIGURES = (
@@ -125,8 +127,8 @@ def sentence(judged: Mapping[str, Any]) -> str:
     """Say what became of a condition."""
     where = f"{judged['class']}.{judged['figure']}" if judged["class"] else judged["figure"]
     low, high = judged["ci95"]
-    value = "not measured" if judged["value"] is None else f"{judged['value']:.6g}"
-    interval = "" if low is None else f" (95 % interval {low:.4g} to {high:.4g})"
+    value = "not measured" if judged["value"] is None else short(judged["value"], 6)
+    interval = "" if low is None else f" (95 % interval {short(low, 4)} to {short(high, 4)})"
     return f"{judged['condition']}: {judged['transport']} has {where} = {value}{interval}"
 
 

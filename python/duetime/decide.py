@@ -546,7 +546,7 @@ def _obvious(resolved: Mapping[str, Any]) -> str:
         if name in resolved.get("parameters", {}):
             return name
     candidates = [
-        f"traffic.{each['name']}.{key}"
+        f"traffic.{each['name']}.{key}" + (".share" if isinstance(each[key], dict) else "")
         for key in ("leaves", "load")
         for each in resolved["traffic"]
         if key in each

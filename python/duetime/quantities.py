@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 _TIME_PS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
@@ -16,6 +17,15 @@ _BYTES = {
 def counted(number: int, what: str) -> str:
     """Write a count and what is counted: 1 run, 2,000 runs."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def short(value: float, digits: int = 3) -> str:
+    """Write a number with so many digits that matter, and all before the point: 0.0123, 98.2, 3,460."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    places = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text
 
 
 def time_ps(text: str) -> int:

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use transport::agent::{Agent, PortState};
 use transport::host::{AtHost, End, HostOutput};
 use transport::registry::{Config, TRANSPORTS};
-use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site};
+use transport::{Expired, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site};
 use units::{Bytes as Size, ConnectionId, HostId, Instant, Rate, Span};
 
 use crate::bytes::Bytes;
@@ -117,7 +117,7 @@ impl Output for Asked {
     fn arm(&mut self, at: Instant) {
         self.timer = self.timer.min(at);
     }
-    fn timed_out(&mut self) {}
+    fn timed_out(&mut self, _: Expired) {}
     fn abandon(&mut self, _: u64, unsent: Size) {
         self.abandoned += unsent.0;
     }

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use results::Report;
 use serde::Deserialize;
-use sim::outcome::{Counters, Link, Message, Query, Queue, Sample, Subject};
+use sim::outcome::{Counters, Link, Message, Query, Queue, Sample, Subject, Timers};
 use sim::run::SIGNALS;
 use sim::{Outcome, World};
 use units::{Bytes, ClassId, HostId, Instant, LinkId, MessageId, Span};
@@ -157,6 +157,7 @@ fn filled(mut outcome: Outcome, measured: Measured) -> Result<Outcome, String> {
         events: 0,
         drops,
         marks,
+        timers: Timers::default(),
         timeouts: outcome.messages.iter().map(|message| u64::from(message.timeouts)).sum(),
         retransmits: outcome.messages.iter().map(|message| u64::from(message.retransmits)).sum(),
     };

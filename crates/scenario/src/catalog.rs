@@ -13,7 +13,7 @@ use crate::lints::LINTS;
 /// Transports, topologies, patterns, kinds of faults and the keys of all sections, from their declarations.
 ///
 /// An object with `transports`, `topologies`, `patterns` and `faults`, each a list of `{name, help, source,
-/// keys}`, transports with `needs` of `{switches, hosts, discipline, marking}` and the names of keys that are
+/// keys}`, transports with `needs` of `{switches, hosts, discipline, marking, regimes}` and the names of keys that are
 /// `unread`; `root`, `run`, `trace`, `network`, `links`, `traffic`, `flows` and `fault`, each a list of keys that do not depend
 /// on those; `profiles`, each `{name, help, source, settings}` with settings of `{section, key, value, default, source}`; `notes`, what a valid scenario is told all the same; `signals`, what `run.trace.what` can name, each
 /// `{name, help, unit}`; and `distributions`, those that come with the language. A key is `{name, kind, unit,
@@ -43,8 +43,16 @@ pub fn catalog() -> Json {
 fn family(family: &Family) -> Vec<Json> {
     let variants = family.variants.iter().map(|variant| {
         let needs = |needs: &Needs| {
-            let Needs { switches, hosts, discipline, marking, .. } = needs;
-            json!({ "switches": switches, "hosts": hosts, "discipline": discipline, "marking": marking })
+            let Needs { switches, hosts, discipline, marking, regimes, .. } = needs;
+            let regimes: Vec<Json> =
+                regimes.iter().map(|regime| json!({ "key": regime.key, "source": regime.source })).collect();
+            json!({
+                "switches": switches,
+                "hosts": hosts,
+                "discipline": discipline,
+                "marking": marking,
+                "regimes": regimes,
+            })
         };
         let mut described = json!({
             "name": variant.name,
@@ -145,6 +153,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
         Kind::Number => "number",
         Kind::Share => "share",
         Kind::Shares => "list of shares",
+        Kind::Load(_) => "share, or { of, share }",
         Kind::Time => "time",
         Kind::Times => "list of times",
         Kind::Size => "size",

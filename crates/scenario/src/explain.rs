@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value as Json, json};
 use sim::faults::Effect;
 use sim::traffic::Request;
-use units::{HostId, Span};
+use units::{HostId, LinkId, Span, Table};
 
 use crate::lints::uses_marks;
 use crate::survey::{Survey, in_bytes};
@@ -21,6 +21,7 @@ const MOST_LINKS: usize = 12;
 pub(crate) fn describe(survey: &Survey, profile: Json) -> Json {
     let scenario = survey.scenario;
     let links = asked_links(survey);
+    let expected = survey.offered(None);
     json!({
         "title": scenario.title,
         "seed": scenario.run.seed,
@@ -28,7 +29,7 @@ pub(crate) fn describe(survey: &Survey, profile: Json) -> Json {
         "profile": profile,
         "classes": classes(survey),
         "links_in_use": links.len(),
-        "links": links.iter().take(MOST_LINKS).map(|(link, asked)| of_link(survey, *link, asked)).collect::<Vec<_>>(),
+        "links": links.iter().take(MOST_LINKS).map(|(link, asked)| of_link(survey, *link, asked, &expected)).collect::<Vec<_>>(),
         "faults": faults(survey),
         "random": random(survey),
     })
@@ -46,15 +47,27 @@ fn classes(survey: &Survey) -> Vec<Json> {
                 *together.entry((message.to, query)).or_default() += 1;
             }
         }
+        let duration = survey.scenario.run.duration;
+        let (mut messages, mut bytes) = (0.0, 0.0);
+        class.generator.offer(duration.after_start(), &mut |demand| {
+            messages += demand.messages;
+            bytes += demand.bytes;
+        });
+        let mbps = |bytes: f64, time: f64| (!sizes.is_empty() || bytes > 0.0).then_some(8e-6 * bytes / time);
         json!({
             "name": class.name,
             "pattern": class.pattern,
+            "size_mean_bytes": class.generator.sizes().map(|sizes| sizes.mean()),
+            "expected_messages": messages,
+            "expected_mbps": mbps(bytes, duration.as_secs_f64()),
+            "drawn_mbps": mbps(sizes.iter().sum(), drawn.until.as_secs_f64()),
             "transport": transport.name,
             "connections": if class.persistent { "persistent" } else { "fresh" },
             "senders": count(|message| message.from),
             "receivers": count(|message| message.to),
             "messages": drawn.messages.len(),
             "drawn_until_s": drawn.until.as_secs_f64(),
+            "drawn_partly": !drawn.all,
             "without_end": drawn.messages.len() - sizes.len(),
             "at_once": together.values().max(),
             "bytes": spread(&sizes),
@@ -114,7 +127,7 @@ fn asked_links(survey: &Survey) -> Vec<(usize, Asked)> {
     order
 }
 
-fn of_link(survey: &Survey, link: usize, asked: &Asked) -> Json {
+fn of_link(survey: &Survey, link: usize, asked: &Asked, expected: &Table<LinkId, f64>) -> Json {
     let spec = &survey.routes.graph.links[link];
     let all: Vec<_> = survey.classes().collect();
     let here: Vec<_> = asked.classes.iter().map(|&index| &all[index]).collect();
@@ -132,6 +145,7 @@ fn of_link(survey: &Survey, link: usize, asked: &Asked) -> Json {
     json!({
         "link": survey.link_name(link),
         "rate_mbps": spec.rate.as_bps_f64() / 1e6,
+        "expected_percent": 100.0 * expected[LinkId::from_index(link)],
         "load_percent": 100.0 * asked.bits_per_s / spec.rate.as_bps_f64(),
         "flows_without_end": asked.without_end,
         "classes": here.iter().map(|(class, ..)| &class.name).collect::<Vec<_>>(),

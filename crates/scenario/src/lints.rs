@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use sim::Transport;
 use sim::faults::{Effect, Fault};
+use sim::priorities::Priorities;
+use sim::{Scenario, Transport};
 use transport::laws::{Ecn, Window};
 use transport::registry::Control;
+use transport::{Advice, Conditions};
 use units::{HostId, Span, counted};
 
 use crate::survey::{Drawn, Survey, in_bytes};
@@ -39,6 +41,18 @@ pub(crate) const LINTS: &[Lint] = &[
         find: no_bottleneck,
     },
     Lint {
+        name: "overload",
+        reason: "Where a link is offered more than it carries, its queue and all times that depend on it grow with the \
+                 run's duration: no load that the network can bear is measured.",
+        find: overload,
+    },
+    Lint {
+        name: "tail-not-met",
+        reason: "The mean of a heavy-tailed distribution rests on sizes that few messages have. A run with few messages \
+                 rarely draws them, offers less than its load says, and another seed or duration offers something else.",
+        find: tail_not_met,
+    },
+    Lint {
         name: "no-marks",
         reason: "A transport that counts marks falls back to losses where no switch marks.",
         find: no_marks,
@@ -57,6 +71,18 @@ pub(crate) const LINTS: &[Lint] = &[
         name: "rto-above-deadline",
         reason: "A message that waits for a retransmission timeout misses its deadline, whatever follows.",
         find: rto_above_deadline,
+    },
+    Lint {
+        name: "rtt-above-rto",
+        reason: "Where the first round trip takes longer than the first timeout, every connection repeats packets that \
+                 are not lost, and slows down for it.",
+        find: rtt_above_rto,
+    },
+    Lint {
+        name: "outside-regime",
+        reason: "A transport on a network that its paper does not have, or with ports that do not serve it, is not what its \
+                 paper compares.",
+        find: outside_regime,
     },
     Lint {
         name: "burst-above-port",
@@ -192,6 +218,73 @@ fn no_bottleneck(survey: &Survey) -> Vec<Finding> {
     found
 }
 
+fn overload(survey: &Survey) -> Vec<Finding> {
+    let loads = survey.offered(None);
+    let above = || loads.entries().filter(|(_, load)| **load > 1.0);
+    let Some((worst, &load)) = above().reduce(|a, b| if b.1 > a.1 { b } else { a }) else { return Vec::new() };
+    let classes = &survey.scenario.classes;
+    let parts: Vec<f64> = (0..classes.len()).map(|class| survey.offered(Some(class))[worst]).collect();
+    let most = (0..classes.len()).reduce(|a, b| if parts[b] > parts[a] { b } else { a }).expect("it sends");
+    let class = &classes[most];
+    let by = if classes.len() > 1 { "most of it by" } else { "by" };
+    let more = match above().count() - 1 {
+        0 => String::new(),
+        1 => "; one more link is offered too much".into(),
+        others => format!("; {others} more links are offered too much"),
+    };
+    let duration = survey.scenario.run.duration;
+    let (_, key) = class.generator.expected(duration.after_start());
+    let outcome = match key {
+        // A list ends.
+        "pattern" => format!("not all of it can arrive in the run's {}", span(duration)),
+        _ => "its queue grows for as long as the run lasts, and results depend on the duration".into(),
+    };
+    let text = format!(
+        "{} is offered {} % of what it carries, {by} class `{}`: {outcome}{more}",
+        survey.link_name(worst.index()),
+        digits(100.0 * load),
+        class.name
+    );
+    vec![Finding::of_class(&class.name, if key == "pattern" { class.pattern } else { key }, text)]
+}
+
+/// Below this share of the mean beyond what a class's messages reach nothing is said of it.
+const MIN_UNMET: f64 = 0.1;
+
+fn tail_not_met(survey: &Survey) -> Vec<Finding> {
+    let end = survey.scenario.run.duration.after_start();
+    let found = survey.classes().filter_map(|(class, _, drawn)| {
+        let sizes = class.generator.sizes()?;
+        let mut expected = 0.0;
+        class.generator.offer(end, &mut |demand| expected += demand.messages);
+        if expected < 1.0 {
+            return None;
+        }
+        // Of so many draws one is expected to be larger than this quantile.
+        let unmet = sizes.mean_beyond(1.0 - 1.0 / expected) / sizes.mean();
+        if unmet < MIN_UNMET || sizes.is_constant() {
+            return None;
+        }
+        let drawn = drawn.all.then(|| {
+            let sizes = drawn.messages.iter().filter_map(|message| message.bytes);
+            let (count, sum) = sizes.fold((0, 0.0), |(count, sum), bytes| (count + 1, sum + bytes.as_f64()));
+            let mean = if count > 0 { sum / f64::from(count) } else { 0.0 };
+            format!("; this seed draws {count} with a mean of {}", size(mean))
+        });
+        let text = format!(
+            "class `{}`: about {} messages are expected, too few for sizes with a mean of {}: {} % of that is beyond the \
+             largest of so many{}; a longer duration has more",
+            class.name,
+            digits(expected.round()),
+            size(sizes.mean()),
+            digits(100.0 * unmet),
+            drawn.unwrap_or_default(),
+        );
+        Some(Finding::of_class(&class.name, "size", text))
+    });
+    found.collect()
+}
+
 fn no_marks(survey: &Survey) -> Vec<Finding> {
     let marked = !survey.marks_by_threshold()
         || (0..survey.routes.graph.links.len()).any(|link| survey.port(link).is_some_and(|port| port.mark.is_some()));
@@ -288,6 +381,76 @@ fn rto_above_deadline(survey: &Survey) -> Vec<Finding> {
         Finding::new("transport", "rto_min", text)
     };
     found.into_iter().map(text).collect()
+}
+
+/// RFC 6298 2.1: the retransmission timeout before the first sample.
+const RFC_INITIAL: Span = Span::from_millis(1000);
+
+fn rtt_above_rto(survey: &Survey) -> Vec<Finding> {
+    let mut found: Vec<(f64, Finding)> = Vec::new();
+    for (class, transport, drawn) in survey.classes() {
+        let first = transport.config.connection.rto_initial;
+        let reads = crate::language::find_transport(transport.name).is_some_and(|own| own.reads("rto_initial"));
+        // Paths are searched for each receiver: a thousand pairs tell.
+        let pairs: BTreeSet<(HostId, HostId)> =
+            drawn.messages.iter().take(1000).map(|message| (message.from, message.to)).collect();
+        let round_trips = pairs.into_iter().map(|(from, to)| (survey.round_trip(from, to, transport), from, to));
+        let longest = round_trips.filter(|_| reads).reduce(|a, b| if b.0 > a.0 { b } else { a });
+        let Some((round_trip, from, to)) = longest.filter(|(time, ..)| *time > first.as_secs_f64()) else { continue };
+        let enough = RFC_INITIAL.max(Span::from_secs_f64((3.0 * round_trip).ceil()));
+        let text = format!(
+            "{}: rto_initial = {} is shorter than the {} there and back between hosts {from} and {to} without any queue: \
+             the first packets of every connection of class `{}` are sent again in vain; write rto_initial = \"{}\"",
+            transport.name,
+            span(first),
+            span(Span::from_secs_f64(round_trip)),
+            class.name,
+            span(enough),
+        );
+        found.push((round_trip, Finding::new("transport", "rto_initial", text)));
+    }
+    worst_of(found)
+}
+
+fn outside_regime(survey: &Survey) -> Vec<Finding> {
+    let Scenario { network, transports, classes, .. } = survey.scenario;
+    let service = network.service(transports, &Priorities::of(transports, classes));
+    let mut found = Vec::new();
+    for transport in transports {
+        let needs = transport.needs();
+        let asks = [
+            ("discipline", needs.discipline, service.switches.name, "send"),
+            ("marking", needs.marking, service.marking.name, "mark"),
+        ];
+        for (key, wanted, has, does) in asks {
+            if let Some(wanted) = wanted.filter(|wanted| *wanted != has) {
+                let text =
+                    format!("{}: ports {does} by `{has}`, and it was made for {key} = \"{wanted}\"", transport.name);
+                found.push(Finding::new("network", key, text));
+            }
+        }
+        // The ports towards hosts: the roomiest, and the first to mark.
+        let frame = survey.frame(transport);
+        let graph = survey.routes.graph;
+        let ports = || {
+            let down = (0..graph.links.len()).filter(|&link| graph.links[link].to < graph.hosts);
+            down.filter_map(|link| survey.port(link))
+        };
+        let limits = ports().map(|port| port.limit.map(|limit| in_bytes(limit, frame)));
+        let marks = ports().filter_map(|port| Some(in_bytes(port.mark?, frame)));
+        let conditions = Conditions {
+            surroundings: network.surroundings(),
+            port_limit: limits.reduce(|a, b| Some(a?.max(b?))).flatten(),
+            mark: marks.reduce(f64::min).filter(|_| service.marking.built_in),
+        };
+        for regime in needs.regimes {
+            if let Some(Advice { reason, write }) = (regime.outside)(&conditions) {
+                let text = format!("{}: {reason}; write {write}", transport.name);
+                found.push(Finding::new("network", regime.key, text));
+            }
+        }
+    }
+    found
 }
 
 fn burst_above_port(survey: &Survey) -> Vec<Finding> {
@@ -426,7 +589,13 @@ fn span(time: Span) -> String {
     format!("{} {unit}", digits(value))
 }
 
+/// Three digits, and all of those before the point with commas: "1.25", "98.2", "3,460".
 fn digits(value: f64) -> String {
+    if value >= 999.5 {
+        let whole = format!("{value:.0}");
+        let grouped = whole.as_bytes().rchunks(3).rev().map(|digits| std::str::from_utf8(digits).expect("digits"));
+        return grouped.collect::<Vec<_>>().join(",");
+    }
     let decimals = if value >= 100.0 {
         0
     } else if value >= 10.0 {

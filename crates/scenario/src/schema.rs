@@ -234,6 +234,15 @@ fn form(key: &Key) -> Json {
         Kind::Number => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Share => json!({ "anyOf": [number("number", key.range), quantity] }),
         Kind::Time | Kind::Size | Kind::Rate | Kind::TimeFormula => quantity_or_zero,
+        Kind::Load(words) => {
+            let share = json!({ "anyOf": [number("number", key.range), quantity] });
+            json!({ "anyOf": [number("number", key.range), quantity, {
+                "type": "object",
+                "properties": { "of": { "enum": words }, "share": share },
+                "required": ["of", "share"],
+                "additionalProperties": false,
+            }] })
+        }
         Kind::Shares => {
             let share = json!({ "anyOf": [number("number", key.range), quantity] });
             json!({ "type": "array", "minItems": 1, "items": share })

@@ -8,11 +8,12 @@ use sim::network::{Network, Sharing};
 use sim::priorities::Priorities;
 use sim::topology::Graph;
 use sim::topology::ways::Ways;
+use sim::traffic::offered::{Demand, Offered};
 use sim::traffic::{self, Above, Arrival, Generator, Request};
 use sim::{Class, Scenario, Transport};
 use transport::laws::Window;
 use transport::registry::Control;
-use units::{Amount, Bytes, HostId, Instant, pair};
+use units::{Amount, Bytes, HostId, Instant, LinkId, Table, pair};
 
 /// A scenario with the beginning of its traffic.
 pub(crate) struct Survey<'a> {
@@ -48,6 +49,29 @@ impl<'a> Survey<'a> {
         let scenario = self.scenario;
         let with_transport = |class: &'a Class| (class, &scenario.transports[class.transport]);
         scenario.classes.iter().map(with_transport).zip(&self.drawn).map(|((class, own), drawn)| (class, own, drawn))
+    }
+
+    /// Returns the load that each link is expected to be offered until the run's duration has passed, as a share of what
+    /// it carries by then: of one class, or of all together. A message has as many packets as its bytes fill, and one at
+    /// least, so this is a lower bound.
+    pub(crate) fn offered(&self, class: Option<usize>) -> Table<LinkId, f64> {
+        let Scenario { run, classes, transports, network, .. } = self.scenario;
+        let mut offered = Offered::new(&network.graph);
+        for (_, class) in classes.iter().enumerate().filter(|(index, _)| class.is_none_or(|only| only == *index)) {
+            let transport = &transports[class.transport];
+            let mss = f64::from(transport.config.connection.mss);
+            let overhead = self.frame(transport) - mss;
+            class.generator.offer(run.duration.after_start(), &mut |demand: Demand| {
+                let packets = (demand.bytes / mss).max(demand.messages);
+                offered.add(&Demand { bytes: demand.bytes + packets * overhead, ..demand });
+            });
+        }
+        let mut loads = offered.per_link(&mut self.routes.ways.borrow_mut()).bytes;
+        let seconds = run.duration.as_secs_f64();
+        for (link, spec) in network.graph.links.iter().enumerate() {
+            loads[LinkId::from_index(link)] /= spec.rate.as_bps_f64() / 8.0 * seconds;
+        }
+        loads
     }
 
     /// What the switch port that feeds a link holds and when it marks; none for a host's own port.
@@ -86,11 +110,16 @@ impl<'a> Survey<'a> {
 
     /// Rate of the slowest link times the time there and back of a full packet on an empty path, in bytes.
     pub(crate) fn bandwidth_delay(&self, from: HostId, to: HostId, transport: &Transport) -> f64 {
+        let links = self.routes.path(from, to).into_iter().map(|link| self.routes.graph.links[link]);
+        let slowest = links.map(|spec| spec.rate.as_bps_f64()).fold(f64::INFINITY, f64::min);
+        slowest / 8.0 * self.round_trip(from, to, transport)
+    }
+
+    /// The time there and back of a full packet and an acknowledgement of no length on an empty path, in seconds.
+    pub(crate) fn round_trip(&self, from: HostId, to: HostId, transport: &Transport) -> f64 {
         let frame = self.frame(transport);
-        let links = || self.routes.path(from, to).into_iter().map(|link| self.routes.graph.links[link]);
-        let round: f64 =
-            links().map(|spec| 2.0 * spec.delay.as_secs_f64() + frame * 8.0 / spec.rate.as_bps_f64()).sum();
-        links().map(|spec| spec.rate.as_bps_f64()).fold(f64::INFINITY, f64::min) / 8.0 * round
+        let links = self.routes.path(from, to).into_iter().map(|link| &self.routes.graph.links[link]);
+        links.map(|spec| 2.0 * spec.delay.as_secs_f64() + frame * 8.0 / spec.rate.as_bps_f64()).sum()
     }
 
     /// For each receiver the most bytes that wait at the port towards it if each message of a class sends its

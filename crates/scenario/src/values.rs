@@ -6,7 +6,7 @@ use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use units::measure::{self, Dimension, Measure, Scale, Term};
 use units::{
-    Amount, Bytes, Deadline, Default, FlowSpec, Formula, Instant, Key, Kind, Marks, Nodes, Range, Rate, Span, Value,
+    Amount, Bytes, Deadline, Default, FlowSpec, Formula, Instant, Key, Kind, Load, Marks, Nodes, Range, Rate, Span, Value,
     Values, Vary,
 };
 
@@ -88,6 +88,7 @@ pub(crate) fn value(key: &Key, node: &Node, context: &Context) -> Checked<(Value
             in_range(number, Scale::None)?;
             (Value::Number(number), json!(number))
         }
+        Kind::Load(words) => load(key, node, words, context)?,
         Kind::Shares => {
             let shares = shares(key, node, context)?;
             let written = json!(shares);
@@ -223,6 +224,32 @@ fn marks(key: &Key, node: &Node, context: &Context) -> Checked<(Value, Json)> {
         *slot = Some(amount);
     }
     Ok((Value::Marks(Marks { host: found[0], uplink: found[1] }), Json::Object(written)))
+}
+
+/// A share of the first of the kinds of links, or a table that names the kind.
+fn load(key: &Key, node: &Node, words: &'static [&'static str], context: &Context) -> Checked<(Value, Json)> {
+    let number = |name: &'static str, node: &Node| {
+        let one = Key { name, kind: Kind::Share, ..*key };
+        match value(&one, node, context)? {
+            (Value::Number(share), _) => Ok(share),
+            _ => unreachable!("a share is a number"),
+        }
+    };
+    let Data::Table(table) = &node.data else {
+        let share = number(key.name, node)?;
+        return Ok((Value::Load(Load { of: words[0], share }), json!(share)));
+    };
+    only(table, &format!("`{}`", key.name), &["of", "share"])?;
+    let part = |name: &str| {
+        table.find(name).ok_or_else(|| {
+            let example = format!("{} = {{ of = \"{}\", share = \"40%\" }}", key.name, words[words.len() - 1]);
+            Fault::new(table.at, format!("`{}` lacks its `{name}`", key.name))
+                .hint(format!("write for example {example}"))
+        })
+    };
+    let of = choice(&Key { name: "of", ..*key }, context.parameters.resolve(&part("of")?.node)?, words)?;
+    let share = number("share", context.parameters.resolve(&part("share")?.node)?)?;
+    Ok((Value::Load(Load { of, share }), json!({ "of": of, "share": share })))
 }
 
 /// A list of shares of something whole.

@@ -255,3 +255,203 @@ fn shipped_scenarios_are_told_what_is_true_of_them() {
     }
     assert_eq!(told.len(), TOLD.len());
 }
+
+/// Forty senders and one receiver at 10 Gbps.
+const MANY_TO_ONE: &str = r#"
+profile = "classic"
+[run]
+duration = "100 ms"
+[network]
+topology = "star"
+hosts = 41
+rate = "10 Gbps"
+delay = "25 us"
+buffer = "250 packets"
+sharing = "per-port"
+mark = "65 packets"
+[transport]
+name = "dctcp"
+rto_min = "10 ms"
+[[traffic]]
+name = "web"
+pattern = "poisson"
+from = "0..40"
+to = 40
+load = "80%"
+size = "cdf(websearch)"
+connections = "persistent"
+"#;
+
+/// The note of that name on a scenario, if there is one.
+fn note(text: &str, changes: &[&str], name: &str) -> Option<String> {
+    let notes = read_with(text, changes).notes;
+    notes.into_iter().find(|note| note.ends_with(&format!("[{name}]")))
+}
+
+#[test]
+fn overload_of_a_receiver_names_link_figure_and_class() {
+    // Forty times 80 %, with 40 B of headers to each 1460 B: 32 * 1500 / 1460.
+    let told = note(MANY_TO_ONE, &[], "overload").unwrap();
+    assert!(told.starts_with("switch to host 40 is offered 3,288 % of what it carries, by class `web`"), "{told}");
+    assert!(told.contains("results depend on the duration"), "{told}");
+    // The receiver's link is full at 2.43 %: 1460 / 1500 / 40.
+    assert_eq!(note(MANY_TO_ONE, &["traffic.web.load=2.4%"], "overload"), None);
+    assert!(note(MANY_TO_ONE, &["traffic.web.load=2.5%"], "overload").is_some());
+    // Five times a sender's own link.
+    let senders = note(MANY_TO_ONE, &["traffic.web.load=5", "traffic.web.to=\"0..41\""], "overload").unwrap();
+    assert!(senders.contains("; 80 more links are offered too much"), "{senders}");
+}
+
+#[test]
+fn overload_of_an_uplink_follows_from_the_paths() {
+    let text = MANY_TO_ONE.replace(
+        "topology = \"star\"\nhosts = 41",
+        "topology = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 8\nspines = 2\nuplink = \"10 Gbps\"",
+    );
+    let text = text.replace("from = \"0..40\"\nto = 40", "from = \"0..8\"\nto = \"8..16\"");
+    // Eight hosts over two uplinks of their own rate: four times the load.
+    assert_eq!(note(&text, &["traffic.web.load=24%"], "overload"), None);
+    let told = note(&text, &["traffic.web.load=80%"], "overload").unwrap();
+    assert!(told.contains("is offered 329 % of what it carries") && told.contains("leaf"), "{told}");
+    assert!(told.contains("3 more links"), "{told}");
+}
+
+#[test]
+fn a_fan_in_that_asks_too_often_is_overload() {
+    // 16-random-incast/over.toml: 20 answers of 200 KB every 10 ms, from 10 ms on, are 2.88 Gbps and headers.
+    let changes = ["network.hosts=21", "traffic.answers.leaves=20", "traffic.answers.size=200 KB"];
+    let told = note(QUIET, &changes, "overload").unwrap();
+    assert!(told.contains("switch to host 20 is offered 296 % of what it carries"), "{told}");
+    assert_eq!(note(QUIET, &[], "overload"), None);
+}
+
+#[test]
+fn a_list_that_cannot_arrive_is_overload() {
+    let listed = QUIET.split("[[traffic]]").next().unwrap().to_owned()
+        + "[[traffic]]\nname = 'copy'\npattern = 'flows'\nflows = [{ from = '0..2', to = 8, size = '7 MB' }]\n";
+    let told = note(&listed, &[], "overload").unwrap();
+    assert!(told.contains("is offered 115 % of what it carries") && told.contains("the run's 100 ms"), "{told}");
+    assert_eq!(note(&listed.replace("7 MB", "6 MB"), &[], "overload"), None);
+}
+
+/// `VL2_CDF.txt` of the HKUST traffic generator: sizes in bytes, and the share of those up to them.
+const VL2: &str = "0 0\n180 0.1\n216 0.2\n560 0.3\n900 0.4\n1100 0.5\n1870 0.6\n3160 0.7\n10000 0.8\n400000 0.9\n\
+                   3160000 0.95\n100000000 0.98\n1000000000 1\n";
+
+#[test]
+fn a_tail_that_a_run_does_not_meet_is_named() {
+    let text = MANY_TO_ONE
+        .replace("from = \"0..40\"\nto = 40\nload = \"80%\"", "load = \"40%\"")
+        .replace("hosts = 41", "hosts = 16");
+    let notes = |duration: &str, size: &str| {
+        let set = vec![format!("run.duration={duration}"), format!("traffic.web.size=cdf({size})")];
+        let files = [("VL2_CDF.txt".to_owned(), VL2.to_owned())].into();
+        let source = Source { name: "a.toml", text: &text, folder: Some(&folder()) };
+        let notes = scenario::read(&source, &Options { set, files, ..Options::default() }).unwrap().notes;
+        notes.into_iter().find(|note| note.ends_with("[tail-not-met]"))
+    };
+    // Its mean is 12.7 MB, so that 40 % of sixteen links bring 63 messages in 100 ms.
+    let told = notes("100 ms", "VL2_CDF.txt").unwrap();
+    let begins =
+        "class `web`: about 63 messages are expected, too few for sizes with a mean of 12.7 MB: 44.5 % of that";
+    assert!(told.starts_with(begins) && told.contains("; this seed draws "), "{told}");
+    assert_eq!(notes("10 s", "VL2_CDF.txt"), None);
+    assert_eq!(notes("100 ms", "websearch"), None);
+    // What is always alike has no tail, however few there are.
+    let alike = note(QUIET, &["traffic.answers.count=1", "traffic.answers.leaves=1"], "tail-not-met");
+    assert_eq!(alike, None);
+}
+
+#[test]
+fn a_first_timeout_below_the_round_trip_is_named() {
+    // 28-rtt-above-rto: 4 x 24.9 ms and a packet at 1 Gbps and at 50 Mbps.
+    let wan = r#"
+profile = "classic"
+[run]
+duration = "2 s"
+[network]
+topology = "star"
+hosts = 2
+rate = "1 Gbps"
+bottleneck = "50 Mbps"
+delay = "24.9 ms"
+buffer = "100 packets"
+sharing = "per-port"
+[transport]
+name = "cubic"
+rto_initial = "20 ms"
+[[traffic]]
+name = "a"
+pattern = "long"
+from = 0
+to = 1
+"#;
+    let told = note(wan, &[], "rtt-above-rto").unwrap();
+    assert!(told.starts_with("cubic: rto_initial = 20 ms is shorter than the 99.9 ms there and back"), "{told}");
+    assert!(told.contains("write rto_initial = \"1 s\"") && told.contains("a.toml:15:1"), "{told}");
+    assert_eq!(note(wan, &["transport.rto_initial=100 ms"], "rtt-above-rto"), None);
+    assert!(note(wan, &["transport.rto_initial=99.8 ms"], "rtt-above-rto").is_some());
+    // Receivers that grant have times of their own.
+    assert_eq!(note(wan, &["transport.name=homa"], "rtt-above-rto"), None);
+}
+
+#[test]
+fn a_network_outside_of_a_papers_regime_is_named_with_the_papers_setting() {
+    let name = "outside-regime";
+    // Two links there and back and a full packet on each: 104.3 us at 1 Gbps bring 13 KB; the port holds 150 KB.
+    let told = note(QUIET, &["transport.name=pfabric"], name).unwrap();
+    assert!(told.starts_with("pfabric: a port holds 11 bandwidth-delay products, its paper's 2"), "{told}");
+    assert!(told.contains("and sharing = \"per-port\" (a.toml:10:1)"), "{told}");
+    let buffer = told.split("buffer = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    assert_eq!(note(QUIET, &["transport.name=pfabric", &format!("network.buffer={buffer}")], name), None);
+    // DCTCP's K, and those of its kin.
+    for kin in ["dctcp", "d2tcp", "d2tcp_plus", "xdctcp"] {
+        let transport = format!("transport.name={kin}");
+        let told = note(QUIET, &[&transport, "network.mark=1 packets"], name).unwrap();
+        assert!(told.contains("below a seventh of the bandwidth-delay product"), "{told}");
+        assert_eq!(note(QUIET, &[&transport, "network.mark=2 packets"], name), None);
+    }
+    assert_eq!(note(QUIET, &["transport.name=tcp", "network.mark=1 packets"], name), None);
+    // Homa's grants need four products.
+    assert!(note(QUIET, &["transport.name=homa", "network.buffer=30 packets"], name).is_some());
+    assert_eq!(note(QUIET, &["transport.name=homa", "network.buffer=40 packets"], name), None);
+    // Ports that serve otherwise.
+    let told = note(QUIET, &["transport.name=hull", "network.marking=threshold"], name).unwrap();
+    assert!(told.starts_with("hull: ports mark by `threshold`, and it was made for marking = \"phantom\""), "{told}");
+    assert_eq!(note(QUIET, &["transport.name=hull"], name), None);
+    assert!(note(QUIET, &["transport.name=homa", "network.discipline=fifo"], name).unwrap().contains("\"priority\""));
+}
+
+/// The highest load that a link is expected to be offered, in percent.
+fn expected_percent(text: &str, changes: &[&str]) -> f64 {
+    let source = Source { name: "a.toml", text, folder: Some(&folder()) };
+    let set = changes.iter().map(|change| (*change).to_owned()).collect();
+    let explained = scenario::explain(&source, &Options { set, ..Options::default() }).unwrap();
+    let links = explained["links"].as_array().unwrap();
+    links.iter().map(|link| link["expected_percent"].as_f64().unwrap()).fold(0.0, f64::max)
+}
+
+#[test]
+fn a_load_can_be_a_share_of_the_bottleneck_or_of_uplinks() {
+    let headers = 1500.0 / 1460.0;
+    let percent = |text: &str, load: &str| expected_percent(text, &[&format!("traffic.web.load={load}")]) / headers;
+    let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
+    close(percent(MANY_TO_ONE, "80%"), 3200.0);
+    close(percent(MANY_TO_ONE, "{ of = 'hosts', share = '80%' }"), 3200.0);
+    close(percent(MANY_TO_ONE, "{ of = 'bottleneck', share = '80%' }"), 80.0);
+    assert_eq!(note(MANY_TO_ONE, &["traffic.web.load={ of = 'bottleneck', share = '80%' }"], "overload"), None);
+    let text = MANY_TO_ONE
+        .replace(
+            "\"star\"\nhosts = 41",
+            "\"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 8\nspines = 2\nuplink = \"10 Gbps\"",
+        )
+        .replace("from = \"0..40\"\nto = 40\n", "");
+    // 8 of 15 receivers are at the other leaf: 8 * 8/15 over two uplinks are 32/15 of the hosts' load.
+    close(percent(&text, "30%"), 64.0);
+    close(percent(&text, "{ of = 'uplinks', share = '30%' }"), 30.0);
+    close(percent(&text, "{ of = 'bottleneck', share = '30%' }"), 30.0);
+    // With wide uplinks the hosts are the bottleneck.
+    let wide = text.replace("uplink = \"10 Gbps\"", "uplink = \"100 Gbps\"");
+    close(percent(&wide, "{ of = 'bottleneck', share = '30%' }"), 30.0);
+    close(percent(&wide, "{ of = 'uplinks', share = '30%' }"), 30.0 * 10.0 / 2.1333333);
+}

@@ -1,5 +1,6 @@
 //! What comes of a run.
 
+use transport::Expired;
 pub use transport::agent::Allocation;
 use units::{Bytes, ClassId, HostId, Instant, LinkId, MessageId, Span};
 
@@ -105,8 +106,62 @@ pub struct Counters {
     pub marks: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// The timers behind them.
+    pub timers: Timers,
     /// Data packets sent again.
     pub retransmits: u64,
+}
+
+/// How often each timer expired. All but the probes together are the timeouts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timers {
+    /// The RTO before the first sample of the round-trip time.
+    pub initial: u64,
+    /// The RTO at its lower limit.
+    pub minimum: u64,
+    /// The RTO that followed from the samples.
+    pub estimated: u64,
+    /// An RTO that was doubled.
+    pub backed_off: u64,
+    /// A time of the transport's own.
+    pub own: u64,
+    /// Tail-loss probes, which are no timeouts.
+    pub probes: u64,
+}
+
+impl Timers {
+    /// Counts one timeout.
+    pub(crate) fn count(&mut self, timer: Expired) {
+        *match timer {
+            Expired::Initial => &mut self.initial,
+            Expired::Minimum => &mut self.minimum,
+            Expired::Estimated => &mut self.estimated,
+            Expired::BackedOff => &mut self.backed_off,
+            Expired::Own => &mut self.own,
+        } += 1;
+    }
+
+    /// Returns the counts of both, each joined to its counterpart by `join`.
+    fn join(self, other: Timers, join: fn(u64, u64) -> u64) -> Timers {
+        Timers {
+            initial: join(self.initial, other.initial),
+            minimum: join(self.minimum, other.minimum),
+            estimated: join(self.estimated, other.estimated),
+            backed_off: join(self.backed_off, other.backed_off),
+            own: join(self.own, other.own),
+            probes: join(self.probes, other.probes),
+        }
+    }
+
+    /// Returns what was counted since then.
+    pub fn since(self, before: Timers) -> Timers {
+        self.join(before, |now, before| now - before)
+    }
+
+    /// Returns the sum of both.
+    pub(crate) fn plus(self, other: Timers) -> Timers {
+        self.join(other, |one, other| one + other)
+    }
 }
 
 /// What faults did.

@@ -155,6 +155,19 @@ fn on_every_topology() {
     }
 }
 
+#[test]
+fn with_queries_that_draw_their_hosts_and_hosts_that_answer_twice() {
+    let drawn = text(&format!("{LEAF_SPINE}\n{PER_PORT}"), "d2tcp", "")
+        .replace("leaves = 10\nparents = 2", "leaves = 20\nleaves_per_host = 2\nparents = 2\nplacement = 'per-query'");
+    let alone = run(&drawn);
+    let parents: std::collections::BTreeSet<_> = alone.queries.iter().map(|query| query.parent).collect();
+    assert!(parents.len() > 3 && alone.counters.drops > 0, "{parents:?}");
+    assert!(alone.queries.iter().all(|query| query.answers == 20));
+    for (threads, together_from) in [(2, 0), (4, 30)] {
+        same(&by(&drawn, threads, together_from), &alone, &format!("{threads} threads"));
+    }
+}
+
 /// Whether a transport's runs are parted: not those of families that break ties by the numbers of connections.
 #[test]
 fn with_every_transport() {

@@ -40,6 +40,8 @@ pub struct Needs {
     pub discipline: Option<&'static str>,
     /// How ports are to mark where a scenario leaves that open: the name of a marker.
     pub marking: Option<&'static str>,
+    /// The networks that it was made for, where others change what is compared.
+    pub regimes: &'static [Regime],
     /// Settles the parameters that follow from the network, where nobody wrote them.
     pub settle: fn(&mut Values, &Surroundings),
 }
@@ -47,7 +49,7 @@ pub struct Needs {
 impl Needs {
     /// Of switches and of hosts, in words.
     pub const fn of(switches: &'static str, hosts: &'static str) -> Needs {
-        Needs { switches, hosts, discipline: None, marking: None, settle: |_, _| {} }
+        Needs { switches, hosts, discipline: None, marking: None, regimes: &[], settle: |_, _| {} }
     }
     /// Ports that send in the order of this discipline.
     pub const fn discipline(self, name: &'static str) -> Needs {
@@ -57,9 +59,51 @@ impl Needs {
     pub const fn marking(self, name: &'static str) -> Needs {
         Needs { marking: Some(name), ..self }
     }
+    /// With the networks that it was made for.
+    pub const fn made_for(self, regimes: &'static [Regime]) -> Needs {
+        Needs { regimes, ..self }
+    }
     /// Parameters that follow from the network.
     pub const fn settling(self, settle: fn(&mut Values, &Surroundings)) -> Needs {
         Needs { settle, ..self }
+    }
+}
+
+/// A property of the networks that a transport's paper has, without which its results are not the paper's.
+#[derive(Clone, Copy)]
+pub struct Regime {
+    /// The key of `[network]` that sets it.
+    pub key: &'static str,
+    /// Where the paper says so.
+    pub source: &'static str,
+    /// For a network outside the regime: what it has and what that does, and what to write instead.
+    pub outside: fn(&Conditions) -> Option<Advice>,
+}
+
+/// See [`Regime::outside`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// What the network has, what the paper has, and what follows.
+    pub reason: String,
+    /// Settings of `[network]` that the paper has.
+    pub write: String,
+}
+
+/// What a [`Regime`] is judged by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conditions {
+    /// Rate and round trip.
+    pub surroundings: Surroundings,
+    /// The bytes that a switch port towards a host holds at most; none: no limit.
+    pub port_limit: Option<f64>,
+    /// K at such a port, in bytes, where ports mark by it.
+    pub mark: Option<f64>,
+}
+
+impl Conditions {
+    /// The bandwidth-delay product of a host's link and the longest round trip, in bytes.
+    pub fn bandwidth_delay(&self) -> f64 {
+        self.surroundings.bandwidth_delay(Bytes(1))
     }
 }
 

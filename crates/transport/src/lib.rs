@@ -32,7 +32,7 @@ mod stream;
 pub mod trial;
 
 pub use control::{Agents, Header};
-pub use descriptor::{Build, Descriptor, Needs, Surroundings};
+pub use descriptor::{Advice, Build, Conditions, Descriptor, Needs, Regime, Surroundings};
 pub use ends::{Receiver, Sender, Shared};
 pub use pacing::Pacing;
 pub use packet::{Blocks, Extension, Flags, Packet};
@@ -60,13 +60,30 @@ pub trait Output {
     }
     /// Says that what is at position `start` of the stream will be sent again, not from here but by the host as a whole.
     fn sends_again(&mut self, _start: u64) {}
-    /// Says that the retransmission timer expired, for the statistics.
-    fn timed_out(&mut self);
+    /// Says that a retransmission timer expired, and which, for the statistics.
+    fn timed_out(&mut self, timer: Expired);
+    /// Says that a tail-loss probe was sent (RFC 8985 7), for the statistics.
+    fn probed(&mut self) {}
     /// Says that the message that ends at position `end` of the stream is given up and that its last
     /// `unsent` bytes will never be sent, so that it and those after it end that much earlier.
     fn abandon(&mut self, end: u64, unsent: Bytes);
     /// What an end may know of where it is; window senders ask when a message is handed over, not per packet.
     fn site(&self) -> Site;
+}
+
+/// The timer behind a retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expired {
+    /// The RTO before the first sample of the round-trip time, `rto_initial`.
+    Initial,
+    /// The RTO at its lower limit, `rto_min`.
+    Minimum,
+    /// The RTO that follows from the samples, above its lower limit.
+    Estimated,
+    /// An RTO that was doubled since it last expired.
+    BackedOff,
+    /// A time of the transport's own, such as `resend_after`.
+    Own,
 }
 
 /// What an end may know of where it is.

@@ -6,7 +6,7 @@ use units::{Bytes, Instant};
 
 use crate::connection::{self, Config};
 use crate::laws::Ecn;
-use crate::{Extension, Flags, Header, Output, Packet, Site};
+use crate::{Expired, Extension, Flags, Header, Output, Packet, Site};
 
 /// What a family's receiving end does with the headers of its packets.
 pub trait Returns {
@@ -107,8 +107,11 @@ impl<O: Output> Output for Returning<'_, O> {
     fn arm(&mut self, at: Instant) {
         self.out.arm(at);
     }
-    fn timed_out(&mut self) {
-        self.out.timed_out();
+    fn timed_out(&mut self, timer: Expired) {
+        self.out.timed_out(timer);
+    }
+    fn probed(&mut self) {
+        self.out.probed();
     }
     fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.out.abandon(end, unsent);

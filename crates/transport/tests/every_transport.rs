@@ -11,7 +11,9 @@ use transport::agent::{Agent, PortState};
 use transport::host::{AtHost, End, HostOutput};
 use transport::laws::Window;
 use transport::registry::{Config, Control, TRANSPORTS};
-use transport::{Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site, Surroundings};
+use transport::{
+    Expired, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site, Surroundings,
+};
 use units::{Bytes, HostId, Instant, Rate, Span};
 
 /// What the model network does to packets.
@@ -119,7 +121,7 @@ impl Output for FromSender<'_> {
     fn arm(&mut self, at: Instant) {
         self.0.arm(0, at, Happening::SenderTimer);
     }
-    fn timed_out(&mut self) {
+    fn timed_out(&mut self, _: Expired) {
         self.0.timeouts += 1;
     }
     fn abandon(&mut self, _: u64, _: Bytes) {
@@ -209,7 +211,7 @@ impl Output for FromReceiver<'_> {
     fn arm(&mut self, at: Instant) {
         self.0.arm(1, at, Happening::ReceiverTimer);
     }
-    fn timed_out(&mut self) {}
+    fn timed_out(&mut self, _: Expired) {}
     fn abandon(&mut self, _: u64, _: Bytes) {}
     fn site(&self) -> Site {
         Site { rate: LINK, frame_overhead: Bytes::ZERO, host: HostId(0), own: 0 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use transport::grants::{Answer, Ask, Grant, Header};
 use transport::host::{AtHost, End, HostOutput};
 use transport::registry::Config;
-use transport::{Extension, Flags, Message, Output, Packet, Receiver, Sender, Shared, Site};
+use transport::{Expired, Extension, Flags, Message, Output, Packet, Receiver, Sender, Shared, Site};
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
 mod common;
@@ -72,7 +72,7 @@ impl Output for Desk {
     fn sends_again(&mut self, start: u64) {
         self.again.push(start / MSS);
     }
-    fn timed_out(&mut self) {
+    fn timed_out(&mut self, _: Expired) {
         self.timeouts += 1;
     }
     fn abandon(&mut self, _: u64, _: Bytes) {

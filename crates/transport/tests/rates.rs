@@ -6,7 +6,9 @@ use transport::agent::{Agent, PortState};
 use transport::d3::{self, Ask, Router};
 use transport::host::{AtHost, HostOutput};
 use transport::registry::{Config, Control};
-use transport::{Blocks, Extension, Flags, Header, Message, Observation, Output, Packet, Receiver, Sender, Site};
+use transport::{
+    Blocks, Expired, Extension, Flags, Header, Message, Observation, Output, Packet, Receiver, Sender, Site,
+};
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span};
 
 const RTT: Span = Span::from_micros(100);
@@ -49,7 +51,7 @@ impl Output for Notes {
     fn arm(&mut self, at: Instant) {
         self.timer = Some(self.timer.map_or(at, |timer| timer.min(at)));
     }
-    fn timed_out(&mut self) {
+    fn timed_out(&mut self, _: Expired) {
         self.timeouts += 1;
     }
     fn abandon(&mut self, end: u64, unsent: Bytes) {

@@ -46,6 +46,8 @@ pub enum Kind {
     Share,
     /// A list of shares that add up to 1: `[0.25, 0.75]`, `["25%", "75%"]`.
     Shares,
+    /// A share, or `{ of = .., share = .. }` with one of these words.
+    Load(&'static [&'static str]),
     /// A time span: `"20 us"`.
     Time,
     /// A list of ascending time spans: `["20 ms", "40 ms"]`.
@@ -94,7 +96,7 @@ impl Kind {
             Kind::Bool => "true".into(),
             Kind::Count | Kind::CountOr(_) => "10".into(),
             Kind::Number => "0.5".into(),
-            Kind::Share => "\"30%\"".into(),
+            Kind::Share | Kind::Load(_) => "\"30%\"".into(),
             Kind::Shares => "[\"40%\", \"60%\"]".into(),
             Kind::Time => "\"20 ms\"".into(),
             Kind::Times => "[\"20 ms\", \"40 ms\"]".into(),

@@ -30,4 +30,4 @@ pub use problem::{Problem, counted};
 pub use quantity::{Amount, Instant, Rate, Span, Transmission};
 pub use random::{Cdf, Distribution};
 pub use stream::{Stream, hash_of, mix64};
-pub use value::{Deadline, FlowSpec, Formula, Marks, Nodes, Value, Values, Vary};
+pub use value::{Deadline, FlowSpec, Formula, Load, Marks, Nodes, Value, Values, Vary};

@@ -3,7 +3,7 @@
 //! The scenario language reads its expressions with the same units and checks.
 
 use crate::measure::{Measure, Mistake, Scale, Term, number, number_width, whole};
-use crate::{Bytes, Default, Key, Kind, Marks, Problem, Rate, Span, Value, Values};
+use crate::{Bytes, Default, Key, Kind, Load, Marks, Problem, Rate, Span, Value, Values};
 
 impl Key {
     /// Reads a value as it is written in a scenario file, without quotes: "20 ms", "65 packets", "true", "sack".
@@ -18,6 +18,7 @@ impl Key {
             Kind::CountOr(word) if text == word => Value::Choice(word),
             Kind::Count | Kind::CountOr(_) => Value::Count(self.count(text)?),
             Kind::Number | Kind::Share => Value::Number(self.number(text)?),
+            Kind::Load(words) => Value::Load(Load { of: words[0], share: self.number(text)? }),
             Kind::Shares => Value::Shares(parts(text).map(|part| self.number(part)).collect::<Result<_, _>>()?),
             Kind::Time => Value::Time(self.time(text)?),
             Kind::Times => Value::Times(parts(text).map(|part| self.time(part)).collect::<Result<_, _>>()?),

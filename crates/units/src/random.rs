@@ -43,6 +43,32 @@ impl Distribution {
         }
     }
 
+    /// Whether every draw is the same.
+    pub fn is_constant(&self) -> bool {
+        self.span().0 == self.span().1
+    }
+
+    /// Returns the part of the mean that lies beyond the quantile of `u`, `0 <= u < 1`: the expected excess of a draw
+    /// over it. Infinite where the mean is.
+    pub fn mean_beyond(&self, u: f64) -> f64 {
+        let rest = 1.0 - u;
+        match self {
+            Distribution::Constant(_) => 0.0,
+            Distribution::Uniform(a, b) => (b - a) * rest * rest / 2.0,
+            Distribution::Exponential(mean) => mean * rest,
+            Distribution::Lognormal { median, sigma } => {
+                let at = normal_quantile(u);
+                self.mean() * normal_cdf(sigma - at) - median * libm::exp(sigma * at) * rest
+            }
+            // E[X; X > q] = mean * rest^(1 - 1/shape), and q = min * rest^(-1/shape).
+            Distribution::Pareto { min, shape } if *shape > 1.0 => {
+                min * libm::pow(rest, 1.0 - 1.0 / shape) / (shape - 1.0)
+            }
+            Distribution::Pareto { .. } => f64::INFINITY,
+            Distribution::Empirical(cdf) => cdf.mean_beyond(u),
+        }
+    }
+
     /// Every draw multiplied by `factor`, which is above 0.
     pub fn scaled(self, factor: f64) -> Distribution {
         match self {
@@ -129,15 +155,69 @@ impl Cdf {
         self.points.windows(2).map(|p| (p[1].1 - p[0].1) * (p[0].0 + p[1].0) / 2.0).sum()
     }
 
+    /// See [`Distribution::mean_beyond`].
+    fn mean_beyond(&self, u: f64) -> f64 {
+        let from = self.quantile(u);
+        let pieces = self.points.windows(2).filter(|pair| pair[1].1 > u).map(|pair| {
+            let low = if pair[0].1 < u { (from, u) } else { pair[0] };
+            (pair[1].1 - low.1) * ((low.0 + pair[1].0) / 2.0 - from)
+        });
+        pieces.sum()
+    }
+
     /// The points, probabilities rising from 0 to 1.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }
 }
 
+/// The probability that a standard normal draw is below `x`.
+fn normal_cdf(x: f64) -> f64 {
+    libm::erfc(-x / core::f64::consts::SQRT_2) / 2.0
+}
+
+/// The standard normal quantile of `u`, between 0 and 1, by bisection of the distribution function.
+fn normal_quantile(u: f64) -> f64 {
+    let (mut low, mut high) = (-40.0, 40.0);
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        *(if normal_cdf(middle) < u { &mut low } else { &mut high }) = middle;
+    }
+    low
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mean_beyond_a_quantile_is_the_integral_of_the_quantiles_above_it() {
+        let cdf = Cdf::new(vec![(0.0, 0.0), (10.0, 0.5), (30.0, 1.0)]).unwrap();
+        let quantile = |of: &Distribution, u: f64| match of {
+            Distribution::Uniform(a, b) => a + (b - a) * u,
+            Distribution::Exponential(mean) => -mean * libm::log(1.0 - u),
+            Distribution::Lognormal { median, sigma } => median * libm::exp(sigma * normal_quantile(u)),
+            Distribution::Pareto { min, shape } => min * libm::pow(1.0 - u, -1.0 / shape),
+            Distribution::Empirical(cdf) => cdf.quantile(u),
+            Distribution::Constant(x) => *x,
+        };
+        for of in [
+            Distribution::Constant(7.0),
+            Distribution::Uniform(2.0, 5.0),
+            Distribution::Exponential(4.0),
+            Distribution::Lognormal { median: 3.0, sigma: 0.8 },
+            Distribution::Pareto { min: 1.0, shape: 3.0 },
+            Distribution::Empirical(Arc::new(cdf)),
+        ] {
+            for u in [0.0, 0.3, 0.5, 0.9] {
+                let steps = 40_000;
+                let width = (1.0 - u) / f64::from(steps);
+                let above = |step: u32| quantile(&of, u + (f64::from(step) + 0.5) * width) - quantile(&of, u);
+                let sum: f64 = (0..steps).map(|step| above(step) * width).sum();
+                assert!((of.mean_beyond(u) - sum).abs() < 2e-3 * of.mean(), "{of:?} {u}: {} {sum}", of.mean_beyond(u));
+            }
+        }
+    }
 
     #[test]
     fn an_empirical_distribution_is_linear_between_its_points() {

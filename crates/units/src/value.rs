@@ -13,6 +13,8 @@ pub enum Value {
     Number(f64),
     /// [`Kind::Shares`](crate::Kind::Shares)
     Shares(Vec<f64>),
+    /// [`Kind::Load`](crate::Kind::Load)
+    Load(Load),
     /// [`Kind::Time`](crate::Kind::Time)
     Time(Span),
     /// [`Kind::Times`](crate::Kind::Times)
@@ -167,6 +169,10 @@ impl Values {
     pub fn times_if_set(&self, name: &str) -> Option<Vec<Span>> {
         self.optional(name, |v| if let Value::Times(x) = v { Some(x.clone()) } else { None })
     }
+    /// A [`Value::Load`].
+    pub fn load(&self, name: &str) -> Load {
+        self.expect(name, |v| if let Value::Load(x) = v { Some(*x) } else { None })
+    }
     /// A [`Value::Size`].
     pub fn size(&self, name: &str) -> Bytes {
         self.expect(name, |v| if let Value::Size(x) = v { Some(*x) } else { None })
@@ -239,6 +245,15 @@ impl Values {
     pub fn flows(&self, name: &str) -> Vec<FlowSpec> {
         self.expect(name, |v| if let Value::Flows(x) = v { Some(x.clone()) } else { None })
     }
+}
+
+/// An offered load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// The links that it is a share of: one of the words of its key.
+    pub of: &'static str,
+    /// The share.
+    pub share: f64,
 }
 
 /// ECN marking thresholds: at ports towards hosts, and at ports between switches.

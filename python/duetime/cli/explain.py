@@ -9,7 +9,7 @@ from rich.text import Text
 
 from duetime.cli import tables
 from duetime.cli.tables import Column, Grid
-from duetime.quantities import counted
+from duetime.quantities import counted, short
 
 
 def explained(data: dict[str, Any]) -> None:
@@ -20,6 +20,8 @@ def explained(data: dict[str, Any]) -> None:
     )
     for each in data["classes"]:
         tables.say(shown, sentence(each))
+        for line in offered(each):
+            tables.say(shown, line, indent="    ")
     profile(shown, data["profile"])
     most = max((each["load_percent"] for each in data["links"]), default=0)
     links = [each for each in data["links"] if each["flows_without_end"] or each["load_percent"] > most / 10]
@@ -27,6 +29,11 @@ def explained(data: dict[str, Any]) -> None:
     beyond = data["links_in_use"] - len(links)
     if beyond > 0:
         tables.say(shown, f"{counted(beyond, 'more link')} carr{'ies' if beyond == 1 else 'y'} less")
+    tables.say(
+        shown,
+        "asked: the load that the traffic is expected to offer over the run; drawn: what the messages "
+        "of this seed come to",
+    )
     tables.say(
         shown,
         "burst: what the first windows of messages that start together leave waiting; limit: what the "
@@ -59,6 +66,37 @@ def _written(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def checked(data: dict[str, Any]) -> None:
+    """Print the mean of each distribution of sizes, and what was drawn beside what was asked for."""
+    shown = tables.console()
+    for each in data["classes"]:
+        for line in offered(each):
+            tables.say(shown, f"{each['name']}: {line}")
+    finite = [each for each in data["links"] if each["expected_percent"] > 0]
+    if finite:
+        most = max(finite, key=lambda each: each["expected_percent"])
+        tables.say(
+            shown,
+            f"most loaded link: {most['link']}, asked {short(most['expected_percent'])} %, "
+            f"drawn {short(most['load_percent'])} %",
+        )
+
+
+def offered(each: dict[str, Any]) -> list[str]:
+    """Say the mean size of a class, and its messages and payload: those expected, and those drawn."""
+    if not each["expected_mbps"] and not each["drawn_mbps"]:
+        return []
+    drawn = each["messages"] - each["without_end"]
+    until = f" in the first {_time(each['drawn_until_s'] * 1e6)}" if each["drawn_partly"] else ""
+    mean = "" if each["size_mean_bytes"] is None else f"mean size {_size(each['size_mean_bytes'])}; "
+    if each["bytes"]:
+        mean = mean and f"{mean[:-2]}, drawn {_size(each['bytes']['mean'])}; "
+    return [
+        f"{mean}asked {_rate(each['expected_mbps'])} in {short(each['expected_messages'])} messages, "
+        f"drawn {_rate(each['drawn_mbps'])} in {short(drawn)}{until}"
+    ]
+
+
 def sentence(each: dict[str, Any]) -> str:
     """Say who sends what to whom, how often and how much at once."""
     hosts = f"{counted(each['senders'], 'host')} to {counted(each['receivers'], 'host')}"
@@ -67,7 +105,7 @@ def sentence(each: dict[str, Any]) -> str:
     if each["without_end"]:
         parts.append(counted(each["without_end"], "flow") + " without end")
     if finite:
-        drawn = f" in the first {each['drawn_until_s']:.3g} s" if each["drawn_until_s"] else ""
+        drawn = f" in the first {short(each['drawn_until_s'])} s" if each["drawn_until_s"] else ""
         parts.append(f"{counted(finite, 'message')} of {_spread(each['bytes'], _size)}{drawn}")
     if each["at_once"]:
         parts.append(f"{each['at_once']} at once")
@@ -87,22 +125,20 @@ def fault(each: dict[str, Any]) -> str:
 
 
 def _links(links: list[dict[str, Any]]) -> Grid:
-    titles = ("rate", "load", "burst", "limit", "K", "BDP", "floors")
+    titles = ("rate", "asked", "drawn", "burst", "limit", "K", "BDP", "floors")
     grid = Grid(["link"], [*(Column(title) for title in titles), Column("classes", words=True)])
     for each in links:
-        rate = (
-            f"{each['rate_mbps'] / 1000:g} Gbps"
-            if each["rate_mbps"] >= 1000
-            else f"{each['rate_mbps']:g} Mbps"
-        )
-        load = f"{each['load_percent']:.3g} %"
+        asked, load = (f"{short(each[name])} %" for name in ("expected_percent", "load_percent"))
         if flows := each["flows_without_end"]:
             # Of several shortest paths each carries a share of what may take any.
-            words = counted(round(flows), "long flow") if flows >= 1 else f"{flows:.2g} of a long flow"
-            load = f"{words} + {load}" if each["load_percent"] else words
+            words = counted(round(flows), "long flow") if flows >= 1 else f"{short(flows, 2)} of a long flow"
+            asked, load = (
+                f"{words} + {percent}" if each[name] else words
+                for name, percent in (("expected_percent", asked), ("load_percent", load))
+            )
         names = ("burst_bytes", "limit_bytes", "mark_bytes", "bandwidth_delay_bytes", "floor_bytes")
         sizes = ("-" if each[name] is None else _size(each[name]) for name in names)
-        grid.add([each["link"]], [rate, load, *sizes, ", ".join(each["classes"])])
+        grid.add([each["link"]], [_rate(each["rate_mbps"]), asked, load, *sizes, ", ".join(each["classes"])])
     return grid
 
 
@@ -111,15 +147,22 @@ def _spread(values: dict[str, float], written: Any) -> str:
     return str(low) if low == high else f"{low} to {high} (mean {mean})"
 
 
+def _rate(mbps: float) -> str:
+    return f"{short(mbps / 1000)} Gbps" if mbps >= 1000 else f"{short(mbps)} Mbps"
+
+
 def _size(count: float) -> str:
     for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
         if count >= factor:
-            return f"{count / factor:.3g} {unit}"
-    return f"{count:.3g} B"
+            return f"{short(count / factor)} {unit}"
+    return f"{short(count)} B"
 
 
 def _time(us: float) -> str:
-    return f"{us / 1e6:.3g} s" if us >= 1e6 else f"{us / 1000:.3g} ms" if us >= 1000 else f"{us:.3g} us"
+    for factor, unit in ((1e6, "s"), (1e3, "ms")):
+        if us >= factor:
+            return f"{short(us / factor)} {unit}"
+    return f"{short(us)} us"
 
 
-__all__ = ["explained"]
+__all__ = ["checked", "explained"]

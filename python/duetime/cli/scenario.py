@@ -35,23 +35,24 @@ from duetime.run import schema as language
 def check(file: str, seed: int | None, changes: tuple[str, ...], explain: bool, as_json: bool) -> None:
     """Check whether the scenario in FILE (- for standard input) is valid.
 
-    Notes name what is valid but probably not meant; `duetime check --explain` shows the figures behind them.
+    Says the mean of each class's sizes, and the load that was drawn beside the one that was asked for. Notes
+    name what is valid but probably not meant; `duetime check --explain` shows the figures behind them.
     """
     read = options.read(file)
     resolved, notes = resolve(read, seed, changes, None)
     options.tell_notes(notes)
-    if explain:
-        explained = explanation(read, seed, changes)
-        if as_json:
-            sys.stdout.write(json.dumps(explained, indent=2, ensure_ascii=False) + "\n")
-        else:
-            from duetime.cli import explain as shown
+    if as_json:
+        found = explanation(read, seed, changes) if explain else resolved
+        sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        return
+    from duetime.cli import explain as shown
 
-            shown.explained(explained)
-    elif as_json:
-        sys.stdout.write(json.dumps(resolved, indent=2, ensure_ascii=False) + "\n")
+    found = explanation(read, seed, changes)
+    if explain:
+        shown.explained(found)
     else:
         print(f"{read.name}: valid")
+        shown.checked(found)
 
 
 @click.command(short_help="Write a commented scenario to start from.")

@@ -14,7 +14,7 @@ from duetime.cli import tables
 from duetime.cli.tables import Column, Grid
 from duetime.comparison import Comparison
 from duetime.experiments import verdicts
-from duetime.quantities import counted
+from duetime.quantities import counted, short
 from duetime.results import Result
 from duetime.statistics import FEW_SEEDS, estimate, most_unseen, over_seeds
 from duetime.sweeping import Swept
@@ -93,7 +93,13 @@ def result_table(run: Result) -> Shown:
                 cells.append(least.at(place))
         grid.add([name], cells)
     lines = [least.sentence()] if least else []
-    return grid, [*lines, *_nothing_missed(data["summary"]), *_undecided([data]), _totals(data)]
+    return grid, [
+        *lines,
+        *_nothing_missed(data["summary"]),
+        *_undecided([data]),
+        _totals(data),
+        *_timers(data),
+    ]
 
 
 def comparison(compared: Comparison[Any]) -> None:
@@ -427,7 +433,7 @@ def _estimated(one: dict[str, Any], unit: str) -> str:
 
 
 def _stated(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return short(value, 4) if isinstance(value, float) else str(value)
 
 
 def _keys(keys: list[dict[str, Any]]) -> Grid:
@@ -473,6 +479,28 @@ def _title(data: dict[str, Any]) -> str:
 def _totals(data: dict[str, Any]) -> str:
     names = ("packets_delivered", "drops", "marks", "timeouts", "retransmits")
     return ", ".join(f"{name.replace('_', ' ')} {_count(data[name])}" for name in names)
+
+
+#: What a timer that expired is called, by its name in the results.
+TIMERS = {
+    "initial": "the first RTO (rto_initial)",
+    "minimum": "the least RTO (rto_min)",
+    "estimated": "the RTO of the measured round trip",
+    "backed_off": "a doubled RTO",
+    "own": "a time of the transport's own",
+}
+
+
+def _timers(data: dict[str, Any]) -> list[str]:
+    """Say which timers the timeouts of a run came from, if there are any."""
+    timers = data.get("timers")
+    # A testbed does not know its timers.
+    if not timers or not data["timeouts"]:
+        return []
+    parts = [f"{_count(timers[name])} by {words}" for name, words in TIMERS.items() if timers[name]]
+    if timers["probes"]:
+        parts.append(counted(timers["probes"], "tail-loss probe"))
+    return [f"timeouts: {', '.join(parts)}"] if parts else []
 
 
 def _parts(

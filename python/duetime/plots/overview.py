@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from duetime.plots import deadlines, fct, grid, misses, style
 from duetime.plots.data import Results
 from duetime.plots.measures import least_missed_percent, missed_percent, reported
+from duetime.quantities import short
 
 
 def draw(results: Results) -> Figure | None:
@@ -49,9 +50,9 @@ def deadline_ratios(axes: Axes, results: Results) -> None:
 def headline(results: Results) -> str:
     """The result in one line: who missed how many deadlines."""
     values = [(arm.name, missed_percent(arm, None)) for arm in results.arms]
-    parts = [f"{name} {value.mean:.3g} %" for name, value in values if value]
+    parts = [f"{name} {short(value.mean)} %" for name, value in values if value]
     least = least_missed_percent(results.arms, None)
-    bound = f" (bound {least.mean:.3g} %)" if least else ""
+    bound = f" (bound {short(least.mean)} %)" if least else ""
     return f"Deadlines missed: {', '.join(parts)}{bound}; " if parts else ""
 
 

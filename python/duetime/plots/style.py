@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from duetime.quantities import counted
+from duetime.quantities import counted, short
 
 INK = "#222222"
 FAINT = "#8C8C8C"
@@ -224,16 +224,16 @@ def span(us: float) -> str:
     """A time span in words: 150 us, 20 ms, 1.5 s."""
     for factor, unit in ((1e6, "s"), (1e3, "ms"), (1, "us")):
         if us >= factor * 0.9995:
-            return f"{us / factor:.3g} {unit}"
-    return f"{us * 1e3:.3g} ns"
+            return f"{short(us / factor)} {unit}"
+    return f"{short(us * 1e3)} ns"
 
 
 def size(count: float) -> str:
     """Bytes in words: 14 KB, 1.22 GB."""
     for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
         if count >= factor:
-            return f"{count / factor:.3g} {unit}"
-    return f"{count:.3g} B"
+            return f"{short(count / factor)} {unit}"
+    return f"{short(count)} B"
 
 
 def number(value: float) -> str:

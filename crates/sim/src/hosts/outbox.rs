@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use transport::host::{AtHost, End, HostOutput};
-use transport::{Extension, Flags, Output, Packet, Shared, Site};
+use transport::{Expired, Extension, Flags, Output, Packet, Shared, Site};
 use units::{Bytes, ConnectionId, HostId, Instant, MessageId, Rate, Table};
 
 use super::round::{Turn, Waiter};
@@ -186,11 +186,15 @@ impl Output for Outbox<'_> {
             journal.sent_again(start);
         }
     }
-    fn timed_out(&mut self) {
+    fn timed_out(&mut self, timer: Expired) {
+        self.net.counters.timers.count(timer);
         if let Some(journal) = &mut self.journal {
             let index = journal.index(journal.acknowledged);
             journal.sent[index].timeouts += 1;
         }
+    }
+    fn probed(&mut self) {
+        self.net.counters.timers.probes += 1;
     }
     fn abandon(&mut self, end: u64, unsent: Bytes) {
         if let Some(journal) = &mut self.journal {

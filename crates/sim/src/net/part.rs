@@ -437,6 +437,7 @@ pub fn add(one: &Counters, other: &Counters) -> Counters {
         drops: one.drops + other.drops,
         marks: one.marks + other.marks,
         timeouts: one.timeouts + other.timeouts,
+        timers: one.timers.plus(other.timers),
         retransmits: one.retransmits + other.retransmits,
     }
 }

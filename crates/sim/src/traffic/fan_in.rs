@@ -7,7 +7,7 @@ use units::{
 
 use super::tree::{Inner, Shape, Trees};
 use super::{
-    Above, Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE, START,
+    Above, Arrival, Asked, Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Request, SIZE, START,
 };
 use crate::topology::Graph;
 
@@ -46,14 +46,24 @@ const KEYS: &[Key] = &[
     },
     Key {
         name: "placement",
-        kind: Kind::Choice(&["auto", "random", "divided", "spread", "in-order"]),
+        kind: Kind::Choice(&["auto", "random", "per-query", "divided", "spread", "in-order"]),
         default: Default::Is("auto"),
         range: Range::ANY,
-        help: "random: each tree on hosts of its own draw; divided: the hosts are dealt at random into equal `parts`, \
+        help: "random: each tree on hosts of its own draw, for the whole run; per-query: parent and leaves drawn anew for \
+               each query, as incasts to random receivers; divided: the hosts are dealt at random into equal `parts`, \
                and no two trees share a host while the class's part suffices; spread: parent r is host 0 of rack r, \
                its leaf j host j of rack (r + 1 + j mod (racks - 1)) mod racks; in-order: the parents are the last \
                hosts, the leaves hosts 0, 1, ...; auto: in-order on a star, random elsewhere",
         source: "D2TCP 4.2.1 places at random",
+    },
+    Key {
+        name: "leaves_per_host",
+        kind: Kind::Count,
+        default: Default::Is("1"),
+        range: Range::between(1.0, 65_535.0),
+        help: "where a tree has more leaves than there are hosts for them, a host may be so many of its leaves, and sends \
+               as many answers: leaf j is on the tree's host j mod the number of hosts; trees of one level only",
+        source: "incasts of thousands from a few hundred hosts, as in Homa's evaluation",
     },
     Key {
         name: "parts",
@@ -158,15 +168,22 @@ fn build(values: &Values, context: &Context) -> Built {
         leaves: values.text_if_set("parents_of").map(|_| placed_with(&name)),
         part: part(values, context)?,
     };
+    let wanted = Wanted { parents, leaves, per_host: values.count("leaves_per_host") as u32 };
+    let placement = values.choice("placement");
     let trees = match &shape {
-        None => place(values.choice("placement"), parents, leaves, context.graph, &mut streams)?,
-        Some(shape) => place_trees(values.choice("placement"), parents, shape, context.graph, &mut streams)?,
+        None => place(placement, wanted, context.graph, &mut streams)?,
+        Some(_) if wanted.per_host > 1 => {
+            return Err(Problem::new("leaves_per_host", "in trees of several levels each node has a host of its own"));
+        }
+        Some(shape) => place_trees(placement, parents, shape, context.graph, &mut streams)?,
     };
+    let hosts = (placement == PER_QUERY).then(|| context.graph.all_hosts().collect::<Vec<HostId>>());
     let parents = trees.into_iter().enumerate().map(|(i, (host, leaves))| {
         let mut stream = Stream::new(context.seed, &name, i as u64);
         let start = super::start_at(&start, i as u64, i as u64)?;
         let next = start + super::draw_time(&every, &mut stream);
-        Ok(Parent { host, leaves, next: Some(next), asked: 0, stream })
+        let placing = hosts.as_ref().map(|_| Stream::new(context.seed, &format!("{name}, hosts"), i as u64));
+        Ok(Parent { host, leaves, start, next: Some(next), asked: 0, stream, placing })
     });
     let parents = parents.collect::<Result<Vec<Parent>, Problem>>()?;
     let size = values.distribution("size");
@@ -189,6 +206,7 @@ fn build(values: &Values, context: &Context) -> Built {
         jitter: values.distribution("jitter"),
         count: values.count_if_set("count").unwrap_or(u64::MAX),
         queries: 0,
+        hosts: hosts.unwrap_or_default(),
         levels,
     }))
 }
@@ -206,6 +224,10 @@ fn check_parents(values: &Values, above: &[Above]) -> Result<(), Problem> {
     let (has, asks) = (trees[place].count("parents"), values.count("parents"));
     if has != asks {
         let message = format!("`{wanted}` has {} and this class {asks}", counted(has, "parent"));
+        return Err(Problem::new("parents_of", message));
+    }
+    if [trees[place], values].into_iter().any(|class| class.choice("placement") == PER_QUERY) {
+        let message = format!("`{wanted}` and this class cannot share parents that each query draws anew");
         return Err(Problem::new("parents_of", message));
     }
     if ["parts", "part"].into_iter().any(|key| trees[place].count_if_set(key) != values.count_if_set(key)) {
@@ -277,15 +299,46 @@ fn shape(values: &Values) -> Result<Option<Shape>, Problem> {
 /// The host of a parent with the hosts of its leaves.
 type Placed = (HostId, Vec<HostId>);
 
-/// The host of each parent with the hosts of its leaves.
-fn place(
-    placement: &str,
+/// The placement that draws hosts for each query.
+const PER_QUERY: &str = "per-query";
+
+/// How many trees are to be placed, and how large they are.
+#[derive(Clone, Copy)]
+struct Wanted {
     parents: u32,
     leaves: u32,
-    graph: &Graph,
-    streams: &mut Streams,
-) -> Result<Vec<Placed>, Problem> {
+    /// Leaves of a tree that a host may be.
+    per_host: u32,
+}
+
+impl Wanted {
+    /// Hosts that a tree's leaves are on where there are so many for them; none where these are too few.
+    fn leaf_hosts(self, available: u32) -> Option<u32> {
+        let fits = u64::from(self.leaves) <= u64::from(available) * u64::from(self.per_host);
+        fits.then_some(self.leaves.min(available))
+    }
+
+    /// The error where hosts are too few.
+    fn too_many(self, message: String, available: u32) -> Problem {
+        let problem = Problem::new("leaves", message);
+        match self.leaves.div_ceil(available.max(1)) {
+            enough if available > 0 && enough > self.per_host => {
+                problem.hint(format!("with leaves_per_host = {enough} a host may be several of a tree's leaves"))
+            }
+            _ => problem,
+        }
+    }
+
+    /// The hosts of a tree's leaves, which take turns.
+    fn in_turn(self, hosts: Vec<HostId>) -> Vec<HostId> {
+        hosts.iter().copied().cycle().take(self.leaves as usize).collect()
+    }
+}
+
+/// The host of each parent with the hosts of its leaves.
+fn place(placement: &str, wanted: Wanted, graph: &Graph, streams: &mut Streams) -> Result<Vec<Placed>, Problem> {
     const MOST_LEAVES: u64 = 1 << 24;
+    let Wanted { parents, leaves, .. } = wanted;
     let hosts = graph.hosts;
     if u64::from(parents) * u64::from(leaves) > MOST_LEAVES {
         let message = format!("{parents} trees of {leaves} leaves are too many: at most {MOST_LEAVES} leaves in all");
@@ -293,21 +346,28 @@ fn place(
     }
     let in_order = placement == "in-order" || (placement == "auto" && graph.topology == "star");
     if let Some(part) = &streams.part {
-        return divided(parents, leaves, part, streams.leaves.is_some());
+        return divided(wanted, part, streams.leaves.is_some());
+    }
+    if placement == "spread" && wanted.per_host > 1 {
+        return Err(Problem::new("leaves_per_host", "`spread` puts each leaf on a host of its own"));
     }
     if placement == "spread" {
         return spread(parents, leaves, graph);
     }
     let (needed, why) =
         if in_order { (parents + leaves, "parents and leaves") } else { (1 + leaves, "a parent and its leaves") };
-    if needed > hosts {
+    let available = hosts.saturating_sub(needed - leaves);
+    let Some(leaf_hosts) = wanted.leaf_hosts(available) else {
         let message = format!("{why} need {needed} hosts, but the network has {hosts}");
-        return Err(Problem::new("leaves", message));
-    }
+        return Err(wanted.too_many(message, available));
+    };
     if in_order {
-        return Ok((0..parents)
-            .map(|parent| (HostId(hosts - 1 - parent), (0..leaves).map(HostId).collect()))
-            .collect());
+        let leaves = wanted.in_turn((0..leaf_hosts).map(HostId).collect());
+        return Ok((0..parents).map(|parent| (HostId(hosts - 1 - parent), leaves.clone())).collect());
+    }
+    if placement == PER_QUERY {
+        // Each query draws its own; until then they stand for none.
+        return Ok((0..parents).map(|_| (HostId(0), wanted.in_turn(vec![HostId(0)]))).collect());
     }
     if parents > hosts {
         return Err(Problem::new(
@@ -318,12 +378,16 @@ fn place(
     let Streams { parents: stream, leaves: own, .. } = streams;
     let roots = stream.distinct(parents, hosts);
     let stream = own.as_mut().unwrap_or(stream);
-    let trees = roots.into_iter().map(|root| {
-        // Leaves are drawn among the other hosts: numbers from the root on are one higher.
-        let leaves = stream.distinct(leaves, hosts - 1);
-        (HostId(root), leaves.into_iter().map(|leaf| HostId(leaf + u32::from(leaf >= root))).collect())
-    });
+    let trees =
+        roots.into_iter().map(|root| (HostId(root), wanted.in_turn(leaves_beside(root, leaf_hosts, hosts, stream))));
     Ok(trees.collect())
+}
+
+/// Draws so many leaves among the hosts beside the root.
+fn leaves_beside(root: u32, leaves: u32, hosts: u32, stream: &mut Stream) -> Vec<HostId> {
+    // Numbers from the root on are one higher.
+    let drawn = stream.distinct(leaves, hosts - 1);
+    drawn.into_iter().map(|leaf| HostId(leaf + u32::from(leaf >= root))).collect()
 }
 
 /// The host of each parent with the hosts of all nodes below it, for trees of several levels.
@@ -340,7 +404,12 @@ fn place_trees(
     let Some(nodes) = shape.nodes() else {
         return Err(Problem::new("levels", "these trees have more nodes than any network has hosts"));
     };
-    let mut trees = place(placement, parents, nodes, graph, streams)?;
+    if placement == PER_QUERY {
+        return Err(Problem::new("placement", "`per-query` places trees of one level"));
+    }
+    let wanted = Wanted { parents, leaves: nodes, per_host: 1 };
+    // Here each node has a host of its own.
+    let mut trees = place(placement, wanted, graph, streams).map_err(|problem| Problem { hint: None, ..problem })?;
     if placement == "in-order" || graph.topology == "star" && placement == "auto" {
         // Leaves have the first hosts, as in trees of one level; the parents above them follow.
         trees.iter_mut().for_each(|(_, hosts)| hosts.rotate_right(shape.inner() as usize));
@@ -350,16 +419,17 @@ fn place_trees(
 
 /// Trees on the hosts of a part: the first are parents, and of the others each tree takes the next ones; from the
 /// other end where a class above has taken its own.
-fn divided(parents: u32, leaves: u32, part: &[HostId], from_end: bool) -> Result<Vec<Placed>, Problem> {
-    let (parents, leaves) = (parents as usize, leaves as usize);
-    if parents + leaves > part.len() {
+fn divided(wanted: Wanted, part: &[HostId], from_end: bool) -> Result<Vec<Placed>, Problem> {
+    let (parents, leaves) = (wanted.parents as usize, wanted.leaves as usize);
+    let available = part.len().saturating_sub(parents) as u32;
+    if wanted.leaf_hosts(available).is_none() {
         let message = format!(
             "{} and the leaves of one tree need {} hosts, but a part has {}",
             counted(parents as u64, "parent"),
             parents + leaves,
             part.len()
         );
-        return Err(Problem::new("leaves", message));
+        return Err(wanted.too_many(message, available));
     }
     let (roots, others) = part.split_at(parents);
     let host = |at: usize| others[if from_end { others.len() - 1 - at } else { at }];
@@ -399,6 +469,8 @@ struct FanIn {
     jitter: Distribution,
     count: u64,
     queries: u64,
+    /// The hosts that each query draws its parent and leaves from; none where trees have hosts of their own.
+    hosts: Vec<HostId>,
     /// Trees of several levels.
     levels: Option<Levels>,
 }
@@ -407,9 +479,24 @@ struct FanIn {
 struct Parent {
     host: HostId,
     leaves: Vec<HostId>,
+    start: Instant,
     next: Option<Instant>,
     asked: u64,
     stream: Stream,
+    /// Where each query draws its hosts: what they are drawn from.
+    placing: Option<Stream>,
+}
+
+impl Parent {
+    /// Draws the hosts of the next query, where each has its own.
+    fn place(&mut self, hosts: u32) {
+        let Some(stream) = &mut self.placing else { return };
+        let root = stream.below(hosts.into()) as u32;
+        let leaves = self.leaves.len() as u32;
+        let drawn = leaves_beside(root, leaves.min(hosts - 1), hosts, stream);
+        self.host = HostId(root);
+        self.leaves = Wanted { parents: 1, leaves, per_host: 1 }.in_turn(drawn);
+    }
 }
 
 /// What trees of several levels have beside the others.
@@ -428,6 +515,7 @@ impl Generator for FanIn {
         let at = parent.next?;
         let number = self.queries;
         self.queries += 1;
+        parent.place(self.hosts.len() as u32);
         let stream = &mut parent.stream;
         let batch = match &mut self.levels {
             None => {
@@ -474,6 +562,38 @@ impl Generator for FanIn {
         (of_each * self.parents.iter().map(answers).sum::<f64>(), "every")
     }
 
+    fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
+        for (tree, parent) in self.parents.iter().enumerate() {
+            let queries = match super::expected_draws(&self.every, parent.start, until) {
+                // The first comes one draw after the start, and none at the end.
+                draws if self.every.is_constant() => draws.ceil() - 1.0,
+                draws => draws,
+            };
+            let queries = queries.clamp(0.0, self.count as f64);
+            let answer = |from: HostId, to: HostId, size: &Distribution, offer: &mut dyn FnMut(Demand)| {
+                offer(Demand { from: &[from], to: &[to], messages: queries, bytes: queries * size.mean() });
+            };
+            match &self.levels {
+                // Every pair of hosts is as likely.
+                None if parent.placing.is_some() => {
+                    let messages = queries * parent.leaves.len() as f64;
+                    let bytes = messages * self.size.mean();
+                    offer(Demand { from: &self.hosts, to: &self.hosts, messages, bytes });
+                }
+                None => parent.leaves.iter().for_each(|&leaf| answer(leaf, parent.host, &self.size, offer)),
+                Some(Levels { trees, answer: of_parents, .. }) => {
+                    trees.ends(tree as u32).for_each(|(from, to, leaf)| {
+                        answer(from, to, if leaf { &self.size } else { of_parents }, offer);
+                    })
+                }
+            }
+        }
+    }
+
+    fn sizes(&self) -> Option<&Distribution> {
+        Some(&self.size)
+    }
+
     fn deadlines(&self) -> Option<(Span, Span)> {
         let (low, high) = super::deadlines(&self.deadline)?;
         let Some(levels) = &self.levels else { return Some((low, high)) };
@@ -517,6 +637,10 @@ mod tests {
         assert!(trees.iter().all(|(parent, leaves)| leaves.iter().all(|leaf| leaf.0 / 40 != parent.0 / 40)));
     }
 
+    fn wanted(parents: u32, leaves: u32) -> Wanted {
+        Wanted { parents, leaves, per_host: 1 }
+    }
+
     fn drawn_from(seed: u64) -> Streams {
         Streams { parents: Stream::new(seed, "t", 0), leaves: None, part: None }
     }
@@ -533,11 +657,11 @@ mod tests {
     #[test]
     fn a_part_serves_one_tree_with_each_host_while_it_suffices() {
         let part: Vec<HostId> = (300..500).rev().map(HostId).collect();
-        let trees = divided(5, 20, &part, false).unwrap();
+        let trees = divided(wanted(5, 20), &part, false).unwrap();
         assert_eq!(served(&trees).len(), 105);
         assert!(served(&trees).values().all(|trees| *trees == 1));
         // Background from the other end: a host of its own to each parent.
-        let others = divided(5, 1, &part, true).unwrap();
+        let others = divided(wanted(5, 1), &part, true).unwrap();
         assert!(trees.iter().zip(&others).all(|(tree, other)| tree.0 == other.0));
         assert!(others.iter().all(|(_, leaves)| !served(&trees).contains_key(&leaves[0])));
     }
@@ -545,7 +669,7 @@ mod tests {
     #[test]
     fn five_trees_of_forty_leaves_share_five_of_two_hundred_hosts() {
         let part: Vec<HostId> = (0..200).map(HostId).collect();
-        let trees = divided(5, 40, &part, false).unwrap();
+        let trees = divided(wanted(5, 40), &part, false).unwrap();
         let served = served(&trees);
         assert_eq!(served.len(), 200);
         assert_eq!(served.values().filter(|trees| **trees == 2).count(), 5);
@@ -555,15 +679,15 @@ mod tests {
             leaves.dedup();
             assert_eq!(leaves.len(), 40);
         }
-        assert_eq!(divided(5, 196, &part, false).unwrap_err().key, "leaves");
+        assert_eq!(divided(wanted(5, 196), &part, false).unwrap_err().key, "leaves");
     }
 
     #[test]
     fn trees_may_share_parents_and_not_leaves() {
         let graph = Graph::new("racks", 1000);
-        let trees = place("random", 5, 40, &graph, &mut drawn_from(1)).unwrap();
+        let trees = place("random", wanted(5, 40), &graph, &mut drawn_from(1)).unwrap();
         let mut beside = Streams { leaves: Some(Stream::new(1, "other", 0)), ..drawn_from(1) };
-        let others = place("random", 5, 1, &graph, &mut beside).unwrap();
+        let others = place("random", wanted(5, 1), &graph, &mut beside).unwrap();
         let parents = |trees: &[Placed]| trees.iter().map(|tree| tree.0).collect::<Vec<_>>();
         assert_eq!(parents(&trees), parents(&others));
         assert!(trees.iter().zip(&others).any(|(tree, other)| tree.1[0] != other.1[0]));
@@ -573,7 +697,7 @@ mod tests {
     #[test]
     fn a_random_tree_never_holds_its_parent_twice() {
         let graph = Graph::new("racks", 41);
-        let trees = place("random", 41, 40, &graph, &mut drawn_from(1)).unwrap();
+        let trees = place("random", wanted(41, 40), &graph, &mut drawn_from(1)).unwrap();
         for (parent, mut leaves) in trees {
             leaves.push(parent);
             leaves.sort_unstable();
@@ -581,9 +705,71 @@ mod tests {
         }
     }
 
+    /// Queries of a class on 16 hosts, and its demands until 100 ms.
+    fn drawn_anew(settings: &[(&str, &str)]) -> (Vec<Batch>, Vec<(usize, f64)>) {
+        let mut graph = Graph::new("star", 16);
+        let switch = graph.switch("switch", false);
+        graph.rack(switch, 0, 0..16, units::Rate(1_000_000_000), Span::from_micros(1));
+        let given = [("name", "a"), ("leaves", "15"), ("placement", "per-query")];
+        let given: Vec<_> = given.into_iter().chain(settings.iter().copied()).collect();
+        let special = ["every", "size", "start", "deadline", "jitter"];
+        let keys = super::super::KEYS.iter().chain(KEYS).filter(|key| !special.contains(&key.name));
+        let mut values = Values::read(keys, &given).unwrap();
+        values.set("every", units::Value::Distribution(Distribution::Constant(1e9)));
+        values.set("size", units::Value::Distribution(Distribution::Constant(1000.0)));
+        values.set("jitter", units::Value::Distribution(Distribution::Constant(0.0)));
+        values.set("start", units::Value::Formula(units::Formula::Constant(0.0)));
+        let context = Context { graph: &graph, seed: 1, duration: Span::from_millis(100), above: &[] };
+        let mut generator = build(&values, &context).unwrap();
+        let mut demands = Vec::new();
+        generator.offer(Instant::from_millis(100), &mut |demand| demands.push((demand.from.len(), demand.bytes)));
+        ((0..320).map(|_| generator.next().unwrap()).collect(), demands)
+    }
+
+    #[test]
+    fn per_query_draws_parent_and_leaves_anew() {
+        let (batches, demands) = drawn_anew(&[]);
+        let mut asked = [0; 16];
+        for batch in &batches {
+            let parent = batch.query.unwrap().parent;
+            asked[parent.index()] += 1;
+            let mut leaves: Vec<HostId> = batch.messages.iter().map(|answer| answer.from).collect();
+            assert!(batch.messages.iter().all(|answer| answer.to == parent));
+            leaves.sort_unstable();
+            leaves.dedup();
+            assert!(leaves.len() == 15 && !leaves.contains(&parent));
+        }
+        // 20 of 320 for each, give or take four standard deviations.
+        assert!(asked.iter().all(|&count| (3..=37).contains(&count)), "{asked:?}");
+        // 99 queries of 15 answers with 1000 B, from any host to any other.
+        assert_eq!(demands, [(16, 1_485_000.0)]);
+        let (twice, _) = drawn_anew(&[("leaves", "20"), ("leaves_per_host", "2")]);
+        assert!(twice.iter().all(|batch| batch.messages.len() == 20 && batch.query.unwrap().answers == 20));
+    }
+
     #[test]
     fn too_few_hosts_are_a_problem() {
         let graph = Graph::new("star", 40);
-        assert_eq!(place("auto", 1, 40, &graph, &mut drawn_from(1)).unwrap_err().key, "leaves");
+        let problem = place("auto", wanted(1, 40), &graph, &mut drawn_from(1)).unwrap_err();
+        assert_eq!((&*problem.key, problem.hint.unwrap().contains("leaves_per_host = 2")), ("leaves", true));
+    }
+
+    #[test]
+    fn hosts_take_turns_where_leaves_outnumber_them() {
+        let graph = Graph::new("racks", 144);
+        let thousand = Wanted { parents: 1, leaves: 1000, per_host: 7 };
+        for placement in ["in-order", "random"] {
+            let trees = place(placement, thousand, &graph, &mut drawn_from(1)).unwrap();
+            let (parent, leaves) = &trees[0];
+            assert!(leaves.len() == 1000 && !leaves.contains(parent));
+            // 1000 = 6 * 143 + 142.
+            let served = served(&trees);
+            assert_eq!(served.len(), 144);
+            assert_eq!(served.values().filter(|leaves| **leaves == 7).count(), 142);
+        }
+        let six = Wanted { per_host: 6, ..thousand };
+        assert!(place("random", six, &graph, &mut drawn_from(1)).unwrap_err().hint.unwrap().contains("= 7"));
+        let part: Vec<HostId> = (0..101).map(HostId).collect();
+        assert_eq!(served(&divided(Wanted { per_host: 10, ..thousand }, &part, false).unwrap()).len(), 101);
     }
 }

@@ -3,6 +3,7 @@
 mod fan_in;
 mod flows;
 mod long;
+pub mod offered;
 mod periodic;
 mod poisson;
 mod sessions;
@@ -10,9 +11,11 @@ mod trace;
 mod tree;
 
 pub use flows::ENTRY_KEYS;
+pub use offered::Demand;
 
 use units::{
-    Alias, Bytes, Deadline, Default, Formula, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values, Vary,
+    Alias, Bytes, Deadline, Default, Distribution, Formula, HostId, Instant, Key, Kind, Problem, Range, Span, Stream,
+    Values, Vary,
 };
 
 use crate::topology::Graph;
@@ -148,6 +151,12 @@ pub trait Generator: Send {
     /// The shortest and the longest deadline that its messages can have; a distribution without an end
     /// ends at its 90th percentile. None: no message has a deadline.
     fn deadlines(&self) -> Option<(Span, Span)>;
+    /// Says what it is expected to make until then, by hosts; nothing of flows without end.
+    fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand));
+    /// The distribution that its sizes are drawn from, where there is one.
+    fn sizes(&self) -> Option<&Distribution> {
+        None
+    }
     /// Of how many messages that it lists how many start at `end` or later. Patterns without a list have none.
     fn listed(&self, _end: Instant) -> Listing {
         Listing::default()
@@ -286,11 +295,16 @@ const MOST_BYTES: Bytes = Bytes(1_000_000_000_000_000);
 /// See [`MOST_BYTES`]: 30 days.
 const LONGEST: Span = Span(30 * 86_400_000_000_000_000);
 
-fn draw_bytes(size: &units::Distribution, stream: &mut Stream) -> Bytes {
+fn draw_bytes(size: &Distribution, stream: &mut Stream) -> Bytes {
     Bytes(stream.sample(size).round() as u64).clamp(Bytes(1), MOST_BYTES)
 }
 
-fn draw_time(time: &units::Distribution, stream: &mut Stream) -> Span {
+/// The expected number of draws of `every` that fit between two instants.
+fn expected_draws(every: &Distribution, start: Instant, until: Instant) -> f64 {
+    until.saturating_sub(start).0 as f64 / every.mean().max(1.0)
+}
+
+fn draw_time(time: &Distribution, stream: &mut Stream) -> Span {
     Span::from_ps_f64(stream.sample(time)).min(LONGEST)
 }
 
@@ -401,6 +415,13 @@ impl Generator for Listed {
     fn deadlines(&self) -> Option<(Span, Span)> {
         let deadlines = || self.0.as_slice().iter().filter_map(|request| request.deadline);
         Some((deadlines().min()?, deadlines().max()?))
+    }
+    fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
+        for Request { start, from, to, bytes, .. } in self.0.as_slice() {
+            if let Some(bytes) = bytes.filter(|_| *start < until) {
+                offer(Demand { from: &[*from], to: &[*to], messages: 1.0, bytes: bytes.as_f64() });
+            }
+        }
     }
     fn listed(&self, end: Instant) -> Listing {
         let all = self.0.as_slice();

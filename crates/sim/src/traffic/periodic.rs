@@ -2,7 +2,7 @@
 
 use units::{Deadline, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
 
-use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, FROM, Generator, Request, SIZE, START, TO};
+use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, FROM, Generator, Request, SIZE, START, TO};
 
 /// A message per pair every so often.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -86,6 +86,18 @@ impl Generator for Periodic {
     fn expected(&self, until: Instant) -> (f64, &'static str) {
         let of_each = (until.0 as f64 / self.every.mean().max(1.0)).min(self.count as f64);
         (of_each * self.pairs.len() as f64, "every")
+    }
+
+    fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
+        for Pair { from, to, next, .. } in &self.pairs {
+            let messages = next.map_or(0.0, |start| super::expected_draws(&self.every, start, until).ceil());
+            let messages = messages.min(self.count as f64);
+            offer(Demand { from: &[*from], to: &[*to], messages, bytes: messages * self.size.mean() });
+        }
+    }
+
+    fn sizes(&self) -> Option<&Distribution> {
+        Some(&self.size)
     }
 
     fn deadlines(&self) -> Option<(Span, Span)> {

@@ -1,8 +1,13 @@
 //! `poisson`: open-loop arrivals between random pairs of hosts.
 
-use units::{Deadline, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Span, Stream, Values};
+use units::{
+    Deadline, Default, Distribution, HostId, Instant, Key, Kind, LinkId, Load, Problem, Range, Span, Stream, Values,
+};
 
-use super::{Batch, Built, COUNT, Context, DEADLINE, Descriptor, Generator, Request, SIZE};
+use super::offered::{Offered, PerLink};
+use super::{Batch, Built, COUNT, Context, DEADLINE, Demand, Descriptor, Generator, Request, SIZE};
+use crate::topology::ways::Ways;
+use crate::topology::{Graph, LinkSpec};
 
 /// Open-loop arrivals between random pairs.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -13,13 +18,18 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     build,
 };
 
+/// The links that a load may be a share of; the first is meant where none is named.
+const LINKS: &[&str] = &["hosts", "uplinks", "bottleneck"];
+
 const KEYS: &[Key] = &[
     Key {
         name: "load",
-        kind: Kind::Share,
+        kind: Kind::Load(LINKS),
         default: Default::Required,
         range: Range::above(0.0, 10.0),
-        help: "payload that the senders are given, as a share of their links' rate",
+        help: "expected payload, as a share of the rate of the senders' links together; { of, share } names other links: \
+               `bottleneck` is the most loaded link of all, `uplinks` the most loaded one between switches, `hosts` the \
+               senders' links as the plain share",
         source: "",
     },
     SIZE,
@@ -67,10 +77,15 @@ fn build(values: &Values, context: &Context) -> Built {
             "its mean is infinite, so no arrival rate gives the load (a Pareto shape above 1 has a mean)",
         ));
     }
-    // Bytes per second of all senders together, by the rate of each one's own link.
-    let rates = context.graph.host_rates();
-    let capacity: f64 = from.iter().map(|&host| rates[host].as_bps_f64() / 8.0).sum();
-    let mean_gap = size.mean() / (values.number("load") * capacity) * 1e12;
+    let Load { of, share } = values.load("load");
+    let capacity = match of {
+        "hosts" => {
+            let rates = context.graph.host_rates();
+            from.iter().map(|&host| rates[host].as_bps_f64() / 8.0).sum()
+        }
+        _ => capacity(of == "uplinks", &from, &to, context.graph)?,
+    };
+    let mean_gap = size.mean() / (share * capacity) * 1e12;
     Ok(Box::new(Poisson {
         now: values.time("start").after_start(),
         gap: Distribution::Exponential(mean_gap),
@@ -81,6 +96,26 @@ fn build(values: &Values, context: &Context) -> Built {
         left: values.count_if_set("count").unwrap_or(u64::MAX),
         stream: Stream::new(context.seed, &values.text("name"), 0),
     }))
+}
+
+/// Returns the bytes per second of all senders together with which the most loaded link, of all or of those between
+/// switches, is full.
+fn capacity(between_switches: bool, from: &[HostId], to: &[HostId], graph: &Graph) -> Result<f64, Problem> {
+    let mut offered = Offered::new(graph);
+    offered.add(&Demand { from, to, messages: 0.0, bytes: 1.0 });
+    let PerLink { bytes, is_complete } = offered.per_link(&mut Ways::new(graph));
+    if !is_complete {
+        return Err(Problem::new("load", "this network has too many paths to know the load of each link")
+            .hint("write it as a share of the senders' links, such as load = \"40%\""));
+    }
+    let counts = |link: &LinkSpec| !between_switches || link.from.min(link.to) >= graph.hosts;
+    let links = graph.links.iter().enumerate().filter(|(_, link)| counts(link));
+    let part = |(index, link): (usize, &LinkSpec)| bytes[LinkId::from_index(index)] / (link.rate.as_bps_f64() / 8.0);
+    match links.map(part).fold(0.0, f64::max) {
+        0.0 => Err(Problem::new("load", "no message of this class takes a link between switches")
+            .hint("write of = \"bottleneck\" for the most loaded link of all")),
+        most => Ok(1.0 / most),
+    }
 }
 
 #[derive(Clone)]
@@ -122,6 +157,15 @@ impl Generator for Poisson {
     fn expected(&self, until: Instant) -> (f64, &'static str) {
         let messages = until.saturating_sub(self.now).0 as f64 / self.gap.mean();
         (messages.min(self.left as f64), "load")
+    }
+
+    fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
+        let (messages, _) = self.expected(until);
+        offer(Demand { from: &self.from, to: &self.to, messages, bytes: messages * self.size.mean() });
+    }
+
+    fn sizes(&self) -> Option<&Distribution> {
+        Some(&self.size)
     }
 
     fn deadlines(&self) -> Option<(Span, Span)> {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use units::{Bytes, Default, Distribution, HostId, Instant, Key, Kind, Problem, Range, Rate, Span, Stream, Values};
 
-use super::{Batch, Built, Context, Descriptor, Generator, LONGEST, Request, SIZE};
+use super::{Batch, Built, Context, Demand, Descriptor, Generator, LONGEST, Request, SIZE};
 
 /// Sessions with a share of the link each.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -202,6 +202,20 @@ impl Generator for Sessions {
         let cycles =
             |session: &Session| until.0 as f64 * self.load / due(self.mean_bytes, self.share, session.rate).0 as f64;
         (self.all.iter().map(cycles).sum(), "load")
+    }
+
+    fn offer(&self, until: Instant, offer: &mut dyn FnMut(Demand)) {
+        let hosts: Vec<HostId> = (0..self.all.last().map_or(0, |last| last.from + 1)).map(HostId).collect();
+        for Session { from, to, rate, .. } in &self.all {
+            let messages = until.0 as f64 * self.load / due(self.mean_bytes, self.share, *rate).0 as f64;
+            let to = if self.turns { &[HostId(*to)][..] } else { &hosts[..] };
+            offer(Demand { from: &[HostId(*from)], to, messages, bytes: messages * self.mean_bytes });
+        }
+    }
+
+    fn sizes(&self) -> Option<&Distribution> {
+        // Between bounds it is another one.
+        Some(&self.sizes.size).filter(|_| (self.sizes.least, self.sizes.most) == (Bytes::ZERO, Bytes::MAX))
     }
 
     fn deadlines(&self) -> Option<(Span, Span)> {

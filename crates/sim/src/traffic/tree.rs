@@ -135,6 +135,13 @@ impl Trees {
         &self.shape
     }
 
+    /// Returns the ends of each answer in a tree, and whether a leaf sends it.
+    pub fn ends(&self, tree: u32) -> impl Iterator<Item = (HostId, HostId, bool)> {
+        let (hosts, shape) = (&self.hosts[tree as usize], &self.shape);
+        let host = |node: u32| hosts[node as usize];
+        (1..hosts.len() as u32).map(move |node| (host(node), host(shape.parent(node)), node > shape.inner()))
+    }
+
     /// A query begins. Gives the answers of the leaves, for which `leaf` draws delay and bytes, and the answers
     /// of the parents for the case that not all that they wait for is in by its deadline.
     pub fn ask(

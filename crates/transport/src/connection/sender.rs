@@ -256,6 +256,7 @@ impl Sender {
         }
         if let Some(may_probe) = self.recovery.probe_is_due(now) {
             if may_probe && !self.is_held(now, out) {
+                out.probed();
                 self.probe_tail(config, now, out);
             }
             self.recovery.rto_at = now + self.recovery.rto.timeout(config);
@@ -278,7 +279,7 @@ impl Sender {
             }
             return;
         }
-        out.timed_out();
+        out.timed_out(self.recovery.rto.timer(config));
         if self.opening {
             // RFC 5681 3.1: the first window after a lost SYN, or a lost answer to it, is one segment. The RTO stays
             // doubled until there is a sample, for RFC 6298's 3 s (5.7) in a datacenter's measure.

@@ -164,7 +164,7 @@ impl Sender {
 
     /// The retransmission timer has expired: what was sent is lost, and so is what was granted.
     fn timeout(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
-        out.timed_out();
+        out.timed_out(self.stream.recovery.rto.timer(config));
         self.stream.recovery.on_timeout();
         for lease in &mut self.leases {
             lease.pending = None;

@@ -5,7 +5,7 @@ use units::{Default, Key, Kind, Problem, Range, Values};
 use super::keys::{self, payload, policy, settle};
 use super::policy::{Follows, Incast, Levels, Order, Policy};
 use super::{Config, SIGNALS};
-use crate::{Descriptor, Needs, connection};
+use crate::{Advice, Descriptor, Needs, Regime, connection};
 
 /// Homa.
 pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
@@ -21,9 +21,31 @@ pub const DESCRIPTOR: Descriptor<Config> = Descriptor {
         "sizes from the application before the first byte, and state per host at both ends",
     )
     .discipline("priority")
+    .made_for(&[ROOM_FOR_GRANTS])
     .settling(|values, surroundings| settle(values, surroundings, &[("rtt_bytes", 1.0)])),
     signals: SIGNALS,
     build: |values, connection| build(values, connection),
+};
+
+/// Senders that a receiver grants at the same time by default: those levels that `unscheduled_levels` leaves.
+const GRANTED: f64 = 4.0;
+
+const ROOM_FOR_GRANTS: Regime = Regime {
+    key: "buffer",
+    source: "Homa 3.5: RTTbytes are granted to several senders at once; 5.2: queues of up to 146 KB at 10 Gbps, fifteen \
+             RTTbytes, without a loss (cited from memory)",
+    outside: |conditions| {
+        let product = conditions.bandwidth_delay();
+        let limit = conditions.port_limit.filter(|limit| *limit < GRANTED * product)?;
+        Some(Advice {
+            reason: format!(
+                "a port holds {:.2} bandwidth-delay products, less than the {GRANTED} that a receiver may have granted: its \
+                 own grants overflow it, and what is lost waits for `resend_after`",
+                limit / product
+            ),
+            write: format!("a buffer of at least {:.0} B for each port", (GRANTED * product).ceil()),
+        })
+    },
 };
 
 fn build(values: &Values, connection: &connection::Config) -> Result<Policy, Problem> {

@@ -12,7 +12,7 @@ use super::{Config, Policy, WAITING};
 use crate::connection::{self, ENDLESS};
 use crate::host::AtHost;
 use crate::recovery::Ranges;
-use crate::{Extension, Flags, Message, Observation, Packet};
+use crate::{Expired, Extension, Flags, Message, Observation, Packet};
 
 /// The sending end of a connection whose data the receiving host grants.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ impl Sender {
         // The first that the host does not know; if it knows all, the last one, whose arrival it will confirm.
         let unknown = self.messages.iter().find(|message| message.end > self.known);
         if unknown.is_some() || self.sent.bytes() == self.end {
-            out.timed_out();
+            out.timed_out(Expired::Own);
         }
         if let Some(message) = unknown.or(self.messages.back()).copied() {
             let ask = message.ask(out);
@@ -250,7 +250,7 @@ impl Sender {
                 self.sent.insert(start, end);
             }
             if grant.late {
-                out.timed_out();
+                out.timed_out(Expired::Own);
             }
             desk.work(now, out);
         });

@@ -13,7 +13,8 @@ pub const DESCRIPTOR: Descriptor<D2tcp> = Descriptor {
     source: "Vamanan, Hasan, Vijaykumar, SIGCOMM 2012",
     aliases: &[("alpha", "initial_alpha"), ("cap", "d_cap"), ("gain", "g")],
     groups: &[dctcp::KEYS, &dctcp::AS_RFC.keys(), KEYS],
-    needs: Needs::of(dctcp::ON_MARKS.switches, "a window law; sizes and deadlines from the application"),
+    needs: Needs::of(dctcp::ON_MARKS.switches, "a window law; sizes and deadlines from the application")
+        .made_for(dctcp::MARKS),
     signals: &[dctcp::ALPHA, D, dctcp::P],
     build: |values, _| Ok(build(values)),
 };

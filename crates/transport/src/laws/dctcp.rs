@@ -3,7 +3,7 @@
 use units::{Default, Key, Kind, Range, Values};
 
 use super::{Acked, Cwnd, Ecn, Lost, Window, float};
-use crate::{Descriptor, Needs, Observation, Signal};
+use crate::{Advice, Descriptor, Needs, Observation, Regime, Signal};
 
 /// Why DCTCP and D2TCP grow as they do.
 pub(crate) const AS_RFC: Growth = Growth {
@@ -59,7 +59,24 @@ pub const DESCRIPTOR: Descriptor<Dctcp> = Descriptor {
 };
 
 /// What a law that goes by the share of marks needs.
-pub(super) const ON_MARKS: Needs = Needs::of("ECN marks above a threshold", "a window law, and an exact echo of marks");
+pub(super) const ON_MARKS: Needs =
+    Needs::of("ECN marks above a threshold", "a window law, and an exact echo of marks").made_for(MARKS);
+
+/// The marks that DCTCP's law was made for, which others take over.
+pub(super) const MARKS: &[Regime] = &[Regime {
+    key: "mark",
+    source: "DCTCP 3.4: K above a seventh of the bandwidth-delay product",
+    outside: |conditions| {
+        let least = conditions.bandwidth_delay() / 7.0;
+        conditions.mark.filter(|mark| *mark < least).map(|mark| Advice {
+            reason: format!(
+                "K = {mark:.0} B is below a seventh of the bandwidth-delay product, which its paper shows to be the least: \
+                 the queue runs empty after a cut, and the link idles"
+            ),
+            write: format!("mark = \"{:.0} B\" or more", least.ceil()),
+        })
+    },
+}];
 
 /// The estimate of the extent of marking.
 pub(crate) const ALPHA: Signal =

@@ -3,7 +3,7 @@
 use units::{Amount, Default, Instant, Key, Kind, Range, Value, Values};
 
 use super::{Acked, Current, Cwnd, Ecn, Lost, Window};
-use crate::{Descriptor, Message, Needs, Packet, Surroundings};
+use crate::{Advice, Conditions, Descriptor, Message, Needs, Packet, Regime, Surroundings};
 
 /// pFabric.
 pub const DESCRIPTOR: Descriptor<Pfabric> = Descriptor {
@@ -18,10 +18,40 @@ pub const DESCRIPTOR: Descriptor<Pfabric> = Descriptor {
         "sizes or deadlines from the application, a priority on each packet, timers of a few round trips",
     )
     .discipline("pfabric")
+    .made_for(&[SMALL_BUFFERS])
     .settling(settle),
     signals: &[],
     build: |values, _| Ok(build(values)),
 };
+
+/// The buffer of a port, in bandwidth-delay products.
+const BUFFER_PRODUCTS: f64 = 2.0;
+
+/// Twice the paper's buffer is judged to be another regime: it has curves for less, down to half of it.
+const SMALL_BUFFERS: Regime = Regime {
+    key: "buffer",
+    source: "pFabric 4.1, 5.1: 36 KB per port, two bandwidth-delay products",
+    outside: |conditions| {
+        let product = conditions.bandwidth_delay();
+        let held = conditions.port_limit.map_or(f64::INFINITY, |limit| limit / product);
+        (held > 2.0 * BUFFER_PRODUCTS).then(|| advise_small_buffers(held, conditions))
+    },
+};
+
+fn advise_small_buffers(held: f64, conditions: &Conditions) -> Advice {
+    let holds =
+        if held.is_finite() { format!("{held:.0} bandwidth-delay products") } else { "any number of bytes".into() };
+    Advice {
+        reason: format!(
+            "a port holds {holds}, its paper's {BUFFER_PRODUCTS}: what waits longer than its RTO of three round trips is \
+             sent again although it is not lost"
+        ),
+        write: format!(
+            "buffer = \"{:.0} B\" and sharing = \"per-port\"",
+            (BUFFER_PRODUCTS * conditions.bandwidth_delay()).max(3000.0)
+        ),
+    }
+}
 
 /// Round trips that the authors' RTO is long.
 const RTO_ROUND_TRIPS: u64 = 3;

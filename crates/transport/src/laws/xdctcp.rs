@@ -16,7 +16,8 @@ pub const DESCRIPTOR: Descriptor<Xdctcp> = Descriptor {
     needs: Needs::of(
         dctcp::ON_MARKS.switches,
         "a window law; whether a flow is short, from the application or its size",
-    ),
+    )
+    .made_for(dctcp::MARKS),
     signals: &[dctcp::ALPHA],
     build: |values, _| Ok(build(values)),
 };

@@ -5,7 +5,7 @@ use units::{Bytes, Instant};
 use super::{Config as Own, Header as Sum};
 use crate::connection::{self, Config};
 use crate::laws::Law;
-use crate::{Extension, Header, Message, Observation, Output, Packet, Site};
+use crate::{Expired, Extension, Header, Message, Observation, Output, Packet, Site};
 
 /// The sending end of a connection that hears of its path.
 #[derive(Clone, Debug)]
@@ -93,8 +93,11 @@ impl<O: Output> Output for Asking<'_, O> {
     fn has_room(&mut self) -> bool {
         self.0.has_room()
     }
-    fn timed_out(&mut self) {
-        self.0.timed_out();
+    fn timed_out(&mut self, timer: Expired) {
+        self.0.timed_out(timer);
+    }
+    fn probed(&mut self) {
+        self.0.probed();
     }
     fn abandon(&mut self, end: u64, unsent: Bytes) {
         self.0.abandon(end, unsent);

@@ -92,7 +92,7 @@ impl Sender {
     /// The time for which the timer was armed has come.
     pub fn on_timer(&mut self, config: &Config, now: Instant, out: &mut impl Output) {
         if self.stream.recovery.rto_at <= now {
-            out.timed_out();
+            out.timed_out(self.stream.recovery.rto.timer(config));
             self.stream.recovery.on_timeout();
             self.stream.go_back(config, now);
         }

@@ -2,6 +2,7 @@
 
 use units::Span;
 
+use crate::Expired;
 use crate::connection::Config;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
@@ -64,6 +65,16 @@ impl RtoEstimator {
         }
         Span(self.timeout.0.saturating_mul(1 << self.doublings)).min(config.rto_max.max(self.timeout))
     }
+    /// Which timer the timeout in force is.
+    pub fn timer(&self, config: &Config) -> Expired {
+        match self.srtt() {
+            // Where the maximum is the minimum, as in pFabric, nothing is doubled.
+            _ if self.timeout(config) > self.timeout => Expired::BackedOff,
+            None => Expired::Initial,
+            Some(_) if self.timeout <= config.rto_min => Expired::Minimum,
+            Some(_) => Expired::Estimated,
+        }
+    }
     /// The smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt > Span::ZERO).then_some(self.srtt)
@@ -102,6 +113,24 @@ mod tests {
         let mut rto = RtoEstimator::new(&config);
         (0..200).for_each(|_| rto.sample(Span::from_millis(1), &config));
         assert_eq!(rto.timeout(&config), Span::from_millis(20));
+    }
+
+    #[test]
+    fn the_timer_in_force_has_a_name() {
+        let config = Config { rto_min: Span::from_millis(5), rto_granularity: Span(1), ..config() };
+        let mut rto = RtoEstimator::new(&config);
+        assert_eq!(rto.timer(&config), Expired::Initial);
+        rto.back_off();
+        assert_eq!(rto.timer(&config), Expired::BackedOff);
+        rto.sample(Span::from_micros(100), &config);
+        assert_eq!(rto.timer(&config), Expired::Minimum);
+        rto.sample(Span::from_millis(30), &config);
+        assert_eq!(rto.timer(&config), Expired::Estimated);
+        let fixed = Config { rto_max: Span::from_millis(5), ..config };
+        let mut rto = RtoEstimator::new(&fixed);
+        rto.sample(Span::from_micros(100), &fixed);
+        rto.back_off();
+        assert_eq!(rto.timer(&fixed), Expired::Minimum);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 use transport::host::{AtHost, End, HostOutput};
 use transport::registry::{self, Config};
 use transport::{
-    Blocks, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site, Surroundings,
+    Blocks, Expired, Extension, Flags, Message, Observation, Output, Packet, Receiver, Sender, Shared, Site,
+    Surroundings,
 };
 use units::{Bytes, ConnectionId, HostId, Instant, Rate, Span, Values};
 
@@ -77,7 +78,7 @@ impl Output for Notes {
     fn leaves(&self) -> Instant {
         self.leaves
     }
-    fn timed_out(&mut self) {
+    fn timed_out(&mut self, _: Expired) {
         self.timeouts += 1;
     }
     fn abandon(&mut self, end: u64, unsent: Bytes) {

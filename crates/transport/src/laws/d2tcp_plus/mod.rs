@@ -24,7 +24,8 @@ pub const DESCRIPTOR: Descriptor<D2tcpPlus> = Descriptor {
     needs: Needs::of(
         dctcp::ON_MARKS.switches,
         "a window law that paces and holds back; sizes and deadlines from the application",
-    ),
+    )
+    .made_for(dctcp::MARKS),
     build: |values, connection| Ok(D2tcpPlus::new(Marking::from_values(values), Constants::of(values, connection), 0)),
 };
 
