@@ -18,7 +18,8 @@ TOP = {
     *("bound", "classes"),
 }
 SUMMARY = {
-    *("messages", "completed", "unfinished", "with_deadline", "missed", "undecided", "missed_percent"),
+    *("messages", "completed", "unfinished", "censored", "with_deadline", "missed", "undecided"),
+    "missed_percent",
     *("goodput_mbps", "goodput_in_time_mbps", "fct_us", "slowdown", "deadline_ratio"),
 }
 FAN_IN = {"queries", "complete_queries_percent", "answers_in_time_percent", "query_us"}
@@ -42,7 +43,11 @@ def without_wall_time(text: str) -> str:
 def check_part(part: dict[str, Any], keys: set[str]) -> None:
     assert set(part) == keys
     for name in NESTED.keys() & keys:
-        assert set(part[name]) == NESTED[name]
+        # Lower bounds are there where something is not known, and of just that.
+        unknown = part[name].get("at_least", {}).keys()
+        assert part[name].keys() - {"at_least"} == NESTED[name]
+        assert all(part[name][each] is None for each in unknown)
+    assert part["censored"] <= part["unfinished"]
     assert part["messages"] == part["completed"] + part["unfinished"]
     assert part["missed"] + part["undecided"] <= part["with_deadline"] <= part["messages"]
 

@@ -1,8 +1,11 @@
 """Means, intervals and differences over seeds."""
 
+import importlib.util
 import json
 import math
 import random
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,34 +14,52 @@ import pytest
 
 from duetime.statistics import (
     degrees_of_rare,
+    difference,
     estimate,
+    interval,
     jackknife,
     most_unseen,
     of_figure,
     over_seeds,
     paired,
+    seeds_needed,
     share,
     t_quantile,
 )
 from duetime.verdict import verdicts
+
+_SPEC = importlib.util.spec_from_file_location(
+    "intervals", Path(__file__).parents[1] / "bench" / "intervals.py"
+)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+intervals = importlib.util.module_from_spec(_SPEC)
+# Data classes look for the module of their annotations here.
+sys.modules["intervals"] = intervals
+_SPEC.loader.exec_module(intervals)
 
 #: How often intervals are made of synthetic seeds, and three standard errors of what is then counted.
 REPETITIONS = 3000
 CHANCE = 3 * 100 * math.sqrt(0.95 * 0.05 / REPETITIONS)
 
 
-def coverage(mean: float, percents: npt.NDArray[np.float64]) -> float:
-    """Percent of the rows, each the shares of some seeds, whose interval has the true mean in it."""
-    covered = 0
+def coverage(mean: float, percents: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Percent of rows, each the shares of some seeds, with an interval; of those, whose holds the mean.
+
+    Their mean is the true one.
+    """
+    covered = printed = 0
     for row in percents.tolist():
-        found = share(row, [1000] * len(row))
+        found = share(row)
         assert found is not None
         low, high = found["ci95"]
         if low is None:
-            low = high = found["mean"]
+            assert found.get("seeds", len(row) + 1) > len(row)
+            continue
         assert 0 <= low <= high <= 100
+        printed += 1
         covered += low <= 100 * mean <= high
-    return 100 * covered / len(percents)
+    return 100 * printed / len(percents), 100 * covered / max(printed, 1)
 
 
 def clustered(seeds: int, mean: float, spread: float) -> npt.NDArray[np.float64]:
@@ -58,41 +79,100 @@ def in_bursts(seeds: int, mean: float, size: float) -> npt.NDArray[np.float64]:
     return 100 * np.minimum(missed, 10_000) / 10_000
 
 
-@pytest.mark.parametrize("seeds", [5, 10, 20])
+@pytest.mark.parametrize("seeds", [3, 5, 10, 20])
 @pytest.mark.parametrize(
     ("mean", "spread"),
     [(0.05, 0.0005), (0.05, 0.01), (0.2, 0.01), (0.2, 0.05), (0.5, 0.05), (0.5, 0.2), (0.9, 0.01)],
 )
 def test_an_interval_of_a_share_covers_what_it_says(seeds: int, mean: float, spread: float) -> None:
-    """In 95 % of many repetitions, within 1 point beside three standard errors of their number."""
-    assert abs(coverage(mean, clustered(seeds, mean, spread)) - 95) < 1 + CHANCE
+    """In 95 % of many repetitions, within 2 points beside three standard errors of their number."""
+    printed, covered = coverage(mean, clustered(seeds, mean, spread))
+    assert printed > 95
+    assert abs(covered - 95) < 2 + CHANCE
 
 
-@pytest.mark.parametrize("seeds", [5, 10, 20])
+@pytest.mark.parametrize("seeds", [3, 5, 10, 20])
 @pytest.mark.parametrize(
     ("mean", "spread"),
     [(0.005, 0.001), (0.005, 0.01), (0.01, 0.01), (0.01, 0.05), (0.02, 0.02), (0.05, 0.05)],
 )
-def test_an_interval_of_rare_misses_that_cluster_covers_at_least_what_it_says(
+def test_an_interval_of_rare_misses_that_cluster_covers_what_it_says_or_is_not_given(
     seeds: int, mean: float, spread: float
 ) -> None:
-    """Student's t on the scale of logits covers 83 to 92 % of the rarest. Too much is the lesser fault."""
-    found = coverage(mean, clustered(seeds, mean, spread))
-    assert 94 - CHANCE < found < 98 + CHANCE
-    if seeds >= 10:
-        assert abs(found - 95) < 1 + CHANCE
+    """Without the rule for few events 28 to 97 %, as seeds without any tell nothing of those with many."""
+    held(*coverage(mean, clustered(seeds, mean, spread)))
 
 
-@pytest.mark.parametrize("seeds", [5, 10, 20])
+@pytest.mark.parametrize("seeds", [3, 5, 10, 20])
 @pytest.mark.parametrize(("mean", "size"), [(0.001, 1), (0.001, 10), (0.005, 10), (0.01, 40), (0.05, 40)])
-def test_an_interval_of_misses_in_bursts_covers_at_least_what_it_says(
+def test_an_interval_of_misses_in_bursts_covers_what_it_says_or_is_not_given(
     seeds: int, mean: float, size: float
 ) -> None:
-    """Too much where a seed sees one burst or two; with ten and more the interval is what it says."""
-    found = coverage(mean, in_bursts(seeds, mean, size))
-    assert 94 - CHANCE < found < 98 + CHANCE
-    if 10_000 * mean / size >= 10:
-        assert abs(found - 95) < 1 + CHANCE
+    held(*coverage(mean, in_bursts(seeds, mean, size)))
+
+
+def held(printed: float, covered: float) -> None:
+    """Within 2 points; where few draws have an interval too much is the lesser fault, and chance is more."""
+    if printed > 99.5:
+        assert abs(covered - 95) < 2 + CHANCE
+    elif printed > 2:
+        assert covered > 93 - CHANCE * math.sqrt(100 / printed)
+    assert printed * (100 - covered) / 100 < 5 + CHANCE
+
+
+#: The trial of `bench/intervals.py`, reduced: three standard errors of what is counted are 2 points.
+DRAWS = 1000
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 10, 20])
+@pytest.mark.parametrize("name", sorted(intervals.tables()))
+def test_an_interval_of_a_difference_covers_what_it_says_or_is_not_given(name: str, seeds: int) -> None:
+    """Of recorded runs: Student's t alone covers 50 to 87 % where misses are rare."""
+    one, other = intervals.tables()[name]
+    for found in (
+        intervals.trial([b - a for a, b in zip(one, other, strict=True)], seeds, DRAWS),
+        intervals.trial(one, seeds, DRAWS, shares=True),
+    ):
+        assert found.wrong < 5 + 2 + 2
+        if found.covered is not None and found.printed > 50:
+            assert abs(found.covered - 95) < 2 + 2
+
+
+def test_few_seeds_that_differ_have_no_interval_and_say_how_many_would_do() -> None:
+    """Of 20 seeds 4 differ: 20 log(20 / 16) = 4.46 events; 10 take 20 * 10 / 4.46 = 44.8 seeds."""
+    found = difference([0.0] * 16 + [1.0, 2.0, -1.0, 2.0])
+    assert found is not None
+    assert (found["mean"], found["ci95"], found["seeds"]) == (0.2, [None, None], 45)
+    # One of 3: 3 log(3 / 2) = 1.216, 24.7 seeds. None of 5: as if there had been one event, 50 seeds.
+    assert seeds_needed([0.0, 0.0, 7.0]) == 25
+    assert seeds_needed([0.0] * 5) == 50
+    # 7 of 10 are 12 events, 6 are 9.2; all of 5 are 11.5; and all of 3 may be.
+    assert seeds_needed([1.0] * 7 + [0.0] * 3) is None
+    assert seeds_needed([1.0] * 6 + [0.0] * 4) == 11
+    assert seeds_needed([1.0, 2.0, 3.0]) is None
+    assert seeds_needed([1.0, 2.0, 3.0, 4.0, 5.0]) is None
+    assert seeds_needed([1.0, 2.0, 3.0, 4.0, 0.0]) == 7
+    # Of many they are told in two digits: one of 300 takes 2995.
+    assert seeds_needed([1.0] + [0.0] * 299) == 3000
+    assert share([0.0, 0.0, 7.0]) == {"mean": 7 / 3, "ci95": [None, None], "values": [0, 0, 7], "seeds": 25}
+    mirrored = share([100.0, 100.0, 93.0])
+    assert mirrored is not None
+    assert (mirrored["ci95"], mirrored["seeds"]) == ([None, None], 25)
+
+
+def test_the_interval_of_a_difference_by_hand() -> None:
+    """1 to 5 have no skewness: Student's, 3 ± 2.77645 * sqrt(2.5 / 5)."""
+    even = interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert even == pytest.approx([3 - 1.96325, 3 + 1.96325], abs=1e-4)
+    # 1, 1, 1, 1, 6: mean 2, s = sqrt(5), error 1, skewness 1.5. Hall's upper end: 1 + 1.5 (-2.77645 / sqrt(5)
+    # - 0.05) = -0.93750, cube root -0.97872, and 2 - sqrt(5) * 2 * (-1.97872) = 10.849; below it is
+    # Student's.
+    leaning = interval([1.0, 1.0, 1.0, 1.0, 6.0])
+    assert leaning == pytest.approx([2 - 2.77645, 10.849], abs=1e-3)
+    mirrored = interval([-1.0, -1.0, -1.0, -1.0, -6.0])
+    assert mirrored == pytest.approx([-10.849, -2 + 2.77645], abs=1e-3)
+    assert interval([2.0, 2.0, 2.0]) is None
+    assert interval([2.0]) is None
 
 
 def test_degrees_of_freedom_by_hand() -> None:
@@ -128,12 +208,12 @@ def test_an_interval_of_a_difference_covers_what_it_says() -> None:
 
 
 def test_a_share_stays_between_0_and_100() -> None:
-    """Student's t alone would give -3.1 to 5.1: one seed in five saw anything."""
-    found = share([0.0, 0.0, 0.0, 0.0, 5.0])
+    """Student's t alone would give -1.0 to 4.2 for the first."""
+    found = share([0.1, 0.2, 0.1, 2.5, 5.0])
     assert found is not None
     low, high = found["ci95"]
-    assert 0 < low < 1 < high < 100
-    mirrored = share([100.0, 100.0, 100.0, 100.0, 95.0])
+    assert 0 == low < 1.58 < 10 < high < 100
+    mirrored = share([99.9, 99.8, 99.9, 97.5, 95.0])
     assert mirrored is not None
     assert mirrored["ci95"] == pytest.approx([100 - high, 100 - low])
 
@@ -143,15 +223,19 @@ def test_a_share_by_hand() -> None:
     found = share([10.0, 20.0, 30.0])
     assert found is not None
     logit, reach = math.log(0.2 / 0.8), 0.248417 / 0.16
-    ends = [100 / (1 + math.exp(-(logit + sign * reach))) for sign in (-1, 1)]
-    assert found["ci95"] == pytest.approx(ends, rel=1e-4)
+    upper = 100 / (1 + math.exp(-(logit + reach)))
+    # Below, 20 - 24.84 is less than nothing.
+    assert found["ci95"] == pytest.approx([0, upper], rel=1e-4)
     # Of five: error sqrt(2.5/5) = 0.7071 of a mean of 3, kurtosis 3 * 0.94 * 2.5/9, and so 3.048 degrees of
     # freedom for the far end.
     found = share([1.0, 2.0, 3.0, 4.0, 5.0])
     assert found is not None
     logit, error = math.log(0.03 / 0.97), 0.0070711 / (0.03 * 0.97)
-    ends = [100 / (1 + math.exp(-(logit + reach * error))) for reach in (-2.77645, t_quantile(3.0475))]
-    assert found["ci95"] == pytest.approx(ends, rel=1e-3)
+    upper = 100 / (1 + math.exp(-(logit + t_quantile(3.0475) * error)))
+    assert found["ci95"] == pytest.approx([3 - 2.77645 * 0.70711, upper], rel=1e-3)
+    # A claim of an experiment is judged by the scale of logits alone.
+    (lower, _) = share([1.0, 2.0, 3.0, 4.0, 5.0], always=True)["ci95"]  # type: ignore[index]
+    assert lower == pytest.approx(100 / (1 + math.exp(-(logit - 2.77645 * error))), rel=1e-3)
 
 
 def test_nothing_in_many_is_not_nothing_for_certain() -> None:
@@ -167,15 +251,20 @@ def test_nothing_in_many_is_not_nothing_for_certain() -> None:
     assert share([0.0, 0.0]) == {"mean": 0.0, "ci95": [None, None], "values": [0.0, 0.0]}
 
 
-def run(seed: int, missed: int, fct: float) -> dict[str, Any]:
+def run(seed: int, missed: int, fct: float, queries: int = 50) -> dict[str, Any]:
     summary = {"with_deadline": 1000, "undecided": 0, "missed": missed, "missed_percent": missed / 10}
+    summary |= {"queries": queries}
     return {"seed": seed, "wall_s": seed / 10, "summary": {**summary, "fct_us": {"p99": fct}}}
 
 
 def test_the_trials_of_a_share_stand_beside_it() -> None:
     merged = over_seeds([run(1, 0, 5.0), run(2, 0, 6.0)])
-    assert merged["summary"]["missed_percent"]["ci95"] == [0.0, pytest.approx(300 / 2000, rel=0.01)]
+    # Answers to one query share its fate: 1 - 0.05^(1/100), of 100 queries and not of 2000 messages.
+    assert merged["summary"]["missed_percent"]["ci95"] == [0.0, pytest.approx(2.951, abs=1e-3)]
     assert merged["seeds_differ"] is True
+    # Where messages come alone it is not known how many of them share one.
+    merged = over_seeds([run(1, 0, 5.0, 0), run(2, 0, 6.0, 0)])
+    assert merged["summary"]["missed_percent"]["ci95"] == [None, None]
 
 
 def test_one_value_and_equal_values_have_no_interval() -> None:
@@ -258,7 +347,10 @@ def judged(*columns: list[float], differ: bool = True) -> list[dict[str, Any]]:
 def test_a_verdict_says_who_is_better_and_by_how_much() -> None:
     (verdict,) = judged(TCP, DCTCP)
     assert verdict["better"] == "tcp"
-    assert verdict["sentence"].startswith("dctcp misses more than tcp, by 5.70 points ± 2.1")
+    # Hall's end leans to 8.3, the largest of five.
+    assert (
+        verdict["sentence"] == "dctcp misses more than tcp, by 5.70 points, 3.57 to 9.23 (paired, 5 seeds)."
+    )
     (turned,) = judged(DCTCP, TCP)
     assert turned["better"] == "dctcp"
     assert turned["sentence"].startswith("dctcp misses fewer than tcp")
@@ -267,7 +359,10 @@ def test_a_verdict_says_who_is_better_and_by_how_much() -> None:
 def test_a_verdict_says_when_seeds_cannot_tell() -> None:
     (verdict,) = judged([10.0, 11.0, 12.0, 13.0, 14.0], [12.0, 9.0, 13.0, 11.0, 14.5])
     assert verdict["better"] is None
-    assert verdict["sentence"].startswith("The seeds cannot tell dctcp from tcp in missed deadlines: -0.1 ±")
+    assert verdict["sentence"] == (
+        "The seeds cannot tell dctcp from tcp in missed deadlines: -0.1 points ± 2.33 (paired, 5 seeds); "
+        "up to 2.50 points cannot be excluded."
+    )
     (few,) = judged([10.0, 11.0], [12.0, 14.0])
     assert "Fewer than five seeds" in few["sentence"]
     (one,) = judged([10.0], [12.0])
@@ -285,9 +380,78 @@ def test_several_at_once_need_more_than_one_alone() -> None:
     assert "3 comparisons at once" in first["sentence"]
 
 
+def test_too_few_misses_are_not_compared() -> None:
+    (rare,) = judged([0.0, 3.0, 0.0, 0.0, 1.0], [0.0, 4.0, 0.0, 0.0, 1.0])
+    assert rare["better"] is None
+    assert rare["sentence"] == (
+        "Too few misses to compare dctcp with tcp: they differ with 1 of 5 seeds, on average by +0.2 points; "
+        "45 seeds would do."
+    )
+    assert rare["difference"]["ci95"] == [None, None]
+    assert rare["difference"]["seeds"] == 45
+
+
+def completed(values: list[float | None], bounds: list[float | None], left: int) -> list[dict[str, Any]]:
+    parts = [
+        {"p99": value, **({} if bound is None else {"at_least": {"p99": bound}})}
+        for value, bound in zip(values, bounds, strict=True)
+    ]
+    return [{"summary": {"missed_percent": None, "fct_us": part, "censored": left}} for part in parts]
+
+
+def test_completion_times_that_are_not_known_are_not_compared() -> None:
+    ours, theirs = completed([None, 5.0], [9.0, None], 3), completed([2.0, 3.0], [None, None], 0)
+    merged = over_seeds([{"seed": seed, **each} for seed, each in enumerate(ours)])["summary"]
+    assert merged["fct_us"] == {
+        "p99": {"mean": None, "ci95": [None, None], "values": [None, 5.0], "at_least": 7.0}
+    }
+    differences = {"cubic": paired(ours, theirs)}
+    assert differences["cubic"]["summary"]["fct_us"]["p99"] == {
+        "mean": None, "ci95": [None, None], "values": [None, 2.0]
+    }  # fmt: skip
+    summaries = {"cubic": [each["summary"] for each in ours], "dctcp": [each["summary"] for each in theirs]}
+    (verdict,) = verdicts("dctcp", summaries, differences, seeds_differ=True)
+    assert (verdict["better"], verdict["figure"]) == (None, "fct_us.p99")
+    assert verdict["sentence"].startswith(
+        "cubic and dctcp are not compared in p99 completion time: 6 and 0 messages had not arrived"
+    )
+    # Even where no seed knows any: goodput is no way round.
+    none = completed([None], [9.0], 1)
+    found = verdicts(
+        "a",
+        {"a": [none[0]["summary"]], "b": [none[0]["summary"]]},
+        {"b": paired(none, none)},
+        seeds_differ=True,
+    )
+    assert found[0]["figure"] == "fct_us.p99"
+
+
+def test_misses_that_the_undecided_could_turn_are_not_compared() -> None:
+    def of(missed: int, undecided: int) -> dict[str, Any]:
+        share = 100 * missed / (100 - undecided)
+        parts = {"with_deadline": 100, "missed": missed, "undecided": undecided, "missed_percent": share}
+        return {"summary": parts}
+
+    def found(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+        summaries = {"a": [one["summary"]], "b": [other["summary"]]}
+        return verdicts("a", summaries, {"b": paired([other], [one])}, seeds_differ=True)[0]
+
+    # 10 to 15 against 14 of 100, and 10 to 13 against 14 of 100.
+    assert "5 messages were undecided" in found(of(10, 5), of(14, 0))["sentence"]
+    assert found(of(10, 3), of(14, 0))["sentence"].startswith("With this one seed b misses more than a")
+
+
 def test_what_does_not_differ_is_not_judged() -> None:
     (same,) = judged([3.0, 4.0], [3.0, 4.0])
-    assert same["sentence"] == "dctcp and tcp do not differ in missed deadlines."
+    assert same["sentence"] == (
+        "No difference seen between dctcp and tcp in missed deadlines, with 2 seeds; what others would show "
+        "cannot be said."
+    )
+    of_queries = [{"summary": {"missed_percent": 0.0, "queries": 100}} for _ in range(2)]
+    runs = {name: [each["summary"] for each in of_queries] for name in ("tcp", "dctcp")}
+    (bounded,) = verdicts("tcp", runs, {"dctcp": paired(of_queries, of_queries)}, seeds_differ=True)
+    # 1 - 0.05^(1/200) of the queries.
+    assert "up to 1.49 points cannot be excluded, if queries are independent" in bounded["sentence"]
     (fixed,) = judged([3.0, 3.0], [4.0, 4.0], differ=False)
     assert (fixed["better"], "seeds add nothing" in fixed["sentence"]) == ("tcp", True)
     assert json.dumps(fixed)

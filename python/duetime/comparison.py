@@ -22,7 +22,7 @@ from duetime.points import Kept, Point, finished, run_points
 from duetime.quantities import counted
 from duetime.results import Bound, Result
 from duetime.run import Progress, resolve_each, simulate
-from duetime.statistics import over_seeds, paired, seeds_differ
+from duetime.statistics import BOUNDS, over_seeds, paired, seeds_differ
 from duetime.verdict import verdicts
 from duetime.work import TABLES
 
@@ -463,9 +463,15 @@ def flat(part: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in part.items():
         name = _joined(prefix, key)
-        if isinstance(value, dict) and "ci95" in value:
+        if key == BOUNDS:
+            # Beside the figures that they bound; left out where all are known.
+            bounds = {f"{each}_{BOUNDS}": bound for each, bound in (value or {}).items()}
+            found.update(flat(bounds, prefix))
+        elif isinstance(value, dict) and "ci95" in value:
             found[name] = value["mean"]
             found[f"{name}_low"], found[f"{name}_high"] = value["ci95"]
+            if BOUNDS in value:
+                found[_joined(prefix, f"{key}_{BOUNDS}")] = value[BOUNDS]
         elif isinstance(value, dict):
             found.update(flat(value, name))
         else:

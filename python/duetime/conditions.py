@@ -17,11 +17,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from duetime.quantities import short
+from duetime.statistics import BOUNDS
 
 TIMES = ("mean", "p50", "p90", "p99", "max")
 #: What can be asked of a class, or of all together.
 FIGURES = (
-    *("messages", "completed", "unfinished", "with_deadline", "missed", "undecided", "missed_percent"),
+    *(
+        "messages",
+        "completed",
+        "unfinished",
+        "censored",
+        "with_deadline",
+        "missed",
+        "undecided",
+        "missed_percent",
+    ),
     *("goodput_mbps", "goodput_in_time_mbps", "bottleneck_delay_us", "bottleneck_mbps", "too_late"),
     *(f"fct_us.{each}" for each in TIMES),
     *(f"slowdown.{each}" for each in ("p50", "p99")),
@@ -75,11 +85,22 @@ class Condition:
         found = self._of(result)
         low, high = found["ci95"] if isinstance(found, Mapping) else (None, None)
         value = found["mean"] if isinstance(found, Mapping) else found
+        least = self._bound(result, found)
         upwards = self.op.startswith(">")
         end = high if upwards != self.certain else low
         decisive = value if end is None else end
         # What was not measured is not known to be right.
         failed = not self.certain if decisive is None else COMPARE[self.op](decisive, self.threshold)
+        if decisive is None and least is not None:
+            # Of what is at least so much, only that is certain.
+            above = COMPARE[">=" if self.op == "<" else ">"](least, self.threshold)
+            failed = (
+                above
+                if upwards and self.certain
+                else not above
+                if not upwards and not self.certain
+                else failed
+            )
         return {
             "condition": self.text,
             "transport": transport,
@@ -88,18 +109,34 @@ class Condition:
             "threshold": self.threshold,
             "value": value,
             "ci95": [low, high],
+            **({} if least is None else {BOUNDS: least}),
             "failed": failed,
         }
+
+    def _bound(self, result: Mapping[str, Any], found: Any) -> float | None:
+        """Return the lower bound of a figure that is not known; none where there is none."""
+        part: Any
+        if isinstance(found, Mapping):
+            part = found.get(BOUNDS)
+            return None if part is None else float(part)
+        *parents, name = self.figure.split(".")
+        part = self._part(result)
+        for key in (*parents, BOUNDS, name):
+            part = part.get(key) if isinstance(part, Mapping) else None
+        return None if part is None else float(part)
 
     def _of(self, result: Mapping[str, Any]) -> Any:
         if self.figure in TOTALS:
             return result[self.figure]
-        part: Any = result["summary"]
-        if self.of_class is not None:
-            part = {**result.get("sets", {}), **result["classes"]}[self.of_class]
+        part: Any = self._part(result)
         for key in self.figure.split("."):
             part = part.get(key) if isinstance(part, Mapping) else None
         return part
+
+    def _part(self, result: Mapping[str, Any]) -> Any:
+        if self.of_class is None:
+            return result["summary"]
+        return {**result.get("sets", {}), **result["classes"]}[self.of_class]
 
 
 def read(
@@ -128,6 +165,8 @@ def sentence(judged: Mapping[str, Any]) -> str:
     where = f"{judged['class']}.{judged['figure']}" if judged["class"] else judged["figure"]
     low, high = judged["ci95"]
     value = "not measured" if judged["value"] is None else short(judged["value"], 6)
+    if judged.get(BOUNDS) is not None:
+        value = f"at least {short(judged[BOUNDS], 6)}"
     interval = "" if low is None else f" (95 % interval {short(low, 4)} to {short(high, 4)})"
     return f"{judged['condition']}: {judged['transport']} has {where} = {value}{interval}"
 

@@ -13,6 +13,7 @@ from duetime.comparison import Comparison
 from duetime.points import Kept, Point
 from duetime.results import load_run
 from duetime.robustness import MEASURES, SEED, Choice, Outcome, Robustness, Variant
+from duetime.statistics import BOUNDS
 from duetime.store import Store
 from duetime.sweeping import RUNS, Sweep, Swept
 
@@ -99,7 +100,8 @@ def _robustness(folder: Path) -> Robustness:
     record = _record(folder / "robust.json")
     measure = next(each for each in MEASURES if each.name == record["measure"]["name"])
     outcomes = [
-        Outcome(Variant(tuple(_choices(each))), each["values"], each["error"]) for each in record["variants"]
+        Outcome(Variant(tuple(_choices(each))), each["values"], each["error"], each.get(BOUNDS) or {})
+        for each in record["variants"]
     ]
     return Robustness(record["title"], tuple(record["transports"]), measure, tuple(outcomes))
 

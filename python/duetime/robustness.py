@@ -13,13 +13,14 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime import _core, files, scenario
 from duetime.points import Kept, Point, run_points
 from duetime.run import resolve, resolve_each
+from duetime.statistics import BOUNDS
 
 if TYPE_CHECKING:
     from duetime.plots import Picture
@@ -236,10 +237,23 @@ class Measure:
     least: float
     least_share: float
 
+    @property
+    def margin(self) -> str:
+        """What counts as equal, in words."""
+        share = f"within {100 * self.least_share:g} %"
+        return f"{share} or {self.least:g} points" if self.least else share
+
     def of(self, result: Mapping[str, Any]) -> float | None:
         """Look it up in a run's result."""
         found: Any = result
         for key in self.path:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return None if found is None else float(found)
+
+    def bound(self, result: Mapping[str, Any]) -> float | None:
+        """Return its lower bound in a run's result that does not know it."""
+        found: Any = result
+        for key in (*self.path[:-1], BOUNDS, self.path[-1]):
             found = found.get(key) if isinstance(found, Mapping) else None
         return None if found is None else float(found)
 
@@ -254,11 +268,21 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a variant gave under each transport; none where a run failed."""
+    """What a variant gave under each transport; none where a run failed, or ended before that was known."""
 
     variant: Variant
     values: dict[str, float | None]
     error: str | None
+    #: Lower bounds of those that are not known.
+    at_least: dict[str, float] = field(default_factory=dict)
+
+    def words(self, transport: str) -> str:
+        """For people."""
+        value = self.values[transport]
+        if value is not None:
+            return f"{value:,.4g}"
+        bound = self.at_least.get(transport)
+        return "failed" if bound is None else f">= {bound:,.4g}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -318,6 +342,7 @@ class Robustness:
                     "choices": {choice.dimension: choice.value for choice in each.variant.choices},
                     "set": list(each.variant.changes),
                     "values": each.values,
+                    BOUNDS: each.at_least,
                     "error": each.error,
                 }
                 for each in self.outcomes
@@ -335,6 +360,10 @@ class Verdict:
     equal: int
     reversed: int
     failed: int
+    #: Of those that failed, where a run ended before what is compared was known.
+    unknown: int
+    #: How far apart two may be that count as equal, in words.
+    margin: str
     #: Where it is reversed, in words: "answer jitter up to 50 us (3 of 3)".
     where: tuple[str, ...]
 
@@ -346,13 +375,15 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """One sentence for people."""
-        failed = f" ({self.failed} failed)" if self.failed else ""
+        parts = [f"{self.failed - self.unknown} failed"] if self.failed > self.unknown else []
+        parts += [f"{self.unknown} not compared: messages were under way at the end"] if self.unknown else []
+        failed = f" ({'; '.join(parts)})" if parts else ""
         if self.equal and self.equal == self.variants:
             alike = f"{self.better} and {self.other} are as good as equal"
-            return f"{alike} in all {self.variants} variants" + failed
+            return f"{alike} ({self.margin}) in all {self.variants} variants" + failed
         text = f"{self.better} beats {self.other} in {self.wins} of {self.variants} variants"
         if self.equal:
-            text += f", as good as equal in {self.equal}"
+            text += f", as good as equal ({self.margin}) in {self.equal}"
         if self.reversed:
             text += f", reversed in {self.reversed}"
             text += f": where {'; '.join(self.where)}" if self.where else ""
@@ -373,6 +404,8 @@ def verdict(found: Robustness, one: str, other: str) -> Verdict:
         decided.count(0),
         decided.count(-1),
         signs.count(None),
+        sum(each.error is None and None in (each.values[one], each.values[other]) for each in found.outcomes),
+        found.measure.margin,
         tuple(_where(found.outcomes, signs)),
     )
 
@@ -513,7 +546,8 @@ PARTS = {RUNS, "robust.json", "robust.png", "robust.svg", "report.html"}
 def _measure(kept: Sequence[Kept]) -> Measure:
     results = [each.result for each in kept if each.error is None]
     for measure in MEASURES:
-        if results and all(measure.of(result) is not None for result in results):
+        known = (measure.of(result) is not None or measure.bound(result) is not None for result in results)
+        if results and all(known):
             return measure
     return MEASURES[-1]
 
@@ -523,4 +557,6 @@ def _outcome(variant: Variant, measure: Measure, kept: Sequence[Kept]) -> Outcom
     values = {
         str(each.point.transport): measure.of(each.result) if each.error is None else None for each in kept
     }
-    return Outcome(variant, values, "; ".join(errors) or None)
+    bounds = {str(each.point.transport): measure.bound(each.result) for each in kept if each.error is None}
+    at_least = {name: bound for name, bound in bounds.items() if bound is not None}
+    return Outcome(variant, values, "; ".join(errors) or None, at_least)

@@ -13,7 +13,13 @@ rests on one value for each seed (Student's t, with one degree of freedom less t
   Biometrics Bulletin 2, 1946).
 - Where nothing was seen in N trials, the share is below 1 - 0.05^(1/N), about 3/N, with 95 % confidence, if
   trials are independent of each other ("rule of three": Hanley and Lippman-Hand, JAMA 249, 1983).
-- Two transports see the same traffic with the same seed, so their difference is taken seed by seed.
+- Two transports see the same traffic with the same seed, so their difference is taken seed by seed. Its
+  interval is the hull of Student's and of Hall's, which leans to where the tail is ("On the removal of
+  skewness by transformation", J. Royal Statistical Society B 54, 1992).
+- Where few seeds saw a miss, or a difference, no such interval holds: those without too few of them are too
+  short. With less than `FEWEST_EVENTS` independent events behind the seeds that differ there is none, and
+  `seeds` says how many would do. `bench/intervals.py` tries all this.
+- What had not arrived when a run ended (`at_least`) leaves a figure unknown, and so its mean and differences.
 - What is computed from the means of several transports has the interval of the jackknife over the seeds.
 - One value has no interval, and neither have several that are all the same.
 """
@@ -25,15 +31,23 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+#: Where an object has lower bounds of its figures that are not known.
+BOUNDS = "at_least"
 #: Keys that name a run or its parts and are no measurements.
 NAMES = {"title", "transport", "seed", "from", "to", "side", "method", "reason", "kernel"}
 #: With fewer seeds an interval is wide and leans on the assumption that seeds differ normally.
 FEW_SEEDS = 5
+#: So many independent events a difference or a share rests on at least; with fewer its interval covers too
+#: little.
+FEWEST_EVENTS = 10.0
+#: Up to so many seeds cannot show that many events: all of them must differ.
+ALL_MUST_DIFFER = 4
 #: Figures that two equal runs do not share.
 WALL_CLOCK = ("wall_s",)
-#: Of how many a share is one, as far as that is counted: keys beside it, those with a minus taken off.
+#: Of how many independent trials a share is one, as far as that is counted, by the keys beside it. Misses
+#: come together, so that messages are none; answers to one query share its fate, and queries are.
 TRIALS = {
-    "missed_percent": ("with_deadline", "-undecided"),
+    "missed_percent": ("queries",),
     "complete_queries_percent": ("queries",),
     "inverted_flows_percent": ("flows",),
     **{
@@ -95,20 +109,92 @@ def estimate(values: Sequence[float | None]) -> dict[str, Any] | None:
     }
 
 
+def difference(values: Sequence[float | None]) -> dict[str, Any] | None:
+    """Mean and 95 % confidence interval of differences, one for each seed; those that are none are left out.
+
+    Where too few seeds differ there is no interval, and ``seeds`` says about how many would do.
+    """
+    present = [value for value in values if value is not None]
+    if not present:
+        return None
+    found = {"mean": math.fsum(present) / len(present), "ci95": [None, None], "values": list(values)}
+    ends = interval(present)
+    if ends is not None:
+        return {**found, "ci95": ends}
+    # Where all are the same more seeds may show the same.
+    needed = None if standard_error(present) is None else seeds_needed(present)
+    return found if needed is None else {**found, "seeds": needed}
+
+
+def interval(values: Sequence[float], confidence: float = 0.95) -> list[float] | None:
+    """Return the ends of the confidence interval of the mean of differences.
+
+    None where too few of them are other than zero, or all are the same.
+    """
+    error = standard_error(values)
+    if error is None or seeds_needed(values) is not None:
+        return None
+    n, mean = len(values), math.fsum(values) / len(values)
+    reach = t_quantile(n - 1, confidence)
+    # As n grows both become the same; with few events one of them is too short at either side.
+    low, high = (_hall(values, mean, error, u) for u in (reach, -reach))
+    return [min(mean - reach * error, low), max(mean + reach * error, high)]
+
+
+def seeds_needed(values: Sequence[float], same: float = 0.0) -> int | None:
+    """Return about how many seeds it takes for an interval of the mean; none where there are enough.
+
+    Values other than `same` are due to events. These are taken for independent (Poisson): where a share q of
+    n seeds saw none there were about -n log q. Where all saw some, q is taken for half a seed's share.
+    """
+    n = len(values)
+    apart = sum(value != same for value in values)
+    if n < 2 or (n <= ALL_MUST_DIFFER and apart == n):
+        return None
+    events = -n * math.log(max(n - apart, 0.5) / n)
+    if events >= FEWEST_EVENTS:
+        return None
+    # Where none was seen there may have been one.
+    needed = math.ceil(FEWEST_EVENTS * n / max(events, 1.0))
+    return _rounded_up(max(needed, n + 1))
+
+
+def _rounded_up(whole: int) -> int:
+    """Round up to two digits."""
+    unit: int = 10 ** max(0, len(str(whole)) - 2)
+    return -(-whole // unit) * unit
+
+
+def _hall(values: Sequence[float], mean: float, error: float, reach: float) -> float:
+    """Return an end of Hall's interval: his cubic of the studentized mean, inverted."""
+    n = len(values)
+    variance = math.fsum((value - mean) ** 2 for value in values) / n
+    skew = math.fsum((value - mean) ** 3 for value in values) / n / variance**1.5
+    root = math.sqrt(n)
+    if abs(skew) < 1e-6:
+        return mean - reach * error
+    cubed = 1 + skew * (reach / root - skew / (6 * n))
+    return float(mean - error * root * 3 / skew * (math.copysign(abs(cubed) ** (1 / 3), cubed) - 1))
+
+
 def of_figure(
-    name: str, values: Sequence[float | None], trials: Sequence[float] = ()
+    name: str, values: Sequence[float | None], trials: Sequence[float] = (), *, always: bool = False
 ) -> dict[str, Any] | None:
     """What `share` says of figures that are shares, by their name, and `estimate` of others."""
     present = [value for value in values if value is not None]
     if name.endswith("_percent") and all(0 <= value <= 100 for value in present):
-        return share(values, trials)
+        return share(values, trials, always=always)
     return estimate(values)
 
 
-def share(percents: Sequence[float | None], trials: Sequence[float] = ()) -> dict[str, Any] | None:
+def share(
+    percents: Sequence[float | None], trials: Sequence[float] = (), *, always: bool = False
+) -> dict[str, Any] | None:
     """Mean and 95 % confidence interval of a share in percent, which lies between 0 and 100.
 
-    `trials`, of how many each is the share, say how far one of 0 or 100 is from being certain.
+    `trials`, of how many independent ones each is the share, say how far one of 0 or 100 is from being
+    certain. Where few seeds are other than 0 (or 100) there is no interval, unless it is wanted `always`, and
+    ``seeds`` says about how many would do.
     """
     found = estimate(percents)
     if found is None:
@@ -122,11 +208,21 @@ def share(percents: Sequence[float | None], trials: Sequence[float] = ()) -> dic
     present = [value / 100 for value in percents if value is not None]
     error = standard_error(present)
     if error is not None:
+        corner = 0.0 if mean < 0.5 else 1.0
+        needed = None if always else seeds_needed(present, corner)
+        if needed is not None:
+            return {**found, "ci95": [None, None], "seeds": needed}
         middle, scaled = math.log(mean / (1 - mean)), error / (mean * (1 - mean))
         near = t_quantile(len(present) - 1) * scaled
         far = t_quantile(degrees_of_rare(len(present), mean, error)) * scaled
         below, above = (near, far) if mean < 0.5 else (far, near)
-        found["ci95"] = [100 * _logistic(middle - below), 100 * _logistic(middle + above)]
+        low, high = _logistic(middle - below), _logistic(middle + above)
+        if not always:
+            # Of the seeds that saw a rare thing, those that saw much of it are the ones that get an interval
+            # at all.
+            straight = t_quantile(len(present) - 1) * error
+            low, high = max(0.0, min(low, mean - straight)), min(1.0, max(high, mean + straight))
+        found["ci95"] = [100 * low, 100 * high]
     return found
 
 
@@ -209,12 +305,12 @@ def _merge(key: str, values: list[Any], beside: Sequence[Any], *, differ: bool) 
     first = values[0]
     parts = [value for value in values if isinstance(value, dict)]
     if parts:
-        # Where a seed has no such part (no queue, say), it has no values in it either.
-        columns = {k: [v.get(k) if isinstance(v, dict) else None for v in values] for k in parts[0]}
         of_shares = key.endswith("_percent")
         return {
-            k: _merge(f"{k}_percent" if of_shares else k, column, parts, differ=differ)
-            for k, column in columns.items()
+            k: _unknown(column, bounds)
+            if any(bound is not None for bound in bounds)
+            else _merge(f"{k}_percent" if of_shares else k, column, parts, differ=differ)
+            for k, column, bounds in _columns(values)
         }
     if key in NAMES:
         return first if all(value == first for value in values) else values
@@ -222,21 +318,58 @@ def _merge(key: str, values: list[Any], beside: Sequence[Any], *, differ: bool) 
     return found if differ or found is None else {**found, "ci95": [None, None]}
 
 
+def _columns(values: Sequence[Any]) -> list[tuple[str, list[Any], list[Any]]]:
+    """Return each key of the objects of several seeds, its value in each, and its lower bound in each.
+
+    Where a seed has no such object (no queue, say), it has no values in it either.
+    """
+    parts: list[Mapping[str, Any]] = [value if isinstance(value, Mapping) else {} for value in values]
+    names = [name for part in parts for name in part if name != BOUNDS]
+    bounds = [part.get(BOUNDS) or {} for part in parts]
+    return [
+        (name, [part.get(name) for part in parts], [bound.get(name) for bound in bounds])
+        for name in dict.fromkeys(names)
+    ]
+
+
+def _unknown(values: list[Any], bounds: list[Any]) -> dict[str, Any]:
+    """Return a figure that some seeds know a lower bound of only: its mean has one too."""
+    known = [bound if value is None else value for value, bound in zip(values, bounds, strict=True)]
+    present = [value for value in known if value is not None]
+    return {
+        "mean": None,
+        "ci95": [None, None],
+        "values": list(values),
+        "at_least": math.fsum(present) / len(present),
+    }
+
+
 def _paired(values: list[Any], others: list[Any]) -> Any:
-    parts = [value for value in (*values, *others) if isinstance(value, Mapping)]
-    if parts:
+    if any(isinstance(value, Mapping) for value in (*values, *others)):
+        ours, theirs = _columns(values), {name: column for name, *column in _columns(others)}
+        nothing = [[None] * len(others)] * 2
+        found = {}
+        for name, column, bounds in ours:
+            other, other_bounds = theirs.get(name, nothing)
+            if name in NAMES:
+                continue
+            censored = [bound is not None for bound in (*bounds, *other_bounds)]
+            found[name] = _of_unknown(column, other) if any(censored) else _paired(column, other)
+        return found
+    return difference(_subtracted(values, others))
 
-        def column(of: list[Any], key: str) -> list[Any]:
-            return [each.get(key) if isinstance(each, Mapping) else None for each in of]
 
-        return {k: _paired(column(values, k), column(others, k)) for k in parts[0] if k not in NAMES}
+def _of_unknown(values: list[Any], others: list[Any]) -> dict[str, Any]:
+    """Return the difference of a figure that is not known in every seed: unknown as well."""
+    return {"mean": None, "ci95": [None, None], "values": _subtracted(values, others)}
+
+
+def _subtracted(values: list[Any], others: list[Any]) -> list[float | None]:
     numbers = int | float
-    return estimate(
-        [
-            a - b if isinstance(a, numbers) and isinstance(b, numbers) else None
-            for a, b in zip(values, others, strict=True)
-        ]
-    )
+    return [
+        a - b if isinstance(a, numbers) and isinstance(b, numbers) else None
+        for a, b in zip(values, others, strict=True)
+    ]
 
 
 def _logistic(x: float) -> float:

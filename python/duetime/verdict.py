@@ -3,6 +3,9 @@
 Transports of a comparison see the same traffic, so they are judged by their differences, seed by seed. Where
 several are held against one, the chance that any of them is called better by accident stays below 5 %
 (Bonferroni): a sentence that sees one of several ahead rests on a wider interval than the table shows.
+
+Of completion times that are not all known, and of misses that messages without a verdict could turn, nothing
+is said. That two transports are the same is never said either: only how large a difference was not excluded.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from duetime.statistics import FEW_SEEDS, half_width
+from duetime.statistics import BOUNDS, FEW_SEEDS, interval, most_unseen, seeds_needed, trials
 
 
 class Figure(NamedTuple):
@@ -22,13 +25,15 @@ class Figure(NamedTuple):
     less: str
     more: str
     unit: str
+    #: What a difference is due to.
+    events: str
 
 
 #: The first of these that a comparison has is what its headline speaks of.
 FIGURES = (
-    Figure(("missed_percent",), True, "missed deadlines", "misses fewer", "misses more", "points"),
-    Figure(("fct_us", "p99"), True, "p99 completion time", "is faster", "is slower", "us"),
-    Figure(("goodput_mbps",), False, "goodput", "carries less", "carries more", "Mbps"),
+    Figure(("missed_percent",), True, "missed deadlines", "misses fewer", "misses more", "points", "misses"),
+    Figure(("fct_us", "p99"), True, "p99 completion time", "is faster", "is slower", "us", "differences"),
+    Figure(("goodput_mbps",), False, "goodput", "carries less", "carries more", "Mbps", "differences"),
 )
 
 
@@ -49,71 +54,176 @@ def verdicts(
     found = []
     for transport, difference in differences.items():
         part = _at(difference["summary"], figure.path)
-        values = _values(part)
+        compared = _Compared(
+            figure,
+            transport,
+            against,
+            summaries[transport],
+            summaries[against],
+            len(differences),
+            seeds_differ,
+        )
         found.append(
             {
                 "transport": transport,
                 "against": against,
                 "figure": ".".join(figure.path),
                 "difference": part,
-                **_judged(figure, transport, against, values, len(differences), seeds_differ=seeds_differ),
+                **compared.judged(_values(part)),
             }
         )
     return found
 
 
-def _judged(
-    figure: Figure, transport: str, against: str, values: list[float], several: int, *, seeds_differ: bool
-) -> dict[str, Any]:
-    """Say who is better, if the seeds can tell, and why."""
-    if not values:
-        return {"better": None, "sentence": f"{transport} and {against}: no {figure.name} to compare."}
-    mean = sum(values) / len(values)
-    ahead = f"{transport} {figure.more if mean > 0 else figure.less} than {against}"
-    by = f"by {_amount(abs(mean), figure)}"
-    if all(value == 0 for value in values):
-        return {"better": None, "sentence": f"{transport} and {against} do not differ in {figure.name}."}
-    if len(values) == 1:
-        words = f"With this one seed {ahead}, {by}; whether others agree, only more seeds can tell (--seeds)."
-        return {"better": None, "sentence": words}
-    if not seeds_differ:
-        words = f"{ahead}, {by}, with every seed alike: nothing here is random, so seeds add nothing."
-        return {"better": _better(figure, transport, against, mean), "sentence": words}
-    own, together = half_width(values), half_width(values, 1 - 0.05 / several)
-    if own is None or together is None:
-        words = f"{ahead}, {by} with each of {len(values)} seeds."
-        return {"better": _better(figure, transport, against, mean), "sentence": words}
-    told = f"{_amount(abs(mean), figure)} ± {_number(own)} {_paired(values)}"
-    few = " Fewer than five seeds: take more before you rely on it." if len(values) < FEW_SEEDS else ""
-    if abs(mean) > together:
-        return {
-            "better": _better(figure, transport, against, mean),
-            "sentence": f"{ahead}, by {told}.{few}",
-        }
-    if abs(mean) > own:
-        words = f"{ahead}, by {told}; among {several} comparisons at once that may be chance."
+class _Compared(NamedTuple):
+    """A transport and the one that it is compared with."""
+
+    figure: Figure
+    transport: str
+    against: str
+    #: One for each seed.
+    ours: Sequence[Mapping[str, Any]]
+    theirs: Sequence[Mapping[str, Any]]
+    #: How many are compared with that one.
+    several: int
+    seeds_differ: bool
+
+    def judged(self, values: list[float]) -> dict[str, Any]:
+        """Say who is better, if the seeds can tell, and why."""
+        figure, transport, against = self.figure, self.transport, self.against
+        refused = self._censored() or self._undecided()
+        if refused:
+            return {"better": None, "sentence": refused}
+        if not values:
+            return {"better": None, "sentence": f"{transport} and {against}: no {figure.name} to compare."}
+        mean = sum(values) / len(values)
+        ahead = f"{transport} {figure.more if mean > 0 else figure.less} than {against}"
+        by = f"by {_amount(abs(mean), figure)}"
+        if all(value == 0 for value in values):
+            return {"better": None, "sentence": self._nothing_seen(values)}
+        if len(values) == 1:
+            words = (
+                f"With this one seed {ahead}, {by}; whether others agree, only more seeds can tell (--seeds)."
+            )
+            return {"better": None, "sentence": words}
+        if not self.seeds_differ:
+            words = f"{ahead}, {by}, with every seed alike: nothing here is random, so seeds add nothing."
+            return {"better": self._better(mean), "sentence": words}
+        needed = seeds_needed(values)
+        if needed is not None:
+            apart = sum(value != 0 for value in values)
+            words = (
+                f"Too few {figure.events} to compare {transport} with {against}: they differ with {apart} of "
+                f"{len(values)} seeds, on average by {_signed(mean)} {figure.unit}; {needed} seeds would do."
+            )
+            return {"better": None, "sentence": words}
+        own, together = interval(values), interval(values, 1 - 0.05 / self.several)
+        if own is None or together is None:
+            words = f"{ahead}, {by} with each of {len(values)} seeds."
+            return {"better": self._better(mean), "sentence": words}
+        few = " Fewer than five seeds: take more before you rely on it." if len(values) < FEW_SEEDS else ""
+        sign = 1 if mean > 0 else -1
+        told = f"{_between(abs(mean), sorted(sign * end for end in own), figure)} {_paired(values)}"
+        if _excludes_zero(together):
+            return {"better": self._better(mean), "sentence": f"{ahead}, by {told}.{few}"}
+        if _excludes_zero(own):
+            words = f"{ahead}, by {told}; among {self.several} comparisons at once that may be chance."
+            return {"better": None, "sentence": words + few}
+        words = (
+            f"The seeds cannot tell {transport} from {against} in {figure.name}: "
+            f"{_between(mean, own, figure)} {_paired(values)}; up to {_amount(max(map(abs, own)), figure)} "
+            "cannot be excluded."
+        )
         return {"better": None, "sentence": words + few}
-    signed = f"{_number(mean)} ± {_number(own)} {figure.unit} {_paired(values)}"
-    words = f"The seeds cannot tell {transport} from {against} in {figure.name}: {signed}."
-    return {"better": None, "sentence": words + few}
+
+    def _nothing_seen(self, values: list[float]) -> str:
+        """Return the sentence for figures that are the same with each seed, with what that leaves open."""
+        one, figure = f"{self.transport} and {self.against}", self.figure
+        seeds = f"{len(values)} seeds" if len(values) > 1 else "this one seed"
+        words = f"No difference seen between {one} in {figure.name}, with {seeds}"
+        if len(values) > 1 and not self.seeds_differ:
+            return f"{words}: nothing here is random, so seeds add nothing."
+        queries = sum(trials(figure.path[-1], self.ours))
+        if not queries:
+            return f"{words}; what others would show cannot be said."
+        most = _amount(100 * most_unseen(queries), figure)
+        return f"{words}; up to {most} cannot be excluded, if queries are independent of each other."
+
+    def _censored(self) -> str:
+        """Return why completion times cannot be compared; nothing where they are all known."""
+        *parents, name = self.figure.path
+
+        def bound(summary: Mapping[str, Any]) -> Any:
+            return (_at(_at(summary, tuple(parents)), (BOUNDS,)) or {}).get(name)
+
+        if all(bound(each) is None for each in (*self.ours, *self.theirs)):
+            return ""
+        ours, theirs = (sum(each.get("censored", 0) for each in side) for side in (self.ours, self.theirs))
+        return (
+            f"{self.transport} and {self.against} are not compared in {self.figure.name}: "
+            f"{ours:,} and {theirs:,} messages had not arrived when the run ended "
+            "(a longer `cool_down` waits for them)."
+        )
+
+    def _undecided(self) -> str:
+        """Return why misses cannot be compared: the undecided could turn the order; nothing if not."""
+        if self.figure.path != ("missed_percent",):
+            return ""
+        left = sum(each.get("undecided", 0) for each in (*self.ours, *self.theirs))
+        if not left:
+            return ""
+        ours, theirs = ([_ends(each) for each in side] for side in (self.ours, self.theirs))
+        least = sum(a[0] - b[1] for a, b in zip(ours, theirs, strict=True))
+        most = sum(a[1] - b[0] for a, b in zip(ours, theirs, strict=True))
+        if least > 0 or most < 0:
+            return ""
+        return (
+            f"{self.transport} and {self.against} are not compared in {self.figure.name}: {left:,} messages "
+            "were undecided when the run ended, enough to turn the order "
+            "(a longer `cool_down` waits for them)."
+        )
+
+    def _better(self, mean: float) -> str:
+        return self.transport if (mean < 0) == self.figure.lower_is_better else self.against
+
+
+def _ends(summary: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the share missed if all that is undecided were met, and if it were missed."""
+    missed, many = summary["missed"], max(1, summary["with_deadline"])
+    return 100 * missed / many, 100 * (missed + summary["undecided"]) / many
+
+
+def _excludes_zero(ends: Sequence[float]) -> bool:
+    return ends[0] > 0 or ends[1] < 0
+
+
+def _between(mean: float, ends: Sequence[float], figure: Figure) -> str:
+    """Write a difference with its interval: ± where that is even, else its ends."""
+    below, above = mean - ends[0], ends[1] - mean
+    if max(below, above) <= 1.2 * min(below, above):
+        return f"{_amount(mean, figure)} ± {_number((ends[1] - ends[0]) / 2)}"
+    return f"{_amount(mean, figure)}, {_number(ends[0])} to {_number(ends[1])}"
 
 
 def _paired(values: list[float]) -> str:
     return f"(paired, {len(values)} seeds)"
 
 
-def _better(figure: Figure, transport: str, against: str, mean: float) -> str:
-    return transport if (mean < 0) == figure.lower_is_better else against
-
-
 def _figure(summaries: list[Mapping[str, Any]]) -> Figure | None:
-    of_all = (figure for figure in FIGURES if any(_at(each, figure.path) is not None for each in summaries))
-    return next(of_all, None)
+    """Return the first figure that is there, known or not."""
+
+    def is_there(figure: Figure) -> bool:
+        *parents, name = figure.path
+        found = [_at(each, tuple(parents)) for each in summaries]
+        known = any(_at(part, (name,)) is not None for part in found)
+        return known or any(_at(part, (BOUNDS, name)) is not None for part in found)
+
+    return next(filter(is_there, FIGURES), None)
 
 
 def _at(part: Any, path: tuple[str, ...]) -> Any:
     for key in path:
-        part = part[key] if isinstance(part, Mapping) else None
+        part = part.get(key) if isinstance(part, Mapping) else None
     return part
 
 
@@ -124,6 +234,10 @@ def _values(part: Any) -> list[float]:
 
 def _amount(value: float, figure: Figure) -> str:
     return f"{_number(value)} {figure.unit}"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{_number(value)}"
 
 
 def _number(value: float) -> str:

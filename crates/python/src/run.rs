@@ -220,6 +220,7 @@ impl Passing {
     fn close(mut self, simulation: Simulation, wall_s: f64) -> io::Result<Report> {
         let (outcome, rest) = simulation.finish_taken();
         rest.into_iter().try_for_each(|taken| self.see(&taken, outcome.ended))?;
+        self.book.close(outcome.ended);
         if let Some(mut sheets) = self.sheets {
             sheets.write_queries(self.book.take_all_queries())?;
             sheets.close(&outcome)?;

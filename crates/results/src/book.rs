@@ -43,7 +43,19 @@ pub(crate) struct Account {
     pub slowdown: Values,
     /// Of completed messages with a deadline.
     pub deadline_ratio: Values,
+    /// Of those that were under way when the run ended.
+    pub censored: Censored,
     pub asked: Asked,
+}
+
+/// Messages of a size that were under way when the run ended: neither arrived nor given up. Each has the figures that
+/// it would have if it had arrived then.
+#[derive(Default)]
+pub(crate) struct Censored {
+    pub messages: u64,
+    pub fct_us: Values,
+    pub slowdown: Values,
+    pub deadline_ratio: Values,
 }
 
 impl Book {
@@ -72,6 +84,7 @@ impl Book {
         let mut book = Book::new(outcome.warm_up..outcome.simulated, outcome.classes.len(), block);
         book.ask(&outcome.queries);
         book.add(&outcome.messages, outcome.ended).expect("everything stays in memory");
+        book.close(outcome.ended);
         book
     }
 
@@ -94,16 +107,15 @@ impl Book {
     pub fn add(&mut self, messages: &[Message], ended: Instant) -> io::Result<()> {
         for message in messages {
             let verdict = verdict(message, ended);
-            let query = self.queries.add(message, verdict).filter(|query| query.enters(&self.counted));
-            if let Some(query) = query {
-                self.held += self.classes[message.class.index()].asked.add(&query);
+            if let Some(query) = self.queries.add(message, verdict).filter(|query| query.counts(&self.counted)) {
+                self.held += self.classes[message.class.index()].asked.add(&query, ended);
             }
             if verdict == Verdict::Met {
                 self.classes[message.class.index()].in_time += message.delivered;
             }
             if self.counted.contains(&message.start) {
                 self.bounded.add(message);
-                self.held += self.classes[message.class.index()].add(message, verdict);
+                self.held += self.classes[message.class.index()].add(message, verdict, ended);
             }
             if self.held >= self.most_held {
                 self.put()?;
@@ -113,6 +125,13 @@ impl Book {
             }
         }
         Ok(())
+    }
+
+    /// The run is over: queries that still lack answers are under way.
+    pub fn close(&mut self, ended: Instant) {
+        for query in self.queries.close().into_iter().filter(|query| query.counts(&self.counted)) {
+            self.held += self.classes[query.row.class.index()].asked.add(&query, ended);
+        }
     }
 
     /// Puts values in order, before several ask for what they come to.
@@ -132,22 +151,36 @@ impl Book {
 }
 
 impl Account {
-    fn values(&mut self) -> [&mut Values; 5] {
-        let Asked { shares, took_us, .. } = &mut self.asked;
-        [&mut self.fct_us, &mut self.slowdown, &mut self.deadline_ratio, shares, took_us]
+    fn values(&mut self) -> impl Iterator<Item = &mut Values> {
+        let Asked { shares, took_us, censored_us, .. } = &mut self.asked;
+        let Censored { fct_us, slowdown, deadline_ratio, .. } = &mut self.censored;
+        let censored = [fct_us, slowdown, deadline_ratio, censored_us];
+        let arrived = [&mut self.fct_us, &mut self.slowdown, &mut self.deadline_ratio, shares, took_us];
+        arrived.into_iter().chain(censored)
     }
 
-    /// Gives how many values were kept of the message.
-    fn add(&mut self, message: &Message, verdict: Verdict) -> usize {
+    /// Adds a message of a run that ended at `ended`, if it is over. Returns how many values were kept of it.
+    fn add(&mut self, message: &Message, verdict: Verdict, ended: Instant) -> usize {
         self.messages += 1;
         self.with_deadline += u64::from(message.deadline.is_some());
         self.missed += u64::from(verdict == Verdict::Missed);
         self.undecided += u64::from(verdict == Verdict::Undecided);
-        let Some(took) = completion_time(message) else { return 0 };
-        self.completed += 1;
-        self.fct_us.add(took.as_micros_f64());
-        let over = |of: Option<Span>| of.map(|of| took.0 as f64 / of.0 as f64).filter(|ratio| ratio.is_finite());
-        let ratios = [(over(message.ideal), &mut self.slowdown), (over(message.deadline), &mut self.deadline_ratio)];
+        let over =
+            |took: Span, of: Option<Span>| of.map(|of| took.0 as f64 / of.0 as f64).filter(|ratio| ratio.is_finite());
+        let (took, times, slowdowns, ratios) = match completion_time(message) {
+            Some(took) => {
+                self.completed += 1;
+                (took, &mut self.fct_us, &mut self.slowdown, &mut self.deadline_ratio)
+            }
+            None if message.aborted || message.bytes.is_none() => return 0,
+            None => {
+                let Censored { messages, fct_us, slowdown, deadline_ratio } = &mut self.censored;
+                *messages += 1;
+                (ended.saturating_sub(message.start), fct_us, slowdown, deadline_ratio)
+            }
+        };
+        times.add(took.as_micros_f64());
+        let ratios = [(over(took, message.ideal), slowdowns), (over(took, message.deadline), ratios)];
         let ratios = ratios.into_iter().filter_map(|(ratio, values)| Some((ratio?, values)));
         1 + ratios.map(|(ratio, values)| values.add(ratio)).count()
     }

@@ -10,7 +10,7 @@ use sim::outcome::{Message, Query as Announced};
 use units::{ClassId, Instant, Span};
 
 use crate::book::Book;
-use crate::statistics::FctUs;
+use crate::statistics::{Both, FctUs};
 use crate::values::{Values, digest};
 use crate::verdict::Verdict;
 
@@ -28,7 +28,8 @@ pub struct FanIn {
     pub complete_queries_percent: Option<f64>,
     /// Per query, the share of its answers that did.
     pub answers_in_time_percent: AnswersInTime,
-    /// Of those of them to which every answer came, in time or not: from the query to its last answer.
+    /// From the query to its last answer, in time or not. A query of which an answer was given up is left out; one that
+    /// still lacked an answer when the run ended had taken the time until then.
     pub query_us: FctUs,
 }
 
@@ -53,22 +54,24 @@ impl FanIn {
         let complete: u64 = accounts.iter().map(|asked| asked.complete).sum();
         let values = |which: fn(&Asked) -> &Values| accounts.iter().map(|asked| which(asked)).collect::<Vec<_>>();
         let aside = book.aside.as_ref();
-        let shares = digest(&values(|asked| &asked.shares), aside, [1.0])?;
+        let shares = digest(&values(|asked| &asked.shares), &[], aside, [1.0])?;
+        let took = Both { arrived: &values(|asked| &asked.took_us), censored: &values(|asked| &asked.censored_us) };
         Ok(Some(FanIn {
             queries,
             complete_queries_percent: (queries > 0).then(|| 100.0 * complete as f64 / queries as f64),
             answers_in_time_percent: AnswersInTime {
-                mean: shares.map(|shares| shares.mean),
-                p1: shares.map(|shares| shares.at[0]),
+                mean: shares.and_then(|shares| shares.mean.exact()),
+                p1: shares.and_then(|shares| shares.at[0].exact()),
             },
-            query_us: FctUs::of(&values(|asked| &asked.took_us), aside)?,
+            query_us: FctUs::of(took, aside)?,
         }))
     }
 }
 
-/// The queries of one class that enter.
+/// The queries of one class that count.
 #[derive(Default)]
 pub(crate) struct Asked {
+    /// Those that enter the shares.
     queries: u64,
     /// Those whose answers all came in time.
     complete: u64,
@@ -76,17 +79,26 @@ pub(crate) struct Asked {
     pub(crate) shares: Values,
     /// Of those to which every answer came: the time to the last.
     pub(crate) took_us: Values,
+    /// Of those that still lacked an answer when the run ended: the time until then.
+    pub(crate) censored_us: Values,
 }
 
 impl Asked {
-    /// A query enters. Gives how many values were kept of it.
-    pub(crate) fn add(&mut self, query: &Query) -> usize {
-        self.queries += 1;
-        self.complete += u64::from(query.is_met());
-        self.shares.add(query.percent_in_time());
-        let took = query.took();
-        took.into_iter().for_each(|span| self.took_us.add(span.as_micros_f64()));
-        1 + usize::from(took.is_some())
+    /// Adds a query that counts, of a run that ended at `ended`, if it is over. Returns how many values were kept of it.
+    pub(crate) fn add(&mut self, query: &Query, ended: Instant) -> usize {
+        let enters = !query.undecided && query.is_over();
+        if enters {
+            self.queries += 1;
+            self.complete += u64::from(query.is_met());
+            self.shares.add(query.percent_in_time());
+        }
+        let kept = usize::from(enters);
+        match query.took() {
+            Some(took) => self.took_us.add(took.as_micros_f64()),
+            None if query.aborted => return kept,
+            None => self.censored_us.add(ended.saturating_sub(query.row.start).as_micros_f64()),
+        }
+        kept + 1
     }
 }
 
@@ -102,18 +114,21 @@ pub struct Query {
     pub(crate) in_time: u32,
     /// An answer was neither here nor late when the run was over.
     undecided: bool,
+    /// An answer was given up.
+    aborted: bool,
     /// The last answer's arrival.
     end: Instant,
 }
 
 impl Query {
     fn new(row: Announced) -> Query {
-        Query { row, started: 0, arrived: 0, in_time: 0, undecided: false, end: Instant::ZERO }
+        Query { row, started: 0, arrived: 0, in_time: 0, undecided: false, aborted: false, end: Instant::ZERO }
     }
 
     fn add(&mut self, message: &Message, verdict: Verdict) {
         self.started += 1;
         self.undecided |= verdict == Verdict::Undecided;
+        self.aborted |= message.aborted;
         if let Some(end) = message.end {
             self.arrived += 1;
             self.end = self.end.max(end);
@@ -129,9 +144,14 @@ impl Query {
         self.started == self.row.children
     }
 
-    /// Whether it enters the summaries of a run in which counts what starts within `counted`.
+    /// Whether it counts in a run in which counts what starts within `counted`.
+    pub(crate) fn counts(&self, counted: &Range<Instant>) -> bool {
+        counted.contains(&self.row.start)
+    }
+
+    /// Whether it enters the shares of such a run.
     pub(crate) fn enters(&self, counted: &Range<Instant>) -> bool {
-        counted.contains(&self.row.start) && !self.undecided && self.is_over()
+        self.counts(counted) && !self.undecided && self.is_over()
     }
 
     fn percent_in_time(&self) -> f64 {
@@ -145,7 +165,7 @@ impl Query {
 
     /// The time to the last answer, where all came.
     pub(crate) fn took(&self) -> Option<Span> {
-        (self.arrived == self.started && self.started > 0).then(|| self.end - self.row.start)
+        (self.arrived == self.started && self.is_over() && self.started > 0).then(|| self.end - self.row.start)
     }
 }
 
@@ -196,6 +216,12 @@ impl Queries {
             self.open.remove(&(message.class, number));
             *query
         })
+    }
+
+    /// Returns the queries that are not over, for none of which another answer can come.
+    pub(crate) fn close(&mut self) -> Vec<Query> {
+        let open = std::mem::take(&mut self.open);
+        open.into_values().map(|place| self.blocks[place / self.each].queries[place % self.each]).collect()
     }
 
     /// Takes full blocks of queries that are over, each with the place of its first.
@@ -263,6 +289,25 @@ mod tests {
         assert_eq!(fan_in.queries, 0);
         assert_eq!(fan_in.complete_queries_percent, None);
         assert_eq!(fan_in.answers_in_time_percent, AnswersInTime { mean: None, p1: None });
+    }
+
+    #[test]
+    fn a_query_that_lacks_an_answer_at_the_end_has_a_bound() {
+        let answer = |query, start| message().query(query).start(at_ms(start));
+        let whole = |query, start, end| [answer(query, start).end(at_ms(end)).build(); 2];
+        let mut messages = [whole(1, 20, 25), whole(2, 30, 37), whole(3, 40, 49)].concat();
+        let took = |messages: &[Message]| of(messages.to_vec()).query_us;
+        assert_eq!((took(&messages).p50, took(&messages).max), (Some(7000.0), Some(9000.0)));
+        // One that was given up never comes; one whose other answer has not started, or is on its way, will.
+        messages.extend([answer(4, 50).end(at_ms(51)).build(), answer(4, 50).aborted().build()]);
+        assert_eq!(took(&messages).max, Some(9000.0));
+        messages.extend([answer(5, 60).end(at_ms(61)).build(), answer(5, 60).build()]);
+        assert_eq!((took(&messages).p50, took(&messages).max), (Some(8000.0), None));
+        assert_eq!(took(&messages).at_least.unwrap().max, Some(40_000.0));
+        messages.push(answer(6, 70).end(at_ms(71)).build());
+        // 5, 7, 9, at least 30 and at least 40 ms.
+        let bounds = took(&messages).at_least.unwrap();
+        assert_eq!((took(&messages).p50, bounds.mean, bounds.max), (Some(9000.0), Some(18_200.0), Some(40_000.0)));
     }
 
     #[test]

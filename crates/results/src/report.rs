@@ -364,10 +364,11 @@ mod tests {
         keys
     }
 
-    const SUMMARY: [&str; 12] = [
+    const SUMMARY: [&str; 13] = [
         "messages",
         "completed",
         "unfinished",
+        "censored",
         "with_deadline",
         "missed",
         "undecided",

@@ -5,12 +5,12 @@ use std::io;
 use aside::Aside;
 use serde::Serialize;
 
-use crate::values::{Digest, Values, digest};
+use crate::values::{Digest, Figure, Values, digest};
 
 /// Flow completion times in us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct FctUs {
-    /// Arithmetic mean.
+    /// Arithmetic mean; none, like the others, where it depends on what had not arrived when the run ended.
     pub mean: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
@@ -20,14 +20,58 @@ pub struct FctUs {
     pub p99: Option<f64>,
     /// Largest.
     pub max: Option<f64>,
+    /// Lower bounds of those that are none; left out where all are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<AtLeast>,
+}
+
+/// Lower bounds of figures that depend on messages under way when the run ended, each with the time that it had taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct AtLeast {
+    /// Of the arithmetic mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// Of the median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    /// Of the 90th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p90: Option<f64>,
+    /// Of the 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99: Option<f64>,
+    /// Of the largest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
+impl AtLeast {
+    fn any(self) -> Option<AtLeast> {
+        (self != AtLeast::default()).then_some(self)
+    }
+}
+
+/// Values of messages that have arrived, and lower bounds of those of messages that had not when the run ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Both<'a> {
+    pub arrived: &'a [&'a Values],
+    pub censored: &'a [&'a Values],
+}
+
+impl Both<'_> {
+    fn digest<const N: usize>(self, aside: Option<&Aside>, at: [f64; N]) -> io::Result<Option<Digest<N>>> {
+        digest(self.arrived, self.censored, aside, at)
+    }
 }
 
 impl FctUs {
-    pub(crate) fn of(values: &[&Values], aside: Option<&Aside>) -> io::Result<FctUs> {
-        let Some(Digest { mean, at: [p50, p90, p99, max] }) = digest(values, aside, [50.0, 90.0, 99.0, 100.0])? else {
+    pub(crate) fn of(values: Both, aside: Option<&Aside>) -> io::Result<FctUs> {
+        let Some(Digest { mean, at: [p50, p90, p99, max] }) = values.digest(aside, [50.0, 90.0, 99.0, 100.0])? else {
             return Ok(FctUs::default());
         };
-        Ok(FctUs { mean: Some(mean), p50: Some(p50), p90: Some(p90), p99: Some(p99), max: Some(max) })
+        let [mean, p50, p90, p99, max] = [mean, p50, p90, p99, max].map(Parts::from);
+        let at_least = AtLeast { mean: mean.1, p50: p50.1, p90: p90.1, p99: p99.1, max: max.1 }.any();
+        Ok(FctUs { mean: mean.0, p50: p50.0, p90: p90.0, p99: p99.0, max: max.0, at_least })
     }
 }
 
@@ -38,14 +82,19 @@ pub struct Slowdown {
     pub p50: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
+    /// Lower bounds of those that are none; left out where all are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<AtLeast>,
 }
 
 impl Slowdown {
-    pub(crate) fn of(values: &[&Values], aside: Option<&Aside>) -> io::Result<Slowdown> {
-        let Some(Digest { at: [p50, p99], .. }) = digest(values, aside, [50.0, 99.0])? else {
+    pub(crate) fn of(values: Both, aside: Option<&Aside>) -> io::Result<Slowdown> {
+        let Some(Digest { at, .. }) = values.digest(aside, [50.0, 99.0])? else {
             return Ok(Slowdown::default());
         };
-        Ok(Slowdown { p50: Some(p50), p99: Some(p99) })
+        let [p50, p99] = at.map(Parts::from);
+        let at_least = AtLeast { p50: p50.1, p99: p99.1, ..AtLeast::default() }.any();
+        Ok(Slowdown { p50: p50.0, p99: p99.0, at_least })
     }
 }
 
@@ -58,14 +107,28 @@ pub struct DeadlineRatio {
     pub p90: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
+    /// Lower bounds of those that are none; left out where all are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<AtLeast>,
 }
 
 impl DeadlineRatio {
-    pub(crate) fn of(values: &[&Values], aside: Option<&Aside>) -> io::Result<DeadlineRatio> {
-        let Some(Digest { at: [p50, p90, p99], .. }) = digest(values, aside, [50.0, 90.0, 99.0])? else {
+    pub(crate) fn of(values: Both, aside: Option<&Aside>) -> io::Result<DeadlineRatio> {
+        let Some(Digest { at, .. }) = values.digest(aside, [50.0, 90.0, 99.0])? else {
             return Ok(DeadlineRatio::default());
         };
-        Ok(DeadlineRatio { p50: Some(p50), p90: Some(p90), p99: Some(p99) })
+        let [p50, p90, p99] = at.map(Parts::from);
+        let at_least = AtLeast { p50: p50.1, p90: p90.1, p99: p99.1, ..AtLeast::default() }.any();
+        Ok(DeadlineRatio { p50: p50.0, p90: p90.0, p99: p99.0, at_least })
+    }
+}
+
+/// A figure where it is known, and else its lower bound.
+struct Parts(Option<f64>, Option<f64>);
+
+impl From<Figure> for Parts {
+    fn from(figure: Figure) -> Parts {
+        Parts(figure.exact(), figure.at_least())
     }
 }
 
@@ -80,10 +143,22 @@ mod tests {
             all.iter().for_each(|value| values.add(*value));
             values
         };
-        let fct = FctUs::of(&[&values(&[3.0, 1.0]), &values(&[2.0])], None).unwrap();
-        assert_eq!((fct.mean, fct.p50, fct.max), (Some(2.0), Some(2.0), Some(3.0)));
-        assert_eq!(Slowdown::of(&[&values(&[3.0, 1.0])], None).unwrap().p50, Some(2.0));
-        assert_eq!(DeadlineRatio::of(&[&values(&[0.5, 1.5])], None).unwrap().p50, Some(1.0));
-        assert_eq!(FctUs::of(&[], None).unwrap(), FctUs::default());
+        let all = |all: &[f64], censored: &[f64]| (values(all), values(censored));
+        let of = |(arrived, censored): &(Values, Values)| {
+            let both = Both { arrived: &[arrived], censored: &[censored] };
+            (FctUs::of(both, None).unwrap(), Slowdown::of(both, None).unwrap(), DeadlineRatio::of(both, None).unwrap())
+        };
+        let fct = FctUs::of(Both { arrived: &[&values(&[3.0, 1.0]), &values(&[2.0])], censored: &[] }, None).unwrap();
+        assert_eq!((fct.mean, fct.p50, fct.max, fct.at_least), (Some(2.0), Some(2.0), Some(3.0), None));
+        let (_, slowdown, ratio) = of(&all(&[3.0, 1.0], &[]));
+        assert_eq!((slowdown.p50, ratio.p50), (Some(2.0), Some(2.0)));
+        assert_eq!(FctUs::of(Both { arrived: &[], censored: &[] }, None).unwrap(), FctUs::default());
+        // 1 2 3 4 [5]: the median is known, what lies above rank 3 is not.
+        let (fct, slowdown, ratio) = of(&all(&[4.0, 3.0, 2.0, 1.0], &[5.0]));
+        assert_eq!((fct.mean, fct.p50, fct.p90, fct.p99, fct.max), (None, Some(3.0), None, None, None));
+        let bounds = AtLeast { mean: Some(3.0), p50: None, p90: Some(4.6), p99: Some(4.96), max: Some(5.0) };
+        assert_eq!(fct.at_least, Some(bounds));
+        assert_eq!((slowdown.p50, slowdown.at_least.unwrap().p99), (Some(3.0), Some(4.96)));
+        assert_eq!((ratio.p50, ratio.at_least.unwrap().p90), (Some(3.0), Some(4.6)));
     }
 }

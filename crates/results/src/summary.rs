@@ -8,13 +8,16 @@ use units::{Bytes, Span};
 
 use crate::book::{Account, Book};
 use crate::queries::FanIn;
-use crate::statistics::{DeadlineRatio, FctUs, Slowdown};
+use crate::statistics::{Both, DeadlineRatio, FctUs, Slowdown};
 use crate::values::Values;
 
 /// Counted are the messages that started in the measured time, after the warm-up; whether they met their
 /// deadline, and how long they took, is known up to the end of the run, which may go on for that. Goodput is of
-/// the measured time, whatever started when. A flow without end is an unfinished message. Figures of completed
-/// messages leave out those that were unfinished when the run ended.
+/// the measured time, whatever started when. A flow without end is an unfinished message.
+///
+/// Completion times, and their ratios to others, are of all messages but those without end and those that were given up.
+/// What was under way when the run ended (`censored`) has taken at least the time until then: a percentile or mean that
+/// depends on it is none, and `at_least` has its lower bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Counted messages: completed + unfinished.
@@ -23,6 +26,8 @@ pub struct Summary {
     pub completed: u64,
     /// Those whose last byte did not.
     pub unfinished: u64,
+    /// Unfinished ones of a size that had not been given up when the run ended: their completion times are not known.
+    pub censored: u64,
     /// Those that have a deadline.
     pub with_deadline: u64,
     /// Completed too late, given up, or unfinished when the deadline passed.
@@ -35,11 +40,11 @@ pub struct Summary {
     pub goodput_mbps: Option<f64>,
     /// The part of it that belongs to messages that met their deadline; none without deadlines.
     pub goodput_in_time_mbps: Option<f64>,
-    /// Of completed messages.
+    /// From the start of a message to the arrival of its last byte.
     pub fct_us: FctUs,
-    /// Of completed messages.
+    /// Completion time over that on an empty network.
     pub slowdown: Slowdown,
-    /// Of completed messages with a deadline.
+    /// Completion time over allowed time, of messages with a deadline.
     pub deadline_ratio: DeadlineRatio,
     /// Of fan-in classes only.
     #[serde(flatten)]
@@ -79,15 +84,34 @@ impl Summary {
             messages,
             completed,
             unfinished: messages - completed,
+            censored: sum(|account| account.censored.messages),
             with_deadline,
             missed,
             undecided,
             missed_percent: (decided > 0).then(|| 100.0 * missed as f64 / decided as f64),
             goodput_mbps: mbps_after_warm_up(delivered, outcome),
             goodput_in_time_mbps: mbps_after_warm_up(in_time, outcome).filter(|_| with_deadline > 0),
-            fct_us: FctUs::of(&values(|account| &account.fct_us), aside)?,
-            slowdown: Slowdown::of(&values(|account| &account.slowdown), aside)?,
-            deadline_ratio: DeadlineRatio::of(&values(|account| &account.deadline_ratio), aside)?,
+            fct_us: FctUs::of(
+                Both {
+                    arrived: &values(|account| &account.fct_us),
+                    censored: &values(|account| &account.censored.fct_us),
+                },
+                aside,
+            )?,
+            slowdown: Slowdown::of(
+                Both {
+                    arrived: &values(|account| &account.slowdown),
+                    censored: &values(|account| &account.censored.slowdown),
+                },
+                aside,
+            )?,
+            deadline_ratio: DeadlineRatio::of(
+                Both {
+                    arrived: &values(|account| &account.deadline_ratio),
+                    censored: &values(|account| &account.censored.deadline_ratio),
+                },
+                aside,
+            )?,
             fan_in: FanIn::of(outcome, book, class)?,
         })
     }
@@ -187,19 +211,26 @@ mod tests {
     }
 
     #[test]
-    fn times_and_ratios_are_of_completed_messages() {
+    fn times_and_ratios_know_what_was_under_way_at_the_end() {
         let run = outcome(
             &["poisson"],
             vec![
                 message().end(at_ms(12)).deadline(ms(4)).build(), // 2 ms: twice the ideal, half of the allowed
                 message().end(at_ms(14)).build(),                 // 4 ms, no deadline
-                message().deadline(ms(4)).build(),                // unfinished
+                message().deadline(ms(4)).build(),                // under way for 90 ms
+                message().aborted().build(),                      // never arrives
+                message().bytes(None).build(),                    // endless
             ],
         );
         let all = all(&run);
-        assert_eq!((all.fct_us.mean, all.fct_us.max), (Some(3000.0), Some(4000.0)));
-        assert_eq!((all.slowdown.p50, all.slowdown.p99), (Some(3.0), Some(3.98)));
-        assert_eq!((all.deadline_ratio.p50, all.deadline_ratio.p99), (Some(0.5), Some(0.5)));
+        assert_eq!((all.completed, all.unfinished, all.censored), (2, 3, 1));
+        // 2, 4 and at least 90 ms.
+        assert_eq!((all.fct_us.p50, all.fct_us.mean, all.fct_us.max), (Some(4000.0), None, None));
+        let bounds = all.fct_us.at_least.unwrap();
+        assert_eq!((bounds.p50, bounds.mean, bounds.max), (None, Some(32_000.0), Some(90_000.0)));
+        assert_eq!((all.slowdown.p50, all.slowdown.p99), (Some(4.0), None));
+        // Half of the allowed time, and at least 22.5 times of it.
+        assert_eq!((all.deadline_ratio.p50, all.deadline_ratio.at_least.unwrap().p50), (None, Some(11.5)));
     }
 
     #[test]

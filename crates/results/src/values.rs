@@ -17,9 +17,36 @@ pub struct Values {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Digest<const N: usize> {
     /// The arithmetic mean: their sum in ascending order, so that it does not depend on theirs, over their number.
-    pub mean: f64,
+    pub mean: Figure,
     /// The percentiles that were asked for.
-    pub at: [f64; N],
+    pub at: [Figure; N],
+}
+
+/// A figure of values of which some may be larger than is known (right-censored).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure {
+    /// It does not depend on those.
+    Exact(f64),
+    /// It is at least so large.
+    AtLeast(f64),
+}
+
+impl Figure {
+    /// Returns the figure where it is known.
+    pub fn exact(self) -> Option<f64> {
+        match self {
+            Figure::Exact(value) => Some(value),
+            Figure::AtLeast(_) => None,
+        }
+    }
+
+    /// Returns its lower bound where it is not known.
+    pub fn at_least(self) -> Option<f64> {
+        match self {
+            Figure::Exact(_) => None,
+            Figure::AtLeast(bound) => Some(bound),
+        }
+    }
 }
 
 impl Values {
@@ -49,23 +76,28 @@ impl Values {
 }
 
 /// The mean and some percentiles (0 to 100) of all these values together; those that are not in memory are in `aside`.
+/// Of the `censored` ones only a lower bound is known.
 ///
 /// Percentiles interpolate linearly between ranks: with n values one lies at rank p/100 x (n - 1), counted from 0, as
-/// `numpy.percentile` has it by default.
+/// `numpy.percentile` has it by default. With each censored value at its bound a percentile is a lower bound; it is
+/// exact where the ranks that it lies between are below every such bound.
 pub fn digest<const N: usize>(
     values: &[&Values],
+    censored: &[&Values],
     aside: Option<&Aside>,
     percentiles: [f64; N],
 ) -> io::Result<Option<Digest<N>>> {
-    let mut recent: Vec<[u64; 1]> = values.iter().flat_map(|values| &values.recent).copied().collect();
+    let everything = || values.iter().chain(censored);
+    let mut recent: Vec<[u64; 1]> = everything().flat_map(|values| &values.recent).copied().collect();
     // Of one kind they may be in order.
     recent.sort_unstable();
-    let runs = values.iter().flat_map(|values| &values.runs).cloned();
+    let runs = everything().flat_map(|values| &values.runs).cloned();
     let in_file: u64 = runs.clone().map(|run| run.end - run.start).sum();
     let Some(last) = (recent.len() as u64 + in_file).checked_sub(1) else { return Ok(None) };
     let ranks = percentiles.map(|p| p / 100.0 * last as f64);
     let below = ranks.map(|rank| (rank.floor() as u64).min(last));
-    let ends = below.map(|below| [below, (below + 1).min(last)]);
+    // A rank that is whole does not depend on the next value.
+    let ends: [[u64; 2]; N] = std::array::from_fn(|i| [below[i], (ranks[i].ceil() as u64).min(last)]);
     let (sum, ends) = if in_file == 0 {
         (
             recent.iter().fold(0.0, |sum, bits| sum + value(*bits)),
@@ -81,11 +113,29 @@ pub fn digest<const N: usize>(
         }
         (sum, found.map(|ends| ends.map(|(_, value)| value)))
     };
+    let known_below = least(censored, aside)?;
+    let figure = |value: f64, upper: f64| match known_below {
+        Some(bound) if upper >= bound => Figure::AtLeast(value),
+        _ => Figure::Exact(value),
+    };
     let at = std::array::from_fn(|i| {
         let [low, high] = ends[i];
-        low + (ranks[i] - below[i] as f64) * (high - low)
+        figure(low + (ranks[i] - below[i] as f64) * (high - low), high)
     });
-    Ok(Some(Digest { mean: sum / (last + 1) as f64, at }))
+    Ok(Some(Digest { mean: figure(sum / (last + 1) as f64, f64::INFINITY), at }))
+}
+
+/// The least of these values.
+fn least(values: &[&Values], aside: Option<&Aside>) -> io::Result<Option<f64>> {
+    let mut least = values.iter().flat_map(|values| &values.recent).map(|bits| value(*bits)).reduce(f64::min);
+    if let Some(aside) = aside {
+        for run in values.iter().flat_map(|values| &values.runs) {
+            // A run is in ascending order.
+            let first = aside.read::<1>(run.start..run.start + 1)?;
+            least = first.into_iter().map(value).chain(least).reduce(f64::min);
+        }
+    }
+    Ok(least)
 }
 
 fn value([bits]: [u64; 1]) -> f64 {
@@ -104,7 +154,26 @@ mod tests {
     }
 
     fn percentile(all: &[f64], p: f64) -> Option<f64> {
-        digest(&[&of(all)], None, [p]).unwrap().map(|digest| digest.at[0])
+        digest(&[&of(all)], &[], None, [p]).unwrap().and_then(|digest| digest.at[0].exact())
+    }
+
+    #[test]
+    fn a_percentile_among_censored_values_is_a_lower_bound() {
+        // Four have arrived, two had taken 25 and 100 when the run ended: 10 20 [25] 30 40 [100].
+        let (arrived, censored) = (of(&[30.0, 10.0, 40.0, 20.0]), of(&[100.0, 25.0]));
+        let found = digest(&[&arrived], &[&censored], None, [0.0, 20.0, 30.0, 50.0, 100.0]).unwrap().unwrap();
+        assert_eq!(found.mean, Figure::AtLeast(37.5));
+        // Rank 1 is whole: the value at rank 2 does not matter. Rank 1.5 lies between a value and a bound.
+        let bounds = [Figure::AtLeast(22.5), Figure::AtLeast(27.5), Figure::AtLeast(100.0)];
+        assert_eq!(found.at, [&[Figure::Exact(10.0), Figure::Exact(20.0)][..], &bounds].concat()[..]);
+        let of_none = digest(&[], &[&censored], None, [50.0]).unwrap().unwrap();
+        assert_eq!(of_none, Digest { mean: Figure::AtLeast(62.5), at: [Figure::AtLeast(62.5)] });
+    }
+
+    #[test]
+    fn a_censored_value_that_equals_an_arrived_one_leaves_it_unknown() {
+        let found = digest(&[&of(&[10.0, 10.0])], &[&of(&[10.0])], None, [0.0, 100.0]).unwrap().unwrap();
+        assert_eq!(found.at, [Figure::AtLeast(10.0); 2]);
     }
 
     #[test]
@@ -144,8 +213,37 @@ mod tests {
                 }
             }
             prop_assert!(parts.held() < each);
-            prop_assert_eq!(digest(&[&parts, &other], Some(&aside), at).unwrap(), digest(&[&other, &whole], None, at).unwrap());
-            prop_assert_eq!(digest(&[&parts], Some(&aside), at).unwrap(), digest(&[&whole], None, at).unwrap());
+            let in_file = |values: &[&Values], censored: &[&Values]| digest(values, censored, Some(&aside), at).unwrap();
+            let in_memory = |values: &[&Values], censored: &[&Values]| digest(values, censored, None, at).unwrap();
+            prop_assert_eq!(in_file(&[&parts, &other], &[]), in_memory(&[&other, &whole], &[]));
+            prop_assert_eq!(in_file(&[&parts], &[&other]), in_memory(&[&whole], &[&other]));
+            prop_assert_eq!(in_file(&[&other], &[&parts]), in_memory(&[&other], &[&whole]));
+        }
+
+        /// Against the definition: a figure is exact if it is the same with every censored value as far beyond as can be.
+        #[test]
+        fn a_figure_is_exact_where_no_censored_value_can_move_it(
+            arrived in prop::collection::vec(0u32..50, 0..12),
+            censored in prop::collection::vec(0u32..50, 0..4),
+            p in 0u32..=100,
+        ) {
+            let whole = |all: &[u32], by: u32| all.iter().map(|value| f64::from(value + by)).collect::<Vec<_>>();
+            let (a, c) = (of(&whole(&arrived, 0)), of(&whole(&censored, 0)));
+            let p = f64::from(p);
+            let found = digest(&[&a], &[&c], None, [p]).unwrap().map(|digest| digest.at[0]);
+            let low = percentile(&[whole(&arrived, 0), whole(&censored, 0)].concat(), p);
+            // By a little and by much: what is exact stays, what is a bound rises.
+            let moved = [1, 1_000_000].map(|by| percentile(&[whole(&arrived, 0), whole(&censored, by)].concat(), p));
+            match found {
+                Some(Figure::Exact(value)) => prop_assert_eq!([Some(value); 3], [low, moved[0], moved[1]]),
+                Some(Figure::AtLeast(bound)) => {
+                    prop_assert_eq!(Some(bound), low);
+                    let least = censored.iter().min().expect("one is censored");
+                    let tied = arrived.contains(least);
+                    prop_assert!(tied || moved[1] > low);
+                }
+                None => prop_assert_eq!(low, None),
+            }
         }
     }
 }

@@ -6,13 +6,14 @@ use std::ops::RangeInclusive;
 use units::{Bytes, ClassId, Instant, Span, Table};
 
 use crate::outcome::Message;
-use crate::run::Run;
+use crate::run::{Run, WaitFor};
 use crate::traffic::Request;
 
 /// What a run still waits for when its window has closed.
 ///
-/// A message is decided when it has arrived, was given up, or its deadline has passed. Waited for are those that
-/// started in the window, and those that answer a query which did.
+/// A message is decided when it has arrived or was given up. The run waits for those that started in the window and
+/// those that answer a query which did, except flows without end. With [`WaitFor::Deadlines`] it waits for a message
+/// only until its deadline has passed.
 pub struct CoolDown {
     run: Run,
     /// By class, the queries that started in the window.
@@ -92,10 +93,12 @@ impl CoolDown {
     ) -> Option<Instant> {
         let asked = || self.queries[class].as_ref().zip(query);
         let counts = self.run.counts(start) || asked().is_some_and(|(range, query)| range.contains(&query));
-        match deadline {
-            Some(allowed) => counts.then(|| start.saturating_add(allowed)),
-            // It is decided when it has arrived, which may be never: only an explicit `cool_down` waits for that.
-            None => (counts && bytes.is_some() && self.run.cool_down.is_some()).then_some(Instant::MAX),
-        }
+        let passed = deadline.map(|allowed| start.saturating_add(allowed));
+        let arrival = match self.run.wait_for {
+            WaitFor::Messages => Some(self.run.latest_arrival()),
+            WaitFor::Deadlines if deadline.is_none() && self.run.cool_down.is_some() => Some(self.run.latest_arrival()),
+            WaitFor::Deadlines => None,
+        };
+        passed.max(arrival.filter(|_| bytes.is_some())).filter(|_| counts)
     }
 }

@@ -30,9 +30,19 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Time,
         default: Default::Absent,
         range: Range::at_least(0.0),
-        help: "how long the run may go on after `duration`, its traffic too, until every counted message has \
-               arrived or missed its deadline; left out: only for messages with deadlines, and no longer than \
-               the duration or 1 s, whichever is more; 0 s: the run ends with the duration",
+        help: "how long the run may go on after `duration`, its traffic too, until every counted message has arrived or \
+               was given up (see `wait_for`); left out: ten times the duration or 1 s, whichever is less, but at least \
+               the duration, and for deadlines at least 1 s; 0 s: the run ends with the duration",
+        source: "",
+    },
+    Key {
+        name: "wait_for",
+        kind: Kind::Choice(&["messages", "deadlines"]),
+        default: Default::Is("messages"),
+        range: Range::ANY,
+        help: "which counted messages the run waits for after `duration`; messages: all of them, until they have arrived \
+               or were given up; deadlines: those with a deadline, and only until it has passed, and those without one \
+               only where `cool_down` is given. Flows without end are never waited for",
         source: "",
     },
     Key {
@@ -103,6 +113,8 @@ pub struct Run {
     pub warm_up: Span,
     /// How long the run may go on until every counted message is decided; none: see [`Run::latest`].
     pub cool_down: Option<Span>,
+    /// Which counted messages the run waits for.
+    pub wait_for: WaitFor,
     /// Everything random is drawn from this.
     pub seed: u64,
     /// What every deadline was multiplied by; those of the classes have it in them.
@@ -111,6 +123,15 @@ pub struct Run {
     pub threads: Option<u32>,
     /// What to sample over time.
     pub trace: Option<Trace>,
+}
+
+/// Which counted messages a run waits for after its duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitFor {
+    /// All, until they have arrived or were given up.
+    Messages,
+    /// Those with a deadline, until it has passed; the others only where a cool-down is given.
+    Deadlines,
 }
 
 /// What to sample over time.
@@ -129,6 +150,10 @@ impl Run {
             duration: run.time("duration"),
             warm_up: run.time("warm_up"),
             cool_down: run.time_if_set("cool_down"),
+            wait_for: match run.choice("wait_for") {
+                "deadlines" => WaitFor::Deadlines,
+                _ => WaitFor::Messages,
+            },
             seed: run.count("seed"),
             deadline_factor: run.number("deadline_factor"),
             threads: run.count_or_word("threads").map_or(Some(1), |threads| threads.map(|threads| threads as u32)),
@@ -144,12 +169,27 @@ impl Run {
         (self.warm_up..self.duration).contains(&start.since_start())
     }
 
-    /// When the run ends at the latest, decided or not.
+    /// Returns when the run ends at the latest, decided or not.
     pub fn latest(&self) -> Instant {
-        const AT_LEAST: Span = Span::from_millis(1000);
-        self.duration.saturating_add(self.cool_down.unwrap_or(self.duration.max(AT_LEAST))).after_start()
+        let default = self.duration.max(AT_LEAST_FOR_DEADLINES);
+        self.duration.saturating_add(self.cool_down.unwrap_or(default)).after_start()
+    }
+
+    /// Returns until when the run waits at the latest for a message without a deadline, or behind it.
+    ///
+    /// A multiple of the duration bounds what an overload costs: its messages never all arrive.
+    pub fn latest_arrival(&self) -> Instant {
+        let times = Span(self.duration.0.saturating_mul(TIMES_DURATION));
+        let default = times.min(AT_LEAST_FOR_DEADLINES).max(self.duration);
+        self.duration.saturating_add(self.cool_down.unwrap_or(default)).after_start()
     }
 }
+
+/// A run of default cool-down waits at least this long for deadlines, and for arrivals at most this long unless its
+/// duration is longer.
+const AT_LEAST_FOR_DEADLINES: Span = Span::from_millis(1000);
+/// A run of default cool-down waits for arrivals so many times its duration at most.
+const TIMES_DURATION: u64 = 10;
 
 /// Everything that can be sampled over time: what the sending ends of transports show, and what the network sees.
 pub const SIGNALS: &Catalog = &Catalog::of(&[THROUGHPUT]).with_all(registry::SIGNALS).with(&[QUEUE]);

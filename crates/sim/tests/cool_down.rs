@@ -35,8 +35,10 @@ fn it_ends_with_the_last_decision() {
     let end = met.messages[0].end.expect("it arrives");
     assert_eq!((met.simulated, met.ended), (Instant::from_millis(6), end));
     assert!(end > Instant::from_millis(13) && end < Instant::from_millis(15), "{end}");
-    // One that is late is decided at its deadline, 8 ms after its start.
-    let missed = run("duration = '6 ms'", &one("deadline = '8 ms'"));
+    // One that is late is waited for too, unless only deadlines are.
+    let late = run("duration = '6 ms'", &one("deadline = '8 ms'"));
+    assert_eq!((late.ended, late.messages[0].end), (end, Some(end)));
+    let missed = run("duration = '6 ms'\nwait_for = 'deadlines'", &one("deadline = '8 ms'"));
     assert_eq!((missed.ended, missed.messages[0].end), (Instant::from_millis(13), None));
 }
 
@@ -53,11 +55,30 @@ fn it_is_bounded() {
 }
 
 #[test]
-fn without_deadlines_it_goes_on_only_when_asked_to() {
-    let plain = run("duration = '6 ms'", &one(""));
+fn arrivals_are_waited_for_as_long_as_the_duration_says() {
+    let endless = |section: &str, deadline: &str| {
+        let flow = format!("flows = [ {{ from = 0, to = 3, size = '1 TB', {deadline} }} ]\n");
+        run(section, &format!("[[traffic]]\nname = 'a'\npattern = 'flows'\n{flow}")).ended
+    };
+    // Ten times the duration, 1 s at most, and the duration if that is more.
+    assert_eq!(endless("duration = '2 ms'", ""), Instant::from_millis(22));
+    assert_eq!(endless("duration = '200 ms'", ""), Instant::from_millis(1200));
+    assert_eq!(endless("duration = '1200 ms'", ""), Instant::from_millis(2400));
+    assert_eq!(endless("duration = '2 ms'\ncool_down = '3 ms'", ""), Instant::from_millis(5));
+    // For a deadline beyond that, until it has passed.
+    assert_eq!(endless("duration = '2 ms'", "deadline = '5 ms'"), Instant::from_millis(22));
+    assert_eq!(endless("duration = '2 ms'", "deadline = '50 ms'"), Instant::from_millis(50));
+}
+
+#[test]
+fn messages_without_deadlines_are_waited_for() {
+    for section in ["", "cool_down = '1 s'", "cool_down = '1 s'\nwait_for = 'deadlines'"] {
+        let waited = run(&format!("duration = '6 ms'\n{section}"), &one(""));
+        let end = waited.messages[0].end.expect("it arrives");
+        assert!(waited.ended == end && end > Instant::from_millis(13), "{section}");
+    }
+    let plain = run("duration = '6 ms'\nwait_for = 'deadlines'", &one(""));
     assert_eq!((plain.ended, plain.messages[0].end), (Instant::from_millis(6), None));
-    let asked = run("duration = '6 ms'\ncool_down = '1 s'", &one(""));
-    assert_eq!(Some(asked.ended), asked.messages[0].end);
     // A flow without end is not waited for.
     let long = "[[traffic]]\nname = 'a'\npattern = 'long'\nfrom = 0\nto = 3\n";
     assert_eq!(run("duration = '6 ms'\ncool_down = '1 s'", long).ended, Instant::from_millis(6));
@@ -95,8 +116,8 @@ fn answers_of_a_query_that_counts_are_waited_for() {
     assert!(outcome.queries.iter().all(|query| outcome.counts(query.start)));
     let root = outcome.messages.iter().find(|message| message.place.is_some_and(|place| place.level == 0));
     let root = root.expect("the parent's answer starts, though after the end");
-    assert!(root.start > Instant::from_millis(6) && outcome.ended <= root.start + root.deadline.unwrap());
-    assert!(root.end.is_some() || outcome.ended == root.start + root.deadline.unwrap());
+    assert!(root.start > Instant::from_millis(6));
+    assert_eq!(root.end, Some(outcome.ended));
 }
 
 #[test]

@@ -16,7 +16,7 @@ from duetime.comparison import Comparison
 from duetime.experiments import verdicts
 from duetime.quantities import counted, short
 from duetime.results import Result
-from duetime.statistics import FEW_SEEDS, estimate, most_unseen, over_seeds
+from duetime.statistics import BOUNDS, FEW_SEEDS, difference, most_unseen, over_seeds
 from duetime.sweeping import Swept
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def result_table(run: Result) -> Shown:
     return grid, [
         *lines,
         *_nothing_missed(data["summary"]),
-        *_undecided([data]),
+        *_left_open([data]),
         _totals(data),
         *_timers(data),
     ]
@@ -141,7 +141,7 @@ def comparison_table(compared: Comparison[Any]) -> Shown:
         beside += [_signed(each[what], _count) for each in differences.values()]
         grid.add(["", what], [*(_written(run[what], _count) for run in runs.values()), *beside])
     lines = [least.sentence()] if least else []
-    lines += [*_of_seeds(compared), *_undecided(list(runs.values()))]
+    lines += [*_of_seeds(compared), *_left_open(list(runs.values()))]
     return grid, [*lines, *(each["sentence"] for each in compared.verdicts)]
 
 
@@ -238,7 +238,8 @@ def sweep_table(swept: Swept) -> Shown:
     failed = len(swept.failures)
     words = counted(len(groups), "row") + (f", of which {most} are shown" if len(groups) > most else "")
     words += f", {len(plan.seeds)} seeds each" if len(plan.seeds) > 1 else ""
-    return grid, [f"{words}; {counted(len(swept.kept) - failed, 'run')} went well, {failed} failed"]
+    lines = [f"{words}; {counted(len(swept.kept) - failed, 'run')} went well, {failed} failed"]
+    return grid, [*lines, *_left_open([run for run in merged if run is not None])]
 
 
 def decision(data: dict[str, Any]) -> None:
@@ -284,8 +285,8 @@ def robustness_table(found: Robustness) -> tuple[Grid, list[str]]:
     title = f"{found.title}: {found.measure.name} [{found.measure.unit}]"
     grid = Grid(["variant"], [Column(name) for name in found.transports], title)
     for each in found.outcomes:
-        values = (each.values[name] for name in found.transports)
-        grid.add([each.variant.words], ["failed" if value is None else f"{value:,.4g}" for value in values])
+        values = (each.words(name) for name in found.transports)
+        grid.add([each.variant.words], list(values))
     return grid, [verdict.sentence for verdict in found.verdicts]
 
 
@@ -538,9 +539,9 @@ def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
         ("unfinished", lambda part: part["unfinished"], _count),
         (MISSED, lambda part: part["missed_percent"], _plain),
         ("queries complete %", lambda part: part.get("complete_queries_percent"), _plain),
-        ("FCT p50", lambda part: part["fct_us"]["p50"], MICROSECONDS),
-        ("FCT p99", lambda part: part["fct_us"]["p99"], MICROSECONDS),
-        ("slowdown p99", lambda part: part["slowdown"]["p99"], _plain),
+        ("FCT p50", lambda part: _known(part["fct_us"], "p50"), MICROSECONDS),
+        ("FCT p99", lambda part: _known(part["fct_us"], "p99"), MICROSECONDS),
+        ("slowdown p99", lambda part: _known(part["slowdown"], "p99"), _plain),
         ("goodput Mbps", lambda part: part["goodput_mbps"], _plain),
         ("in time Mbps", lambda part: part["goodput_in_time_mbps"], _plain),
     ]
@@ -548,17 +549,33 @@ def _figures(runs: list[dict[str, Any]]) -> list[Figure]:
     return [figure for figure in known if any(figure[1](part) is not None for part in parts)]
 
 
+def _known(part: dict[str, Any], name: str) -> Any:
+    """Return a figure of an object, or where it is not known its lower bound as over seeds."""
+    bound = (part.get(BOUNDS) or {}).get(name)
+    if part[name] is not None or bound is None:
+        return part[name]
+    return {"mean": None, "ci95": [None, None], BOUNDS: bound}
+
+
 def _in_one_unit(values: Iterable[Any], write: Callable[[float], str]) -> Callable[[float], str]:
     """Give what writes a row or column: times in the unit of the least, unless the most is long in it."""
     if not isinstance(write, Time):
         return write
-    known = (value["mean"] if isinstance(value, dict) else value for value in values if value is not None)
-    sizes = sorted(abs(value) for value in known if abs(value) > LEAST)
+    present = [_mean(value) for value in values]
+    sizes = sorted(abs(value) for value in present if value is not None and abs(value) > LEAST)
     if not sizes:
         return MICROSECONDS
     return next(
         (time for time in TIMES if sizes[0] >= time.unit or sizes[-1] >= LONG * time.unit), MICROSECONDS
     )
+
+
+def _mean(value: Any) -> float | None:
+    """Return a figure, its mean over seeds, or the lower bound of one that is not known."""
+    if not isinstance(value, dict):
+        return None if value is None else float(value)
+    mean: float | None = value["mean"]
+    return value.get(BOUNDS) if mean is None else mean
 
 
 def _written(value: Any, write: Callable[[float], str]) -> str:
@@ -569,6 +586,8 @@ def _written(value: Any, write: Callable[[float], str]) -> str:
         return write(value)
     low, high = value["ci95"]
     mean = value["mean"]
+    if mean is None:
+        return f">= {write(value[BOUNDS])}" if BOUNDS in value else "-"
     if low is None:
         return write(mean)
     if isinstance(write, Time):
@@ -598,9 +617,11 @@ def _compared(figure: Figure, run: dict[str, Any] | None, other: dict[str, Any] 
     parts: list[Any] = [run and find(run["summary"]), other and find(other["summary"])]
     if run is None or other is None or None in parts or run["seeds"] != other["seeds"]:
         return "-"
+    if any(part["mean"] is None for part in parts):
+        return "-"
     ours, theirs = (part["values"] for part in parts)
     pairs = zip(ours, theirs, strict=True)
-    return _signed(estimate([None if None in pair else pair[0] - pair[1] for pair in pairs]), write)
+    return _signed(difference([None if None in pair else pair[0] - pair[1] for pair in pairs]), write)
 
 
 def _part(differences: dict[str, Any], place: Place) -> dict[str, Any]:
@@ -623,16 +644,24 @@ def _of_seeds(compared: Comparison[Any]) -> list[str]:
     return ["one seed has no interval"] if count == 1 else []
 
 
-def _undecided(runs: list[dict[str, Any]]) -> list[str]:
+def _left_open(runs: list[dict[str, Any]]) -> list[str]:
     """Say what the end of the run has left open."""
-    open_ones = sum(
-        value if not isinstance(value, dict) else sum(value["values"])
-        for value in (run["summary"]["undecided"] for run in runs)
-    )
-    if not open_ones:
-        return []
-    left = counted(open_ones, "message")
-    return [f"undecided when the run ended, and left out: {left} (see `cool_down`)"]
+
+    def many(name: str) -> int:
+        found = (run["summary"][name] for run in runs)
+        return sum(int(sum(value["values"])) if isinstance(value, dict) else value for value in found)
+
+    lines = []
+    if many("undecided"):
+        left = counted(many("undecided"), "message")
+        lines.append(f"undecided when the run ended, and left out: {left} (see `cool_down`)")
+    if many("censored"):
+        left = counted(many("censored"), "message")
+        lines.append(
+            f"under way when the run ended: {left}; what depends on how long they took is shown as "
+            ">= what it is if they had arrived then (see `cool_down`)"
+        )
+    return lines
 
 
 def _nothing_missed(summary: dict[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from duetime.plots import style
 from duetime.plots.data import Arm, Results
-from duetime.statistics import estimate
+from duetime.statistics import difference
 
 
 def draw(results: Results) -> Figure | None:
@@ -12,10 +12,10 @@ def draw(results: Results) -> Figure | None:
     reference = next((arm for arm in results.arms if arm.name == results.against), results.arms[0])
     others = [arm for arm in results.arms if arm is not reference]
     found = [
-        (name, arm, difference)
+        (name, arm, ends)
         for name in results.classes
         for arm in others
-        if (difference := _difference(arm, reference, name)) is not None
+        if (ends := _difference(arm, reference, name)) is not None
     ]
     if not found:
         return None
@@ -26,9 +26,18 @@ def draw(results: Results) -> Figure | None:
     looks = style.looks(results.names)
     several = len(results.classes) > 1
     labels = []
-    for y, (name, arm, (mean, half)) in enumerate(found):
+    for y, (name, arm, (mean, low, high)) in enumerate(found):
         colour = looks[arm.name].colour
-        axes.errorbar(mean, y, xerr=half, fmt="o", color=colour, capsize=3, linewidth=1.4, markersize=5)
+        axes.errorbar(
+            mean,
+            y,
+            xerr=[[mean - low], [high - mean]],
+            fmt="o",
+            color=colour,
+            capsize=3,
+            linewidth=1.4,
+            markersize=5,
+        )
         labels.append(f"{arm.name}, {name}" if several else arm.name)
     axes.axvline(0, color=style.INK, linewidth=1.2, linestyle=style.DASHES)
     axes.set_yticks(range(len(found)), labels)
@@ -39,14 +48,14 @@ def draw(results: Results) -> Figure | None:
     return figure
 
 
-def _difference(arm: Arm, reference: Arm, name: str) -> tuple[float, float] | None:
-    """Mean and half of the interval over the seeds that both have; none without an interval."""
+def _difference(arm: Arm, reference: Arm, name: str) -> tuple[float, float, float] | None:
+    """Mean and ends of the interval over the seeds that both have; none without an interval."""
     others = _missed(reference, name)
     pairs = [(value, others[seed]) for seed, value in _missed(arm, name).items() if seed in others]
-    found = estimate([one - other for one, other in pairs])
+    found = difference([one - other for one, other in pairs])
     if found is None or found["ci95"][1] is None:
         return None
-    return found["mean"], found["ci95"][1] - found["mean"]
+    return found["mean"], *found["ci95"]
 
 
 def _missed(arm: Arm, name: str) -> dict[int, float]:

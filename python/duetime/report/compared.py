@@ -12,6 +12,7 @@ from duetime import scenario, slowdown
 from duetime.frames import pl
 from duetime.plots.data import Arm, NoResults, Results, load, read_json
 from duetime.report.model import Axis, Chart, Experiment, Mark, NoReport, Place, Point, Series, Table
+from duetime.statistics import BOUNDS
 
 #: A distribution is drawn with at most so many steps of each transport.
 STEPS = 150
@@ -168,8 +169,13 @@ def _times(objects: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) 
             )
             for transport, each in objects.items()
         )
+        times = [find(each).get("fct_us") or {} for each in objects.values()]
+        censored = any(
+            BOUNDS in part or any(BOUNDS in _or_empty(part.get(word)) for word in part) for part in times
+        )
+        left_out = " (without those among messages that were under way at the end)" if censored else ""
         yield Chart(
-            f"Completion times of {name}",
+            f"Completion times of {name}{left_out}",
             "bar",
             Axis("percentile of messages"),
             Axis("completion time", "ms"),
@@ -281,6 +287,10 @@ def _points(values: Iterator[tuple[Place, Any]], scale: float = 1) -> tuple[Poin
                 )
             )
     return tuple(points)
+
+
+def _or_empty(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _value(value: Any) -> Any:

@@ -11,7 +11,7 @@ from duetime import decide
 from duetime.frames import pl
 from duetime.report.model import Axis, Chart, Experiment, NoReport, Place, Point, Series
 from duetime.scenario import Unreadable
-from duetime.statistics import of_figure
+from duetime.statistics import BOUNDS, of_figure
 
 #: Column of the table -> what it is, and the factor to the unit it is shown in.
 METRICS = {
@@ -70,7 +70,9 @@ def _charts(axes: Sequence[str], runs: pl.DataFrame) -> Iterator[Chart]:
     for metric, (y, factor) in METRICS.items():
         if metric not in runs.columns or runs[metric].null_count() == runs.height:
             continue
-        known = runs.filter(pl.col(metric).is_not_null()).with_columns(pl.col(metric) * factor)
+        known = _complete(runs, axes, metric).with_columns(pl.col(metric) * factor)
+        if not known.height:
+            continue
         main = max(axes, key=lambda axis: known[axis].n_unique())
         others = [axis for axis in axes if axis != main and not _follows(axis, main, known)]
         settings = known.select(others).unique(maintain_order=True).rows() if others else [()]
@@ -85,6 +87,15 @@ def _charts(axes: Sequence[str], runs: pl.DataFrame) -> Iterator[Chart]:
         else:
             for axis in axes:
                 yield _chart(_title(y, f"all points, by {axis}"), "points", axis, y, metric, known, "point")
+
+
+def _complete(runs: pl.DataFrame, axes: Sequence[str], metric: str) -> pl.DataFrame:
+    """Return the rows that have the figure, without points at which some seeds only have a lower bound."""
+    name, _, unit = metric.rpartition("_")
+    bound = f"{name}_{BOUNDS}_{unit}"
+    if bound in runs.columns:
+        runs = runs.filter(pl.col(bound).is_null().all().over(*axes, "transport"))
+    return runs.filter(pl.col(metric).is_not_null())
 
 
 def _follows(axis: str, main: str, runs: pl.DataFrame) -> bool:

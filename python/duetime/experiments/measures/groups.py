@@ -58,9 +58,11 @@ def _bound(bound: Mapping[str, Any] | None, classes: list[str], result: Mapping[
 def _bandwidth(run: Run, groups: Mapping[str, list[str]], transfer: Mapping[str, Any]) -> float | None:
     classes = [run.result["classes"][each] for each in groups.get(transfer.get("group", ""), [])]
     completed = sum(each["completed"] for each in classes)
-    if not completed:
+    means = [(each["completed"], each["fct_us"]["mean"]) for each in classes if each["completed"]]
+    # A mean is none where a transfer was under way when the run ended.
+    if not completed or any(mean is None for _, mean in means):
         return None
-    total_us = sum(each["completed"] * each["fct_us"]["mean"] for each in classes if each["completed"])
+    total_us = sum(many * mean for many, mean in means)
     return float(8 * transfer["bytes"] * completed / total_us)
 
 
