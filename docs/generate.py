@@ -933,7 +933,9 @@ def default(key: dict[str, Any]) -> str:
     """What holds when the key is left out."""
     if key["required"]:
         return "required"
-    return default_of(key) if key["profiles"] else "none" if key["default"] is None else f"`{key['default']}`"
+    if key["profiles"]:
+        return str(default_of(key))
+    return "none" if key["default"] is None else f"`{key['default']}`"
 
 
 def values(key: dict[str, Any]) -> str:

@@ -74,13 +74,24 @@ def test_a_query_only_reads_rows(query: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_printf_fills_values_as_sqlite_does() -> None:
+    with Tables("there", rows=ROWS) as tables:
+        query = (
+            "select printf('%.2f, %+.1f %%, %g, (%s), %d, %5d, %.1f', 1.239, 2.0, 0.0625, 'a', 7.9, 3, 1.25)"
+        )
+        assert tables.ask(query, "here")[1] == [("1.24, +2.0 %, 0.0625, (a), 7,     3, 1.3",)]
+        assert tables.ask("select printf('%.1f %s', null, null)", "here")[1] == [("0.0 ",)]
+
+
 #: Queries that would take for ever, or all memory.
 GROWING = {
     "with recursive a(x) as (select 1 union all select x + 1 from a) select max(x) from a": "be recursive",
     "select count(*) from rows a, rows b, rows c, rows d": "steps",
     "select zeroblob(2000000000)": "may not call zeroblob",
     "select randomblob(2000000000)": "may not call randomblob",
-    "select printf('%2000000000d', 1)": "may not call printf",
+    "select printf('%2000000000d', 1)": "printf fills %d, %f, %g, %s and widths of two figures",
+    "select printf('%.*c', 2000000000, 'x')": "printf fills %d, %f, %g, %s and widths of two figures",
+    "select printf('%.99f', 1)": "printf fills %d, %f, %g, %s and widths of two figures",
     "select format('%.*c', 2000000000, 'x')": "may not call",
     "select replace('" + "a" * 1000 + "', 'a', '" + "b" * 1000 + "')": "too big",
     "select a.n from rows a, rows b, rows c": "gives more than 10000 rows",
