@@ -646,7 +646,8 @@ def test_no_range_where_none_was_calibrated() -> None:
 
 def test_ranges_hold_for_nine_of_ten_networks_that_were_drawn() -> None:
     # `bench/coverage.py` measured them; none of this set was used to calibrate.
-    lines = [json.loads(line) for path in RECORD.glob("*-coverage.jsonl") for line in path.open()]
+    paths = RECORD.glob("*-coverage.jsonl")
+    lines = [json.loads(line) for path in paths for line in path.read_text("utf-8").splitlines()]
     tested = [each for each in lines if each["set"] == "test"]
     assert len(tested) >= 20
     assert len({each["topology"] for each in tested}) == 5
