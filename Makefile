@@ -18,8 +18,9 @@ BUILT := $(VENV)/.built
 PGO :=
 WHEEL := dist/.built$(if $(PGO),-profiled)
 DEMO := out/demo
-# Of the experiments that `make record` repeats: quick or paper.
+# Of the experiments that `make record` repeats: quick or paper; ALL=1: those too whose records are up to date.
 SCALE := quick
+ALL :=
 # What the extension module is built from. Python sources are used where they lie.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(wildcard .cargo/*) $(shell find crates -type f)
 
@@ -141,10 +142,19 @@ site: $(BUILT) playground ## Build the documentation into out/site; warnings are
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -b html docs out/site
 
 .PHONY: record
-record: $(BUILT) ## Run every experiment again and write its numbers into docs/record and the science page
-	$(BIN)/duetime reproduce all --scale $(SCALE) --out out/reproduce
-	$(BIN)/duetime reproduce d2tcp/fig10 --scale $(SCALE) --robust 20 --out out/reproduce
-	$(BIN)/python docs/generate.py --record out/reproduce
+record: $(BUILT) ## Run again the experiments whose records are out of date (ALL=1: all) and write the numbers into docs/
+	@failed=; \
+	for name in $$($(BIN)/python docs/generate.py --names $(if $(ALL),all,stale)); do \
+	  robust=; if [[ $$name = d2tcp/fig10 ]]; then robust="--robust 20"; fi; \
+	  if $(BIN)/duetime reproduce $$name --scale $(SCALE) --out out/reproduce $$robust > /dev/null; \
+	  then $(BIN)/python docs/generate.py --record out/reproduce/$$name; else failed="$$failed $$name"; fi; \
+	done; \
+	$(BIN)/python docs/generate.py --examples; \
+	if [[ -n $$failed ]]; then echo "not recorded:$$failed" >&2; exit 1; fi
+
+.PHONY: pictures
+pictures: $(BUILT) ## Draw the demo's picture of the documentation again if results have moved; `make record` draws the others
+	$(BIN)/python docs/generate.py --pictures
 
 # --- The playground: the simulator in a web page, one file that works without a server
 

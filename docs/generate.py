@@ -1,24 +1,33 @@
 """Write the pages, and the parts of pages, that follow from the code and from recorded results.
 
     python docs/generate.py                reference.md, results.md, the tables of the other pages
-    python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR, and make the
-                                           runs that bound.md shows
+    python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR
+    python docs/generate.py --examples     first make the runs that bound.md shows, if those there are stale
+    python docs/generate.py --pictures     first draw the picture of the demo, if it is stale
+    python docs/generate.py --names stale  print the experiments whose records are stale (or `all`), no more
 
-A test compares the files with what this writes, so that the two cannot part.
+A test compares the files with what this writes, so that the two cannot part. A record names what the engine
+gave that made it: the last hash of each of its lines in tests/goldens.txt. It is stale when that has moved.
 """
 
 import argparse
+import hashlib
 import json
 import re
+import shutil
+import tempfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duetime
+from duetime import fluid, plots
 from duetime.cli.show import default_of, preset
 from duetime.columns import COLUMNS
+from duetime.experiments import places
 from duetime.experiments.claims import ask
+from duetime.experiments.experiment import read
 from duetime.experiments.verdicts import STATUSES, in_unit
 from duetime.points import Point, run_points
 from duetime.report import page, reproduced
@@ -26,6 +35,9 @@ from duetime.testbed import record as testbed
 
 DOCS = Path(__file__).resolve().parent
 RECORD = DOCS / "record"
+GOLDENS = DOCS.parent / "tests/goldens.txt"
+#: The scenario that `make demo` compares, under `TRANSPORTS`; its picture, and the numbers behind that.
+DEMO, PICTURE, NUMBERS = "large-messages", DOCS / "images/demo.png", "demo.json"
 #: What `make scale` has measured.
 MEASURED = DOCS.parent / "bench/record"
 LINUX = DOCS.parent / "linux"
@@ -102,10 +114,19 @@ def main() -> None:
         description="Write what follows from the code and from recorded results."
     )
     arguments.add_argument("--record", type=Path, metavar="DIR", help="keep these results first")
-    folder = arguments.parse_args().record
-    if folder is not None:
-        record(folder)
-        run_examples(folder / "points")
+    arguments.add_argument("--examples", action="store_true", help="make the runs of bound.md first")
+    arguments.add_argument("--pictures", action="store_true", help="draw the demo first")
+    arguments.add_argument("--names", choices=["stale", "all"], help="print experiments, and write nothing")
+    given = arguments.parse_args()
+    if given.names is not None:
+        print("\n".join(stale() if given.names == "stale" else places.names(places.folder())))
+        return
+    if given.record is not None:
+        record(given.record)
+    if given.examples and not examples_are_current():
+        run_examples()
+    if given.pictures and not demo_is_current():
+        draw_demo()
     for name, text in written().items():
         (DOCS / name).write_text(text, encoding="utf-8")
 
@@ -490,6 +511,42 @@ def fields(struct: str, text: str, path: str = "") -> list[tuple[str, str]]:
     return found
 
 
+def goldens() -> dict[str, dict[str, str]]:
+    """What the engine gives: of each experiment and scenario, each transport's hash of what happened."""
+    found: dict[str, dict[str, str]] = {}
+    for line in GOLDENS.read_text(encoding="utf-8").splitlines()[2:]:
+        name, *words = re.split(r"\s{2,}", line)
+        # Name, two hashes, five figures, and where runs of its kind are recorded a last hash.
+        if len(words) == 8:
+            run, _, transport = name.partition(", ")
+            found.setdefault(run, {})[transport] = words[7]
+    return found
+
+
+def engine(name: str) -> dict[str, str]:
+    """What identifies the results of an experiment; another value asks for another record."""
+    found = dict(goldens().get(name, {}))
+    experiment = read(places.path_of(places.folder(), name))
+    if "fluid" in experiment.measures or "engine=fluid" in experiment.path.read_text(encoding="utf-8"):
+        # Floats may differ from one library to the next, so that there are no goldens of the fluid model.
+        sources = sorted(Path(fluid.__file__).parent.glob("*.py"))
+        text = b"".join(path.read_bytes() for path in sources)
+        found["the fluid model"] = hashlib.sha256(text).hexdigest()[:8]
+    return found
+
+
+def stale() -> list[str]:
+    """The experiments without a record, and those whose record was made by an engine with other results."""
+    found = []
+    for name in places.names(places.folder()):
+        path = RECORD / name / "result.json"
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        now = engine(name)
+        if not now or kept.get("engine") != now:
+            found.append(name)
+    return found
+
+
 def record(folder: Path) -> None:
     """Keep of every reproduced experiment what its claims and charts need, and the tables of the pages."""
     pages = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md")))
@@ -503,17 +560,72 @@ def record(folder: Path) -> None:
         rows = [{name: rounded(row[name]) for name in row if name in shown} for row in drawn or whole["rows"]]
         unique = list({json.dumps(row): row for row in rows}.values())
         kept = whole | {"rows": unique, "claims": [rounded(claim) for claim in whole["claims"]]}
-        target = RECORD / kept["id"] / "result.json"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        kept |= {"engine": engine(kept["id"]), "pictures": {}}
         for picture in sorted(path.parent.glob("figure*.png")):
             name = f"images/{kept['id'].replace('/', '-')}-{picture.name}"
             if name in pages:
                 (RECORD.parent / name).parent.mkdir(exist_ok=True)
                 (RECORD.parent / name).write_bytes(picture.read_bytes())
+                kept["pictures"][name] = hash_of(picture)
+        target = RECORD / kept["id"] / "result.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def run_examples(store: Path) -> None:
+def hash_of(picture: Path) -> str:
+    """What ties a picture to the numbers that it was drawn from: they are recorded together."""
+    return hashlib.sha256(picture.read_bytes()).hexdigest()[:16]
+
+
+def draw_demo() -> None:
+    """Draw what `make demo` draws, and keep the numbers behind it."""
+    with tempfile.TemporaryDirectory() as folder:
+        drawn = Path(folder) / "demo"
+        compared = duetime.compare(DOCS.parent / f"scenarios/{DEMO}.toml", TRANSPORTS, progress=False)
+        compared.save(drawn)
+        plots.plot_dir(drawn)
+        shutil.copy(drawn / "plots/overview.png", PICTURE)
+    figures = rounded({name: demo_figures(run) for name, run in compared.data["runs"].items()})
+    kept = {"engine": demo_engine(), "pictures": {PICTURE.name: hash_of(PICTURE)}, "figures": figures}
+    (RECORD / NUMBERS).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def demo_figures(run: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a run that the demo's picture shows."""
+    summary = run["summary"]
+    shown = ("missed_percent", "complete_queries_percent", "fct_us", "answers_in_time_percent")
+    return {name: summary[name] for name in shown}
+
+
+def demo_engine() -> dict[str, str]:
+    """What identifies the results of the demo's runs."""
+    known = goldens().get(DEMO, {})
+    return {name: known.get(name, "none") for name in TRANSPORTS}
+
+
+def demo_is_current() -> bool:
+    """Whether the picture shows what the engine gives."""
+    path = RECORD / NUMBERS
+    return path.is_file() and json.loads(path.read_text(encoding="utf-8"))["engine"] == demo_engine()
+
+
+def examples_engine() -> dict[str, str]:
+    """What identifies the results of the runs that bound.md shows."""
+    known = goldens()
+    scenarios = dict.fromkeys(name for name, _ in EXAMPLES.values())
+    return {
+        f"{name}, {each}": known.get(name, {}).get(each, "none") for name in scenarios for each in TRANSPORTS
+    }
+
+
+def examples_are_current() -> bool:
+    """Whether bound.md shows what the engine gives."""
+    path = RECORD / "bound.json"
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return kept.get("engine") == examples_engine()
+
+
+def run_examples(store: Path = DOCS.parent / "out/reproduce/points") -> None:
     """Keep what the examples of bound.md miss, and the bound."""
     points = [
         Point(DOCS.parent / f"scenarios/{name}.toml", changes, transport)
@@ -530,7 +642,8 @@ def run_examples(store: Path) -> None:
         rows.append(
             {"scenario": example, **shares, "bound": min(each["bound"]["missed_percent"] for each in found)}
         )
-    text = json.dumps(rounded(rows), indent=1, ensure_ascii=False) + "\n"
+    kept = {"engine": examples_engine(), "rows": rounded(rows)}
+    text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
     (RECORD / "bound.json").write_text(text, encoding="utf-8")
 
 
@@ -539,7 +652,7 @@ def examples(folder: Path) -> str:
     path = folder / "bound.json"
     if not path.is_file():
         return "*Nothing is recorded yet.*\n"
-    rows = json.loads(path.read_text(encoding="utf-8"))
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     lines = [list(rows[0]), ["---", *["---:"] * (len(rows[0]) - 1)]]
     lines += [[each if isinstance(each, str) else shown(each) for each in row.values()] for row in rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

@@ -7,7 +7,9 @@ goes, the number grows, and CHANGELOG.md must say what happened under that numbe
 
 A line has two hashes: of a run's JSON without its wall-clock time, and of its tables (each message with its
 times, each link, each sample of the trace). When only the JSON contract changes, the first alone does. The
-figures beside them say what became of the packets, so that a person can judge a change in a diff.
+figures beside them say what became of the packets, so that a person can judge a change in a diff. A last
+hash, where there is one, is of what happened to messages and of what was traced, whatever else the tables
+hold: the documentation's records name it, and are stale when it moves (`docs/generate.py`).
 """
 
 from __future__ import annotations
@@ -33,6 +35,20 @@ from duetime.work import WALL_CLOCK
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_name("goldens.txt")
 FIGURES = ("delivered", "drops", "marks", "timeouts", "missed")
+#: Of the tables of messages and of the trace: what happened.
+HAPPENED = (
+    "class",
+    "from",
+    "to",
+    "bytes",
+    "start_us",
+    "end_us",
+    "deadline_us",
+    "missed",
+    "timeouts",
+    "marks",
+)
+TRACED = ("time_s", "what", "class", "from", "to", "value")
 
 #: How long the scenarios of `scenarios/` run here: long enough for drops or marks where they have any.
 DURATIONS = {
@@ -191,6 +207,8 @@ class Golden:
 
     name: str
     runs: tuple[Run, ...]
+    #: Whether the documentation records runs of this kind.
+    recorded: bool = False
 
 
 @dataclass(frozen=True)
@@ -243,7 +261,7 @@ def table() -> str:
 
 def line(golden: Golden) -> str:
     """Make the runs of a line."""
-    contracts, tables = hashlib.sha256(), hashlib.sha256()
+    contracts, tables, happened = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
     sums = dict.fromkeys(FIGURES, 0)
     for run in golden.runs:
         read = scenario.read_file(run.path)
@@ -258,10 +276,17 @@ def line(golden: Golden) -> str:
             for name, (kind, values, valid, words) in part.items():
                 for piece in (f"{name} {kind}".encode(), spelt(values, words), valid or b""):
                     tables.update(piece)
+        for part, names in ((done.flows(), HAPPENED), (done.trace(), TRACED)):
+            for name in names:
+                _, values, valid, words = part[name]
+                happened.update(spelt(values, words))
+                happened.update(valid or b"")
         for name, value in figures(result).items():
             sums[name] += value
+            happened.update(f"{name} {value}".encode())
     shown = "  ".join(f"{sums[name]:>9}" for name in FIGURES)
-    return f"{contracts.hexdigest()[:8]}  {tables.hexdigest()[:8]}  {shown}"
+    rest = f"  {happened.hexdigest()[:8]}" if golden.recorded else ""
+    return f"{contracts.hexdigest()[:8]}  {tables.hexdigest()[:8]}  {shown}{rest}"
 
 
 def spelt(values: bytes, words: list[str] | None) -> bytes:
@@ -294,7 +319,7 @@ def of_scenarios() -> Iterator[Golden]:
     for path in sorted((ROOT / "scenarios").glob("*.toml")):
         for transport in names("transports"):
             changes = (f"run.duration={DURATIONS[path.stem]}", "run.warm_up=0 s")
-            yield Golden(f"{path.stem}, {transport}", (Run(path, changes, transport),))
+            yield Golden(f"{path.stem}, {transport}", (Run(path, changes, transport),), recorded=True)
 
 
 def of_words(folder: Path) -> Iterator[Golden]:
@@ -357,7 +382,7 @@ def of_experiments(folder: Path) -> Iterator[Golden]:
             # The fluid model is no part of the core: its floats may differ from one library to the next.
             packets = tuple(run for run in runs if not is_fluid(run))
             if packets:
-                yield Golden(f"{name}, {transport}", packets)
+                yield Golden(f"{name}, {transport}", packets, recorded=True)
 
 
 def is_fluid(run: Run) -> bool:

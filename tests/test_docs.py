@@ -197,6 +197,65 @@ def test_every_command_has_a_manual_page_that_is_up_to_date() -> None:
     assert "\\fB\\-\\-seed\\fR" in pages["duetime-run.1"].replace(" N", "")
 
 
+def test_every_record_is_of_the_engine_that_ships() -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    stale = set(generate["stale"]())
+    # Those that an earlier engine made, as the science page says. The list only becomes shorter.
+    listed = set((ROOT / "docs/record/stale.txt").read_text(encoding="utf-8").split())
+    assert stale <= listed, "the engine gives other results than these records hold: `make record`"
+    assert listed <= stale, "these are up to date: take them from docs/record/stale.txt"
+    assert generate["examples_are_current"](), (
+        "bound.md holds other results than the engine gives: `make record`"
+    )
+    assert generate["demo_is_current"](), "the demo gives other results than its picture: `make pictures`"
+    page = (ROOT / "docs" / "science.md").read_text(encoding="utf-8")
+    assert ("record/stale.txt" in page) == bool(stale)
+
+
+def test_a_record_is_stale_when_what_happened_moves(tmp_path: Path) -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    stale, name = generate["stale"], "d2tcp/fig10"
+    table = (ROOT / "tests" / "goldens.txt").read_text(encoding="utf-8").splitlines()
+    (line,) = (number for number, row in enumerate(table) if row.startswith(f"{name}, d2tcp "))
+    (tmp_path / name).mkdir(parents=True)
+    kept = json.dumps({"engine": generate["engine"](name)})
+    (tmp_path / name / "result.json").write_text(kept, encoding="utf-8")
+    stale.__globals__.update(GOLDENS=tmp_path / "goldens.txt", RECORD=tmp_path)
+
+    def is_stale(row: str) -> bool:
+        text = "\n".join([*table[:line], row, *table[line + 1 :], ""])
+        (tmp_path / "goldens.txt").write_text(text, encoding="utf-8")
+        return name in stale()
+
+    words = table[line].split()
+    assert not is_stale(table[line])
+    assert not is_stale(table[line].replace(words[-7], "00000000")), "another table is another contract"
+    assert is_stale(table[line].replace(words[-1], "00000000"))
+
+
+def test_pictures_show_the_numbers_that_are_recorded() -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    records = [json.loads(path.read_text()) for path in (ROOT / "docs/record").glob("*/*/result.json")]
+    kept = {name: drawn for record in records for name, drawn in record.get("pictures", {}).items()}
+    demo = json.loads((ROOT / "docs/record/demo.json").read_text(encoding="utf-8"))
+    kept |= {f"images/{name}": drawn for name, drawn in demo["pictures"].items()}
+    # Pictures of records by an earlier engine have no hash.
+    old = tuple(f"images/{name.replace('/', '-')}-" for name in generate["stale"]())
+    pictures = {f"images/{path.name}": path for path in (ROOT / "docs/images").iterdir()}
+    found = {name: path for name, path in pictures.items() if not name.startswith(old)}
+    assert kept.keys() == found.keys()
+    assert {name: generate["hash_of"](path) for name, path in found.items()} == kept
+
+
+def test_the_demos_picture_shows_what_the_demo_gives() -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    compared = duetime.compare(ROOT / f"scenarios/{generate['DEMO']}.toml", generate["TRANSPORTS"])
+    runs = compared.data["runs"].items()
+    given = generate["rounded"]({name: generate["demo_figures"](run) for name, run in runs})
+    kept = json.loads((ROOT / "docs/record/demo.json").read_text(encoding="utf-8"))
+    assert kept["figures"] == given, "`make pictures` draws it anew"
+
+
 def test_recorded_results_fill_their_places(tmp_path: Path) -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     record = generate["record"]
