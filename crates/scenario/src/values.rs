@@ -6,8 +6,8 @@ use sim::topology::LINK_KEYS;
 use sim::traffic::ENTRY_KEYS;
 use units::measure::{self, Dimension, Measure, Scale, Term};
 use units::{
-    Amount, Bytes, Deadline, Default, FlowSpec, Formula, Instant, Key, Kind, Load, Marks, Nodes, Range, Rate, Span, Value,
-    Values, Vary,
+    Amount, Bytes, Deadline, Default, FlowSpec, Formula, Instant, Key, Kind, Load, Marks, Nodes, Range, Rate, Span,
+    Value, Values, Vary,
 };
 
 use crate::context::Context;
