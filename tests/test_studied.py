@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -111,9 +112,10 @@ def test_a_signal_is_shown_in_one_window_and_counted_in_another() -> None:
 
 def test_a_column_is_put_together_only_where_its_parts_are() -> None:
     columns = {"curve": "ns = {ns}", "whole": "{ns}, {nl}"}
-    assert _with_columns({"transport": "xdctcp", "ns": 0.4}, columns)["curve"] == "ns = 0.4"
-    assert "whole" not in _with_columns({"transport": "xdctcp", "ns": 0.4}, columns)
-    assert _with_columns({"transport": "bound"}, columns)["whole"] == "bound"
+    experiment = replace(reading.read(ROOT / "xdctcp/fig02.toml"), columns=columns)
+    assert _with_columns({"transport": "xdctcp", "ns": 0.4}, experiment)["curve"] == "ns = 0.4"
+    assert "whole" not in _with_columns({"transport": "xdctcp", "ns": 0.4}, experiment)
+    assert _with_columns({"transport": "bound"}, experiment)["whole"] == "bound"
 
 
 def test_panels_with_their_axes_in_common_show_the_largest_value_of_all() -> None:
