@@ -125,7 +125,8 @@ fn any_scenario(seed: u64) -> String {
     };
     let (first, second) = (traffic(&mut dice), traffic(&mut dice));
     format!(
-        "[run]\nduration = '20 ms'\nseed = {seed}\n{}\n[network]\n{topology}\n{}\n[transport]\nname = 'd2tcp'\n{}\n\
+        // A bound is of deadlines: nothing else need be waited for, however long overloaded queues take to empty.
+        "[run]\nduration = '20 ms'\nwait_for = 'deadlines'\nseed = {seed}\n{}\n[network]\n{topology}\n{}\n[transport]\nname = 'd2tcp'\n{}\n\
          [[traffic]]\nname = 'a'\n{first}\n[[traffic]]\nname = 'b'\n{second}\n",
         dice.one(&["", "warm_up = '4 ms'", "cool_down = '0 s'", "warm_up = '4 ms'\ncool_down = '600 us'"]),
         network.join("\n"),
