@@ -319,7 +319,7 @@ fn faults_of_one_kind_on_one_link_are_independent() {
         format!("{{ kind = 'loss', probability = '30%', link = '{link}', at = '{at} ms', until = '{until} ms' }}")
     };
     let outcome = run(&format!(
-        "run = {{ duration = '10 ms' }}\ntransport = 'tcp'\nfault = [{}, {}]\n\
+        "run = {{ duration = '10 ms', cool_down = '0 s' }}\ntransport = 'tcp'\nfault = [{}, {}]\n\
          network = {{ topology = 'star', hosts = 2, rate = '1 Gbps', delay = '20 us' }}\n\
          [[traffic]]\nname = 'a'\npattern = 'periodic'\nfrom = 0\nto = 1\nevery = '100 us'\nsize = '1460 B'",
         loss(0),
