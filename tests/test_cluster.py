@@ -31,7 +31,8 @@ class Cluster:
         self.clients: list[subprocess.Popen[str]] = []
         file = folder / "scheduler.json"
         self._start("scheduler", "--host", "127.0.0.1", "--port", 0, "--scheduler-file", file)
-        until(file.exists)
+        # It is written in one piece, some time after it is there; its last byte closes an object.
+        until(lambda: file.exists() and file.read_text().rstrip().endswith("}"))
         self.address = str(json.loads(file.read_text())["address"])
 
     def worker(self, *words: object) -> subprocess.Popen[bytes]:
