@@ -62,13 +62,13 @@ def refuse(resolved: Mapping[str, Any], name: str) -> None:
 
 def warnings(traffic: Traffic) -> Iterator[str]:
     """Say which assumptions do not hold."""
-    profile = traffic.resolved.get("profile", CALIBRATED_PROFILE)
+    resolved = traffic.resolved
+    profile = resolved.get("profile", CALIBRATED_PROFILE)
     if profile != CALIBRATED_PROFILE:
         yield (
             f"ranges were calibrated with the profile {CALIBRATED_PROFILE}, not {profile}: with datacenter "
             "they held in 19 of 23 networks, not in nine of ten"
         )
-    resolved = traffic.resolved
     for each in resolved["traffic"]:
         if each.get("connections") == "persistent":
             yield (
