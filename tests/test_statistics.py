@@ -130,15 +130,15 @@ DRAWS = 1000
 @pytest.mark.parametrize("seeds", [3, 5, 10, 20])
 @pytest.mark.parametrize("name", sorted(intervals.tables()))
 def test_an_interval_of_a_difference_covers_what_it_says_or_is_not_given(name: str, seeds: int) -> None:
-    """Of recorded runs: Student's t alone covers 50 to 87 % where misses are rare."""
+    """Of recorded runs: Student's t alone covers 70 to 89 % where misses are rare."""
     one, other = intervals.tables()[name]
-    for found in (
-        intervals.trial([b - a for a, b in zip(one, other, strict=True)], seeds, DRAWS),
-        intervals.trial(one, seeds, DRAWS, shares=True),
-    ):
+    apart = intervals.trial([b - a for a, b in zip(one, other, strict=True)], seeds, DRAWS)
+    # Intervals of shares are wider where misses are rare.
+    assert apart.covered is None or apart.printed <= 50 or apart.covered < 95 + 2 + 2
+    for found in (apart, intervals.trial(one, seeds, DRAWS, shares=True)):
         assert found.wrong < 5 + 2 + 2
         if found.covered is not None and found.printed > 50:
-            assert abs(found.covered - 95) < 2 + 2
+            assert found.covered > 95 - 2 - 2
 
 
 def test_few_seeds_that_differ_have_no_interval_and_say_how_many_would_do() -> None:
