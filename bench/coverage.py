@@ -136,7 +136,7 @@ def main() -> None:
 
 def _lines(files: list[str]) -> list[dict[str, Any]]:
     paths = [Path(each) for each in files] or sorted(RECORD.glob("*-coverage.jsonl"))
-    return [json.loads(each) for path in paths for each in path.open(encoding="utf-8")]
+    return [json.loads(each) for path in paths for each in path.read_text("utf-8").splitlines()]
 
 
 def _rows(kept: list[dict[str, Any]], figure: str) -> list[tuple[float, float, float, float]]:
