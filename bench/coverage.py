@@ -9,8 +9,8 @@ the dash is the profile. A network's check has a third, a sixth or a twelfth of 
 appended to `bench/record/`. `test` writes `python/duetime/estimates/coverage.json`: the warnings of estimates
 take what held from there.
 
-Three sets of the record have former names. `test` is of the profile classic. `cal` was measured before the
-rule that a message is not held at its slowest link, and is not used; `datacenter` is a test by itself.
+Three sets of the record have former names. `test` (classic) and `datacenter` are tests, with networks of twice
+the size. `cal` was measured before the rule that a message is not held at its slowest link, and is not used.
 """
 
 import itertools
@@ -37,7 +37,7 @@ RECORD = Path(__file__).resolve().parent / "record"
 SHARES = (1 / 3, 1 / 6, 1 / 12)
 CALIBRATION, TEST = "-cal", "-test"
 #: Sets by their former name.
-FORMER = {"test": "classic-test", "cal": "former"}
+FORMER = {"test": "classic-test", "datacenter": "datacenter-test", "cal": "former"}
 #: So often a figure's range is to hold: then three of a network hold together in nine of ten (Bonferroni).
 LEVEL = 1 - 0.1 / 3
 
@@ -124,10 +124,9 @@ def main() -> None:
                 print(f'"{figure}": {fitted(figure, stated)},')
         case ["test", *files]:
             lines = _lines(files)
-            sets = dict.fromkeys(each["set"] for each in lines if not each["set"].endswith(CALIBRATION[1:]))
-            for name in sets:
-                print(f"{name}:")
-                held_against([each for each in lines if each["set"] == name])
+            for profile, kept in by_profile(lines, TEST).items():
+                print(f"{profile}:")
+                held_against(kept)
             if not files:
                 limits.COVERAGE.write_text(json.dumps(record_of(lines), indent=1) + "\n", encoding="utf-8")
         case _:
@@ -261,7 +260,9 @@ def held_against(kept: list[dict[str, Any]]) -> None:
                 if made is not None:
                     those[figure].append(abs(made - true) if missed else abs(math.log(made / true)))
             if not inside:
-                print(f"  {each['number']} {each['transport']} {figure}: {true:.4g} not in {span}")
+                print(
+                    f"  {each['set']} {each['number']} {each['transport']} {figure}: {true:.4g} not in {span}"
+                )
     print(
         f"  {len(kept)} networks, {len(stated)} with ranges, which all hold in {sum(map(holds, stated))}; "
         f"classes: {sum(classes)} of {len(classes)}"
