@@ -9,8 +9,8 @@ the dash is the profile. A network's check has a third, a sixth or a twelfth of 
 appended to `bench/record/`. `test` writes `python/duetime/estimates/coverage.json`: the warnings of estimates
 take what held from there.
 
-Three sets of the record have former names. `test` (classic) and `datacenter` are tests, with networks of twice
-the size. `cal` was measured before the rule that a message is not held at its slowest link, and is not used.
+Three sets of the record have former names. `test` (classic) and `datacenter` are tests, with networks of
+twice the size. `cal` was measured before the rule that a message is not held at its slowest link, and is not used.
 """
 
 import itertools

@@ -89,7 +89,7 @@ def warnings(traffic: Traffic) -> Iterator[str]:
 
 def _untested(profile: str | None, coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
     """Yield a warning where ranges of a profile were not calibrated, or held too seldom in other networks."""
-    if profile not in coverage:
+    if profile is None or profile not in coverage:
         names = " and ".join(coverage)
         yield f"ranges were calibrated with the profiles {names}, and not with {profile or 'none'}"
         return
