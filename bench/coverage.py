@@ -10,7 +10,8 @@ appended to `bench/record/`. `test` writes `python/duetime/estimates/coverage.js
 take what held from there.
 
 Three sets of the record have former names. `test` (classic) and `datacenter` are tests, with networks of
-twice the size. `cal` was measured before the rule that a message is not held at its slowest link, and is not used.
+twice the size. `cal` was measured before the rule that a message is not held at its slowest link, and is not
+used.
 """
 
 import itertools
