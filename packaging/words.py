@@ -2,7 +2,7 @@
 
     python packaging/words.py            fail where a folder has more of a pattern than its ceiling
     python packaging/words.py --write    lower the ceilings to today's counts; none is ever raised
-    python packaging/words.py FOLDER     print each place of a folder, with what to write instead
+    python packaging/words.py FOLDER     print each place of a folder, with advice
 
 `words.csv` has a ceiling for each folder and pattern, and the count at which the folder started. The rules
 and the glossary are in docs/glossary.md.
@@ -35,7 +35,7 @@ MAX_DOCS_SENTENCE = 32
 #: A doc comment of so few words says too little.
 FEW_WORDS = 3
 
-#: Of each pattern: its expression in comments and documentation, and what to write instead.
+#: Each pattern's expression in comments and documentation, and the advice that is printed.
 PATTERNS = {
     "what-noun": (
         r"\b[Ww]hat (?:is|are|was|were|has|have|had|can|may|must|will|would|comes?|goes|\w+[^s\W]s)\b",
@@ -65,7 +65,7 @@ ADVICE = {name: advice for name, (_, advice) in PATTERNS.items()} | {
 }
 EXPRESSIONS = {name: re.compile(expression) for name, (expression, _) in PATTERNS.items()}
 
-#: A comment, or a literal in which there is none.
+#: A comment, or a literal, so that a literal with slashes is taken for no comment.
 C_LIKE = re.compile(
     r'(?P<line>(?://[^\n]*(?:\n[ \t]*(?=//))?)+)|(?P<block>/\*.*?\*/)|r(?P<hash>\#*)".*?"(?P=hash)'
     r"|\"(?:\\.|[^\"\\])*\"|'(?:\\.[^']*|[^'\\\n])'",
@@ -79,7 +79,7 @@ READERS = {
     ".toml": "hash",
     ".sh": "hash",
 }
-#: Written by programs, or by others.
+#: Generated files, and files of other projects.
 SKIPPED = re.compile(
     r"(^|/)(CHANGELOG\.md|fuzz/corpus|linux/fuzz/corpus|docs/record|python/duetime/report/assets|requirements"
     r"|linux/bpf/vmlinux\.h|playground/editor)(/|$)|package-lock"
@@ -88,7 +88,7 @@ SKIPPED = re.compile(
 
 @dataclass(frozen=True)
 class Found:
-    """A place that breaks a rule."""
+    """A place that breaks a rule, and the rule."""
 
     path: str
     line: int
@@ -160,7 +160,7 @@ def python(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def markdown(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the paragraphs of a page; code, tables and what programs wrote are none."""
+    """Yield the paragraphs of a page, without code, tables and generated parts."""
     text = re.sub(r"(?ms)^(`{3,}|~{3,}).*?^\1\s*$|<!--.*?-->|^---\n.*?^---\n", blank, text)
     line = 1
     for paragraph in re.split(r"\n(?=\s*\n|[ \t]*(?:[-*+] |\d+\. |#|\|))", text):
@@ -176,7 +176,7 @@ def sentences(words: str) -> Iterator[str]:
 
 
 def look(path: str, text: str) -> Iterator[Found]:
-    """Yield what a file has against the rules."""
+    """Yield the places of a file that break a rule."""
     kind = READERS[Path(path).suffix]
     for line, words, doc in comments(text, kind):
         plain = re.sub(r"`[^`]*`|\"[^\"\n]*\"", "code", words)
@@ -203,7 +203,9 @@ def without_texts(text: str, kind: str) -> str:
     """Return the code without its comments and literals."""
     if kind == "c":
         return C_LIKE.sub(blank, text)
-    return re.sub(r'(?s)""".*?"""|"(?:\\.|[^"\\\n])*"|#[^\n]*', blank, text)
+    return re.sub(
+        r'(?s)""".*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*', blank, text
+    )
 
 
 def folder_of(path: str) -> str:
@@ -214,7 +216,7 @@ def folder_of(path: str) -> str:
 
 
 def everything(root: Path = ROOT) -> list[Found]:
-    """Return what the files that Git knows have against the rules."""
+    """Return the places of all tracked files that break a rule."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True)
     found: list[Found] = []
     for path in listed.stdout.split("\0"):
@@ -264,7 +266,7 @@ def excess(found: list[Found], allowed: dict[tuple[str, str], tuple[int, int]]) 
 
 
 def docs_sentence(root: Path = ROOT) -> int:
-    """Return the words of a sentence than which nine in ten in `docs/` have no more."""
+    """Return the 90th percentile of a sentence's length in `docs/`, in words."""
     lengths = [
         len(sentence.split())
         for path in sorted((root / "docs").rglob("*.md"))
@@ -275,7 +277,7 @@ def docs_sentence(root: Path = ROOT) -> int:
 
 
 def subjects(root: Path = ROOT) -> list[str]:
-    """Return what is wrong with the subjects of commits after `BASE`."""
+    """Return a message for each commit after `BASE` whose subject breaks a rule."""
     git = ["git", "-C", str(root)]
     if subprocess.run([*git, "cat-file", "-e", BASE], capture_output=True).returncode:
         print(
@@ -296,7 +298,7 @@ def subjects(root: Path = ROOT) -> list[str]:
 
 
 def subject(text: str) -> str:
-    """Return what is wrong with a commit's subject; empty if nothing is."""
+    """Return the rule that a commit's subject breaks; empty if there is none."""
     if len(text) > MAX_SUBJECT:
         return f"{len(text)} characters, at most {MAX_SUBJECT}"
     if not text[:1].isupper() or text.endswith("."):
