@@ -45,7 +45,7 @@ demo: $(BUILT) ## Compare TCP, DCTCP and D2TCP on a fan-in workload: a table and
 test: lint test-rust test-fuzz test-linux test-clients test-testbed test-python test-bench test-wheel site ## Run every check and test
 
 .PHONY: lint
-lint: $(BUILT) locks ## Check format, lints, types and lock files; warnings are errors
+lint: $(BUILT) locks words ## Check format, lints, types, lock files and words; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	for crate in d2tcp testbed clients/rust; do cargo fmt --manifest-path linux/$$crate/Cargo.toml --check; done
@@ -54,7 +54,7 @@ lint: $(BUILT) locks ## Check format, lints, types and lock files; warnings are 
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py tests/check_wheel.py packaging/locks.py packaging/portable.py packaging/train.py playground/build.py
+	$(BIN)/mypy bench/run.py bench/instructions.py bench/scale.py bench/threads.py docs/generate.py docs/man.py tests/check_wheel.py packaging/locks.py packaging/words.py packaging/portable.py packaging/train.py playground/build.py
 	$(BIN)/mypy docs/conf.py
 	MYPYPATH=bench:python $(BIN)/mypy -p validate
 	MYPYPATH=bench:python $(BIN)/mypy bench/beside.py
@@ -64,6 +64,10 @@ lint: $(BUILT) locks ## Check format, lints, types and lock files; warnings are 
 .PHONY: locks
 locks: $(TOOLS) ## Check that every lock file fits what it locks: crates, Python packages, Go modules, npm packages
 	$(BIN)/python packaging/locks.py
+
+.PHONY: words
+words: ## Check comments, pages and commit subjects for the field's words; packaging/words.py FOLDER prints the places
+	$(PYTHON) packaging/words.py
 
 .PHONY: fmt
 fmt: $(TOOLS) ## Format Rust and Python
