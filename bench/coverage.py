@@ -4,7 +4,7 @@
     python bench/coverage.py fit [FILE ...]                   constants for duetime.estimates.ranges
     python bench/coverage.py test [FILE ...]                  how often the ranges hold, and how wide they are
 
-Sets whose name ends in `-cal` are fitted; those in `-test` are other draws (see `bench/networks.py`). Before
+Sets whose name ends in `-cal` are fitted; sets in `-test` are other draws (see `bench/networks.py`). Before
 the dash is the profile. A network's check has a third, a sixth or a twelfth of its packet-hops. Lines are
 appended to `bench/record/`. `test` writes `python/duetime/estimates/coverage.json`: the warnings of estimates
 take what held from there.
@@ -188,14 +188,14 @@ def record_of(lines: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
 
 
 def has_ranges(line: dict[str, Any]) -> bool:
-    """Whether an estimate of a network states ranges: its check is large enough and drops few packets."""
+    """Return whether an estimate states ranges: its check is large enough and drops few packets."""
     check = line["check"]
     messages: int = check["full"]["summary"]["messages"]
     return messages >= limits.MIN_MESSAGES and check["dropped"] <= limits.MAX_DROPPED
 
 
 def holds(line: dict[str, Any]) -> bool:
-    """Whether all ranges of a network's figures over all messages hold."""
+    """Return whether all ranges of a network's figures over all messages hold."""
     return all(inside for *_, inside in _spans(line, ["summary"]))
 
 

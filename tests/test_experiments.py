@@ -592,7 +592,7 @@ def test_equal_labels_make_one_row() -> None:
 
 
 def missed(transport: str, *percents: float, **more: float) -> list[tuple[Any, Any]]:
-    """What runs of one transport missed, a seed each; their completion times differ."""
+    """The misses of one transport, a seed each; the completion times differ."""
     return [
         ({"transport": transport, "leaves": 2}, {"missed_percent": value, "fct_us": float(i), **more})
         for i, value in enumerate(percents)

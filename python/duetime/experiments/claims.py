@@ -154,7 +154,7 @@ def _judged(
     experiment: Experiment,
     without: Sequence[Tables],
 ) -> dict[str, Any]:
-    """Return what came of a claim; `backed` gives the tables as they are, for 0, and as of `more` seeds."""
+    """Return the judged claim; `backed` gives the tables as they are, for 0, and as of `more` seeds."""
     where = f"{experiment.path}: claim {claim.claim!r}"
     found = [number_at(path, numbers, where) for path in paths(claim)]
     published: Any = claim.published if not found else found[0] if len(found) == 1 else found
