@@ -401,5 +401,6 @@ fn network(root: &Table, context: &Context, preset: &mut Presets) -> Checked<(Ne
     preset.add("[network]", table, &read.written, |key| context.profile.find("network", key));
     let descriptor = topology::find(variant.name).expect("the family is made of the list");
     let graph = (descriptor.build)(&read.values).map_err(|problem| place(table, problem))?;
-    Ok((Network::from_values(&read.values, graph), with_selector(&family, variant, read.written)))
+    let network = Network::from_values(&read.values, graph).map_err(|problem| place(table, problem))?;
+    Ok((network, with_selector(&family, variant, read.written)))
 }
