@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
+use sim::cutoffs;
 use sim::network::Network;
 use sim::priorities::Priorities;
 use sim::profile::{self, Profile};
@@ -11,6 +12,7 @@ use sim::run::{self, Run};
 use sim::traffic::Above;
 use sim::traffic::Listing;
 use sim::{Class, Scenario, Transport, topology};
+use units::measure::Measure;
 use units::{Instant, Key};
 
 use crate::classes::Classes;
@@ -210,6 +212,8 @@ fn parts(mut root: Table, folder: Option<&Path>, options: &Options, sources: &mu
 
     let profile = std::mem::take(&mut transports.preset).describe(context.profile);
     let mut notes = std::mem::take(&mut transports.notes);
+    let cutoffs = cutoffs::settle(&mut transports.list, &classes, run.duration.after_start());
+    notes.extend(cutoff_notes(&transports.list, cutoffs));
     notes.extend(priority_notes(&transports.list, &classes));
     notes.extend(classes.iter().filter_map(|class| too_late_note(class, run.duration.after_start())));
     parameters.check_unused()?;
@@ -235,6 +239,14 @@ fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
         Some(format!("{}: the classes of deadlines part at {}", transport.name, limits.join(", ")))
     });
     notes.collect()
+}
+
+/// Where the levels of unscheduled data end, for transports that take that from the traffic.
+fn cutoff_notes(transports: &[Transport], cutoffs: Vec<(usize, Vec<u64>)>) -> impl Iterator<Item = String> {
+    cutoffs.into_iter().filter(|(_, ends)| !ends.is_empty()).map(|(index, ends)| {
+        let ends: Vec<String> = ends.iter().map(|end| Measure::Size.write(*end as f64)).collect();
+        format!("{}: levels for what is sent without a grant end at {}", transports[index].name, ends.join(", "))
+    })
 }
 
 /// Messages of a list that start when nothing is counted any more.
@@ -401,5 +413,6 @@ fn network(root: &Table, context: &Context, preset: &mut Presets) -> Checked<(Ne
     preset.add("[network]", table, &read.written, |key| context.profile.find("network", key));
     let descriptor = topology::find(variant.name).expect("the family is made of the list");
     let graph = (descriptor.build)(&read.values).map_err(|problem| place(table, problem))?;
-    Ok((Network::from_values(&read.values, graph), with_selector(&family, variant, read.written)))
+    let network = Network::from_values(&read.values, graph).map_err(|problem| place(table, problem))?;
+    Ok((network, with_selector(&family, variant, read.written)))
 }

@@ -109,6 +109,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a unit in the wrong case", "\"10 Gbps\"", "\"10 gbps\""),
     ("a rate that is no size per second", "\"10 Gbps\"", "\"10 Gbps/s\""),
     ("minutes or milliseconds", "\"1 s\"", "\"1 m\""),
+    (
+        "a limit of an unlimited queue",
+        "buffer = \"4 MB\"",
+        "buffer = \"4 MB\"\nhost_queue = \"unlimited\"\nhost_buffer = \"9 packets\"",
+    ),
     ("packets where bytes count", "\"150 MB\"", "\"100 packets\""),
     ("a part of a packet", "\"65 packets\"", "\"6.5 packets\""),
     ("fewer packets than none", "\"65 packets\"", "\"-3 packets\""),

@@ -7,6 +7,7 @@
 
 mod class;
 mod cool_down;
+pub mod cutoffs;
 mod event;
 pub mod faults;
 mod flow;

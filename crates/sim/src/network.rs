@@ -1,7 +1,7 @@
 //! The `[network]` section: what all topologies share.
 
 use transport::Surroundings;
-use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Range, Rate, Span, Values};
+use units::{Alias, Amount, Bytes, Default, Key, Kind, Marks, Problem, Range, Rate, Span, Values};
 
 use crate::class::Transport;
 use crate::port::mark::{self, MARKERS};
@@ -170,12 +170,16 @@ impl HostQueue {
     /// Linux: `DEFAULT_TX_QUEUE_LEN`.
     const FIFO: Amount = Amount::Packets(1000);
 
-    fn from_values(values: &Values) -> HostQueue {
+    fn from_values(values: &Values) -> Result<HostQueue, Problem> {
         let limit = values.amount_if_set("host_buffer");
-        match values.choice("host_queue") {
-            "fair" => HostQueue::Fair(limit.unwrap_or(HostQueue::FAIR)),
-            "fifo" => HostQueue::Fifo(limit.unwrap_or(HostQueue::FIFO)),
-            _ => HostQueue::Unlimited,
+        match (values.choice("host_queue"), limit) {
+            ("fair", limit) => Ok(HostQueue::Fair(limit.unwrap_or(HostQueue::FAIR))),
+            ("fifo", limit) => Ok(HostQueue::Fifo(limit.unwrap_or(HostQueue::FIFO))),
+            (_, None) => Ok(HostQueue::Unlimited),
+            (unlimited, Some(_)) => {
+                let problem = format!("limits nothing where `host_queue` is \"{unlimited}\"");
+                Err(Problem::new("host_buffer", problem).hint("write host_queue = \"fair\" or \"fifo\""))
+            }
         }
     }
 }
@@ -206,8 +210,11 @@ pub enum Sharing {
 
 impl Network {
     /// From the checked values of `[network]`.
-    pub fn from_values(values: &Values, graph: Graph) -> Network {
-        Network {
+    ///
+    /// # Errors
+    /// `host_buffer` limits a queue that is unlimited.
+    pub fn from_values(values: &Values, graph: Graph) -> Result<Network, Problem> {
+        Ok(Network {
             graph,
             switch: Switch {
                 buffer: values.amount_if_set("buffer").expect("`buffer` has a default"),
@@ -221,9 +228,9 @@ impl Network {
             },
             frame_overhead: values.size("frame_overhead"),
             host_jitter: values.time_if_set("host_jitter"),
-            host_queue: HostQueue::from_values(values),
+            host_queue: HostQueue::from_values(values)?,
             settings: values.clone(),
-        }
+        })
     }
 
     /// How ports send and mark: as the scenario says, else as the run's transports and priorities ask.

@@ -118,8 +118,8 @@ impl World {
         let service = scenario.network.service(&scenario.transports, &priorities);
         let Scenario { title, run, network, faults, transport, mut transports, classes } = scenario;
         let (frame_overhead, host_queue) = (network.frame_overhead, network.host_queue);
-        if let (HostQueue::Fifo(_), Some(&rate)) = (host_queue, network.graph.host_rates().first()) {
-            transports.iter_mut().for_each(|transport| transport.config.connection.limit_small_queue(rate));
+        if let HostQueue::Fifo(_) = host_queue {
+            transports.iter_mut().for_each(|transport| transport.config.connection.limit_small_queue());
         }
         let mut net = Net::new(network, run.seed, service);
         net.strike(faults, run.seed);

@@ -82,6 +82,20 @@ fn host_buffer_is_the_most_that_waits_at_the_port() {
     }
 }
 
+/// Of 1 ms, 125 KB fit at 1 Gbps and 1.25 MB at 10 Gbps: 85 and 856 segments of 1460 B, one of which is in transmission.
+#[test]
+fn fifo_queue_holds_a_millisecond_of_the_own_port_of_each_host() {
+    let outcome = run(&format!(
+        "[run]\nduration = '30 ms'\n[network]\ntopology = 'custom'\nhosts = 3\nswitches = ['s']\nrate = '40 Gbps'\ndelay = '5 us'\n\
+         host_jitter = '0 s'\nhost_queue = 'fifo'\nlinks = [{{ from = 0, to = 's', rate = '1 Gbps' }}, \
+         {{ from = 1, to = 's', rate = '10 Gbps' }}, {{ from = 2, to = 's' }}]\n\
+         [transport]\nname = 'dctcp'\n{}",
+        "[[traffic]]\nname = 'long'\npattern = 'long'\nfrom = [0, 1]\nto = 2\n"
+    ));
+    let longest = |host: &str| outcome.links.iter().find(|link| link.from == host).expect("it has a link").queue.max;
+    assert_eq!([longest("host 0"), longest("host 1")], [84, 855]);
+}
+
 /// Each of eight senders begins when the others have long been sending; in its turn it sends one packet of eight.
 #[test]
 fn fair_queue_serves_many_senders_in_turn() {

@@ -48,6 +48,18 @@ impl Distribution {
         self.span().0 == self.span().1
     }
 
+    /// Returns the value below which a share `u` of all draws lies, `0 < u < 1`.
+    pub fn quantile(&self, u: f64) -> f64 {
+        match self {
+            Distribution::Constant(x) => *x,
+            Distribution::Uniform(a, b) => a + (b - a) * u,
+            Distribution::Exponential(mean) => -mean * libm::log(1.0 - u),
+            Distribution::Lognormal { median, sigma } => median * libm::exp(sigma * normal_quantile(u)),
+            Distribution::Pareto { min, shape } => min * libm::pow(1.0 - u, -1.0 / shape),
+            Distribution::Empirical(cdf) => cdf.quantile(u),
+        }
+    }
+
     /// Returns the part of the mean that lies beyond the quantile of `u`, `0 <= u < 1`: the expected excess of a draw
     /// over it. Infinite where the mean is.
     pub fn mean_beyond(&self, u: f64) -> f64 {
@@ -193,14 +205,6 @@ mod tests {
     #[test]
     fn mean_beyond_a_quantile_is_the_integral_of_the_quantiles_above_it() {
         let cdf = Cdf::new(vec![(0.0, 0.0), (10.0, 0.5), (30.0, 1.0)]).unwrap();
-        let quantile = |of: &Distribution, u: f64| match of {
-            Distribution::Uniform(a, b) => a + (b - a) * u,
-            Distribution::Exponential(mean) => -mean * libm::log(1.0 - u),
-            Distribution::Lognormal { median, sigma } => median * libm::exp(sigma * normal_quantile(u)),
-            Distribution::Pareto { min, shape } => min * libm::pow(1.0 - u, -1.0 / shape),
-            Distribution::Empirical(cdf) => cdf.quantile(u),
-            Distribution::Constant(x) => *x,
-        };
         for of in [
             Distribution::Constant(7.0),
             Distribution::Uniform(2.0, 5.0),
@@ -212,7 +216,7 @@ mod tests {
             for u in [0.0, 0.3, 0.5, 0.9] {
                 let steps = 40_000;
                 let width = (1.0 - u) / f64::from(steps);
-                let above = |step: u32| quantile(&of, u + (f64::from(step) + 0.5) * width) - quantile(&of, u);
+                let above = |step: u32| of.quantile(u + (f64::from(step) + 0.5) * width) - of.quantile(u);
                 let sum: f64 = (0..steps).map(|step| above(step) * width).sum();
                 assert!((of.mean_beyond(u) - sum).abs() < 2e-3 * of.mean(), "{of:?} {u}: {} {sum}", of.mean_beyond(u));
             }

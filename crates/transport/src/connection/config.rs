@@ -301,8 +301,8 @@ pub struct Config {
     pub pacing: Pacing,
     /// Upper limit of the window, in payload.
     pub window_limit: Bytes,
-    /// Upper limit of what is at the host's own port, in payload.
-    pub nic_limit: Bytes,
+    /// Upper limit of a connection's data at its host's own port.
+    pub nic_limit: NicLimit,
     /// Grow only while cwnd limits the sender.
     pub cwnd_validation: bool,
     /// A segment that is not full waits while anything is unacknowledged.
@@ -355,12 +355,34 @@ pub(crate) fn settle(values: &mut Values) {
     }
 }
 
+/// The upper limit of a connection's data at its host's own port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NicLimit {
+    /// As much as the window allows.
+    None,
+    /// So much payload.
+    Payload(Bytes),
+    /// 1 ms at the rate of the port, or two segments, whichever is more.
+    Millisecond,
+}
+
+impl NicLimit {
+    /// Returns the limit at a port of this rate for segments of `mss`, in bytes of payload.
+    pub fn at(self, rate: Rate, mss: u32) -> u64 {
+        match self {
+            NicLimit::None => u64::MAX,
+            NicLimit::Payload(payload) => payload.0,
+            NicLimit::Millisecond => (rate.0 / 8000).max(2 * u64::from(mss)),
+        }
+    }
+}
+
 impl Config {
-    /// Limits a connection's data at its host's port to 1 ms of the link's rate or two segments, whichever is more, where
+    /// Limits a connection's data at its host's port to 1 ms of that port's rate or two segments, whichever is more, where
     /// nothing else is said. Source: Linux, tcp_small_queue_check() with sk_pacing_shift 10.
-    pub fn limit_small_queue(&mut self, rate: Rate) {
-        if self.nic_limit == Bytes::MAX {
-            self.nic_limit = Bytes((rate.0 / 8000).max(2 * u64::from(self.mss)));
+    pub fn limit_small_queue(&mut self) {
+        if self.nic_limit == NicLimit::None {
+            self.nic_limit = NicLimit::Millisecond;
         }
     }
 
@@ -409,7 +431,10 @@ impl Config {
                 gain_slow_start: values.number("pacing_gain_slow_start"),
             },
             window_limit: payload("window_limit"),
-            nic_limit: payload("nic_limit"),
+            nic_limit: match payload("nic_limit") {
+                Bytes::MAX => NicLimit::None,
+                payload => NicLimit::Payload(payload),
+            },
             cwnd_validation: values.bool("cwnd_validation"),
             nagle: values.bool("nagle"),
             spread_cuts: values.choice("cut") == "spread",
@@ -449,7 +474,7 @@ pub(crate) mod tests {
             slow_start_step: f64::INFINITY,
             pacing: Pacing { on: false, gain: 1.2, gain_slow_start: 2.0 },
             window_limit: Bytes::MAX,
-            nic_limit: Bytes::MAX,
+            nic_limit: NicLimit::None,
             cwnd_validation: false,
             nagle: false,
             spread_cuts: false,

@@ -5,7 +5,7 @@ mod receiver;
 mod sender;
 
 pub(crate) use config::settle;
-pub use config::{ALIASES, Config, KEYS};
+pub use config::{ALIASES, Config, KEYS, NicLimit};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use units::{Bytes, Instant, Span};
 
-use super::{CWND, Config, SRTT, SSTHRESH};
+use super::{CWND, Config, NicLimit, SRTT, SSTHRESH};
 use crate::laws::{Acked, Current, Cwnd, Ecn, Law, Lost, Window, float, whole};
 use crate::pacing::Pacer;
 use crate::recovery::{Advance, Answer, Duplicate, Findings, Phase, Recovery};
@@ -78,7 +78,7 @@ impl Spread {
 impl Sender {
     /// Nothing to send yet.
     pub fn new(config: &Config, law: &Law) -> Sender {
-        let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces() || config.nic_limit < Bytes::MAX;
+        let paces = config.pacing.on || config.cwnd_floor < 1.0 || law.paces() || config.nic_limit != NicLimit::None;
         Sender {
             recovery: if law.repairs_by_timer_alone() { Recovery::new(config) } else { Recovery::timed(config) },
             end: 0,
@@ -640,7 +640,7 @@ impl Sender {
         if self.is_held(now, out) {
             return true;
         }
-        if let Some(room) = self.room_at_port(config, now) {
+        if let Some(room) = self.room_at_port(config, now, out) {
             out.arm(room);
             return true;
         }
@@ -662,14 +662,18 @@ impl Sender {
     }
 
     /// When a segment may follow those at the host's port; none if it may now. One may be there whatever the limit.
-    fn room_at_port(&mut self, config: &Config, now: Instant) -> Option<Instant> {
+    fn room_at_port(&mut self, config: &Config, now: Instant, out: &impl Output) -> Option<Instant> {
         while self.at_port.front().is_some_and(|(leaves, _)| *leaves <= now) {
             self.at_port.pop_front();
         }
+        if self.at_port.is_empty() {
+            return None;
+        }
+        let limit = config.nic_limit.at(out.site().rate, config.mss);
         let mut there: u64 = self.at_port.iter().map(|(_, payload)| payload).sum();
         let mut room = None;
         for &(leaves, payload) in &self.at_port {
-            if there + u64::from(config.mss) <= config.nic_limit.0 {
+            if there + u64::from(config.mss) <= limit {
                 break;
             }
             there -= payload;
@@ -737,7 +741,7 @@ impl Sender {
         if let Some(spread) = &mut self.spread {
             spread.sent += f64::from(len) / f64::from(config.mss);
         }
-        if config.nic_limit < Bytes::MAX {
+        if config.nic_limit != NicLimit::None {
             self.at_port.push_back((out.leaves(), u64::from(len)));
         }
     }

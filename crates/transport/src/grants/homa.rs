@@ -1,9 +1,9 @@
 //! `homa`: shortest message first, the first round trip without being asked, and priorities in switches.
 
-use units::{Default, Key, Kind, Problem, Range, Values};
+use units::{Default, Key, Kind, Problem, Range, Value, Values};
 
 use super::keys::{self, payload, policy, settle};
-use super::policy::{Follows, Incast, Levels, Order, Policy};
+use super::policy::{Cutoffs, Follows, Incast, Levels, Order, Policy};
 use super::{Config, SIGNALS};
 use crate::{Advice, Descriptor, Needs, Regime, connection};
 
@@ -48,14 +48,14 @@ const ROOM_FOR_GRANTS: Regime = Regime {
     },
 };
 
-fn build(values: &Values, connection: &connection::Config) -> Result<Policy, Problem> {
+fn build(values: &mut Values, connection: &connection::Config) -> Result<Policy, Problem> {
     let (count, unscheduled) = (values.count("levels") as u32, values.count("unscheduled_levels") as u32);
     if unscheduled >= count {
         let problem = format!("{unscheduled} leaves no level of {count} for what is granted");
         return Err(Problem::new("unscheduled_levels", problem));
     }
     let first = values.size("first_cutoff").0;
-    let levels = Levels { count, unscheduled, first, ratio: values.count("cutoff_ratio") };
+    let levels = Levels { count, unscheduled, first, ratio: values.count("cutoff_ratio"), cutoffs: cutoffs(values)? };
     let rtt_bytes = payload(values, "rtt_bytes", connection);
     let active = values.count_if_set("overcommitment").unwrap_or(levels.scheduled().into());
     let incast = Incast {
@@ -76,6 +76,24 @@ fn build(values: &Values, connection: &connection::Config) -> Result<Policy, Pro
         levels: Some(levels),
         ..policy(values, connection, Order::Remaining)
     })
+}
+
+/// Sizes that are written need no traffic to follow from, unless that is asked for.
+fn cutoffs(values: &mut Values) -> Result<Cutoffs, Problem> {
+    if values.choice("cutoffs") == "geometric" {
+        return Ok(Cutoffs::Geometric);
+    }
+    match ["first_cutoff", "cutoff_ratio"].into_iter().find(|key| values.is_given(key)) {
+        None => Ok(Cutoffs::ByTraffic),
+        Some(key) if values.is_given("cutoffs") => {
+            let problem = Problem::new(key, "says nothing where `cutoffs` is \"by-traffic\"");
+            Err(problem.hint("write cutoffs = \"geometric\", or leave it out"))
+        }
+        Some(_) => {
+            values.set_default("cutoffs", Value::Choice("geometric"));
+            Ok(Cutoffs::Geometric)
+        }
+    }
 }
 
 const KEYS: &[Key] = &[
@@ -143,19 +161,30 @@ const KEYS: &[Key] = &[
                  messages, 7 for its shortest. Not learnt here",
     },
     Key {
+        name: "cutoffs",
+        kind: Kind::Choice(&["geometric", "by-traffic"]),
+        default: Default::Is("geometric"),
+        range: Range::ANY,
+        help: "where the levels for what is sent without a grant end: geometric: at first_cutoff and its multiples by \
+               cutoff_ratio; by-traffic: so that each has as many unscheduled bytes of the messages that all classes with such \
+               a transport are expected to send, settled once before the run; without a message of known size as geometric",
+        source: "Homa 3.4: levels of equal unscheduled bytes, from the traffic that a receiver has measured. Here one list for \
+                 all hosts, and answers that incast_after shortens count as any",
+    },
+    Key {
         name: "first_cutoff",
         kind: Kind::Size,
         default: Default::Is("1 KB"),
         range: Range::POSITIVE,
-        help: "messages up to this are sent in the first level",
-        source: "Homa 3.4 has levels of equal traffic, from what a host has seen. Not learnt here",
+        help: "with cutoffs geometric, messages up to this are sent in the first level",
+        source: "chosen; Homa 3.4 has levels of equal traffic (by-traffic)",
     },
     Key {
         name: "cutoff_ratio",
         kind: Kind::Count,
         default: Default::Is("4"),
         range: Range::between(2.0, 1e6),
-        help: "each level for what is sent without a grant ends at so many times the size of the one above it",
+        help: "with cutoffs geometric, each level for what is sent without a grant ends at so many times the size of the one above it",
         source: "chosen: 1, 4 and 16 KB",
     },
     keys::BY_TIME,

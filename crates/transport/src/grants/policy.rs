@@ -141,7 +141,23 @@ pub struct Levels {
     pub first: u64,
     /// Each of them ends at so many times the end of the one above it.
     pub ratio: u64,
+    /// Where they end instead, if that follows from the traffic.
+    pub cutoffs: Cutoffs,
 }
+
+/// Where the priorities of what is sent without a grant end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cutoffs {
+    /// At [`Levels::first`] and its multiples.
+    Geometric,
+    /// Where each priority has as many unscheduled bytes, once the traffic is known; until then as [`Geometric`](Cutoffs::Geometric).
+    ByTraffic,
+    /// At these sizes of messages, the last of them again and again.
+    At([u32; MOST_CUTOFFS]),
+}
+
+/// One fewer than there can be priorities of what is sent without a grant.
+const MOST_CUTOFFS: usize = 30;
 
 impl Levels {
     /// That of requests and grants.
@@ -152,8 +168,38 @@ impl Levels {
         self.count - self.unscheduled
     }
 
+    /// Returns the largest messages of each priority but the last, so that each has as many bytes that are sent without a
+    /// grant. `messages` are sizes with their expected numbers, and `unscheduled` of each message needs no grant. A size that
+    /// fills more than one priority leaves those below it empty. None where there are no such bytes.
+    pub fn equal_cutoffs(&self, mut messages: Vec<(u64, f64)>, unscheduled: u64) -> Option<Vec<u64>> {
+        messages.sort_by_key(|(size, _)| *size);
+        let bytes = |(size, count): (u64, f64)| size.min(unscheduled) as f64 * count;
+        let all: f64 = messages.iter().copied().map(bytes).sum();
+        let (mut ends, mut below) = (Vec::new(), 0.0);
+        for message in messages.into_iter().filter(|_| all > 0.0) {
+            below += bytes(message);
+            // Less by what rounding may have taken from the sum.
+            while (ends.len() as u32) + 1 < self.unscheduled
+                && below * f64::from(self.unscheduled) >= all * (ends.len() + 1) as f64 * (1.0 - 1e-9)
+            {
+                ends.push(message.0);
+            }
+        }
+        (all > 0.0).then_some(ends)
+    }
+
+    /// Sets where the priorities of what is sent without a grant end.
+    pub fn set_cutoffs(&mut self, ends: &[u64]) {
+        let end = |place: usize| ends.get(place).or(ends.last()).copied().unwrap_or(u64::MAX);
+        self.cutoffs = Cutoffs::At(std::array::from_fn(|place| u32::try_from(end(place)).unwrap_or(u32::MAX)));
+    }
+
     /// That of what is sent without a grant, by the size of its message.
     pub fn of_unscheduled(&self, size: u64) -> u32 {
+        if let Cutoffs::At(ends) = self.cutoffs {
+            let above = (self.unscheduled as usize - 1).min(MOST_CUTOFFS);
+            return ends[..above].partition_point(|end| u64::from(*end) < size) as u32;
+        }
         let (mut level, mut end) = (0, self.first);
         while level + 1 < self.unscheduled && size > end {
             (level, end) = (level + 1, end.saturating_mul(self.ratio));
@@ -174,7 +220,28 @@ impl Levels {
 mod tests {
     use super::*;
 
-    const LEVELS: Levels = Levels { count: 8, unscheduled: 4, first: 100, ratio: 10 };
+    const LEVELS: Levels =
+        Levels { count: 8, unscheduled: 4, first: 100, ratio: 10, cutoffs: Cutoffs::Geometric };
+
+    /// 900 messages of 1 KB and 10 of 100 KB, of which 10 KB are sent without a grant: 900 KB and 100 KB. Of four
+    /// priorities each has 250 KB, so three end with the short messages.
+    #[test]
+    fn each_priority_has_as_many_unscheduled_bytes() {
+        let messages = vec![(100_000, 10.0), (1000, 900.0)];
+        let ends = LEVELS.equal_cutoffs(messages, 10_000).unwrap();
+        assert_eq!(ends, [1000, 1000, 1000]);
+        let mut levels = LEVELS;
+        levels.set_cutoffs(&ends);
+        assert_eq!([1, 1000, 1001, 100_000].map(|size| levels.of_unscheduled(size)), [0, 0, 3, 3]);
+        // 250 KB of 1 KB, 250 KB of 5 KB and 500 KB of long ones: the third priority ends with these.
+        let ends = LEVELS.equal_cutoffs(vec![(1000, 250.0), (5000, 50.0), (100_000, 50.0)], 10_000).unwrap();
+        assert_eq!(ends, [1000, 5000, 100_000]);
+        levels.set_cutoffs(&ends);
+        assert_eq!([1000, 1001, 5001, 100_001].map(|size| levels.of_unscheduled(size)), [0, 1, 2, 3]);
+        // As all of one size.
+        assert_eq!(LEVELS.equal_cutoffs(vec![(7, 1.0)], 10_000), Some(vec![7; 3]));
+        assert_eq!(LEVELS.equal_cutoffs(Vec::new(), 10_000), None);
+    }
 
     #[test]
     fn short_messages_have_the_higher_priorities() {
