@@ -60,6 +60,12 @@ fn configuration(bytes: &mut Bytes) -> Option<Config> {
         ("cut_at", &["first-echo", "window-end"]),
         ("grow_on_echo", &["never", "bursts"]),
         ("growth_steps", &["per-ack", "per-window"]),
+        ("rescue", &["false", "true"]),
+        ("slow_start_growth", &["acked", "two-segments", "segment"]),
+        ("reno_alpha", &["rises", "constant"]),
+        ("arithmetic", &["exact", "whole-segments"]),
+        ("nic_limit", &["100 MB", "4 packets", "1 packet"]),
+        ("cutoffs", &["geometric", "by-traffic"]),
     ];
     let known = |name: &str| transport.keys().find(|key| key.name == name);
     let mut given = Vec::new();

@@ -11,7 +11,7 @@ mod ends;
 use std::collections::BTreeMap;
 
 use scenario::{Options, Source, explain, read};
-use sim::World;
+use sim::{World, profile};
 
 pub use ends::transports;
 
@@ -31,7 +31,8 @@ pub fn scenario_text(bytes: &[u8]) {
     }
 }
 
-/// Any text as the file of a trace, of a CDF of sizes and of one of times: the first byte says which.
+/// Any text as the file of a trace, of a CDF of sizes or of one of times. The first byte chooses among these, the profiles
+/// and the queues of hosts.
 pub fn data_file(bytes: &[u8]) {
     let Some((first, text)) = bytes.split_first().filter(|_| bytes.len() <= LONGEST) else { return };
     let traffic = match first % 3 {
@@ -40,9 +41,17 @@ pub fn data_file(bytes: &[u8]) {
         _ => "pattern = \"fan-in\"\nleaves = 3\nevery = \"cdf(data)\"\nsize = \"2 KB\"",
     };
     let files = BTreeMap::from([("data".to_owned(), String::from_utf8_lossy(text).into_owned())]);
+    let queue = [
+        "",
+        "host_queue = \"fair\"",
+        "host_queue = \"fifo\"\nhost_buffer = \"2 packets\"",
+        "host_queue = \"unlimited\"",
+    ];
+    let (queue, profile) =
+        (queue[usize::from(first / 3) % 4], profile::NAMES[usize::from(first / 12) % profile::NAMES.len()]);
     let text = format!(
-        "[run]\nduration = \"20 ms\"\n[network]\ntopology = \"star\"\nhosts = 4\nrate = \"1 Gbps\"\ndelay = \"20 us\"\n\
-         [transport]\nname = \"tcp\"\n[[traffic]]\nname = \"a\"\n{traffic}\n"
+        "profile = \"{profile}\"\n[run]\nduration = \"20 ms\"\n[network]\ntopology = \"star\"\nhosts = 4\nrate = \"1 Gbps\"\ndelay = \"20 us\"\n\
+         {queue}\n[transport]\nname = \"tcp\"\n[[traffic]]\nname = \"a\"\n{traffic}\n"
     );
     try_scenario(&text, &Options { files, ..Options::default() });
 }

@@ -8,7 +8,7 @@ use sim::{Scenario, Transport};
 use transport::laws::{Ecn, Window};
 use transport::registry::Control;
 use transport::{Advice, Conditions};
-use units::{HostId, Span, counted};
+use units::{Amount, HostId, Rate, Span, counted};
 
 use crate::survey::{Drawn, Survey, in_bytes};
 
@@ -61,6 +61,12 @@ pub(crate) const LINTS: &[Lint] = &[
         name: "mark-beyond-port",
         reason: "A queue is cut off by the buffer before it reaches K: no packet is ever marked.",
         find: mark_beyond_port,
+    },
+    Lint {
+        name: "mark-in-jumbo-frames",
+        reason: "Recommended values of K in packets are of frames of 1500 B. With larger segments on links of 100 Gbit/s and \
+                 more, as many packets are several times the bytes, and queues grow as much longer.",
+        find: mark_in_jumbo_frames,
     },
     Lint {
         name: "deadline-too-short",
@@ -315,6 +321,33 @@ fn mark_beyond_port(survey: &Survey) -> Vec<Finding> {
         "K = {mark} is never exceeded at {}{others}: the port holds {} at most, so nothing is marked there",
         survey.link_name(link),
         size(in_bytes(limit, frame))
+    );
+    vec![Finding::new("network", "mark", text)]
+}
+
+fn mark_in_jumbo_frames(survey: &Survey) -> Vec<Finding> {
+    const PLAIN: u32 = 1460;
+    let fast = Rate::from_gbps(100);
+    let large = |own: &&Transport| uses_marks(own) && own.config.connection.mss > PLAIN;
+    let Some(heeding) = survey.scenario.transports.iter().find(|own| survey.marks_by_threshold() && large(own)) else {
+        return Vec::new();
+    };
+    let links = &survey.routes.graph.links;
+    let packets = |link: usize| match survey.port(link)?.mark? {
+        Amount::Packets(packets) if links[link].rate >= fast => Some(packets as f64),
+        _ => None,
+    };
+    let Some(packets) = (0..links.len()).find_map(packets) else { return Vec::new() };
+    let frame = survey.frame(heeding);
+    let plain = frame - f64::from(heeding.config.connection.mss - PLAIN);
+    let text = format!(
+        "{}: K = {packets} packets are {} with segments of {} B, {:.1} times what they are with {PLAIN} B; write mark = \
+         \"{}\" for as many bytes as these",
+        heeding.name,
+        size(packets * frame),
+        heeding.config.connection.mss,
+        frame / plain,
+        size(packets * plain),
     );
     vec![Finding::new("network", "mark", text)]
 }

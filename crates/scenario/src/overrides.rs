@@ -196,7 +196,12 @@ fn within(table: &mut Table, parent: &Segment, rest: &[Segment], value: Node) ->
             named_transport(entry);
             match &mut entry.node.data {
                 Data::Table(inner) => within(inner, next, rest, value),
-                _ => Err(Fault::new(next.at, format!("`{}` is a single value here, it has no keys", clip(next.name)))),
+                _ => {
+                    let name = clip(next.name);
+                    let key = rest.iter().map(|segment| segment.name).collect::<Vec<_>>().join(".");
+                    let fault = Fault::new(next.at, format!("`{name}` is a single value here, it has no keys"));
+                    Err(fault.hint(format!("set `{name}` itself, without `.{}`", clip(&key))))
+                }
             }
         }
     }

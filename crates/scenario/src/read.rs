@@ -241,7 +241,7 @@ fn priority_notes(transports: &[Transport], classes: &[Class]) -> Vec<String> {
     notes.collect()
 }
 
-/// Where the levels of unscheduled data end, for transports that take that from the traffic.
+/// Returns a note for each transport whose levels of unscheduled data follow from the traffic.
 fn cutoff_notes(transports: &[Transport], cutoffs: Vec<(usize, Vec<u64>)>) -> impl Iterator<Item = String> {
     cutoffs.into_iter().filter(|(_, ends)| !ends.is_empty()).map(|(index, ends)| {
         let ends: Vec<String> = ends.iter().map(|end| Measure::Size.write(*end as f64)).collect();

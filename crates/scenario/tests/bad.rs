@@ -117,6 +117,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("packets where bytes count", "\"150 MB\"", "\"100 packets\""),
     ("a part of a packet", "\"65 packets\"", "\"6.5 packets\""),
     ("fewer packets than none", "\"65 packets\"", "\"-3 packets\""),
+    (
+        "a cut-off beside cut-offs by traffic",
+        "transport = \"tcp\"",
+        "transport = { name = \"homa\", cutoffs = \"by-traffic\", first_cutoff = \"2 KB\" }",
+    ),
     ("a unit behind a parameter", "\"65 packets\"", "\"$fan_in packets\""),
     ("threads in a list", "seed = 1", "threads = [4]"),
     ("two numbers", "\"20 us\"", "\"20 30 us\""),

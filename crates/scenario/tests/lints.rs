@@ -89,6 +89,22 @@ fn k_at_what_a_port_holds_is_never_exceeded() {
     is_silent(&["network.mark=100 packets", "transport.name=tcp"]);
 }
 
+/// 20 packets of 1500 B are 30 KB, and of 9000 B 180 KB.
+#[test]
+fn k_in_packets_grows_with_jumbo_frames() {
+    let jumbo = |more: &[&str]| {
+        let changes = [&["network.rate=100 Gbps", "transport.mss=8960 B"], more].concat();
+        let notes = read_with(QUIET, &changes).notes;
+        notes.into_iter().find(|note| note.ends_with("[mark-in-jumbo-frames]"))
+    };
+    let note = jumbo(&[]).unwrap();
+    assert!(note.contains("20 packets are 180 KB") && note.contains("mark = \"30 KB\""), "{note}");
+    assert!(note.contains("6.0 times"), "{note}");
+    for silent in ["network.mark=30 KB", "network.rate=40 Gbps", "transport.mss=1460 B", "transport.name=tcp"] {
+        assert_eq!(jumbo(&[silent]), None, "{silent}");
+    }
+}
+
 #[test]
 fn ecn_needs_marks() {
     let without = QUIET.replace("mark = \"20 packets\"\n", "");

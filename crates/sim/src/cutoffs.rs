@@ -1,13 +1,13 @@
 //! Priorities of unscheduled data that follow from the traffic (Homa 3.4).
 
-use transport::registry::Control;
 use transport::grants::{Cutoffs, Policy};
+use transport::registry::Control;
 use units::Instant;
 
 use crate::class::{Class, Transport};
 use crate::traffic::Demand;
 
-/// Sizes that stand for a distribution: its quantiles in the middle of as many equal parts.
+/// Number of sizes that represent a distribution: its quantiles in the middle of as many equal parts.
 const QUANTILES: u32 = 1000;
 
 /// Sets the priorities' cut-offs of each transport that takes them from the traffic. All classes whose transports have such

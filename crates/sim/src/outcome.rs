@@ -115,15 +115,15 @@ pub struct Counters {
 /// How often each timer expired. All but the probes together are the timeouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timers {
-    /// The RTO before the first sample of the round-trip time.
+    /// The RTO before the first sample of the round-trip time (`rto_initial`).
     pub initial: u64,
-    /// The RTO at its lower limit.
+    /// The RTO at its lower limit (`rto_min`).
     pub minimum: u64,
     /// The RTO that followed from the samples.
     pub estimated: u64,
     /// An RTO that was doubled.
     pub backed_off: u64,
-    /// A time of the transport's own.
+    /// A time of the transport's own, such as `resend_after`.
     pub own: u64,
     /// Tail-loss probes, which are no timeouts.
     pub probes: u64,
@@ -139,6 +139,19 @@ impl Timers {
             Expired::BackedOff => &mut self.backed_off,
             Expired::Own => &mut self.own,
         } += 1;
+    }
+
+    /// Returns the counts with their names, in the order of the fields.
+    pub fn counts(self) -> [(&'static str, u64); 6] {
+        let Timers { initial, minimum, estimated, backed_off, own, probes } = self;
+        [
+            ("initial", initial),
+            ("minimum", minimum),
+            ("estimated", estimated),
+            ("backed_off", backed_off),
+            ("own", own),
+            ("probes", probes),
+        ]
     }
 
     /// Returns the counts of both, each joined to its counterpart by `join`.

@@ -25,7 +25,8 @@ fn short_in_us(transport: &str, others: &str) -> f64 {
 /// first priority ends at 8 KB. With 5 KB thrice as often, the first two priorities end at 5 KB.
 #[test]
 fn cutoffs_follow_the_sizes_of_the_messages() {
-    let often = ", { from = 0, to = 1, size = '5 KB', start = '1 ms' }, { from = 0, to = 1, size = '5 KB', start = '2 ms' }";
+    let often =
+        ", { from = 0, to = 1, size = '5 KB', start = '1 ms' }, { from = 0, to = 1, size = '5 KB', start = '2 ms' }";
     let even = short_in_us("cutoffs = 'geometric'", often);
     let preferred = short_in_us("", often);
     // The short message alone takes five packets on two links and two propagations.

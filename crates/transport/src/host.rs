@@ -34,6 +34,10 @@ pub trait HostOutput {
     /// Returns whether the host's link is free for a packet of one of its ends, and it is this state's turn. If not, the
     /// state is woken when it is.
     fn link_is_free(&mut self, now: Instant, end: End) -> bool {
+        self.wakes_when_free(now, end)
+    }
+    /// Returns whether all that was sent has left the port; if not, the state is woken when it has.
+    fn wakes_when_free(&mut self, now: Instant, end: End) -> bool {
         let free = self.leaves_from(end);
         if free > now {
             self.arm_host(free);

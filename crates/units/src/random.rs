@@ -48,7 +48,7 @@ impl Distribution {
         self.span().0 == self.span().1
     }
 
-    /// Returns the value below which a share `u` of all draws lies, `0 < u < 1`.
+    /// Returns the value that a share `u` of all draws do not exceed, `0 < u < 1`.
     pub fn quantile(&self, u: f64) -> f64 {
         match self {
             Distribution::Constant(x) => *x,
@@ -151,7 +151,7 @@ impl Cdf {
         Ok(Cdf { points })
     }
 
-    /// The value below which a share `u` of all draws lies, `0 <= u < 1`.
+    /// Returns the value that a share `u` of all draws do not exceed, `0 <= u < 1`.
     pub fn quantile(&self, u: f64) -> f64 {
         let after = self.points.partition_point(|&(_, probability)| probability <= u);
         if after == 0 || after == self.points.len() {

@@ -216,7 +216,8 @@ impl HostOutput for Outbox<'_> {
         self.net.nic_idle_at(end.route)
     }
     fn link_is_free(&mut self, _: Instant, end: End) -> bool {
-        self.hosts[self.address.host].link_is_free(self.net, end)
+        let host = self.address.host;
+        self.hosts[host].link_is_free(self.net, host, end)
     }
     fn arm_host(&mut self, at: Instant) {
         self.hosts[self.address.host].arm(self.net, at);

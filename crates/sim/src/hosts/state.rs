@@ -70,26 +70,14 @@ impl HostState {
     }
 
     /// Returns whether what connections share may send by an end's path now. If not, it is woken when it may.
-    pub fn link_is_free(&mut self, net: &mut Net, end: End) -> bool {
-        self.desk.link_is_free(net, end)
+    pub fn link_is_free(&mut self, net: &mut Net, host: HostId, end: End) -> bool {
+        let now = net.now;
+        AtDesk { net, host, desk: &mut self.desk }.link_is_free(now, end)
     }
 
     /// Asks to be woken.
     pub fn arm(&mut self, net: &mut Net, at: Instant) {
         self.desk.timer.arm(net, at);
-    }
-}
-
-impl Desk {
-    fn link_is_free(&mut self, net: &mut Net, end: End) -> bool {
-        if net.bounds_hosts() {
-            return self.round.takes_shared(net, end);
-        }
-        let free = net.nic_idle_at(end.route);
-        if free > net.now {
-            self.timer.arm(net, free);
-        }
-        free <= net.now
     }
 }
 
@@ -107,8 +95,11 @@ impl HostOutput for AtDesk<'_> {
     fn leaves_from(&self, end: End) -> Instant {
         self.net.nic_idle_at(end.route)
     }
-    fn link_is_free(&mut self, _: Instant, end: End) -> bool {
-        self.desk.link_is_free(self.net, end)
+    fn link_is_free(&mut self, now: Instant, end: End) -> bool {
+        if self.net.bounds_hosts() {
+            return self.desk.round.takes_shared(self.net, end);
+        }
+        self.wakes_when_free(now, end)
     }
     fn arm_host(&mut self, at: Instant) {
         self.desk.timer.arm(self.net, at);

@@ -360,7 +360,7 @@ pub(crate) fn settle(values: &mut Values) {
 pub enum NicLimit {
     /// As much as the window allows.
     None,
-    /// So much payload.
+    /// A limit in bytes of payload.
     Payload(Bytes),
     /// 1 ms at the rate of the port, or two segments, whichever is more.
     Millisecond,

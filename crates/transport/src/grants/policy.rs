@@ -141,29 +141,29 @@ pub struct Levels {
     pub first: u64,
     /// Each of them ends at so many times the end of the one above it.
     pub ratio: u64,
-    /// Where they end instead, if that follows from the traffic.
+    /// The rule for their ends; [`Levels::first`] and [`Levels::ratio`] count for [`Cutoffs::Geometric`] only.
     pub cutoffs: Cutoffs,
 }
 
-/// Where the priorities of what is sent without a grant end.
+/// The rule by which sizes of messages divide the priorities of unscheduled data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cutoffs {
     /// At [`Levels::first`] and its multiples.
     Geometric,
-    /// Where each priority has as many unscheduled bytes, once the traffic is known; until then as [`Geometric`](Cutoffs::Geometric).
+    /// Each priority has as many unscheduled bytes, once the traffic is known; until then as [`Geometric`](Cutoffs::Geometric).
     ByTraffic,
     /// At these sizes of messages, the last of them again and again.
-    At([u32; MOST_CUTOFFS]),
+    At([u32; MAX_CUTOFFS]),
 }
 
-/// One fewer than there can be priorities of what is sent without a grant.
-const MOST_CUTOFFS: usize = 30;
+/// The largest number of cut-offs: one fewer than there can be priorities of unscheduled data.
+const MAX_CUTOFFS: usize = 30;
 
 impl Levels {
-    /// That of requests and grants.
+    /// The priority of requests and grants.
     pub const CONTROL: u32 = 0;
 
-    /// Priorities for what is granted.
+    /// Returns the number of priorities for granted data.
     pub fn scheduled(&self) -> u32 {
         self.count - self.unscheduled
     }
@@ -188,16 +188,16 @@ impl Levels {
         (all > 0.0).then_some(ends)
     }
 
-    /// Sets where the priorities of what is sent without a grant end.
+    /// Sets the largest messages of the priorities of unscheduled data.
     pub fn set_cutoffs(&mut self, ends: &[u64]) {
         let end = |place: usize| ends.get(place).or(ends.last()).copied().unwrap_or(u64::MAX);
         self.cutoffs = Cutoffs::At(std::array::from_fn(|place| u32::try_from(end(place)).unwrap_or(u32::MAX)));
     }
 
-    /// That of what is sent without a grant, by the size of its message.
+    /// Returns the priority of unscheduled data of a message of this size.
     pub fn of_unscheduled(&self, size: u64) -> u32 {
         if let Cutoffs::At(ends) = self.cutoffs {
-            let above = (self.unscheduled as usize - 1).min(MOST_CUTOFFS);
+            let above = (self.unscheduled as usize - 1).min(MAX_CUTOFFS);
             return ends[..above].partition_point(|end| u64::from(*end) < size) as u32;
         }
         let (mut level, mut end) = (0, self.first);
@@ -220,8 +220,7 @@ impl Levels {
 mod tests {
     use super::*;
 
-    const LEVELS: Levels =
-        Levels { count: 8, unscheduled: 4, first: 100, ratio: 10, cutoffs: Cutoffs::Geometric };
+    const LEVELS: Levels = Levels { count: 8, unscheduled: 4, first: 100, ratio: 10, cutoffs: Cutoffs::Geometric };
 
     /// 900 messages of 1 KB and 10 of 100 KB, of which 10 KB are sent without a grant: 900 KB and 100 KB. Of four
     /// priorities each has 250 KB, so three end with the short messages.
