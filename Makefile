@@ -18,8 +18,7 @@ BUILT := $(VENV)/.built
 PGO :=
 WHEEL := dist/.built$(if $(PGO),-profiled)
 DEMO := out/demo
-# Of the experiments that `make record` repeats: quick or paper; ALL=1: those too whose records are up to date.
-SCALE := quick
+# 1: `make record` repeats all experiments, and not only those whose records are out of date.
 ALL :=
 # What the extension module is built from. Python sources are used where they lie.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(wildcard .cargo/*) $(shell find crates -type f)
@@ -148,11 +147,11 @@ site: $(BUILT) playground ## Build the documentation into out/site; warnings are
 .PHONY: record
 record: $(BUILT) ## Run again the experiments whose records are out of date (ALL=1: all) and write the numbers into docs/
 	@failed=; \
-	for name in $$($(BIN)/python docs/generate.py --names $(if $(ALL),all,stale)); do \
+	while read -r name options; do \
 	  robust=; if [[ $$name = d2tcp/fig10 ]]; then robust="--robust 20"; fi; \
-	  if $(BIN)/duetime reproduce $$name --scale $(SCALE) --out out/reproduce $$robust > /dev/null; \
+	  if $(BIN)/duetime reproduce $$name $$options $$robust --out out/reproduce > /dev/null < /dev/null; \
 	  then $(BIN)/python docs/generate.py --record out/reproduce/$$name; else failed="$$failed $$name"; fi; \
-	done; \
+	done < <($(BIN)/python docs/generate.py --names $(if $(ALL),all,stale)); \
 	$(BIN)/python docs/generate.py --examples; \
 	if [[ -n $$failed ]]; then echo "not recorded:$$failed" >&2; exit 1; fi
 

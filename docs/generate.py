@@ -4,7 +4,7 @@
     python docs/generate.py --record DIR   first keep the results of `duetime reproduce` in DIR
     python docs/generate.py --examples     first make the runs that bound.md shows, if those there are stale
     python docs/generate.py --pictures     first draw the picture of the demo, if it is stale
-    python docs/generate.py --names stale  print the experiments whose records are stale (or `all`), no more
+    python docs/generate.py --names stale  print the stale experiments (or `all`), and how to repeat them
 
 A test compares the files with what this writes, so that the two cannot part. A record names what the engine
 gave that made it: the last hash of each of its lines in tests/goldens.txt. It is stale when that has moved.
@@ -116,10 +116,15 @@ def main() -> None:
     arguments.add_argument("--record", type=Path, metavar="DIR", help="keep these results first")
     arguments.add_argument("--examples", action="store_true", help="make the runs of bound.md first")
     arguments.add_argument("--pictures", action="store_true", help="draw the demo first")
-    arguments.add_argument("--names", choices=["stale", "all"], help="print experiments, and write nothing")
+    arguments.add_argument(
+        "--names",
+        choices=["stale", "all"],
+        help="print experiments with the options to repeat them, and write nothing",
+    )
     given = arguments.parse_args()
     if given.names is not None:
-        print("\n".join(stale() if given.names == "stale" else places.names(places.folder())))
+        names = stale() if given.names == "stale" else places.names(places.folder())
+        print("\n".join(f"{name} {options(name)}" for name in names))
         return
     if given.record is not None:
         record(given.record)
@@ -533,6 +538,15 @@ def engine(name: str) -> dict[str, str]:
         text = b"".join(path.read_bytes() for path in sources)
         found["the fluid model"] = hashlib.sha256(text).hexdigest()[:8]
     return found
+
+
+def options(name: str) -> str:
+    """Return the options of `duetime reproduce` that repeat a record: its scale and number of seeds."""
+    path = RECORD / name / "result.json"
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    scale: str = kept.get("scale", "quick")
+    own = read(places.path_of(places.folder(), name)).scales[scale].seeds
+    return f"--scale {scale} --seeds {max(len(kept.get('seeds', ())), own)}"
 
 
 def stale() -> list[str]:
