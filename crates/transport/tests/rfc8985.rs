@@ -44,6 +44,22 @@ fn s6_2_step_5_what_was_overtaken_is_lost_when_its_time_is_up() {
 }
 
 #[test]
+fn s6_2_the_blocks_of_an_overtaken_ack_count() {
+    // The ACK of 0 with 3 to 9 arrives after the ACK of 1. So 2 alone is missing, and lost after 113 us and a quarter of
+    // the smallest round trip; half of the 8 segments in flight stay.
+    rack(
+        "",
+        "0us       | message 10         | 0-9
+         100us     | ack 1 of 0us       | cwnd=11
+         110us     | ack 1 sack 9-9     | cwnd=11
+         112us     | ack 2              | cwnd=12
+         113us     | ack 1 sack 3-9     | cwnd=12
+         138us     | wait               | 2r cwnd=4 ssthresh=4
+         240us     | ack 10             | cwnd=4",
+    );
+}
+
+#[test]
 fn s6_2_step_5_a_segment_sent_later_is_not_overtaken() {
     // 10 and 11 leave when 0 is acknowledged. 9, sent before them, says nothing of them.
     rack(

@@ -190,8 +190,10 @@ impl Sender {
             } else {
                 self.on_dup_ack(config, now, out);
             }
-        } else if config.rack && packet.seq == self.recovery.una {
-            self.look_for_losses(config, now, blocks(extension), true, out);
+        } else if config.rack && (packet.seq == self.recovery.una || news > 0) {
+            // The blocks of an ACK that later ones have overtaken count too.
+            let duplicate = packet.seq == self.recovery.una;
+            self.look_for_losses(config, now, blocks(extension), duplicate, out);
         }
     }
 
