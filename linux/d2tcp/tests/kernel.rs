@@ -402,7 +402,7 @@ fn in_mode_plus_what_is_pressed_goes_on_and_what_can_wait_stands_back(bench) {
     let time = transfer(&client, &server, 200_000);
     let held = bench.status()["held"].as_u64().unwrap();
     assert!(held >= 3, "{held} times");
-    // A hold is uniform up to 20 ms, after a mark in three segments of 140. A third less time than the mean is very
+    // A hold is uniform up to 20 ms, after a mark in one of three segments of 140. A mean below 2 ms per hold is very
     // unlikely.
     assert!(time > 2 * MS * held as u32, "{held} times in {time:?}");
     // Without a deadline it is DCTCP, and no message is held.
