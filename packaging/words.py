@@ -160,7 +160,7 @@ def python(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def markdown(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the paragraphs of a page; code, tables and what programs wrote are none."""
+    """Yield the paragraphs of a page; code, tables and generated text are none."""
     text = re.sub(r"(?ms)^(`{3,}|~{3,}).*?^\1\s*$|<!--.*?-->|^---\n.*?^---\n", blank, text)
     line = 1
     for paragraph in re.split(r"\n(?=\s*\n|[ \t]*(?:[-*+] |\d+\. |#|\|))", text):
@@ -275,7 +275,7 @@ def docs_sentence(root: Path = ROOT) -> int:
 
 
 def subjects(root: Path = ROOT) -> list[str]:
-    """Return what is wrong with the subjects of commits after `BASE`."""
+    """Return the mistakes in the subjects of commits after `BASE`."""
     git = ["git", "-C", str(root)]
     if subprocess.run([*git, "cat-file", "-e", BASE], capture_output=True).returncode:
         print(
@@ -296,7 +296,7 @@ def subjects(root: Path = ROOT) -> list[str]:
 
 
 def subject(text: str) -> str:
-    """Return what is wrong with a commit's subject; empty if nothing is."""
+    """Return the mistake in a commit's subject; empty if there is none."""
     if len(text) > MAX_SUBJECT:
         return f"{len(text)} characters, at most {MAX_SUBJECT}"
     if not text[:1].isupper() or text.endswith("."):
