@@ -6,8 +6,8 @@ measures, prints, and appends to bench/record/.
 
 Each round runs every workload in every installed simulator. ns-3 needs its wheel
 (`bench/peers/ns3/requirements.txt`). csg-htsim needs `--htsim` with a tree of it, built by `make -C sim
-libhtsim.a`. The drivers are `bench/peers/*/speed.cc`. There are two figures: delivered data packets per second
-of the event loop, and per second of CPU time of the whole process. A simulator runs for the length in
+libhtsim.a`. The drivers are `bench/peers/*/speed.cc`. There are two figures: delivered data packets per
+second of the event loop, and per second of CPU time of the whole process. A simulator runs for the length in
 `beside` of its workload, as their speeds differ fiftyfold. `--duetime` is the command of another build, such
 as the wheel of `make wheel PGO=1` in a separate environment; the record has the kind of build. Measure on a
 machine without other work.

@@ -6,8 +6,8 @@ measures, prints, and appends to bench/record/. Times are wall-clock times of th
 start, and of the event loop alone (`wall_s`). The ratio is that of the two runs of a pair; its median and
 range are printed. The order within a pair changes from pair to pair.
 
-The work of two concurrent runs, each with one thread, is measured too. It is nearly a limit for threads, since
-the cores of a machine share caches and memory. Before and after each case two threads exchange a word
+The work of two concurrent runs, each with one thread, is measured too. It is nearly a limit for threads,
+since the cores of a machine share caches and memory. Before and after each case two threads exchange a word
 (`crates/units/examples/cores.rs`), since the distance of a virtual machine's cores may change. Results are
 only valid on a machine without other work.
 """

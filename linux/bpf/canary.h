@@ -12,10 +12,10 @@
 
 /* The measured state of a connection of either arm, independent of its control. */
 struct d2tcp_measured {
-	__u64 since_ns;		/* begin of the slice */
+	__u64 since_ns;		/* start of the slice */
 	__u32 number;		/* of the rule */
 	__u32 arm;
-	__u32 segments;		/* the kernel's counts at the begin of the slice */
+	__u32 segments;		/* the kernel's counts at the start of the slice */
 	__u32 retransmitted;
 	__u32 timeouts;		/* in the slice */
 	__u32 reserved;

@@ -26,7 +26,7 @@ struct d2tcp_socket {
 	__u32 reducing;		/* REDUCING_... */
 	__u32 reduced_from;	/* the window before */
 	__u32 prr_delivered;	/* RFC 6937 */
-	__u32 prr_out;		/* the kernel's value at the last call, and at the begin of the reduction */
+	__u32 prr_out;		/* the kernel's value at the last call, and at the start of the reduction */
 	__u32 prr_before;
 	__u32 stream;		/* first sequence number, which identifies the socket's connection */
 	__u32 asked;		/* the kernel wanted a lower ssthresh */
@@ -40,7 +40,7 @@ struct d2tcp_socket {
 	__u32 epoch;
 	__u32 announced;	/* its program announces deadlines itself */
 	__u32 implied;		/* the queued message has its deadline from the policy */
-	__u32 heard;		/* position received (rcv_nxt) at the begin of the message */
+	__u32 heard;		/* position received (rcv_nxt) at the start of the message */
 	__u32 sent_at_hold;	/* data segments sent before the hold */
 	__u32 lower_rto;	/* its minimum timeout is its rule's, or the smallest that the kernel accepts */
 	char prior[16];		/* the control before ours, for the rollback of a canary */

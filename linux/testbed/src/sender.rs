@@ -65,7 +65,7 @@ pub struct Outgoing {
     messages: VecDeque<Message>,
     /// The bytes of the first message that the kernel has accepted.
     taken: u64,
-    /// The connection's counters at the begin of the first message.
+    /// The connection's counters at the start of the first message.
     before: Info,
     current: Sent,
     ended: bool,
