@@ -148,7 +148,7 @@ struct d2tcp_counters {
 	__u64 d_sum;		/* sum over windows with a deadline, of LAW_UNIT */
 	__u64 alpha[D2TCP_ALPHA_BUCKETS]; /* windows by alpha */
 	__u64 d[D2TCP_D_BUCKETS]; /* windows with a deadline, by d: see D2TCP_D_BOUNDS */
-	__u64 cost[D2TCP_COST_BUCKETS]; /* sampled calls, by upper bounds of 2^5, 2^6, ... ns; the last bucket has none */
+	__u64 cost[D2TCP_COST_BUCKETS]; /* sampled calls, by upper bounds of 2^5, 2^6, ... ns; the last has none */
 };
 
 /* Upper bounds of the buckets of d, except the last, of 1/100. */
