@@ -126,7 +126,7 @@ http {{
 
 
 def nginx_serving(port: int) -> list[str]:
-    """Return the command of an nginx that serves ``/reply``, a file of `bottleneck.REPLY_BYTES`, unmodified."""
+    """Return the command of an nginx that serves ``/reply``, of `bottleneck.REPLY_BYTES`, unmodified."""
     folder = BUILT / f"www-{port}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "reply").write_bytes(bytes(bottleneck.REPLY_BYTES))

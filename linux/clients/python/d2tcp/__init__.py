@@ -182,7 +182,7 @@ def outcomes(sock: socket.socket) -> list[Outcome]:
 
 
 def time_to_send(time_left: float, *, margin: float = MARGIN, share: float = MARGIN_SHARE) -> float:
-    """Return the time to announce for a caller's time left, in seconds: less `margin`, or less `share` of it."""
+    """Return the time to announce for a caller's time left, in seconds: less `margin` or `share` of it."""
     return time_left - min(margin, share * time_left)
 
 
