@@ -1,16 +1,16 @@
-"""Other simulators beside duetime on the workloads of `workloads.toml`, interleaved: ratios with their range.
+"""Compare duetime with other simulators on the workloads of `workloads.toml`: ratios with their range.
 
     python bench/beside.py [--rounds N] [--htsim TREE] [--duetime COMMAND]
 
 measures, prints, and appends to bench/record/.
 
-Each round runs every workload in every simulator that is there: ns-3 where its wheel is installed
-(`bench/peers/ns3/requirements.txt`), csg-htsim where `--htsim` names a tree of it, built there by `make -C
-sim libhtsim.a`. The drivers are `bench/peers/*/speed.cc`. Two figures: delivered data packets per second of
-the event loop, and per second of CPU time of the whole process. A simulator runs for the length that `beside`
-of its workload names, as their speeds differ fiftyfold. `--duetime` names the command of another build, such
-as the wheel of `make wheel PGO=1` in an environment of its own; the record says how it was built. Measure on
-a machine that does nothing else.
+Each round runs every workload in every installed simulator. ns-3 needs its wheel
+(`bench/peers/ns3/requirements.txt`). csg-htsim needs `--htsim` with a tree of it, built by `make -C sim
+libhtsim.a`. The drivers are `bench/peers/*/speed.cc`. There are two figures: delivered data packets per
+second of the event loop, and per second of CPU time of the whole process. A simulator runs for the length in
+`beside` of its workload, as their speeds differ fiftyfold. `--duetime` is the command of another build, such
+as the wheel of `make wheel PGO=1` in a separate environment; the record has the kind of build. Measure on a
+machine without other work.
 """
 
 import argparse
@@ -38,9 +38,9 @@ PEERS = BENCH / "peers"
 class Run(NamedTuple):
     """One run of one simulator."""
 
-    #: Data packets.
+    #: Delivered data packets.
     delivered: int
-    #: Of the event loop, by the clock.
+    #: Wall-clock time of the event loop, in seconds.
     seconds: float
     #: CPU time of the whole process.
     cpu_s: float
@@ -51,7 +51,7 @@ Simulator = Callable[[Mapping[str, Any]], Run]
 
 
 def main() -> None:
-    """Measure, print and keep."""
+    """Measure, print the figures, and append a record."""
     parser = argparse.ArgumentParser(description="Measure other simulators beside duetime.")
     parser.add_argument("--rounds", type=int, default=7, help="runs of each workload in each (default 7)")
     parser.add_argument("--htsim", type=Path, help="a tree of csg-htsim with its libhtsim.a")
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def peers(tree: Path | None, folder: Path) -> Mapping[str, Simulator]:
-    """The other simulators that are there; says of the others why not."""
+    """Return the other simulators that are installed; print the reason for missing ones."""
     found: dict[str, Simulator] = {}
     for name in ("csg-htsim", "ns-3"):
         try:
@@ -82,7 +82,7 @@ def peers(tree: Path | None, folder: Path) -> Mapping[str, Simulator]:
 
 
 def built(peer: str, tree: Path | None) -> Path:
-    """The driver of a simulator; `Absent` where that cannot be."""
+    """Return the driver of a simulator; raise `Absent` if it cannot be built."""
     if peer == "ns-3":
         return ns3.build(PEERS / "ns3" / "speed.cc")
     if tree is None:
@@ -91,7 +91,7 @@ def built(peer: str, tree: Path | None) -> Path:
 
 
 def command(program: Path) -> Simulator:
-    """duetime's command."""
+    """Return a simulator that runs duetime's command."""
 
     def run(workload: Mapping[str, Any]) -> Run:
         length = f"run.duration={workload['beside']['duetime']}"
@@ -102,7 +102,9 @@ def command(program: Path) -> Simulator:
 
 
 def driven(peer: str, program: Path, folder: Path) -> Simulator:
-    """A driver that reads a plan and a trace, which are written once for each workload."""
+    """Return a simulator that runs a driver with a plan and a trace, which are written once for each
+    workload.
+    """
 
     def run(workload: Mapping[str, Any]) -> Run:
         plan, trace = (folder / f"{peer}-{workload['name']}.{kind}" for kind in ("plan", "csv"))
@@ -125,7 +127,9 @@ def driven(peer: str, program: Path, folder: Path) -> Simulator:
 
 
 def messages(scenario: Mapping[str, Any], length: str) -> pl.DataFrame:
-    """What a run of this length starts; what never ends has as much to send as its link can carry by then."""
+    """Return the messages of a run of this length. An endless message gets as many bytes as its link can send
+    in that time.
+    """
     drawn = dt.run(dict(scenario), set={"run.duration": length}).flows
     most = quantity(dt.check(dict(scenario))[0]["network"]["rate"]) / 8 * quantity(length)
     mss = segment(scenario)[0]
@@ -134,11 +138,11 @@ def messages(scenario: Mapping[str, Any], length: str) -> pl.DataFrame:
 
 
 def planned(scenario: Mapping[str, Any], length: str, peer: str) -> Iterable[str]:
-    """A driver's plan for the scenario."""
+    """Yield the lines of a driver's plan for the scenario."""
     resolved, _ = dt.check(dict(scenario), set={"run.duration": length})
     network, transport = resolved["network"], resolved["transport"]
     mss, wire = segment(scenario)
-    # htsim's queues count bytes, ns-3's packets.
+    # The unit of htsim's queues is bytes, and that of ns-3's is packets.
     unit = wire if peer == "csg-htsim" else 1
     marks = network["mark"]
     at_hosts, between = (marks["host"], marks["uplink"]) if isinstance(marks, dict) else (marks, marks)
@@ -154,7 +158,7 @@ def planned(scenario: Mapping[str, Any], length: str, peer: str) -> Iterable[str
 
 
 def segment(scenario: Mapping[str, Any]) -> tuple[int, int]:
-    """Bytes of payload in a full packet, and of that packet."""
+    """Return the payload of a full packet and the size of that packet, in bytes."""
     chosen = dt.check(dict(scenario))[0]["transport"]
     mss = round(quantity(chosen["mss"]))
     return mss, mss + round(quantity(chosen["header"]))
@@ -163,7 +167,7 @@ def segment(scenario: Mapping[str, Any]) -> tuple[int, int]:
 def measured(
     workloads: Iterable[Mapping[str, Any]], simulators: Mapping[str, Simulator], rounds: int
 ) -> dict[str, dict[str, list[Run]]]:
-    """All runs by workload and simulator. Rounds are interleaved, so that a slow spell hits all alike."""
+    """Run all workloads in all simulators. Rounds are interleaved, so that a slow phase affects all alike."""
     runs: dict[str, dict[str, list[Run]]] = {
         workload["name"]: {name: [] for name in simulators} for workload in workloads
     }
@@ -177,7 +181,7 @@ def measured(
 
 
 def figures(runs: Mapping[str, list[Run]]) -> dict[str, dict[str, float]]:
-    """Of one workload: what each simulator reaches, and how many times that duetime does, round by round."""
+    """Return each simulator's speed in one workload, and how many times faster duetime is, by round."""
     found = {}
     for name, of in runs.items():
         by_clock = ratios(runs["duetime"], of, lambda run: run.seconds)
@@ -193,7 +197,7 @@ def figures(runs: Mapping[str, list[Run]]) -> dict[str, dict[str, float]]:
 
 
 def ratios(ours: Iterable[Run], theirs: Iterable[Run], took: Callable[[Run], float]) -> list[float]:
-    """How many times as many packets we deliver in the same time, round by round."""
+    """Return the ratios of our speed to theirs, by round."""
     return [
         (our.delivered / took(our)) / (their.delivered / took(their))
         for our, their in zip(ours, theirs, strict=True)
@@ -201,7 +205,7 @@ def ratios(ours: Iterable[Run], theirs: Iterable[Run], took: Callable[[Run], flo
 
 
 def told(figure: Mapping[str, float]) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     ratios = "{times:6.2f} [{times_low:.2f}..{times_high:.2f}]".format_map(figure)
     return (
         f"{millions(figure['delivered_per_s']):>9} delivered/s   duetime {ratios} times, "

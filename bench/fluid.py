@@ -1,10 +1,10 @@
-"""Measure what a flow-step of the fluid model costs, up to 100 000 hosts.
+"""Measure the cost of a flow-step of the fluid model, up to 100 000 hosts.
 
     python bench/fluid.py [--hosts N ...] [--library numpy|cupy|jax]  measure, print, append to bench/record/
 
 The traffic is that of MCP's evaluation on a fat-tree (`duetime.fluid.sessions`, messages between random
-hosts, load 0.8). Cost is CPU time of this process over flow-steps: flows that are under way, summed over the
-steps. Drawing the messages is told apart.
+hosts, load 0.8). The cost is the CPU time of this process over flow-steps: the active flows, summed over the
+steps. The time to draw the messages is reported separately.
 """
 
 import argparse
@@ -20,14 +20,14 @@ import duetime
 from duetime.fluid import arrays, engine, laws, sessions
 
 RECORD = Path(__file__).resolve().parent / "record"
-#: Hosts of fat-trees with k = 8, 26 and 74.
+#: Numbers of hosts of fat-trees with k = 8, 26 and 74.
 HOSTS = (128, 4394, 101_306)
-#: Steps of 60 us.
+#: The number of steps of 60 us.
 STEPS = 100
 
 
 def main() -> None:
-    """Measure, as the command line says."""
+    """Measure the networks and append a record."""
     parser = argparse.ArgumentParser(description="Measure the fluid model.")
     parser.add_argument("--hosts", type=int, nargs="+", default=HOSTS)
     parser.add_argument("--transports", nargs="+", default=["dctcp", "mcp-opt"], choices=list(laws.LAWS))
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def measured(hosts: int, name: str, library: str, steps: int) -> dict[str, Any]:
-    """One network under one transport."""
+    """Measure one network with one transport."""
     xp = arrays.namespace(library)
     setting = sessions.Setting(reading="random", hosts=hosts)
     until = steps * setting.rtt

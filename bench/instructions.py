@@ -3,8 +3,8 @@
     python bench/instructions.py [--note TEXT]     build, count, print, append to bench/record/
 
 Each workload runs twice under valgrind's cachegrind, with the engine alone
-(`crates/scenario/examples/engine.rs`), for the two lengths that its `counted` names. What the longer run
-takes more, over the packet-hops that it has more, leaves out the set-up.
+(`crates/scenario/examples/engine.rs`), for the two lengths in its `counted`. The difference of instructions
+over the difference of packet-hops excludes the set-up.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from typing import Any
 
 from run import BENCH, ROOT, append, varied
 
-# As releases are built, whatever a configuration around this folder says.
+# The settings of releases, whatever a configuration around this folder says.
 BUILD = {
     "CARGO_PROFILE_RELEASE_LTO": "fat",
     "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "1",
@@ -33,7 +33,7 @@ CACHEGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=no"]
 
 
 def main() -> None:
-    """Build, count, print and keep."""
+    """Build the program, count, print and append a record."""
     parser = argparse.ArgumentParser(description="Count instructions per packet-hop.")
     parser.add_argument("--note", default="", help="what is new since the last record")
     note = parser.parse_args().note
@@ -52,14 +52,14 @@ def main() -> None:
 
 @cache
 def build(package: str, example: str) -> Path:
-    """An example, as an optimized program: the engine alone, or what else a benchmark needs."""
+    """Build an example as an optimized program: the engine alone, or a helper of a benchmark."""
     command = ["cargo", "build", "--release", "--locked", "-p", package, "--example", example]
     subprocess.run([*command, "--target-dir", str(TARGET)], env=os.environ | BUILD, cwd=ROOT, check=True)
     return TARGET / "release" / "examples" / example
 
 
 def count(program: Path, workload: Mapping[str, Any], duration: str) -> tuple[int, int]:
-    """Instructions and packet-hops of a run of this length."""
+    """Return the instructions and packet-hops of a run of this length."""
     text = (ROOT / workload["scenario"]).read_text(encoding="utf-8") + workload.get("append", "")
     with tempfile.TemporaryDirectory() as folder:
         counts, scenario = Path(folder) / "counts", Path(folder) / "scenario.toml"

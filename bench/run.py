@@ -4,8 +4,8 @@
     python bench/run.py --verify         run each workload once and check its results; no timing
 
 The figure is delivered data packets per second of the event loop: `packets_delivered / wall_s` of
-`duetime run --json`. Rounds are interleaved, so that a slow spell of the machine hits all workloads;
-the median of the rounds counts. Nothing here fails because it was slow.
+`duetime run --json`. Rounds are interleaved, so that a slow phase of the machine affects all workloads, and
+the median of the rounds counts. A slow result is not a failure.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 DUETIME = Path(sys.executable).with_name("duetime")
-# Goodput is compared within this; the start of a run and its last answers cost a little.
+# The tolerance for goodput, since the start of a run and its last answers cost a little.
 TOLERANCE = 0.02
 
 
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def varied(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each workload in each variant, with the name of the workload that it varies as `of`."""
+    """Return each workload in each variant, with the name of the original workload as `of`."""
     return [
         {
             **workload,
@@ -59,7 +59,7 @@ def varied(plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def run_of(workload: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """One run of a workload or a variant, as `simulate` gives it."""
+    """Run a workload or a variant once, and return the result of `simulate`."""
     options = [word for change in workload.get("set", []) for word in ("--set", change)]
     if "append" not in workload:
         return simulate(workload["scenario"], *options)
@@ -71,7 +71,7 @@ def run_of(workload: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
 
 
 def verify(workloads: list[dict[str, Any]]) -> None:
-    """Run each workload once; exit with 1 when its results are not what they must be."""
+    """Run each workload once; exit with 1 if its results are wrong."""
     wrong = [f"{w['name']}: {problem}" for w in workloads for problem in problems(w, run_of(w)[0])]
     if wrong:
         sys.exit("\n".join(wrong))
@@ -79,7 +79,7 @@ def verify(workloads: list[dict[str, Any]]) -> None:
 
 
 def problems(workload: dict[str, Any], result: dict[str, Any]) -> list[str]:
-    """What is wrong with a workload's results."""
+    """Return the mistakes in a workload's results."""
     found = []
     if result["drops"] or result["timeouts"]:
         found.append(f"{result['drops']} drops and {result['timeouts']} timeouts, none expected")
@@ -90,7 +90,7 @@ def problems(workload: dict[str, Any], result: dict[str, Any]) -> list[str]:
 
 
 def measure(plan: dict[str, Any], rounds: int) -> None:
-    """Measure all workloads, print a table, keep a record."""
+    """Measure all workloads, print a table, and append a record."""
     workloads = plan["workload"]
     idle = peak_of_nothing(workloads[0]["scenario"])
     runs: dict[str, list[tuple[dict[str, Any], int]]] = {workload["name"]: [] for workload in workloads}
@@ -124,23 +124,23 @@ def measure(plan: dict[str, Any], rounds: int) -> None:
 
 
 def watched(text: str) -> None:
-    """Show progress to a person."""
+    """Show progress on a terminal."""
     if sys.stderr.isatty():
         print(text, end="", file=sys.stderr, flush=True)
 
 
 def simulate(scenario: str, *options: str) -> tuple[dict[str, Any], int]:
-    """One run: what `--json` printed, and the peak memory of the process in bytes."""
+    """Run a scenario; return the output of `--json` and the peak memory of the process in bytes."""
     whole = spent(ROOT / scenario, *options)
     return whole.result, whole.peak_bytes
 
 
 class Spent(NamedTuple):
-    """One run of the command, with what its process took."""
+    """The result of one run of the command, and the resources of its process."""
 
-    #: What `--json` printed.
+    #: The output of `--json`.
     result: dict[str, Any]
-    #: Peak of its memory.
+    #: Peak memory, in bytes.
     peak_bytes: int
     #: CPU time, user and system.
     cpu_s: float
@@ -164,19 +164,19 @@ def spent(scenario: Path, *options: str, program: Path = DUETIME) -> Spent:
 
 
 def how_built(program: Path = DUETIME) -> str:
-    """How the command was compiled, as far as it knows."""
+    """Return how the command was compiled, as far as it reports it."""
     asked = [str(program.with_name("python")), "-c", "from duetime import _core; print(_core.profiled())"]
     profiled = subprocess.check_output(asked, text=True).strip() == "True"
     return "with a profile (PGO)" if profiled else "without a profile"
 
 
 def peak_of_nothing(scenario: str) -> int:
-    """The peak memory of a run that simulates next to nothing."""
+    """Return the peak memory of a run that simulates almost nothing."""
     return simulate(scenario, "--set", "run.duration=1 us")[1]
 
 
 def figures(runs: list[tuple[dict[str, Any], int]], idle: int) -> dict[str, float]:
-    """What one workload's rounds come to."""
+    """Return the figures of one workload's rounds."""
     first = runs[0][0]
     wall = statistics.median(result["wall_s"] for result, _ in runs)
     return {
@@ -207,7 +207,7 @@ def keep(results: dict[str, dict[str, float]], rounds: int) -> None:
 
 
 def append(measured: Mapping[str, Any], kind: str = "") -> None:
-    """Append what was measured, with the time and the commit, to the record of the day and of this kind."""
+    """Append a measurement, with the time and the commit, to the record of the day and of this kind."""
     now = datetime.now(UTC)
     line = {"at": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "commit": commit(), **measured}
     path = BENCH / "record" / f"{now:%Y-%m-%d}{kind and f'-{kind}'}.jsonl"
@@ -218,7 +218,7 @@ def append(measured: Mapping[str, Any], kind: str = "") -> None:
 
 
 def commit() -> str | None:
-    """The commit that is checked out, with a plus when files differ from it; none outside a repository."""
+    """Return the current commit, with a plus if files differ from it; None outside a repository."""
     git = ["git", "-C", str(ROOT)]
     try:
         name = subprocess.check_output(
@@ -232,7 +232,7 @@ def commit() -> str | None:
 
 
 def cpu() -> str:
-    """The processor's model."""
+    """Return the model of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
@@ -241,7 +241,7 @@ def cpu() -> str:
 
 
 def millions(speed: float) -> str:
-    """Packets per second in millions, three digits."""
+    """Return packets per second in millions, with three digits."""
     return f"{speed / 1e6:.3g} M"
 
 

@@ -1,13 +1,13 @@
-"""Measure how the cost of a run grows: the points of `scale.toml`, one after the other.
+"""Measure how the cost of a run grows: the points of `scale.toml`, one after another.
 
     python bench/scale.py [--series NAME ...] [--long] [--note TEXT]
 
 measures, prints, and appends to bench/record/.
 
 Each point is run twice by `duetime run --json`, with `--out` where its series says so: as it is, and cut to a
-nanosecond, which gives the set-up. What the whole run takes more than that, over its packet-hops, is the time
-of a hop. Times are CPU time (user and system), which a busy machine stretches less than the clock, but
-stretches: compare only figures of one line of the record.
+nanosecond, which gives the set-up. The difference over the packet-hops is the time of a hop. Times are CPU
+time (user and system). A busy machine increases them, too, but less than the wall-clock time: compare only
+figures of one line of the record.
 """
 
 import argparse
@@ -20,12 +20,12 @@ from typing import Any
 
 from run import BENCH, append, cpu, spent
 
-#: Short enough that nothing happens.
+#: Too short for any event.
 NOTHING = "run.duration=1 ns"
 
 
 def main() -> None:
-    """Measure, print, keep."""
+    """Measure the points, print the costs, and append a record."""
     plan = tomllib.loads((BENCH / "scale.toml").read_text(encoding="utf-8"))["series"]
     names = [series["name"] for series in plan]
     parser = argparse.ArgumentParser(description="Measure how the cost of a run grows.")
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def measured(series: dict[str, Any], point: dict[str, Any]) -> dict[str, float]:
-    """One point: run it, print it."""
+    """Run one point and print its cost."""
     scenario = BENCH / "scale" / f"{series.get('scenario', series['name'])}.toml"
     settings = [option for setting in point["set"] for option in ("--set", setting)]
     written = {}

@@ -1,14 +1,15 @@
-"""Measure what several threads gain: pairs of runs, one by one thread and one by several, in turns.
+"""Measure the gain of several threads: alternating pairs of runs, with one thread and with several.
 
     python bench/threads.py [--rounds N] [--threads N ...] [--case NAME ...] [--note TEXT]
 
-measures, prints, and appends to bench/record/. Times are of the whole process by the clock, its start
-included, and of the event loop alone (`wall_s`). The ratio is that of the two runs of a pair; its median and
-range are told. The order within a pair changes from pair to pair. How much two runs side by side do, each
-with one thread, is measured too: threads hardly gain more, for the cores of a machine share caches, memory
-and perhaps more. Before and after each case two threads pass a word to and fro
-(`crates/units/examples/cores.rs`), for a virtual machine's cores may be near each other at one time and far
-apart at another. Only a machine without other work says anything.
+measures, prints, and appends to bench/record/. Times are wall-clock times of the whole process, including its
+start, and of the event loop alone (`wall_s`). The ratio is that of the two runs of a pair; its median and
+range are printed. The order within a pair changes from pair to pair.
+
+The work of two concurrent runs, each with one thread, is measured too. It is nearly a limit for threads,
+since the cores of a machine share caches and memory. Before and after each case two threads exchange a word
+(`crates/units/examples/cores.rs`), since the distance of a virtual machine's cores may change. Results are
+only valid on a machine without other work.
 """
 
 import argparse
@@ -25,12 +26,12 @@ from typing import Any
 from instructions import build
 from run import BENCH, ROOT, append, cpu, spent
 
-#: What is run: a scenario and changes to it.
+#: The cases: a scenario and changes to it.
 CASES: dict[str, tuple[Path, tuple[str, ...]]] = {
     "W3": (ROOT / "scenarios/w3.toml", ()),
-    # Long enough for `auto` to try.
+    # Long enough for `auto` to calibrate.
     "W3 for 20 s": (ROOT / "scenarios/w3.toml", ("run.duration=20 s",)),
-    # W3 with eight times the racks: what happens in a window of its 20 us links is worth several threads.
+    # W3 with eight times the racks: an epoch of its 20 us links has enough events for several threads.
     "8 200 as W3": (
         ROOT / "scenarios/w3.toml",
         (
@@ -40,7 +41,7 @@ CASES: dict[str, tuple[Path, tuple[str, ...]]] = {
             "run.duration=1 s",
         ),
     ),
-    # Links of 1 us, so short windows.
+    # Links of 1 us, and therefore short epochs.
     "8 200 leaf-spine": (
         BENCH / "scale/leaf-spine.toml",
         ("leaves=205", "spines=16", "run.duration=1 ms"),
@@ -49,7 +50,7 @@ CASES: dict[str, tuple[Path, tuple[str, ...]]] = {
 
 
 def main() -> None:
-    """Measure, print, keep."""
+    """Measure the cases, print the ratios, and append a record."""
     parser = argparse.ArgumentParser(description="Measure what several threads gain.")
     parser.add_argument("--rounds", type=int, default=7, help="pairs of each (default 7)")
     parser.add_argument(
@@ -73,7 +74,7 @@ def main() -> None:
 
 
 def pairs(case: str, threads: str, rounds: int) -> dict[str, Any]:
-    """Pairs of runs, by one thread and by so many; their results must be the same."""
+    """Run pairs with one thread and with several; their results must be the same."""
     runs: dict[str, list[tuple[float, float]]] = {"1": [], threads: []}
     round_trips = [round_trip_ns()]
     seen = []
@@ -106,7 +107,7 @@ def pairs(case: str, threads: str, rounds: int) -> dict[str, Any]:
 
 
 def beside(case: str, rounds: int) -> dict[str, Any]:
-    """How much more two runs side by side do than one by itself, each with one thread: at most twice."""
+    """Measure how much more two concurrent runs do than one alone, each with one thread: at most twice."""
     found = []
     with ThreadPoolExecutor(2) as both:
         for _ in range(rounds):
@@ -124,17 +125,17 @@ def beside(case: str, rounds: int) -> dict[str, Any]:
 
 
 def ratios(found: list[float]) -> dict[str, float]:
-    """Their median and range."""
+    """Return the median and the range."""
     return {"ratio": statistics.median(found), "least": min(found), "most": max(found)}
 
 
 def round_trip_ns() -> float:
-    """How long two threads take to hear from each other."""
+    """Return the round-trip time of a message between two threads, in ns."""
     return float(subprocess.check_output([build("duetime-units", "cores")], text=True))
 
 
 def timed(case: str, threads: str) -> tuple[float, dict[str, Any]]:
-    """One run: seconds of the whole process, and what it printed."""
+    """Run a case once; return the seconds of the whole process and the result."""
     scenario, changes = CASES[case]
     options = [option for change in changes for option in ("--set", change)]
     begin = time.perf_counter()

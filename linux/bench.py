@@ -24,7 +24,7 @@ CLONE_NEWNET = 0x40000000
 
 
 def throughput(control: str, seconds: float) -> float:
-    """Gbit/s of one connection whose both ends are under `control`."""
+    """Return the Gbit/s of one connection with both ends under `control`."""
     with socket.socket() as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
         listener.bind(("127.0.0.1", 0))
@@ -46,7 +46,7 @@ def throughput(control: str, seconds: float) -> float:
 
 
 def send_until(sender: socket.socket, ends: float) -> None:
-    """Keep the sender busy."""
+    """Send data without pause."""
     data = bytes(1 << 20)
     while time.monotonic() < ends:
         sender.sendall(data)
@@ -54,7 +54,7 @@ def send_until(sender: socket.socket, ends: float) -> None:
 
 
 def main() -> None:
-    """Run the pairs and print what they say."""
+    """Run the pairs and print the results."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--pairs", type=int, default=15)
     options.add_argument("--seconds", type=float, default=1.0, help="of each run")

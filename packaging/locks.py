@@ -1,8 +1,9 @@
-"""Check that every lock file of the repository fits what it locks.
+"""Check that every lock file of the repository fits the file that it locks.
 
-That is Cargo.lock beside each Cargo workspace, requirements beside pyproject.toml, go.sum, package-lock.json,
-and the commits of GitHub actions. Where one is stale, the next build with `--locked` fails, or installs
-versions that no test has seen. The last line names what could not be looked at.
+The lock files are Cargo.lock next to each Cargo workspace, requirements next to pyproject.toml, `go.sum`,
+package-lock.json, and the commits of GitHub actions. If one is stale, the next build with `--locked` fails,
+or it installs versions that no test has used. The last line of output names the kinds that could not be
+checked.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Folders of what is built.
+#: Folders of build products, which are skipped.
 BUILT = {".git", ".venv", "dist", "node_modules", "out", "target"}
-#: Which extras of which pyproject.toml each file of requirements locks (`make lock`).
+#: File of requirements -> the pyproject.toml and its extras that the file locks (`make lock`).
 REQUIREMENTS = {
     "requirements/runtime.txt": ("pyproject.toml", []),
     "requirements/all.txt": ("pyproject.toml", ["all"]),
@@ -33,11 +34,11 @@ REQUIREMENTS = {
 
 
 class Unavailable(Exception):
-    """What a check needs is not here."""
+    """A program that a check needs is not installed."""
 
 
 def files(root: Path, name: str) -> Iterator[Path]:
-    """Return the files of this name in sources."""
+    """Yield the files of this name among the sources."""
     for folder, inner, names in os.walk(root):
         inner[:] = sorted(set(inner) - BUILT)
         if name in names:
@@ -45,9 +46,9 @@ def files(root: Path, name: str) -> Iterator[Path]:
 
 
 def crates(root: Path) -> list[str]:
-    """Return what is wrong with the lock files of Cargo workspaces."""
+    """Return the mistakes in lock files of Cargo workspaces."""
     wrong = []
-    # Without it crates for other systems would be fetched, too.
+    # Otherwise crates for other systems would be fetched, too.
     about = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
     host = re.search("(?m)^host: (.*)$", about)
     platform = ["--filter-platform", host[1]] if host else []
@@ -66,7 +67,7 @@ def crates(root: Path) -> list[str]:
 
 
 def pins(text: str) -> dict[str, tuple[Requirement, bool]]:
-    """Return what a file of requirements pins, each with whether its hash is there."""
+    """Return the pins of a file of requirements, each with True if it has a hash."""
     found: dict[str, tuple[Requirement, bool]] = {}
     for entry in text.replace("\\\n", " ").splitlines():
         words = entry.split("#")[0].split(" --hash=")
@@ -78,7 +79,7 @@ def pins(text: str) -> dict[str, tuple[Requirement, bool]]:
 
 
 def packages(project: str, extras: list[str], requirements: str) -> list[str]:
-    """Return what is wrong with requirements, given the text of pyproject.toml and which extras they lock."""
+    """Return the mistakes in requirements, given the text of pyproject.toml and the extras that they lock."""
     about = tomllib.loads(project)["project"]
     wanted = [*about.get("dependencies", [])]
     for extra in extras:
@@ -101,7 +102,7 @@ def packages(project: str, extras: list[str], requirements: str) -> list[str]:
 
 
 def python(root: Path) -> list[str]:
-    """Return what is wrong with files of requirements."""
+    """Return the mistakes in files of requirements."""
     wrong = []
     for name, (project, extras) in REQUIREMENTS.items():
         found = packages((root / project).read_text(), extras, (root / name).read_text())
@@ -110,7 +111,7 @@ def python(root: Path) -> list[str]:
 
 
 def modules(root: Path) -> list[str]:
-    """Return what is wrong with go.mod and go.sum."""
+    """Return the mistakes in module files and `go.sum`."""
     if shutil.which("go") is None:
         raise Unavailable("there is no go")
     wrong = []
@@ -126,7 +127,7 @@ def modules(root: Path) -> list[str]:
 
 
 def scripts(root: Path) -> list[str]:
-    """Return what is wrong with package-lock.json: `npm ci` refuses the same."""
+    """Return the mistakes in package-lock.json, which `npm ci` refuses as well."""
     wrong = []
     for lock in files(root, "package-lock.json"):
         asked = json.loads(lock.with_name("package.json").read_text())
@@ -142,12 +143,12 @@ def scripts(root: Path) -> list[str]:
     return wrong
 
 
-#: An action of another repository, by its commit and, for people, its version.
+#: An action of another repository, by its commit, with its version for readers.
 PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*")
 
 
 def actions(root: Path) -> list[str]:
-    """Return which actions of GitHub workflows are not pinned by a commit: a tag can be moved."""
+    """Return the actions of GitHub workflows that are not pinned by a commit, since a tag can be moved."""
     wrong = []
     for workflow in sorted((root / ".github" / "workflows").glob("*.yml")):
         for number, line in enumerate(workflow.read_text().splitlines(), 1):
@@ -168,7 +169,7 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
 
 
 def main() -> None:
-    """Look at all of them."""
+    """Check all kinds of lock files."""
     wrong, skipped = [], []
     for name, check in CHECKS.items():
         try:

@@ -1,9 +1,9 @@
-"""Take the folder of the build out of a wheel's SBOM, so that the wheel is the same wherever it was built.
+"""Remove the folder of the build from a wheel's SBOM, so that the wheel does not depend on it.
 
 python packaging/portable.py FOLDER WHEEL
 
-maturin writes crates of the workspace with their paths; here they begin at the workspace. The wheel's RECORD
-follows.
+maturin writes crates of the workspace with their absolute paths; here they become relative to the workspace.
+The wheel's RECORD is updated.
 """
 
 import base64
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def recorded(line: str, entries: dict[str, tuple[zipfile.ZipInfo, bytes]]) -> str:
-    """A line of RECORD for what is in the wheel now."""
+    """Return a line of RECORD for the present content of the wheel."""
     name = line.rsplit(",", 2)[0]
     if "/sboms/" not in name:
         return line

@@ -1,7 +1,7 @@
-"""Runs from which the compiler learns what is common; `maturin build --pgo` makes them.
+"""Runs for the compiler's profile, made by `maturin build --pgo`.
 
-Each transport is run, and each kind of network and traffic that `scenarios/` has, but for what speed is
-measured with (`bench/workloads.toml`): a profile of the benchmark would flatter it.
+Each transport is run, and each kind of network and traffic in `scenarios/`. The benchmarks in
+`bench/workloads.toml` are excluded, since a profile of them would flatter their results.
 """
 
 import json
@@ -12,7 +12,7 @@ from duetime import _core
 
 SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
 
-#: Scenarios under their own transports, each for so long.
+#: Scenarios with their own transports, each with its duration.
 OWN = {
     "custom": "200 ms",
     "four-flows": "1 s",
@@ -22,12 +22,12 @@ OWN = {
     "tree": "400 ms",
     "xdctcp": "300 ms",
 }
-#: A leaf-spine with traffic of three kinds, under each transport in turn.
+#: A leaf-spine with three kinds of traffic, run with each transport in turn.
 MIXED = "15 ms"
 
 
 def main() -> None:
-    """Make the runs."""
+    """Make the runs of all scenarios."""
     for name, length in OWN.items():
         run(name, length)
     for transport in json.loads(_core.catalog())["transports"]:
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def run(name: str, length: str, transport: str | None = None) -> None:
-    """One run, with everything that `duetime run` does."""
+    """Run a scenario once, with all steps of `duetime run`."""
     changes = {"run.duration": length, "run.warm_up": "0 s"}
     hops = duetime.run(SCENARIOS / f"{name}.toml", transport=transport, set=changes).data["packet_hops"]
     print(f"{name:16} {transport or '':12} {hops / 1e6:6.2f} M packet-hops", flush=True)

@@ -1,4 +1,4 @@
-// What the drivers of other simulators share: duetime's plans and traces, and for how long a queue had which length.
+// Common parts of the drivers for other simulators: duetime's plans and traces, and the distribution of queue lengths.
 
 #pragma once
 
@@ -29,7 +29,7 @@ Picoseconds(double seconds)
     return std::llround(seconds * 1e12);
 }
 
-/// A wire in both directions, between nodes; bit/s and picoseconds.
+/// A wire in both directions between two nodes; in bit/s and picoseconds.
 struct Link
 {
     uint32_t a, b;
@@ -37,7 +37,7 @@ struct Link
     int64_t delayPs;
 };
 
-/// What is simulated: a file with a setting per line, "name value", and a wire per line, "link A B RATE DELAY".
+/// The plan of a simulation: a file with a setting per line, "name value", and a wire per line, "link A B RATE DELAY".
 class Plan
 {
   public:
@@ -86,7 +86,7 @@ class Plan
         return std::stod(Text(name));
     }
 
-    /// Of a setting in seconds.
+    /// Returns a setting in seconds as picoseconds.
     int64_t Time(const std::string& name) const
     {
         return Picoseconds(Number(name));
@@ -111,8 +111,8 @@ struct Arrival
     uint64_t bytes;
 };
 
-/// The messages of a file start,from,to,bytes[,deadline] with plain numbers (seconds, hosts, bytes), in its order. Each
-/// has a multiple of so many bytes.
+/// Returns the messages of a file start,from,to,bytes[,deadline] with plain numbers (seconds, hosts, bytes), in its
+/// order. Each size must be a multiple of `multiple` bytes.
 inline std::vector<Arrival>
 ReadTrace(const std::string& path, uint32_t hosts, uint64_t multiple = 1)
 {
@@ -144,7 +144,7 @@ ReadTrace(const std::string& path, uint32_t hosts, uint64_t multiple = 1)
     return messages;
 }
 
-/// For how long a queue had which length.
+/// The time that a queue spent at each length.
 class Lengths
 {
   public:
@@ -167,7 +167,7 @@ class Lengths
         return area > 0 ? area / Time() : 0;
     }
 
-    /// Of the time the queue was this long at most for such a share.
+    /// Returns the length that the queue did not exceed for this share of the time.
     std::size_t Quantile(double share) const
     {
         double time = Time();
@@ -197,8 +197,8 @@ class Lengths
     std::vector<double> m_held;
 };
 
-/// When each message's last byte had arrived: a line for each, in seconds after its start, or an empty one for none
-/// (negative). Whether the file could be written.
+/// Writes a line for each message: the seconds from its start to its last byte's arrival, or an empty line for a
+/// negative number. Returns false if the file could not be written.
 inline bool
 WriteEnds(const std::string& path, const std::vector<double>& ends)
 {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* A canary: of a rule's connections a share gets the control, the others keep theirs, and what both do is measured in
- * the same way, whatever their control: messages by the acknowledgements that arrive at the cgroup, segments by the
- * kernel's own counts. */
+/* A canary: a share of a rule's connections gets the control, and the others keep theirs. Both arms are measured in
+ * the same way, whatever their control: messages by the ACKs received in the cgroup, and segments by the kernel's
+ * counts. */
 #ifndef D2TCP_CANARY_H
 #define D2TCP_CANARY_H
 
 #include "messages.h"
 
-/* A slice of a connection's life. */
+/* The length of a slice of a connection's life. */
 #define SLICE_NS 1000000000ull
 
-/* What is kept of a connection of either arm, beside and apart from its control. */
+/* The measured state of a connection of either arm, independent of its control. */
 struct d2tcp_measured {
-	__u64 since_ns;		/* the slice */
+	__u64 since_ns;		/* start of the slice */
 	__u32 number;		/* of the rule */
 	__u32 arm;
-	__u32 segments;		/* the kernel's counts when it began */
+	__u32 segments;		/* the kernel's counts at the start of the slice */
 	__u32 retransmitted;
-	__u32 timeouts;		/* in it */
+	__u32 timeouts;		/* in the slice */
 	__u32 reserved;
 	struct law_queue queue;
 };
@@ -48,8 +48,8 @@ static __always_inline bool is_canary(const struct d2tcp_rule *rule)
 	return rule->control == D2TCP_CONTROL_USE && rule->share < LAW_ONE;
 }
 
-/* Whether a connection is of the share: by its ends, so that the answer is the same whenever it is asked for, and with
- * a key, so that nobody outside can choose. */
+/* Returns true if a connection belongs to the treatment. The decision is a hash of its endpoints, so that it is the
+ * same at each call. The key keeps outsiders from choosing it. */
 static __always_inline bool is_chosen(struct sock *sk, const struct d2tcp_rule *rule)
 {
 	__u32 zero = 0, word[4] = {};
@@ -70,7 +70,7 @@ static __always_inline bool is_chosen(struct sock *sk, const struct d2tcp_rule *
 	return (hash >> 34) < rule->share;
 }
 
-/* Books a slice. */
+/* Records a slice. */
 static __always_inline void book(struct d2tcp_measured *m, __u32 segments, __u32 retransmitted, __u64 now)
 {
 	struct d2tcp_arm *arm = arm_of(m);
@@ -93,7 +93,7 @@ static __always_inline void book(struct d2tcp_measured *m, __u32 segments, __u32
 	arm->segments_timeouts += sent * timeouts;
 }
 
-/* Takes out what has been acknowledged. */
+/* Completes and counts the acknowledged messages. */
 static __always_inline void book_messages(struct d2tcp_measured *m, __u64 una, __u64 now)
 {
 	__u64 met = m->queue.met, missed = m->queue.missed;
@@ -109,7 +109,7 @@ static __always_inline void book_messages(struct d2tcp_measured *m, __u64 una, _
 	}
 }
 
-/* The same announcement as the control gets, or would get. */
+/* Queues the same announcement for the measurement as the control gets, or would get. */
 static __always_inline void measure_message(struct bpf_sock *sk, const struct law_announcement *wanted, __u64 una)
 {
 	struct d2tcp_measured *m = bpf_sk_storage_get(&d2tcp_measured, sk, NULL, 0);
@@ -120,7 +120,7 @@ static __always_inline void measure_message(struct bpf_sock *sk, const struct la
 	announce(&m->queue, wanted);
 }
 
-/* Every packet that arrives for the cgroup: what it acknowledges, for connections of a canary. */
+/* Reads the ACK of every packet received in the cgroup, for connections of a canary. */
 SEC("cgroup_skb/ingress")
 int d2tcp_arrive(struct __sk_buff *skb)
 {
@@ -154,7 +154,7 @@ int d2tcp_arrive(struct __sk_buff *skb)
 	return 1;
 }
 
-/* A connection of a canary begins: from here on it is measured. */
+/* Starts to measure a connection of a canary. */
 static __always_inline void begin_measuring(struct bpf_sock_ops *ctx, __u32 number, bool ours)
 {
 	struct bpf_sock *sk = ctx->sk;
@@ -175,7 +175,7 @@ static __always_inline void begin_measuring(struct bpf_sock_ops *ctx, __u32 numb
 	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_RTO_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG);
 }
 
-/* A timeout, or its end. */
+/* Handles a timeout or the end of a measured connection. */
 static __always_inline void go_on_measuring(struct bpf_sock_ops *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* What an acknowledgement does to the window. */
+/* The response of the window to an acknowledgement. */
 #ifndef D2TCP_CONTROL_H
 #define D2TCP_CONTROL_H
 
 #include "messages.h"
 #include "short.h"
 
-/* The law's answer to an acknowledgement. */
+/* Applies the law to an acknowledgement. */
 __noinline __u32 step(struct law_state *law, const struct law_parameters *how, const struct law_queue *queue,
 		      const struct law_ack *ack)
 {
@@ -15,7 +15,7 @@ __noinline __u32 step(struct law_state *law, const struct law_parameters *how, c
 	return law_on_ack(law, how, queue, ack);
 }
 
-/* The same of a connection in LAW_PLUS; 0 where no message has a deadline. */
+/* Applies LAW_PLUS to an acknowledgement; returns 0 if no message has a deadline. */
 __noinline __u32 step_plus(struct law_state *law, struct law_plus *plus, const struct law_parameters *how,
 			   const struct law_queue *queue, const struct law_ack *ack)
 {
@@ -26,7 +26,7 @@ __noinline __u32 step_plus(struct law_state *law, struct law_plus *plus, const s
 	return law_plus_on_ack(law, plus, how, queue, ack, &draws);
 }
 
-/* And to a loss. */
+/* Applies LAW_PLUS to a loss. */
 __noinline __u32 lose_plus(struct law_state *law, struct law_plus *plus, const struct law_parameters *how,
 			   const struct law_queue *queue, const struct law_ack *ack)
 {
@@ -45,14 +45,14 @@ static __always_inline void count_opened(struct d2tcp_socket *s)
 	COUNT(s->rule, opened, 1);
 }
 
-/* The connection begins, or comes over from another control in the middle of its life. */
+/* Starts the state of a connection that begins, or that switches from another control in mid-life. */
 static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock *tp, const struct law_parameters *how)
 {
 	__u64 *last_id = word(D2TCP_LAST_ID);
 
 	law_start(&s->law, how, (__u64)tp->snd_cwnd << 20, (__u64)tp->snd_ssthresh << 20);
 	check_stream(s, tp);
-	/* The SYN is the first delivery: the rest is acknowledged by the packet that we are called for. */
+	/* The SYN is the first delivery. The packet of this call acknowledges the rest. */
 	s->delivered = s->connecting ? 1 : tp->delivered;
 	s->delivered_ce = s->connecting ? 0 : tp->delivered_ce;
 	s->lost = tp->lost;
@@ -67,8 +67,8 @@ static __always_inline void begin(struct d2tcp_socket *s, const struct tcp_sock 
 	count_opened(s);
 }
 
-/* The least retransmission timeout in LAW_PLUS. The kernel takes no less than two ticks of its clock, which are 2, 8 or
- * 20 ms, and a limit of the route is above ours. */
+/* Sets the minimum retransmission timeout of LAW_PLUS. The kernel accepts no less than two ticks of its clock, which
+ * are 2, 8 or 20 ms. A limit of the route has precedence. */
 static __always_inline void lower_rto(struct sock *sk, struct d2tcp_socket *s, const struct law_parameters *how)
 {
 	__u32 least[] = { how->rto_min_ns / 1000, 2000, 8000, 20000 };
@@ -82,7 +82,7 @@ static __always_inline void lower_rto(struct sock *sk, struct d2tcp_socket *s, c
 			break;
 }
 
-/* The first window in LAW_PLUS, where nothing has been sent yet. */
+/* Sets the initial window of LAW_PLUS, before any data is sent. */
 static __always_inline void open_window(struct sock *sk, struct d2tcp_socket *s, const struct law_parameters *how)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -94,9 +94,9 @@ static __always_inline void open_window(struct sock *sk, struct d2tcp_socket *s,
 	s->written = how->initial_window;
 }
 
-/* What may be sent while the window is reduced, after marks as after a loss: in proportion to what is delivered, as
- * the kernel does for tcp_dctcp. Its own code is left out with a control of this kind, but for the count of what was
- * sent. */
+/* Returns the window during a reduction, after marks as after a loss: in proportion to the delivered data, as the
+ * kernel does for tcp_dctcp. For a control with cong_control the kernel skips its own code, except for the count of
+ * sent segments. */
 static __always_inline __u32 reduced(struct d2tcp_socket *s, const struct tcp_sock *tp, __u32 delivered, __u32 why)
 {
 	struct law_reduction now = {
@@ -107,8 +107,8 @@ static __always_inline __u32 reduced(struct d2tcp_socket *s, const struct tcp_so
 		.first = why == REDUCING_FOR_LOSS,
 	};
 
-	/* It counts from the first echo on, also if a loss comes in the window of a cut; and anew if one repair
-	 * follows another. */
+	/* The counts begin at the first echo, and continue if a loss occurs in the window of a cut. They begin anew
+	 * when one repair follows another. */
 	if (s->reducing != why) {
 		s->prr_before = s->reducing ? tp->prr_out : 0;
 		if (why == REDUCING_FOR_LOSS && !s->reducing)
@@ -126,7 +126,7 @@ static __always_inline __u32 reduced(struct d2tcp_socket *s, const struct tcp_so
 	return law_reduced(&now);
 }
 
-/* Reno in all but name where ECN was refused: visible in ss, and without ECT in the packets. */
+/* Switches to plain Reno where ECN was refused. The name is visible in ss, and the packets do not carry ECT. */
 static __always_inline void change_to_reno(struct sock *sk, struct d2tcp_socket *s)
 {
 	char name[] = RENO_NAME;
@@ -139,8 +139,8 @@ static __always_inline void change_to_reno(struct sock *sk, struct d2tcp_socket 
 		s->plain = 1;
 }
 
-/* A canary that was rolled back: the connection gets the control back that it had. It leaves ours by that, and its state
- * goes. */
+/* Restores a connection's earlier control after the rollback of its canary. The switch releases our control and its
+ * state. */
 static __always_inline bool roll_back(struct sock *sk, struct d2tcp_socket *s, const struct d2tcp_rule *rule)
 {
 	char name[sizeof(s->prior)];
@@ -152,7 +152,7 @@ static __always_inline bool roll_back(struct sock *sk, struct d2tcp_socket *s, c
 	return !bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
 }
 
-/* Ratios by which this namespace paces: in slow start above, else below. */
+/* Returns the namespace's pacing ratios: of slow start in the upper half, of other phases in the lower. */
 static __always_inline __u64 pacing_ratios(struct sock *sk)
 {
 	struct net *net = sk->__sk_common.skc_net.net;
@@ -160,9 +160,9 @@ static __always_inline __u64 pacing_ratios(struct sock *sk)
 	return (__u64)net->ipv4.sysctl_tcp_pacing_ss_ratio << 32 | (__u32)net->ipv4.sysctl_tcp_pacing_ca_ratio;
 }
 
-/* The rate at which a connection in LAW_PLUS is sent: one that stands back leaves one segment, and then nothing for as
- * long as it is to wait: what is asked of the kernel when that segment goes holds for those behind it. One that is pressed
- * is spaced as its law says, and neither at the rate of slow start. */
+/* Returns the pacing rate of a connection in LAW_PLUS. A held connection sends one segment, and then nothing for the
+ * rest of the hold: the rate set when that segment is sent delays the next ones. A pressed connection is paced by its
+ * law, and not at the rate of slow start. */
 static __always_inline __u64 pace_plus(struct sock *sk, struct d2tcp_socket *s, __u64 rate, __u32 held, __u64 now)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -192,7 +192,7 @@ static __always_inline void control(struct sock *sk)
 	bool limited, rushing, pressed, lost = false;
 	__u64 rate;
 
-	/* The answer to our SYN: the first window is not known yet. */
+	/* The answer to our SYN: the first window is not yet known. */
 	if (sk->__sk_common.skc_state == TCP_SYN_SENT)
 		return;
 	if (!icsk->icsk_ca_priv[OWNER])
@@ -237,8 +237,8 @@ static __always_inline void control(struct sock *sk)
 	if (ack.una == ack.next)
 		s->quiet_ns = ack.now_ns;
 
-	/* Lost segments have been counted since the last call, or the kernel repaired a loss with a probe of its
-	 * tail (RFC 8985 7.4): then it asked for ssthresh though there was no echo and nothing is left to do. */
+	/* Lost segments were counted since the last call, or the kernel repaired a loss with a tail loss probe (RFC
+	 * 8985 7.4). In the latter case it asked for ssthresh without an echo, and no further response is needed. */
 	if (tp->lost != s->lost || (s->asked && !marked && state <= TCP_CA_Disorder)) {
 		/* After a timeout the kernel backs off by itself. */
 		if (how->mode == LAW_PLUS && !s->timed_out && state != TCP_CA_Loss)
@@ -251,8 +251,8 @@ static __always_inline void control(struct sock *sk)
 		s->lost = tp->lost;
 		lost = true;
 	}
-	/* On a timeout the kernel begins again with what is in flight and one segment. It tells of it only where no loss
-	 * was being repaired; else its state does, or its window. */
+	/* After a timeout the kernel sets its window to the flight plus one segment. It reports the timeout only if no
+	 * loss was being repaired; otherwise its state or its window shows it. */
 	if (s->timed_out || (state == TCP_CA_Loss && !s->in_loss) || (lost && tp->snd_cwnd < s->written)) {
 		s->law.cwnd = (__u64)(tp->snd_cwnd ? tp->snd_cwnd : 1) << 20;
 		s->plus.stirred = 1;
@@ -267,7 +267,7 @@ static __always_inline void control(struct sock *sk)
 
 	rushing = how->mode == LAW_PLUS && s->queue.count ? !s->plus.stirred : s->law.cwnd < s->law.ssthresh;
 	limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) || (rushing && tp->snd_cwnd < 2 * tp->max_packets_out);
-	/* In the round of a cut the window stays as it was cut, as in tcp_dctcp. */
+	/* In the round of a cut the window stays as cut, as in tcp_dctcp. */
 	ack.may_grow = limited && state < TCP_CA_CWR;
 	ack.may_cut = state < TCP_CA_Recovery;
 
@@ -300,7 +300,7 @@ static __always_inline void control(struct sock *sk)
 		s->reducing = NOT_REDUCING;
 	}
 
-	/* A window that may not be used must not grow, or no cut would ever be felt. */
+	/* An unusable part of the window must not grow, or no cut would ever have an effect. */
 	s->law.cwnd = law_min(s->law.cwnd, (__u64)tp->snd_cwnd_clamp << 20);
 	window = s->law.cwnd >> 20;
 	if (state == TCP_CA_Recovery)
@@ -313,13 +313,13 @@ static __always_inline void control(struct sock *sk)
 		window = tp->snd_cwnd_clamp;
 	if (!window)
 		window = 1;
-	/* A kernel that leaves out a call of ssthresh takes 0 for its answer: here it is set right. */
+	/* A kernel that skips a call of ssthresh takes its result as 0. Set the right value here. */
 	threshold = s->law.ssthresh >= LAW_MAX_WINDOW ? TCP_INFINITE_SSTHRESH : s->law.ssthresh >> 20;
 	tp->snd_cwnd = window;
 	tp->snd_ssthresh = threshold;
 	s->written = window;
 
-	/* With this kind of control the kernel leaves the pacing rate alone, though it sizes its bursts by it. */
+	/* The kernel does not set the pacing rate for a control with cong_control, though it sizes its bursts by it. */
 	pressed = how->mode == LAW_PLUS && s->queue.count && s->plus.pressed;
 	rate = law_pacing_rate((__u64)window << 20, pressed ? 0 : s->law.ssthresh, tp->packets_out, tp->mss_cache,
 			       125ull * tp->srtt_us, pacing_ratios(sk));
@@ -331,8 +331,9 @@ static __always_inline void control(struct sock *sk)
 		tell(sk, tp, s, kind, ack.now_ns, how->margin_ns);
 }
 
-/* Something is sent after nothing was in flight. The kernel leaves alone the window of a control of this kind after an
- * idle time; here it shrinks as that of the others, unless net.ipv4.tcp_slow_start_after_idle says no. */
+/* Handles the first transmission when no data was in flight. The kernel does not shrink the window of a control with
+ * cong_control after an idle time. It shrinks here as for other controls, unless net.ipv4.tcp_slow_start_after_idle is
+ * 0. */
 static __always_inline void start_sending(struct sock *sk, struct d2tcp_socket *s)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
@@ -341,7 +342,7 @@ static __always_inline void start_sending(struct sock *sk, struct d2tcp_socket *
 	struct law_parameters *how;
 	struct d2tcp_rule *rule;
 
-	/* After a timeout nothing is in flight either. */
+	/* After a timeout no data is in flight either. */
 	if (tp->packets_out)
 		return;
 	check_stream(s, tp);
@@ -362,9 +363,9 @@ static __always_inline void start_sending(struct sock *sk, struct d2tcp_socket *
 	s->written = tp->snd_cwnd;
 }
 
-/* The receiver (RFC 8257 3.2): every ACK says whether the data that it acknowledges was marked. When that changes
- * while an ACK is held back, that one goes first and says what was. Below in the word is what had been received
- * until then, above it 1 + whether the last data was marked. */
+/* Sets the echo as a receiver (RFC 8257 3.2): every ACK tells whether the data that it acknowledges was marked. When
+ * the mark changes while an ACK is delayed, that ACK is sent first, with the old mark. The word holds the position
+ * received so far in its lower half, and 1 + the mark of the last data in its upper half. */
 static __always_inline void receive(struct sock *sk, bool marked)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;

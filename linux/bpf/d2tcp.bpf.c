@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* D2TCP for stock Linux: a congestion control, the socket options by which programs tell deadlines, and the choice
- * of the connections that get it.
+/* D2TCP for stock Linux: a congestion control, the socket options by which programs announce deadlines, and the
+ * selection of the connections that get the control.
  *
- * Some kernels leave a BPF program out now and then, so no callback relies on another one having run. The window
- * lives in our own state; the kernel's snd_cwnd only ever gets a copy of it, and what happened since the last
- * call (segments delivered, marked, lost) is read from the kernel's own counters. */
+ * Some kernels occasionally skip the call of a BPF program, so no callback relies on another one having run. Our own
+ * state holds the window, and the kernel's snd_cwnd only gets a copy. Segments delivered, marked or lost since the last
+ * call are read from the kernel's counters. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -14,34 +14,34 @@
 #define D2TCP_KERNEL_SIDE
 #include "../include/d2tcp.h"
 
-/* The kernel lets only programs under the GPL call some of its functions. */
+/* Some of the kernel's functions are only for programs under the GPL. */
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* From the kernel's sources, where they are not types. */
+/* Constants from the kernel's sources that are not in its types. */
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CONG_NEEDS_ECN 2
-/* Classic ECN or accurate ECN was negotiated. */
+/* ECN modes: classic or accurate ECN was negotiated. */
 #define TCP_ECN_MODES (1 | 16)
 #define TCP_ECN_DEMAND_CWR 4
 #define ICSK_ACK_TIMER 2
 #define ICSK_ACK_NOW 16
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_BPF_RTO_MIN 1004
-/* Of sock.sk_pacing_status: TCP itself spaces its packets, where no queue does it. */
+/* Values of sock.sk_pacing_status: TCP itself paces its packets if no queueing discipline does. */
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 #define PAGE_SIZE 4096
 
-/* The same control for connections whose peer refused ECN: their packets must not say that they can be marked. */
+/* The name of the same control for connections whose peer refused ECN: their packets must not carry ECT. */
 #define RENO_NAME "d2tcp_reno"
 
-/* One in so many calls is timed. */
+/* The number of calls per timed call. */
 #define SAMPLE_EVERY 64
 
 #define BPF_SOCK_OPS_RTO_CB_FLAG 1
 #define BPF_SOCK_OPS_STATE_CB_FLAG 4
 
-/* RFC 6928: the window to which an idle connection falls back, and Linux's first one. */
+/* The window to which an idle connection falls back, and Linux's initial window (RFC 6928). */
 #define INITIAL_WINDOW 10
 
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym;
@@ -52,7 +52,7 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 #include "control.h"
 #include "hooks.h"
 
-/* Newer kernels pass (sk, ack, flag, rs), older ones (sk, rs): the first is all that is needed. */
+/* Newer kernels pass (sk, ack, flag, rs), older ones (sk, rs). Only the first argument is used. */
 SEC("struct_ops")
 void BPF_PROG(d2tcp_cong_control, struct sock *sk)
 {
@@ -121,7 +121,7 @@ __u32 BPF_PROG(d2tcp_undo_cwnd, struct sock *sk)
 
 	if (!s || !s->law.started)
 		return tp->snd_cwnd;
-	/* What the law has not heard of, it has not answered: it remembers an older loss, if any. */
+	/* The law has not responded to a loss that it has not seen; it may still hold an older loss. */
 	if (!s->asked && !s->timed_out)
 		law_undo(&s->law);
 	s->lost = tp->lost;
@@ -144,7 +144,7 @@ static __always_inline void open(struct sock *sk, bool plain)
 	icsk->icsk_ca_priv[OWNER] = generation();
 	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!s) {
-		/* The law in short begins with the first acknowledgement. */
+		/* The law's short form begins with the first acknowledgement. */
 		COUNT(0, no_memory, 1);
 		return;
 	}
@@ -158,7 +158,7 @@ static __always_inline void open(struct sock *sk, bool plain)
 		return;
 	lower_rto(sk, s, how);
 	count_opened(s);
-	/* While it connects neither the first window nor the peer's answer on ECN is known. */
+	/* During the handshake neither the first window nor the peer's answer on ECN is known. */
 	s->connecting = sk->__sk_common.skc_state == TCP_SYN_SENT;
 	if (s->connecting)
 		return;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* The socket options, and the choice of the connections that get the control. */
+/* The socket options, and the selection of the connections that get the control. */
 #ifndef D2TCP_HOOKS_H
 #define D2TCP_HOOKS_H
 
 #include "canary.h"
 #include "control.h"
 
-/* Whether the socket's control is one of ours. */
+/* Returns true if the socket's control is one of ours. */
 static __always_inline bool is_ours(const struct inet_connection_sock *icsk)
 {
 	const char *name = icsk->icsk_ca_ops->name;
@@ -15,21 +15,21 @@ static __always_inline bool is_ours(const struct inet_connection_sock *icsk)
 	       (name[5] == 0 || name[5] == '_');
 }
 
-/* Refuses the call. */
+/* Refuses the call with an error. */
 static __always_inline int refuse(int error)
 {
 	bpf_set_retval(-error);
 	return 0;
 }
 
-/* What a program passed, or has room for. */
+/* The buffer of an option: a value that a program passed, or the room for one. */
 struct option {
 	void *begin;
 	void *end;
 	__s32 length;
 };
 
-/* What is wrong with the socket: 0 if nothing is. */
+/* Returns the error of a socket that cannot take our options; 0 if it can. */
 static __always_inline int unfit(struct bpf_sock *sk, const struct tcp_sock *tp)
 {
 	__u64 owner;
@@ -42,20 +42,20 @@ static __always_inline int unfit(struct bpf_sock *sk, const struct tcp_sock *tp)
 	return owner && owner != generation() ? EOPNOTSUPP : 0;
 }
 
-/* Whether messages may be announced on the socket in its state. */
+/* Returns true if the socket's state allows announcements. */
 static __always_inline bool connected(const struct bpf_sock *sk)
 {
 	return (1 << (sk->state & 15)) &
 	       (1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT | 1 << TCP_SYN_RECV | 1 << TCP_CLOSE_WAIT);
 }
 
-/* Whether the operator's rules reach a socket that has no state of ours yet, or any at all. */
+/* Returns the rule that governs a socket, which may have no state of ours; 0 if none does. */
 static __always_inline __u32 reach(struct bpf_sock *sk)
 {
 	return rule_for(bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct sock)), epoch());
 }
 
-/* What the policy makes of an announcement. */
+/* Applies the policy's limits to an announcement. Returns an error if the policy refuses it. */
 static __always_inline int limit(const struct d2tcp_rule *rule, __u32 number, struct law_announcement *wanted,
 				 __u64 length)
 {
@@ -69,7 +69,7 @@ static __always_inline int limit(const struct d2tcp_rule *rule, __u32 number, st
 		budget = bpf_map_lookup_elem(&d2tcp_budgets, &index);
 		if (!budget)
 			return EPERM;
-		/* Two programs at once may both be let through, by one message. */
+		/* Two programs at the same time may both pass, which exceeds the budget by one message. */
 		budget->left = law_min(budget->left + law_scale(rule->budget_rate, now - budget->at_ns, 1000000000, 0),
 				       rule->budget_bytes);
 		budget->at_ns = now;
@@ -86,7 +86,7 @@ static __always_inline int limit(const struct d2tcp_rule *rule, __u32 number, st
 	return 0;
 }
 
-/* The state of a socket of ours, ready for a message. */
+/* Returns the state of one of our sockets, ready for a message. */
 static __always_inline struct d2tcp_socket *ready(struct bpf_sock *sk, const struct tcp_sock *tp, int *error)
 {
 	struct d2tcp_socket *s;
@@ -104,7 +104,7 @@ static __always_inline struct d2tcp_socket *ready(struct bpf_sock *sk, const str
 	return s;
 }
 
-/* Takes an announcement. Gives what is wrong with it, 0 if nothing is. */
+/* Handles an announcement. Returns its error; 0 if it has none. */
 static __always_inline int take_message(const struct option *given, struct bpf_sock *sk, struct tcp_sock *tp)
 {
 	struct d2tcp_announcement *full = given->begin;
@@ -139,7 +139,7 @@ static __always_inline int take_message(const struct option *given, struct bpf_s
 	wanted.deadline_ns = wanted.now_ns + deadline;
 	measure_message(sk, &wanted, tp->bytes_acked);
 	s = ready(sk, tp, &error);
-	/* Of a canary's other arm: measured, and so accepted. */
+	/* A socket of a canary's control arm: it is measured, so its announcements are accepted. */
 	if (error == EOPNOTSUPP && bpf_sk_storage_get(&d2tcp_measured, sk, NULL, 0))
 		return 0;
 	if (!s)
@@ -174,7 +174,7 @@ static __always_inline int take_message(const struct option *given, struct bpf_s
 	return 0;
 }
 
-/* Cancels messages. Gives what is wrong, 0 if nothing is. */
+/* Cancels messages. Returns an error, or 0. */
 static __always_inline int take_cancel(const struct option *given, struct bpf_sock *sk, struct tcp_sock *tp)
 {
 	__u64 *tag = given->begin, now = bpf_ktime_get_ns();
@@ -209,7 +209,7 @@ int d2tcp_setsockopt(struct bpf_sockopt *ctx)
 	int error;
 
 	if (ctx->level != D2TCP_LEVEL) {
-		/* More than a page is seen only in part: the kernel shall take the program's own. */
+		/* Only a part of a value above one page is visible, so the kernel must use the program's own. */
 		if (given.length > PAGE_SIZE)
 			ctx->optlen = 0;
 		return 1;
@@ -228,7 +228,7 @@ int d2tcp_setsockopt(struct bpf_sockopt *ctx)
 			COUNT(0, refused, 1);
 		return refuse(error);
 	}
-	/* Done: the kernel shall not look for the option. */
+	/* The option is handled, so the kernel must not look for it. */
 	ctx->optlen = -1;
 	return 1;
 }
@@ -238,7 +238,7 @@ static __always_inline void describe(struct d2tcp_state *to, struct d2tcp_socket
 {
 	const struct law_waiting *first = law_waiting(&s->queue, 0);
 	__u64 now = bpf_ktime_get_ns(), acked = tp->bytes_acked;
-	/* Before its first acknowledgement, and between a timeout and the next, the window is the kernel's. */
+	/* Before its first acknowledgement, and between a timeout and the next one, the window is the kernel's. */
 	bool of_law = s->law.started && tp->snd_cwnd >= s->written &&
 		      (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) != TCP_CA_Loss || s->in_loss);
 	__u64 cwnd = of_law ? s->law.cwnd : (__u64)tp->snd_cwnd << 20;
@@ -272,7 +272,7 @@ static __always_inline void describe(struct d2tcp_state *to, struct d2tcp_socket
 	to->rule = s->rule;
 }
 
-/* Fills in the state as far as there is room. Gives how many bytes. */
+/* Copies the state as far as there is room. Returns the number of bytes. */
 static __always_inline __u32 give_state(const struct option *room, const struct d2tcp_state *state)
 {
 	struct d2tcp_state *whole = room->begin;
@@ -284,7 +284,7 @@ static __always_inline __u32 give_state(const struct option *room, const struct 
 		*whole = *state;
 		return sizeof(*whole);
 	}
-	/* A program of an older interface: the beginning, in whole words. */
+	/* A program built for an older interface gets the beginning, in whole words. */
 	for (i = 0; i < sizeof(*state) / 4; i++) {
 		if (4 * i + 4 > room->length || (void *)(into + i + 1) > room->end)
 			break;
@@ -293,7 +293,7 @@ static __always_inline __u32 give_state(const struct option *room, const struct 
 	return 4 * i;
 }
 
-/* Fills in outcomes, the youngest first. Gives how many bytes. */
+/* Copies outcomes, the youngest first. Returns the number of bytes. */
 static __always_inline __u32 give_outcomes(const struct option *room, const struct d2tcp_socket *s)
 {
 	struct d2tcp_outcome *into = room->begin;
@@ -358,7 +358,7 @@ int d2tcp_getsockopt(struct bpf_sockopt *ctx)
 	return 1;
 }
 
-/* Remembers the control that the connection has, should the canary be rolled back. */
+/* Stores the connection's present control, for the rollback of a canary. */
 static __always_inline void note_prior(struct bpf_sock_ops *ctx)
 {
 	char name[16] = {};
@@ -372,8 +372,8 @@ static __always_inline void note_prior(struct bpf_sock_ops *ctx)
 		__builtin_memcpy(s->prior, name, sizeof(name));
 }
 
-/* Gives the control to connections as they begin. Listeners that were there before cannot be told, nor those whose
- * peers matter; their new connections are asked for one by one, and so is ECN for them. */
+/* Gives the control to new connections. Two kinds of sockets do not get it here: older listeners, and listeners whose
+ * rule depends on the peer. Their new connections are handled one by one, including ECN. */
 SEC("sockops")
 int d2tcp_select(struct bpf_sock_ops *ctx)
 {
@@ -405,7 +405,7 @@ int d2tcp_select(struct bpf_sock_ops *ctx)
 	if (is_canary(rule)) {
 		bool ours;
 
-		/* Of a listener nobody knows yet whom it will hear from. */
+		/* The peers of a listener are not yet known. */
 		if (ctx->op == BPF_SOCK_OPS_TCP_LISTEN_CB)
 			return 1;
 		ours = is_chosen(kernel->sk, rule);

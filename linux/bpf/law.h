@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/* The window law of D2TCP in integers: what a sender's window answers to acknowledgements, marks and losses.
+/* The window law of D2TCP in integers: the response of a sender's window to acknowledgements, marks and losses.
  *
- * Plain C without a clock, a socket or a float, for BPF and for the host, where it is tested against the
- * simulator's law. Sources: D2TCP (SIGCOMM 2012) 3.2, DCTCP's estimator as in RFC 8257 3.3, growth and
- * halving as in RFC 5681.
+ * Plain C without a clock, a socket or a float, so that BPF and the host can run it. The tests on the host compare it
+ * with the simulator's law. Sources: D2TCP (SIGCOMM 2012) 3.2, DCTCP's estimator as in RFC 8257 3.3, growth and halving
+ * as in RFC 5681.
  *
- * Numbers with a fraction: alpha, p, g and shares have 30 bits of it (LAW_ONE), windows in segments, d and
- * round trips have 20 (LAW_UNIT).
- */
+ * Fixed-point formats: alpha, p, g and shares have 30 fractional bits (LAW_ONE). Windows in segments, d and round trips
+ * have 20 (LAW_UNIT). */
 #ifndef D2TCP_LAW_H
 #define D2TCP_LAW_H
 
@@ -19,7 +18,7 @@ typedef long long law_s64;
 
 #define LAW_ONE (1u << 30)
 #define LAW_UNIT (1ull << 20)
-/* RFC 8257 and Linux: no cut goes below two segments. */
+/* The floor of a cut: two segments, as in RFC 8257 and Linux. */
 #define LAW_FLOOR (2 * LAW_UNIT)
 /* More segments than a window scaled by 2^14 can hold. */
 #define LAW_MAX_WINDOW (LAW_UNIT << 20)
@@ -31,10 +30,10 @@ typedef long long law_s64;
 #define LAW static inline
 #endif
 
-/* Once the deadline has passed (open in the paper): d = 1, n, or 1/n. */
+/* Treatment of a message past its deadline, which the paper leaves open: d = 1, n, or 1/n. */
 enum { LAW_NEUTRAL, LAW_CAP, LAW_YIELD };
 
-/* Which law messages with a deadline follow: this one, or that of plus.h. */
+/* The law of messages with a deadline: this file's, or that of plus.h. */
 enum { LAW_D2TCP, LAW_PLUS };
 
 struct law_parameters {
@@ -42,14 +41,14 @@ struct law_parameters {
 	law_u32 initial_alpha;
 	law_u32 cap;		/* n, as a window: d is clamped to [1/n, n] */
 	law_u32 expired;	/* LAW_NEUTRAL, ... */
-	law_u32 precise;	/* T_c from the sawtooth's sum instead of B/(3W/4) */
-	law_u32 minimum_rtt;	/* T_c in smallest, not smoothed, round trips */
+	law_u32 precise;	/* not 0: T_c from the sawtooth's sum instead of B/(3W/4) */
+	law_u32 minimum_rtt;	/* not 0: T_c in smallest, not smoothed, round trips */
 	law_u32 mode;		/* LAW_D2TCP, ... */
-	law_u32 initial_window;	/* segments; 0: the kernel's */
-	law_u32 time_scale;	/* of the times of LAW_PLUS, of LAW_UNIT */
+	law_u32 initial_window;	/* segments; 0: the kernel's default */
+	law_u32 time_scale;	/* factor of the times of LAW_PLUS, of LAW_UNIT */
 	law_u32 reserved;
-	law_u64 rto_min_ns;	/* the least retransmission timeout in LAW_PLUS; 0: the kernel's */
-	law_u64 margin_ns;	/* taken off the time left */
+	law_u64 rto_min_ns;	/* the minimum retransmission timeout in LAW_PLUS; 0: the kernel's */
+	law_u64 margin_ns;	/* subtracted from the time left */
 };
 
 struct law_state {
@@ -60,38 +59,38 @@ struct law_state {
 	law_u32 p;
 	law_u32 started;
 	law_u64 acked;		/* in this window */
-	law_u64 marked;		/* of these */
+	law_u64 marked;		/* of `acked` */
 	law_u64 window_end;	/* the window ends when this position is passed */
 	law_u64 cut_end;	/* no second cut before this position is passed */
 	law_u64 loss_end;	/* no second reduction for loss, and none for marks, before this position is passed */
-	law_u64 prior_cwnd;	/* before the last reduction for loss, should it prove wrong */
+	law_u64 prior_cwnd;	/* before the last reduction for loss; restored if the loss was spurious */
 	law_u64 prior_ssthresh;
 };
 
-/* What is being sent: none when end is 0. */
+/* The message being sent; none if end is 0. */
 struct law_message {
 	law_u64 end;		/* position of its end in the stream */
-	law_u64 deadline_ns;	/* a point in time */
+	law_u64 deadline_ns;	/* absolute time */
 };
 
 /* An acknowledgement of new data. */
 struct law_ack {
 	law_u64 now_ns;
-	/* What has arrived, as it says first, beyond a gap too (tp->delivered, tp->delivered_ce): bytes or segments,
-	 * always the same. An echo of what lies beyond a gap may cut here, before the loss is known, as in the
-	 * kernel's own DCTCP; in the simulator it counts for alpha, and the loss cuts. */
+	/* Newly delivered data, including data beyond a gap (tp->delivered, tp->delivered_ce), in bytes or segments,
+	 * but always in the same unit. An echo for data beyond a gap may cut here, before the loss is known, as in the
+	 * kernel's own DCTCP. In the simulator it counts for alpha only, and the loss cuts. */
 	law_u64 acked;
-	law_u64 marked;		/* of these, with an echo */
-	law_u32 segments;	/* what it acknowledges newly, in segments */
-	law_u32 may_grow;	/* no loss is being repaired and the window is what limits the sender */
-	law_u32 may_cut;	/* no loss is being repaired, for which the window was cut: not Recovery, not Loss */
+	law_u64 marked;		/* of `acked`, with an echo */
+	law_u32 segments;	/* newly acknowledged segments */
+	law_u32 may_grow;	/* no loss is being repaired, and the window limits the sender */
+	law_u32 may_cut;	/* no loss for which the window was cut is being repaired: neither Recovery nor Loss */
 	law_u32 mss;
 	law_u64 una;		/* everything before this position is acknowledged */
 	law_u64 next;		/* the next position to send */
-	law_u64 rtt_ns;		/* 0 before the first sample */
+	law_u64 rtt_ns;		/* 0 before the first RTT sample */
 };
 
-/* What an acknowledgement led to. */
+/* Results of an acknowledgement, as bits. */
 enum { LAW_CUT = 1, LAW_WINDOW = 2 };
 
 LAW law_u64 law_min(law_u64 a, law_u64 b)
@@ -104,7 +103,8 @@ LAW law_u64 law_max(law_u64 a, law_u64 b)
 	return a > b ? a : b;
 }
 
-/* Bits before the first 1; 64 for 0. Without branches: the verifier of BPF would follow all of them. */
+/* Returns the number of bits before the first 1; 64 for 0. It has no branches, as BPF's verifier would follow them
+ * all. */
 LAW law_u32 law_leading_zeros(law_u64 x)
 {
 	x |= x >> 1;
@@ -113,7 +113,7 @@ LAW law_u32 law_leading_zeros(law_u64 x)
 	x |= x >> 8;
 	x |= x >> 16;
 	x |= x >> 32;
-	/* How many bits are not set now. */
+	/* Count the bits that are not set now. */
 	x = ~x;
 	x -= (x >> 1) & 0x5555555555555555ull;
 	x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
@@ -121,8 +121,9 @@ LAW law_u32 law_leading_zeros(law_u64 x)
 	return (x * 0x0101010101010101ull) >> 56;
 }
 
-/* a * b / c * 2^shift, for any a, b, c and 0 <= shift <= 20, to 29 bits: LAW_NEVER where it does not fit or c
- * is 0. Every factor is brought to its leading bits, as a float would be; BPF has no 128-bit arithmetic. */
+/* Returns a * b / c * 2^shift to 29 bits, for any a, b, c and 0 <= shift <= 20. Returns LAW_NEVER if the result does
+ * not fit or c is 0. Every factor is normalized to its leading bits, as a float would be, because BPF has no 128-bit
+ * arithmetic. */
 LAW law_u64 law_scale(law_u64 a, law_u64 b, law_u64 c, law_u32 shift)
 {
 	law_u32 left_a, left_b, left_c, up;
@@ -138,7 +139,7 @@ LAW law_u64 law_scale(law_u64 a, law_u64 b, law_u64 c, law_u32 shift)
 	a = a << left_a >> 32;
 	b = b << left_b >> 32;
 	c = c << left_c >> 33;
-	/* a b 2^64 / (c 2^33), less what was shifted in on the left. Its 33 leading bits are sure to be there. */
+	/* a b 2^64 / (c 2^33), less the bits shifted in on the left. At least its 33 leading bits are exact. */
 	quotient = a * b / c;
 	up = 31 + left_c + shift;
 	if (up >= left_a + left_b) {
@@ -153,13 +154,14 @@ LAW law_u64 law_scale(law_u64 a, law_u64 b, law_u64 c, law_u32 shift)
 	return ((quotient >> (up - 1)) + 1) >> 1;
 }
 
-/* Product of two fractions. */
+/* Returns the product of two fractions. */
 LAW law_u32 law_times(law_u32 a, law_u32 b)
 {
 	return ((law_u64)a * b + LAW_ONE / 2) >> 30;
 }
 
-/* Square root, rounded down: Newton's iteration from a power of two above it, at most twice the root. */
+/* Returns the square root, rounded down, by Newton's iteration. The start is a power of two above the root, at most
+ * twice it. */
 LAW law_u64 law_root(law_u64 x)
 {
 	law_u64 root;
@@ -174,7 +176,7 @@ LAW law_u64 law_root(law_u64 x)
 	return x / root < root ? root - 1 : root;
 }
 
-/* -log2 of a fraction, with 24 bits of fraction; of 0 as of the smallest above it. */
+/* Returns -log2 of a fraction, with 24 fractional bits. 0 is treated as the smallest fraction above it. */
 LAW law_u32 law_minus_log2(law_u32 x)
 {
 	law_u32 zeros, mantissa, step, rest, low, high;
@@ -194,7 +196,7 @@ LAW law_u32 law_minus_log2(law_u32 x)
 	return (zeros << 24) - ((low + 32) >> 6);
 }
 
-/* 2^-x as a fraction, of x with 24 bits of fraction. */
+/* Returns 2^-x as a fraction, for x with 24 fractional bits. */
 LAW law_u32 law_exp2_minus(law_u64 x)
 {
 	law_u32 whole, step, rest, low, high;
@@ -210,7 +212,7 @@ LAW law_u32 law_exp2_minus(law_u64 x)
 	return ((low >> whole) + 1) >> 1;
 }
 
-/* p = alpha^d (D2TCP 3.2.1); exactly alpha when d is 1, so that without a deadline this is DCTCP. */
+/* Returns p = alpha^d (D2TCP 3.2.1). It is exactly alpha when d is 1, so that without a deadline this is DCTCP. */
 LAW law_u32 law_penalty(law_u32 alpha, law_u32 d)
 {
 	if (d == LAW_UNIT || !alpha || alpha >= LAW_ONE)
@@ -218,7 +220,7 @@ LAW law_u32 law_penalty(law_u32 alpha, law_u32 d)
 	return law_exp2_minus(((law_u64)law_minus_log2(alpha) * d) >> 20);
 }
 
-/* Round trips that `left` bytes need with a sawtooth up to `cwnd` (D2TCP 3.2.3). */
+/* Returns the round trips that `left` bytes need with a sawtooth up to `cwnd` (D2TCP 3.2.3). */
 LAW law_u64 law_rounds(law_u64 left, law_u32 mss, law_u64 cwnd, law_u32 precise)
 {
 	law_u64 segments = law_scale(left, 1, mss, 20), over_periods, half, root;
@@ -229,8 +231,8 @@ LAW law_u64 law_rounds(law_u64 left, law_u32 mss, law_u64 cwnd, law_u32 precise)
 	over_periods = law_scale(segments, 4, law_max(3 * cwnd, 2 * LAW_UNIT + 1) - 2 * LAW_UNIT, 20);
 	if (over_periods > cwnd / 2)
 		return over_periods;
-	/* Within the first, sqrt(h^2 + 2B) - h with h = (W - 1)/2, written so that nothing cancels; there B is at
-	 * most 3/8 W^2. The square of a large window fits with fewer bits of fraction. */
+	/* Within the first period: sqrt(h^2 + 2B) - h with h = (W - 1)/2, written so that nothing cancels. B is at most
+	 * 3/8 W^2 there. The square of a large window fits with fewer fractional bits. */
 	half = (law_max(cwnd, LAW_UNIT) - LAW_UNIT) / 2;
 	if (cwnd <= LAW_UNIT << 16)
 		root = law_root((half >> 4) * (half >> 4) + (law_min(segments, 1ull << 50) << 13)) << 4;
@@ -239,8 +241,8 @@ LAW law_u64 law_rounds(law_u64 left, law_u32 mss, law_u64 cwnd, law_u32 precise)
 	return law_scale(2 * segments, 1, root + half, 20);
 }
 
-/* How imminent the deadline is: d = T_c / D within [1/n, n] (D2TCP 3.2.3); 1 without a deadline, with nothing
- * left, or before the first RTT sample. */
+/* Returns the imminence of the deadline, d = T_c / D within [1/n, n] (D2TCP 3.2.3). It is 1 without a deadline, with no
+ * bytes left, or before the first RTT sample. */
 LAW law_u32 law_imminence(const struct law_parameters *how, const struct law_message *message, law_u64 cwnd,
 			  const struct law_ack *ack)
 {
@@ -269,7 +271,7 @@ LAW law_u32 law_imminence(const struct law_parameters *how, const struct law_mes
 	return law_max(law_min(d, cap), least);
 }
 
-/* A connection begins with this window; without a threshold, ssthresh is LAW_MAX_WINDOW. */
+/* Starts a connection with this window. An ssthresh of LAW_MAX_WINDOW means that there is no threshold. */
 LAW void law_start(struct law_state *state, const struct law_parameters *how, law_u64 cwnd, law_u64 ssthresh)
 {
 	struct law_state fresh = {
@@ -283,7 +285,7 @@ LAW void law_start(struct law_state *state, const struct law_parameters *how, la
 	*state = fresh;
 }
 
-/* RFC 5681 3.1: slow start below ssthresh, then one segment per window. */
+/* Grows the window as in RFC 5681 3.1: slow start below ssthresh, then one segment per window. */
 LAW void law_grow(struct law_state *state, law_u32 segments)
 {
 	law_u64 add = (law_u64)segments << 20, room;
@@ -300,7 +302,7 @@ LAW void law_grow(struct law_state *state, law_u32 segments)
 	state->cwnd = law_min(state->cwnd, LAW_MAX_WINDOW);
 }
 
-/* cwnd <- cwnd (1 - p/2), and slow start is over. A floor is a floor: a window below it is lifted to it. */
+/* Sets cwnd to cwnd (1 - p/2) and ends slow start. The floor applies in each case: a smaller window is raised to it. */
 LAW void law_cut(struct law_state *state, law_u32 p)
 {
 	law_u64 off = ((state->cwnd >> 20) * p + (((state->cwnd & (LAW_UNIT - 1)) * p) >> 20)) >> 11;
@@ -309,7 +311,7 @@ LAW void law_cut(struct law_state *state, law_u32 p)
 	state->ssthresh = state->cwnd;
 }
 
-/* RFC 8257 3.3, steps 4 to 8: a window has been acknowledged. */
+/* Ends a window of data: RFC 8257 3.3, steps 4 to 8. */
 LAW void law_close_window(struct law_state *state, law_u32 g, law_u64 next)
 {
 	law_u64 share = law_scale(law_min(state->marked, state->acked), LAW_UNIT, state->acked, 10);
@@ -323,8 +325,8 @@ LAW void law_close_window(struct law_state *state, law_u32 g, law_u64 next)
 	state->window_end = next;
 }
 
-/* Counts marks. Gives LAW_CUT where the window is to be cut, at the first echo of a window and at most once per
- * window, and LAW_WINDOW, where a window ended: then d and p are due, from the window as it is. */
+/* Counts marks. Returns LAW_CUT at the first echo of a window, at most once per window. Returns LAW_WINDOW at the end
+ * of a window: d and p are then to be computed from the present window. */
 LAW law_u32 law_count(struct law_state *state, const struct law_parameters *how, const struct law_ack *ack)
 {
 	law_u32 what = 0;
@@ -340,7 +342,7 @@ LAW law_u32 law_count(struct law_state *state, const struct law_parameters *how,
 	return what;
 }
 
-/* Cuts where law_count said so, and grows as TCP does otherwise. */
+/* Cuts the window where law_count returned LAW_CUT; otherwise grows it as TCP does. */
 LAW void law_answer(struct law_state *state, const struct law_ack *ack, law_u32 what)
 {
 	if (what & LAW_CUT) {
@@ -351,8 +353,8 @@ LAW void law_answer(struct law_state *state, const struct law_ack *ack, law_u32 
 	}
 }
 
-/* RFC 5681 eq. 4, by the window as Linux does it; alpha stays. At most once for each window of data, whose marks ask
- * for nothing more (law_count). Gives whether it has halved. */
+/* Halves the window after a loss: RFC 5681 eq. 4, by the window as in Linux; alpha stays. It acts at most once per
+ * window of data, whose marks then cause no cut (law_count). Returns 1 if it halved the window. */
 LAW law_u32 law_on_loss(struct law_state *state, law_u64 una, law_u64 next)
 {
 	if (state->loss_end && una <= state->loss_end)
@@ -365,7 +367,7 @@ LAW law_u32 law_on_loss(struct law_state *state, law_u64 una, law_u64 next)
 	return 1;
 }
 
-/* The loss was none. */
+/* Reverts the last reduction, for a spurious loss. */
 LAW void law_undo(struct law_state *state)
 {
 	if (!state->loss_end)
@@ -375,9 +377,9 @@ LAW void law_undo(struct law_state *state)
 	state->loss_end = 0;
 }
 
-/* Bytes per second at which a window is sent, as the kernel does for its own controls: twice the window per
- * round trip in slow start, 1.2 times afterwards, if the namespace has not set other ratios (percent). 0 before the
- * first RTT sample. */
+/* Returns the pacing rate of a window in bytes per second, as the kernel computes it for its own controls. By default
+ * it is twice the window per round trip in slow start and 1.2 times afterwards. `ratios` has the namespace's values in
+ * percent. Returns 0 before the first RTT sample. */
 LAW law_u64 law_pacing_rate(law_u64 cwnd, law_u64 ssthresh, law_u32 in_flight, law_u32 mss, law_u64 srtt_ns,
 			    law_u64 ratios)
 {
@@ -389,8 +391,8 @@ LAW law_u64 law_pacing_rate(law_u64 cwnd, law_u64 ssthresh, law_u32 in_flight, l
 	return law_scale(window * mss, percent * 10000000, srtt_ns, 0);
 }
 
-/* After an idle time of so many retransmission timeouts the window is halved for each, down to `initial` segments,
- * and what it was is remembered as a threshold (RFC 2861 3.2; Linux's tcp_cwnd_restart). */
+/* Halves the window for each retransmission timeout of an idle time, down to `initial` segments. Three quarters of the
+ * old window become a lower limit of the threshold (RFC 2861 3.2; Linux's tcp_cwnd_restart). */
 LAW void law_idle(struct law_state *state, law_u64 timeouts, law_u32 initial)
 {
 	law_u64 least = law_min((law_u64)initial << 20, state->cwnd);
@@ -402,8 +404,8 @@ LAW void law_idle(struct law_state *state, law_u64 timeouts, law_u32 initial)
 	state->cwnd = law_max(timeouts > 40 ? 0 : state->cwnd >> timeouts, least);
 }
 
-/* Segments have become larger, since a probe of the path's MTU came through: the window stays what it was in
- * bytes (Linux's tcp_mtup_probe_success). When they become smaller, the number of segments stays. */
+/* Adapts the window to larger segments, after a successful probe of the path's MTU: its size in bytes stays (Linux's
+ * tcp_mtup_probe_success). When segments become smaller, their number stays. */
 LAW void law_resize(struct law_state *state, law_u32 before, law_u32 mss)
 {
 	law_u64 cwnd;
@@ -416,18 +418,18 @@ LAW void law_resize(struct law_state *state, law_u32 before, law_u32 mss)
 		state->ssthresh = law_max(law_scale(state->ssthresh, before, mss, 0), LAW_FLOOR);
 }
 
-/* What may be sent while the window is reduced: proportional rate reduction (RFC 6937 3). */
+/* The state of a window reduction: proportional rate reduction (RFC 6937 3). */
 struct law_reduction {
-	law_u32 prior;		/* window before, in segments */
-	law_u32 target;		/* window after */
+	law_u32 prior;		/* window before the reduction, in segments */
+	law_u32 target;		/* window after the reduction */
 	law_u32 flight;		/* segments in flight */
 	law_u32 delivered;	/* by this acknowledgement */
 	law_u32 delivered_all;	/* since the reduction began */
-	law_u32 out;		/* sent since then */
-	law_u32 first;		/* of a repair: one must leave */
+	law_u32 out;		/* segments sent since then */
+	law_u32 first;		/* the start of a repair, in which at least one segment is sent */
 };
 
-/* The window for now, in segments. */
+/* Returns the present window of a reduction, in segments. */
 LAW law_u32 law_reduced(const struct law_reduction *now)
 {
 	law_u32 prior = now->prior ? now->prior : 1, send;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* The messages of a connection: those that its program announces and those that the operator's policy implies. */
+/* The messages of a connection, announced by its program or implied by the operator's policy. */
 #ifndef D2TCP_MESSAGES_H
 #define D2TCP_MESSAGES_H
 
 #include "watch.h"
 
-/* These are not static: so the verifier looks at each of them once and for itself, instead of at every way through
- * all of them together. */
+/* These functions are not static, so that the verifier checks each of them once, and not each path through all of
+ * them. */
 
 __noinline int complete(struct law_queue *queue, __u64 una, __u64 now)
 {
@@ -34,7 +34,7 @@ __noinline __u32 announce(struct law_queue *queue, const struct law_announcement
 	return queue && wanted ? law_announce(queue, wanted) : LAW_NOTHING;
 }
 
-/* What is to be counted of a queue after something has changed. */
+/* The counts of a queue's ended messages, to compare before and after a change. */
 struct ended {
 	__u64 met;
 	__u64 missed;
@@ -48,7 +48,7 @@ static __always_inline struct ended ended(const struct d2tcp_socket *s)
 	return now;
 }
 
-/* Gives D2TCP_EVENT_DONE if a message has ended since. */
+/* Counts the messages that have ended since `before`. Returns D2TCP_EVENT_DONE if there are any. */
 static __always_inline __u32 count_ended(const struct d2tcp_socket *s, struct ended before)
 {
 	__u64 met = s->queue.met - before.met, missed = s->queue.missed - before.missed;
@@ -62,8 +62,8 @@ static __always_inline __u32 count_ended(const struct d2tcp_socket *s, struct en
 	return D2TCP_EVENT_DONE;
 }
 
-/* Takes the messages from the queue whose last byte has been acknowledged; one with a deadline by policy may yet go
- * on. */
+/* Removes the messages whose last byte has been acknowledged. A message with a deadline by policy is not removed, as it
+ * may grow. */
 static __always_inline __u32 finish(struct d2tcp_socket *s, __u64 una, __u64 now)
 {
 	struct ended before = ended(s);
@@ -74,8 +74,8 @@ static __always_inline __u32 finish(struct d2tcp_socket *s, __u64 una, __u64 now
 	return count_ended(s, before);
 }
 
-/* A message with a deadline by policy is as long as what was sent when its peer spoke again, or the connection
- * ends. */
+/* Ends a message with a deadline by policy. Its end is the last byte acknowledged before the next message begins, or
+ * before the connection ends. */
 static __always_inline void finish_implied(struct d2tcp_socket *s, __u64 una)
 {
 	struct ended before = ended(s);
@@ -86,8 +86,8 @@ static __always_inline void finish_implied(struct d2tcp_socket *s, __u64 una)
 	count_ended(s, before);
 }
 
-/* The connection begins to send after everything before was acknowledged: with data that its peer has asked for
- * since, or the first, that is a message to the policy. */
+/* Announces an implied message when the connection sends after all earlier data was acknowledged. The data is a message
+ * to the policy if the peer has sent since the last one, or if it is the first. */
 static __always_inline void imply(struct d2tcp_socket *s, const struct tcp_sock *tp, const struct d2tcp_rule *rule)
 {
 	struct law_announcement wanted = {};
@@ -110,7 +110,7 @@ static __always_inline void imply(struct d2tcp_socket *s, const struct tcp_sock 
 	COUNT(s->rule, implied, 1);
 }
 
-/* It turned out longer than it was taken to be. */
+/* Extends an implied message that is longer than assumed. */
 static __always_inline void lengthen(struct d2tcp_socket *s, __u64 until)
 {
 	struct law_message *message = &law_waiting(&s->queue, 0)->message;
@@ -121,7 +121,7 @@ static __always_inline void lengthen(struct d2tcp_socket *s, __u64 until)
 	}
 }
 
-/* What was announced for a connection that is no more is void. */
+/* Discards the announcements of a connection that no longer exists. */
 static __always_inline void forget(struct d2tcp_socket *s)
 {
 	s->queue.count = 0;
@@ -129,7 +129,7 @@ static __always_inline void forget(struct d2tcp_socket *s)
 	s->implied = 0;
 }
 
-/* A socket that could not connect may try again: what was announced for the connection before is void. */
+/* Discards stale announcements: a socket that could not connect may try again, with a new connection. */
 static __always_inline void check_stream(struct d2tcp_socket *s, const struct tcp_sock *tp)
 {
 	__u32 stream = tp->snd_una - (__u32)tp->bytes_acked;
@@ -141,7 +141,8 @@ static __always_inline void check_stream(struct d2tcp_socket *s, const struct tc
 	forget(s);
 }
 
-/* The connection leaves: what still waits is late, or was never to be. */
+/* Counts the queued messages of a connection that leaves: as missed if their deadline has passed, else as
+ * unfinished. */
 static __always_inline void close_messages(struct d2tcp_socket *s, const struct tcp_sock *tp)
 {
 	__u64 now = bpf_ktime_get_ns();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/* The window law of d2tcp_plus in integers, as far as a congestion control of Linux can carry it: needed rates,
- * multiplicative growth, and standing back by laxity. Messages without a deadline are law.h's.
+/* The window law of d2tcp_plus in integers, as far as a congestion control of Linux can apply it: needed rates,
+ * multiplicative growth, and holds by laxity. Messages without a deadline follow law.h.
  *
- * Plain C like law.h, and tested like it against the simulator's law, whose parameters have the same names. Chance is
- * the caller's: it passes numbers drawn evenly from all 32 bits. */
+ * Plain C like law.h, and tested like it against the simulator's law, whose parameters have the same names. The caller
+ * draws the random numbers, evenly from all 32 bits. */
 #ifndef D2TCP_PLUS_H
 #define D2TCP_PLUS_H
 
@@ -11,60 +11,60 @@
 
 #define LAW_MS 1000000ull
 
-/* Times are for round trips of some tenths of a millisecond. They are all multiplied by the operator's time_scale where
- * round trips are longer. */
+/* Times are for round trips of some tenths of a millisecond. Where round trips are longer, the operator's time_scale
+ * multiplies them all. */
 
-/* The first RTT sample lifts the window to this many times what the deadline needs. */
+/* The window after the first RTT sample, at least: this many times the window that the deadline needs. */
 #define LAW_START 2
-/* Segments acknowledged without a mark for one that the window grows by, after the first mark or loss; 1 before. */
+/* Acknowledged, unmarked segments per segment of growth after the first mark or loss; 1 before. */
 #define LAW_GROWTH_LATER 4
-/* A cut takes half of what is above the need times this over the time left, */
+/* The floor of a cut is the need times this over the time left. A cut removes half of the window above it. */
 #define LAW_FLOOR_HORIZON_NS (10 * LAW_MS)
-/* and times this at most. */
+/* The maximum of that factor. */
 #define LAW_FLOOR_MOST 4
-/* The share of its laxity for which a message may be held back at once, as a fraction, and for how long at most. */
+/* The share of its laxity for which a message may be held at once, as a fraction, and the maximum of a hold. */
 #define LAW_HOLD_SHARE (LAW_ONE / 10 * 7)
 #define LAW_HOLD_MOST_NS (20 * LAW_MS)
-/* Of the rest's time at the window as cut this share's inverse is kept as a guard, at most so long, and at most this
- * share's inverse of the time that the message had at first. */
+/* The guard in the laxity: the time of the rest at the window after the cut, divided by LAW_GUARD_PART. It is at most
+ * LAW_GUARD_MOST_NS, and at most the time that the message had at first, divided by LAW_GUARD_SHARE_PART. */
 #define LAW_GUARD_PART 2
 #define LAW_GUARD_MOST_NS (10 * LAW_MS)
 #define LAW_GUARD_SHARE_PART 4
-/* How long a message without laxity lets others pass: from half of it to one and a half times. */
+/* The mean hold of a message without laxity; a hold is from half of it to one and a half times. */
 #define LAW_HOPELESS_HOLD_NS (100 * LAW_MS)
 
-/* What is kept of a connection beside struct law_state; zeros at first. */
+/* The state of a connection in addition to struct law_state; zero at first. */
 struct law_plus {
-	law_u64 end;		/* of the message that what follows is about */
-	law_u64 allowed_ns;	/* what it had when it was first seen */
-	law_u64 held_until_ns;	/* no more than a segment is to leave before */
+	law_u64 end;		/* of the message to which the next fields apply */
+	law_u64 allowed_ns;	/* the time left when it was first seen */
+	law_u64 held_until_ns;	/* until then at most one segment is sent */
 	law_u32 lifted;		/* its window was lifted to its need */
 	law_u32 stirred;	/* it has seen a mark or a loss */
 	law_u32 pressed;	/* it needs more than a segment per round trip */
 	law_u32 hopeless;	/* its last sign of congestion found no laxity */
 };
 
-/* Where a message stands. */
+/* The state of a message relative to its deadline. */
 struct law_standing {
 	law_u64 end;
-	law_u64 rest;		/* segments that are left before it is complete, with 20 bits of fraction */
+	law_u64 rest;		/* segments left until it is complete, with 20 fractional bits */
 	law_u64 left_ns;	/* to the deadline, 0 from then on */
-	law_u64 rtt_ns;		/* 0 before the first sample */
-	law_u64 need;		/* segments per round trip, as rest; LAW_NEVER without time */
-	law_u32 share;		/* of the message that is left, of LAW_ONE */
+	law_u64 rtt_ns;		/* 0 before the first RTT sample */
+	law_u64 need;		/* segments per round trip, with 20 fractional bits; LAW_NEVER if no time is left */
+	law_u32 share;		/* share of the message that is left, of LAW_ONE */
 	law_u32 reserved;
 };
 
-/* Draws of one call: whether it stands back, and for how long. */
+/* The random numbers of one call: for the decision to hold, and for the length of the hold. */
 struct law_draws {
 	law_u32 whether;
 	law_u32 length;
 };
 
-/* LAW_ANSWERED: there was a message with a deadline, so law_on_ack is not to be asked. LAW_HELD: it stands back. */
+/* LAW_ANSWERED: a message has a deadline, so law_on_ack must not be called. LAW_HELD: the message is held. */
 enum { LAW_HELD = 4, LAW_ANSWERED = 8 };
 
-/* What a message needs; gives 0 where there is none of this number. */
+/* Computes the need of one message. Returns 0 if there is no message of this number. */
 LAW_PART law_u32 law_stand(struct law_standing *standing, const struct law_queue *queue, law_u32 number,
 			   const struct law_ack *ack)
 {
@@ -88,7 +88,7 @@ LAW_PART law_u32 law_stand(struct law_standing *standing, const struct law_queue
 	return 1;
 }
 
-/* Of those that wait the one that needs most, each with what is to be sent before it: the first of equal ones. */
+/* Finds the queued message with the largest need, which includes the bytes before it; the first of equal ones. */
 LAW law_u32 law_most_pressing(struct law_standing *most, const struct law_queue *queue, const struct law_ack *ack)
 {
 	struct law_standing one = {};
@@ -121,7 +121,7 @@ LAW void law_see(struct law_plus *plus, const struct law_standing *standing)
 	plus->pressed = standing->left_ns && standing->need >= LAW_UNIT;
 }
 
-/* The window after a sign of congestion: half of what is above the floor is taken off. */
+/* Returns the window after a sign of congestion: half of the window above the floor is removed. */
 LAW law_u64 law_cut_plus(const struct law_plus *plus, const struct law_parameters *how,
 			 const struct law_standing *standing, law_u64 cwnd)
 {
@@ -135,7 +135,7 @@ LAW law_u64 law_cut_plus(const struct law_plus *plus, const struct law_parameter
 	return law_max(floor + (cwnd - floor) / 2, LAW_UNIT);
 }
 
-/* Time to spare at this window; negative if it will be late. */
+/* Returns the spare time at this window; negative if the message will be late. */
 LAW law_s64 law_laxity(const struct law_plus *plus, const struct law_parameters *how,
 		       const struct law_standing *standing, law_u64 cwnd)
 {
@@ -146,13 +146,13 @@ LAW law_s64 law_laxity(const struct law_plus *plus, const struct law_parameters 
 	return (law_s64)standing->left_ns - (law_s64)guard - (law_s64)standing->rtt_ns;
 }
 
-/* a * share, of LAW_ONE. */
+/* Returns a * share, of LAW_ONE. */
 LAW law_u64 law_part(law_u64 a, law_u32 share)
 {
 	return law_scale(a, share, LAW_ONE, 0);
 }
 
-/* A sign of congestion: sets the window, and until when to stand back. Gives LAW_HELD where it does. */
+/* Responds to a sign of congestion: sets the window and the end of a hold. Returns LAW_HELD if the message is held. */
 LAW law_u32 law_stand_back(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
 			   const struct law_standing *standing, const struct law_ack *ack,
 			   const struct law_draws *draws)
@@ -168,7 +168,7 @@ LAW law_u32 law_stand_back(struct law_state *state, struct law_plus *plus, const
 		hold = LAW_HOPELESS_HOLD_NS / 2 + law_part(LAW_HOPELESS_HOLD_NS, draws->length >> 2);
 		hold = law_scaled(how, hold);
 	} else {
-		/* The chance, and how long, go with the fourth power of the share that is left. */
+		/* The probability and the length of a hold are proportional to the fourth power of the share left. */
 		power = law_times(standing->share, standing->share);
 		power = law_times(power, power);
 		if (plus->pressed || (draws->whether >> 2) >= power)
@@ -181,7 +181,7 @@ LAW law_u32 law_stand_back(struct law_state *state, struct law_plus *plus, const
 	return LAW_HELD;
 }
 
-/* The answer to an acknowledgement; nothing without a deadline. */
+/* Applies the law to an acknowledgement. Returns 0 if no message has a deadline. */
 LAW law_u32 law_plus_on_ack(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
 			    const struct law_queue *queue, const struct law_ack *ack, const struct law_draws *draws)
 {
@@ -211,8 +211,9 @@ LAW law_u32 law_plus_on_ack(struct law_state *state, struct law_plus *plus, cons
 	return what;
 }
 
-/* A loss, found by duplicate acknowledgements or by time; the kernel's own back-off answers one that its timer finds.
- * Gives 0 where it was answered already, or nothing has a deadline. */
+/* Applies the law to a loss found by duplicate acknowledgements or by time (RACK). The kernel's own back-off responds
+ * to a loss that its timer finds. Returns 0 if no message has a deadline, and LAW_ANSWERED alone for a loss of the same
+ * window. */
 LAW law_u32 law_plus_on_loss(struct law_state *state, struct law_plus *plus, const struct law_parameters *how,
 			     const struct law_queue *queue, const struct law_ack *ack, const struct law_draws *draws)
 {
@@ -232,7 +233,8 @@ LAW law_u32 law_plus_on_loss(struct law_state *state, struct law_plus *plus, con
 	return what | LAW_ANSWERED | LAW_CUT;
 }
 
-/* Bytes per second while it stands back: one segment, then nothing for the rest of the time. 0: it does not. */
+/* Returns the pacing rate of a held message in bytes per second: one segment in the rest of the hold. Returns 0 without
+ * a hold. */
 LAW law_u64 law_hold_rate(const struct law_plus *plus, law_u32 mss, law_u64 now_ns)
 {
 	if (plus->held_until_ns <= now_ns)

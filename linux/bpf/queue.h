@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/* The messages that wait on one connection: what is announced, ended, cancelled and done, and what it means for d.
+/* The queue of the announced messages of one connection: announcing, ending, cancelling and completing them, and the d
+ * that follows.
  *
- * Plain C like law.h, tested on the host as well. Positions count the connection's bytes from 0. */
+ * Plain C like law.h, and tested on the host as well. Positions count the connection's bytes from 0. */
 #ifndef D2TCP_QUEUE_H
 #define D2TCP_QUEUE_H
 
 #include "law.h"
 
-/* What is done to one message of a loop over them. In BPF these are functions of the program, which the verifier
- * looks at once each, instead of at every way through all messages; so they look at their pointers, too. */
+/* Linkage of a function that handles one message of a loop. In BPF these are functions of the program, so that the
+ * verifier checks each of them once, and not each path through all messages. They therefore check their pointers,
+ * too. */
 #ifndef LAW_PART
 #define LAW_PART LAW
 #endif
 
-/* A message that waits. */
+/* A queued message. */
 struct law_waiting {
 	struct law_message message;
 	law_u64 begin;
@@ -23,24 +25,24 @@ struct law_waiting {
 struct law_queue {
 	law_u32 first;
 	law_u32 count;
-	law_u64 last_end;	/* of the message announced last, less what will never come */
+	law_u64 last_end;	/* of the message announced last, less bytes that will never be written */
 	law_u64 met;
 	law_u64 missed;
 	law_u64 cancelled;
-	law_u64 gap;		/* used while messages are taken out */
+	law_u64 gap;		/* used while messages are removed */
 	law_u32 kept;
 	law_u32 reserved;
 	struct law_waiting waiting[D2TCP_QUEUE];
 	struct d2tcp_outcome outcomes[D2TCP_OUTCOMES_KEPT];
 };
 
-/* What an announcement led to. */
+/* Results of an announcement. */
 enum { LAW_NOTHING, LAW_ANNOUNCED, LAW_CORRECTED, LAW_FULL };
 
-/* What announcing takes. */
+/* The arguments of an announcement. */
 struct law_announcement {
 	law_u64 bytes;
-	law_u64 deadline_ns;	/* a point in time */
+	law_u64 deadline_ns;	/* absolute time */
 	law_u64 tag;
 	law_u64 written;	/* everything before this position has been written */
 	law_u64 now_ns;
@@ -53,7 +55,7 @@ LAW struct law_waiting *law_waiting(struct law_queue *queue, law_u32 number)
 	return &queue->waiting[(queue->first + number) & (D2TCP_QUEUE - 1)];
 }
 
-/* A message has ended. */
+/* Records the outcome of a message. */
 LAW void law_ended(struct law_queue *queue, const struct law_waiting *which, law_u32 result, law_u64 now_ns)
 {
 	struct d2tcp_outcome *outcome;
@@ -73,7 +75,7 @@ LAW void law_ended(struct law_queue *queue, const struct law_waiting *which, law
 	outcome->number = number;
 }
 
-/* Takes out the first message if its last byte has been acknowledged. */
+/* Removes the first message if its last byte has been acknowledged. */
 LAW_PART law_u32 law_complete_one(struct law_queue *queue, law_u64 una, law_u64 now_ns)
 {
 	const struct law_waiting *first;
@@ -89,7 +91,7 @@ LAW_PART law_u32 law_complete_one(struct law_queue *queue, law_u64 una, law_u64 
 	return 1;
 }
 
-/* Takes out the messages whose last byte has been acknowledged. */
+/* Removes the messages whose last byte has been acknowledged. */
 LAW void law_complete(struct law_queue *queue, law_u64 una, law_u64 now_ns)
 {
 	int i;
@@ -99,8 +101,9 @@ LAW void law_complete(struct law_queue *queue, law_u64 una, law_u64 now_ns)
 			break;
 }
 
-/* Which messages are taken out: with `overdue` those whose deadline has passed before all of them was written, as
- * missed; otherwise those with this tag, all for 0, as cancelled. */
+/* The filter by which messages are removed. With `overdue` it selects messages whose deadline passed before their last
+ * byte was written, and they count as missed. Otherwise it selects the messages with this tag, or all for 0, and they
+ * count as cancelled. */
 struct law_sieve {
 	law_u64 written;
 	law_u64 tag;
@@ -136,7 +139,8 @@ LAW_PART law_u32 law_sift(struct law_queue *queue, law_u32 number, const struct 
 	return 1;
 }
 
-/* Takes out messages. What they have not written will not come, so those behind move up. */
+/* Removes the messages that a filter selects. Their unwritten bytes will never be written, so later messages move
+ * up. */
 LAW void law_take_out(struct law_queue *queue, const struct law_sieve *by)
 {
 	int i;
@@ -166,7 +170,7 @@ LAW_PART law_u32 law_truncate(struct law_queue *queue, law_u32 number, law_u64 w
 	return 1;
 }
 
-/* Ends the messages with what has been written so far. */
+/* Truncates the messages to the bytes written so far. */
 LAW void law_end_previous(struct law_queue *queue, law_u64 written, law_u64 now_ns)
 {
 	int i;
@@ -216,7 +220,7 @@ LAW law_u32 law_announce(struct law_queue *queue, const struct law_announcement 
 	return LAW_ANNOUNCED;
 }
 
-/* d by one message, with everything up to its end; 0 if it is not there. */
+/* Returns d for one message, from all bytes up to its end; 0 if there is no message of this number. */
 LAW_PART law_u32 law_imminence_of(const struct law_parameters *how, const struct law_queue *queue, law_u32 number,
 				  law_u64 cwnd, const struct law_ack *ack)
 {
@@ -228,8 +232,8 @@ LAW_PART law_u32 law_imminence_of(const struct law_parameters *how, const struct
 	return law_imminence(how, message, cwnd, ack);
 }
 
-/* d of a connection with messages in turn: TCP sends in order, so that the nearest deadline may be that of one
- * further behind. The largest d over the queue; 1 without any message. */
+/* Returns d of a connection with several messages: the largest over the queue, or 1 without any. TCP sends in order, so
+ * that a later message may have the nearest deadline. */
 LAW law_u32 law_queue_imminence(const struct law_parameters *how, const struct law_queue *queue, law_u64 cwnd,
 				const struct law_ack *ack)
 {
@@ -240,7 +244,7 @@ LAW law_u32 law_queue_imminence(const struct law_parameters *how, const struct l
 	return most ? most : LAW_UNIT;
 }
 
-/* The law's answer to an acknowledgement: gives LAW_CUT and LAW_WINDOW, where a window ended. */
+/* Applies the law to an acknowledgement. Returns LAW_CUT and LAW_WINDOW as law_count does. */
 LAW law_u32 law_on_ack(struct law_state *state, const struct law_parameters *how, const struct law_queue *queue,
 		       const struct law_ack *ack)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* Which rule of the operator's policy governs a connection: by its cgroup, its ports and its peer.
+/* The match of a connection with a rule of the operator's policy: by its cgroup, its ports and its peer.
  *
- * A cgroup is known by its path and not by its id: a service that is started anew has another one. What is kept of a
- * path is a hash with a key that only root knows, one component after the other, from the root of the tool's hierarchy;
- * `linux/d2tcp/src/rules.rs` has the same. What was found for an id is kept. */
+ * A cgroup is identified by its path and not by its id, which changes when a service restarts. A path is stored as a
+ * hash with a key that only root knows. It is computed component by component from the root of the tool's hierarchy, as
+ * in `linux/d2tcp/src/rules.rs`. The result for each id is cached. */
 #ifndef D2TCP_RULES_H
 #define D2TCP_RULES_H
 
@@ -58,10 +58,10 @@ static __always_inline __u64 mixed(__u64 hash, __u64 word, __u64 key)
 	return hash ^ hash >> 29;
 }
 
-/* Functions here that are not static the verifier looks at once and for itself. The kernel's addresses are numbers to
- * them, which only reads by probe take. */
+/* The verifier checks each function here that is not static once, by itself. The kernel's addresses are plain numbers
+ * to these functions, and can only be read by probe. */
 
-/* The hash of a path and one more component. */
+/* Returns the hash of a path extended by one component. */
 __noinline __u64 hash_of(__u64 hash, __u64 name, __u64 key)
 {
 	__u64 words[8];
@@ -76,13 +76,13 @@ __noinline __u64 hash_of(__u64 hash, __u64 name, __u64 key)
 			hash = mixed(hash, words[j], key);
 		if (length < (long)sizeof(words))
 			break;
-		/* The last byte of the room is the zero at its end: it comes again. */
+		/* The last byte of the buffer is the terminating zero: read that position again. */
 		name--;
 	}
 	return mixed(hash, '/', key);
 }
 
-/* Rules whose cgroup this one is, or is below of. */
+/* Returns the rules whose cgroup is this one or one of its ancestors. */
 __noinline __u64 rules_of(__u64 address, __u32 now)
 {
 	struct cgroup *cgroup = (struct cgroup *)address;
@@ -128,10 +128,10 @@ struct peer {
 	__u32 word[4];
 	__u32 local_port;
 	__u32 remote_port;
-	__u32 unknown;		/* a listener */
+	__u32 unknown;		/* the peer of a listener */
 };
 
-/* Private by RFC 1918 and RFC 4193, or of this machine or link. */
+/* Returns true for a private address (RFC 1918, RFC 4193), a loopback or a link-local one. */
 static __always_inline bool is_private(const struct peer *peer)
 {
 	__u32 first = bpf_ntohl(peer->word[0]), last = bpf_ntohl(peer->word[3]);
@@ -171,7 +171,7 @@ static __always_inline bool fits(const struct d2tcp_rule *rule, const struct pee
 	return true;
 }
 
-/* The first of these rules that fits, from 1; 0 if none does. */
+/* Returns the number of the first of these rules that matches, from 1; 0 if none does. */
 __noinline __u32 first_fit(const struct peer *peer, __u64 rules, __u32 now)
 {
 	__u32 number;
@@ -190,8 +190,8 @@ __noinline __u32 first_fit(const struct peer *peer, __u64 rules, __u32 now)
 	return 0;
 }
 
-/* The number of the rule that governs a connection, a connection to be, or a listener: from 1; 0 if none does. Of the
- * kernel's socket, whatever the program that asks knows of it. */
+/* Returns the number of the rule that governs a connection, a pending connection or a listener, from 1; 0 if none does.
+ * It reads the kernel's socket, since the calling program may see only a part. */
 static __always_inline __u32 rule_for(struct sock *sk, __u32 now)
 {
 	__u32 state = BPF_CORE_READ(sk, __sk_common.skc_state);
@@ -220,7 +220,7 @@ static __always_inline __u32 rule_for(struct sock *sk, __u32 now)
 	return first_fit(&peer, rules, now);
 }
 
-/* The rule of a connection of ours, looked for anew when the policy has changed. */
+/* Returns the rule of one of our connections, matched again after a change of the policy. */
 static __always_inline struct d2tcp_rule *govern(struct d2tcp_socket *s, struct sock *sk)
 {
 	__u32 now = epoch();
@@ -232,7 +232,7 @@ static __always_inline struct d2tcp_rule *govern(struct d2tcp_socket *s, struct 
 	return rule_of(s->rule, now);
 }
 
-/* Parameters for a connection. */
+/* Returns the law's parameters of a connection. */
 static __always_inline struct law_parameters *law_of(struct d2tcp_rule *rule)
 {
 	__u32 zero = 0;

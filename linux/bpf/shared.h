@@ -1,85 +1,85 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/* What the programs in the kernel and the operator's tool say to each other through maps. The tool's side is
- * `linux/d2tcp/src/kernel.rs`; sizes are checked on both sides. */
+/* The interface of maps between the programs in the kernel and the operator's tool. The tool's side is
+ * `linux/d2tcp/src/kernel.rs`; both sides check the sizes. */
 #ifndef D2TCP_SHARED_H
 #define D2TCP_SHARED_H
 
 #include "law.h"
 
-/* Raised with every change of what is below or of the state kept per connection: an upgrade keeps the maps of
- * the version before only if this number is the same. */
+/* The version of the layouts below and of the state per connection, raised with every change. An upgrade keeps the maps
+ * of the earlier version only if this number is the same. */
 #define D2TCP_LAYOUT 4
 
-/* Written once when attached. The first fields stay where they are in every layout: by them a tool knows what it
- * must not read. */
+/* Facts about the attachment, written once. The first fields keep their places in every layout, so that a tool can tell
+ * whether it may read the rest. */
 struct d2tcp_about {
 	__u32 layout;
 	__u32 reserved[2];
 	__u32 pid;		/* of the process that attached and holds the links, or 0 */
-	__u64 since_ns;		/* when, as CLOCK_BOOTTIME */
+	__u64 since_ns;		/* time of attaching, as CLOCK_BOOTTIME */
 	char version[16];
-	__u64 pid_namespace;	/* inode of the one that pid is of */
+	__u64 pid_namespace;	/* inode of the namespace of `pid` */
 	__u64 root;		/* id of the cgroup that is the root of the tool's hierarchy */
-	__u64 key[2];		/* of the hash of paths: see rules.h */
-	char prior_control[16];	/* default of the namespace before, empty if it was not changed */
+	__u64 key[2];		/* keys of the hash of paths: see rules.h */
+	char prior_control[16];	/* the namespace's default before; empty if unchanged */
 	char namespace[64];	/* path of that namespace */
 };
 
-/* Rules that may be in force: bits of a number. There are two banks of them, one in force and one to write the next
- * policy to. */
+/* The maximum number of rules, each a bit of a number. There are two banks of rules: one in force, and one to which the
+ * next policy is written. */
 #define D2TCP_RULES 64
 
-/* What a rule wants for the connections that it governs. */
+/* A rule's setting for the connections that it governs. */
 enum {
-	D2TCP_CONTROL_ASK,	/* the control if the program asks by TCP_CONGESTION */
+	D2TCP_CONTROL_ASK,	/* the control, if the program asks for it by TCP_CONGESTION */
 	D2TCP_CONTROL_USE,	/* the control */
-	D2TCP_CONTROL_LEAVE,	/* nothing of ours; deadlines are not taken */
+	D2TCP_CONTROL_LEAVE,	/* never the control; announcements are refused */
 };
 
 /* Bits of d2tcp_rule.flags. */
 #define D2TCP_RULE_USED 1u
 #define D2TCP_RULE_PRIVATE 2u	/* only peers in private ranges */
 #define D2TCP_RULE_PREFIX 4u	/* only peers with this prefix */
-#define D2TCP_RULE_SILENT 8u	/* programs may not tell deadlines */
+#define D2TCP_RULE_SILENT 8u	/* programs may not announce deadlines */
 
-/* A rule of the operator's policy: the first one that matches a connection governs it. Its cgroup is matched apart,
- * by d2tcp_paths. */
+/* A rule of the operator's policy. The first rule that matches a connection governs it. Its cgroup is matched
+ * separately, by d2tcp_paths. */
 struct d2tcp_rule {
 	struct law_parameters law; /* for its connections */
 	__u32 flags;
 	__u32 control;
-	__u32 share;		/* of its connections that get the control, of LAW_ONE */
-	__u32 prefix;		/* bits of address that count; IPv4 as ::ffff:0:0/96 */
+	__u32 share;		/* share of its connections that get the control, of LAW_ONE */
+	__u32 prefix;		/* significant bits of `address`; IPv4 as ::ffff:0:0/96 */
 	__u8 address[16];
-	__u16 port_low;		/* local or remote, both included; 0 and 65535: any */
+	__u16 port_low;		/* local or remote, both inclusive; 0 and 65535: any */
 	__u16 port_high;
 	__u32 reserved;
-	__u64 deadline_ns;	/* what a message has without an announcement; 0: none */
-	__u64 bytes;		/* and how long it is taken to be at least */
+	__u64 deadline_ns;	/* deadline of a message without an announcement; 0: none */
+	__u64 bytes;		/* and its assumed minimum size */
 	__u64 least_deadline_ns; /* shorter deadlines are lengthened to this; 0: no limit, as below */
 	__u64 most_bytes;	/* longer messages are refused */
-	__u64 most_rate;	/* bytes per second: deadlines that ask for more are lengthened */
+	__u64 most_rate;	/* bytes per second: deadlines that need more are lengthened */
 	__u64 budget_rate;	/* bytes per second that may be announced in all */
-	__u64 budget_bytes;	/* and at once */
-	__u32 most_loss;	/* of a canary's segments, of LAW_ONE: beyond these the tool rolls it back; 0: no limit */
-	__u32 most_timeouts;	/* per segment */
-	__u32 most_missed;	/* of its messages */
+	__u64 budget_bytes;	/* and the size of a burst */
+	__u32 most_loss;	/* a canary's lost segments, of LAW_ONE: the tool rolls back above these; 0: no limit */
+	__u32 most_timeouts;	/* timeouts per segment */
+	__u32 most_missed;	/* missed messages, of all */
 	__u32 reserved_too;
 	char name[32];
-	char cgroup[256];	/* for people */
+	char cgroup[256];	/* for display only */
 };
 
-/* The budget of a rule as it stands. */
+/* The present state of a rule's budget. */
 struct d2tcp_budget {
 	__u64 left;
 	__u64 at_ns;
 };
 
-/* Of connections of a rule whose share is not all: those that keep their control, and those that get ours. */
+/* The arms of a canary: control (connections keep their own control) and treatment (connections get ours). */
 enum { D2TCP_ARM_CONTROL, D2TCP_ARM_OURS, D2TCP_ARMS };
 
-/* What both arms did, measured in the same way, in slices of a connection's life of a second or what is left of it:
- * sums, and sums of squares and products, from which intervals follow. One per CPU, rule and arm. */
+/* Measurements of one arm; both arms are measured in the same way. A connection's life is divided into slices of one
+ * second or less. The sums of squares and products give confidence intervals. One per CPU, rule and arm. */
 struct d2tcp_arm {
 	__u64 opened;
 	__u64 closed;
@@ -96,7 +96,7 @@ struct d2tcp_arm {
 	__u64 missed;
 };
 
-/* Which rules a path concerns. */
+/* Key of the rules that concern a path. */
 struct d2tcp_path {
 	__u64 hash;
 	__u64 bank;
@@ -107,20 +107,20 @@ struct d2tcp_path {
 
 #define D2TCP_COST_BUCKETS 12
 
-/* Single numbers, by index: until when (CLOCK_MONOTONIC, ns) somebody reads the events, so that a tracer that dies
- * is forgotten by itself; the id that the youngest connection got; and which policy is in force: it grows with every
- * reload, and its lowest bit is the bank. */
+/* Indices of single numbers. D2TCP_TRACED_UNTIL: the time (CLOCK_MONOTONIC, ns) until which a tracer reads events, so
+ * that a dead tracer expires. D2TCP_LAST_ID: the id of the youngest connection. D2TCP_EPOCH: the policy in force; it
+ * grows with every reload, and its lowest bit is the bank. */
 enum { D2TCP_TRACED_UNTIL, D2TCP_LAST_ID, D2TCP_EPOCH, D2TCP_WORDS };
 
-/* One per CPU and rule; the first is for what no rule governs. */
+/* Counters, one per CPU and rule; the first is for connections that no rule governs. */
 struct d2tcp_counters {
-	__u64 opened;		/* connections that came under the control */
-	__u64 closed;		/* and left it, closing or not */
-	__u64 without_ecn;	/* of these, that the peer refused ECN: Reno */
+	__u64 opened;		/* connections brought under the control */
+	__u64 closed;		/* connections that left it, by closing or otherwise */
+	__u64 without_ecn;	/* opened, but the peer refused ECN: Reno */
 	__u64 calls;		/* of cong_control */
-	__u64 sampled;		/* of these, measured */
+	__u64 sampled;		/* of these, timed */
 	__u64 sampled_ns;
-	__u64 receiver_calls;	/* CE or no CE on arriving data */
+	__u64 receiver_calls;	/* for CE or no CE on received data */
 	__u64 receiver_sampled;
 	__u64 receiver_sampled_ns;
 	__u64 windows;
@@ -128,30 +128,30 @@ struct d2tcp_counters {
 	__u64 cuts;
 	__u64 losses;
 	__u64 timeouts;
-	__u64 undone;		/* losses that were none */
-	__u64 held;		/* times that a message stood back (LAW_PLUS) */
+	__u64 undone;		/* spurious losses */
+	__u64 held;		/* holds of a message (LAW_PLUS) */
 	__u64 delivered;	/* segments */
 	__u64 delivered_ce;	/* of these, with an echo */
 	__u64 messages;
 	__u64 met;
 	__u64 missed;
 	__u64 cancelled;
-	__u64 unfinished;	/* the connection ended before the message's deadline and its end */
-	__u64 implied;		/* of the messages, those with a deadline by policy */
-	__u64 refused;		/* setsockopt with impossible values */
-	__u64 queue_full;	/* setsockopt with D2TCP_QUEUE messages waiting */
-	__u64 no_memory;	/* calls without room for a connection's state: the law in short */
+	__u64 unfinished;	/* its connection ended before its deadline and its end */
+	__u64 implied;		/* messages with a deadline by policy */
+	__u64 refused;		/* setsockopt with invalid values */
+	__u64 queue_full;	/* setsockopt with D2TCP_QUEUE messages queued */
+	__u64 no_memory;	/* calls without memory for a connection's state: the law's short form */
 	__u64 lengthened;	/* deadlines that the policy lengthened */
 	__u64 denied;		/* announcements that the policy refused */
-	__u64 events_lost;	/* the tracer was too slow */
-	__u64 alpha_sum;	/* over windows, of LAW_ONE */
-	__u64 d_sum;		/* over windows with a deadline, of LAW_UNIT */
+	__u64 events_lost;	/* events dropped because the tracer was too slow */
+	__u64 alpha_sum;	/* sum over windows, of LAW_ONE */
+	__u64 d_sum;		/* sum over windows with a deadline, of LAW_UNIT */
 	__u64 alpha[D2TCP_ALPHA_BUCKETS]; /* windows by alpha */
 	__u64 d[D2TCP_D_BUCKETS]; /* windows with a deadline, by d: see D2TCP_D_BOUNDS */
-	__u64 cost[D2TCP_COST_BUCKETS]; /* sampled calls, by 2^5, 2^6, ... ns, upper bounds of all but the last */
+	__u64 cost[D2TCP_COST_BUCKETS]; /* sampled calls, by upper bounds of 2^5, 2^6, ... ns; the last has none */
 };
 
-/* Upper bounds of d's buckets but the last, of 1/100. */
+/* Upper bounds of the buckets of d, except the last, of 1/100. */
 #define D2TCP_D_BOUNDS { 25, 50, 60, 70, 80, 90, 100, 110, 125, 150, 175, 200, 400 }
 
 struct d2tcp_address {
@@ -163,7 +163,7 @@ struct d2tcp_address {
 	__u8 remote[16];
 };
 
-/* A connection, as the iterator tells. Values as in struct d2tcp_state. */
+/* A connection, as the iterator reports it. Values as in struct d2tcp_state. */
 struct d2tcp_flow {
 	__u64 id;
 	struct d2tcp_address address;
@@ -185,16 +185,16 @@ struct d2tcp_flow {
 	__u64 losses;
 	__u32 queued;
 	__u32 mss;
-	__u64 cgroup;		/* id of the cgroup that the socket is of */
-	__u64 inode;		/* of the socket; 0 if no program has it any more */
+	__u64 cgroup;		/* id of the socket's cgroup */
+	__u64 inode;		/* of the socket; 0 if no program holds it any longer */
 	__u32 rule;		/* from 1; 0: none */
 	__u32 without_memory;
 };
 
-/* Why there is an event: bits. */
+/* Reasons for an event, as bits. */
 enum { D2TCP_EVENT_WINDOW = 1, D2TCP_EVENT_CUT = 2, D2TCP_EVENT_LOSS = 4, D2TCP_EVENT_DONE = 8 };
 
-/* What a tracer gets of a connection, once per window and at each cut, loss and end of a message. */
+/* An event for a tracer: one per window, and one at each cut, loss and end of a message. */
 struct d2tcp_event {
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
 	__u64 id;
@@ -208,7 +208,7 @@ struct d2tcp_event {
 	__u32 p;
 	__u32 srtt_us;
 	__u64 bytes_acked;
-	__u64 messages_done;	/* on this connection before the present one */
+	__u64 messages_done;	/* completed on this connection before the present one */
 };
 
 _Static_assert(sizeof(struct law_parameters) == 56, "as in kernel.rs");

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* The law in short, for a connection whose state cannot be kept because the socket's room for options is full (or
- * there is no memory): DCTCP without deadlines and without traces, in the words that the kernel gives every control. */
+/* The law in its short form, for a connection without stored state, because the socket's room for options is full or no
+ * memory is left. It is DCTCP without deadlines and without traces. Its state fits in the words that the kernel gives
+ * every congestion control. */
 #ifndef D2TCP_SHORT_H
 #define D2TCP_SHORT_H
 
 #include "state.h"
 
-/* Positions are the lower half of those of the law; windows have 12 bits of fraction. */
+/* Positions are the lower halves of the law's positions; windows have 12 fractional bits. */
 struct short_state {
 	__u32 cwnd;		/* 0 before the first acknowledgement */
 	__u32 ssthresh;		/* segments */
@@ -24,7 +25,7 @@ struct short_state {
 
 _Static_assert(8 * SHORT + sizeof(struct short_state) <= 13 * 8, "as much as the kernel gives");
 
-/* The position whose lower half this is, near another one; what was never set stays. */
+/* Returns the position near `near` that has this lower half; 0 stays 0, as it was never set. */
 static __always_inline __u64 position(__u32 half, __u64 near)
 {
 	return half ? near + (__s32)(half - (__u32)near) : 0;
@@ -78,7 +79,7 @@ static __always_inline void control_in_short(struct sock *sk, const struct law_p
 	law_answer(&law, &ack, what);
 	law.cwnd = law_min(law.cwnd, (__u64)tp->snd_cwnd_clamp << 20);
 	window = law.cwnd >> 20;
-	/* While a loss is repaired: as much as was delivered, and no burst. */
+	/* During a repair the window is limited to the delivered segments, to avoid a burst. */
 	if (ca == TCP_CA_Recovery)
 		window = law_min(window, in_flight(tp) + law_max(delivered, 1));
 	if (!window)

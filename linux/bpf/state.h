@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* What the programs keep: per connection, per rule, and for all. */
+/* The state of the programs: per connection, per rule, and global. */
 #ifndef D2TCP_STATE_H
 #define D2TCP_STATE_H
 
 #include "plus.h"
 #include "shared.h"
 
-/* In the room that the socket has for its control, 13 words: the receiver's state, whose connection it is, 0 before
- * it has begun, and the law in short (short.h). */
+/* Words in the room that a socket has for its congestion control, 13 in all. They hold the receiver's state, the owner
+ * of the connection (0 before it begins), and the law's short form (short.h). */
 enum { RECEIVER, OWNER, SHORT };
 
-/* Whether the window is being reduced, and for what. */
+/* Reasons for which the window is being reduced. */
 enum { NOT_REDUCING, REDUCING_FOR_MARKS, REDUCING_FOR_LOSS };
 
-/* What is kept of a connection: zeros at first. Whoever touches it holds the socket's lock. */
+/* The state of a connection, zero at first. Every access is under the socket's lock. */
 struct d2tcp_socket {
 	struct law_state law;
 	struct law_plus plus;
@@ -21,30 +21,30 @@ struct d2tcp_socket {
 	__u32 delivered;	/* the kernel's counters at the last call */
 	__u32 delivered_ce;
 	__u32 lost;
-	__u32 written;		/* the window that we gave the kernel */
+	__u32 written;		/* the window last given to the kernel */
 	__u32 mss;		/* at the last call */
 	__u32 reducing;		/* REDUCING_... */
 	__u32 reduced_from;	/* the window before */
 	__u32 prr_delivered;	/* RFC 6937 */
-	__u32 prr_out;		/* the kernel's at the last call, and when the reduction began */
+	__u32 prr_out;		/* the kernel's value at the last call, and at the start of the reduction */
 	__u32 prr_before;
-	__u32 stream;		/* which connection of the socket this is: its first sequence number */
+	__u32 stream;		/* first sequence number, which identifies the socket's connection */
 	__u32 asked;		/* the kernel wanted a lower ssthresh */
-	__u32 timed_out;	/* the kernel has said so since the last call */
-	__u32 in_loss;		/* it repaired the loss of a timeout at the last call */
-	__u32 plain;		/* under RENO_NAME */
+	__u32 timed_out;	/* the kernel reported a timeout since the last call */
+	__u32 in_loss;		/* the kernel repaired the loss of a timeout at the last call */
+	__u32 plain;		/* under RENO_NAME, without ECN */
 	__u32 switching;
 	__u32 counted;		/* as opened */
-	__u32 connecting;	/* came under the control before the peer had answered */
-	__u32 rule;		/* that governs it, from 1, as of the policy of that epoch */
+	__u32 connecting;	/* under the control before the peer had answered */
+	__u32 rule;		/* the rule that governs it, from 1, by the policy of that epoch */
 	__u32 epoch;
-	__u32 announced;	/* its program tells deadlines itself */
-	__u32 implied;		/* the message that waits has its deadline from the policy */
-	__u32 heard;		/* what had been received when it began */
-	__u32 sent_at_hold;	/* data segments that had been sent when it began to stand back */
-	__u32 lower_rto;	/* it has the least timeout that its rule wants, or as little as the kernel gives */
-	char prior[16];		/* the control before ours, where a canary may be rolled back */
-	__u64 quiet_ns;		/* since when everything that was sent has been acknowledged */
+	__u32 announced;	/* its program announces deadlines itself */
+	__u32 implied;		/* the queued message has its deadline from the policy */
+	__u32 heard;		/* position received (rcv_nxt) at the start of the message */
+	__u32 sent_at_hold;	/* data segments sent before the hold */
+	__u32 lower_rto;	/* its minimum timeout is its rule's, or the smallest that the kernel accepts */
+	char prior[16];		/* the control before ours, for the rollback of a canary */
+	__u64 quiet_ns;		/* time since which all sent data is acknowledged */
 	__u64 bytes_marked;
 	__u64 messages;
 	__u64 windows;
@@ -61,7 +61,7 @@ struct {
 	__type(value, struct d2tcp_socket);
 } d2tcp_sockets SEC(".maps");
 
-/* For connections that no rule governs. */
+/* The parameters of connections that no rule governs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -100,7 +100,7 @@ static __always_inline struct d2tcp_counters *counters(__u32 rule)
 	return bpf_map_lookup_elem(&d2tcp_counts, &rule);
 }
 
-/* Counts for a rule; 0 for none. */
+/* Adds to a counter of a rule; rule 0 is for connections that no rule governs. */
 #define COUNT(rule, field, n)                                 \
 	do {                                                  \
 		struct d2tcp_counters *c_ = counters(rule);   \
@@ -108,7 +108,7 @@ static __always_inline struct d2tcp_counters *counters(__u32 rule)
 			c_->field += (n);                     \
 	} while (0)
 
-/* Takes the time of one of so many calls. */
+/* Returns the time in one of SAMPLE_EVERY calls, and 0 in the others. */
 static __always_inline __u64 sampled(__u64 *calls)
 {
 	return (*calls)++ & (SAMPLE_EVERY - 1) ? 0 : bpf_ktime_get_ns();
@@ -126,7 +126,8 @@ static __always_inline __u32 epoch(void)
 	return now ? *now : 0;
 }
 
-/* What tells this attachment's connections from those of an earlier one, which has taken its maps with it. */
+/* Returns the number that distinguishes this attachment's connections from an earlier attachment's, whose maps no
+ * longer exist. */
 static __always_inline __u64 generation(void)
 {
 	__u32 zero = 0;
@@ -145,7 +146,7 @@ static __always_inline __u32 in_flight(const struct tcp_sock *tp)
 	return tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
 }
 
-/* Everything before this position has been written. */
+/* Returns the position before which everything has been written. */
 static __always_inline __u64 written(const struct tcp_sock *tp)
 {
 	return tp->bytes_acked + (__u32)(tp->write_seq - tp->snd_una);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* What the operator sees: events for a tracer, distributions, and a list of the connections. */
+/* The operator's view: events for a tracer, distributions, and a list of the connections. */
 #ifndef D2TCP_WATCH_H
 #define D2TCP_WATCH_H
 
@@ -80,7 +80,7 @@ static __always_inline void tell(struct sock *sk, struct tcp_sock *tp, struct d2
 	bpf_ringbuf_submit(event, 0);
 }
 
-/* Not static: so the verifier looks at it once and for itself. */
+/* Counts a window in the distributions. It is not static, so that the verifier checks it once, by itself. */
 __noinline int count_window(const struct law_state *law, __u32 rule, __u32 deadline)
 {
 	static const __u32 bounds[] = D2TCP_D_BOUNDS;
@@ -120,7 +120,8 @@ static __always_inline void count_cost(struct d2tcp_counters *c, __u64 ns)
 	c->cost[bucket]++;
 }
 
-/* The inode of a program's socket, by which it is found among the files of processes; 0 if no program has it. */
+/* Returns the inode of a program's socket, by which it is found among the files of processes; 0 if no program has
+ * it. */
 static __always_inline __u64 inode_of(struct sock *sk)
 {
 	struct socket *socket = BPF_CORE_READ(sk, sk_socket);
@@ -140,7 +141,7 @@ int d2tcp_flows(struct bpf_iter__bpf_sk_storage_map *ctx)
 
 	if (!sk || !ctx->value)
 		return 0;
-	/* Not by ctx->value: that must not be indexed by a variable. */
+	/* ctx->value would not do: it must not be indexed by a variable. */
 	s = bpf_sk_storage_get(&d2tcp_sockets, sk, NULL, 0);
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!s || !s->id || !tp)

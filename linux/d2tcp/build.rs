@@ -1,4 +1,4 @@
-//! Compiles the programs for the kernel: those of the tool, and the wire of its tests.
+//! Compiles the kernel's programs: of the tool, and of the wire in its tests.
 
 use std::env;
 use std::path::PathBuf;

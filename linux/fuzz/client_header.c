@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What d2tcp.h makes of any answer of the kernel: nothing is written or counted beyond the room that was given. */
+/* The functions of d2tcp.h with any answer of the kernel: they neither write nor count beyond the room given. */
 #include "input.h"
 
 #include <d2tcp.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Any requests and responses of a connection, in any pieces, with any answers of the kernel: what is announced is what
- * the kernel takes. */
+/* Any requests and responses of a connection, in any pieces, with any answers of the kernel: each announcement is
+ * within the kernel's limits. */
 #include "exchange.h"
 #include "input.h"
 
 #include <d2tcp.h>
 
-/* The kernel: checks what it is told, and answers by the fuzzer's bytes. */
+/* The kernel: checks each announcement, and answers by the fuzzer's bytes. */
 static struct input *answers;
 
 int setsockopt(int fd, int level, int option, const void *value, socklen_t length)
@@ -20,7 +20,7 @@ int setsockopt(int fd, int level, int option, const void *value, socklen_t lengt
 	} else {
 		CHECK(option == D2TCP_MESSAGE && length == sizeof(told));
 		memcpy(&told, value, sizeof(told));
-		/* A head may come on top of the longest body; the kernel refuses that. */
+		/* A head in addition to the longest body may exceed the limit; the kernel refuses that. */
 		CHECK(told.bytes >= 0 && told.bytes <= D2TCP_MAX_BYTES + PARSER_MAX_HEAD);
 		CHECK(told.deadline_ns > 0 && told.deadline_ns <= D2TCP_MAX_DEADLINE_NS);
 		CHECK(!told.flags && !told.reserved && told.tag);
@@ -35,7 +35,7 @@ static void check(const struct exchange *e)
 	CHECK(e->in.left >= 0 && e->out.left >= 0);
 }
 
-/* Writes `size` bytes, of which the kernel takes some, as the library does. */
+/* Writes `size` bytes, of which the kernel accepts some, as the library does. */
 static void write_some(struct exchange *e, const char *data, size_t size, size_t taken)
 {
 	struct exchange copy = *e;
@@ -50,7 +50,7 @@ static void write_some(struct exchange *e, const char *data, size_t size, size_t
 	CHECK(e->written >= before);
 }
 
-/* Operations: their first byte, then what they need. A long run of a direction is one operation. */
+/* Operations: the first byte, then its arguments. A long run in one direction is one operation. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = { data, data + size };
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			write_some(&e, bytes, given, what & 0x80 ? take(&input, 2) : given);
 			break;
 		case 6:
-			/* A file, and programs that say of any length that they write it. */
+			/* A file, and programs that state any number of written bytes. */
 			exchange_wrote(7, &e, NULL, take_magnitude(&input, 64));
 			break;
 		default:

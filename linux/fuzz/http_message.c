@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Any bytes as HTTP messages: nothing is read beyond them, and where messages end does not depend on the pieces in
- * which they are read. */
+/* Any bytes as HTTP messages: the parser does not read beyond them, and the ends of messages do not depend on the
+ * pieces in which they are read. */
 #include "input.h"
 #include "parser.h"
 
-/* What is read of a stream: the events, where they were, and what was known there. */
+/* The parser's results for a stream: the events, their positions, and its state at each. */
 struct trace {
 	uint64_t hash;
 	size_t at;
@@ -37,7 +37,7 @@ static void skip(const struct parser *parser)
 	CHECK(used == (size_t)left && !p.left);
 }
 
-/* Reads one piece, with as many messages as are in it. */
+/* Reads one piece, with all messages in it. */
 static void read_piece(struct trace *trace, struct parser *p, bool response, const char *data, size_t size)
 {
 	size_t at = 0, used;
@@ -75,7 +75,7 @@ static struct trace read_all(struct input input, bool response, bool bodiless, b
 	parser_start(&p, response, "X-Deadline-Ms");
 	p.bodiless = bodiless;
 	while (input.at < input.end) {
-		/* Sizes of pieces are taken from the same bytes, so that inputs stay readable. */
+		/* The sizes of pieces are taken from the same bytes, so that inputs stay readable. */
 		size_t size = whole ? SIZE_MAX : 1 + take_byte(&pieces) % 23;
 		char *data = take_bytes(&input, &size);
 
@@ -87,7 +87,7 @@ static struct trace read_all(struct input input, bool response, bool bodiless, b
 	return trace;
 }
 
-/* The first byte says which side's messages they are. */
+/* The first byte selects requests or responses. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = { data, data + size };

@@ -14,7 +14,7 @@ struct input {
 	const uint8_t *at, *end;
 };
 
-/* Stops with a finding that the fuzzer keeps. */
+/* Stops with a finding, which the fuzzer stores. */
 #define CHECK(holds) ((holds) ? (void)0 : check_failed(#holds, __FILE__, __LINE__))
 
 static inline void check_failed(const char *what, const char *file, int line)
@@ -37,7 +37,7 @@ static inline uint64_t take(struct input *input, size_t bytes)
 	return value;
 }
 
-/* Returns a number of any magnitude below 2^`bits`: how many of its bits are used comes first. */
+/* Returns a number below 2^`bits`. The number of its bits is chosen first, so that all magnitudes occur. */
 static inline uint64_t take_magnitude(struct input *input, unsigned int bits)
 {
 	unsigned int used = take_byte(input) % (bits + 1);
@@ -46,7 +46,7 @@ static inline uint64_t take_magnitude(struct input *input, unsigned int bits)
 	return used == 64 ? value : value & ((1ull << used) - 1);
 }
 
-/* Returns a copy of the next `size` bytes, or of those that are left, with nothing behind them that may be read. */
+/* Returns a copy of the next `size` bytes, or of the rest, without readable memory after it. */
 static inline char *take_bytes(struct input *input, size_t *size)
 {
 	char *copy;

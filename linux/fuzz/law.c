@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The window laws of linux/bpf (law.h, queue.h, plus.h) under any parameters that the tool can set, any announcements
- * that the kernel's side passes on, and any acknowledgements: no undefined behaviour, and nothing leaves its range. */
+/* The window laws of linux/bpf (law.h, queue.h, plus.h) under any parameters of the tool, any announcements that the
+ * kernel's side accepts, and any acknowledgements. There must be no undefined behaviour, and each value must stay in
+ * its range. */
 #include "input.h"
 
 #include <d2tcp.h>
@@ -8,7 +9,7 @@
 #include "law.h"
 #include "plus.h"
 
-/* What the tool takes (linux/d2tcp/src/options.rs). */
+/* The limits of the tool (linux/d2tcp/src/options.rs). */
 #define MAX_CAP 16
 #define MAX_SCALE 1000
 #define DAY_NS (86400ull * 1000000000)
@@ -18,7 +19,7 @@
 /* A smoothed RTT has 32 bits of an eighth of a microsecond. */
 #define RTT_BITS 39
 
-/* One connection. */
+/* The state of one connection. */
 struct connection {
 	struct law_parameters how;
 	struct law_state state;
@@ -93,7 +94,7 @@ static void check(const struct connection *c)
 static void announce(struct input *input, struct connection *c)
 {
 	struct law_announcement wanted = {
-		/* As hooks.h passes it on. */
+		/* As hooks.h accepts it. */
 		.bytes = take_magnitude(input, 40),
 		.deadline_ns = c->now_ns + 1 + take_magnitude(input, 47) % DAY_NS,
 		.tag = take_byte(input),
@@ -122,7 +123,7 @@ static void acknowledge(struct input *input, struct connection *c)
 	ack.una = c->una;
 	ack.next = c->written;
 	ack.acked = acked;
-	/* More marks than bytes: what a peer echoes is its own affair. */
+	/* More marks than bytes are possible, since a peer may echo anything. */
 	ack.marked = flags & 1 ? take_magnitude(input, 41) : 0;
 	ack.may_grow = flags >> 1 & 1;
 	ack.may_cut = flags >> 2 & 1;

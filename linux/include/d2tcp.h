@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Deadlines for TCP messages under D2TCP: what a program and the kernel side say to each other.
+/* Deadlines for TCP messages under D2TCP: the interface between a program and the kernel side.
  *
- * Before it writes a message to a connected TCP socket a program says how long the message is and how much
- * time it has:
+ * Before it writes a message to a connected TCP socket, a program announces the length of the message and its
+ * deadline:
  *
  *     d2tcp_send_deadline(fd, 65536, 20 * 1000 * 1000);   // 64 KiB, 20 ms from now
  *     write(fd, reply, 65536);
  *
- * or, if it learns the length only by writing (TLS, compression, HTTP/2), it writes first and then says so:
+ * If it learns the length only by writing (TLS, compression, HTTP/2), it writes first and then announces:
  *
  *     SSL_write(tls, reply, 65536);
- *     d2tcp_send_deadline(fd, 0, 20 * 1000 * 1000);       // all that has been written so far
+ *     d2tcp_send_deadline(fd, 0, 20 * 1000 * 1000);       // all bytes written so far
  *
- * The calls need no privilege and change nothing but the congestion window's reaction to marks. A program
- * can ignore every error of them and go on: the message is then sent like any other.
+ * The calls need no privilege, and only change the congestion window's response to marks. A program can ignore
+ * each of their errors: the message is then sent like any other.
  *
- * This file is all there is to the interface. Numbers, sizes and offsets never change; new fields of
- * struct d2tcp_state go to its end.
+ * This file is the whole interface. Numbers, sizes and offsets never change, and new fields of struct d2tcp_state
+ * are added at its end.
  */
 #ifndef D2TCP_H
 #define D2TCP_H
@@ -36,22 +36,22 @@
 #define D2TCP_LEVEL 0xd27c
 
 /* setsockopt, struct d2tcp_message or struct d2tcp_announcement: the next message and its deadline. The kernel side
- * tells the two by their length (16 and 32 bytes). One that is older than struct d2tcp_announcement answers EINVAL
- * to it, and to bytes = 0.
+ * distinguishes the two by their length (16 and 32 bytes). A kernel side older than struct d2tcp_announcement answers
+ * EINVAL to it, and to bytes = 0.
  *
- *   EINVAL       bytes is negative or beyond its limit, deadline_ns is not positive or beyond its limit, a flag is
+ *   EINVAL       bytes is negative or above its limit, deadline_ns is not positive or above its limit, a flag is
  *                unknown, reserved is not 0, or the length is neither of the two
  *   ENOTCONN     the socket is not connected (nor connecting)
  *   EOPNOTSUPP   the connection is under another congestion control, or is not TCP, or D2TCP was detached and
  *                attached again since it began
- *   ENOBUFS      D2TCP_QUEUE messages wait already, and none of them is overdue without having been written
- *   EPERM        the operator's policy takes no deadlines from this program
+ *   ENOBUFS      D2TCP_QUEUE messages are queued already, and none of them is overdue without having been written
+ *   EPERM        the operator's policy accepts no deadlines from this program
  *   ENOMEM       the kernel has no memory for the connection's state
  *   ENOPROTOOPT  D2TCP is not attached where the program runs
  */
 #define D2TCP_MESSAGE 1
 
-/* getsockopt, struct d2tcp_state: see there.
+/* getsockopt, struct d2tcp_state: the state of the connection.
  *
  *   EINVAL       fewer than 8 bytes of room
  *   ENOMEM       as above
@@ -61,65 +61,65 @@
  */
 #define D2TCP_STATE 2
 
-/* setsockopt, __u64: forgets the messages with this tag whose last byte has not been acknowledged; all of them for 0.
- * What they have not written is taken as never to come: messages that were announced behind them move up. It is no
- * error if there is none.
+/* setsockopt, __u64: cancels the messages with this tag whose last byte has not been acknowledged, or all of them for
+ * 0. Their unwritten bytes will never be written, so messages announced after them move up. It is no error if there is
+ * no such message.
  *
  *   EINVAL       the length is not 8
  *   ENOTCONN, EOPNOTSUPP, ENOMEM, ENOPROTOOPT  as at D2TCP_MESSAGE
  */
 #define D2TCP_CANCEL 3
 
-/* getsockopt, struct d2tcp_outcome[]: what became of the messages that ended last, the youngest first; as many as
- * there is room for, and D2TCP_OUTCOMES_KEPT at most. getsockopt gives the length that was filled; if none has ended,
- * that is one with result 0.
+/* getsockopt, struct d2tcp_outcome[]: the outcomes of the last messages, the youngest first. There are as many as fit,
+ * and D2TCP_OUTCOMES_KEPT at most. getsockopt returns the length that was filled. If no message has ended, it is that of
+ * one outcome with result 0.
  *
- *   EINVAL       less room than for one
+ *   EINVAL       less room than for one outcome
  *   others       as at D2TCP_STATE
  */
 #define D2TCP_OUTCOMES 4
 #define D2TCP_OUTCOMES_KEPT 8
 
-/* Limits of bytes and deadline_ns, both included. */
+/* Limits of bytes and deadline_ns, both inclusive. */
 #define D2TCP_MAX_BYTES (1LL << 40)
 #define D2TCP_MAX_DEADLINE_NS (86400LL * 1000 * 1000 * 1000)
 
-/* Messages that may wait on one connection. */
+/* Maximum number of queued messages on one connection. */
 #define D2TCP_QUEUE 32
 
-/* One message, in short. */
+/* A message in the short form. */
 struct d2tcp_message {
-	/* Its length. It begins where the message before it ends, or after the last byte that was written,
-	 * whichever comes later: so messages may be announced ahead of their bytes, in order.
+	/* The length in bytes. The message begins at the later of two positions: the end of the message before it,
+	 * and the last byte written. So messages may be announced before their bytes are written, in order.
 	 *
-	 * 0: all that has been written so far. It begins where the message before it ends. Whatever was announced
-	 * beyond what has been written is void, as with D2TCP_ENDS_PREVIOUS. If nothing has been written since the
-	 * last announcement, that message gets this deadline (and tag) instead of its own. */
+	 * 0: all bytes written so far. The message begins at the end of the message before it. Announcements of bytes
+	 * that are not yet written become void, as with D2TCP_ENDS_PREVIOUS. If no byte was written since the last
+	 * announcement, that message gets this deadline (and tag) instead of its own. */
 	__s64 bytes;
 	/* Time from this call until its last byte should have been acknowledged, in ns. */
 	__s64 deadline_ns;
 };
 
-/* One message, in full. */
+/* A message in the full form. */
 struct d2tcp_announcement {
 	__s64 bytes;		/* as above */
 	__s64 deadline_ns;
-	__u64 tag;		/* the program's own name for it: for D2TCP_CANCEL and D2TCP_OUTCOMES; need not be unique */
+	__u64 tag;		/* the program's name for it in D2TCP_CANCEL and D2TCP_OUTCOMES; need not be unique */
 	__u32 flags;		/* D2TCP_ENDS_PREVIOUS or 0 */
 	__u32 reserved;		/* 0 */
 };
 
-/* Bit of d2tcp_announcement.flags: messages announced before end with what has been written so far, whatever
- * length they were announced with; of those, what has no byte written is cancelled. For replies that were broken off,
- * and for lengths that turned out shorter than announced. */
+/* Bit of d2tcp_announcement.flags: earlier messages end with the bytes written so far, whatever their announced length.
+ * Messages of which no byte was written are cancelled. It is for replies that were broken off, and for messages
+ * shorter than announced. */
 #define D2TCP_ENDS_PREVIOUS 1u
 
-/* What became of a message. */
+/* The outcome of a message. */
 struct d2tcp_outcome {
 	__u64 tag;		/* 0 if it had none */
-	__s64 left_ns;		/* time left when its last byte was acknowledged, or it was cancelled; negative: late */
+	__s64 left_ns;		/* time left when it was acknowledged or cancelled; negative: late */
 	__u32 result;		/* D2TCP_MET, ... */
-	__u32 number;		/* how many of the connection's messages had ended with it: what is new can be told */
+	__u32 number;		/* of the connection's ended messages, including it; shows which outcomes are new */
 };
 
 enum { D2TCP_MET = 1, D2TCP_MISSED = 2, D2TCP_CANCELLED = 3 };
@@ -131,20 +131,20 @@ enum { D2TCP_MET = 1, D2TCP_MISSED = 2, D2TCP_CANCELLED = 3 };
 #define D2TCP_EXPIRED 8u	/* and its deadline, less the margin, has passed */
 #define D2TCP_RECOVERY 16u	/* a loss is being repaired */
 
-/* Fractions are fixed-point numbers: D2TCP_ONE stands for 1. */
+/* Fractions are fixed-point numbers: D2TCP_ONE represents 1. */
 #define D2TCP_ONE (1u << 20)
 
 #define D2TCP_STATE_VERSION 1
 
-/* What a connection does. Counts begin with the connection. A program that has room for less, or for more,
- * gets the beginning: getsockopt gives the length that was filled. */
+/* The state of a connection. Counts begin with the connection. A program with less or more room gets the beginning:
+ * getsockopt returns the length that was filled. */
 struct d2tcp_state {
 	__u32 version;		/* D2TCP_STATE_VERSION */
 	__u32 size;		/* bytes of this structure that the kernel side knows */
 	__u32 flags;		/* D2TCP_ECN, ... */
 	__u32 mss;		/* payload bytes of a full segment */
 	__u32 cwnd;		/* segments */
-	__u32 cwnd_fraction;	/* what cwnd leaves out, of D2TCP_ONE */
+	__u32 cwnd_fraction;	/* fraction of cwnd, of D2TCP_ONE */
 	__u32 ssthresh;		/* segments */
 	__u32 srtt_us;		/* smoothed RTT, us; 0 before the first sample */
 	__u32 alpha;		/* extent of marking, of D2TCP_ONE */
@@ -162,16 +162,16 @@ struct d2tcp_state {
 	__u64 cuts;		/* windows cut because of marks */
 	__u64 losses;		/* windows cut because of loss, timeouts included */
 	__u64 timeouts;
-	__u64 cancelled;	/* messages: by D2TCP_CANCEL, or ended by a later one before a byte was written */
-	__u64 tag;		/* of the first message that waits; 0 without one */
-	__u32 rule;		/* of the operator's policy, from 1, that governs the connection; 0: none does */
+	__u64 cancelled;	/* messages, by D2TCP_CANCEL or by a later one before a byte of them was written */
+	__u64 tag;		/* of the first queued message; 0 without one */
+	__u32 rule;		/* number, from 1, of the operator's rule that governs the connection; 0: none does */
 	__u32 reserved;
 };
 
 #ifndef D2TCP_KERNEL_SIDE
 
-/* Says that the next `bytes` bytes written to `fd`, or with 0 all that have been written, should be acknowledged
- * within `deadline_ns`. Gives 0, or -1 with errno set as listed at D2TCP_MESSAGE. */
+/* Announces that the next `bytes` bytes written to `fd`, or with 0 all written bytes, should be acknowledged within
+ * `deadline_ns`. Returns 0, or -1 with errno set as listed at D2TCP_MESSAGE. */
 static inline int d2tcp_send_deadline(int fd, int64_t bytes, int64_t deadline_ns)
 {
 	struct d2tcp_message message;
@@ -181,7 +181,7 @@ static inline int d2tcp_send_deadline(int fd, int64_t bytes, int64_t deadline_ns
 	return setsockopt(fd, D2TCP_LEVEL, D2TCP_MESSAGE, &message, sizeof(message));
 }
 
-/* The same with a tag and flags. */
+/* Announces a message with a tag and flags; otherwise as d2tcp_send_deadline. */
 static inline int d2tcp_announce(int fd, int64_t bytes, int64_t deadline_ns, uint64_t tag, uint32_t flags)
 {
 	struct d2tcp_announcement announcement;
@@ -194,7 +194,7 @@ static inline int d2tcp_announce(int fd, int64_t bytes, int64_t deadline_ns, uin
 	return setsockopt(fd, D2TCP_LEVEL, D2TCP_MESSAGE, &announcement, sizeof(announcement));
 }
 
-/* Forgets the messages with this tag; all for 0. Gives 0, or -1 with errno set as listed at D2TCP_CANCEL. */
+/* Cancels the messages with this tag, or all for 0. Returns 0, or -1 with errno set as listed at D2TCP_CANCEL. */
 static inline int d2tcp_cancel(int fd, uint64_t tag)
 {
 	__u64 wanted = tag;
@@ -202,8 +202,8 @@ static inline int d2tcp_cancel(int fd, uint64_t tag)
 	return setsockopt(fd, D2TCP_LEVEL, D2TCP_CANCEL, &wanted, sizeof(wanted));
 }
 
-/* Reads what became of the last messages, the youngest first, into room for `most`. Gives how many, or -1 with errno
- * set as listed at D2TCP_OUTCOMES. */
+/* Reads the outcomes of the last messages, the youngest first, into an array of `most`. Returns their number, or -1
+ * with errno set as listed at D2TCP_OUTCOMES. */
 static inline int d2tcp_get_outcomes(int fd, struct d2tcp_outcome *outcomes, int most)
 {
 	socklen_t length = (socklen_t)(sizeof(*outcomes) * (unsigned int)most);
@@ -213,7 +213,7 @@ static inline int d2tcp_get_outcomes(int fd, struct d2tcp_outcome *outcomes, int
 	return outcomes->result ? (int)(length / sizeof(*outcomes)) : 0;
 }
 
-/* Reads the connection's state. Fields that the kernel side does not know are 0. Gives 0, or -1 with errno set as
+/* Reads the connection's state. Fields that the kernel side does not know are 0. Returns 0, or -1 with errno set as
  * listed at D2TCP_STATE. */
 static inline int d2tcp_get_state(int fd, struct d2tcp_state *state)
 {
@@ -223,8 +223,8 @@ static inline int d2tcp_get_state(int fd, struct d2tcp_state *state)
 	return getsockopt(fd, D2TCP_LEVEL, D2TCP_STATE, state, &length);
 }
 
-/* Puts `fd` under D2TCP: before connect(2) or listen(2), or ECN will not be negotiated. Gives 0, or -1 with errno
- * set: ENOENT where D2TCP is not attached. */
+/* Puts `fd` under D2TCP. It must be called before connect(2) or listen(2), or ECN will not be negotiated. Returns 0, or
+ * -1 with errno set: ENOENT where D2TCP is not attached. */
 static inline int d2tcp_use(int fd)
 {
 	/* IPPROTO_TCP and TCP_CONGESTION, without the header that declares them: <netinet/tcp.h> and

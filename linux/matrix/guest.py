@@ -1,4 +1,4 @@
-"""Inside a machine of the kernel matrix: D2TCP, and our DCTCP beside the kernel's own."""
+"""The program in a machine of the kernel matrix: D2TCP, and our DCTCP next to the kernel's own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from duetime.results import Result
 from duetime.testbed import Options, beside
 from duetime.testbed.experiments import SCENARIOS
 
-#: An emulated processor keeps up with so much: a twentieth of what the
-#: experiment has elsewhere, so messages are a fifth and times four times as large.
+#: The rate that an emulated processor sustains: a twentieth of the experiment's usual rate. So messages are a
+#: fifth of their usual size, and times are four times as long.
 RATE_MBPS = 10
-#: And its timers are late.
+#: The lateness of its timers.
 LATE_S = 0.01
 MESSAGES = [{"from": i, "to": 4, "size": "1.6 MB", "deadline": "2 s" if i == 0 else "32 s"} for i in range(4)]
 REPEATS = 3
@@ -25,7 +25,7 @@ def main() -> None:
         scenario = tomllib.load(file)
     del scenario["parameters"]
     scenario["network"]["rate"] = f"{RATE_MBPS} Mbps"
-    # At a twentieth of the rate 60 packets would be a queue of 72 ms; late timers must not look like losses.
+    # At a twentieth of the rate 60 packets would be a queue of 72 ms. Late timers must not look like losses.
     scenario["network"]["mark"] = "15 packets"
     scenario["transport"]["rto_min"] = "200 ms"
     scenario["run"]["duration"] = "8 s"
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def figures(result: Result) -> dict[str, Any]:
-    """What the record keeps of a run."""
+    """Return the recorded figures of a run."""
     port = result.links.filter(result.links["to"] == "host 4").row(0, named=True)
     return {
         "fct_ms": [round(us / 1e3) if us is not None else None for us in result.flows["fct_us"]],

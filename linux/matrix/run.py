@@ -41,11 +41,11 @@ NEEDED = (
     "zstd",
     "qemu-system-x86_64",
 )
-#: Where apt keeps its lists of these suites; the machine's own are left alone.
+#: The folder of apt's lists for these suites; the machine's own are not changed.
 STATE = ROOT / "target" / "matrix"
-#: When they are fetched anew.
+#: The age at which the lists are fetched anew.
 STALE_S = 86400
-#: Distribution -> where it is, and its suites.
+#: Distribution -> its archives and suites.
 SOURCES = {
     "debian": [
         ("http://deb.debian.org/debian", "bookworm bookworm-updates bookworm-backports"),
@@ -56,12 +56,12 @@ SOURCES = {
         ("http://archive.ubuntu.com/ubuntu", "jammy-updates noble noble-updates plucky questing"),
     ],
 }
-#: Distribution -> its images' names, with the version as the first group.
+#: Distribution -> the names of its images, with the version as the first group.
 IMAGES = {
     "debian": r"linux-image-([0-9].*)-cloud-amd64",
     "ubuntu": r"linux-image-(?:unsigned-)?([0-9].*)-generic",
 }
-#: Older kernels lack what congestion controls in BPF need.
+#: Older kernels lack features for congestion controls in BPF.
 OLDEST = (6, 1)
 TOOLS = ("ip", "tc", "nsenter", "setpriv", "sh")
 MODULES = ("veth", "sch_htb", "sch_ingress", "cls_bpf", "tcp_dctcp", "act_api")
@@ -74,7 +74,7 @@ MEMORY_MB = 3072
 
 
 def main() -> None:
-    """Boot each kernel and write down what came."""
+    """Boot each kernel and record its results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernels", nargs="*", help="packages; default: the newest of each series")
     parser.add_argument("--all", action="store_true", help="every kernel that apt has, hundreds of them")
@@ -117,7 +117,7 @@ def main() -> None:
 
 
 def keep(got: dict[str, Any]) -> None:
-    """Put a kernel's result into the record, in the order of versions, in place of its former one."""
+    """Put a kernel's result into the record, ordered by version, in place of its earlier one."""
     kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else []
     kept = [each for each in kept if each["package"] != got["package"]] + [got]
     kept.sort(key=lambda each: _numbers(each["package"]))
@@ -128,13 +128,13 @@ def keep(got: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Apt:
-    """Apt for one distribution, with lists of its own."""
+    """Apt for one distribution, with separate lists."""
 
     distribution: str
     folder: Path
 
     def __call__(self, tool: str, *arguments: str, cwd: Path | None = None) -> str:
-        """Run apt-get or apt-cache."""
+        """Run apt-get or apt-cache, and return the output."""
         sources = self.folder / "sources.list"
         options = {
             "Dir::Etc::SourceList": sources,
@@ -152,7 +152,7 @@ class Apt:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A package with a kernel's image."""
+    """A package with the image of a kernel."""
 
     apt: Apt
     package: str
@@ -161,7 +161,7 @@ class Kernel:
 
 @cache
 def apts() -> list[Apt]:
-    """Apt for each distribution that can be reached, with fresh lists."""
+    """Return Apt for each reachable distribution, with fresh lists."""
     ready = []
     for distribution, sources in SOURCES.items():
         apt = Apt(distribution, STATE / distribution)
@@ -187,7 +187,7 @@ def apts() -> list[Apt]:
 
 
 def _keyring(distribution: str) -> Path:
-    """The keys of a distribution: those that are installed, or from Debian's package of them."""
+    """Return the keys of a distribution: the installed ones, or Debian's package of them."""
     name = f"{distribution}-archive-keyring"
     installed = Path("/usr/share/keyrings") / f"{name}.gpg"
     unpacked = STATE / "keys" / "usr" / "share" / "keyrings" / f"{name}.gpg"
@@ -201,27 +201,27 @@ def _keyring(distribution: str) -> Path:
 
 
 def offered(apt: Apt) -> list[Kernel]:
-    """The kernels that apt has of a distribution, the oldest first."""
+    """Return the kernels of a distribution in apt, the oldest first."""
     names = apt("apt-cache", "pkgnames", "linux-").split()
     found = {
         match[1]: Kernel(apt, name, match[1])
-        # A signed image is as good as an unsigned one, and is often in another suite.
+        # A signed image is equivalent to an unsigned one, and is often in another suite.
         for name in sorted(names, reverse=True)
         if (match := re.fullmatch(IMAGES[apt.distribution], name))
         and _series(match[1]) >= OLDEST
-        # Of kernels that were superseded the archive keeps some parts.
+        # The archive keeps only some parts of superseded kernels.
         and (_part(name, "binary") not in names or _part(name, "modules") in names)
     }
     return sorted(found.values(), key=lambda kernel: _numbers(kernel.release))
 
 
 def _part(image: str, part: str) -> str:
-    """The package with a part of a kernel, where it has several."""
+    """Return the name of the package with a part of a kernel that is split."""
     return f"linux-{part}-" + image.removeprefix("linux-image-").removeprefix("unsigned-")
 
 
 def newest(kernels: Iterable[Kernel]) -> list[Kernel]:
-    """Of each distribution's series the newest."""
+    """Return the newest kernel of each series and distribution."""
     return list({(each.apt.distribution, _series(each.release)): each for each in kernels}.values())
 
 
@@ -234,9 +234,9 @@ def _numbers(name: str) -> list[int]:
 
 
 def prepare(package: Kernel, folder: Path, measured: bool) -> tuple[Path, Path]:
-    """Fetch a kernel and lay out the machine's file system; gives the kernel and the packed file system."""
+    """Fetch a kernel and create the machine's file system; return the kernel and the packed file system."""
     kernel = folder / "kernel"
-    # Ubuntu's modules are a package of their own; of Debian's kernels since 7.0 every part is.
+    # Ubuntu has a separate package for modules; Debian since 7.0 has one for each part.
     known = package.apt("apt-cache", "pkgnames", "linux-").split()
     others = [_part(package.package, part) for part in ("modules", "binary", "base")]
     for part in (package.package, *(name for name in others if name in known)):
@@ -270,7 +270,7 @@ def prepare(package: Kernel, folder: Path, measured: bool) -> tuple[Path, Path]:
 
 
 def _modules(kernel: Path, root: Path) -> None:
-    """The modules that are needed, with those that they need, uncompressed."""
+    """Return the required modules with their dependencies, uncompressed."""
     (folder,) = next(
         each for each in (kernel / "usr/lib/modules", kernel / "lib/modules") if each.exists()
     ).iterdir()
@@ -295,7 +295,9 @@ def _modules(kernel: Path, root: Path) -> None:
 
 
 def _python(root: Path) -> list[Path]:
-    """Python with what `duetime testbed` imports, where it lies here; gives what is loaded dynamically."""
+    """Copy Python with the imports of `duetime testbed`, if installed; return the binaries and the libraries
+    that they load dynamically.
+    """
     standard, packages = Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))
     skip = shutil.ignore_patterns(*NOT_OF_PYTHON)
     shutil.copytree(standard, root / standard.relative_to("/"), ignore=skip)
@@ -316,7 +318,7 @@ def _python(root: Path) -> list[Path]:
 
 
 def _libraries(binaries: Iterable[Path], root: Path) -> None:
-    """The shared libraries of programs, at their places."""
+    """Copy the shared libraries of programs to the same paths."""
     for binary in binaries:
         listed = subprocess.run(["ldd", binary], capture_output=True, text=True, check=False).stdout
         for library in re.findall(r"(?:=> )?(/\S+) \(0x", listed):
@@ -328,10 +330,10 @@ def _libraries(binaries: Iterable[Path], root: Path) -> None:
 
 
 def boot(kernel: Path, image: Path, timeout: int, measured: bool) -> str:
-    """Run the machine until it goes, and give what it said on its console.
+    """Run the machine until it stops, and return its console output.
 
-    One thread emulates both processors: with one for each, qemu 7.2 now and then corrupts a processor's
-    flags, and the machine ends in a double fault somewhere in the kernel.
+    One thread emulates both processors. With one for each, qemu 7.2 sometimes corrupts a processor's flags,
+    and the machine ends in a double fault in the kernel.
     """
     command = [
         "qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MB),
@@ -350,7 +352,7 @@ def boot(kernel: Path, image: Path, timeout: int, measured: bool) -> str:
 
 
 def read(said: str) -> dict[str, Any]:
-    """From a console to what is kept."""
+    """Parse a console's output into a record."""
     lines: dict[str, list[str]] = {}
     for line in said.splitlines():
         found = re.match(r"@@([a-z-]+) ?(.*)", line)
@@ -370,7 +372,7 @@ def read(said: str) -> dict[str, Any]:
         "kernel_warnings": [line for line in lines.get("dmesg", []) if "calibrate_delay" not in line],
         "trouble": lines.get("trouble", []) + [f"no module {name}" for name in lines.get("missing", [])],
         "finished": "done" in lines,
-        # What it said last, where it went before its time.
+        # The last output of a machine that stopped early.
         "last_words": [] if "done" in lines else said.splitlines()[-40:],
     }
 

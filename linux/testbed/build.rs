@@ -1,4 +1,4 @@
-//! Compiles the marking program; its skeleton is included by `src/switch.rs`.
+//! Compiles the marking program. `src/switch.rs` includes its skeleton.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use libbpf_cargo::SkeletonBuilder;
 fn main() {
     println!("cargo:rerun-if-changed=bpf");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join("mark.skel.rs");
-    // A distribution's clang looks for asm/types.h only where its own architecture's headers are.
+    // A distribution's clang searches asm/types.h only next to its own architecture's headers.
     let headers =
         format!("-I/usr/include/{}-linux-gnu", std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it"));
     SkeletonBuilder::new()

@@ -1,4 +1,4 @@
-// The page: what is asked for, the runs, and what is shown of them.
+// The page: its inputs, the runs, and the results.
 "use strict";
 
 (async () => {
@@ -7,13 +7,13 @@
   const SCENARIOS = data("scenarios");
   const LESSONS = data("lesson-plans");
   const FIRST = { scenario: "large-messages", transports: ["tcp", "dctcp", "d2tcp"], duration: "3 s" };
-  // Beside each other on a screen, and colours that can be told apart.
+  // The maximum number of runs, for a screen's width and distinguishable colours.
   const MOST_RUNS = 6;
   const DURATIONS = ["10 ms", "50 ms", "100 ms", "500 ms", "1 s", "3 s", "10 s", "30 s"];
 
-  /** Everything that a link holds. */
+  /** The state of the page, as a link stores it. */
   let state = null;
-  /** What the sliders have moved: name to value. */
+  /** The moved sliders: name to value. */
   let moved = {};
   let lesson = null;
   let guess = null;
@@ -116,7 +116,7 @@
     return choose();
   }
 
-  /** Reads the scenario: its mistakes, its sliders; then runs it. */
+  /** Checks the scenario, shows its mistakes or its sliders, and runs it. */
   async function choose() {
     const mine = ++round;
     stop_runs();
@@ -169,7 +169,7 @@
     later = setTimeout(go, 150);
   }
 
-  /** What is changed about the scenario's text. */
+  /** Returns the changes to the scenario's text. */
   function changes() {
     const duration = state.duration ? [`run.duration=${state.duration}`, ...shorter_warm_up()] : [];
     return [...(state.set ?? []), ...duration, ...Object.values(moved).flatMap((each) => each.set)];
@@ -180,7 +180,7 @@
     return us(resolved.run.warm_up) >= us(state.duration) ? ["run.warm_up=0 s"] : [];
   }
 
-  /** What is to be run, each beside the others. */
+  /** Returns the variants to run. */
   function variants() {
     if (lesson) return lesson.runs;
     return state.transports.map((transport) => ({ label: transport, transport }));
@@ -204,7 +204,7 @@
     if (!on) $("progress").value = 0;
   }
 
-  /** Runs what is asked for, each variant in a worker of its own. */
+  /** Runs the variants, each in a separate worker. */
   async function go() {
     if (lesson && guess === null) return;
     const mine = ++round;
@@ -325,7 +325,7 @@
   const known = (part, name, write) =>
     part?.[name] === null && part.at_least?.[name] !== undefined ? `≥ ${write(part.at_least[name])}` : write(part?.[name]);
 
-  /** K in packets, where the network marks. */
+  /** Returns K in packets if the network marks. */
   function threshold(run) {
     const mark = controls.quantity(run.resolved.network.mark);
     if (!mark) return undefined;
@@ -402,7 +402,7 @@
     }
   }
 
-  /** Whether the address holds a state that could be read. */
+  /** Returns true if the address has a valid state, and starts it. */
   async function from_link() {
     const found = /^#s=([\w-]+)$/.exec(location.hash);
     const named = /^#lesson=([\w-]+)$/.exec(location.hash);

@@ -1,9 +1,9 @@
-// The charts, each an SVG of Observable Plot, with words that say what it shows.
+// The charts, each an SVG of Observable Plot, with a description in words.
 "use strict";
 
 const charts = (() => {
   const AXIS = { tickSize: 0, labelArrow: "none", fill: "var(--soft)" };
-  // A message that never arrived, or took longer, is drawn at this multiple of its deadline.
+  // A message that did not complete, or took longer, is drawn at this multiple of its deadline.
   const HIGHEST = 4;
   const MOST_DOTS = 4000;
   const MOST_LINES = 60;
@@ -25,7 +25,7 @@ const charts = (() => {
     Plot.axisY({ ...AXIS, label: y, ticks: 4, labelAnchor: "top" }),
   ];
 
-  /** Deadlines missed by each variant, and what no schedule can do better than. */
+  /** Deadlines missed by each variant, and the least number of any schedule. */
   function misses(runs, width) {
     const rows = runs.filter((run) => run.report.summary.missed_percent !== null);
     if (!rows.length) return null;
@@ -49,7 +49,7 @@ const charts = (() => {
     });
   }
 
-  /** Every message: when it started, and how much of its time it took. */
+  /** Every message: its start, and the share of its time that it took. */
   function lateness(run, width) {
     const { start_us, fct_us, deadline_us, missed } = run.flows;
     let rows = start_us.map((_, row) => row).filter((row) => deadline_us[row] !== null);
@@ -77,7 +77,7 @@ const charts = (() => {
     });
   }
 
-  /** The largest value of a signal in the first moments. */
+  /** Returns the largest value of a signal in the first moments. */
   function highest(run, what) {
     const { time_s, value } = run.trace;
     return run.trace.what.reduce((most, each, row) => (each === what && time_s[row] * 1e6 >= run.moments.from_us ? Math.max(most, value[row]) : most), 0);
@@ -85,7 +85,7 @@ const charts = (() => {
 
   const NAMES = { cwnd: "cwnd (segments)", alpha: "alpha", d: "d", queue: "queue (packets)" };
 
-  /** One signal over the first moments; of the queue, the port that holds most. */
+  /** One signal over the first moments; for queues, that of the port with the longest one. */
   function signal(run, what, width, { mark, highest }) {
     const { time_s, message, link, value } = run.trace;
     const from = run.moments.from_us;
@@ -128,7 +128,7 @@ const charts = (() => {
     });
   }
 
-  /** The port of a switch at which most packets waited in the first moments. */
+  /** Returns the switch's port with the longest queue in the first moments. */
   function fullest_port(run) {
     const most = new Map();
     run.trace.what.forEach((what, row) => {
@@ -139,7 +139,8 @@ const charts = (() => {
     return [...most].reduce((best, each) => (each[1] > best[1] ? each : best), ["none", -1])[0];
   }
 
-  /** What a mark takes from the window under D2TCP, as the papers draw it: p = alpha^d, and half of p. */
+  /** The share of the window that a mark cuts under D2TCP, as the papers draw it: p = alpha^d, and half of
+   * p. */
   function penalty(width, now) {
     const curves = [0.5, 1, 2].flatMap((d) => Array.from({ length: 101 }, (_, i) => ({ d, alpha: i / 100, p: (i / 100) ** d })));
     const said = `The share of the window that a cut takes, half of alpha to the power of d, for d = 0.5, 1 and 2; at alpha = ${now.alpha} and d = ${number(now.d)} it is ${number(50 * now.alpha ** now.d)} %`;

@@ -1,4 +1,4 @@
-// Sliders: which quantities of a scenario they move, and by which overrides (`--set`).
+// Sliders: the quantities of a scenario that they change, and the overrides (`--set`) for them.
 "use strict";
 
 const controls = (() => {
@@ -17,7 +17,7 @@ const controls = (() => {
   const bytes = (value) => (value >= 1e6 ? `${round(value / 1e6)} MB` : `${round(value / 1e3)} KB`);
   const distinct = (values) => [...new Set(values)].sort((a, b) => a - b);
 
-  /** The sliders of a resolved scenario: name, stops, the present value, how it reads and what it sets. */
+  /** Returns the sliders of a resolved scenario: name, stops, present value, label and overrides. */
   function of({ network, traffic }) {
     const found = [];
     const add = (name, stops, now, shown, set) => {

@@ -1,4 +1,4 @@
-// The editor of a scenario: completion from the language's schema, mistakes where they are.
+// The editor of a scenario, with completion from the language's schema and marked mistakes.
 "use strict";
 
 const editor = (() => {
@@ -41,12 +41,12 @@ const editor = (() => {
     return {
       view,
       text: () => view.state.doc.toString(),
-      /** Another text, which is no change by the reader. */
+      /** Replaces the text without a call of `changed`. */
       show(text) {
         view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
         clearTimeout(late);
       },
-      /** Underlines a mistake, or none. */
+      /** Underlines a mistake, or removes the underline. */
       mark(mistake) {
         const diagnostics = [];
         if (mistake?.line && mistake.line <= view.state.doc.lines) {
@@ -62,7 +62,7 @@ const editor = (() => {
     };
   }
 
-  /** Keys of the section that the cursor is in, or values of the key that stands before it. */
+  /** Returns completions: keys of the section at the cursor, or values of the key before it. */
   function complete(context, schema) {
     const before = context.state.doc.sliceString(0, context.pos);
     const line = before.slice(before.lastIndexOf("\n") + 1);
@@ -97,7 +97,7 @@ const editor = (() => {
 
   const plain = (of, schema) => (of?.$ref ? plain(schema.$defs[of.$ref.split("/").at(-1)], schema) : of ?? {});
 
-  /** Every table that may stand in a place: of variants, the one that is named there, else all. */
+  /** Returns every table at a path: of variants, the chosen one, or else all. */
   function tables_at(schema, path, chosen) {
     let tables = [schema];
     for (const word of path) {
@@ -110,7 +110,7 @@ const editor = (() => {
     const one = plain(of, schema);
     if (one.items) return unfold(one.items, schema, chosen);
     const inner = [...(one.oneOf ?? []), ...(one.anyOf ?? []), ...(one.allOf ?? [])].flatMap((each) => unfold(each, schema, chosen));
-    // A variant names its own word, or says false where it must have none.
+    // A variant has its own word, or false where the key must be missing.
     const allows = (of, word) => word === undefined || (of !== false && (of.const === undefined || of.const === word));
     const fits = (table) => Object.entries(table.properties ?? {}).every(([key, of]) => allows(of, chosen[key]));
     return [...(one.properties ? [one] : []), ...inner].filter(fits);

@@ -1,8 +1,8 @@
-// The simulator: asks the WebAssembly of crates/wasm. Runs in a worker, and in node.
+// The simulator: calls the WebAssembly of crates/wasm, in a worker or in node.
 "use strict";
 
 class Mistake extends Error {
-  /** What is wrong with a scenario: file, line, column, message, hint, shown. */
+  /** A mistake in a scenario: file, line, column, message, hint, shown. */
   constructor(mistake) {
     super(mistake.message);
     Object.assign(this, mistake);
@@ -10,12 +10,12 @@ class Mistake extends Error {
 }
 
 class Engine {
-  /** @param {WebAssembly.Module} module */
+  /** @param {WebAssembly.Module} module the compiled simulator */
   constructor(module) {
     this.exports = new WebAssembly.Instance(module, {}).exports;
   }
 
-  /** Sends a request as crates/wasm/src/ask.rs defines them; gives what was done. */
+  /** Sends a request as defined in crates/wasm/src/ask.rs; returns its result. */
   ask(request) {
     const bytes = new TextEncoder().encode(JSON.stringify(request));
     const { input, ask, memory } = this.exports;
@@ -37,7 +37,8 @@ class Engine {
     return new TextDecoder().decode(new Uint8Array(this.exports.memory.buffer, this.exports.answer(), length));
   }
 
-  /** Runs a scenario to its end; progress(share of the time, packets delivered) is called about ten times a second. */
+  /** Runs a scenario to its end. progress(share of the time, packets delivered) is called about ten times a
+   * second. */
   run(of, log, progress) {
     this.ask({ verb: "start", of, log });
     let events = 10_000;

@@ -1,4 +1,4 @@
-// Lessons: a question, the reader's guess, and only then what the simulator finds. The numbers are of the runs below.
+// Lessons: a question, the reader's guess, and then the result of the runs.
 "use strict";
 
 const lessons = (() => {
@@ -11,7 +11,7 @@ const lessons = (() => {
 
   const find = (reports, path) => path.split(".").reduce((value, key) => value?.[key], reports);
 
-  /** A text with the figures of runs for {path} and {path:format}. */
+  /** Returns a text with the figures of runs for {path} and {path:format}. */
   function fill(text, reports) {
     return text.replace(/\{([\w.]+)(?::([\w%]+))?\}/g, (_, path, format) => FORMATS[format ?? "n"](find(reports, path)));
   }
@@ -43,7 +43,7 @@ const lessons = (() => {
     predict.append(...buttons);
   }
 
-  /** What the lesson says, once its runs are there. */
+  /** Shows the lesson's verdict and explanation after its runs. */
   function reveal(root, lesson, guess, reports) {
     const part = root.querySelector("[data-part=reveal]");
     const verdict = document.createElement("p");

@@ -1,10 +1,11 @@
-// Packets through the port at which most wait: what the engine wrote down, shown as slowly as one likes.
+// The packets through the port with the longest queue, from the engine's log, at any speed.
 "use strict";
 
 const replay = (() => {
   const PACKET = 1500;
 
-  /** What happens at one port: its packets with the times at which they come, begin to leave and arrive. */
+  /** Returns the events of one port: its packets with the times at which they arrive, begin to be sent, and
+   * are delivered. */
   function story(run) {
     const { packets: log, links, wires } = run;
     const name = charts.fullest_port(run);
@@ -48,7 +49,7 @@ const replay = (() => {
     };
   }
 
-  /** How things are at a time. */
+  /** Returns the state at a time. */
   function state(story, now) {
     const waiting = story.come.filter((packet) => packet.came <= now && packet.leaves > now && packet.lost === undefined);
     waiting.sort((a, b) => a.leaves - b.leaves || a.came - b.came);
@@ -115,7 +116,7 @@ const replay = (() => {
       if (now < packet.came) {
         square(...on_lane(packet.from, (now - packet.sent) / (packet.came - packet.sent)), box, plain);
       } else if (packet.lost !== undefined) {
-        // It falls for as long as thirty of its kind take on the wire of a gigabit.
+        // The fall lasts as long as thirty such packets take on a wire of one gigabit.
         const fallen = (now - packet.lost) / 360;
         if (fallen < 1) square(queue_from - 14, middle + 10 + fallen * (height / 2 - 20), box, colour("--late"));
       } else if (now >= packet.leaves) {
@@ -127,7 +128,7 @@ const replay = (() => {
     const cell = 9;
     const rows = Math.max(1, Math.floor((height - 40) / cell));
     const columns = Math.max(1, Math.floor((queue_to - queue_from - 4) / cell));
-    // The head stands at the right below, and the queue grows upwards, then to the left.
+    // The head of the queue is at the bottom right. The queue grows upwards, then to the left.
     waiting.slice(0, rows * columns).forEach((packet, place) => {
       const fill = packet.marked ? colour("--marked") : packet.again ? colour("--again") : colour("--packet");
       square(queue_to - 6 - Math.floor(place / rows) * cell, height - 24 - (place % rows) * cell, cell - 2, fill);
@@ -147,7 +148,7 @@ const replay = (() => {
     }
   }
 
-  /** Wires the controls of the replay; `show(run, mark)` gives it another run. */
+  /** Connects the controls of the replay; `show(run, mark)` replaces the run. */
   function create(root) {
     const part = (name) => root.querySelector(`[data-part=${name}]`);
     const [canvas, time, speed, play, told, rate] = ["canvas", "time", "speed", "play", "told", "rate"].map(part);

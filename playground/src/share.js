@@ -1,4 +1,4 @@
-// A link that holds everything: the state as JSON, compressed, in the fragment, which no server sees.
+// A link with the whole state as compressed JSON in the fragment, which is not sent to a server.
 "use strict";
 
 const share = (() => {

@@ -1,4 +1,4 @@
-// What a worker does: answers questions about scenarios, and makes runs. `engine.js` stands above it.
+// A worker: answers questions about scenarios, and makes runs. Its script begins with `engine.js`.
 "use strict";
 
 let engine = null;
@@ -20,11 +20,11 @@ onmessage = ({ data }) => {
 
 const SIGNALS = ["cwnd", "alpha", "d", "queue"];
 const SAMPLES = 400;
-// A replay longer than this, or of more hops, would take long to draw.
+// A replay that is longer than this, or has more hops, would take long to draw.
 const MOST_LOGGED_MS = 20;
 const MOST_HOPS = 150_000;
 
-/** The whole run, and once more its first moments with signals and packets. */
+/** Runs the whole scenario, and then its first moments with signals and packets. */
 function simulate({ of, span_ms }, progress) {
   const whole = engine.run(of, null, (share) => progress(0.9 * share));
   const moments = window_of(whole.flows, span_ms);
@@ -53,7 +53,7 @@ function simulate({ of, span_ms }, progress) {
   };
 }
 
-/** The first moments: from the first message with a deadline, or the first at all. */
+/** Returns the first moments: from the first message with a deadline, or else from the first message. */
 function window_of(flows, span_ms) {
   const rows = flows.start_us.map((_, row) => row);
   const dated = rows.filter((row) => flows.deadline_us[row] !== null);

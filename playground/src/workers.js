@@ -1,11 +1,11 @@
-// Workers from the page's own text, since a page that was opened from a file can load no other.
+// Workers from the page's own text, since a page opened from a file can load no other script.
 "use strict";
 
 const workers = (() => {
   let compiled = null;
   let address = null;
 
-  /** Unpacks what the page holds, once. */
+  /** Unpacks the page's content, once. */
   async function prepare() {
     const packed = Uint8Array.from(atob(document.getElementById("wasm").textContent.trim()), (c) => c.charCodeAt(0));
     const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -43,7 +43,7 @@ const workers = (() => {
       });
     }
 
-    /** Ends what goes on, at once. */
+    /** Stops all work in progress at once. */
     stop(why = Object.assign(new Error("cancelled"), { cancelled: true })) {
       this.worker.terminate();
       for (const { reject } of this.waiting.values()) reject(why);

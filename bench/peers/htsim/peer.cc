@@ -26,10 +26,10 @@ using duetime::Arrival;
 using duetime::Plan;
 using duetime::Refuse;
 
-// htsim looks at its retransmission timers this often; its own mains take 10 ms.
+// The interval in which htsim checks its retransmission timers; its own main functions use 10 ms.
 constexpr double SCAN_S = 1e-3;
 
-/// A port of the switch: how long how many packets waited behind the one that is being sent, between two times.
+/// A port of the switch: the time at each number of packets behind the one in transmission, between two times.
 class Watch : public QueueLogger
 {
   public:
@@ -65,11 +65,11 @@ class Watch : public QueueLogger
     int m_packets{0};
 };
 
-/// What a host sends arrives up to its own transmission later, never out of order: duetime's host_jitter. What the
-/// host's port is given at one instant is late by the same share.
+/// Delays a host's packets by up to their own transmission times, in order: duetime's host_jitter. Packets that the
+/// host's port receives at one instant are delayed by the same share.
 class Jitter : public EventSource, public PacketSink
 {
-    /// Stands before the host's port, which lets everything out that it is given, in that order.
+    /// The sink before the host's port, which sends all packets in their order.
     class Given : public PacketSink
     {
       public:
@@ -127,7 +127,7 @@ class Jitter : public EventSource, public PacketSink
     Given given;
 
   private:
-    /// For a packet that the port is given now.
+    /// Draws the share of a packet that the port receives now.
     void Draw()
     {
         if (EventList::now() != m_drawn)
@@ -140,17 +140,17 @@ class Jitter : public EventSource, public PacketSink
 
     double m_psPerByte;
     std::mt19937_64& m_draws;
-    /// When a share was last drawn; at first, never.
+    /// The time of the last draw; at first the maximum, for none.
     simtime_picosec m_drawn{std::numeric_limits<simtime_picosec>::max()};
     double m_share{0};
-    /// Of its transmission, by how much each packet that the port holds is late.
+    /// The delays of the packets in the port, as shares of their transmission times.
     std::deque<double> m_shares;
     simtime_picosec m_last{0};
     std::deque<Packet*> m_waiting;
     string m_name;
 };
 
-/// A receiver that knows when it has everything.
+/// A receiver that records when it has received all packets.
 class Receiver : public TcpSink
 {
   public:
@@ -171,11 +171,12 @@ class Receiver : public TcpSink
     simtime_picosec end{0};
 
   private:
-    /// htsim's SYN is the first byte.
+    /// The last byte's position; htsim's SYN is the first byte.
     uint64_t m_last;
 };
 
-/// A port that marks what it takes in when more than K are there with it, as duetime's does; htsim's own marks what leaves.
+/// A port that marks arriving packets when more than K are in it, as duetime's does. htsim's own marks departing
+/// packets.
 class MarkedOnArrival : public Queue
 {
   public:
@@ -198,7 +199,7 @@ class MarkedOnArrival : public Queue
     mem_b m_k;
 };
 
-/// In what htsim's DCTCPSrc parts from RFC 8257, each as htsim has it unless the plan says 1.
+/// The differences between htsim's DCTCPSrc and RFC 8257. Each stays as in htsim unless the plan has 1.
 struct Rules
 {
     explicit Rules(const Plan& plan)
@@ -213,17 +214,17 @@ struct Rules
 
     /// A window without a mark is not cut, whatever alpha is (3.3, step 9: CWR answers an echo).
     bool cutsMarkedOnly;
-    /// The cut comes with the first echo of a window, not when it has been acknowledged (3.3; RFC 3168 6.1.2).
+    /// The cut is at the first echo of a window, not at the end of the window (3.3; RFC 3168 6.1.2).
     bool cutsAtEcho;
     /// An acknowledgement with an echo does not let the window grow (RFC 3168 6.1.2).
     bool keepsOnEcho;
     /// 4.2: "set DCTCP.Alpha to 1"; htsim begins at 0.
     bool alphaBeginsAtOne;
-    /// An observation window ends when what was sent at its beginning is acknowledged (3.3, step 1), not after as many
-    /// acknowledgements as the window held after the last cut.
+    /// An observation window ends when the data sent at its beginning is acknowledged (3.3, step 1). In htsim it ends
+    /// after as many acknowledgements as the window had after the last cut.
     bool windowsBySequence;
-    /// An acknowledgement of a segment lets the window grow by one, or by one over the window (RFC 5681 3.1), also while
-    /// more is on its way than the window would allow, as after a cut.
+    /// An acknowledgement of a segment grows the window by one, or by one over the window (RFC 5681 3.1). This also
+    /// applies while more data is in flight than the window allows, as after a cut.
     bool growsAsRfc5681;
 };
 
@@ -312,12 +313,12 @@ class Dctcp : public TcpSrc
   private:
     const Rules m_rules;
     double m_alpha;
-    /// Acknowledgements in this observation window, and those of them with an echo.
+    /// Acknowledgements in this observation window, and how many of them have an echo.
     uint32_t m_seen{0}, m_marked{0};
-    /// Bytes after which an observation window ends; or what it ends with, and the last one that was cut.
+    /// The size after which an observation window ends; or the position of its end, and that of the last cut window.
     uint32_t m_window;
     uint64_t m_windowEnd{1}, m_cutEnd{0};
-    /// The acknowledgement that is being taken lets nothing grow.
+    /// True while an acknowledgement is handled that must not grow the window.
     bool m_keeps{false};
 };
 
@@ -426,7 +427,7 @@ main(int argc, char** argv)
         auto& sender = message.sender;
         sender.reset(open());
         message.receiver = std::make_unique<Receiver>(packets);
-        // It sends while what was sent, with the SYN's byte, is at most this and one.
+        // htsim sends while the bytes sent, including the SYN's, are at most this and one.
         sender->_flow_size = (packets - 1) * wire;
         message.forth = path(arrival.from, arrival.to, message.receiver.get(), true);
         message.back = path(arrival.to, arrival.from, sender.get(), false);

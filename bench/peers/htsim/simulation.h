@@ -1,4 +1,4 @@
-// What the drivers of csg-htsim begin with alike: from the plan to connections that may send.
+// The common beginning of the drivers for csg-htsim: from the plan to connections that may send.
 
 #pragma once
 
@@ -18,10 +18,10 @@
 namespace htsim
 {
 
-/// htsim as the plan wants it, before there is a network.
+/// htsim's state according to the plan, before there is a network.
 struct Simulation
 {
-    /// It looks at its retransmission timers every `scan` seconds.
+    /// Creates the simulation. It checks the retransmission timers every `scan` seconds.
     Simulation(const duetime::Plan& plan, double scan)
         : out(std::cout.rdbuf(nullptr)),
           end(plan.Time("end")),
@@ -35,16 +35,16 @@ struct Simulation
         Packet::set_packet_size(wire);
     }
 
-    /// A port of a host: what it sends waits there for as long as it must.
+    /// Returns a port of a host, whose queue has no limit in effect.
     std::unique_ptr<Queue> Nic(linkspeed_bps rate)
     {
         return std::make_unique<Queue>(rate, mem_b(1) << 40, events, nullptr);
     }
 
-    /// Lets a sender begin at a time, with the window of the plan.
+    /// Connects a sender at a time, with the initial window of the plan.
     void Connect(TcpSrc& sender, TcpSink& receiver, const Route& forth, const Route& back, simtime_picosec at)
     {
-        // One less: the answer to the SYN lets the window grow there, which RFC 5681 3.1 forbids.
+        // One less, since htsim grows the window at the SYN's answer, which RFC 5681 3.1 forbids.
         sender.set_cwnd(m_initial);
         sender.set_ssthresh(0xffffffff);
         m_timers.registerTcp(sender);
@@ -59,13 +59,13 @@ struct Simulation
     }
 
     EventList& events = EventList::getTheEventList();
-    /// The standard output: htsim tells of its flows there, and no longer does.
+    /// The standard output, on which htsim would otherwise print its flows.
     std::ostream out;
     simtime_picosec end;
-    /// Bytes of a full packet, and of its payload.
+    /// The size of a full packet and of its payload, in bytes.
     int wire;
     uint64_t mss;
-    /// Of a port of a switch: the packet that is being sent has a place there.
+    /// The buffer of a switch's port, including the packet in transmission.
     mem_b buffer;
 
   private:

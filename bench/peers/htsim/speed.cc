@@ -21,7 +21,7 @@ using duetime::Arrival;
 using duetime::Plan;
 using duetime::Refuse;
 
-// htsim looks at its retransmission timers this often, as its own mains do.
+// The interval in which htsim checks its retransmission timers, as in its own main functions.
 constexpr double SCAN_S = 10e-3;
 
 /// One direction of a wire, and the queue before it.
@@ -60,7 +60,7 @@ class Tree
         }
     }
 
-    /// The only way from one host to another, and then to `last`.
+    /// Returns the only route from one host to another, and then to `last`.
     std::unique_ptr<Route> Path(uint32_t from, uint32_t to, PacketSink& last) const
     {
         auto route = std::make_unique<Route>();
@@ -73,7 +73,7 @@ class Tree
     }
 
   private:
-    /// Adds the way from `node`, which was reached from `before`, to `to`; false where there is none.
+    /// Adds the route from `node`, which was reached from `before`, to `to`; returns false if there is none.
     bool Extend(Route& route, uint32_t before, uint32_t node, uint32_t to) const
     {
         if (node == to)
@@ -100,7 +100,7 @@ class Tree
     std::vector<std::vector<Direction>> m_next;
 };
 
-/// A sender that is given more to send over time.
+/// A sender that receives further data over time.
 class Sender : public DCTCPSrc
 {
   public:
@@ -109,7 +109,7 @@ class Sender : public DCTCPSrc
     void Give(uint64_t packets)
     {
         m_given += packets;
-        // It sends while what was sent, with the SYN's byte, is at most this and one.
+        // htsim sends while the bytes sent, including the SYN's, are at most this and one.
         _flow_size = (m_given - 1) * _mss;
         if (_established)
         {
@@ -128,7 +128,7 @@ struct Connection
     std::unique_ptr<Route> forth, back;
 };
 
-/// Gives the messages to their senders when they start; in the order of their starts.
+/// Passes the messages to their senders at their starts, in that order.
 class Feed : public EventSource
 {
   public:

@@ -1,10 +1,10 @@
-// DCTCP where ns-3 3.44 departs from RFC 8257 and Linux, each departure with a switch of its own.
+// DCTCP with corrections where ns-3 3.44 differs from RFC 8257 and Linux, each with its own switch.
 
 #pragma once
 
 #include "ns3/internet-module.h"
 
-/// What a loss halves: what was sent and is not acknowledged (FlightSize, RFC 5681 2 and eq. 4), the window at most.
+/// Returns half of the unacknowledged data (FlightSize, RFC 5681 2 and eq. 4), at most half of the window.
 inline uint32_t
 HalfOfFlight(ns3::Ptr<const ns3::TcpSocketState> tcb)
 {
@@ -17,20 +17,21 @@ class Dctcp : public ns3::TcpDctcp
   public:
     struct Mends
     {
-        /// The acknowledgement that asks for a cut counts first (RFC 8257 3.3: alpha is updated in steps 1 to 8, the cut is
-        /// step 9; Linux: tcp_in_ack_event before tcp_fastretrans_alert). ns-3 cuts by the alpha of the window before.
+        /// The acknowledgement that causes a cut is counted first (RFC 8257 3.3: alpha is updated in steps 1 to 8, the
+        /// cut is step 9; Linux: tcp_in_ack_event before tcp_fastretrans_alert). ns-3 cuts by the alpha of the window
+        /// before.
         bool order;
-        /// The first window to be observed ends with the first acknowledgement, and each when more than it is acknowledged
-        /// (RFC 8257 3.3: WindowEnd begins at SND.UNA). In ns-3 the first ends where that acknowledgement finds SND.NXT, a
-        /// window later, and each when all of it is acknowledged.
+        /// The first observation window ends with the first acknowledgement, and each later one when more than it is
+        /// acknowledged (RFC 8257 3.3: WindowEnd begins at SND.UNA). In ns-3 the first ends at the SND.NXT of that
+        /// acknowledgement, a window later, and each later one when all of it is acknowledged.
         bool windows;
-        /// What is lost halves the window (RFC 8257 3.5; Linux: dctcp_react_to_loss). ns-3 cuts it by alpha/2.
+        /// A loss halves the window (RFC 8257 3.5; Linux: dctcp_react_to_loss). ns-3 cuts it by alpha/2.
         bool loss;
-        /// No cut goes below two segments (Linux: dctcp_ssthresh). ns-3 has no floor.
+        /// The minimum window after a cut is two segments (Linux: dctcp_ssthresh). ns-3 has no floor.
         bool floor;
-        /// A cut begins a new count of what is acknowledged until the window grows by a segment (Linux:
-        /// tcp_init_cwnd_reduction), which is the whole window (RFC 5681 3.1). ns-3 goes on with the old count, and counts
-        /// the whole segments of the window.
+        /// A cut restarts the count of acknowledged bytes until the next growth by a segment (Linux:
+        /// tcp_init_cwnd_reduction). That growth takes the whole window (RFC 5681 3.1). ns-3 continues the old count,
+        /// and counts the whole segments of the window.
         bool steps;
     };
 
@@ -44,7 +45,7 @@ class Dctcp : public ns3::TcpDctcp
         return tid;
     }
 
-    /// What follows is by an acknowledgement of everything before `number`, with an echo or without.
+    /// Begins an acknowledgement of all bytes before `number`, with an echo or without.
     void Begin(ns3::Ptr<const ns3::TcpSocketState> tcb, ns3::SequenceNumber32 number, bool marked)
     {
         m_number = number;
@@ -59,7 +60,7 @@ class Dctcp : public ns3::TcpDctcp
         }
     }
 
-    /// It has been dealt with.
+    /// Ends the handling of the acknowledgement.
     void End(ns3::Ptr<const ns3::TcpSocketState> tcb)
     {
         Count(tcb);

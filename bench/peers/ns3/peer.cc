@@ -34,7 +34,7 @@ using duetime::Refuse;
 using duetime::UNLIMITED;
 
 constexpr uint16_t PORT = 5000;
-// Larger than any window here: nothing but the congestion window limits what is sent.
+// Larger than any window here, so that only the congestion window limits the sender.
 constexpr uint32_t SOCKET_BUFFER = 512u << 20;
 // Packets above this size carry data.
 constexpr uint32_t HEADERS_ONLY = 120;
@@ -52,16 +52,16 @@ struct Entry
     Time end{Time::Min()};
 };
 
-/// How long after its message a connection is forgotten: nothing of it is on its way then. Each one that is still known
-/// costs time with every packet of its host.
+/// The time after which a connection is removed; none of its packets is then in flight. Each remaining connection adds
+/// cost to every packet of its host.
 constexpr double KEPT = 0.02;
 
 std::vector<Entry> g_messages;
-/// (receiving host, sender's address, sender's port): which message a connection carries.
+/// (receiving host, sender's address, sender's port) -> the message of the connection.
 std::map<std::tuple<uint32_t, uint32_t, uint16_t>, std::size_t> g_carries;
 
-/// A wire whose data packets arrive up to their own transmission later, never out of order: duetime's host_jitter. What a
-/// host sends at one instant is late by the same share, or each packet by its own.
+/// A wire that delays data packets by up to their own transmission time, in order: duetime's host_jitter. Packets that
+/// a host sends at one instant are delayed by the same share, or each by its own.
 class JitterChannel : public PointToPointChannel
 {
   public:
@@ -72,7 +72,7 @@ class JitterChannel : public PointToPointChannel
         return tid;
     }
 
-    /// What this device sends is late.
+    /// Delays the packets of this device.
     void Jitter(Ptr<PointToPointNetDevice> device, Ptr<UniformRandomVariable> draw, bool together)
     {
         m_jittered = device;
@@ -80,7 +80,7 @@ class JitterChannel : public PointToPointChannel
         m_together = together;
     }
 
-    /// The device's queue is given a packet.
+    /// Draws the share of a packet that the device's queue receives.
     void Given(Ptr<const QueueDiscItem>)
     {
         if (!m_together || Simulator::Now() > m_given)
@@ -117,7 +117,7 @@ class JitterChannel : public PointToPointChannel
     Ptr<PointToPointNetDevice> m_jittered;
     Ptr<UniformRandomVariable> m_draw;
     bool m_together{false};
-    /// Of its transmission, by how much each packet that waits is late.
+    /// The delays of the waiting packets, as shares of their transmission times.
     std::deque<double> m_shares;
     double m_share{0};
     Time m_given{-1};
@@ -126,9 +126,9 @@ class JitterChannel : public PointToPointChannel
 
 NS_OBJECT_ENSURE_REGISTERED(JitterChannel);
 
-/// The window after a mark or a loss as Linux reduces it, where ns-3 3.44's PRR differs: what the first acknowledgement
-/// delivers is counted once, not twice and one segment more, and in proportion to the window before (RFC 6937 3.1;
-/// Linux: tcp_cwnd_reduction). Losses that duplicate ACKs tell of halve at once (RFC 6675 5, 4.2), as duetime does.
+/// The window reduction of Linux after a mark or a loss, where ns-3 3.44's PRR differs. The data delivered by the first
+/// acknowledgement counts once, and not twice and one segment more. It counts in proportion to the window before (RFC
+/// 6937 3.1; Linux: tcp_cwnd_reduction). Losses found by duplicate ACKs halve at once (RFC 6675 5, 4.2), as in duetime.
 class Reduction : public TcpRecoveryOps
 {
   public:
@@ -155,7 +155,7 @@ class Reduction : public TcpRecoveryOps
 
     void DoRecovery(Ptr<TcpSocketState> tcb, uint32_t delivered, bool) override
     {
-        // The base class comes twice with the acknowledgement that began it.
+        // The base class calls twice for the acknowledgement that began the recovery.
         if (Simulator::Now() > m_entered)
         {
             Reduce(tcb, delivered);
@@ -209,29 +209,29 @@ class Reduction : public TcpRecoveryOps
 
 NS_OBJECT_ENSURE_REGISTERED(Reduction);
 
-/// Marks do not cut a window that a loss has cut and that is not repaired (RFC 3168 6.1.2; Linux).
+/// Marks do not cut a window that a loss has cut and whose loss is not repaired (RFC 3168 6.1.2; Linux).
 bool g_mendEcho;
-/// Every data packet that arrives with CE is echoed (RFC 8257 3.2; Linux: tcp_event_data_recv). ns-3 3.44 asks for a sequence
-/// number above that of the last packet with CE, and its ACKs are ECN-capable too: a mark on the ACK that completes the
-/// handshake hides that of the first data.
+/// Every data packet received with CE is echoed (RFC 8257 3.2; Linux: tcp_event_data_recv). ns-3 3.44 requires a
+/// sequence number above that of the last packet with CE, and its ACKs are ECN-capable, too. So a mark on the
+/// handshake's last ACK hides that of the first data packet.
 bool g_mendCe;
-/// A loss is found and repaired also while a mark's cut is spread (Linux: tcp_fastretrans_alert goes from CWR to Recovery).
-/// In CA_CWR ns-3 3.44 counts duplicate ACKs and does nothing else, and as the hole stays, so does that state: until the
-/// timeout each SACK lets something new go.
+/// A loss is found and repaired during a mark's reduction, too (Linux: tcp_fastretrans_alert changes from CWR to
+/// Recovery). In CA_CWR ns-3 3.44 only counts duplicate ACKs, and that state lasts as long as the gap: until the
+/// timeout each SACK allows new data.
 bool g_mendCwr;
-/// With SACK each acknowledgement of new data restarts the timer (RFC 6298 5.3; Linux: tcp_rearm_rto). In ns-3 3.44 only the
-/// first one of a recovery does, which RFC 6582 3.2 allows NewReno.
+/// With SACK each acknowledgement of new data restarts the timer (RFC 6298 5.3; Linux: tcp_rearm_rto). In ns-3 3.44
+/// only the first one of a recovery does, which RFC 6582 3.2 allows for NewReno.
 bool g_mendTimer;
-/// With SACK, what a partial ACK lets go follows from the pipe alone (RFC 6675 5, step C). ns-3 3.44 sends a segment at each of
-/// them besides, as NewReno does, whatever the window.
+/// With SACK the pipe alone limits the transmissions after a partial ACK (RFC 6675 5, step C). ns-3 3.44 sends an
+/// additional segment at each of them, as NewReno does, whatever the window.
 bool g_mendPartial;
-/// What was sent again and has arrived is no longer on its way (RFC 6675 4, SetPipe). ns-3 3.44 takes it from
-/// TcpTxBuffer::m_retrans when it is acknowledged, not when it is SACKed, so that behind a segment that was lost twice the
-/// flight grows by every repair, and the window admits so much less.
+/// A retransmitted segment that has arrived is not in flight (RFC 6675 4, SetPipe). ns-3 3.44 removes it from
+/// TcpTxBuffer::m_retrans when it is acknowledged, and not when it is SACKed. So after a segment that was lost twice,
+/// each repair adds to the flight, and the window allows less.
 bool g_mendPipe;
 
-/// NewReno that halves what was sent and is not acknowledged (FlightSize, RFC 5681 2 and eq. 4). ns-3 3.44 halves its
-/// estimate of what is on its way, without what is lost or SACKed already: the less, the more a flow has lost.
+/// NewReno that halves the unacknowledged data (FlightSize, RFC 5681 2 and eq. 4). ns-3 3.44 halves its estimate of the
+/// data in flight, which excludes lost and SACKed data. That is the less, the more a flow has lost.
 class FlightSize : public TcpNewReno
 {
   public:
@@ -254,7 +254,7 @@ class FlightSize : public TcpNewReno
 
 NS_OBJECT_ENSURE_REGISTERED(FlightSize);
 
-/// A socket with that, which can be forgotten.
+/// A socket with these corrections, which can be removed without packets.
 class Mended : public TcpSocketBase
 {
   public:
@@ -264,13 +264,13 @@ class Mended : public TcpSocketBase
         return tid;
     }
 
-    /// Whether everything that was handed over is acknowledged.
+    /// Returns true if all submitted data is acknowledged.
     bool IsDone() const
     {
         return m_txBuffer->Size() == 0;
     }
 
-    /// Forget the connection without a packet.
+    /// Removes the connection without sending a packet.
     void Retire()
     {
         CancelAllTimers();
@@ -297,7 +297,7 @@ class Mended : public TcpSocketBase
     {
         if (m_holdsBack)
         {
-            // Nobody looks at what is returned but to see that it is not 0.
+            // Callers only check that the result is not 0.
             return size;
         }
         bool again = number < m_tcb->m_highTxMark;
@@ -311,7 +311,7 @@ class Mended : public TcpSocketBase
 
     void ReTxTimeout() override
     {
-        // From here on nothing counts as sent again: TcpTxBuffer::SetSentListLost.
+        // From now on no segment counts as retransmitted: TcpTxBuffer::SetSentListLost.
         m_sentAgain.clear();
         TcpSocketBase::ReTxTimeout();
     }
@@ -351,7 +351,7 @@ class Mended : public TcpSocketBase
         bool marked = header.GetFlags() & TcpHeader::ECE;
         if (g_mendEcho && repairing && marked && number <= m_recover)
         {
-            // Counted for alpha, as if it had been answered already.
+            // Counts for alpha only, as if the window had already been cut for it.
             m_ecnEchoSeq = std::max(m_ecnEchoSeq.Get(), number);
             m_tcb->m_ecnState = TcpSocketState::ECN_ECE_RCVD;
         }
@@ -374,7 +374,7 @@ class Mended : public TcpSocketBase
     }
 
   private:
-    /// Which of the segments that were sent again an acknowledgement covers or SACKs.
+    /// Marks the retransmitted segments that an acknowledgement covers or SACKs.
     void NoteArrived(const TcpHeader& header)
     {
         m_sentAgain.erase(m_sentAgain.begin(), m_sentAgain.lower_bound(header.GetAckNumber()));
@@ -403,7 +403,7 @@ class Mended : public TcpSocketBase
 
 NS_OBJECT_ENSURE_REGISTERED(Mended);
 
-/// As TcpL4Protocol::CreateSocket, with a class of ours.
+/// Creates a socket of our class, as TcpL4Protocol::CreateSocket does.
 Ptr<Mended>
 CreateSocket(Ptr<Node> node)
 {
@@ -425,7 +425,7 @@ CreateSocket(Ptr<Node> node)
     return socket;
 }
 
-/// How long a queue had which length, between two times.
+/// The time that a queue spent at each length, between two times.
 class Watch
 {
   public:
@@ -458,7 +458,7 @@ class Watch
         marks += Counts();
     }
 
-    /// Until now the queue had the length that it has.
+    /// Adds the time since the last change at the present length.
     void Account()
     {
         Time now = std::clamp(Simulator::Now(), m_from, m_to);
@@ -622,7 +622,7 @@ Configure(const Plan& plan)
     }
 }
 
-/// The queue of a port, and who watches it.
+/// Adds the queue of a port, and connects its watch.
 Ptr<QueueDisc>
 AddQueue(const Plan& plan, Ptr<PointToPointNetDevice> device, bool isSwitch, Watch* watch)
 {
@@ -663,7 +663,7 @@ main(int argc, char** argv)
     nodes.Create(hosts + static_cast<uint32_t>(plan.Number("switches")));
     InternetStackHelper().Install(nodes);
 
-    // A watch for each port of a switch, by the node that it leads to.
+    // A watch for each port of a switch, by the node at its other end.
     std::map<std::pair<uint32_t, uint32_t>, Watch> watches;
     std::vector<Ipv4Address> addresses(hosts);
     Ipv4AddressHelper subnets("10.0.0.0", "255.255.255.252");

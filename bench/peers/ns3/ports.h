@@ -1,4 +1,4 @@
-// What the drivers for ns-3 share: devices that hold one packet, and ports that mark above a threshold.
+// Common parts of the drivers for ns-3: devices that hold one packet, and ports that mark above a threshold.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace duetime
 {
 
-/// Packets that may wait at a host: as many as there are.
+/// The capacity of a host's queue in packets, in effect unlimited.
 constexpr uint32_t UNLIMITED = 1000000;
 
 inline ns3::Ptr<ns3::PointToPointNetDevice>
@@ -22,7 +22,7 @@ AddDevice(ns3::Ptr<ns3::Node> node, const Link& link)
     device->SetAddress(Mac48Address::Allocate());
     device->SetDataRate(DataRate(link.rate));
     node->AddDevice(device);
-    // One packet beside the one in transmission, so that all others wait in the queue disc.
+    // One packet in addition to the one in transmission, so that all others wait in the queue disc.
     auto queue = CreateObjectWithAttributes<DropTailQueue<Packet>>("MaxSize", StringValue("1p"));
     device->SetQueue(queue);
     auto interface = CreateObject<NetDeviceQueueInterface>();
@@ -31,8 +31,8 @@ AddDevice(ns3::Ptr<ns3::Node> node, const Link& link)
     return device;
 }
 
-/// A queue disc for so many packets, which marks what finds K - 1 in it: with the device's one and itself the queue exceeds K.
-/// With K = 0 it marks nothing.
+/// Adds a queue disc for `room` packets. It marks a packet that finds K - 1 others in it: with that packet and the
+/// device's one the queue exceeds K. With K = 0 it marks no packet.
 inline ns3::Ptr<ns3::QueueDisc>
 AddDisc(ns3::Ptr<ns3::PointToPointNetDevice> device, uint32_t room, double k, uint64_t rate)
 {

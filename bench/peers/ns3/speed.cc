@@ -32,7 +32,7 @@ using duetime::UNLIMITED;
 
 constexpr uint16_t PORT = 5000;
 constexpr uint32_t SOCKET_BUFFER = 512u << 20;
-/// What a connection that never ends holds in its buffer; it is filled again from half of it.
+/// The bytes in the socket's buffer of an endless connection, which is refilled when half of it is sent.
 constexpr uint32_t REFILL = 1u << 20;
 
 uint64_t g_delivered = 0;
@@ -52,7 +52,7 @@ Accepted(Ptr<Socket> socket, const Address&)
     socket->SetRecvCallback(MakeCallback(&Arrived));
 }
 
-/// A connection, and what it was given and has not handed to its socket.
+/// A connection, and the bytes that are not yet in its socket's buffer.
 struct Connection
 {
     Ptr<Socket> socket;
@@ -76,7 +76,7 @@ Fill(Connection& connection)
     }
 }
 
-/// The socket has room again.
+/// Handles new room in the socket's buffer.
 void
 Room(Connection* connection, Ptr<Socket>, uint32_t)
 {

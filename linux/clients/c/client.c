@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Asks for BYTES within MILLISECONDS, and counts what comes.
+/* Asks for BYTES within MILLISECONDS, and counts the received bytes.
  *
- *     client ADDRESS PORT BYTES MILLISECONDS */
+ * client ADDRESS PORT BYTES MILLISECONDS */
 #include <arpa/inet.h>
 #include <d2tcp.h>
 #include <stdio.h>

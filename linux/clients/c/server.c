@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Answers each line "BYTES MILLISECONDS" with so many bytes, and says before that they have so much time.
+/* Answers each line "BYTES MILLISECONDS" with so many bytes, after an announcement of their deadline.
  *
- *     server PORT (0: any) */
+ * server PORT (0: any) */
 #include <d2tcp.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -43,7 +43,7 @@ static int write_all(int fd, int64_t bytes)
 	return 0;
 }
 
-/* The most that a query may ask for, so that nothing overflows: what the kernel takes as one message. */
+/* The maximum size of a query, so that no sum overflows: the kernel's limit for one message. */
 #define MAX_MS (D2TCP_MAX_DEADLINE_NS / 1000000)
 
 static int reply(int fd, int64_t bytes, int64_t milliseconds)

@@ -3,11 +3,11 @@
 // Package d2tcp gives TCP messages deadlines under D2TCP on Linux.
 //
 //	if err := d2tcp.SendDeadline(conn, int64(len(reply)), 20*time.Millisecond); err != nil {
-//		log.Print(err) // D2TCP is not attached here, say; the connection works as ever
+//		log.Print(err) // for example, D2TCP is not attached here; the connection works as before
 //	}
 //	conn.Write(reply)
 //
-// Nothing here needs a privilege. Numbers and structures are those of linux/include/d2tcp.h.
+// No function here needs a privilege. Numbers and structures are as in linux/include/d2tcp.h.
 package d2tcp
 
 import (
@@ -19,20 +19,20 @@ import (
 	"unsafe"
 )
 
-// What a call can answer beside an errno of its own; for errors.Is.
+// Errors of a call in addition to an errno; for errors.Is.
 var (
-	// ErrNotAttached says that D2TCP is not attached where this program runs.
+	// ErrNotAttached means that D2TCP is not attached where this program runs.
 	ErrNotAttached = errors.New("D2TCP is not attached here")
-	// ErrWrongControl says that the connection is not under D2TCP.
+	// ErrWrongControl means that the connection is not under D2TCP.
 	ErrWrongControl = errors.New("the connection is not under D2TCP")
 )
 
-// Margin is what TimeToSend takes off a caller's time left. The caller counts until it has decoded the last byte, the
-// kernel until it knows that the last byte has arrived, and D2TCP arrives at a deadline rather than before it.
+// Margin is the time that TimeToSend subtracts from a caller's time left. The caller's time ends when it has
+// decoded the last byte, and the kernel's when it knows that the last byte has been received. Also, D2TCP
+// completes a message at its deadline rather than before it.
 const Margin = 80 * time.Millisecond
 
-// MarginParts bounds the margin to one part in so many of the time left, so that short deadlines keep most of
-// themselves.
+// MarginParts limits the margin to one part in so many of the time left, so that short deadlines stay useful.
 const MarginParts = 4
 
 const (
@@ -47,23 +47,23 @@ const (
 	siocoutq     = 0x5411 // SIOCOUTQ
 )
 
-// Message is what is to be sent, and by when.
+// Message is a message to be sent, with its deadline.
 type Message struct {
-	// Size is its length in bytes; 0 means all that has been written so far.
+	// Size is the length in bytes; 0 for all bytes written so far.
 	Size   int64
 	Within time.Duration
 	// Tag is the program's own name for it, for Cancel.
 	Tag uint64
-	// EndsPrevious ends messages announced before with what has been written.
+	// EndsPrevious ends earlier messages with the bytes written so far.
 	EndsPrevious bool
 }
 
-// State is what a connection does. Counts begin with the connection.
+// State is the state of a connection. Counts begin with the connection.
 type State struct {
 	ECN          bool // both ends agreed on ECN; without it the connection behaves as Reno
 	SlowStart    bool
 	Deadline     bool // a message with a deadline is being sent
-	Expired      bool // and its deadline has passed
+	Expired      bool // the deadline of that message has passed
 	Recovery     bool
 	MSS          uint32
 	Cwnd         float64 // in segments
@@ -82,13 +82,13 @@ type State struct {
 	Windows      uint64
 	Cuts, Losses uint64
 	Timeouts     uint64
-	Cancelled    uint64 // messages
-	Tag          uint64 // of the first message that waits; 0 without one
+	Cancelled    uint64 // messages that were cancelled
+	Tag          uint64 // of the first queued message; 0 without one
 	Rule         uint32 // of the operator's policy, from 1; 0 if none governs the connection
 }
 
-// Control puts a socket under D2TCP before it connects or listens; it is a net.Dialer's or net.ListenConfig's
-// Control. Where D2TCP is not attached the socket stays as it is.
+// Control puts a socket under D2TCP before it connects or listens, as the Control of a net.Dialer or
+// net.ListenConfig. Where D2TCP is not attached the socket is not changed.
 func Control(_, _ string, raw syscall.RawConn) error {
 	err := use(raw)
 	if errors.Is(err, ErrNotAttached) {
@@ -97,7 +97,7 @@ func Control(_, _ string, raw syscall.RawConn) error {
 	return err
 }
 
-// Use puts a socket under D2TCP. On one that is connected already ECN will not be negotiated.
+// Use puts a socket under D2TCP. It does not negotiate ECN on a connected socket.
 func Use(conn syscall.Conn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -106,12 +106,12 @@ func Use(conn syscall.Conn) error {
 	return use(raw)
 }
 
-// SendDeadline says that the next size bytes written to conn should be acknowledged within the time.
+// SendDeadline announces that the next size bytes written to conn should be acknowledged within the time.
 func SendDeadline(conn syscall.Conn, size int64, within time.Duration) error {
 	return Announce(conn, Message{Size: size, Within: within})
 }
 
-// Announce says of a message when its last byte should have been acknowledged.
+// Announce announces a message and its deadline.
 func Announce(conn syscall.Conn, m Message) error {
 	var value [32]byte
 	binary.NativeEndian.PutUint64(value[:8], uint64(m.Size))
@@ -123,15 +123,15 @@ func Announce(conn syscall.Conn, m Message) error {
 	return set(conn, message, value[:])
 }
 
-// Cancel forgets the messages with this tag, all for 0: what they have not written will never come.
+// Cancel cancels the messages with this tag, or all for 0: their unwritten bytes will never be written.
 func Cancel(conn syscall.Conn, tag uint64) error {
 	var value [8]byte
 	binary.NativeEndian.PutUint64(value[:], tag)
 	return set(conn, cancel, value[:])
 }
 
-// Settle cancels the first message that waits if its deadline has passed and it reaches beyond what has been written:
-// a reply that was broken off.
+// Settle cancels the first queued message, a broken-off reply, if its deadline has passed and it extends
+// beyond the bytes written so far.
 func Settle(conn syscall.Conn) error {
 	now, err := GetState(conn)
 	if err != nil || now.Queued == 0 || now.TimeLeft >= 0 {
@@ -155,12 +155,13 @@ func Settle(conn syscall.Conn) error {
 	return Cancel(conn, now.Tag)
 }
 
-// TimeToSend gives what the kernel is told of a caller's time left: less Margin, or less one part in MarginParts.
+// TimeToSend returns the time to announce for a caller's time left: less Margin, or less one part in
+// MarginParts.
 func TimeToSend(left time.Duration) time.Duration {
 	return left - min(Margin, left/MarginParts)
 }
 
-// GetState reads the connection's state. What the kernel side does not know is 0.
+// GetState reads the connection's state. Fields that the kernel side does not know are 0.
 func GetState(conn syscall.Conn) (State, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

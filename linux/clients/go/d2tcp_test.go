@@ -40,7 +40,7 @@ func TestWithoutTheHookTheErrorSaysSoAndTheConnectionWorks(t *testing.T) {
 	if err := SendDeadline(conn, 5, time.Millisecond); !errors.Is(err, ErrNotAttached) {
 		t.Fatalf("SendDeadline: %v", err)
 	}
-	// Linux answers a getsockopt of a level that it does not know with another errno than a setsockopt.
+	// Linux returns different errors from getsockopt and setsockopt for an unknown level.
 	if _, err := GetState(conn); !errors.Is(err, ErrWrongControl) {
 		t.Fatalf("GetState: %v", err)
 	}

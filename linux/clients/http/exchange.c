@@ -35,8 +35,8 @@ void exchange_start(struct exchange *e)
 	e->followed = true;
 }
 
-/* Tells the kernel that so many bytes (0: those that have been written) belong to the response to `request`. Returns
- * whether it knows now. Where it takes no deadlines the connection is not followed any more. */
+/* Announces that so many bytes, or the written ones for 0, belong to the response to `request`. Returns true if the
+ * kernel accepts it. If the kernel accepts no deadlines, the connection is no longer followed. */
 static bool announce(int fd, struct exchange *e, const struct request *request, int64_t bytes)
 {
 	int64_t left = request->deadline_ns - now(), margin = exchange_settings.margin_ms * MS;
@@ -51,7 +51,7 @@ static bool announce(int fd, struct exchange *e, const struct request *request, 
 		e->followed = false;
 	if (errno != ENOBUFS)
 		return false;
-	/* Too many parts of one response: they become one. */
+	/* Too many parts of one response: merge them into one. */
 	d2tcp_cancel(fd, e->tag);
 	return d2tcp_announce(fd, bytes, left - margin, e->tag, 0) == 0;
 }
@@ -76,7 +76,7 @@ void exchange_read(struct exchange *e, const char *data, size_t size)
 			e->waiting++;
 			request->deadline_ns = ms ? now() + ms * MS : 0;
 			request->head = e->in.bodiless;
-			/* One without a body ends here as well. */
+			/* A request without a body ends here as well. */
 			event = parser_read(&e->in, NULL, 0, &used);
 		}
 		if (event == PARSER_MESSAGE_ENDS)
@@ -86,7 +86,7 @@ void exchange_read(struct exchange *e, const char *data, size_t size)
 	}
 }
 
-/* Adds to a position in the stream; a connection whose positions overflow is not followed. */
+/* Adds to a position in the stream. A connection whose positions overflow is no longer followed. */
 static bool advance(struct exchange *e, int64_t from, int64_t bytes, int64_t *to)
 {
 	int64_t sum;
@@ -104,8 +104,9 @@ static bool is_unsized(const struct parser *p)
 	return p->where != PARSER_HEAD && p->where != PARSER_SIZED;
 }
 
-/* Follows bytes of a program through its responses. Before they are written `in_kernel` says how many were before, and
- * responses of a known length are announced. Afterwards it is negative, and others are announced as far as they went. */
+/* Follows a program's bytes through its responses. Before they are written, `in_kernel` is the number of bytes before
+ * them, and responses of known length are announced. Afterwards it is negative, and other responses are announced as
+ * far as they were written. */
 static void respond(int fd, struct exchange *e, const char *data, size_t size, int64_t in_kernel)
 {
 	size_t at = 0;
@@ -117,7 +118,7 @@ static void respond(int fd, struct exchange *e, const char *data, size_t size, i
 		size_t used;
 
 		if (!e->waiting) {
-			/* No request has asked for this. */
+			/* There is no request for this response. */
 			e->followed = false;
 			return;
 		}

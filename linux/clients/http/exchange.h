@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The requests and responses of one connection of a server, and what the kernel is told of them. */
+/* The requests and responses of one connection of a server, and their announcements to the kernel. */
 #ifndef D2TCP_HTTP_EXCHANGE_H
 #define D2TCP_HTTP_EXCHANGE_H
 
 #include "parser.h"
 
-/* Time taken off the client's deadline before the kernel is told of it. The client counts from before its request
- * was sent until it has read the last byte, the kernel until it knows that the last byte has arrived, and D2TCP
- * arrives at a deadline rather than before it. */
+/* The time subtracted from the client's deadline. The client's time begins before its request is sent, and ends when it
+ * has read the last byte. The kernel's ends when it knows that the last byte has been received. Also, D2TCP completes a
+ * message at its deadline rather than before it. */
 #define MARGIN_MS 80
-/* But never more than one part in so many of the time left, so that short deadlines keep most of themselves. */
+/* The margin is at most one part in so many of the time left, so that short deadlines stay useful. */
 #define MARGIN_PARTS 4
-/* Requests that may wait for their responses on one connection; one with more is not followed. A power of two. */
+/* The maximum number of pipelined requests; a connection with more is not followed. A power of two. */
 #define PIPELINE 8
-/* Of a response of unknown length: how much is written between two announcements. */
+/* The bytes between two announcements for a response of unknown length. */
 #define STEP (1 << 16)
 
 /* The operator's settings, for all connections. */
@@ -39,20 +39,20 @@ struct exchange {
 	uint64_t tag;		/* of the present response */
 };
 
-/* Begins with a new connection. */
+/* Starts to follow a new connection. */
 void exchange_start(struct exchange *e);
 
-/* The program has read `size` bytes; `data` is NULL where they were discarded unseen. */
+/* The program has read `size` bytes; `data` is NULL if they were discarded unseen. */
 void exchange_read(struct exchange *e, const char *data, size_t size);
 
-/* The program will write `size` bytes, of which the kernel may take fewer: announces responses of known length. `e` is
- * a copy for this; `in_kernel` is what had been written before. */
+/* The program will write `size` bytes, of which the kernel may accept fewer: announces responses of known length. `e`
+ * is a copy for this purpose; `in_kernel` is the number of bytes written before. */
 void exchange_write(int fd, struct exchange *e, const char *data, size_t size, int64_t in_kernel);
 
-/* The program has written `size` bytes, of a file where `data` is NULL: announces responses of unknown length. */
+/* The program has written `size` bytes, of a file if `data` is NULL: announces responses of unknown length. */
 void exchange_wrote(int fd, struct exchange *e, const char *data, size_t size);
 
-/* The program writes no more: cancels what was announced beyond. */
+/* The program stops writing: cancels announcements of unwritten bytes. */
 void exchange_end(int fd, struct exchange *e);
 
 #endif

@@ -14,7 +14,7 @@ void parser_start(struct parser *p, bool response, const char *deadline_name)
 	p->deadline_name = deadline_name;
 }
 
-/* Reads digits from `*text` on. Returns their number, or -1 where there are none or it is above `max`. */
+/* Reads digits at `*text`. Returns their number, or -1 if there are none or it is above `max`. */
 static int64_t digits(const char **text, int base, int64_t max)
 {
 	const char *begin = *text;
@@ -29,7 +29,7 @@ static int64_t digits(const char **text, int base, int64_t max)
 			digit = letter - 'a' + 10;
 		else
 			return *text > begin ? value : -1;
-		/* Digit by digit the value stays below 16 times the limit. */
+		/* The limit is checked at each digit, so the value stays below 16 times the limit. */
 		value = value * base + digit;
 		if (value > max)
 			return -1;
@@ -45,7 +45,7 @@ int64_t parser_number(const char *text, int64_t max)
 	return text[strspn(text, BLANKS)] ? -1 : value;
 }
 
-/* Returns the length in a chunk's first line (RFC 9112 7.1); -1 where it is none, or not all of it was kept. */
+/* Returns the length in a chunk's first line (RFC 9112 7.1); -1 if it is invalid, or not completely stored. */
 static int64_t chunk_length(const struct parser *p)
 {
 	const char *text = p->line;
@@ -56,7 +56,7 @@ static int64_t chunk_length(const struct parser *p)
 	return length;
 }
 
-/* Returns what follows the colon in a line of the header field `name`; NULL for other fields. */
+/* Returns the text after the colon in a line of the header field `name`; NULL for other fields. */
 static const char *value_of(const char *line, const char *name)
 {
 	size_t length = strlen(name);
@@ -64,7 +64,7 @@ static const char *value_of(const char *line, const char *name)
 	return !strncasecmp(line, name, length) && line[length] == ':' ? line + length + 1 : NULL;
 }
 
-/* Returns whether the last of several transfer codings is chunked. */
+/* Returns true if the last of several transfer codings is chunked. */
 static bool ends_chunked(const char *codings)
 {
 	static const char chunked[] = "chunked";
@@ -102,12 +102,12 @@ static enum parser_event field(struct parser *p)
 	const char *value;
 	int64_t length;
 
-	/* It goes on with the field before (RFC 9112 5.2), which has been read already. */
+	/* A continuation line of the field before (RFC 9112 5.2), which is already parsed. */
 	if (strchr(BLANKS, *p->line))
 		return PARSER_NOT_HTTP;
 	if ((value = value_of(p->line, "Content-Length"))) {
 		length = p->cut ? -1 : parser_number(value, PARSER_MAX_LENGTH);
-		/* Twice the same is allowed (RFC 9112 6.3). */
+		/* Equal repeated values are allowed (RFC 9112 6.3). */
 		if (length < 0 || (p->length >= 0 && p->length != length))
 			return PARSER_NOT_HTTP;
 		p->length = length;
@@ -123,7 +123,7 @@ static enum parser_event field(struct parser *p)
 	return PARSER_MORE;
 }
 
-/* The head has ended: how the body ends (RFC 9112 6.3). */
+/* Determines at the end of the head how the body ends (RFC 9112 6.3). */
 static enum parser_event body(struct parser *p)
 {
 	if (p->response && (p->bodiless || p->status < 200 || p->status == 204 || p->status == 304)) {
@@ -145,7 +145,7 @@ static enum parser_event body(struct parser *p)
 	return PARSER_HEAD_ENDS;
 }
 
-/* A line has been read, without its end. */
+/* Handles a complete line, without its line end. */
 static enum parser_event line(struct parser *p)
 {
 	int64_t length;
@@ -168,17 +168,17 @@ static enum parser_event line(struct parser *p)
 	}
 }
 
-/* Adds a byte to the present line; PARSER_MORE until something has come to its end. */
+/* Adds a byte to the present line. Returns PARSER_MORE until a head or message ends. */
 static enum parser_event next(struct parser *p, char byte)
 {
 	enum parser_event event;
 
 	if (p->where == PARSER_HEAD && ++p->head > PARSER_MAX_HEAD)
 		return PARSER_NOT_HTTP;
-	/* A NUL, or a CR that ends no line, means one thing to some servers and another to others (RFC 9112 2.2). */
+	/* Servers differ in their treatment of a NUL, and of a CR that ends no line (RFC 9112 2.2). */
 	if (!byte || (p->after_cr && byte != '\n'))
 		return PARSER_NOT_HTTP;
-	/* TLS and the like do not wait for the end of a line. */
+	/* Detect TLS and other protocols before the end of a line. */
 	if (!p->begun && !p->filled && byte != '\r' && byte != '\n' && (byte < 'A' || byte > 'Z'))
 		return PARSER_NOT_HTTP;
 	p->after_cr = byte == '\r';

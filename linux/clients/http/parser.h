@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Finds where HTTP/1.1 messages begin and end, and reads the few fields that deadlines need.
+/* Finds the boundaries of HTTP/1.1 messages, and reads the few fields that deadlines need.
  *
- * Bytes are read in pieces of any size. Nothing is allocated and nothing is called, so that it compiles alone for
- * linux/fuzz. A message that cannot be followed for certain is PARSER_NOT_HTTP: a wrong announcement is worse than
- * none. */
+ * Bytes are read in pieces of any size. It allocates no memory and calls no system function, so that it compiles
+ * alone for linux/fuzz. A message whose boundaries are uncertain is PARSER_NOT_HTTP: a wrong announcement is worse
+ * than none. */
 #ifndef D2TCP_HTTP_PARSER_H
 #define D2TCP_HTTP_PARSER_H
 
@@ -11,14 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a line that are kept: a name, a colon and a number. The rest of a longer line is skipped. */
+/* The stored bytes of a line: a name, a colon and a number. The rest of a longer line is skipped. */
 #define PARSER_LINE 96
-/* The longest head, in bytes; servers refuse shorter ones. */
+/* The maximum size of a head, in bytes; servers have lower limits. */
 #define PARSER_MAX_HEAD (1 << 16)
-/* The longest body, and the longest chunk, in bytes: what the kernel takes as one message (D2TCP_MAX_BYTES). Messages
- * that say they are longer are not ours to announce. All sums of lengths are far from overflow by this limit. */
+/* The maximum size of a body and of a chunk, in bytes: the kernel's limit for one message (D2TCP_MAX_BYTES). Messages
+ * with a larger stated length are not announced. With this limit, no sum of lengths can overflow. */
 #define PARSER_MAX_LENGTH (1LL << 40)
-/* The longest deadline: a day (D2TCP_MAX_DEADLINE_NS). A longer one is none. */
+/* The maximum deadline: a day (D2TCP_MAX_DEADLINE_NS). Longer ones are ignored. */
 #define PARSER_MAX_DEADLINE_MS 86400000LL
 
 /* One message, request or response, from its first line to its end. */
@@ -30,7 +30,7 @@ struct parser {
 	bool chunked;		/* whose last coding is chunked */
 	bool begun;		/* its first line has been read */
 	bool after_cr;		/* the last byte was a CR */
-	bool cut;		/* the present line is longer than what is kept of it */
+	bool cut;		/* the present line is longer than `line` */
 	int status;
 	int64_t length;		/* Content-Length; -1 without one */
 	int64_t deadline_ms;	/* 0 without one */
@@ -46,12 +46,12 @@ enum parser_event { PARSER_MORE, PARSER_HEAD_ENDS, PARSER_MESSAGE_ENDS, PARSER_N
 /* Begins a message. A request's deadline is in the header field `deadline_name`, which must outlive the parser. */
 void parser_start(struct parser *p, bool response, const char *deadline_name);
 
-/* Reads `size` bytes of `data`, or, where that is NULL, bytes of a body that were not seen. Stops after a head, after a
- * message, and at what is not HTTP. Sets `used` to how many bytes it has read: all of them for PARSER_MORE. */
+/* Reads `size` bytes of `data`, or, where that is NULL, unseen bytes of a body. Stops after a head, after a message,
+ * and at bytes that are not HTTP. Sets `used` to the number of bytes read: all of them for PARSER_MORE. */
 enum parser_event parser_read(struct parser *p, const char *data, size_t size, size_t *used);
 
-/* Returns the decimal number that is all of `text` but for blanks around it; -1 where it is none, or above `max`,
- * which is at most INT64_MAX / 16. */
+/* Returns the decimal number in `text`, which may have blanks around it. Returns -1 if there is none, or if it is above
+ * `max`, which is at most INT64_MAX / 16. */
 int64_t parser_number(const char *text, int64_t max);
 
 #endif

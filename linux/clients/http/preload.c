@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Deadlines for the replies of an HTTP/1.1 server that knows nothing of them:
+/* Deadlines for the replies of an unchanged HTTP/1.1 server:
  *
  *     LD_PRELOAD=/usr/lib/d2tcp/libd2tcp-http.so nginx
  *
- * Follows what a program reads from and writes to the connections that it has accepted. A request with the header
- * `X-Deadline-Ms: 500` gives its response 500 ms from when its head was read, less a margin. When the response's head
- * is written, its length is known from Content-Length and the kernel is told, right before the bytes go; chunked
- * responses, and those that end with the connection, are told by and by as they are written. A connection that is
- * closed before its response is complete is cancelled.
+ * It follows the bytes that a program reads and writes on the connections that it has accepted. A request with the
+ * header `X-Deadline-Ms: 500` gives its response 500 ms from the reading of its head, less a margin. A response with
+ * Content-Length is announced right before its head is written. Chunked responses, and responses that end with the
+ * connection, are announced in steps as they are written. If a connection is closed before its response is complete,
+ * the announcements are cancelled.
  *
- * What is not HTTP/1.1 (TLS within the program, HTTP/2, WebSocket) is left alone from its first bytes on, and so are
- * requests without the header; so is a connection whose messages cannot be followed for certain, or say that they are
- * longer than PARSER_MAX_LENGTH. Nothing that the program does fails for this: errors of our own are dropped, errno is
- * kept.
+ * Other protocols (TLS within the program, HTTP/2, WebSocket) are ignored from their first bytes on, and so are
+ * requests without the header. A connection is ignored, too, if its messages cannot be followed for certain, or if
+ * they state a length above PARSER_MAX_LENGTH. No call of the program fails because of this library: its own errors
+ * are dropped, and errno is preserved.
  *
  *     D2TCP_HTTP_HEADER      name of the header, X-Deadline-Ms if not set
- *     D2TCP_HTTP_MARGIN_MS   instead of MARGIN_MS
+ *     D2TCP_HTTP_MARGIN_MS   the margin instead of MARGIN_MS
  */
 #define _GNU_SOURCE
 #include "exchange.h"
@@ -33,11 +33,11 @@
 
 struct connection {
 	atomic_flag busy;
-	atomic_bool followed;	/* whether `exchange` is worth a look; changed under the lock */
+	atomic_bool followed;	/* `exchange` is followed; changed under the lock */
 	struct exchange exchange;
 };
 
-/* By descriptor, in pages that are made when they are needed. */
+/* Connections by descriptor, in pages allocated on demand. */
 #define PAGE 64
 #define PAGES (1 << 14)
 static struct connection *_Atomic pages[PAGES];
@@ -88,7 +88,7 @@ __attribute__((constructor)) static void begin(void)
 		exchange_settings.margin_ms = margin;
 }
 
-/* Others may call us before our constructor has run. */
+/* Other libraries may call these functions before our constructor has run. */
 #define CALL(name, ...) ((real_##name ? (void)0 : begin()), real_##name(__VA_ARGS__))
 
 /* --- Connections */
@@ -115,7 +115,7 @@ static void unlock(struct connection *c)
 	atomic_flag_clear_explicit(&c->busy, memory_order_release);
 }
 
-/* Returns a connection that is followed, locked; NULL for other descriptors. */
+/* Returns a followed connection, locked; NULL for other descriptors. */
 static struct connection *followed(int fd)
 {
 	struct connection *c = find(fd);
@@ -150,7 +150,7 @@ static void follow(int fd)
 	errno = saved;
 }
 
-/* Follows bytes that a program has read; `data` is NULL where it was discarded. */
+/* Follows bytes that a program has read; `data` is NULL if they were discarded. */
 static void heard(int fd, const char *data, ssize_t size)
 {
 	struct connection *c = size > 0 ? followed(fd) : NULL;
@@ -163,7 +163,7 @@ static void heard(int fd, const char *data, ssize_t size)
 	errno = saved;
 }
 
-/* Before a program writes, since the kernel may take fewer bytes, their meaning is followed on a copy. */
+/* Follows bytes before they are written, on a copy, since the kernel may accept fewer bytes. */
 static void before(int fd, const struct iovec *parts, size_t count)
 {
 	int saved = errno;
@@ -182,7 +182,7 @@ static void before(int fd, const struct iovec *parts, size_t count)
 	errno = saved;
 }
 
-/* After it: so many bytes of `parts`, or of a file. */
+/* Follows the bytes of `parts`, or of a file, that the kernel has accepted. */
 static void after(int fd, const struct iovec *parts, ssize_t size)
 {
 	int saved = errno;
@@ -202,7 +202,7 @@ static void after(int fd, const struct iovec *parts, ssize_t size)
 	errno = saved;
 }
 
-/* A program writes no more: what it has announced beyond will never come. */
+/* Handles the end of a program's writing: announced, unwritten bytes will never be written. */
 static void over(int fd)
 {
 	int saved = errno;
@@ -215,13 +215,13 @@ static void over(int fd)
 	errno = saved;
 }
 
-/* --- What programs call: the only names that the library shows, since others could take the place of a program's own */
+/* --- The functions that programs call. No other name is exported, since it could replace a program's own */
 
 #pragma GCC visibility push(default)
 
-/* Data that a read with these leaves where it is, or that is no part of the stream. */
+/* Flags of reads that leave the data in place, or whose data is not part of the stream. */
 #define ASIDE (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE)
-/* With MSG_TRUNC TCP discards what it would have read. */
+/* With MSG_TRUNC, TCP discards the data instead of copying it. */
 
 int accept(int fd, struct sockaddr *address, socklen_t *length)
 {
@@ -265,7 +265,7 @@ ssize_t recvfrom(int fd, void *room, size_t size, int flags, struct sockaddr *ad
 	return got;
 }
 
-/* What programs that are compiled with checks call instead. */
+/* The variants that programs compiled with checks call. */
 ssize_t __read_chk(int fd, void *room, size_t size, size_t most);
 ssize_t __recv_chk(int fd, void *room, size_t size, size_t most, int flags);
 ssize_t __recvfrom_chk(int fd, void *room, size_t size, size_t most, int flags, struct sockaddr *address,

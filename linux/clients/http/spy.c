@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* For tests without D2TCP: takes the announcements of libd2tcp-http.so instead of the kernel, and writes a line for
+/* For tests without D2TCP: receives the announcements of libd2tcp-http.so in place of the kernel. It writes a line for
  * each to the descriptor in SPY: "announce FD BYTES MILLISECONDS TAG" or "cancel FD TAG". */
 #define _GNU_SOURCE
 #include <d2tcp.h>

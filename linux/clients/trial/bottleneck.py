@@ -1,8 +1,8 @@
 """A service and its client on the testbed: replies share a marked link with three plain flows.
 
-The service is host 0, its client host 1; hosts 2 to 4 send to host 1 without end, under the same congestion
-control and without deadlines. Programs run unchanged and unprivileged in the hosts' network namespaces, and
-get D2TCP by their control group.
+The service is host 0, and its client is host 1. Hosts 2 to 4 send to host 1 without end, under the same
+congestion control and without deadlines. Programs run unchanged and unprivileged in the hosts' network
+namespaces, and get D2TCP by their control group.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ import duetime
 from duetime.testbed import bench, need, network, plan, processes
 
 SERVICE, CLIENT, OTHERS = 0, 1, (2, 3, 4)
-#: Where the service is.
+#: The address of the service.
 ADDRESS = network.address(SERVICE, ipv6=False)
-#: What a processor that others use as well keeps up with. With 200 not every one does, and replies with
-#: deadlines are as late there as others.
+#: The rate of the link, which a shared processor can sustain. At 200 some cannot, and replies with deadlines
+#: are as late as others.
 RATE_MBPS = 100
-#: A quarter of the link carries it in 1.6 s, half of it in 0.8 s: so long that a pause of the machine, of
-#: 50 ms say, is small beside what deadlines change.
+#: The size of a reply. A quarter of the link sends it in 1.6 s, half of it in 0.8 s. A pause of the machine
+#: of some 50 ms is then small compared with the effect of deadlines.
 REPLY_BYTES = 5_000_000
-#: Until the plain flows have shared the link out among them, in seconds.
+#: The time until the plain flows share the link fairly, in seconds.
 _WARM_UP_S = 1.0
-#: How messages end, as `d2tcp status --json` says.
+#: The ends of messages in the output of `d2tcp status --json`.
 _ENDS = ("met", "missed", "cancelled", "unfinished")
-#: Longer than any trial: it is taken away when the trial ends.
+#: Longer than any trial, which stops the flows at its end.
 _DURATION_NS = 3600 * 10**9
 
 _SCENARIO = {
@@ -54,10 +54,10 @@ _SCENARIO = {
 
 
 class Trial:
-    """The testbed with its plain flows under way."""
+    """The testbed with its running plain flows."""
 
     def __init__(self, bed: bench.Bed, stack: ExitStack) -> None:
-        """Start programs in `bed`, and end them with `stack`."""
+        """Start programs in `bed`, and stop them with `stack`."""
         self._bed, self._stack = bed, stack
 
     def start(
@@ -67,14 +67,14 @@ class Trial:
         environment: Mapping[str, str] | None = None,
         errors: int | None = None,
     ) -> subprocess.Popen[str]:
-        """Start a program on a host: without any privilege, in the control group that has D2TCP."""
+        """Start a program on a host, without any privilege, in the control group that has D2TCP."""
         bed = self._bed
         assert bed.group is not None
         group = bed.group / "cgroup.procs"
 
         def join() -> None:
             group.write_text("0")
-            # As the testbed's own hosts: it shall wait for the network, not for the machine's other work.
+            # As for the testbed's own hosts: the program must wait for the network, not for the processor.
             processes.on_one_processor()
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
@@ -93,11 +93,11 @@ class Trial:
         return process
 
     def accepted(self) -> int:
-        """How many messages have been announced."""
+        """Return the number of announced messages."""
         return int(self._messages()["accepted"])
 
     def waiting(self) -> int:
-        """How many of them have neither ended nor been cancelled."""
+        """Return the number of announced messages that have neither ended nor been cancelled."""
         messages = self._messages()
         return self.accepted() - sum(count for what, count in messages.items() if what in _ENDS)
 
@@ -112,7 +112,7 @@ class Trial:
 
 @contextmanager
 def trial(options: Sequence[str] = (), rate_mbps: int = RATE_MBPS) -> Iterator[Trial]:
-    """Set the testbed up, with more options of `d2tcp attach`, and have the plain flows begin."""
+    """Set up the testbed, with additional options of `d2tcp attach`, and start the plain flows."""
     network_ = {**_SCENARIO["network"], "rate": f"{rate_mbps} Mbps"}  # type: ignore[dict-item]
     simulated = duetime.run({**_SCENARIO, "network": network_})
     made = dataclasses.replace(plan.make(simulated, plan.Options()), duration_ns=_DURATION_NS)
@@ -131,7 +131,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def hear(process: subprocess.Popen[str]) -> str:
-    """The next line that a program says; its end is a failure."""
+    """Return the next line of a program's output; its end is a failure."""
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:

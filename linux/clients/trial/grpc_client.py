@@ -1,11 +1,10 @@
-"""Asks the service of `grpc_server.py` and says for each call how many milliseconds it took, and whether it
-came.
+"""Calls the service of `grpc_server.py`, and prints the milliseconds and the result of each call.
 
 grpc_client.py ADDRESS BYTES SECONDS CALLS [--stream] [--cancel SECONDS]
 
-The calls follow each other on one connection, after one without a deadline: a new connection expects every
-packet to be marked, and D2TCP cannot help it before it has learnt how many are. With ``--cancel`` each is
-cancelled after so long.
+The calls are made one after another on one connection, after one without a deadline. A new connection
+assumes that every packet is marked, and D2TCP has no effect until it has estimated the real share. With
+``--cancel`` each call is cancelled after this time.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import grpc  # type: ignore[import-untyped]
 
 
 def main() -> None:
-    """Ask."""
+    """Call the service as the options say."""
     parser = argparse.ArgumentParser()
     parser.add_argument("address")
     parser.add_argument("bytes", type=int)

@@ -1,4 +1,4 @@
-"""A gRPC service that gives as many bytes as it is asked for. Says ``listening PORT``.
+"""A gRPC service that answers with as many bytes as the request asks for. It prints ``listening PORT``.
 
 grpc_server.py ADDRESS [--aio] [--plain]
 """
@@ -15,34 +15,34 @@ import d2tcp.grpc
 import grpc  # type: ignore[import-untyped]
 import grpc.aio  # type: ignore[import-untyped]
 
-#: A stream comes in so many parts.
+#: The number of parts of a stream.
 PARTS = 4
 
 
 def answer(request: bytes, context: Any) -> bytes:  # noqa: ARG001
-    """Give so many bytes."""
+    """Return so many bytes."""
     return bytes(int(request))
 
 
 def answers(request: bytes, context: Any) -> Iterator[bytes]:  # noqa: ARG001
-    """Give so many bytes in parts."""
+    """Yield so many bytes in parts."""
     for _ in range(PARTS):
         yield bytes(int(request) // PARTS)
 
 
 async def aio_answer(request: bytes, context: Any) -> bytes:  # noqa: ARG001
-    """Give so many bytes."""
+    """Return so many bytes."""
     return bytes(int(request))
 
 
 async def aio_answers(request: bytes, context: Any) -> Any:  # noqa: ARG001
-    """Give so many bytes in parts."""
+    """Yield so many bytes in parts."""
     for _ in range(PARTS):
         yield bytes(int(request) // PARTS)
 
 
 def handlers(one: Any, many: Any) -> Any:
-    """The service."""
+    """Return the handlers of the service."""
     return grpc.method_handlers_generic_handler(
         "trial.Bytes",
         {
@@ -53,7 +53,7 @@ def handlers(one: Any, many: Any) -> Any:
 
 
 async def serve_asynchronously(address: str, plain: bool) -> None:
-    """Serve until killed."""
+    """Run the asynchronous service until killed."""
     server = grpc.aio.server(interceptors=[] if plain else [d2tcp.grpc.AioDeadlineInterceptor()])
     server.add_generic_rpc_handlers([handlers(aio_answer, aio_answers)])
     port = server.add_insecure_port(address)
@@ -63,7 +63,7 @@ async def serve_asynchronously(address: str, plain: bool) -> None:
 
 
 def serve(address: str, plain: bool) -> None:
-    """Serve until killed."""
+    """Run the service with threads until killed."""
     server = grpc.server(
         ThreadPoolExecutor(4), interceptors=[] if plain else [d2tcp.grpc.DeadlineInterceptor()]
     )

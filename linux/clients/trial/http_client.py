@@ -1,11 +1,10 @@
-"""Asks an HTTP server for a path and says for each reply how many milliseconds it took, and how many bytes
-came.
+"""Requests a path of an HTTP server, and prints the milliseconds and the received bytes of each reply.
 
 http_client.py ADDRESS PORT PATH MILLISECONDS REPLIES [--break BYTES]
 
-Requests carry ``X-Deadline-Ms``, but for 0. They follow each other on one connection, after one without a
-deadline: a new connection expects every packet to be marked, and D2TCP cannot help it before it has learnt
-how many are. With ``--break`` each has a connection of its own, which is closed after so many bytes.
+Requests have ``X-Deadline-Ms``, except for 0. They are made one after another on one connection, after one
+without a deadline. A new connection assumes that every packet is marked, and D2TCP has no effect until it has
+estimated the real share. With ``--break`` each has its own connection, which is closed after so many bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import time
 
 
 def main() -> None:
-    """Ask."""
+    """Send the requests as the options say."""
     parser = argparse.ArgumentParser()
     parser.add_argument("address")
     parser.add_argument("port", type=int)
@@ -45,7 +44,7 @@ def main() -> None:
 
 
 def _connect(connection: http.client.HTTPConnection) -> None:
-    """Connect to a server that may be on its way."""
+    """Connect to a server that may still be starting."""
     patience = time.monotonic() + 20
     while True:
         try:

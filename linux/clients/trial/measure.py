@@ -18,33 +18,34 @@ from bottleneck import CLIENT, SERVICE, Trial, hear, trial
 from ways import ROOT, WAYS, Unavailable, Way
 
 RECORD = ROOT / "linux" / "record" / "deadlines.json"
-#: Between what a reply takes of half the link, 0.8 s, and of a quarter, 1.6 s; nearer to the latter, since a
-#: reply goes only as fast as its deadline asks and arrives shortly before it.
+#: The deadline is between the times of a reply at half of the link, 0.8 s, and at a quarter, 1.6 s. It is
+#: nearer to the latter, since a reply is sent only as fast as its deadline needs, and completes shortly
+#: before it.
 DEADLINE_MS = 1300
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a client says of one: how long it took, until it was there or given up."""
+    """A client's report of one reply: its time until it was complete or aborted."""
 
     ms: int
     complete: bool
 
     @property
     def in_time(self) -> bool:
-        """It came before its deadline."""
+        """Return true if it was complete before its deadline."""
         return self.complete and self.ms <= DEADLINE_MS
 
 
 def begin(bed: Trial, way: Way, announced: bool) -> int:
-    """Start a way's service; gives its port."""
+    """Start a way's service and return its port."""
     command, environment = way.service(announced)
     service = bed.start(SERVICE, command, environment, errors=subprocess.DEVNULL)
     return way.port or int(hear(service).split()[1])
 
 
 def ask(bed: Trial, way: Way, port: int, replies: int, more: Sequence[str] = ()) -> list[Reply]:
-    """Ask for replies one after the other."""
+    """Request replies one after another, and return them."""
     client = bed.start(CLIENT, way.client(port, DEADLINE_MS, replies, list(more)), errors=subprocess.PIPE)
     assert hear(client) == "ready"
     told = [hear(client).split(" ", 1) for _ in range(replies)]
@@ -52,13 +53,13 @@ def ask(bed: Trial, way: Way, port: int, replies: int, more: Sequence[str] = ())
 
 
 def replies(way: Way, announced: bool, count: int, options: Sequence[str] = ()) -> list[Reply]:
-    """Try a way once, with more options of `d2tcp attach`."""
+    """Run a way once, with additional options of `d2tcp attach`."""
     with trial([*way.options(announced), *options]) as bed:
         return ask(bed, way, begin(bed, way, announced), count)
 
 
 def main() -> None:
-    """Try each way, and write down what came."""
+    """Measure each way, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ways", nargs="*", help="some of " + ", ".join(way.name for way in WAYS))
     parser.add_argument("--replies", type=int, default=4)

@@ -1,4 +1,4 @@
-"""The ways in which replies get deadlines here: what serves, what asks, and what they need."""
+"""The ways to give deadlines to replies: a service, a client, and their requirements."""
 
 from __future__ import annotations
 
@@ -18,34 +18,33 @@ import bottleneck
 HERE = Path(__file__).resolve().parent
 CLIENTS = HERE.parent
 ROOT = CLIENTS.parents[1]
-#: What is fetched and built for the trial.
+#: The folder of fetched and built files.
 BUILT = ROOT / "target" / "clients"
 
 
 class Unavailable(Exception):
-    """Something that a way needs cannot be had here; the message says what."""
+    """A requirement of a way is missing here; the message names it."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way: a service with deadlines (`announced`) or without, and a client that asks it."""
+    """One way: a service with deadlines (`announced`) or without, and its client."""
 
     name: str
-    #: Gives a service's command and environment, given whether it announces.
+    #: Returns a service's command and environment, with or without announcements.
     service: Callable[[bool], tuple[list[str], dict[str, str]]]
-    #: Gives a client's command, given the service's port, the deadline in ms and how many replies it asks
-    #: for.
+    #: Returns a client's command, for the service's port, the deadline in ms and the number of replies.
     client: Callable[[int, int, int, list[str]], list[str]]
     #: The port, or none where the service says which it got.
     port: int | None = None
-    #: The client gives up at its deadline, so a late reply has no time.
+    #: True if the client aborts at its deadline, so that a late reply has no time.
     gives_up: bool = False
-    #: Options of `d2tcp attach`, given whether deadlines are announced.
+    #: Returns options of `d2tcp attach`, with or without announcements.
     options: Callable[[bool], list[str]] = field(default=lambda announced: [])  # noqa: ARG005
 
 
 def run(command: list[str | Path], folder: Path | None = None, **environment: str) -> None:
-    """Run a program that fetches or builds; where it fails the way is unavailable."""
+    """Run a program that fetches or builds; if it fails, the way is unavailable."""
     try:
         subprocess.run(
             command, cwd=folder, env={**os.environ, **environment}, check=True, capture_output=True, text=True
@@ -56,7 +55,7 @@ def run(command: list[str | Path], folder: Path | None = None, **environment: st
 
 
 def once(key: str, *sources: Path) -> tuple[Path, bool]:
-    """A folder for what is made of `sources`, and whether it has been made."""
+    """Return a folder for the product of `sources`, and true if the product exists."""
     digest = hashlib.sha256()
     for source in sources:
         digest.update(source.read_bytes())
@@ -65,13 +64,13 @@ def once(key: str, *sources: Path) -> tuple[Path, bool]:
 
 
 def done(folder: Path) -> None:
-    """Say that a folder is complete."""
+    """Mark a folder as complete."""
     (folder / ".done").touch()
 
 
 @cache
 def python_with_grpc() -> str:
-    """A Python that has grpcio as locked, in an environment of its own."""
+    """Return a Python that has grpcio as locked, in a virtual environment."""
     lock = CLIENTS / "python" / "requirements-test.txt"
     folder, made = once("venv", lock)
     python = folder / "bin" / "python"
@@ -85,7 +84,7 @@ def python_with_grpc() -> str:
 
 @cache
 def nginx() -> str:
-    """Nginx as Debian has it: installed here, or unpacked without installing it."""
+    """Return Debian's nginx: the installed one, or one unpacked without installation."""
     found = shutil.which("nginx")
     if found:
         return found
@@ -113,7 +112,7 @@ def preload() -> str:
     return str(BUILT / "libd2tcp-http.so")
 
 
-#: Configuration of an nginx of one process, in the foreground, that serves the files of `folder`.
+#: The configuration of an nginx with one process, in the foreground, that serves the files of `folder`.
 NGINX = """\
 user root; daemon off; master_process off; pid {folder}/pid; error_log stderr error;
 events {{ worker_connections 256; }}
@@ -127,7 +126,7 @@ http {{
 
 
 def nginx_serving(port: int) -> list[str]:
-    """The command of an nginx that serves a file of `bottleneck.REPLY_BYTES`, ``/reply``, as it comes."""
+    """Return the command of an nginx that serves ``/reply``, of `bottleneck.REPLY_BYTES`, unmodified."""
     folder = BUILT / f"www-{port}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "reply").write_bytes(bytes(bottleneck.REPLY_BYTES))
@@ -152,7 +151,7 @@ def _grpc_client(port: int, milliseconds: int, calls: int, more: list[str]) -> l
 
 @cache
 def go_server() -> str:
-    """The gRPC service in Go."""
+    """Return the gRPC service in Go."""
     found = shutil.which("go") or "/usr/local/go/bin/go"
     if not Path(found).exists():
         raise Unavailable("go is not installed")
@@ -172,7 +171,7 @@ def _http_client(port: int, milliseconds: int, replies: int, more: list[str]) ->
 
 @cache
 def netty() -> list[str]:
-    """The command of Java for the HTTP server on Netty, but for its arguments."""
+    """Return the command of Java for the HTTP server on Netty, without its arguments."""
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             raise Unavailable(f"{tool} is not installed")

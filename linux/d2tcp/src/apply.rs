@@ -1,4 +1,4 @@
-//! `d2tcp apply`: a policy into force.
+//! `d2tcp apply`: puts a policy into force.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::place::Pins;
 use crate::policy::{self, Policy};
 use crate::rules;
 
-/// Says what changes, and changes it unless it is a dry run.
+/// Prints the changes, and applies them unless it is a dry run.
 pub fn run(pins: &Pins, file: &Path, dry_run: bool, version: &str) -> Result<()> {
     let policy = policy::read(file)?;
     let law = policy.parameters.harmless_over(DEFAULTS)?;
@@ -26,7 +26,7 @@ pub fn run(pins: &Pins, file: &Path, dry_run: bool, version: &str) -> Result<()>
     let found = attach::look(pins);
     let before = match found {
         Found::Attached(_) => rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect(),
-        // Says in words why it cannot be.
+        // `require` fails here, with the reason in its message.
         Found::Skewed(_) | Found::Foreign => attach::require(pins).map(|_| Vec::new())?,
         Found::Remains | Found::Nothing => Vec::new(),
     };
@@ -57,7 +57,7 @@ pub fn run(pins: &Pins, file: &Path, dry_run: bool, version: &str) -> Result<()>
     Ok(())
 }
 
-/// A line for each rule: new, gone, changed, or as it was.
+/// Returns a line for each rule: new, removed, changed or unchanged.
 fn changes(before: &[kernel::Rule], after: &[kernel::Rule]) -> Vec<String> {
     let mut lines = Vec::new();
     for rule in after {

@@ -1,7 +1,7 @@
-//! Puts the programs into the kernel, and takes them out again.
+//! Attaching the programs to the kernel, and detaching them.
 //!
-//! Attached means: the control is registered and the links are pinned in our folder of bpffs, or a process in the
-//! foreground holds them. Whatever else is found in the folder is what a crash left, and is cleared away.
+//! In the attached state the control is registered, and the links are pinned in our folder of bpffs or held by a
+//! process in the foreground. Any other content of the folder is the remains of a crash, and is removed.
 
 use std::fs::File;
 use std::mem::MaybeUninit;
@@ -23,7 +23,7 @@ use crate::rules::{self, Peers, Rule};
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/d2tcp.bpf.o"));
 
-/// Maps, as they are called in the programs and in our folder.
+/// The maps, by their names in the programs and in our folder.
 pub const MAPS: [(&str, &str); 12] = [
     ("d2tcp_sockets", "sockets"),
     ("d2tcp_law", "law"),
@@ -38,56 +38,56 @@ pub const MAPS: [(&str, &str); 12] = [
     ("d2tcp_measured", "measured"),
     ("d2tcp_arms", "arms"),
 ];
-/// The iterator over connections.
+/// The pin of the iterator over connections.
 pub const FLOWS: &str = "flows";
 
-/// Which connections get the control without asking.
+/// The connections that get the control without asking for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Select {
-    /// None.
+    /// No connection gets it.
     None,
-    /// All of the cgroups.
+    /// All connections of the cgroups get it.
     All,
-    /// Those with a local or remote port in this range, both included.
+    /// Connections with a local or remote port in this range, both inclusive.
     Ports(u16, u16),
 }
 
-/// What `attach` was asked for.
+/// The arguments of `attach`.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Whose connections, as given; empty: all.
+    /// The cgroups as given; empty for all.
     pub cgroups: Vec<PathBuf>,
-    /// Which of them.
+    /// The selection of their connections.
     pub select: Select,
-    /// Only those with peers in private ranges.
+    /// Selects only peers in private ranges.
     pub private: bool,
-    /// Rules of a policy, instead of all these.
+    /// The rules of a policy, which replace all of the above.
     pub policy: Option<Vec<Rule>>,
-    /// The namespace whose default it shall be, as given; empty: the one the tool runs in.
+    /// The namespace whose default control is set, as given; empty for the tool's own.
     pub namespace: Option<String>,
-    /// Parameters: over the defaults, or over those in force if programs are exchanged.
+    /// Parameters, to be merged with the defaults, or with the present ones when programs are replaced.
     pub parameters: Parameters,
-    /// Exchange the programs of what is attached.
+    /// Replaces the programs of an attachment.
     pub replace: bool,
-    /// Stay, and detach when ended.
+    /// Holds the links until a signal, and then detaches.
     pub foreground: bool,
 }
 
-/// What is the case.
+/// The state found in the kernel and in our folder.
 pub enum Found {
-    /// Attached, and what is known of it.
+    /// Attached, with the facts about the attachment.
     Attached(Box<About>),
-    /// Attached by a tool of this version, whose structures are others.
+    /// Attached by a tool of this version, with other layouts.
     Skewed(String),
-    /// Not attached, but something was left by a crash.
+    /// Not attached, but a crash left objects.
     Remains,
-    /// Nothing.
+    /// Not attached, and no objects.
     Nothing,
-    /// The control is registered, and not by us.
+    /// The control is registered, but not by this folder's tool.
     Foreign,
 }
 
-/// Looks.
+/// Determines the present state.
 pub fn look(pins: &Pins) -> Found {
     let registered = place::is_registered(CONTROLS[0]);
     let names = pins.names();
@@ -105,13 +105,13 @@ pub fn look(pins: &Pins) -> Found {
     }
 }
 
-/// What a crash left says of itself, if it is of this layout.
+/// Returns the facts about the attachment that a crash left, if they have this layout.
 fn left(pins: &Pins) -> Option<About> {
     let bytes = map(pins, "about").and_then(|about| value(&about, 0)).ok()?;
     About::read(&bytes).filter(|about| about.layout == LAYOUT)
 }
 
-/// Fails if there is anything in the folder that is not ours: what a crash left is removed, and nothing else.
+/// Fails if the folder has a foreign object, since only the remains of our own crash may be removed.
 fn only_ours(pins: &Pins) -> Result<()> {
     let ours = |name: &str| {
         name == FLOWS || hooks::is_hook(name) || MAPS.iter().chain(&CONTROL_LINKS).any(|(_, pin)| *pin == name)
@@ -121,7 +121,7 @@ fn only_ours(pins: &Pins) -> Result<()> {
     })
 }
 
-/// What is attached; fails if nothing is.
+/// Returns the facts about the attachment; fails if there is none.
 pub fn require(pins: &Pins) -> Result<About> {
     if pins.is_hidden() {
         let folder = pins.folder.display();
@@ -165,7 +165,7 @@ fn foreign(kind: Kind, pins: &Pins) -> Failure {
     )
 }
 
-/// A map in our folder.
+/// Opens a map in our folder.
 pub fn map(pins: &Pins, name: &str) -> Result<MapHandle> {
     MapHandle::from_pinned_path(pins.of(name)).map_err(|error| {
         let kind = match error.kind() {
@@ -176,19 +176,19 @@ pub fn map(pins: &Pins, name: &str) -> Result<MapHandle> {
     })
 }
 
-/// An array's value.
+/// Returns a value of an array map.
 pub fn value(map: &MapHandle, index: u32) -> Result<Vec<u8>> {
     let found = map.lookup(&index.to_ne_bytes(), MapFlags::ANY).context("read a map")?;
     found.ok_or_else(|| Failure::new(Kind::Failed, "a map is empty"))
 }
 
-/// Parameters that are in force.
+/// Returns the parameters in force.
 pub fn law(pins: &Pins) -> Result<Law> {
     let bytes = value(&map(pins, "law")?, 0)?;
     Law::read(&bytes).ok_or_else(|| Failure::new(Kind::Failed, "what is attached is of another version"))
 }
 
-/// Puts parameters into force, for connections that are there, too.
+/// Puts parameters into force, for existing connections as well.
 pub fn set_law(pins: &Pins, law: &Law) -> Result<()> {
     map(pins, "law")?.update(&0u32.to_ne_bytes(), law.bytes(), MapFlags::ANY).context("change the parameters")?;
     rules::set_law(pins, law)
@@ -196,7 +196,7 @@ pub fn set_law(pins: &Pins, law: &Law) -> Result<()> {
 
 static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
 
-/// Keeps what libbpf says, for the message of an error.
+/// Collects the warnings of libbpf, for error messages.
 pub fn keep_complaints() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
         if let Ok(mut kept) = COMPLAINTS.lock() {
@@ -205,12 +205,12 @@ pub fn keep_complaints() {
     })));
 }
 
-/// What libbpf said since the last call.
+/// Returns the warnings of libbpf since the last call.
 pub fn complaints() -> String {
     COMPLAINTS.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
 }
 
-/// The programs, not yet in the kernel.
+/// Returns the programs, not yet loaded into the kernel.
 pub fn programs() -> Result<OpenObject> {
     keep_complaints();
     ObjectBuilder::default().open_memory(PROGRAMS).context("read the programs")
@@ -228,7 +228,7 @@ fn loaded(open: OpenObject) -> Result<Object> {
     })
 }
 
-/// Attaches as wanted. In the foreground it returns when a signal ends it.
+/// Attaches as requested. In the foreground it returns after a signal.
 pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
     let mut needed = privileges::TO_ATTACH.to_vec();
     privileges::require("attach", &needed)?;
@@ -266,7 +266,7 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
             ));
         }
         (Found::Foreign, _) => return Err(foreign(Kind::Attached, pins)),
-        // The pin of a control may be missing as any other one.
+        // The pin of a control can be missing, like any other.
         (Found::Remains, true) if left(pins).is_some_and(|about| about.pid == 0) => {
             return replace(pins, wanted, left(pins).expect("just seen"), version);
         }
@@ -281,7 +281,7 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
     let (about, links) = match done {
         Ok(done) => done,
         Err(failure) => {
-            // Nothing half-done stays; the first failure is the one to tell.
+            // No partial attachment stays. Report the first failure only.
             let _ = pins.remove();
             return Err(failure);
         }
@@ -294,8 +294,8 @@ pub fn attach(pins: &Pins, wanted: &Wanted, version: &str) -> Result<About> {
     Ok(about)
 }
 
-/// The rules that options of `attach` stand for. Where only a part of a cgroup's connections is chosen, the others may
-/// still ask.
+/// Returns the rules that the options of `attach` describe. Where only a part of a cgroup's connections is selected,
+/// programs may still ask for the control.
 fn chosen(wanted: &Wanted, root: &Path) -> Result<Vec<Rule>> {
     let mut cgroups =
         wanted.cgroups.iter().map(|path| place::cgroup_path(root, path)).collect::<Result<Vec<PathBuf>>>()?;
@@ -370,7 +370,7 @@ fn fresh(
     Ok((about, links))
 }
 
-/// The iterator, in place of the one that may be there.
+/// Pins the iterator, in place of an earlier one.
 fn pin_flows(object: &Object, pins: &Pins) -> Result<()> {
     let sockets = map(pins, "sockets")?;
     let mut flows = program(object, "d2tcp_flows").attach_iter(sockets.as_fd()).context("attach the iterator")?;
@@ -378,7 +378,7 @@ fn pin_flows(object: &Object, pins: &Pins) -> Result<()> {
     flows.pin(pins.of(FLOWS)).context("pin the iterator")
 }
 
-/// One of the programs.
+/// Returns one of the programs.
 pub fn program<'o>(object: &'o Object, name: &str) -> libbpf_rs::ProgramMut<'o> {
     object.progs_mut().find(|program| program.name() == name).expect("in the programs")
 }
@@ -389,7 +389,7 @@ fn write_about(pins: &Pins, about: &About) -> Result<()> {
 
 fn describe(wanted: &Wanted, root: &Path, version: &str) -> Result<About> {
     let mut key = [0u64; 2];
-    // SAFETY: room for as many bytes.
+    // SAFETY: the buffer has room for as many bytes.
     let got = unsafe { libc::getrandom(key.as_mut_ptr().cast(), size_of_val(&key), 0) };
     if got != size_of_val(&key) as isize {
         return Err(std::io::Error::last_os_error()).context("draw a key");
@@ -412,10 +412,10 @@ fn fit<const N: usize>(text: &str, what: &str) -> Result<[u8; N]> {
     kernel::field(text).ok_or_else(|| Failure::new(Kind::Usage, format!("{what}: more than {} bytes", N - 1)))
 }
 
-/// A clock, in ns.
+/// Returns the time of a clock, in ns.
 pub fn clock(which: libc::clockid_t) -> u64 {
     let mut now = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: room for the answer, which is zero if the clock does not exist.
+    // SAFETY: there is room for the answer, which stays zero if the clock does not exist.
     let now = unsafe {
         libc::clock_gettime(which, now.as_mut_ptr());
         now.assume_init()
@@ -423,7 +423,7 @@ pub fn clock(which: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The programs once more, over the maps that are there.
+/// Loads the programs once more, with the existing maps.
 fn anew(pins: &Pins) -> Result<Object> {
     let mut open = programs()?;
     for (name, pin) in MAPS {
@@ -437,7 +437,7 @@ fn settle(pins: &Pins, object: &Object, places: &[Place]) -> Result<()> {
     hooks::settle(object, pins, places, |mut link, name| link.pin(pins.of(&name)).context(format!("pin {name}")))
 }
 
-/// Puts other rules into force, for connections that are there, too.
+/// Puts other rules into force, for existing connections as well.
 pub fn reload(pins: &Pins, rules: &[Rule], parameters: &Parameters) -> Result<About> {
     privileges::require("apply", &privileges::TO_ATTACH)?;
     privileges::keep(&privileges::TO_ATTACH)?;
@@ -455,8 +455,8 @@ pub fn reload(pins: &Pins, rules: &[Rule], parameters: &Parameters) -> Result<Ab
     Ok(about)
 }
 
-/// Exchanges the programs under running connections: those keep the programs that they began with, together with
-/// their state; new ones get the new programs. Selection, cgroups and namespace stay as they are.
+/// Replaces the programs of an attachment. Existing connections keep their old programs and their state, and new ones
+/// get the new programs. Selection, cgroups and namespace stay.
 fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result<About> {
     if before.pid != 0 {
         return Err(Failure::new(
@@ -476,13 +476,13 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
             continue;
         }
         let link = Link::open(pins.of(pin)).context(format!("open {pin}"))?;
-        // libbpf fills the map only on the way to a new link, which cannot be while the name is taken; what is
-        // wanted is the filled map, for the link that is there.
+        // libbpf only fills the map when it creates a link, which fails while the name is taken. The filled map is
+        // needed to update the existing link.
         if let Ok(second) = map.attach_struct_ops() {
             drop(second);
             return Err(Failure::new(Kind::Failed, "the control was not registered any more: detach and attach again"));
         }
-        // SAFETY: open files; no options.
+        // SAFETY: both files are open, and there are no options.
         let failed =
             unsafe { libbpf_sys::bpf_link_update(link.as_fd().as_raw_fd(), map.as_fd().as_raw_fd(), std::ptr::null()) };
         if failed != 0 {
@@ -495,7 +495,7 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
     Ok(about)
 }
 
-/// Who holds what is attached in the foreground. A number is good only in the namespace that it is of.
+/// Returns the name of the process that holds the links in the foreground. A PID is only valid in its own namespace.
 pub fn holder(about: &About) -> String {
     if about.pid_namespace == place::pid_namespace() {
         format!("process {}", about.pid)
@@ -504,7 +504,8 @@ pub fn holder(about: &About) -> String {
     }
 }
 
-/// Holds the links until a signal comes, without any capability. `held` says to others that it does.
+/// Holds the links until a signal, without any capability. The lock of `held` shows other tools that the links are
+/// held.
 fn stay(pins: &Pins, links: Vec<Link>, held: File) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -518,7 +519,7 @@ fn stay(pins: &Pins, links: Vec<Link>, held: File) -> Result<()> {
     wait_until_gone()
 }
 
-/// Takes everything out. Connections that are under the control keep it until they end.
+/// Detaches everything. Connections under the control keep it until they end.
 pub fn detach(pins: &Pins) -> Result<()> {
     privileges::require("detach", &[Capability::CAP_NET_ADMIN])?;
     let _lock = pins.lock()?;
@@ -527,7 +528,7 @@ pub fn detach(pins: &Pins) -> Result<()> {
     let mut restored = Ok(());
     match found {
         Found::Nothing => {
-            // An attach that was killed before it pinned anything leaves the folder.
+            // An attach that was killed before its first pin leaves the empty folder.
             pins.remove()?;
             return Err(Failure::new(Kind::NotAttached, "not attached"));
         }
@@ -543,7 +544,7 @@ pub fn detach(pins: &Pins) -> Result<()> {
         Found::Skewed(_) => {}
     }
     for name in pins.names().iter().filter(|name| !MAPS.iter().any(|(_, map)| map == name)) {
-        // At once, where the kernel can; removing the pin does it a little later.
+        // Detach at once, if the kernel can; removing the pin detaches a little later.
         let _ = Link::open(pins.of(name)).map(|link| link.detach());
     }
     pins.remove()?;
@@ -551,10 +552,10 @@ pub fn detach(pins: &Pins) -> Result<()> {
     restored
 }
 
-/// Gives the namespace the default back that it had, if ours is still it.
+/// Restores the namespace's earlier default control, if the default is still ours.
 fn restore(about: &About) -> Result<()> {
     let (path, prior) = (kernel::text(&about.namespace), kernel::text(&about.prior_control));
-    // A namespace that is gone needs nothing.
+    // A namespace that no longer exists needs no restoring.
     if path.is_empty() || !Path::new(path).exists() {
         return Ok(());
     }
@@ -567,7 +568,7 @@ fn restore(about: &About) -> Result<()> {
     Ok(())
 }
 
-/// The kernel takes links apart when nobody looks; names come free then.
+/// Waits until the controls' names are free: the kernel destroys links in the background.
 fn wait_until_gone() -> Result<()> {
     let patience = Instant::now() + Duration::from_secs(10);
     while CONTROLS.iter().any(|control| place::is_registered(control)) {

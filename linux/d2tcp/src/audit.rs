@@ -1,4 +1,4 @@
-//! What the operator did, written down: attach, apply, set and detach, with who, when, and how it ended.
+//! The audit log of the operator's actions: attach, apply, set and detach, with user, time and result.
 
 use std::ffi::CString;
 use std::fs::OpenOptions;
@@ -11,20 +11,20 @@ use serde_json::json;
 
 use crate::failure::Result;
 
-/// Writes down that a verb ended so: to the system's log, and to the file if its folder is there. An operator who
-/// cannot write either is told, and gets what was asked for all the same.
+/// Records the result of a verb in the system's log, and in the file if its folder exists. An operator without
+/// permission to write the file gets a warning, and the action is still done.
 pub fn note<T>(file: &Path, verb: &str, done: &Result<T>) {
     let line = entry(verb, done.as_ref().map(|_| ()).map_err(|failure| (failure.kind as u8, failure.message.clone())));
-    // A text with a zero in it is no argument of ours.
+    // A text with a zero byte cannot be an argument of ours.
     if let Ok(text) = CString::new(line.clone()) {
-        // SAFETY: strings that end with a zero; the format takes one.
+        // SAFETY: both strings end with a zero, and the format takes one.
         unsafe { libc::syslog(libc::LOG_NOTICE | libc::LOG_DAEMON, c"d2tcp: %s".as_ptr(), text.as_ptr()) };
     }
     if !file.parent().is_some_and(Path::is_dir) {
         return;
     }
     let opened = OpenOptions::new().create(true).append(true).mode(0o640).open(file);
-    // One write, so that lines of two tools do not mix.
+    // A single write, so that lines of two tools do not mix.
     if let Err(error) = opened.and_then(|mut to| to.write_all((line + "\n").as_bytes())) {
         eprintln!("d2tcp: could not write {}: {error}", file.display());
     }
@@ -32,7 +32,7 @@ pub fn note<T>(file: &Path, verb: &str, done: &Result<T>) {
 
 fn entry(verb: &str, done: std::result::Result<(), (u8, String)>) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // The user who logged in, whatever became of them since.
+    // The user at login, whatever the user's later changes of identity.
     let login = std::fs::read_to_string("/proc/self/loginuid").ok().and_then(|text| text.trim().parse::<u32>().ok());
     let arguments: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     json!({

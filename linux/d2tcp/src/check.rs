@@ -1,4 +1,4 @@
-//! What this kernel supports, and what is missing, in words.
+//! `d2tcp check`: the features that this kernel supports, and the missing ones.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ struct Report {
     findings: Vec<Finding>,
 }
 
-/// `d2tcp check`.
+/// Runs `d2tcp check` and prints its findings.
 pub fn run(pins: &Pins, json: bool) -> Result<()> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
     let findings = findings(pins);
@@ -135,7 +135,8 @@ fn findings(pins: &Pins) -> Vec<Finding> {
     findings
 }
 
-/// Loads these programs without attaching them; for a control, all of its programs. Gives the kernel's reason.
+/// Loads these programs without attaching them, and all programs of a control. Returns the kernel's reason if it
+/// refuses.
 fn load_only(programs: &[&str]) -> std::result::Result<(), String> {
     let mut open = attach::programs().map_err(|failure| failure.message)?;
     let control = programs[0] == "d2tcp_init";
@@ -159,7 +160,7 @@ fn load_only(programs: &[&str]) -> std::result::Result<(), String> {
     })
 }
 
-/// Of what libbpf and the verifier said, the line that explains: the last one before the verifier's statistics.
+/// Returns the most informative line of the messages of libbpf and the verifier: the last one before the statistics.
 fn reason(said: &str) -> Option<String> {
     let telling = |line: &&str| {
         let line = line.trim();
@@ -173,13 +174,13 @@ fn reason(said: &str) -> Option<String> {
     said.lines().rfind(telling).map(|line| line.trim().trim_start_matches("libbpf: ").to_owned())
 }
 
-/// The names in a kernel's description of its types.
+/// The names in a kernel's BTF, its description of types.
 struct Names<'b> {
     strings: &'b [u8],
 }
 
 impl<'b> Names<'b> {
-    /// The section of strings of BTF: its offset and length are in the header.
+    /// Reads the string section of BTF, whose offset and length are in the header.
     fn of(btf: &'b [u8]) -> Names<'b> {
         let word = |at: usize| btf.get(at..at + 4).map(|b| u32::from_ne_bytes(b.try_into().expect("4 bytes")) as usize);
         let section = || {

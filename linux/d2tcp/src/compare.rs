@@ -1,4 +1,4 @@
-//! `d2tcp compare`: both arms of a canary, live, and its end if it does harm.
+//! `d2tcp compare`: both arms of a canary, live, and the rollback of a harmful one.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::kernel::{self, Arm, Control, ONE};
 use crate::place::Pins;
 use crate::rules;
 
-/// Of a normal distribution, both sides together 5 %.
+/// The two-sided 95 % quantile of the normal distribution.
 const Z: f64 = 1.959_964;
 
-/// A share with its 95 % interval; nothing where there is too little to say.
+/// A share with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Estimate {
     value: f64,
@@ -25,17 +25,17 @@ struct Estimate {
     high: f64,
 }
 
-/// What an arm did.
+/// The measurements of an arm.
 #[derive(Clone, Debug, Serialize)]
 struct Seen {
     opened: u64,
     open: u64,
     segments: u64,
-    /// Segments sent again, of all sent.
+    /// Retransmitted segments, as a share of all segments sent.
     loss: Option<Estimate>,
-    /// Timeouts per segment.
+    /// Timeouts, as a number per segment.
     timeouts: Option<Estimate>,
-    /// Messages that missed their deadlines, of those that ended.
+    /// Messages that missed their deadlines, as a share of all that ended.
     missed: Option<Estimate>,
 }
 
@@ -46,11 +46,11 @@ struct Canary {
     share: f64,
     control: Seen,
     d2tcp: Seen,
-    /// Limits that it has passed.
+    /// The limits that it exceeds.
     passed: Vec<String>,
 }
 
-/// Shows both arms every second; with `guard` takes back a canary that passes a limit.
+/// Shows both arms every second. With `guard` it rolls back a canary that exceeds a limit.
 pub fn run(pins: &Pins, once: bool, json: bool, guard: bool, log: &Path) -> Result<()> {
     attach::require(pins)?;
     if canaries(pins)?.is_empty() {
@@ -104,7 +104,7 @@ fn canaries(pins: &Pins) -> Result<Vec<Canary>> {
         .collect()
 }
 
-/// Limits that an arm is surely beyond: even the low end of its interval is.
+/// Returns the limits that an arm exceeds even with the low end of its interval.
 fn passed(rule: &kernel::Rule, seen: &Seen) -> Vec<String> {
     let limits = [
         ("loss", rule.most_loss, seen.loss),
@@ -132,8 +132,8 @@ fn seen(arm: &Arm) -> Seen {
     }
 }
 
-/// Something per segment, with what the slices of connections tell of its spread (a ratio estimator: Cochran, Sampling
-/// Techniques, 1977, 6.4).
+/// Returns a count per segment, with its interval from the variation between slices of connections. It is a ratio
+/// estimator (Cochran, Sampling Techniques, 1977, 6.4).
 fn ratio(arm: &Arm, sum: u64, squared: u64, product: u64) -> Option<Estimate> {
     let (n, x) = (arm.slices as f64, arm.segments as f64);
     if n < 10.0 || x == 0.0 {
@@ -145,7 +145,7 @@ fn ratio(arm: &Arm, sum: u64, squared: u64, product: u64) -> Option<Estimate> {
     Some(Estimate { value, low: (value - Z * error).max(0.0), high: value + Z * error })
 }
 
-/// A share of independent events (Wilson 1927).
+/// Returns a share of independent events, with its interval (Wilson 1927).
 fn proportion(hits: u64, all: u64) -> Option<Estimate> {
     if all == 0 {
         return None;
@@ -193,7 +193,7 @@ fn table(canary: &Canary) -> String {
 mod tests {
     use super::*;
 
-    /// An arm whose slices have these segments, of which so many were sent again.
+    /// Returns an arm whose slices have (segments, retransmissions).
     fn arm(slices: &[(u64, u64)]) -> Arm {
         let sum = |of: fn(&(u64, u64)) -> u64| slices.iter().map(of).sum();
         Arm {
@@ -209,10 +209,10 @@ mod tests {
 
     #[test]
     fn intervals_follow_from_the_sums() {
-        // Exactly 2 % in every slice: no spread.
+        // Exactly 2 % in every slice: no variation.
         let same = seen(&arm(&[(100, 2); 50])).loss.unwrap();
         assert!((same.value - 0.02).abs() < 1e-12 && (same.high - same.low).abs() < 1e-9);
-        // Half of them lose 4 of 100, half none: residuals of 2, se = sqrt(50 * 4 * 50/49) / 5000.
+        // Half of the slices lose 4 of 100, half none: residuals of 2, se = sqrt(50 * 4 * 50/49) / 5000.
         let slices: Vec<(u64, u64)> = (0..50).map(|n| (100, 4 * (n % 2))).collect();
         let spread = seen(&arm(&slices)).loss.unwrap();
         let error = (200.0f64 * 50.0 / 49.0).sqrt() / 5000.0;

@@ -1,28 +1,28 @@
-//! A mistake in a file, shown where it is: file, line, column, the line itself and a caret, as for scenarios.
+//! A mistake in a file with its location: file, line, column, the line itself and a caret, as for scenarios.
 
 use std::ops::Range;
 
-/// One mistake.
+/// A mistake in a file.
 #[derive(Debug)]
 pub struct Mistake {
-    /// Bytes of the file.
+    /// The range of bytes in the file.
     pub at: Range<usize>,
-    /// What is wrong, in one sentence.
+    /// The description of the mistake, in one sentence.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// A suggested correction, if one is known.
     pub hint: Option<String>,
 }
 
 impl Mistake {
-    /// Without a way out.
+    /// Returns a mistake without a suggestion.
     pub fn new(at: Range<usize>, message: impl Into<String>) -> Mistake {
         Mistake { at, message: message.into(), hint: None }
     }
-    /// With one.
+    /// Adds a suggestion to the mistake.
     pub fn hint(self, hint: impl Into<String>) -> Mistake {
         Mistake { hint: Some(hint.into()), ..self }
     }
-    /// Over several lines, for people.
+    /// Returns the mistake with its excerpt, over several lines.
     pub fn show(&self, file: &str, text: &str) -> String {
         let boundary = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let (start, end) = (boundary(self.at.start), boundary(self.at.end));
@@ -32,7 +32,7 @@ impl Mistake {
         let column = text[begin..start].chars().count();
         let width = text[start..end.clamp(start, (begin + line.len()).max(start))].chars().count().max(1);
         let gutter = number.to_string().len();
-        // A tab would put the caret in the wrong place, anything else unprintable could do worse.
+        // A tab would misplace the caret, and other control characters could do worse.
         let line: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect();
         let mut shown = format!(
             "{}\n{:gutter$}--> {file}:{number}:{}\n{:gutter$} |\n{number} | {line}\n{:gutter$} | {:column$}{}",
@@ -51,7 +51,7 @@ impl Mistake {
     }
 }
 
-/// The valid word that was most likely meant; none if nothing is near.
+/// Returns the valid word most similar to `word`; none if no word is similar.
 pub fn nearest<'a>(word: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = valid.into_iter().map(|valid| (strsim::jaro_winkler(word, valid), valid));
     near.filter(|(alike, _)| *alike > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, valid)| valid)

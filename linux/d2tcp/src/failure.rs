@@ -1,37 +1,37 @@
-//! What can go wrong, in one line each, and the exit codes.
+//! Failures, with one line for each, and the exit codes.
 
 use std::fmt;
 
-/// Why a command failed. The numbers are the tool's exit codes.
+/// The kind of a failure. The numbers are the tool's exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Something failed on the way.
+    /// An operation of the command failed.
     Failed = 1,
-    /// Options that make no sense together; clap uses the same code for those that it finds.
+    /// Options that contradict each other; clap uses the same code for its own errors.
     Usage = 2,
-    /// Attached already.
+    /// D2TCP is already attached.
     Attached = 3,
-    /// Not attached.
+    /// D2TCP is not attached.
     NotAttached = 4,
-    /// The kernel, or what is mounted, lacks something.
+    /// The kernel or a mount lacks a feature.
     Unsupported = 5,
     /// A capability is missing.
     NotPermitted = 6,
-    /// Attached, but a part of it is dead.
+    /// D2TCP is attached, but a part of it is dead.
     Dead = 7,
 }
 
-/// A failed command.
+/// The failure of a command.
 #[derive(Debug)]
 pub struct Failure {
-    /// The exit code.
+    /// The kind, which gives the exit code.
     pub kind: Kind,
-    /// One line for the operator.
+    /// The message, one line for the operator.
     pub message: String,
 }
 
 impl Failure {
-    /// With this code and this line.
+    /// Returns a failure of this kind with this message.
     pub fn new(kind: Kind, message: impl Into<String>) -> Failure {
         Failure { kind, message: message.into() }
     }
@@ -43,12 +43,12 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What most functions give.
+/// The result of most functions.
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// Says what was being done when something failed.
+/// Adds the failed operation to an error.
 pub trait Context<T> {
-    /// `doing` continues "could not".
+    /// Converts an error into a failure with the message "could not `doing`".
     fn context(self, doing: impl fmt::Display) -> Result<T>;
 }
 

@@ -1,7 +1,8 @@
-//! The programs at cgroups: where they go, and whether they are there.
+//! The programs at cgroups: the folders to which they are attached, and their state.
 //!
-//! The kernel takes a cgroup's programs off when the cgroup goes, and the next one of the same path begins without
-//! them. So they are attached to a folder that stays, and find out by a socket's path whether it concerns them.
+//! The kernel detaches a cgroup's programs when the cgroup is removed, and the next cgroup of the same path begins
+//! without them. The programs are therefore attached to a folder that stays, and match a connection by its socket's
+//! path.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -15,38 +16,39 @@ use crate::failure::{Context, Result};
 use crate::kernel::{self, CONTROLS, Control, ONE};
 use crate::place::{self, Pins};
 
-/// Programs for each place, and the beginning of their links' names.
+/// The programs for each place, and the prefixes of their links' names.
 const HOOKS: [(&str, &str); 4] = [
     ("d2tcp_setsockopt", "setsockopt"),
     ("d2tcp_getsockopt", "getsockopt"),
     ("d2tcp_select", "select"),
-    // Only where a canary is measured: it looks at every packet.
+    // Only attached where a canary is measured, since it runs for every packet.
     ("d2tcp_arrive", "arrive"),
 ];
-/// Controls: their map in the programs and their link in our folder.
+/// The controls: their map in the programs and their link in our folder.
 pub const CONTROL_LINKS: [(&str, &str); 2] = [("d2tcp_reno", "control-reno"), ("d2tcp", "control")];
 
-/// A cgroup that programs are attached to.
+/// A cgroup to which programs are attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its folder.
+    /// The path of its folder.
     pub path: PathBuf,
-    /// The kernel's number for it.
+    /// The kernel's id of the cgroup.
     pub id: u64,
-    /// A canary is measured there.
+    /// True if a canary is measured there.
     pub measures: bool,
 }
 
 impl Place {
-    /// Programs, and the names of their links.
+    /// Returns the programs, and the names of their links.
     fn hooks(&self) -> impl Iterator<Item = (&'static str, String)> {
         let most = if self.measures { HOOKS.len() } else { HOOKS.len() - 1 };
         HOOKS[..most].iter().map(|(name, pin)| (*name, format!("{pin}-{}", self.id)))
     }
 }
 
-/// Where the programs go: to the topmost folders of the rules' cgroups, which stay for as long as the machine is up, if
-/// all of them are below one; else to the root. The deeper, the fewer the programs whose socket options cost more.
+/// Returns the places for the programs. If each rule's cgroup is below a top-level folder, these are the folders, which
+/// stay while the machine is up. Otherwise it is the root. Deeper places make the socket options of fewer programs
+/// slower.
 pub fn places(root: &Path, rules: &[kernel::Rule]) -> Result<Vec<Place>> {
     let top = |rule: &kernel::Rule| {
         let path = Path::new(kernel::text(&rule.cgroup));
@@ -64,15 +66,15 @@ pub fn places(root: &Path, rules: &[kernel::Rule]) -> Result<Vec<Place>> {
     paths.into_iter().map(|path| place::cgroup_id(&path).map(|id| Place { path, id, measures })).collect()
 }
 
-/// Whether a name in our folder is that of a hook's link.
+/// Returns true if a name in our folder is that of a hook's link.
 pub fn is_hook(name: &str) -> bool {
     name.rsplit_once('-').is_some_and(|(kind, number)| {
         HOOKS.iter().any(|(_, pin)| *pin == kind) && number.bytes().all(|digit| digit.is_ascii_digit())
     })
 }
 
-/// Attaches the programs to places; those that are there already get the new programs, those that are dead or not
-/// wanted any more are removed. `keep` takes what is new.
+/// Attaches the programs to `places`. Existing links get the new programs, and dead or unwanted links are removed.
+/// `keep` receives each new link.
 pub fn settle(
     object: &Object,
     pins: &Pins,
@@ -98,27 +100,27 @@ pub fn settle(
     Ok(())
 }
 
-/// Links that no place wants.
+/// Returns the names of links that no place needs.
 fn unwanted(pins: &Pins, places: &[Place]) -> Vec<String> {
     let wanted: Vec<String> = places.iter().flat_map(|place| place.hooks().map(|(_, pin)| pin)).collect();
     pins.names().into_iter().filter(|name| is_hook(name) && !wanted.contains(name)).collect()
 }
 
-/// Whether everything is where it is wanted, and nothing else.
+/// Returns true if all links that the places need are alive, and there are no others.
 pub fn is_settled(pins: &Pins, places: &[Place]) -> bool {
     dead(pins, false, places).is_empty() && unwanted(pins, places).is_empty()
 }
 
-/// A pinned link whose cgroup is still there.
+/// Returns a pinned link if its cgroup still exists.
 fn alive(pins: &Pins, name: &str) -> Option<Link> {
     let link = Link::open(pins.of(name)).ok()?;
     let info = link.info().ok()?;
-    // Of a link that was severed the kernel says cgroup 0.
+    // The kernel reports cgroup 0 for a severed link.
     matches!(info.info, LinkTypeInfo::Cgroup(ref cgroup) if cgroup.cgroup_id != 0).then_some(link)
 }
 
-/// What is wanted in force and is not, as names of links; nothing where a process holds them, since there they cannot
-/// be looked at.
+/// Returns the names of links that should be in force but are not. It returns only the controls if a process holds the
+/// links, as these cannot be inspected.
 pub fn dead(pins: &Pins, held: bool, places: &[Place]) -> Vec<String> {
     let mut dead: Vec<String> =
         CONTROLS.iter().filter(|name| !place::is_registered(name)).map(|name| format!("control {name}")).collect();

@@ -1,37 +1,37 @@
-//! The structures that the programs in the kernel and this tool share: `linux/bpf/shared.h`, field by field.
+//! The structures shared by the programs in the kernel and this tool: `linux/bpf/shared.h`, field by field.
 
-/// `D2TCP_LAYOUT`.
+/// The version of the layouts: `D2TCP_LAYOUT`.
 pub const LAYOUT: u32 = 4;
-/// 1 as alpha, p, g.
+/// The fixed-point 1 of fractions: alpha, p and g.
 pub const ONE: u32 = 1 << 30;
-/// 1 as a window in segments and as d.
+/// The fixed-point 1 of windows in segments, and of d.
 pub const UNIT: u64 = 1 << 20;
-/// No threshold: `LAW_MAX_WINDOW`.
+/// The ssthresh of a connection without a threshold: `LAW_MAX_WINDOW`.
 pub const MAX_WINDOW: u64 = UNIT << 20;
-/// `D2TCP_RULES`.
+/// The maximum number of rules: `D2TCP_RULES`.
 pub const RULES: usize = 64;
-/// Index of the number of the policy in force.
+/// Index of the policy's epoch in the map of single numbers.
 pub const EPOCH: u32 = 2;
-/// Index of the time until which somebody reads the events.
+/// Index of the time until which a tracer reads events.
 pub const TRACED_UNTIL: u32 = 0;
-/// Upper bounds of d's buckets but the last.
+/// Upper bounds of d's buckets, except the last.
 pub const D_BOUNDS: [f64; 13] = [0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 4.0];
 
-/// Names of the two congestion controls.
+/// The names of the two congestion controls.
 pub const CONTROLS: [&str; 2] = ["d2tcp", "d2tcp_reno"];
 
-/// Bits of flags.
+/// Flag: ECN was negotiated.
 pub const FLAG_ECN: u32 = 1;
-/// Below ssthresh.
+/// Flag: the window is below ssthresh.
 pub const FLAG_SLOW_START: u32 = 2;
-/// A message with a deadline is being sent.
+/// Flag: a message with a deadline is being sent.
 pub const FLAG_DEADLINE: u32 = 4;
-/// Its deadline has passed.
+/// Flag: the deadline of that message has passed.
 pub const FLAG_EXPIRED: u32 = 8;
-/// A loss is being repaired.
+/// Flag: a loss is being repaired.
 pub const FLAG_RECOVERY: u32 = 16;
 
-/// `struct law_parameters`.
+/// The parameters of the law: `struct law_parameters`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -50,7 +50,7 @@ pub struct Law {
     pub margin_ns: u64,
 }
 
-/// `struct d2tcp_about`.
+/// The facts about the attachment: `struct d2tcp_about`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -67,31 +67,31 @@ pub struct About {
     pub namespace: [u8; 64],
 }
 
-/// Bytes of [`About`] that every layout has.
+/// The bytes of [`About`] that are the same in every layout.
 pub const ABOUT_HEAD: usize = 40;
 
-/// `D2TCP_CONTROL_...`.
+/// The treatment of a rule's connections: `D2TCP_CONTROL_...`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Control {
-    /// The control if the program asks.
+    /// The control, if the program asks for it.
     Ask,
-    /// The control.
+    /// The control, whether the program asks or not.
     Use,
-    /// Nothing of ours.
+    /// The connections never get the control.
     Leave,
 }
 
-/// Bits of [`Rule::flags`].
+/// Bit of [`Rule::flags`]: the rule is in use.
 pub const RULE_USED: u32 = 1;
-/// Only peers in private ranges.
+/// Bit of [`Rule::flags`]: only peers in private ranges.
 pub const RULE_PRIVATE: u32 = 2;
-/// Only peers with the prefix.
+/// Bit of [`Rule::flags`]: only peers with the prefix.
 pub const RULE_PREFIX: u32 = 4;
-/// Programs may not tell deadlines.
+/// Bit of [`Rule::flags`]: programs may not announce deadlines.
 pub const RULE_SILENT: u32 = 8;
 
-/// `struct d2tcp_rule`; `own` says which parameters are its own and not those in force for all, by [`Law`]'s order.
+/// A rule: `struct d2tcp_rule`. `own` has a bit, in [`Law`]'s order, for each parameter that the rule sets itself.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -120,7 +120,7 @@ pub struct Rule {
     pub cgroup: [u8; 256],
 }
 
-/// `struct d2tcp_arm`.
+/// The measurements of a canary's arm: `struct d2tcp_arm`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -141,7 +141,7 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// Sums over the CPUs.
+    /// Returns the sum over the CPUs.
     pub fn sum(per_cpu: &[Vec<u8>]) -> Arm {
         let mut sum = [0u64; size_of::<Arm>() / 8];
         for one in per_cpu {
@@ -149,12 +149,12 @@ impl Arm {
                 *total = total.wrapping_add(u64::from_ne_bytes(bytes.try_into().expect("chunks of 8")));
             }
         }
-        // SAFETY: the structure is nothing but u64s, as many as the array has.
+        // SAFETY: the structure consists of u64 fields, as many as the array has.
         unsafe { std::mem::transmute::<[u64; size_of::<Arm>() / 8], Arm>(sum) }
     }
 }
 
-/// `struct d2tcp_path`.
+/// The key of the rules that concern a path: `struct d2tcp_path`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -163,7 +163,7 @@ pub struct Path {
     pub bank: u64,
 }
 
-/// `struct d2tcp_counters`.
+/// The counters of a rule: `struct d2tcp_counters`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -206,7 +206,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Sums over the CPUs, or over rules.
+    /// Returns the sum over CPUs, or over rules.
     pub fn sum<B: AsRef<[u8]>>(parts: impl IntoIterator<Item = B>) -> Counters {
         let mut sum = [0u64; size_of::<Counters>() / 8];
         for one in parts {
@@ -215,20 +215,20 @@ impl Counters {
                 *total += u64::from_ne_bytes(bytes.try_into().expect("chunks of 8"));
             }
         }
-        // SAFETY: the structure is nothing but u64s, as many as the array has.
+        // SAFETY: the structure consists of u64 fields, as many as the array has.
         unsafe { std::mem::transmute::<[u64; size_of::<Counters>() / 8], Counters>(sum) }
     }
-    /// Mean time of a call in which an acknowledgement is handled, ns.
+    /// Returns the mean time of a call for an acknowledgement, in ns.
     pub fn ns_per_call(&self) -> Option<f64> {
         (self.sampled > 0).then(|| self.sampled_ns as f64 / self.sampled as f64)
     }
-    /// Mean time of a call for arriving data, ns.
+    /// Returns the mean time of a call for received data, in ns.
     pub fn ns_per_receiver_call(&self) -> Option<f64> {
         (self.receiver_sampled > 0).then(|| self.receiver_sampled_ns as f64 / self.receiver_sampled as f64)
     }
 }
 
-/// `struct d2tcp_address`.
+/// The addresses of a connection: `struct d2tcp_address`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -242,7 +242,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Of this end and of the other one.
+    /// Returns the local and the remote address.
     pub fn ends(&self) -> [std::net::SocketAddr; 2] {
         let address = |bytes: &[u8; 16]| -> std::net::IpAddr {
             if self.family == libc::AF_INET6 as u32 {
@@ -256,7 +256,7 @@ impl Address {
     }
 }
 
-/// `struct d2tcp_flow`.
+/// A connection, as the iterator reports it: `struct d2tcp_flow`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -287,7 +287,7 @@ pub struct Flow {
     pub without_memory: u32,
 }
 
-/// `struct d2tcp_event`.
+/// An event for a tracer: `struct d2tcp_event`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -314,25 +314,21 @@ const _: () = assert!(size_of::<Counters>() == 592);
 const _: () = assert!(size_of::<Flow>() == 192);
 const _: () = assert!(size_of::<Event>() == 120);
 
-/// Structures of plain numbers, without padding, of which any bytes are a value.
-///
-/// # Safety
-///
-/// The type is `repr(C)`, has no padding, and every pattern of bits is one of its values.
+/// A structure of plain numbers without padding, which any bytes represent.
 pub unsafe trait Plain: Copy {
-    /// Its bytes.
+    /// Returns the bytes of the structure.
     fn bytes(&self) -> &[u8] {
         // SAFETY: without padding every byte is initialised.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
-    /// From bytes; nothing if they are too few.
+    /// Returns the structure that the bytes represent; none if they are too few.
     fn read(bytes: &[u8]) -> Option<Self> {
-        // SAFETY: there are enough bytes, which need not be aligned, and any bits are a value.
+        // SAFETY: there are enough bytes, alignment is not needed, and any bits are a value.
         (bytes.len() >= size_of::<Self>()).then(|| unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 }
 
-// SAFETY: see the definitions: integers and arrays of them, ordered so that there is no padding.
+// SAFETY: the definition above has integers and arrays of integers, ordered so that there is no padding.
 unsafe impl Plain for Law {}
 // SAFETY: as above.
 unsafe impl Plain for About {}
@@ -349,13 +345,13 @@ unsafe impl Plain for Flow {}
 // SAFETY: as above.
 unsafe impl Plain for Event {}
 
-/// Text in a field that ends with zeros.
+/// Returns the text of a field that ends with zeros.
 pub fn text(field: &[u8]) -> &str {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
     std::str::from_utf8(&field[..end]).unwrap_or("")
 }
 
-/// Into a field that ends with a zero; nothing if it does not fit.
+/// Returns a field that holds the text and a final zero; none if it does not fit.
 pub fn field<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut field = [0; N];
     (text.len() < N).then(|| {

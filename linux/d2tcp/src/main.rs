@@ -1,4 +1,4 @@
-//! `d2tcp`: D2TCP on this machine, for the operator.
+//! `d2tcp`: the operator's tool for D2TCP on this machine.
 
 mod apply;
 mod attach;
@@ -35,8 +35,8 @@ use crate::place::Pins;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn main() -> ExitCode {
-    // A reader that goes away (`d2tcp top | head`) ends the tool, quietly.
-    // SAFETY: the default action.
+    // A closed pipe (`d2tcp top | head`) ends the tool without a message.
+    // SAFETY: sets the default action.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let options = Options::parse();
     let pins = Pins { folder: options.pins };

@@ -13,14 +13,14 @@ use crate::place::Pins;
 use crate::privileges;
 use crate::status;
 
-/// Clients that are served at a time; more are turned away.
+/// The maximum number of clients at a time; further ones are turned away.
 const CLIENTS: usize = 32;
-/// A client has so long to ask, and as long again to take the answer.
+/// The time for a client to send its request, and again to receive the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a request that are looked at.
+/// The maximum size of a request, in bytes; the rest is ignored.
 const REQUEST: usize = 8192;
 
-/// `d2tcp metrics`.
+/// Runs `d2tcp metrics`: prints the page, or serves it.
 pub fn run(pins: &Pins, listen: Option<&str>) -> Result<()> {
     let Some(address) = listen else {
         attach::require(pins)?;
@@ -33,7 +33,8 @@ pub fn run(pins: &Pins, listen: Option<&str>) -> Result<()> {
     serve(&listener, pins, PATIENCE)
 }
 
-/// What the kernel knows now. Detached is an answer, too: the server outlives an upgrade.
+/// Returns the page with the kernel's present counters. A detached state is a valid page, as the server outlives an
+/// upgrade.
 fn page(pins: &Pins, format: Format) -> String {
     let read = || -> Result<Known> {
         let about = attach::require(pins)?;
@@ -47,19 +48,19 @@ fn page(pins: &Pins, format: Format) -> String {
     text(read().ok().as_ref(), format)
 }
 
-/// One page, to anybody who asks. The general servers keep a thread for every client that is slow, or believe what
-/// a client says of its length; here a client costs a thread for a few seconds, and there are [`CLIENTS`] of them.
+/// Serves the page to any client. General HTTP servers keep a thread for every slow client, or trust the length that a
+/// client states. Here a client costs a thread for a few seconds, and there are at most [`CLIENTS`].
 fn serve(listener: &TcpListener, pins: &Pins, patience: Duration) -> Result<()> {
     let here = Arc::new(pins.clone());
     loop {
         let Ok((client, _)) = listener.accept() else {
-            // Out of files, say: that passes.
+            // A temporary failure, such as too many open files.
             std::thread::sleep(Duration::from_millis(50));
             continue;
         };
         let pins = here.clone();
         if Arc::strong_count(&pins) <= CLIENTS + 1 {
-            // Without a thread, or when it went away, the client gets nothing.
+            // The client gets no answer if no thread can be started or if it disconnects.
             let _ = std::thread::Builder::new().spawn(move || answer(client, &pins, patience));
         }
     }
@@ -97,13 +98,14 @@ fn answer(mut client: TcpStream, pins: &Pins, patience: Duration) -> std::io::Re
         page.len()
     )?;
     client.shutdown(Shutdown::Write)?;
-    // What it still sends is taken, to a limit, or the kernel would take the answer back.
+    // Read the rest of the request, up to a limit; otherwise the kernel would reset the connection and discard the
+    // answer.
     let mut rest = Vec::new();
     while rest.len() < 8 * REQUEST && receive(&mut client, &mut rest, end)? > 0 {}
     Ok(())
 }
 
-/// Adds what comes next; nothing at the end, a failure when the time is over.
+/// Reads the next bytes. Returns 0 at the end, and an error when the time is over.
 fn receive(client: &mut TcpStream, to: &mut Vec<u8>, end: Instant) -> std::io::Result<usize> {
     let left = end.saturating_duration_since(Instant::now());
     if left.is_zero() {
@@ -116,7 +118,7 @@ fn receive(client: &mut TcpStream, to: &mut Vec<u8>, end: Instant) -> std::io::R
     Ok(got)
 }
 
-/// Which of the two text formats.
+/// The two text formats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Format {
     Prometheus,
@@ -132,7 +134,7 @@ impl Format {
     }
 }
 
-/// What a page is made of.
+/// The contents of a page.
 struct Known {
     version: String,
     all: Counters,
@@ -140,10 +142,10 @@ struct Known {
     dead: usize,
 }
 
-/// A counter: its name without `_total`, its unit in it, what it counts, and where that is.
+/// A counter: its name without `_total`, its description, and its field.
 type Counter = (&'static str, &'static str, fn(&Counters) -> u64);
 
-/// Counted once for all.
+/// Counters for the whole attachment.
 const FOR_ALL: [Counter; 6] = [
     ("d2tcp_refused", "Calls with impossible values.", |c| c.refused),
     ("d2tcp_out_of_memory", "Calls without room for a connection's state: DCTCP without deadlines.", |c| c.no_memory),
@@ -152,7 +154,7 @@ const FOR_ALL: [Counter; 6] = [
     ("d2tcp_receiver_calls", "Calls for arriving data.", |c| c.receiver_calls),
     ("d2tcp_connections_ungoverned", "Connections under D2TCP that no rule governs.", |c| c.opened),
 ];
-/// Counted per rule; there are 64 of them at most.
+/// Counters for each rule; there are at most 64 rules.
 const BY_RULE: [Counter; 16] = [
     ("d2tcp_connections", "Connections that came under D2TCP.", |c| c.opened),
     ("d2tcp_connections_without_ecn", "Connections whose peer refused ECN: Reno.", |c| c.without_ecn),
@@ -243,7 +245,7 @@ impl Page {
         self.line(format_args!("# HELP {name} {help}"));
         self.line(format_args!("# TYPE {name} {kind}"));
     }
-    /// A counter's head: OpenMetrics names the family, Prometheus the sample.
+    /// Writes the header of a counter. OpenMetrics names the family, Prometheus the sample.
     fn total(&mut self, name: &str, help: &str) {
         let end = if self.format == Format::Open { "" } else { "_total" };
         self.head(&format!("{name}{end}"), "counter", help);
@@ -251,7 +253,7 @@ impl Page {
     fn line(&mut self, what: std::fmt::Arguments) {
         writeln!(self.text, "{what}").expect("writing to a string");
     }
-    /// `counts` has one more than `bounds`: what lies above the last.
+    /// Writes a histogram. `counts` has one more entry than `bounds`, for values above the last bound.
     fn histogram(&mut self, name: &str, help: &str, bounds: &[f64], counts: &[u64], sum: f64) {
         self.head(name, "histogram", help);
         let mut below = 0;
@@ -266,7 +268,7 @@ impl Page {
     }
 }
 
-/// A label's value.
+/// Escapes the value of a label.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(value("d2tcp_imminence_bucket{le=\"+Inf\"}"), "3");
         assert_eq!((value("d2tcp_imminence_sum"), value("d2tcp_imminence_count")), ("3", "3"));
         assert_eq!(value("d2tcp_deadlines_total{rule=\"a \\\"b\\\"\",outcome=\"met\"}"), "2");
-        // 32, 64, 128 ns, ... 32.8 us.
+        // Bounds of 32, 64, 128 ns, ... 32.8 us.
         assert_eq!(value("d2tcp_call_seconds_bucket{le=\"3.2e-8\"}"), "1");
         assert_eq!(value("d2tcp_call_seconds_bucket{le=\"1.28e-7\"}"), "3");
         assert_eq!(value("d2tcp_call_seconds_bucket{le=\"3.2768e-5\"}"), "3");
@@ -313,7 +315,7 @@ mod tests {
         let ask = |request: &[u8]| {
             let mut client = TcpStream::connect(address).unwrap();
             let mut answer = String::new();
-            // A client that is turned away may find the connection closed already.
+            // A rejected client may find the connection already closed.
             let _ = client.write_all(request).and_then(|()| client.read_to_string(&mut answer));
             answer
         };
@@ -333,7 +335,7 @@ mod tests {
         }
         let open = ask(b"GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text;version=1.0.0\r\n\r\n");
         assert!(open.contains("Content-Type: application/openmetrics-text") && open.ends_with("# EOF\n"), "{open}");
-        // Many who say nothing cost a few threads for a while; then everybody is served again.
+        // Many silent clients cost a few threads for a short time; then all clients are served again.
         let silent: Vec<_> = (0..2 * CLIENTS).map(|_| TcpStream::connect(address).unwrap()).collect();
         let begun = Instant::now();
         while !ask(b"GET /metrics HTTP/1.1\r\n\r\n").contains("d2tcp_attached 0\n") {

@@ -251,7 +251,7 @@ pub enum Rtt {
     Minimum,
 }
 
-/// Where an attach begins.
+/// The parameters of a new attachment.
 pub const DEFAULTS: Law = Law {
     g: ONE / 16,
     initial_alpha: ONE,
@@ -268,7 +268,7 @@ pub const DEFAULTS: Law = Law {
 };
 
 impl Parameters {
-    /// Which are given: bits, in the order of [`Law`].
+    /// Returns a bit for each given parameter, in the order of [`Law`].
     pub fn given(&self) -> u32 {
         [
             self.g.is_some(),
@@ -287,7 +287,7 @@ impl Parameters {
         .enumerate()
         .fold(0, |bits, (bit, given)| bits | u32::from(given) << bit)
     }
-    /// Of `own` those whose bit is set, of `others` the rest.
+    /// Merges two sets of parameters: `own` for each bit that is set in `given`, `others` for the rest.
     pub fn merged(own: &Law, given: u32, others: &Law) -> Law {
         let is = |bit: u32| given >> bit & 1 != 0;
         Law {
@@ -305,15 +305,15 @@ impl Parameters {
             reserved: 0,
         }
     }
-    /// Those given, over others; fails if there are none.
+    /// Applies the given parameters to `law`; fails if none is given.
     pub fn some_over(&self, law: Law) -> Result<Law> {
         if self.given() == 0 {
             return Err(Failure::new(Kind::Usage, "set: which parameter? d2tcp set --help lists them"));
         }
         self.harmless_over(law)
     }
-    /// Those given, over others; fails if connections would starve the rest of the network, and the operator does not
-    /// say in words that this is meant.
+    /// Applies the given parameters to `law`. Fails if connections would starve the rest of the network, and the
+    /// operator does not confirm it in words.
     pub fn harmless_over(&self, law: Law) -> Result<Law> {
         let law = self.over(law);
         match danger(&law) {
@@ -323,7 +323,7 @@ impl Parameters {
             _ => Ok(law),
         }
     }
-    /// Those given, over others.
+    /// Applies the given parameters to `law`.
     pub fn over(&self, mut law: Law) -> Law {
         let fraction = |value: f64| (value * f64::from(ONE)).round() as u32;
         if let Some(g) = self.g {
@@ -363,7 +363,7 @@ impl Parameters {
     }
 }
 
-/// What connections under these parameters would do to others, and the words that confirm it.
+/// Returns the harm that these parameters would do to other connections, and the words that confirm it.
 fn danger(law: &Law) -> Option<(String, &'static str)> {
     let cap = f64::from(law.cap) / UNIT as f64;
     if law.g == 0 && law.initial_alpha < ONE / 2 {
@@ -383,12 +383,12 @@ fn danger(law: &Law) -> Option<(String, &'static str)> {
     })
 }
 
-/// The largest n that needs no confirmation: twice the paper's, at which a connection that is marked half of the time
+/// The maximum cap n without a confirmation: twice the paper's. At this n a connection that is marked half of the time
 /// still cuts its window by 3 %.
 const MOST_CAP: f64 = 4.0;
 
 impl Attach {
-    /// In the terms of [`crate::attach`].
+    /// Returns the arguments for [`crate::attach`].
     pub fn wanted(self) -> Result<Wanted> {
         let select = match self.ports {
             Some((low, high)) => Select::Ports(low, high),
@@ -413,7 +413,7 @@ impl Attach {
     }
 }
 
-/// Ports as in 8000-8999, both included.
+/// Parses ports such as 8000-8999, both inclusive.
 pub fn ports(text: &str) -> std::result::Result<(u16, u16), String> {
     let (low, high) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
@@ -423,7 +423,7 @@ pub fn ports(text: &str) -> std::result::Result<(u16, u16), String> {
     }
 }
 
-/// A number from 0 to 1, or a fraction as in 1/16.
+/// Parses a number from 0 to 1, or a fraction such as 1/16.
 pub fn share(text: &str) -> std::result::Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let value = match text.split_once('/') {
@@ -433,25 +433,25 @@ pub fn share(text: &str) -> std::result::Result<f64, String> {
     value.filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "expected 0 to 1, as in 0.0625 or 1/16".to_owned())
 }
 
-/// n, 1 to 16.
+/// Parses the cap n, 1 to 16.
 pub fn cap(text: &str) -> std::result::Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (1.0..=16.0).contains(value));
     value.ok_or_else(|| "expected 1 to 16".to_owned())
 }
 
-/// A factor, 0.1 to 1000.
+/// Parses a time scale, 0.1 to 1000.
 pub fn time_scale(text: &str) -> std::result::Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (0.1..=1000.0).contains(value));
     value.ok_or_else(|| "expected 0.1 to 1000".to_owned())
 }
 
-/// A window in whole segments; 0 says nothing.
+/// Parses a window in whole segments; 0 leaves it to the kernel.
 pub fn segments(text: &str) -> std::result::Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| value.fract() == 0.0 && (0.0..=1000.0).contains(value));
     value.ok_or_else(|| "expected a whole number from 0 to 1000".to_owned())
 }
 
-/// A time of at most a day, as in 500us, 10 ms, 1.5s.
+/// Parses a time of at most a day, such as 500us, 10 ms or 1.5s.
 pub fn seconds(text: &str) -> std::result::Result<f64, String> {
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit);

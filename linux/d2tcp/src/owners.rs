@@ -1,20 +1,20 @@
-//! Whose a connection is: the process that has its socket, and the path of its cgroup.
+//! The owner of a connection: the process that holds its socket, and the path of its cgroup.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A process, as far as the operator wants to know.
+/// A process that holds a socket.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Process {
-    /// In the PID namespace of the tool.
+    /// The PID, in the namespace of the tool.
     pub pid: u32,
-    /// Its command's name.
+    /// The name of its command.
     pub name: String,
 }
 
-/// What was found so far: looked for anew when something unknown comes up.
+/// A cache of owners, rebuilt when an unknown number is looked up.
 #[derive(Default)]
 pub struct Owners {
     sockets: BTreeMap<u64, Process>,
@@ -23,11 +23,11 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// With the paths of cgroups below this folder.
+    /// Returns an empty cache, for the paths of cgroups below this folder.
     pub fn below(root: Option<PathBuf>) -> Owners {
         Owners { root, ..Owners::default() }
     }
-    /// Looks for the sockets and cgroups with these numbers, unless all of them are known.
+    /// Reads the sockets and cgroups anew, unless all of these numbers are known.
     pub fn find(&mut self, sockets: impl Iterator<Item = u64>, mut cgroups: impl Iterator<Item = u64>) {
         let wanted: Vec<u64> = sockets.filter(|inode| *inode != 0).collect();
         if wanted.iter().any(|inode| !self.sockets.contains_key(inode)) {
@@ -40,17 +40,18 @@ impl Owners {
             }
         }
     }
-    /// The process that has the socket; none if it has been closed or may not be seen.
+    /// Returns the process that holds the socket; none if it is closed or not visible.
     pub fn process(&self, inode: u64) -> Option<&Process> {
         self.sockets.get(&inode)
     }
-    /// The path of a cgroup; none if it has gone.
+    /// Returns the path of a cgroup; none if it no longer exists.
     pub fn cgroup(&self, id: u64) -> Option<&str> {
         self.cgroups.get(&id).map(String::as_str)
     }
 }
 
-/// Every socket that an open file of a process is. Of several processes that share it, the oldest.
+/// Returns every socket that a process has open. If several processes share it, the one with the lowest PID is
+/// returned.
 fn sockets_of(proc: &Path) -> BTreeMap<u64, Process> {
     let mut found = BTreeMap::new();
     let mut pids: Vec<u32> = fs::read_dir(proc)
@@ -75,7 +76,7 @@ fn sockets_of(proc: &Path) -> BTreeMap<u64, Process> {
     found
 }
 
-/// `socket:[4711]`.
+/// Returns the inode in a link target such as `socket:[4711]`.
 fn socket(target: &str) -> Option<u64> {
     target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Manual pages and completion for shells, from the command line's own definition: for packages.
+//! Manual pages and shell completions for packages, from the definition of the command line.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use crate::failure::{Context, Result};
 use crate::options::Options;
 
-/// Writes `man/d2tcp.1`, a page for each verb, and `completion/` with a file for each shell.
+/// Writes a man page for each verb into `man/`, and a file for each shell into `completion/`.
 pub fn write(folder: &Path) -> Result<()> {
     let man = folder.join("man");
     let completion = folder.join("completion");

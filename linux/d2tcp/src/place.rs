@@ -1,4 +1,4 @@
-//! Where things are: cgroup2, bpffs and our folder in it, network namespaces.
+//! The tool's places: cgroup2, bpffs and our folder in it, and network namespaces.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -10,39 +10,39 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Context, Failure, Kind, Result};
 
-/// Where bpffs belongs.
+/// The usual mount point of bpffs.
 const BPF_FS: &str = "/sys/fs/bpf";
 const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
 const CGROUP2_MAGIC: i64 = 0x6367_7270;
-/// An attach takes a second or two.
+/// The time to wait for the lock; an attach takes a second or two.
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Our folder in bpffs.
+/// Our folder in bpffs, which holds the pins.
 #[derive(Clone, Debug)]
 pub struct Pins {
-    /// It.
+    /// The path of the folder.
     pub folder: PathBuf,
 }
 
 impl Pins {
-    /// Of an object.
+    /// Returns the path of an object's pin.
     pub fn of(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
-    /// What is there, in order; nothing without the folder.
+    /// Returns the names of all pins, in order; none if the folder does not exist.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }
-    /// Makes the folder. Mounts bpffs if it is not there, but only at its own place: anywhere else that would hide what
-    /// is there.
+    /// Creates the folder. It mounts bpffs if needed, but only at its usual mount point, since a mount elsewhere would
+    /// hide existing files.
     pub fn prepare(&self) -> Result<()> {
         let parent = self.parent()?;
         if file_system(parent) != Some(BPF_FS_MAGIC) {
             let (kind, at, mode) = (c"bpf", c_string(parent)?, c"mode=0700");
-            // SAFETY: all of them are strings that end with a zero.
+            // SAFETY: all arguments are strings that end with a zero.
             if unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, mode.as_ptr().cast()) } != 0 {
                 let error = io::Error::last_os_error();
                 return Err(Failure::new(
@@ -56,7 +56,7 @@ impl Pins {
             made => made.context(format!("create {}", self.folder.display())),
         }
     }
-    /// Where the folder is, which must be in bpffs, or where bpffs is mounted.
+    /// Returns the parent of the folder. It must be in bpffs, or be the usual mount point of bpffs.
     pub fn parent(&self) -> Result<&Path> {
         let parent = self.folder.parent().filter(|_| self.folder.is_absolute());
         parent.filter(|parent| *parent == Path::new(BPF_FS) || file_system(parent) == Some(BPF_FS_MAGIC)).ok_or_else(
@@ -71,14 +71,14 @@ impl Pins {
             },
         )
     }
-    /// Fails if the folder is there, but not in bpffs, or if someone else owns it: bpffs may be open to all, and who
-    /// owns the folder can take out what is in it, or put something else there.
+    /// Fails if the folder exists outside bpffs, or if another user owns it. bpffs may be open to all users, and the
+    /// folder's owner could remove or replace its content.
     fn trusted(&self) -> Result<()> {
         let Ok(found) = fs::symlink_metadata(&self.folder) else { return Ok(()) };
         if file_system(&self.folder) != Some(BPF_FS_MAGIC) {
             return Err(Failure::new(Kind::Usage, format!("--pins {}: this is not in bpffs", self.folder.display())));
         }
-        // SAFETY: no arguments.
+        // SAFETY: the call has no arguments.
         let own = unsafe { libc::geteuid() };
         if found.is_dir() && found.uid() == own && found.mode() & 0o022 == 0 {
             return Ok(());
@@ -91,7 +91,7 @@ impl Pins {
             ),
         ))
     }
-    /// Removes everything, links first: that detaches them.
+    /// Removes everything, and the links first, which detaches them.
     pub fn remove(&self) -> Result<()> {
         for name in self.names() {
             let path = self.of(&name);
@@ -104,16 +104,16 @@ impl Pins {
             _ => Ok(()),
         }
     }
-    /// Keeps others from attaching or detaching at the same time until the file is closed.
+    /// Keeps other tools from attaching or detaching until the file is closed.
     pub fn lock(&self) -> Result<Option<File>> {
         self.trusted()?;
         let Some(parent) = self.folder.parent().filter(|parent| parent.is_dir()) else { return Ok(None) };
         let file = File::open(parent).context(format!("open {}", parent.display()))?;
         let begun = Instant::now();
-        // SAFETY: an open file.
+        // SAFETY: the file is open.
         while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             let error = io::Error::last_os_error();
-            // Anybody who may read the folder can hold its lock.
+            // Any user with read permission on the folder can hold its lock.
             if error.kind() != io::ErrorKind::WouldBlock || begun.elapsed() > LOCK_PATIENCE {
                 return Err(error).context(format!("lock {}: is another d2tcp at work?", parent.display()));
             }
@@ -121,26 +121,26 @@ impl Pins {
         }
         Ok(Some(file))
     }
-    /// Says for as long as the file is open that a process holds what is attached.
+    /// Marks the attachment as held by this process while the file is open.
     pub fn hold(&self) -> Result<File> {
         let file = File::open(&self.folder).context(format!("open {}", self.folder.display()))?;
-        // SAFETY: an open file.
+        // SAFETY: the file is open.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return Err(io::Error::last_os_error()).context(format!("hold {}", self.folder.display()));
         }
         Ok(file)
     }
-    /// Whether a process does, in whatever namespace it is.
+    /// Returns true if a process of any namespace holds the attachment.
     pub fn is_held(&self) -> bool {
         self.folder.exists() && self.hold().is_err()
     }
-    /// Whether this user may not look into the folder, if there is one.
+    /// Returns true if the folder exists and this user may not read it.
     pub fn is_hidden(&self) -> bool {
         fs::read_dir(&self.folder).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     }
 }
 
-/// Where cgroup2 is mounted.
+/// Returns the mount point of cgroup2.
 pub fn cgroup_root() -> Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").context("read /proc/self/mountinfo")?;
     mount_of(&mounts, "cgroup2").ok_or_else(|| {
@@ -148,7 +148,7 @@ pub fn cgroup_root() -> Result<PathBuf> {
     })
 }
 
-/// The first mount of a kind of file system.
+/// Returns the mount point of the first mount of a file system.
 fn mount_of(mountinfo: &str, kind: &str) -> Option<PathBuf> {
     mountinfo.lines().find_map(|line| {
         let (left, right) = line.split_once(" - ")?;
@@ -157,7 +157,7 @@ fn mount_of(mountinfo: &str, kind: &str) -> Option<PathBuf> {
     })
 }
 
-/// The path of a cgroup from the root of cgroup2, be it there or not.
+/// Returns the path of a cgroup, which need not exist, relative to the root of cgroup2.
 pub fn cgroup_path(root: &Path, given: &Path) -> Result<PathBuf> {
     let wrong = |why: &str| Err(Failure::new(Kind::Usage, format!("--cgroup {}: {why}", given.display())));
     let inside = if given.is_absolute() { given.strip_prefix(root).ok() } else { Some(given) };
@@ -172,12 +172,12 @@ pub fn cgroup_path(root: &Path, given: &Path) -> Result<PathBuf> {
     Ok(path.components().collect())
 }
 
-/// The number by which the kernel knows a cgroup.
+/// Returns the kernel's id of a cgroup.
 pub fn cgroup_id(path: &Path) -> Result<u64> {
     fs::metadata(path).map(|found| found.ino()).context(format!("look at {}", path.display()))
 }
 
-/// The PID namespace of this process.
+/// Returns the PID namespace of this process.
 pub fn pid_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino())
 }
@@ -186,11 +186,11 @@ fn file_system(path: &Path) -> Option<i64> {
     let path = c_string(path).ok()?;
     // SAFETY: zeros are a value of this structure of numbers.
     let mut about: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: a string that ends with a zero, and room for the answer.
+    // SAFETY: the string ends with a zero, and there is room for the answer.
     (unsafe { libc::statfs(path.as_ptr(), &mut about) } == 0).then_some(about.f_type as i64)
 }
 
-/// Whether bpffs is mounted where the pins go.
+/// Returns true if bpffs is mounted at the parent of the pins.
 pub fn has_bpffs(pins: &Pins) -> bool {
     pins.folder.parent().is_some_and(|parent| file_system(parent) == Some(BPF_FS_MAGIC))
 }
@@ -199,33 +199,33 @@ fn c_string(path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_encoded_bytes()).context(format!("use the path {}", path.display()))
 }
 
-/// A network namespace, by a path that outlives this process.
+/// A network namespace, with a path that outlives this process.
 pub struct Namespace {
-    /// It.
+    /// The path of the namespace.
     pub path: PathBuf,
     file: File,
 }
 
 impl Namespace {
-    /// By a name of `ip netns`, a path, or, if empty, the one that the tool runs in.
+    /// Opens a namespace by a name of `ip netns` or a path, or, if empty, the tool's own.
     pub fn named(name: &str) -> Result<Namespace> {
         let path = match name {
             "" => own_namespace()?,
             path if path.contains('/') => PathBuf::from(path),
             name => Path::new("/run/netns").join(name),
         };
-        // Opened now: another process's may be opened only as long as we have all of its capabilities.
+        // Open it now: another process's namespace can only be opened with all capabilities of that process.
         let file = File::open(&path)
             .map_err(|error| Failure::new(Kind::Usage, format!("--namespace={name}: {}: {error}", path.display())))?;
         Ok(Namespace { path, file })
     }
-    /// Its default congestion control, after setting it if asked to.
+    /// Returns the default congestion control of the namespace, after setting it if requested.
     pub fn default_control(&self, set: Option<&str>) -> Result<String> {
         const SETTING: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
         std::thread::scope(|scope| {
-            // A thread of its own, so that this process stays where it is.
+            // A separate thread, so that this process stays in its namespace.
             let there = scope.spawn(|| -> Result<String> {
-                // SAFETY: an open file; the kernel checks that it is a namespace.
+                // SAFETY: the file is open, and the kernel checks that it is a namespace.
                 if unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
                     return Err(io::Error::last_os_error()).context("enter the network namespace");
                 }
@@ -251,13 +251,14 @@ fn own_namespace() -> Result<PathBuf> {
         })
 }
 
-/// Why connections of this network namespace cannot be under D2TCP as they negotiate ECN now; nothing if they can.
+/// Returns the reason for which D2TCP cannot be used with the present ECN setting of this network namespace, if there
+/// is one.
 pub fn accurate_ecn() -> Option<String> {
     accurate(&fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").unwrap_or_default())
 }
 
 fn accurate(setting: &str) -> Option<String> {
-    // 3 to 5 in the kernels that can negotiate it.
+    // Settings 3 to 5 exist in kernels with accurate ECN.
     setting.trim().parse::<u32>().ok().filter(|setting| *setting > 2).map(|setting| {
         format!(
             "net.ipv4.tcp_ecn is {setting}: connections negotiate accurate ECN, with which D2TCP has not been tried; set \
@@ -266,7 +267,7 @@ fn accurate(setting: &str) -> Option<String> {
     })
 }
 
-/// Whether the kernel has a congestion control of that name now.
+/// Returns true if the kernel has a congestion control of this name.
 pub fn is_registered(control: &str) -> bool {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .is_ok_and(|names| names.split_whitespace().any(|name| name == control))

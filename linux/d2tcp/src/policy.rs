@@ -1,4 +1,4 @@
-//! A policy: a file of rules in TOML, read with errors that show where.
+//! Policies: files of rules in TOML. Errors show their location.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::options::{self, Expired, Mode, Parameters, Rtt, TimeToComplete};
 use crate::place;
 use crate::rules::{Peers, Rule};
 
-/// What is written for a key.
+/// The type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Name,
@@ -43,7 +43,7 @@ const fn key(name: &'static str, kind: Kind, help: &'static str) -> Key {
     Key { name, kind, help }
 }
 
-/// Keys of `[parameters]` and of rules alike.
+/// The keys of `[parameters]`, which rules have as well.
 const PARAMETERS: &[Key] = &[
     key("g", Kind::Share, "weight of the last window's share of marks in alpha"),
     key("cap", Kind::Cap, "n: d is clamped to [1/n, n]"),
@@ -62,7 +62,7 @@ const PARAMETERS: &[Key] = &[
         "says in words that dangerous parameters are meant",
     ),
 ];
-/// Keys of `[[rule]]` beside those.
+/// The other keys of `[[rule]]`.
 const RULE: &[Key] = &[
     key("name", Kind::Name, "its name, also in metrics; reloads know a rule by it"),
     key("cgroup", Kind::Cgroup, "sockets made in it or below, by its path; all if not given"),
@@ -83,16 +83,16 @@ const RULE: &[Key] = &[
     key("burst", Kind::Size, "and how much of it at once; one second's worth if not given"),
 ];
 
-/// What a policy says.
+/// A policy as parsed from its file.
 #[derive(Debug)]
 pub struct Policy {
-    /// For all rules that do not say otherwise.
+    /// The parameters of all rules that do not set them.
     pub parameters: Parameters,
-    /// In their order: the first that matches governs.
+    /// The rules in order: the first that matches governs.
     pub rules: Vec<Rule>,
 }
 
-/// Reads a policy. What is wrong is shown with its place.
+/// Reads a policy. Its errors show their location in the file.
 pub fn read(file: &Path) -> Result<Policy> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::new(Fault::Usage, format!("{}: {error}", file.display())))?;
@@ -249,7 +249,7 @@ fn parameter(to: &mut Parameters, key: &'static Key, value: &DeValue, at: Range<
     Ok(())
 }
 
-/// What is written at a key.
+/// The value of a key.
 struct Value<'v, 'i> {
     key: &'static Key,
     value: &'v DeValue<'i>,
@@ -272,7 +272,7 @@ impl Value<'_, '_> {
             _ => Err(self.wrong("expected true or false")),
         }
     }
-    /// A number, bare or in quotes.
+    /// Parses a number, bare or in quotes.
     fn number(&self, read: impl Fn(&str) -> std::result::Result<f64, String>) -> Found<f64> {
         let text = match self.value {
             DeValue::String(text) => text.as_ref(),
@@ -282,7 +282,7 @@ impl Value<'_, '_> {
         };
         read(text).map_err(|expected| self.wrong(expected))
     }
-    /// As 0.05, 1/16 or 5 %.
+    /// Parses a share, such as 0.05, 1/16 or 5 %.
     fn share(&self) -> Found<f64> {
         self.number(|text| match text.trim().strip_suffix('%') {
             Some(percent) => options::share(&format!("{}/100", percent.trim())),
@@ -335,12 +335,12 @@ impl Value<'_, '_> {
             .copied()
             .ok_or_else(|| unknown(text, self.at.clone(), words.iter().copied()))
     }
-    /// In ns, at most a day.
+    /// Parses a time of at most a day; returns ns.
     fn time(&self) -> Found<u64> {
         let seconds = options::seconds(self.text()?).map_err(|expected| self.wrong(expected))?;
         Ok((seconds * 1e9).round() as u64)
     }
-    /// In bytes, or bytes per second.
+    /// Parses an amount; returns bytes, or bytes per second.
     fn amount(&self, what: &str) -> Found<u64> {
         let text = self.text()?;
         let example = if what == "rate" { "200 Mbps" } else { "64 KB" };
@@ -357,7 +357,7 @@ impl Value<'_, '_> {
     }
 }
 
-/// Policies as JSON Schema.
+/// Returns the JSON Schema of policies.
 pub fn schema() -> Json {
     let of = |keys: &[&[Key]]| -> Map<String, Json> {
         keys.iter().flat_map(|keys| keys.iter()).map(|key| (key.name.to_owned(), property(key))).collect()

@@ -1,14 +1,14 @@
-//! Capabilities: what is needed, and nothing else for longer than it is needed.
+//! Capabilities: those needed, each for no longer than needed.
 
 use caps::{CapSet, Capability};
 
 use crate::failure::{Context, Failure, Kind, Result};
 
-/// To load the programs and to attach them. CAP_SYS_ADMIN is needed besides only to mount bpffs, and to set the
-/// default of a network namespace.
+/// The capabilities to load and attach the programs. CAP_SYS_ADMIN is needed in addition only to mount bpffs, and to
+/// set the default of a network namespace.
 pub const TO_ATTACH: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_NET_ADMIN, Capability::CAP_PERFMON];
 
-/// Of these, which are missing.
+/// Returns the capabilities of `needed` that are missing.
 pub fn missing(needed: &[Capability]) -> Vec<Capability> {
     let has = |capability: &Capability| caps::has_cap(None, CapSet::Effective, *capability).unwrap_or(false);
     // CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON.
@@ -20,7 +20,7 @@ pub fn missing(needed: &[Capability]) -> Vec<Capability> {
         .collect()
 }
 
-/// Fails if one is missing for `what`.
+/// Fails if a capability is missing for `what`.
 pub fn require(what: &str, needed: &[Capability]) -> Result<()> {
     let missing = missing(needed);
     if missing.is_empty() {
@@ -30,12 +30,12 @@ pub fn require(what: &str, needed: &[Capability]) -> Result<()> {
     Err(Failure::new(Kind::NotPermitted, format!("{what} needs {}: run it as root", names.join(", "))))
 }
 
-/// Gives up every capability but these, for good.
+/// Drops every capability except these, permanently.
 pub fn keep(kept: &[Capability]) -> Result<()> {
-    // Sets that a kernel does not know, or that were empty from the start, are as they should be.
+    // Ignore errors: a set may be unknown to the kernel, or already empty.
     let _ = caps::clear(None, CapSet::Ambient);
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
-        // What we have is not touched by it; what we start gets none.
+        // Our own capabilities stay. Child processes get none.
         for capability in caps::all() {
             let _ = caps::drop(None, CapSet::Bounding, capability);
         }
@@ -47,7 +47,7 @@ pub fn keep(kept: &[Capability]) -> Result<()> {
     {
         caps::set(None, set, wanted).context("give up capabilities")?;
     }
-    // SAFETY: numbers only.
+    // SAFETY: the arguments are numbers.
     unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     Ok(())
 }

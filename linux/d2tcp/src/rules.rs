@@ -1,4 +1,4 @@
-//! Which connections get the control, and on which terms: rules, as the programs in the kernel match them
+//! Rules: the connections that get the control, and the terms for them. The programs in the kernel match them
 //! (`linux/bpf/rules.h`).
 
 use std::collections::BTreeMap;
@@ -13,78 +13,78 @@ use crate::kernel::{self, Control, Law, ONE, Plain, RULE_PREFIX, RULE_PRIVATE, R
 use crate::options::Parameters;
 use crate::place::Pins;
 
-/// Bytes of a component of a path that are looked at a time, and how many times.
+/// The size of a chunk of a path's component, in bytes, and the maximum number of chunks.
 const CHUNK: (usize, usize) = (63, 4);
 
-/// Which peers a rule is for.
+/// The peers to which a rule applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Peers {
-    /// All.
+    /// Peers at any address.
     #[default]
     Any,
-    /// In private ranges: RFC 1918, RFC 4193, this machine and its links.
+    /// Peers in private ranges: RFC 1918, RFC 4193, this machine and its links.
     Private,
-    /// With this prefix, of so many bits.
+    /// Peers with this prefix of so many bits.
     Prefix(IpAddr, u8),
 }
 
-/// What programs may ask for; 0: no limit.
+/// Limits of the announcements of programs; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// Shorter deadlines are lengthened to it, ns.
+    /// The minimum deadline in ns, to which shorter ones are lengthened.
     pub least_deadline_ns: u64,
-    /// Longer messages are refused.
+    /// The maximum size of a message; larger ones are refused.
     pub most_bytes: u64,
-    /// Deadlines that ask for more are lengthened, bytes per second.
+    /// The maximum rate that a deadline may need, in bytes per second; it is lengthened otherwise.
     pub most_rate: u64,
-    /// Bytes per second that may be announced in all, ...
+    /// The total rate of all announcements, in bytes per second.
     pub budget_rate: u64,
-    /// ... and at once.
+    /// The burst of all announcements, in bytes.
     pub budget_bytes: u64,
 }
 
-/// Beyond which a canary is rolled back, as shares; 0: no limit.
+/// Limits, as shares, above which a canary is rolled back; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Guard {
-    /// Of segments that are sent again.
+    /// The share of retransmitted segments.
     pub loss: f64,
-    /// Timeouts per segment.
+    /// The number of timeouts per segment.
     pub timeouts: f64,
-    /// Of messages that miss their deadlines.
+    /// The share of messages that miss their deadlines.
     pub missed: f64,
 }
 
-/// A rule: what it is for, and what it wants.
+/// A rule: the connections that it matches, and its settings for them.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Its name, also in metrics.
+    /// The name of the rule, also in metrics.
     pub name: String,
-    /// From the root of the tool's hierarchy; empty: all.
+    /// The path of the cgroup from the root of the tool's hierarchy; empty for all.
     pub cgroup: PathBuf,
-    /// Local or remote, both included.
+    /// The range of local or remote ports, both inclusive.
     pub ports: Option<(u16, u16)>,
-    /// Of the other end.
+    /// The peers to which the rule applies.
     pub peers: Peers,
-    /// What its connections get.
+    /// The treatment of its connections.
     pub control: Control,
-    /// Of these, how many: 0 to 1.
+    /// The share of its connections that get the control, 0 to 1.
     pub share: f64,
-    /// Programs may not tell deadlines.
+    /// True if programs may not announce deadlines.
     pub silent: bool,
-    /// What a message has without an announcement, ns; 0: none.
+    /// The deadline of a message without an announcement, in ns; 0 for none.
     pub deadline_ns: u64,
-    /// And how long it is taken to be at least.
+    /// The assumed minimum size of such a message.
     pub bytes: u64,
-    /// What programs may ask for.
+    /// The limits of announcements.
     pub limits: Limits,
-    /// Beyond which a share of the connections is given up.
+    /// The limits of a canary.
     pub guard: Guard,
-    /// Parameters of its own.
+    /// The parameters that the rule sets itself.
     pub parameters: Parameters,
 }
 
 impl Rule {
-    /// For everything in a cgroup.
+    /// Returns a rule for all connections of a cgroup.
     pub fn of(name: &str, cgroup: &Path, control: Control) -> Rule {
         Rule {
             name: name.to_owned(),
@@ -101,7 +101,7 @@ impl Rule {
             parameters: Parameters::default(),
         }
     }
-    /// As the kernel's side has it, with the parameters that are in force for all.
+    /// Returns the kernel's form of the rule, with `law` for all parameters that it does not set itself.
     pub fn compiled(&self, law: Law) -> Result<kernel::Rule> {
         let long = |what: &str, most| {
             Failure::new(Kind::Usage, format!("rule {}: {what} has more than {most} bytes", self.name))
@@ -151,7 +151,8 @@ fn fraction(share: f64) -> u32 {
     (share * f64::from(ONE)).round() as u32
 }
 
-/// Takes a share from a rule: of its connections none gets the control any more, and those that have it lose it.
+/// Rolls back a canary: sets the share of a rule to 0, so that new connections do not get the control and existing ones
+/// lose it.
 pub fn roll_back(pins: &Pins, name: &str) -> Result<()> {
     let (map, bank) = (attach::map(pins, "rules")?, epoch(pins)? & 1);
     for (slot, mut rule) in in_force(pins)?.into_iter().filter(|(_, rule)| kernel::text(&rule.name) == name) {
@@ -162,8 +163,7 @@ pub fn roll_back(pins: &Pins, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Puts rules into force in place of those that are, at once for connections that are there, too. Rules that keep
-/// their names keep their counters.
+/// Replaces the rules in force, for existing connections as well. Rules that keep their names keep their counters.
 pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
     if rules.len() > RULES {
         return Err(Failure::new(Kind::Usage, format!("{} rules: there may be {RULES}", rules.len())));
@@ -208,8 +208,8 @@ pub fn enact(pins: &Pins, key: [u64; 2], rules: &[kernel::Rule]) -> Result<()> {
     words.update(&kernel::EPOCH.to_ne_bytes(), &now.to_ne_bytes(), MapFlags::ANY).context("put rules into force")
 }
 
-/// Slots for rules, in their order, since the first one that matches governs. Where that can be, a rule keeps the slot
-/// of the one of its name, and with it its counters.
+/// Returns slots for the rules in their order, since the first rule that matches governs. A rule keeps the slot of an
+/// earlier rule of its name, and so its counters, where the order permits it.
 fn places(before: &[(usize, kernel::Rule)], rules: &[kernel::Rule]) -> Vec<usize> {
     let mut slots = Vec::new();
     let mut next = 0;
@@ -223,7 +223,7 @@ fn places(before: &[(usize, kernel::Rule)], rules: &[kernel::Rule]) -> Vec<usize
     slots
 }
 
-/// The rules in force and their slots, in order.
+/// Returns the rules in force and their slots, in order.
 pub fn in_force(pins: &Pins) -> Result<Vec<(usize, kernel::Rule)>> {
     let (map, bank) = (attach::map(pins, "rules")?, epoch(pins)? & 1);
     let mut rules = Vec::new();
@@ -236,7 +236,7 @@ pub fn in_force(pins: &Pins) -> Result<Vec<(usize, kernel::Rule)>> {
     Ok(rules)
 }
 
-/// Parameters for all: of the rules, those that are not their own.
+/// Sets the parameters that the rules do not set themselves.
 pub fn set_law(pins: &Pins, law: &Law) -> Result<()> {
     let (map, bank) = (attach::map(pins, "rules")?, epoch(pins)? & 1);
     for (slot, mut rule) in in_force(pins)? {
@@ -252,7 +252,7 @@ fn epoch(pins: &Pins) -> Result<u64> {
     Ok(bytes.try_into().map_or(0, u64::from_ne_bytes))
 }
 
-/// The hash of a path, component by component.
+/// Returns the hash of a path, computed component by component.
 pub fn hash(key: [u64; 2], path: &Path) -> u64 {
     let mixed = |hash: u64, word: u64| {
         let hash = (hash ^ word).wrapping_mul(key[1] | 1);
@@ -279,7 +279,7 @@ pub fn hash(key: [u64; 2], path: &Path) -> u64 {
     hash
 }
 
-/// A rule's connections, in words.
+/// Describes a rule's connections in words.
 pub fn in_words(rule: &kernel::Rule) -> String {
     let mut words = match rule.control {
         0 => "those that ask by TCP_CONGESTION".to_owned(),

@@ -1,4 +1,4 @@
-//! What is attached, in words or as JSON.
+//! `d2tcp status`: the attachment, in words or as JSON.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::kernel::{self, About, Control, Counters, Law, ONE, Plain, RULES, UNIT
 use crate::place::{self, Pins};
 use crate::rules;
 
-/// What `status --json` prints.
+/// The output of `status --json`.
 #[derive(Serialize)]
 struct Status {
     attached: bool,
@@ -85,7 +85,7 @@ struct Messages {
     queue_full: u64,
 }
 
-/// `d2tcp status`.
+/// Runs `d2tcp status`, which fails if a part is dead.
 pub fn run(pins: &Pins, json: bool) -> Result<()> {
     let about = attach::require(pins)?;
     let status = status(pins, &about)?;
@@ -145,7 +145,7 @@ fn status(pins: &Pins, about: &About) -> Result<Status> {
     })
 }
 
-/// Where hooks are to be, and what of it all is dead.
+/// Returns the places of the hooks, and the names of dead parts.
 pub fn parts(pins: &Pins, about: &About) -> Result<(Vec<Place>, Vec<String>)> {
     let rules: Vec<kernel::Rule> = rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
     let places = hooks::places(&place::cgroup_root()?, &rules)?;
@@ -224,7 +224,7 @@ fn print(status: &Status, law: &Law) {
     }
 }
 
-/// What became of announcements that are no messages as asked for.
+/// Describes the announcements that were not accepted as given.
 fn announcing(&Messages { lengthened, denied, refused, queue_full, .. }: &Messages) -> String {
     let lengthened = counted(lengthened, "deadline");
     format!(
@@ -232,7 +232,7 @@ fn announcing(&Messages { lengthened, denied, refused, queue_full, .. }: &Messag
     )
 }
 
-/// What `attach` says when it is done.
+/// Returns the message of a successful `attach`.
 pub fn in_brief(pins: &Pins, about: &About) -> Result<String> {
     let rules = rules::in_force(pins)?;
     let governed: Vec<String> = rules.iter().map(|(_, rule)| rules::in_words(rule)).collect();
@@ -271,7 +271,7 @@ fn parameters(law: &Law) -> Parameters {
     }
 }
 
-/// The parameters in a line.
+/// Returns the parameters in one line.
 pub fn parameters_in_words(law: &Law) -> String {
     let Parameters {
         g,
@@ -296,14 +296,14 @@ pub fn parameters_in_words(law: &Law) -> String {
     format!("{law}, least RTO {rto_min_us} us, initial window {initial_window}, times x {time_scale}")
 }
 
-/// The counters of all, summed over CPUs and rules.
+/// Returns the counters of the attachment, summed over CPUs and rules.
 pub fn counters(pins: &Pins) -> Result<Counters> {
     let map = attach::map(pins, "counts")?;
     let all = (0..=RULES as u32).map(|number| one(&map, number)).collect::<Result<Vec<_>>>()?;
     Ok(Counters::sum(all.iter().map(Plain::bytes)))
 }
 
-/// The rules in force and their counters.
+/// Returns the rules in force and their counters.
 pub fn counters_by_rule(pins: &Pins) -> Result<Vec<(kernel::Rule, Counters)>> {
     let map = attach::map(pins, "counts")?;
     rules::in_force(pins)?.into_iter().map(|(slot, rule)| Ok((rule, one(&map, slot as u32 + 1)?))).collect()

@@ -1,4 +1,4 @@
-//! The connections, live.
+//! `d2tcp top`: the connections, live.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::rules;
 use crate::screen::{self, Screen};
 use crate::status;
 
-/// By what connections are put in order, from the top.
+/// The order of the connections, from the top.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum Sort {
     /// The nearest deadline first.
@@ -46,18 +46,18 @@ pub enum Sort {
     Cgroup,
 }
 
-/// What is shown, and how.
+/// The view of the table: its order and its filter.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The order.
+    /// The order of the rows.
     pub sort: Sort,
-    /// Turned around.
+    /// Reverses this order if true.
     pub reverse: bool,
-    /// Only those with this text in an address, a process, a cgroup or a rule.
+    /// Shows only rows with this text in an address, a process, a cgroup or a rule.
     pub filter: String,
 }
 
-/// What numbers stand for.
+/// The names of numbers in a row: owners and rules.
 struct Names {
     owners: Owners,
     rules: BTreeMap<u32, String>,
@@ -130,10 +130,10 @@ impl Row {
     }
 }
 
-/// `d2tcp top`.
+/// Runs `d2tcp top` until the operator ends it.
 pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
     attach::require(pins)?;
-    // Without these other users' processes cannot be named; nothing else is done with them.
+    // These capabilities are only used to name the processes of other users.
     privileges::keep(&[Capability::CAP_SYS_PTRACE, Capability::CAP_DAC_READ_SEARCH])?;
     let mut names = Names { owners: Owners::below(place::cgroup_root().ok()), rules: BTreeMap::new() };
     if json {
@@ -157,7 +157,7 @@ pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
             Some(text) => format!("show only: {text}_  (Enter)"),
             None => view.head(open, counters.met, counters.missed),
         };
-        // Home, the table, and whatever was below it cleared.
+        // Move the cursor home, print the table, and clear the rows below it.
         let table = table(&rows(pins, &mut names, &view)?, height.saturating_sub(3), width);
         let text = format!("{}\n{table}", cut(&head, width)).replace('\n', "\x1b[K\n");
         print!("\x1b[H{text}\x1b[J");
@@ -174,14 +174,14 @@ pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
 }
 
 impl View {
-    /// The line above the table: how many connections there are, what became of their messages, and the keys.
+    /// Returns the line above the table: the number of connections, the results of their messages, and the keys.
     fn head(&self, open: u64, met: u64, missed: u64) -> String {
         let sort = self.sort.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
         let filter = if self.filter.is_empty() { String::new() } else { format!(" ({})", self.filter) };
         let (open, met) = (counted(open, "connection"), counted(met, "message"));
         format!("{open}, {met} met, {missed} missed   q quit, s sort ({sort}), r reverse, / filter{filter}")
     }
-    /// What a key does; `typing` is the text of a filter while it is being typed.
+    /// Handles a key; `typing` is the text of a filter while the user types it.
     fn key(&mut self, key: u8, typing: &mut Option<String>) {
         match (typing.as_mut(), key) {
             (Some(text), b'\r' | b'\n') => {
@@ -296,7 +296,7 @@ fn table(rows: &[Row], most: usize, width: usize) -> String {
     text
 }
 
-/// As much as fits into a line.
+/// Truncates a line to the width.
 fn cut(line: &str, width: usize) -> String {
     line.chars().take(width).collect()
 }

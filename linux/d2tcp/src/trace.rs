@@ -1,4 +1,4 @@
-//! What connections do over time, in the columns of the simulator's trace.
+//! `d2tcp trace`: the connections over time, in the columns of the simulator's trace.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -25,15 +25,15 @@ use crate::kernel::{Event, ONE, Plain, TRACED_UNTIL, UNIT};
 use crate::place::Pins;
 use crate::privileges;
 
-/// Of the simulator's table, in its order; and whose numbers `from` and `to` are.
+/// The columns of the simulator's table in its order, and the addresses of `from` and `to`.
 const COLUMNS: [&str; 10] =
     ["time_s", "what", "class", "from", "to", "message", "link", "value", "from_address", "to_address"];
-/// Rows that are kept before they are written.
+/// The number of rows that are buffered before they are written.
 const BATCH: usize = 1 << 16;
-/// Without news from a tracer for so long, the kernel forgets it.
+/// The time after which the kernel ignores a tracer that does not renew its request.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// `d2tcp trace`.
+/// Runs `d2tcp trace` until a signal or the end of the time.
 pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> {
     attach::require(pins)?;
     let words = attach::map(pins, "words")?;
@@ -73,7 +73,7 @@ pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> 
             until(attach::clock(libc::CLOCK_MONOTONIC) + PATIENCE.as_nanos() as u64)?;
             renewed = Instant::now();
         }
-        // A signal that interrupts the wait is seen above.
+        // A signal that interrupts the wait is handled above.
         let _ = ring.poll(Duration::from_millis(if left { 0 } else { 100 }));
         let mut table = cell.borrow_mut();
         if left || table.rows.len() >= BATCH {
@@ -82,11 +82,11 @@ pub fn run(pins: &Pins, out: Option<&Path>, seconds: Option<f64>) -> Result<()> 
     }
     drop(ring);
     sink.close()?;
-    // What was recorded until then is kept.
+    // The rows recorded before the detach are kept.
     gone.map_or(Ok(()), Err)
 }
 
-/// Becomes true when the operator ends the tool.
+/// Returns a flag that becomes true when the operator ends the tool.
 pub fn signals() -> Result<Arc<AtomicBool>> {
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -95,7 +95,7 @@ pub fn signals() -> Result<Arc<AtomicBool>> {
     Ok(ended)
 }
 
-/// One row: when, what, whose, and its value.
+/// A row of the trace: time, quantity, connection and value.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     time_s: f64,
@@ -109,8 +109,8 @@ struct Row {
     to_address: Arc<str>,
 }
 
-/// Turns events into rows; ends (addresses with their ports) and messages are numbered in the order in which they
-/// appear. The time that an event takes hardly depends on how many there are.
+/// Converts events into rows. Endpoints (addresses with their ports) and messages are numbered in the order of their
+/// first event. The time per event hardly depends on the number of connections.
 #[derive(Default)]
 struct Table {
     begun: u64,
@@ -120,7 +120,7 @@ struct Table {
     rows: Vec<Row>,
 }
 
-/// Of a connection: when its last event was, how far it had come, and with which message.
+/// The last event of a connection: its time, the bytes acknowledged, and the message.
 struct Before {
     time_ns: u64,
     acked: u64,
@@ -130,7 +130,7 @@ struct Before {
 
 impl Table {
     fn add(&mut self, event: &Event) {
-        // What waited in the ring from an earlier tracer is not ours.
+        // The ring may still hold events for an earlier tracer: ignore these.
         if event.time_ns < self.begun {
             return;
         }
@@ -168,13 +168,13 @@ impl Table {
     }
 }
 
-/// Where rows go. A file gets its name when it is complete.
+/// The destination of the rows. A file gets its name when it is complete.
 enum Sink {
     Csv { to: Box<dyn Write>, file: Option<Place> },
     Parquet { to: Box<SerializedFileWriter<File>>, file: Place },
 }
 
-/// A file without a name, and the one that it gets: whatever ends the tracer, nothing half-written stays.
+/// A file without a name, and the name that it will get. If the tracer dies, no partial file stays.
 struct Place {
     file: File,
     wanted: std::path::PathBuf,
@@ -194,14 +194,14 @@ impl Place {
     }
     fn settle(self) -> Result<()> {
         let doing = format!("write {}", self.wanted.display());
-        // A name beside it that nobody else has, since a name cannot be given in place of another one.
+        // linkat cannot replace an existing name, so the file first gets a temporary name that no other process uses.
         let mut aside = self.wanted.clone().into_os_string();
         aside.push(format!(".{}", std::process::id()));
         let aside = std::path::PathBuf::from(aside);
         let _ = std::fs::remove_file(&aside);
         let from = CString::new(format!("/proc/self/fd/{}", self.file.as_raw_fd())).context(&doing)?;
         let to = CString::new(aside.as_os_str().as_encoded_bytes()).context(&doing)?;
-        // SAFETY: strings that end with a zero.
+        // SAFETY: both strings end with a zero.
         let failed = unsafe {
             libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW)
         };
@@ -279,7 +279,7 @@ fn schema() -> Type {
     Type::group_type_builder("trace").with_fields(fields).build().expect("a valid schema")
 }
 
-/// Writes rows as one row group.
+/// Writes the rows as one row group.
 fn group(to: &mut SerializedFileWriter<File>, rows: &[Row]) -> parquet::errors::Result<()> {
     let mut group = to.next_row_group()?;
     for name in COLUMNS {
@@ -366,7 +366,7 @@ mod tests {
         };
         let few = round(0, 1000).max(1e-7);
         round(1000, 59_000);
-        // Looking through all of them for each took 100 times as long; memory that grows and a busy machine, a few.
+        // A linear search would take 100 times as long. Growing memory and a busy machine account for a small factor.
         let many = round(60_000, 1000);
         assert!(many < 20.0 * few, "{many} s an event, {few} s among few");
         assert_eq!(table.ends.len(), 61_001, "one server, and a client for each");

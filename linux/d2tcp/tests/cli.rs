@@ -1,9 +1,9 @@
-//! The command line, as far as it goes without privileges and without a kernel.
+//! The command line, as far as it works without privileges and without a kernel.
 
 use std::process::{Command, Output};
 
 fn tool(arguments: &[&str]) -> Output {
-    // Pins that do not exist: nothing that is attached here may be met.
+    // Pins that do not exist, so that a real attachment is not used.
     Command::new(env!("CARGO_BIN_EXE_d2tcp")).args(["--pins", "/nowhere/d2tcp"]).args(arguments).output().unwrap()
 }
 

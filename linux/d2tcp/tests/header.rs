@@ -1,4 +1,4 @@
-//! `d2tcp.h` in programs of every kind: C and C++, old and new, with the compilers that are here.
+//! `d2tcp.h` in programs of C and C++, in old and new standards, with the installed compilers.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ const WARNINGS: [&str; 5] = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "
 fn compiles(compiler: &str, language: &str, standard: &str) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
-    // Twice, and beside the header that has the other names of TCP's options.
+    // Include it twice, and next to the header that defines TCP's other options.
     let text = format!(
         "#include <netinet/tcp.h>\n#include \"{HEADER}\"\n#include \"{HEADER}\"\n\
          int main(void) {{ struct d2tcp_state s; d2tcp_use(-1); d2tcp_get_state(-1, &s);\n\

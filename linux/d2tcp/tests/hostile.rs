@@ -1,5 +1,5 @@
-//! The hostile trial: malformed calls, kills, many sockets, foreign pins, restarted services, greedy users. Nothing may
-//! be left behind, and nothing be off in silence. Minutes, as root: `make linux-hostile`.
+//! The hostile test: malformed calls, kills, many sockets, foreign pins, restarted services and greedy users. No object
+//! may be left behind, and no part may fail silently. It takes minutes, as root: `make linux-hostile`.
 
 #[allow(dead_code)]
 mod bench;
@@ -15,7 +15,7 @@ const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const V4: &str = "127.0.0.1:0";
 
-/// A small generator: the same trial every time.
+/// A small generator, with the same sequence in each run.
 struct Draw(u64);
 
 impl Draw {
@@ -28,7 +28,7 @@ impl Draw {
     }
 }
 
-/// What must be as it was: objects in the kernel, mounts, controls, cgroups and the machine's settings.
+/// The state that must not change: objects in the kernel, mounts, controls, cgroups and the machine's settings.
 #[derive(Debug, PartialEq)]
 struct World {
     objects: (usize, usize, usize, usize),
@@ -58,7 +58,7 @@ impl World {
     }
 }
 
-/// A part of the trial: its name, and what it does.
+/// A part of the test: its name and its function.
 type Part = (&'static str, fn(&mut Bench));
 
 #[test]
@@ -70,7 +70,7 @@ fn the_hostile_trial() {
     }
     let log = Log::here();
     let mut bench = Bench::new();
-    // Whatever the first attach of a machine leaves for good (bpffs) is there now.
+    // The first attach of a machine mounts bpffs for good, so it is done before the comparison.
     bench.attach("");
     bench.says("detach");
     let before = World::now();
@@ -95,8 +95,8 @@ fn the_hostile_trial() {
     assert_eq!(log.complaints(), Vec::<String>::new(), "the kernel complains");
 }
 
-/// Any bytes at any option of our level, by nobody, on sockets in any state: no call is taken that is none, and others'
-/// messages stay as they are.
+/// Sends random bytes to each option of our level, as an unprivileged user, on sockets in any state. No invalid call is
+/// accepted, and messages of other users do not change.
 fn malformed_calls(bench: &mut Bench) {
     bench.attach("--opt-in");
     let listener = listen(V4);
@@ -107,7 +107,7 @@ fn malformed_calls(bench: &mut Bench) {
     let counted = bench.status()["messages"]["accepted"].clone();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // SAFETY: numbers only. The bare call concerns this thread alone.
+            // SAFETY: the arguments are numbers. The raw system call affects only this thread.
             assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) }, 0);
             let mut draw = Draw(7);
             let udp = std::net::UdpSocket::bind(V4).unwrap();
@@ -116,7 +116,7 @@ fn malformed_calls(bench: &mut Bench) {
             for call in 0..30_000u32 {
                 let (name, length) = (draw.below(7) as i32, draw.below(80) as usize);
                 let bytes: Vec<u8> = (0..length).map(|_| [0, 255, draw.next() as u8][draw.below(3) as usize]).collect();
-                // The last of the three has a control of ours, but no call that is right by chance stays.
+                // Only the third socket has our control; a call that is valid by chance is cancelled.
                 let taken = match call % 3 {
                     0 => set(&udp, LEVEL, name, &bytes),
                     1 => set(&other.0, LEVEL, name, &bytes),
@@ -138,7 +138,7 @@ fn malformed_calls(bench: &mut Bench) {
     assert!(after["messages"]["refused"].as_u64().unwrap() > 5000);
 }
 
-/// The tool is killed at any moment of its work; the next one finds its way.
+/// Kills the tool at random moments; the next call must find a valid state.
 fn kills(bench: &mut Bench) {
     let mut draw = Draw(11);
     let attach = format!("attach --cgroup {}", bench.cgroup.display());
@@ -156,7 +156,7 @@ fn kills(bench: &mut Bench) {
         } else {
             died += 1
         }
-        // Killed while it detaches, too.
+        // Kill it while it detaches as well.
         if round % 5 == 0 {
             let mut child = bench.command("detach").spawn().unwrap();
             std::thread::sleep(Duration::from_micros(draw.below(100_000)));
@@ -167,7 +167,7 @@ fn kills(bench: &mut Bench) {
         let code = status.status.code().unwrap();
         assert!([0, 4, 7].contains(&code), "{status:?}");
         if code == 0 {
-            // It says that it is attached: it is.
+            // If status reports an attachment, it must work.
             let (client, server) = connect(&listen(V4));
             deadline(&client, 10, SECOND).unwrap();
             transfer(&client, &server, 10);
@@ -179,7 +179,7 @@ fn kills(bench: &mut Bench) {
     assert!(died > 3 && survived > 1, "{died} died, {survived} survived");
 }
 
-/// Thousands of connections with messages that never end: their memory goes with them.
+/// Opens thousands of connections with messages that never end: their memory is freed with them.
 fn many_sockets(bench: &mut Bench) {
     bench.attach("");
     let listener = listen(V4);
@@ -202,7 +202,7 @@ fn many_sockets(bench: &mut Bench) {
     wait("all of them end", || bench.status()["connections"]["open"] == 0);
 }
 
-/// Somebody else's files and folders where the pins go.
+/// Puts foreign files and folders at the place of the pins.
 fn foreign_pins(bench: &mut Bench) {
     let attach = |pins: &str| {
         let group = bench.cgroup.to_str().unwrap();
@@ -226,7 +226,7 @@ fn foreign_pins(bench: &mut Bench) {
     assert!(!std::path::Path::new("/etc/about").exists());
 }
 
-/// The cgroup goes and comes under traffic, dozens of times; what begins in it is governed each time.
+/// Removes and creates the cgroup under traffic, dozens of times; its connections are governed each time.
 fn restarts(bench: &mut Bench) {
     let service = bench.outside.join("service");
     bench.says(&format!("attach --cgroup {}", service.display()));
@@ -237,7 +237,7 @@ fn restarts(bench: &mut Bench) {
         assert_eq!(control_of(&client), "d2tcp", "round {round}");
         deadline(&client, 100_000, SECOND).unwrap();
         bench.enter(&bench.cgroup);
-        // It goes while the connection lives on.
+        // Remove the cgroup while the connection continues.
         wait("the cgroup goes", || std::fs::remove_dir(&service).is_ok());
         transfer(&client, &server, 100_000);
         wait("the message ends", || state(&client).queued == 0);
@@ -245,8 +245,8 @@ fn restarts(bench: &mut Bench) {
     assert!(bench.tool("status").status.success());
 }
 
-/// A user who asks for all there is, again and again: the budget bounds it, and nobody else's counters or messages
-/// move.
+/// Announces as much as possible, again and again: the budget limits it, and other users' counters and messages do not
+/// change.
 fn greedy_users(bench: &mut Bench) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("policy.toml");
@@ -268,7 +268,7 @@ fn greedy_users(bench: &mut Bench) {
     let begun = Instant::now();
     let accepted = std::thread::scope(|scope| {
         let greedy = scope.spawn(|| {
-            // SAFETY: numbers only. The bare call concerns this thread alone.
+            // SAFETY: the arguments are numbers. The raw system call affects only this thread.
             assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) }, 0);
             let (client, _server) = on("127.0.0.1:7051");
             assert_eq!(deadline(&client, 1 << 40, 86_400 * SECOND), Err(libc::EPERM));
@@ -284,7 +284,7 @@ fn greedy_users(bench: &mut Bench) {
         });
         greedy.join().unwrap()
     });
-    // 1 MB at once, and 1 MB for each second.
+    // A burst of 1 MB, and 1 MB per second.
     let most = 1_000_000.0 * (1.0 + begun.elapsed().as_secs_f64()) / 100_000.0;
     println!("  {accepted} of its messages were taken, at most {most:.0} may be");
     assert!(accepted as f64 <= most + 1.0 && accepted > 10);
@@ -301,7 +301,7 @@ fn greedy_users(bench: &mut Bench) {
     assert_eq!(nobody.status.code(), Some(6));
 }
 
-/// Options that would starve the network, or mean nothing.
+/// Tries options that would starve the network, or that are contradictory.
 fn options(bench: &mut Bench) {
     let group = bench.cgroup.display();
     for (options, code) in [

@@ -1,4 +1,5 @@
-//! The control, the hooks and the tool on the kernel that runs here. Needs root; says so and does nothing elsewhere.
+//! The control, the hooks and the tool on the running kernel. The tests need root; without it they print a note and are
+//! skipped.
 
 mod bench;
 
@@ -16,14 +17,14 @@ const SECOND: Duration = Duration::from_secs(1);
 const V4: &str = "127.0.0.1:0";
 const V6: &str = "[::1]:0";
 
-/// How often a test may try: what D2TCP_TRIES says, else 3. A test says what a kernel does by when; a machine that
-/// stands still for a moment breaks that once, a fault breaks it every time.
+/// Returns the number of tries of a test: D2TCP_TRIES, or 3. The tests have time limits, which a pause of the machine
+/// can break once; a fault breaks them in every try.
 fn tries() -> u32 {
     std::env::var("D2TCP_TRIES").map_or(3, |said| said.parse().expect("D2TCP_TRIES is a number"))
 }
 
-/// Declares tests that need a kernel: each says why it is skipped where it cannot run, is tried again on a bench of its
-/// own if it fails, and looks for complaints in the kernel's log afterwards: those of all tries count.
+/// Declares tests that need a kernel. A test that cannot run prints the reason and is skipped. A failing test is
+/// repeated on a new bench. Afterwards each test checks the kernel's log for complaints from all of its tries.
 macro_rules! on_a_kernel {
     ($(fn $name:ident($bench:ident) $body:block)*) => { $(
         #[test]
@@ -77,7 +78,7 @@ fn wrong_places_are_named(bench) {
     let (code, said) = bench.fails("attach --namespace=nowhere");
     assert!(code == 2 && said.contains("nowhere"), "{said}");
     assert!(!bench.pins.exists());
-    // Folders of others are left alone.
+    // Foreign folders are not changed.
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("law"), "mine").unwrap();
     let other = bench.pins.join("other");
@@ -91,9 +92,9 @@ fn wrong_places_are_named(bench) {
     }
     assert!(folder.path().join("law").exists() && other.exists());
     std::fs::remove_dir(&other).unwrap();
-    // What a killed attach left at its very beginning.
+    // The folder left by an attach that was killed before its first pin.
     assert!(bench.fails("detach").0 == 4 && !bench.pins.exists());
-    // A second loader from elsewhere.
+    // A second attach with other pins.
     bench.attach("");
     let elsewhere = Command::new(TOOL).args(["--pins", "/sys/fs/bpf/d2tcp-elsewhere", "attach", "--cgroup"])
         .arg(&bench.cgroup).output().unwrap();
@@ -103,9 +104,9 @@ fn wrong_places_are_named(bench) {
 
 fn unprivileged_programs_choose_the_control_and_tell_deadlines(bench) {
     bench.attach("--opt-in");
-    // A thread of its own: it gives up root for good.
+    // A separate thread, since it drops root for good.
     let done = std::thread::scope(|scope| scope.spawn(|| {
-        // SAFETY: numbers only. The bare calls concern this thread alone.
+        // SAFETY: the arguments are numbers. The raw system calls affect only this thread.
         unsafe {
             assert_eq!(libc::syscall(libc::SYS_setresgid, 65534, 65534, 65534), 0);
             assert_eq!(libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534), 0);
@@ -155,7 +156,7 @@ fn hostile_values_are_refused(bench) {
         let error = set_length(&client, LEVEL, MESSAGE, &message(1, 1), length).unwrap_err();
         assert!([libc::EINVAL, libc::EFAULT].contains(&error), "{length}: {error}");
     }
-    // SAFETY: a null pointer is the kernel's to refuse.
+    // SAFETY: the kernel refuses a null pointer.
     let failed = unsafe { libc::setsockopt(std::os::fd::AsRawFd::as_raw_fd(&client), LEVEL, MESSAGE, std::ptr::null(), 16) };
     assert_eq!((failed, std::io::Error::last_os_error().raw_os_error()), (-1, Some(libc::EFAULT)));
     let flagged = |flags: u32, reserved: u32| [message(1, 1), vec![0; 8], flags.to_ne_bytes().to_vec(), reserved.to_ne_bytes().to_vec()].concat();
@@ -184,11 +185,11 @@ fn hostile_values_are_refused(bench) {
     }
     assert_eq!(get(&client, LEVEL, STATE, 5000).unwrap().len(), 160);
     assert_eq!(state(&client).messages, 0, "nothing of it was taken");
-    // The limits themselves are allowed.
+    // The limits themselves are valid.
     set(&client, LEVEL, MESSAGE, &message(1 << 40, day)).unwrap();
     set(&server, LEVEL, MESSAGE, &message(1, 1)).unwrap();
     assert!(bench.status()["messages"]["refused"].as_u64().unwrap() > 60);
-    // Other options go where they always went, also those of more than a page.
+    // Other options pass through, including values larger than a page.
     set(&client, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32.to_ne_bytes()).unwrap();
     assert_eq!(get(&client, libc::IPPROTO_TCP, libc::TCP_NODELAY, 4).unwrap(), 1i32.to_ne_bytes());
     assert_eq!(set(&client, libc::SOL_SOCKET, libc::SO_RCVBUF, &vec![0u8; 8192]), Ok(()));
@@ -237,13 +238,13 @@ fn messages_follow_each_other_on_one_connection(bench) {
             transfer(&client, &server, 50_000);
             wait("met", || state(&client).met == message);
         }
-        // Late: the bytes come after the deadline.
+        // Late: the bytes are sent after the deadline.
         deadline(&client, 50_000, MS).unwrap();
         std::thread::sleep(5 * MS);
         assert_eq!(state(&client).flags & FLAG_EXPIRED, FLAG_EXPIRED);
         transfer(&client, &server, 50_000);
         wait("missed", || state(&client).missed == 1);
-        // Announced ahead of their bytes: they queue up to a limit, and each ends where its bytes end.
+        // Announced before their bytes: the messages queue up to a limit, and each ends with its last byte.
         (0..32).for_each(|_| deadline(&client, 1000, 5 * SECOND).unwrap());
         assert_eq!(deadline(&client, 1000, 5 * SECOND), Err(libc::ENOBUFS));
         transfer(&client, &server, 10_500);
@@ -251,7 +252,7 @@ fn messages_follow_each_other_on_one_connection(bench) {
         assert_eq!((state(&client).queued, state(&client).bytes_left), (22, 500));
         transfer(&client, &server, 21_500);
         wait("all of them", || state(&client).met == 72);
-        // What is written without a deadline belongs to no message.
+        // Bytes written without a deadline belong to no message.
         transfer(&client, &server, 70_000);
         deadline(&client, 3000, 5 * SECOND).unwrap();
         assert_eq!(state(&client).bytes_left, 3000);
@@ -266,14 +267,14 @@ fn lengths_that_are_learned_by_writing_can_be_told_afterwards(bench) {
     bench.attach("");
     for address in [V4, V6] {
         let (client, server) = connect(&listen(address));
-        // All that has been written so far, in parts; what was acknowledged before the call is met at once.
+        // A message of all bytes written so far, in parts. Bytes acknowledged before the call are met at once.
         transfer(&client, &server, 5000);
         wait("acknowledged", || state(&client).bytes_acked >= 5000);
         announce(&client, 0, 5 * SECOND, 7, 0).unwrap();
         assert_eq!((state(&client).met, state(&client).queued), (1, 0));
         let outcome = outcomes(&client);
         assert!(outcome[0].0 == 7 && outcome[0].1 > 4_000_000_000 && (outcome[0].2, outcome[0].3) == (1, 1), "{outcome:?}");
-        // A reply that was broken off, with one more behind it.
+        // A broken-off reply, followed by another one.
         announce(&client, 100_000, 5 * SECOND, 8, 0).unwrap();
         announce(&client, 50_000, 5 * SECOND, 9, 0).unwrap();
         assert_eq!((state(&client).tag, state(&client).bytes_left), (8, 100_000));
@@ -284,7 +285,7 @@ fn lengths_that_are_learned_by_writing_can_be_told_afterwards(bench) {
         wait("both have ended", || state(&client).queued == 0);
         let ended: Vec<(u64, u32)> = outcomes(&client).iter().map(|one| (one.0, one.2)).collect();
         assert_eq!(ended, [(10, 1), (8, 1), (9, 3), (7, 1)]);
-        // An RPC that is cancelled before its bytes were written: the next one moves up.
+        // A message cancelled before its bytes were written: the next one moves up.
         announce(&client, 40_000, 5 * SECOND, 11, 0).unwrap();
         announce(&client, 3000, 5 * SECOND, 12, 0).unwrap();
         cancel(&client, 11).unwrap();
@@ -292,7 +293,7 @@ fn lengths_that_are_learned_by_writing_can_be_told_afterwards(bench) {
         assert_eq!(state(&client).cancelled, 2);
         transfer(&client, &server, 3000);
         wait("met", || state(&client).met == 4);
-        // Programs that only ever break off never fill the queue for good.
+        // A program that always breaks off its messages does not fill the queue for good.
         for round in 0..100 {
             deadline(&client, 1_000_000, MS).unwrap();
             std::thread::sleep(2 * MS);
@@ -311,7 +312,7 @@ fn the_nearest_deadline_of_the_queue_decides(bench) {
     bench.attach("");
     bench.wire(3, 0);
     let (client, server) = connect(&listen(V4));
-    // The first has all the time in the world; the one behind it has none.
+    // The first message has plenty of time; the second has none.
     deadline(&client, 4_000_000, 86_400 * SECOND).unwrap();
     transfer(&client, &server, 3_000_000);
     assert_eq!(state(&client).d, ONE / 2);
@@ -328,8 +329,8 @@ fn marks_raise_alpha_and_cut_the_window(bench) {
         transfer(&client, &server, 8_000_000);
         let marked = state(&client);
         assert!(marked.cuts > 5 && marked.windows > marked.cuts, "{marked:?}");
-        // The wire loses nothing; on a machine that is busy the kernel's own backlog may, now and then. A pause of the
-        // machine of 200 ms, the least RTO, may bring a timeout, and the transfer is too short for two of them.
+        // The wire loses nothing, but the kernel's backlog may on a busy machine. A pause of 200 ms, the minimum RTO,
+        // may cause one timeout; the transfer is too short for two.
         assert!(marked.losses <= marked.cuts / 20 + marked.timeouts && marked.timeouts <= 1, "{marked:?}");
         assert!(marked.cwnd >= 2 && marked.cwnd < 1000 && marked.ssthresh < 1000, "{marked:?}");
         let share = f64::from(marked.alpha) / f64::from(ONE);
@@ -362,7 +363,7 @@ fn a_near_deadline_cuts_less_and_a_far_one_more(bench) {
         assert!((p - alpha.powf(d)).abs() < 1e-4, "p = alpha^d: {end:?}");
         (d, end)
     };
-    // A terabyte is never done in time, and done long before a day is over if it is a byte.
+    // A terabyte is never complete in time; a short message is long before a day is over.
     assert_eq!(end(10 * SECOND, "neutral").0, 2.0);
     let expired = |rule| {
         let (d, state) = end(MS, rule);
@@ -374,7 +375,7 @@ fn a_near_deadline_cuts_less_and_a_far_one_more(bench) {
     deadline(&client, 6_000_000, 86_400 * SECOND).unwrap();
     transfer(&client, &server, 5_000_000);
     assert_eq!(state(&client).d, ONE / 2);
-    // The margin makes it late.
+    // The margin makes the message late.
     bench.says("set --expired cap --margin 10s");
     deadline(&server, 6_000_000, 5 * SECOND).unwrap();
     transfer(&server, &client, 5_000_000);
@@ -387,30 +388,31 @@ fn in_mode_plus_what_is_pressed_goes_on_and_what_can_wait_stands_back(bench) {
     bench.attach("--mode plus");
     bench.wire(3, 0);
     let listener = listen(V4);
-    // A terabyte in ten seconds: more than a segment per round trip, however short that is.
+    // A terabyte in ten seconds needs more than a segment per round trip, however short that is.
     let (client, server) = connect(&listener);
     deadline(&client, 1 << 40, 10 * SECOND).unwrap();
     transfer(&client, &server, 5_000_000);
     let pressed = state(&client);
     assert!(pressed.cuts > 5 && pressed.cwnd >= 2, "{pressed:?}");
     assert_eq!(bench.status()["held"], 0, "{pressed:?}");
-    // 30 MB within a day: of every mark on its first segments it stands back for some milliseconds, once it has sent ten.
+    // 30 MB within a day: each mark on its first segments holds it for some milliseconds, after its first ten segments.
     let (client, server) = connect(&listener);
     transfer(&client, &server, 100_000);
     deadline(&client, 30_000_000, 86_400 * SECOND).unwrap();
     let time = transfer(&client, &server, 200_000);
     let held = bench.status()["held"].as_u64().unwrap();
     assert!(held >= 3, "{held} times");
-    // Evenly up to 20 ms, after a mark in three segments of 140: two of three times in all would be far from chance.
+    // A hold is uniform up to 20 ms, after a mark in one of three segments of 140. A mean below 2 ms per hold is very
+    // unlikely.
     assert!(time > 2 * MS * held as u32, "{held} times in {time:?}");
-    // Without a deadline it is DCTCP, and nothing is held.
+    // Without a deadline it is DCTCP, and no message is held.
     let (client, server) = connect(&listener);
     transfer(&client, &server, 3_000_000);
     let plain = state(&client);
     assert!(plain.cuts > 5 && plain.p == plain.alpha, "{plain:?}");
     assert_eq!(bench.status()["held"], held);
     assert_eq!(bench.status()["parameters"]["mode"], "plus");
-    // The mode is a parameter like the others.
+    // The mode can be changed like other parameters.
     bench.says("set --mode d2tcp");
     let (client, server) = connect(&listener);
     deadline(&client, 30_000_000, 86_400 * SECOND).unwrap();
@@ -436,8 +438,8 @@ fn mode_plus_lowers_the_least_timeout_and_sets_the_first_window(bench) {
     assert!(first == 10 && ours >= 200_000 && theirs >= 200_000, "mode d2tcp: {first}, {ours}, {theirs}");
     bench.says("set --mode plus");
     for address in [V4, V6] {
-        // Two ticks of 10 ms and as much for the round trip's own variation, at the most; a pause of the machine in one of
-        // them makes that one's round trip vary by more, where the least timeout of 200 ms would show in all three.
+        // At most two ticks of 10 ms and as much for the variation of the round trip. A pause of the machine increases
+        // the variation in one of the three runs, while the default minimum of 200 ms would show in all.
         let begun: Vec<_> = (0..3).map(|_| begin(address)).collect();
         let low = |&(_, ours, theirs): &(u32, u32, u32)| ours <= 60_000 && theirs <= 60_000;
         assert!(begun.iter().all(|one| one.0 == 3) && begun.iter().any(low), "{begun:?}");
@@ -454,7 +456,7 @@ fn losses_halve_the_window_and_are_repaired(bench) {
         assert!(end.losses >= 5 && end.cuts == 0 && end.cwnd < 20_000 && end.ssthresh < 20_000, "{end:?}");
         assert!(end.cwnd >= 1 && end.ssthresh >= 2);
         assert!(tcp_info_cwnd(&client) < 20_000);
-        // As many retransmissions as Reno of the same kernel needs on the same wire.
+        // At most a quarter more retransmissions than Reno of the same kernel on the same wire.
         let listener = listen(address);
         let mut retransmissions = |control: &str| {
             bench.wire(0, 100);
@@ -464,7 +466,7 @@ fn losses_halve_the_window_and_are_repaired(bench) {
             let info = get(&client, libc::IPPROTO_TCP, libc::TCP_INFO, size_of::<libc::tcp_info>()).unwrap();
             u32::from_ne_bytes(info[100..104].try_into().unwrap())
         };
-        // The less of two: a pause of the machine may send a window again.
+        // The smaller of two counts: a pause of the machine may cause the retransmission of a window.
         let ours = retransmissions("d2tcp").min(retransmissions("d2tcp"));
         let renos = retransmissions("reno");
         assert!(renos > 20 && ours < renos + renos / 4, "{ours} retransmissions, Reno has {renos}");
@@ -515,15 +517,15 @@ fn a_timeout_that_was_none_leaves_the_window_as_it_was(bench) {
     bench.wire(0, 0);
     let (client, server) = connect(&listen(V4));
     transfer(&client, &server, 30_000_000);
-    // A loss, at a large window.
+    // Cause a loss at a large window.
     bench.wire(0, 400);
     transfer(&client, &server, 2_000_000);
-    // Several losses may have come together: it grows again.
+    // Several losses may have occurred at once: let the window grow again.
     bench.wire(0, 0);
     (0..30).take_while(|_| state(&client).cwnd <= 60).for_each(|_| _ = transfer(&client, &server, 3_000_000));
     let large = state(&client);
     assert!(large.losses >= 1 && large.cwnd > 60, "{large:?}");
-    // Long after it, at a small one, acknowledgements are late: the answer is that the data had arrived.
+    // Much later, at a small window, ACKs are late: the timeout is spurious.
     bench.wire(1, 0);
     (0..30).take_while(|_| state(&client).cwnd >= 10).for_each(|_| _ = transfer(&client, &server, 3_000_000));
     bench.wire(0, 0);
@@ -531,7 +533,8 @@ fn a_timeout_that_was_none_leaves_the_window_as_it_was(bench) {
     let small = state(&client);
     assert!((3..20).contains(&small.cwnd), "{small:?}");
     bench.lose_acks(true);
-    // The last is sent again as a probe and the first by the timer, the one between them only once (RFC 5682 3.1).
+    // The last segment is retransmitted as a probe and the first by the timer, but the one between them is sent once
+    // (RFC 5682 3.1).
     (&client).write_all(&vec![1; 3 * small.mss as usize]).unwrap();
     wait("a timeout", || tcp_info_cwnd(&client) == 1);
     bench.lose_acks(false);
@@ -549,7 +552,7 @@ fn a_clamped_window_does_not_grow_in_secret(bench) {
     bench.attach("");
     bench.wire(0, 0);
     let listener = listen(V4);
-    // The kernel looks at the route when the first connection ends.
+    // The kernel reads the route when the first connection ends.
     let (client, server) = connect(&listener);
     transfer(&client, &server, 100_000);
     drop((client, server));
@@ -568,11 +571,11 @@ fn after_an_idle_time_the_window_begins_small_unless_the_namespace_says_no(bench
     for (setting, shrinks) in [(1, true), (0, false)] {
         sh(&format!("sysctl -q -w net.ipv4.tcp_slow_start_after_idle={setting}"));
         let (client, server) = connect(&listener);
-        // After a pause of the machine it grows again.
+        // The window grows again after a pause of the machine.
         (0..10).take_while(|_| state(&client).cwnd <= 40).for_each(|_| _ = transfer(&client, &server, 20_000_000));
         let large = state(&client);
         assert!(large.cwnd > 40, "{large:?}");
-        // Many retransmission timeouts, of 200 ms at least.
+        // Several retransmission timeouts, of at least 200 ms each.
         std::thread::sleep(3 * SECOND);
         transfer(&client, &server, 1000);
         let after = state(&client);
@@ -583,7 +586,7 @@ fn after_an_idle_time_the_window_begins_small_unless_the_namespace_says_no(bench
 
 fn without_room_for_its_state_a_connection_heeds_marks_and_losses(bench) {
     bench.attach("--initial-alpha 0");
-    // No option memory: no state beside the socket.
+    // Without option memory there is no state for the socket.
     sh("sysctl -q -w net.core.optmem_max=300");
     let listener = listen(V4);
     for (mark, lose) in [(4, 0), (0, 100)] {
@@ -600,7 +603,7 @@ fn without_room_for_its_state_a_connection_heeds_marks_and_losses(bench) {
         assert!(calm > limited, "it grows again: {limited} {calm}");
     }
     assert!(bench.status()["out_of_memory"].as_u64().unwrap() > 100);
-    // The memory is there again: the connection gets its state where it is.
+    // With memory available again, the connection gets its state in the middle of its life.
     let (client, server) = connect(&listener);
     transfer(&client, &server, 1_000_000);
     sh("sysctl -q -w net.core.optmem_max=131072");
@@ -615,18 +618,18 @@ fn what_was_announced_for_a_failed_attempt_is_void(bench) {
     bench.attach("--opt-in");
     let listener = listen(V4);
     choose(&listener, "d2tcp").unwrap();
-    // SAFETY: numbers only.
+    // SAFETY: the arguments are numbers.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
     let _first = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    // The listener's queue is full now: nobody answers.
+    // The listener's queue is now full, so the SYN is not answered.
     let client = socket("127.0.0.1");
     choose(&client, "d2tcp").unwrap();
-    // SAFETY: numbers only.
+    // SAFETY: the arguments are numbers.
     assert_eq!(unsafe { libc::fcntl(client.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }, 0);
     assert_eq!(start(&client, &listener), libc::EINPROGRESS);
     deadline(&client, 1000, SECOND).unwrap();
     assert_eq!(state(&client).queued, 1);
-    // SAFETY: an address without a family, of its length, ends the attempt.
+    // SAFETY: the address has no family, which ends the attempt, and its length is correct.
     let failed = unsafe {
         let nowhere: libc::sockaddr = std::mem::zeroed();
         libc::connect(client.as_raw_fd(), &nowhere, size_of_val(&nowhere) as u32)
@@ -635,7 +638,7 @@ fn what_was_announced_for_a_failed_attempt_is_void(bench) {
     listener.accept().unwrap();
     assert!([0, libc::EINPROGRESS].contains(&start(&client, &listener)));
     let (server, _) = listener.accept().unwrap();
-    // SAFETY: numbers only; the descriptor is handed over.
+    // SAFETY: the arguments are numbers, and the descriptor's ownership moves.
     let client = unsafe {
         libc::fcntl(client.as_raw_fd(), libc::F_SETFL, 0);
         TcpStream::from_raw_fd(client.into_raw_fd())
@@ -656,7 +659,7 @@ fn a_peer_without_ecn_is_served_as_reno_and_visibly(bench) {
         bench.enter(&bench.outside);
         let listener = listen(address);
         bench.enter(&bench.cgroup);
-        // The listener is no member: its side of the handshake refuses.
+        // The listener is outside the cgroup, so its side of the handshake refuses ECN.
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (server, _) = listener.accept().unwrap();
         deadline(&client, 5_000_000, 60 * SECOND).unwrap();
@@ -666,7 +669,7 @@ fn a_peer_without_ecn_is_served_as_reno_and_visibly(bench) {
         assert_eq!((control_of(&client).as_str(), end.flags & FLAG_ECN, end.cuts), ("d2tcp_reno", 0, 0));
         let (sent, ect) = bench.sent();
         assert!(sent > 50, "{sent}");
-        // At most the first window left before the change.
+        // At most the first window was sent before the change.
         assert!(ect <= 10, "{ect} of {sent} say that they can be marked");
         assert!(bench.says("top --once").contains("Reno"));
     }
@@ -694,7 +697,8 @@ fn pins_outside_bpffs_hide_nothing(bench) {
 }
 
 fn a_service_that_is_started_anew_is_governed_as_before(bench) {
-    // In a folder that stays, as system.slice is: hooks go there. And at the top, where they go to the root.
+    // First in a folder that stays, as system.slice does, to which the hooks are attached. Then at the top level, with
+    // the hooks at the root.
     let slice = bench.outside.join("svc.slice");
     for service in [slice.join("a.service"), bench.outside.with_file_name(format!("d2tcp-test-{}-top", std::process::id()))] {
         let said = bench.says(&format!("attach --cgroup {}", service.display()));
@@ -712,7 +716,7 @@ fn a_service_that_is_started_anew_is_governed_as_before(bench) {
             wait("the cgroup goes", || std::fs::remove_dir(&service).is_ok());
             assert_eq!(bench.status()["dead"], serde_json::json!([]));
         }
-        // One of the same name elsewhere is another one.
+        // A cgroup of the same name elsewhere does not match.
         let other = bench.cgroup.join("a.service");
         std::fs::create_dir_all(&other).unwrap();
         bench.enter(&other);
@@ -727,7 +731,7 @@ fn a_service_that_is_started_anew_is_governed_as_before(bench) {
 }
 
 fn hooks_that_died_are_told_and_mended(bench) {
-    // The folder that holds the hooks goes: all that was below it is off, and that is said.
+    // Removing the folder with the hooks detaches them, which status reports.
     let slice = bench.outside.join("gone");
     std::fs::create_dir_all(slice.join("a.service")).unwrap();
     bench.says(&format!("attach --cgroup {}", slice.join("a.service").display()));
@@ -746,7 +750,7 @@ fn hooks_that_died_are_told_and_mended(bench) {
     }
     for control in ["control", "control-reno", "flows"] {
         std::fs::remove_file(bench.pins.join(control)).unwrap();
-        // The kernel lets go of it when it comes to it.
+        // The kernel destroys the link in the background.
         wait(&format!("the tool misses {control}"), || bench.tool("status").status.code() != Some(0));
         bench.says("attach --replace");
         assert!(is_registered() && bench.tool("status").status.success());
@@ -805,7 +809,7 @@ fn peers_on_the_internet_are_left_alone_unless_asked(bench) {
     bench.attach("--peers private");
     assert!(inside.iter().all(|address| ours(address)));
     assert!(!outside.iter().any(|address| ours(address)));
-    // A program may still ask.
+    // A program may still ask for the control.
     let listener = listen(outside[0]);
     choose(&listener, "d2tcp").unwrap();
     let (_client, server) = connect(&listener);
@@ -836,7 +840,7 @@ fn accurate_ecn_is_understood(bench) {
     let share = f64::from(marked.alpha) / f64::from(ONE);
     let bytes = marked.bytes_marked as f64 / marked.bytes_acked as f64;
     println!("accurate ECN: alpha {share}, {bytes} of the bytes marked, {} cuts of {} windows", marked.cuts, marked.windows);
-    // As without accurate ECN: the kernel's own backlog, or a pause of the machine.
+    // As without accurate ECN: losses by the kernel's backlog, or by a pause of the machine.
     assert!(marked.flags & FLAG_ECN != 0 && marked.losses <= marked.cuts / 20 + 1, "{marked:?}");
     assert!((0.03..0.3).contains(&share) && (0.06..0.2).contains(&bytes), "{marked:?}");
     let (sent, ect) = bench.sent();
@@ -859,7 +863,7 @@ fn ports_select(bench) {
     let ours = ("d2tcp".to_owned(), "d2tcp".to_owned());
     assert_eq!(controls(&inside), ours);
     assert!(!controls(&outside).0.starts_with("d2tcp") && !controls(&outside).1.starts_with("d2tcp"));
-    // A listener that was there before cannot be told; its connections can.
+    // An existing listener does not get the control, but its new connections do.
     assert_eq!(controls(&old), ours);
     let (client, _server) = connect(&old);
     assert_eq!(state(&client).flags & FLAG_ECN, FLAG_ECN);
@@ -870,7 +874,7 @@ fn a_namespaces_default_is_set_and_restored(bench) {
     let setting = "/proc/sys/net/ipv4/tcp_congestion_control";
     let default = || std::fs::read_to_string(setting).unwrap().trim().to_owned();
     let before = default();
-    // SAFETY: no arguments.
+    // SAFETY: the call has no arguments.
     let thread = unsafe { libc::gettid() };
     let path = format!("/proc/{}/task/{thread}/ns/net", std::process::id());
     bench.attach(&format!("--namespace={path}"));
@@ -880,7 +884,7 @@ fn a_namespaces_default_is_set_and_restored(bench) {
     deadline(&client, 1000, SECOND).unwrap();
     bench.says("detach");
     assert_eq!(default(), before);
-    // What began under the control keeps it, without the hook.
+    // A connection keeps the control after the detach, but without the hook.
     assert_eq!(control_of(&client), "d2tcp");
     assert_eq!(deadline(&client, 1000, SECOND), Err(libc::ENOPROTOOPT));
     transfer(&client, &server, 100_000);
@@ -919,7 +923,7 @@ fn an_upgrade_leaves_connections_alone(bench) {
 fn a_killed_owner_leaves_nothing_in_force(bench) {
     let mut owner = Held::spawn(bench.command(&format!("attach --foreground --cgroup {}", bench.cgroup.display())));
     assert_eq!(owner.line(), "attached; ends with this process");
-    // It holds no capability any more.
+    // The process has dropped all capabilities.
     let status = std::fs::read_to_string(format!("/proc/{}/status", owner.0.id())).unwrap();
     for set in ["CapPrm", "CapEff", "CapInh", "CapAmb", "CapBnd"] {
         let line = status.lines().find(|line| line.starts_with(set)).unwrap();
@@ -939,10 +943,10 @@ fn a_killed_owner_leaves_nothing_in_force(bench) {
     assert_eq!(deadline(&client, 1, SECOND), Err(libc::ENOPROTOOPT));
     let (code, said) = bench.fails("status");
     assert!(code == 4 && said.contains("crash"), "{said}");
-    // The old connection lives on beside a new attach.
+    // The old connection survives next to a new attachment.
     bench.attach("");
     transfer(&client, &server, 1_000_000);
-    // It has nothing to do with this attachment, though its control has the same name.
+    // The connection does not belong to this attachment, though its control has the same name.
     assert_eq!(deadline(&client, 1, SECOND), Err(libc::EOPNOTSUPP));
     assert_eq!(get(&client, LEVEL, STATE, 136), Err(libc::EOPNOTSUPP));
     let fresh = connect(&listener);
@@ -956,7 +960,7 @@ fn a_killed_owner_leaves_nothing_in_force(bench) {
 }
 
 fn what_is_missing_is_said_in_one_line(bench) {
-    // In a mount namespace of its own the tool can be shown a poorer machine.
+    // A separate mount namespace hides features of the machine from the tool.
     let poorer = |preparation: &str, command: &str| {
         let line = format!("{preparation} && PINS=${{PINS:-{}}} && exec {TOOL} --pins $PINS {command}", bench.pins.display());
         let output = Command::new("unshare").args(["-m", "sh", "-c", &line]).output().unwrap();
@@ -969,13 +973,13 @@ fn what_is_missing_is_said_in_one_line(bench) {
     assert!(code == 5 && said.contains("BTF") && table.contains("NO  description of types"), "{table}{said}");
     let (code, _, said) = poorer("umount -a -t cgroup2", "attach");
     assert!(code == 5 && said.contains("cgroup2") && said.lines().count() == 1, "{said}");
-    // Without bpffs it is mounted; where that cannot be, attach says so.
+    // bpffs is mounted if needed; where that is impossible, attach reports it.
     let (code, table, _) = poorer("while umount /sys/fs/bpf 2>/dev/null; do :; done; true", "check");
     assert!(code == 0 && table.contains("attach will mount it"), "{table}");
     let (code, _, said) = poorer("PINS=/proc/d2tcp/pins", &attach);
     assert!(code != 0 && said.lines().count() == 1 && said.contains("/proc/d2tcp"), "{said}");
     assert!(!is_registered());
-    // Not root.
+    // Without root permissions.
     let nobody = Command::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups", TOOL, "--pins"])
         .arg(&bench.pins).args(attach.split(' ')).output().unwrap();
     let said = String::from_utf8(nobody.stderr).unwrap();
@@ -988,7 +992,7 @@ fn what_is_missing_is_said_in_one_line(bench) {
         assert!(nobody.status.code() == Some(6) && said.contains("run it as root") && said.lines().count() == 1, "{command}: {said}");
     }
     bench.says("detach");
-    // A folder that is somebody else's: they could take out what is in it.
+    // A folder of another user could lose its content at any time.
     std::fs::create_dir(&bench.pins).unwrap();
     std::os::unix::fs::chown(&bench.pins, Some(65534), Some(65534)).unwrap();
     let (code, said) = bench.fails(&attach);
@@ -997,7 +1001,7 @@ fn what_is_missing_is_said_in_one_line(bench) {
 }
 
 fn three_capabilities_are_enough(bench) {
-    // bpffs is there already after the first attach of the machine; mounting it would take one more.
+    // The first attach of the machine has mounted bpffs, which needs one more capability.
     bench.attach("");
     bench.says("detach");
     let kept = "+bpf,+net_admin,+perfmon";
@@ -1064,14 +1068,14 @@ fn what_connections_do_can_be_watched(bench) {
     std::thread::sleep(3500 * MS);
     assert_eq!(bench.fails("trace --out x.txt").0, 2);
     assert_eq!(bench.fails("trace --for 1s --out /nowhere/x.csv").0, 1);
-    // A link that waits where the file is to be is not followed.
+    // A symbolic link in place of the output file is not followed.
     let (bait, other) = (folder.path().join("bait"), folder.path().join("u.csv"));
     std::fs::write(&bait, "whole").unwrap();
     std::os::unix::fs::symlink(&bait, &other).unwrap();
     bench.says(&format!("trace --for 100ms --out {}", other.display()));
     assert_eq!(std::fs::read_to_string(&bait).unwrap(), "whole");
     assert!(std::fs::symlink_metadata(&other).unwrap().is_file());
-    // A full disk.
+    // The disk is full.
     sh(&format!("mkdir {0}/full && mount -t tmpfs -o size=4k none {0}/full", folder.path().display()));
     let full = Held::spawn(bench.command(&format!("trace --for 1s --out {}/full/t.csv", folder.path().display())));
     std::thread::sleep(300 * MS);
@@ -1082,7 +1086,7 @@ fn what_connections_do_can_be_watched(bench) {
     sh(&format!("umount {}/full", folder.path().display()));
     assert_eq!((failed, left), (Some(1), 0), "it fails, and nothing half-written stays");
     std::thread::sleep(3500 * MS);
-    // Detached while it runs: it keeps what it has.
+    // After a detach, the tracer keeps the rows recorded so far.
     let tracer = Held::spawn(bench.command(&format!("trace --out {}", other.display())));
     std::thread::sleep(300 * MS);
     transfer(&client, &server, 5_000_000);
@@ -1156,14 +1160,15 @@ fn a_policy_governs_and_is_reloaded_while_flows_run(bench) {
         let listener = TcpListener::bind(address).unwrap();
         connect(&listener)
     };
-    // The first that matches governs.
+    // The first matching rule governs.
     let (client, server) = on("127.0.0.1:7001");
     assert_eq!((control_of(&client), control_of(&server), state(&client).rule), ("d2tcp".into(), "d2tcp".into(), 1));
     assert_eq!((control_of(&on("127.0.0.5:7100").0), control_of(&on("127.0.0.5:7030").0) == "d2tcp"), ("d2tcp".into(), false));
     assert_ne!(control_of(&on("127.0.0.1:7100").0), "d2tcp");
-    // Limits: too short is lengthened, too much a second as well, too long refused.
+    // Limits: short deadlines and high rates are lengthened, and large messages are refused.
     let left = |socket: &TcpStream| state(socket).time_left_ns / 1_000_000;
-    // What is left is read a moment later: less after a pause of the machine, but not each of five times.
+    // The time left is read a moment later, so it is smaller after a pause of the machine. Not each of five readings
+    // is.
     let lengthened = |bytes, within, to: std::ops::RangeInclusive<i64>| {
         let read: Vec<i64> = (0..5).map(|_| {
             deadline(&client, bytes, within).unwrap();
@@ -1177,15 +1182,15 @@ fn a_policy_governs_and_is_reloaded_while_flows_run(bench) {
     lengthened(1_000_000, 60 * MS, 900..=1000);
     assert_eq!(deadline(&client, 1_000_001, 60 * SECOND), Err(libc::EPERM));
     assert_eq!(deadline(&on("127.0.0.1:7010").0, 1, SECOND), Err(libc::EPERM));
-    // A budget: so much at once, and then what a second gives; giving a message up gives nothing back.
+    // A budget allows a burst, and then its rate. Cancelling a message returns nothing to the budget.
     let (spender, _other) = on("127.0.0.1:7020");
     deadline(&spender, 90_000, SECOND).unwrap();
     cancel(&spender, 0).unwrap();
     assert_eq!(deadline(&spender, 90_000, SECOND), Err(libc::EPERM));
-    // 100 KB/s: the 80 KB that are missing take 0.8 s, longer than a pause of the machine before the second.
+    // At 100 KB/s, the missing 80 KB take 0.8 s, longer than a pause of the machine before the second announcement.
     std::thread::sleep(SECOND);
     deadline(&spender, 90_000, SECOND).unwrap();
-    // Other rules while a flow runs: it goes on, under the new one.
+    // A policy reloaded while a flow runs: the flow continues, under the new rule.
     let moving = std::thread::spawn({
         let (client, server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
         move || transfer(&client, &server, 30_000_000)
@@ -1204,7 +1209,7 @@ fn a_policy_governs_and_is_reloaded_while_flows_run(bench) {
         rules.iter().find(|rule| rule["name"] == name).unwrap()["messages"]["denied"].as_u64().unwrap()
     };
     assert_eq!((denied("new"), denied("small")), (1, 0), "a slot that is new to a rule begins at 0");
-    // What was done is written down, dry runs are not.
+    // Actions are recorded, and dry runs are not.
     bench.says(&format!("detach --audit {}", log.display()));
     let lines: Vec<serde_json::Value> = std::fs::read_to_string(&log).unwrap().lines()
         .map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -1222,7 +1227,7 @@ fn a_deadline_by_policy_is_every_messages_that_says_nothing(bench) {
     bench.wire(3, 0);
     let listener = TcpListener::bind("127.0.0.1:7040").unwrap();
     let (client, server) = connect(&listener);
-    // Requests of 100 bytes and replies, in turn: the server says nothing of deadlines.
+    // Requests of 100 bytes and replies in turn; the server announces no deadlines.
     for round in 1..=5 {
         transfer(&client, &server, 100);
         transfer(&server, &client, 200_000);
@@ -1230,14 +1235,14 @@ fn a_deadline_by_policy_is_every_messages_that_says_nothing(bench) {
         assert_eq!((told.messages, told.queued), (round, 1), "{told:?}");
         assert!(told.d > ONE, "10 GB in 3 s at this window: {told:?}");
     }
-    // In parts, with pauses and without a word from the peer: one message.
+    // In parts, with pauses and without data from the peer: one message.
     transfer(&client, &server, 100);
     for _ in 0..4 {
         transfer(&server, &client, 1000);
         std::thread::sleep(20 * MS);
     }
     assert_eq!(state(&server).messages, 6);
-    // A program that speaks is left to speak.
+    // The policy implies no deadlines for a program that announces its own.
     deadline(&server, 5000, 5 * SECOND).unwrap();
     transfer(&client, &server, 100);
     transfer(&server, &client, 5000);
@@ -1248,7 +1253,7 @@ fn a_deadline_by_policy_is_every_messages_that_says_nothing(bench) {
     assert_eq!((state(&server).messages, state(&server).queued), (7, 0));
     let met = state(&server).met;
     assert!((5..=6).contains(&met), "five replies ended, and its own: {met}");
-    // Too late for any: longer than was thought, too.
+    // The deadline is already missed, and the message is longer than assumed.
     let (client, server) = connect(&TcpListener::bind("127.0.0.1:7041").unwrap());
     transfer(&client, &server, 100);
     transfer(&server, &client, 3_000_000);
@@ -1275,13 +1280,13 @@ fn a_canary_takes_a_share_is_compared_and_rolls_itself_back(bench) {
         let said = bench.says("compare --once --json");
         serde_json::from_str::<serde_json::Value>(&said).unwrap()[0].clone()
     };
-    // A share of the connections, decided by both of their ends alike.
+    // A share of the connections, with the same decision at both ends.
     let pairs: Vec<_> = (0..200).map(|_| connect(&listener)).collect();
     let ours = |end: &TcpStream| control_of(end) == "d2tcp";
     assert!(pairs.iter().all(|(client, server)| ours(client) || control_of(client) == other && !ours(server) || ours(server)));
     let share = pairs.iter().filter(|(client, _)| ours(client)).count();
     assert!((35..=90).contains(&share), "{share} of 200 for 30 %");
-    // The programs tell deadlines on both arms and see no difference; both are measured.
+    // Programs announce deadlines on both arms without a visible difference, and both are measured.
     for (client, server) in pairs.iter().take(60) {
         deadline(client, 20_000, 5 * SECOND).unwrap();
         transfer(client, server, 20_000);
@@ -1297,12 +1302,12 @@ fn a_canary_takes_a_share_is_compared_and_rolls_itself_back(bench) {
         assert!(seen[arm]["opened"].as_u64().unwrap() > 60 && seen[arm]["segments"].as_u64().unwrap() > 500, "{seen}");
         let missed = seen[arm]["missed"]["value"].as_f64().unwrap();
         assert!((missed - 0.5).abs() < 0.1, "one of two messages had a ns: {seen}");
-        // Nothing is lost; a pause of the machine may bring tail loss probes, which count as retransmissions.
+        // Nothing is lost, but a pause of the machine may cause tail loss probes, which count as retransmissions.
         assert!(seen[arm]["loss"]["value"].as_f64().unwrap() < 0.005, "half of what the guard takes: {seen}");
     }
     let opened = seen["control"]["opened"].as_u64().unwrap() + seen["d2tcp"]["opened"].as_u64().unwrap();
     assert_eq!(opened, 400, "both ends of each");
-    // Without losses nothing happens; with them, the guard takes it back.
+    // Without losses nothing happens. With losses the guard rolls the canary back.
     let guard = format!("compare --once --guard --audit {}", log.display());
     assert!(!bench.says(&guard).contains("rolled back"));
     bench.wire(0, 15);
@@ -1318,7 +1323,7 @@ fn a_canary_takes_a_share_is_compared_and_rolls_itself_back(bench) {
     assert!(said.contains("rolled back: canary (loss"), "{said}");
     bench.wire(0, 0);
     assert!(std::fs::read_to_string(&log).unwrap().contains("\"verb\":\"roll back\""));
-    // Connections get their own control back, new ones never lose it, and the programs go on.
+    // Existing connections get their earlier control back, new ones keep theirs, and all continue.
     for (client, server) in &pairs {
         transfer(client, server, 20_000);
     }
@@ -1327,7 +1332,7 @@ fn a_canary_takes_a_share_is_compared_and_rolls_itself_back(bench) {
     assert_eq!(canaries(&bench)["share"], 0.0);
     assert!(!bench.says(&guard).contains("rolled back"), "once");
     drop(pairs);
-    // Without a canary no packet is looked at.
+    // Without a canary, no program runs for each packet.
     std::fs::write(&file, rule.replace("share = '30 %'\n", "")).unwrap();
     bench.says(&format!("apply {}", file.display()));
     assert!(hook_pins(&bench).iter().all(|name| !name.starts_with("arrive-")) && bench.tool("status").status.success());
@@ -1335,7 +1340,7 @@ fn a_canary_takes_a_share_is_compared_and_rolls_itself_back(bench) {
 }
 
 fn metrics_are_what_parsers_expect(bench) {
-    // Names with what must be escaped in labels.
+    // The name has characters that must be escaped in labels.
     let odd = bench.cgroup.join("odd \"name\" \\");
     std::fs::create_dir_all(&odd).unwrap();
     let attached = Command::new(TOOL).arg("--pins").arg(&bench.pins).args(["attach", "--cgroup"]).arg(&odd)
@@ -1396,7 +1401,7 @@ fn two_hundred_rounds_leave_nothing(bench) {
         }
         bench.says("detach");
     }
-    // Connections in TIME_WAIT hold nothing of ours, so no object is left.
+    // Connections in TIME_WAIT have no state of ours, so no object is left.
     assert_eq!(settled(), before);
 }
 
@@ -1410,9 +1415,9 @@ fn ten_thousand_connections_leave_nothing(bench) {
             deadline(&client, 100, SECOND).unwrap();
             transfer(&client, &server, 100);
         }
-        // Without TIME_WAIT, or the ports run out.
+        // Avoid TIME_WAIT, in which the ports would run out.
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-        // SAFETY: the structure is plain numbers.
+        // SAFETY: the structure has only numbers.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const linger).cast::<u8>(), size_of_val(&linger)) };
         set(&client, libc::SOL_SOCKET, libc::SO_LINGER, bytes).unwrap();
     }
@@ -1425,7 +1430,7 @@ fn ten_thousand_connections_leave_nothing(bench) {
 
 }
 
-/// Names of the links at cgroups.
+/// Returns the names of the links at cgroups.
 fn hook_pins(bench: &Bench) -> Vec<String> {
     let names = std::fs::read_dir(&bench.pins).unwrap().flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -1434,20 +1439,20 @@ fn hook_pins(bench: &Bench) -> Vec<String> {
         .collect()
 }
 
-/// What getsockopt of this kernel says of a level that it does not know.
+/// Returns this kernel's error of getsockopt for an unknown level.
 fn unknown(address: &str) -> i32 {
     if address == V4 { libc::EOPNOTSUPP } else { libc::ENOPROTOOPT }
 }
 
-/// Connects a socket that exists already.
+/// Connects an existing socket, and returns the stream.
 fn connected(socket: std::os::fd::OwnedFd, listener: &TcpListener) -> TcpStream {
     use std::os::fd::{FromRawFd, IntoRawFd};
     assert_eq!(start(&socket, listener), 0);
-    // SAFETY: the descriptor was ours and is handed over.
+    // SAFETY: the descriptor is owned, and its ownership moves.
     unsafe { TcpStream::from_raw_fd(socket.into_raw_fd()) }
 }
 
-/// Asks a socket to connect. Gives the errno.
+/// Starts to connect a socket. Returns the errno, or 0.
 fn start(socket: &std::os::fd::OwnedFd, listener: &TcpListener) -> i32 {
     use std::os::fd::AsRawFd;
     let failed = match listener.local_addr().unwrap() {
@@ -1456,7 +1461,7 @@ fn start(socket: &std::os::fd::OwnedFd, listener: &TcpListener) -> i32 {
             let mut to: libc::sockaddr_in = unsafe { std::mem::zeroed() };
             (to.sin_family, to.sin_port) = (libc::AF_INET as u16, address.port().to_be());
             to.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
-            // SAFETY: an address of the length that is said.
+            // SAFETY: the address has the stated length.
             unsafe { libc::connect(socket.as_raw_fd(), (&raw const to).cast(), size_of_val(&to) as u32) }
         }
         std::net::SocketAddr::V6(address) => {
@@ -1471,13 +1476,13 @@ fn start(socket: &std::os::fd::OwnedFd, listener: &TcpListener) -> i32 {
     if failed == 0 { 0 } else { std::io::Error::last_os_error().raw_os_error().unwrap() }
 }
 
-/// `tcpi_snd_cwnd`.
+/// Returns `tcpi_snd_cwnd`, the kernel's window.
 fn tcp_info_cwnd(socket: &TcpStream) -> u32 {
     let info = get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, size_of::<libc::tcp_info>()).unwrap();
     u32::from_ne_bytes(info[80..84].try_into().unwrap())
 }
 
-/// The programs that answer acknowledgements now.
+/// Returns the ids of the attached setsockopt programs.
 fn program_ids(_: &Bench) -> Vec<u32> {
     libbpf_rs::query::ProgInfoIter::default()
         .filter(|program| program.name.as_encoded_bytes().starts_with(b"d2tcp_setsocko"))

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT
-/* A wire for the tests: marks, loses and counts the packets of the cgroup's sockets as it is told. */
+/* A wire for the tests: it marks, drops and counts the packets of the cgroup's sockets. */
 #include "../../bpf/vmlinux.h"
 #include <bpf/bpf_helpers.h>
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Set by the test: of so many data packets one is marked, or lost on arrival; 0: none. Counted: packets that leave,
- * and of these, those that say that they can be marked. And whether everything but data is lost on arrival. */
+/* Words of the map. MARK_EVERY and LOSE_EVERY: one of so many data packets is marked, or dropped on arrival; 0 for
+ * none. SENT and SENT_ECT: counts of sent packets, and of those with ECT. LOSE_ACKS: drop all packets on arrival except
+ * data. */
 enum { MARK_EVERY, LOSE_EVERY, SENT, SENT_ECT, LOSE_ACKS, WORDS };
 
 struct {

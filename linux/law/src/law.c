@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/* Gives the inline functions of the law an address each, and tells how the compiler lays out what programs see. */
+/* Exports the law's inline functions, and the compiler's layout of the structures that programs use. */
 #include <stddef.h>
 
 /* The interface without its client side, which needs Linux. */

@@ -1,62 +1,62 @@
 //! The window law that the kernel runs (`linux/bpf/law.h`), compiled for the host.
 //!
-//! It is a crate so that it can be tested without a kernel: its properties, and against vectors from the
-//! simulator's law.
+//! As a crate it can be tested without a kernel: its properties, and its agreement with vectors from the simulator's
+//! law.
 
-/// 1 as a fraction: alpha, p, g.
+/// The fixed-point 1 of fractions: alpha, p, g and shares.
 pub const ONE: u32 = 1 << 30;
-/// 1 as a window in segments, as d, as a round trip.
+/// The fixed-point 1 of windows in segments, of d, and of round trips.
 pub const UNIT: u64 = 1 << 20;
-/// The least window after a cut.
+/// The minimum window after a cut.
 pub const FLOOR: u64 = 2 * UNIT;
-/// The largest window.
+/// The maximum window, 2^20 segments.
 pub const MAX_WINDOW: u64 = UNIT << 20;
-/// Bit of what [`State::on_ack`] gives: the window was cut.
+/// Bit in the result of [`State::on_ack`]: the window was cut.
 pub const CUT: u32 = 1;
-/// Bit of what [`State::on_ack`] gives: a window ended and alpha was updated.
+/// Bit in the result of [`State::on_ack`]: a window ended and alpha was updated.
 pub const WINDOW: u32 = 2;
-/// Steps of the tables.
+/// The number of steps in the tables of logarithms and powers.
 pub const STEPS: u32 = 256;
 
-/// What is done about a deadline that has passed.
+/// The treatment of a message past its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Expired {
-    /// d = 1.
+    /// The message counts as neutral: d = 1.
     Neutral,
-    /// d = n.
+    /// The message has the highest urgency: d = n.
     Cap,
-    /// d = 1/n.
+    /// The message yields to others: d = 1/n.
     Yield,
 }
 
-/// `struct law_parameters`.
+/// The parameters of the law: `struct law_parameters`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Parameters {
     /// Weight of the last window's share of marks in alpha, of [`ONE`].
     pub g: u32,
-    /// Of [`ONE`].
+    /// The initial alpha, of [`ONE`].
     pub initial_alpha: u32,
-    /// n, of [`UNIT`].
+    /// The cap n of d, of [`UNIT`].
     pub cap: u32,
-    /// One of [`Expired`].
+    /// The value of an [`Expired`].
     pub expired: u32,
-    /// Not 0: T_c from the sawtooth's sum.
+    /// If not 0, T_c is computed from the sawtooth's sum.
     pub precise: u32,
-    /// Not 0: T_c in smallest round trips.
+    /// If not 0, T_c is in smallest round trips.
     pub minimum_rtt: u32,
-    /// Not 0: messages with a deadline follow [`Plus`].
+    /// If not 0, messages with a deadline follow [`Plus`].
     pub mode: u32,
-    /// Segments; 0: the kernel's.
+    /// The initial window in segments; 0 for the kernel's default.
     pub initial_window: u32,
-    /// Of the times of [`Plus`], of [`UNIT`].
+    /// The factor of the times of [`Plus`], of [`UNIT`].
     pub time_scale: u32,
-    /// 0.
+    /// Reserved, must be 0.
     pub reserved: u32,
-    /// The least retransmission timeout; 0: the kernel's.
+    /// The minimum retransmission timeout; 0 for the kernel's.
     pub rto_min_ns: u64,
-    /// Taken off the time left.
+    /// The margin subtracted from the time left.
     pub margin_ns: u64,
 }
 
@@ -79,7 +79,7 @@ impl Default for Parameters {
     }
 }
 
-/// `struct law_state`.
+/// The state of a connection: `struct law_state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -99,22 +99,22 @@ pub struct State {
     pub prior_ssthresh: u64,
 }
 
-/// `struct law_message`.
+/// A message with a deadline: `struct law_message`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Message {
-    /// Position of its end in the stream; 0: there is none.
+    /// The position of its end in the stream; 0 for no message.
     pub end: u64,
-    /// A point in time.
+    /// The deadline, as an absolute time.
     pub deadline_ns: u64,
 }
 
-/// Messages that may wait.
+/// The maximum number of queued messages.
 pub const QUEUE: usize = 32;
-/// Outcomes that are kept.
+/// The number of outcomes that a queue keeps.
 pub const OUTCOMES: usize = 8;
 
-/// `struct law_waiting`.
+/// A queued message: `struct law_waiting`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -124,7 +124,7 @@ pub struct Waiting {
     pub tag: u64,
 }
 
-/// `struct d2tcp_outcome`.
+/// The outcome of a message: `struct d2tcp_outcome`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -135,14 +135,14 @@ pub struct Outcome {
     pub number: u32,
 }
 
-/// Acknowledged in time.
+/// The message was acknowledged in time.
 pub const MET: u32 = 1;
-/// Acknowledged late.
+/// The message was acknowledged late.
 pub const MISSED: u32 = 2;
-/// Given up.
+/// The message was cancelled.
 pub const CANCELLED: u32 = 3;
 
-/// `struct law_queue`: the messages that wait on a connection, in turn.
+/// The queued messages of a connection, in order: `struct law_queue`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -160,46 +160,46 @@ pub struct Queue {
     outcomes: [Outcome; OUTCOMES],
 }
 
-/// What an announcement led to.
+/// The result of an announcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announced {
-    /// Nothing: there was nothing to announce.
+    /// There were no bytes to announce.
     Nothing,
-    /// A message more.
+    /// A message was added.
     Announced,
-    /// Another deadline for the last one.
+    /// The last message got another deadline.
     Corrected,
-    /// There is no room.
+    /// The queue is full.
     Full,
 }
 
-/// `struct law_announcement`.
+/// The arguments of an announcement: `struct law_announcement`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Announcement {
-    /// 0: all that has been written.
+    /// The size; 0 for all bytes written so far.
     pub bytes: u64,
-    /// A point in time.
+    /// The deadline, as an absolute time.
     pub deadline_ns: u64,
-    /// The program's name for it.
+    /// The program's name for the message.
     pub tag: u64,
-    /// Everything before this position has been written.
+    /// The position before which everything has been written.
     pub written: u64,
-    /// The time.
+    /// The time of the announcement.
     pub now_ns: u64,
-    /// [`ENDS_PREVIOUS`] or 0.
+    /// The flags: [`ENDS_PREVIOUS`] or 0.
     pub flags: u32,
-    /// 0.
+    /// Reserved, must be 0.
     pub reserved: u32,
 }
 
-/// Messages announced before end with what has been written.
+/// Flag: earlier messages end with the bytes written so far.
 pub const ENDS_PREVIOUS: u32 = 1;
 
 impl Queue {
-    /// Announces a message.
+    /// Announces a message; `struct law_queue` in C explains the queue.
     pub fn announce(&mut self, wanted: &Announcement) -> Announced {
-        // SAFETY: structures of the layout of queue.h, which a test compares.
+        // SAFETY: the structures have the layout of queue.h, which a test compares.
         match unsafe { c::host_announce(self, wanted) } {
             0 => Announced::Nothing,
             1 => Announced::Announced,
@@ -207,38 +207,38 @@ impl Queue {
             _ => Announced::Full,
         }
     }
-    /// Takes out what has been acknowledged.
+    /// Removes the messages whose last byte has been acknowledged.
     pub fn complete(&mut self, una: u64, now_ns: u64) {
         // SAFETY: as above.
         unsafe { c::host_complete(self, una, now_ns) }
     }
-    /// Forgets the messages with a tag, all for 0.
+    /// Cancels the messages with a tag, or all for 0.
     pub fn cancel(&mut self, written: u64, tag: u64, now_ns: u64) {
         // SAFETY: as above.
         unsafe { c::host_cancel(self, written, tag, now_ns) }
     }
-    /// d, of [`UNIT`].
+    /// Returns d, of [`UNIT`].
     pub fn imminence(&self, how: &Parameters, cwnd: u64, ack: &Ack) -> u32 {
         // SAFETY: as above.
         unsafe { c::host_queue_imminence(how, self, cwnd, ack) }
     }
-    /// Those that wait, in turn.
+    /// Returns the queued messages, in order.
     pub fn waiting(&self) -> Vec<Waiting> {
         (0..self.count).map(|number| self.waiting[(self.first + number) as usize % QUEUE]).collect()
     }
-    /// What became of the last ones, the youngest first.
+    /// Returns the last outcomes, the youngest first.
     pub fn outcomes(&self) -> Vec<Outcome> {
         let all = (self.met + self.missed + self.cancelled) as usize;
         (0..all.min(OUTCOMES)).map(|back| self.outcomes[(all - 1 - back) % OUTCOMES]).collect()
     }
-    /// Puts a message behind the others, by its end.
+    /// Appends a message, which begins at the end of the last one.
     pub fn push(&mut self, message: Message) {
         assert!(message.end > self.last_end && (self.count as usize) < QUEUE);
         self.waiting[(self.first + self.count) as usize % QUEUE] = Waiting { message, begin: self.last_end, tag: 0 };
         self.last_end = message.end;
         self.count += 1;
     }
-    /// With one message; with none if it has no end.
+    /// Returns a queue with one message, or an empty one if the message has no end.
     pub fn of(message: Message) -> Queue {
         let mut queue = Queue::default();
         if message.end > 0 {
@@ -248,7 +248,7 @@ impl Queue {
     }
 }
 
-/// `struct law_reduction`.
+/// The state of a window reduction: `struct law_reduction`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -263,14 +263,14 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// The window for now, in segments.
+    /// Returns the present window, in segments.
     pub fn window(&self) -> u32 {
         // SAFETY: as above.
         unsafe { c::host_reduced(self) }
     }
 }
 
-/// `struct law_ack`.
+/// An acknowledgement: `struct law_ack`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -288,46 +288,46 @@ pub struct Ack {
 }
 
 impl State {
-    /// A connection begins.
+    /// Returns the state of a new connection.
     pub fn start(how: &Parameters, cwnd: u64, ssthresh: u64) -> State {
         let mut state = State::default();
-        // SAFETY: both point to structures of the layout of law.h, which a test compares.
+        // SAFETY: both pointers are to structures with the layout of law.h, which a test compares.
         unsafe { c::host_start(&mut state, how, cwnd, ssthresh) };
         state
     }
-    /// New data was acknowledged. Gives [`CUT`] and [`WINDOW`].
+    /// Applies the law to an acknowledgement. Returns the bits [`CUT`] and [`WINDOW`].
     pub fn on_ack(&mut self, how: &Parameters, queue: &Queue, ack: &Ack) -> u32 {
         // SAFETY: as above.
         unsafe { c::host_on_ack(self, how, queue, ack) }
     }
-    /// Nothing was sent for so many retransmission timeouts.
+    /// Shrinks the window after an idle time of this many retransmission timeouts.
     pub fn idle(&mut self, timeouts: u64, initial: u32) {
         // SAFETY: as above.
         unsafe { c::host_idle(self, timeouts, initial) }
     }
-    /// Segments have another size.
+    /// Adapts the window to another segment size.
     pub fn resize(&mut self, before: u32, mss: u32) {
         // SAFETY: as above.
         unsafe { c::host_resize(self, before, mss) }
     }
-    /// Data was lost. Gives whether the window was halved.
+    /// Applies the law to a loss. Returns true if the window was halved.
     pub fn on_loss(&mut self, una: u64, next: u64) -> bool {
         // SAFETY: as above.
         unsafe { c::host_on_loss(self, una, next) != 0 }
     }
-    /// The loss was none.
+    /// Reverts the last reduction, for a spurious loss.
     pub fn undo(&mut self) {
         // SAFETY: as above.
         unsafe { c::host_undo(self) }
     }
 }
 
-/// Bit of what [`Plus::on_ack`] and [`Plus::on_loss`] give: the message stands back.
+/// Bit in the result of [`Plus::on_ack`] and [`Plus::on_loss`]: the message is held.
 pub const HELD: u32 = 4;
-/// Bit of the same: a message with a deadline was answered for.
+/// Bit in the same results: a message has a deadline, so [`State::on_ack`] must not be called.
 pub const ANSWERED: u32 = 8;
 
-/// `struct law_plus`: what d2tcp_plus keeps beside [`State`].
+/// The state of d2tcp_plus in addition to [`State`]: `struct law_plus`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -341,89 +341,90 @@ pub struct Plus {
     pub hopeless: u32,
 }
 
-/// `struct law_draws`: numbers drawn evenly from all 32 bits.
+/// Numbers drawn evenly from all 32 bits: `struct law_draws`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Draws {
-    /// Whether it stands back.
+    /// The draw for the decision to hold.
     pub whether: u32,
-    /// For how long.
+    /// The draw for the length of the hold.
     pub length: u32,
 }
 
 impl Plus {
-    /// New data was acknowledged: 0 where nothing has a deadline.
+    /// Applies the law to an acknowledgement. Returns 0 if no message has a deadline.
     pub fn on_ack(&mut self, state: &mut State, how: &Parameters, queue: &Queue, ack: &Ack, draws: Draws) -> u32 {
-        // SAFETY: structures of the layout of plus.h, which a test compares.
+        // SAFETY: the structures have the layout of plus.h, which a test compares.
         unsafe { c::host_plus_on_ack(state, self, how, queue, ack, &draws) }
     }
-    /// Data was lost: 0 where nothing has a deadline.
+    /// Applies the law to a loss. Returns 0 if no message has a deadline.
     pub fn on_loss(&mut self, state: &mut State, how: &Parameters, queue: &Queue, ack: &Ack, draws: Draws) -> u32 {
         // SAFETY: as above.
         unsafe { c::host_plus_on_loss(state, self, how, queue, ack, &draws) }
     }
-    /// Need in segments per round trip, of [`UNIT`], and laxity in ns at a window, of what needs most.
+    /// Returns need and laxity at a window of the message with the largest need. The need is in segments per round
+    /// trip, of [`UNIT`], and the laxity in ns.
     pub fn standing(&self, how: &Parameters, queue: &Queue, ack: &Ack, cwnd: u64) -> Option<(u64, i64)> {
         let (mut need, mut laxity) = (0, 0);
-        // SAFETY: as above; both numbers have room.
+        // SAFETY: as above; the two numbers are valid to write.
         let found = unsafe { c::host_plus_standing(self, how, queue, ack, cwnd, &mut need, &mut laxity) };
         (found != 0).then_some((need, laxity))
     }
-    /// Bytes per second while it stands back; 0: it does not.
+    /// Returns the pacing rate of a held message in bytes per second; 0 without a hold.
     pub fn hold_rate(&self, mss: u32, now_ns: u64) -> u64 {
         // SAFETY: as above.
         unsafe { c::host_hold_rate(self, mss, now_ns) }
     }
 }
 
-/// a * b / c * 2^shift, `u64::MAX` where it does not fit.
+/// Returns a * b / c * 2^shift, or `u64::MAX` if it does not fit.
 pub fn scale(a: u64, b: u64, c: u64, shift: u32) -> u64 {
-    // SAFETY: numbers only.
+    // SAFETY: the arguments are numbers.
     unsafe { c::host_scale(a, b, c, shift) }
 }
 
-/// The square root, rounded down.
+/// Returns the square root, rounded down.
 pub fn root(x: u64) -> u64 {
-    // SAFETY: numbers only.
+    // SAFETY: the arguments are numbers.
     unsafe { c::host_root(x) }
 }
 
-/// p = alpha^d, alpha of [`ONE`], d of [`UNIT`].
+/// Returns p = alpha^d, for alpha of [`ONE`] and d of [`UNIT`].
 pub fn penalty(alpha: u32, d: u32) -> u32 {
-    // SAFETY: numbers only.
+    // SAFETY: the arguments are numbers.
     unsafe { c::host_penalty(alpha, d) }
 }
 
-/// Round trips that `left` bytes need, of [`UNIT`].
+/// Returns the round trips that `left` bytes need, of [`UNIT`].
 pub fn rounds(left: u64, mss: u32, cwnd: u64, precise: bool) -> u64 {
-    // SAFETY: numbers only.
+    // SAFETY: the arguments are numbers.
     unsafe { c::host_rounds(left, mss, cwnd, precise.into()) }
 }
 
-/// d, of [`UNIT`].
+/// Returns the d of one message, of [`UNIT`].
 pub fn imminence(how: &Parameters, message: &Message, cwnd: u64, ack: &Ack) -> u32 {
-    // SAFETY: structures of the layout of law.h.
+    // SAFETY: the structures have the layout of law.h.
     unsafe { c::host_imminence(how, message, cwnd, ack) }
 }
 
-/// Bytes per second, with the ratios of slow start and afterwards in percent.
+/// Returns the pacing rate in bytes per second. The ratios are in percent, of slow start and of other phases.
 pub fn pacing_rate(cwnd: u64, ssthresh: u64, in_flight: u32, mss: u32, srtt_ns: u64, ratios: (u32, u32)) -> u64 {
     let ratios = u64::from(ratios.0) << 32 | u64::from(ratios.1);
-    // SAFETY: numbers only.
+    // SAFETY: the arguments are numbers.
     unsafe { c::host_pacing_rate(cwnd, ssthresh, in_flight, mss, srtt_ns, ratios) }
 }
 
-/// log2(1 + step/256) x 2^30.
+/// Returns log2(1 + step/256) x 2^30.
 pub fn log2_table(step: u32) -> u32 {
     assert!(step <= STEPS);
-    // SAFETY: within the table.
+    // SAFETY: the index is within the table.
     unsafe { c::host_table(0, step) }
 }
 
-/// 2^(-step/256) x 2^31.
+/// Returns 2^(-step/256) x 2^31.
 pub fn exp2_table(step: u32) -> u32 {
     assert!(step <= STEPS);
-    // SAFETY: within the table.
+    // SAFETY: the index is within the table.
     unsafe { c::host_table(1, step) }
 }
 
@@ -499,14 +500,14 @@ mod tests {
             size_of::<Plus>(),
         ];
         for (which, size) in sizes.into_iter().enumerate() {
-            // SAFETY: numbers only.
+            // SAFETY: the argument is a number.
             assert_eq!(unsafe { c::host_size(which as u32) } as usize, size, "structure {which}");
         }
     }
 
     #[test]
     fn the_interface_of_programs_never_changes() {
-        // SAFETY: numbers only.
+        // SAFETY: the argument is a number.
         let layout: Vec<u32> = (0..16).map(|which| unsafe { c::host_layout(which) }).collect();
         let (old, new) = layout.split_at(8);
         assert_eq!(old, [16, 8, 160, 32, 48, 72, 128, 0xd27c]);

@@ -1,4 +1,4 @@
-//! When the echo of a mark cuts the window: the kernel's law by the table that the simulator's laws are held to as
+//! The echoes that cut the window: the kernel's law against the table that the simulator's laws are tested with as
 //! well.
 
 use linux_law::*;
@@ -10,7 +10,7 @@ const MSS: u64 = 1000;
 fn a_mark_cuts_when_the_table_says_so() {
     let how = Parameters::default();
     let mut state = State::default();
-    // Where the kernel's state Recovery or Loss ends.
+    // The end of the kernel's state Recovery or Loss.
     let (mut case, mut high, mut next) = ("", 0, 0);
     for line in TABLE.lines().filter(|line| !line.starts_with('#')).skip(1) {
         let fields: Vec<&str> = line.split(',').collect();

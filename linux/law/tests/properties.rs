@@ -1,8 +1,8 @@
-//! What the integer law must hold for any input, and how close it is to the same law in floating point.
+//! Invariants of the integer law for any input, and its distance from the same law in floating point.
 
 use linux_law::*;
 
-/// A small generator: the same inputs on every machine.
+/// A small generator, with the same sequence on every machine.
 struct Draw(u64);
 
 impl Draw {
@@ -16,7 +16,7 @@ impl Draw {
     fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
-    /// Any magnitude up to `bits` bits is as likely as any other.
+    /// Returns a number of 1 to `bits` bits, each number of bits with equal probability.
     fn magnitude(&mut self, bits: u64) -> u64 {
         let bits = 1 + self.below(bits);
         self.next() >> (64 - bits)
@@ -87,7 +87,7 @@ fn the_penalty_falls_with_d_rises_with_alpha_and_stays_a_fraction() {
         let (a, b) = (draw.magnitude(30) as u32, draw.magnitude(30) as u32);
         let (c, d) = (1 + draw.magnitude(24) as u32, 1 + draw.magnitude(24) as u32);
         let (a, b, c, d) = (a.min(b), a.max(b), c.min(d), c.max(d));
-        // Rounding may turn neighbours around by a few units in 2^30.
+        // Rounding may swap neighbours by a few units in 2^30.
         assert!(penalty(a, c) <= penalty(b, c).saturating_add(256), "{a} {b} {c}");
         if c != UNIT as u32 && d != UNIT as u32 {
             assert!(penalty(b, d) <= penalty(b, c).saturating_add(256), "{b} {c} {d}");
@@ -199,7 +199,7 @@ fn any_sequence_keeps_the_window_within_its_limits() {
 
 #[test]
 fn small_penalties_are_not_lost_at_small_windows() {
-    // Ten cuts by p/2 = 1 % of a window of ten segments: together a segment, each less than one.
+    // Ten cuts by p/2 = 1 % of a window of ten segments: a segment in total, but each cut is less than one.
     let how = Parameters { initial_alpha: ONE / 50, g: 0, ..Parameters::default() };
     let mut state = State::start(&how, 10 * UNIT, UNIT);
     for step in 1..=10 {
@@ -214,12 +214,12 @@ fn small_penalties_are_not_lost_at_small_windows() {
 #[test]
 fn the_pacing_rate_is_the_kernels_own() {
     let usual = (200, 120);
-    // 10 segments of 1448 B per ms: 14.48 MB/s, times 2 in slow start, times 1.2 afterwards.
+    // 10 segments of 1448 B per ms are 14.48 MB/s: times 2 in slow start, times 1.2 afterwards.
     assert_eq!(pacing_rate(10 * UNIT, MAX_WINDOW, 3, 1448, 1_000_000, usual) / 1000, 28_960);
     assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 3, 1448, 1_000_000, usual) / 1000, 17_376);
     assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 20, 1448, 1_000_000, usual) / 1000, 34_752);
     assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 20, 1448, 0, usual), 0);
-    // As net.ipv4.tcp_pacing_ss_ratio and tcp_pacing_ca_ratio have it.
+    // The ratios of net.ipv4.tcp_pacing_ss_ratio and tcp_pacing_ca_ratio.
     assert_eq!(pacing_rate(10 * UNIT, MAX_WINDOW, 3, 1448, 1_000_000, (300, 100)) / 1000, 43_440);
     assert_eq!(pacing_rate(10 * UNIT, 10 * UNIT, 3, 1448, 1_000_000, (300, 100)) / 1000, 14_480);
 }
@@ -254,7 +254,7 @@ fn larger_segments_leave_the_window_in_bytes_and_smaller_ones_in_segments() {
 
 #[test]
 fn a_reduction_sends_in_proportion_and_ends_at_its_target() {
-    // RFC 6937 3: 20 segments in flight, down to 15. Each ACK delivers one: three segments leave for four.
+    // RFC 6937 3: 20 segments in flight, down to 15. Each ACK delivers one: three segments are sent for four.
     let (mut flight, mut out, mut sent) = (20, 0, Vec::new());
     for delivered in 1..=20 {
         flight -= 1;
@@ -265,16 +265,16 @@ fn a_reduction_sends_in_proportion_and_ends_at_its_target() {
     }
     assert_eq!((flight, out), (15, 15));
     assert!(sent.chunks(4).all(|four| four.iter().sum::<u32>() == 3), "{sent:?}");
-    // Below the target: what was delivered, no more.
+    // Below the target: as many as were delivered, no more.
     let low = Reduction { prior: 20, target: 15, flight: 5, delivered: 2, delivered_all: 12, out: 12, first: 0 };
     assert_eq!(low.window(), 7);
     assert_eq!(Reduction { flight: 14, ..low }.window(), 15);
-    // A repair sends at least one at first.
+    // A repair sends at least one segment at first.
     let first = Reduction { prior: 20, target: 10, flight: 19, delivered: 0, delivered_all: 0, out: 0, first: 1 };
     assert_eq!((first.window(), Reduction { first: 0, ..first }.window()), (20, 19));
 }
 
-/// A message of 100 segments of 1000 B of which so many are left, with so long to go, and round trips of 100 us.
+/// Returns a message of 100 segments of 1000 B with `rest` segments left, and an ACK with round trips of 100 us.
 fn waiting(rest: u64, left_ns: u64) -> (Queue, Ack) {
     let ack = Ack {
         now_ns: 1_000_000_000,
@@ -295,8 +295,8 @@ fn waiting(rest: u64, left_ns: u64) -> (Queue, Ack) {
 fn of_chance_and_laxity_follows_who_stands_back_and_for_how_long() {
     let how = Parameters { mode: 1, ..Parameters::default() };
     let mut draw = Draw(7);
-    // Half is left: the chance is 1/16, and so is the share of 0.7 of the laxity: 50 ms less a round trip less the guard,
-    // half of 50 segments of 100 us at a window of 10: 49.65 ms. No more than 2.17 ms.
+    // Half is left, so the probability is 1/16, and so is the share of 0.7 of the laxity. The laxity is 50 ms less a
+    // round trip and the guard, half of 50 segments of 100 us at a window of 10: 49.65 ms. The hold is at most 2.17 ms.
     let (queue, ack) = waiting(50, 50_000_000);
     let (mut held, mut sum) = (0u64, 0u64);
     for _ in 0..100_000 {
@@ -312,7 +312,7 @@ fn of_chance_and_laxity_follows_who_stands_back_and_for_how_long() {
             assert_eq!((state.cwnd, plus.held_until_ns), (10 * UNIT, 0));
         }
     }
-    // 6250 of them with a standard deviation of 77, and a mean of 1.086 ms with one of 8 us.
+    // 6250 holds are expected with a standard deviation of 77, and a mean of 1.086 ms with one of 8 us.
     assert!((5_900..6_600).contains(&held), "{held}");
     assert!((1_050_000..1_120_000).contains(&(sum / held)), "{}", sum / held);
 }
@@ -321,7 +321,7 @@ fn of_chance_and_laxity_follows_who_stands_back_and_for_how_long() {
 fn what_is_pressed_keeps_its_floor_and_what_has_no_hope_lets_others_pass() {
     let how = Parameters { mode: 1, ..Parameters::default() };
     let always = Draws { whether: 0, length: u32::MAX };
-    // 80 segments in 5 ms: 1.6 per round trip. The floor is twice that, half of the rest goes.
+    // 80 segments in 5 ms need 1.6 per round trip. The floor is twice that, and half of the rest is removed.
     let (queue, ack) = waiting(80, 5_000_000);
     let (mut state, mut plus) = (State::start(&how, 20 * UNIT, 10 * UNIT), Plus::default());
     assert_eq!(plus.on_ack(&mut state, &how, &queue, &ack, always) & !WINDOW, CUT | ANSWERED);
@@ -334,21 +334,21 @@ fn what_is_pressed_keeps_its_floor_and_what_has_no_hope_lets_others_pass() {
     assert_eq!(plus.on_loss(&mut state, &how, &queue, &ack, always), CUT | ANSWERED | HELD);
     let wait = plus.held_until_ns - ack.now_ns;
     assert!(state.cwnd == UNIT && plus.hopeless == 1 && (149_000_000..=150_000_000).contains(&wait), "{wait}");
-    // One segment at this rate takes the time that is left.
+    // One segment at this rate takes the rest of the hold.
     let rate = plus.hold_rate(1000, ack.now_ns);
     assert!((6660..=6715).contains(&rate), "{rate}");
     assert_eq!(plus.hold_rate(1000, plus.held_until_ns), 0);
-    // Where round trips are longer, all times are.
+    // The time scale multiplies all times.
     let (mut other, mut longer) = (
         State::start(&how, 2 * UNIT, UNIT),
         Plus { allowed_ns: 20_000_000, end: 100_000, lifted: 1, ..Plus::default() },
     );
     longer.on_loss(&mut other, &Parameters { time_scale: 10 * UNIT as u32, ..how }, &queue, &ack, always);
     assert_eq!(longer.held_until_ns - ack.now_ns, 10 * wait);
-    // The same loss again is none.
+    // A second loss in the same window is ignored.
     let before = state;
     assert_eq!((plus.on_loss(&mut state, &how, &queue, &ack, always), state), (ANSWERED, before));
-    // The first sample lifts the window to twice the need, and without a deadline nothing is answered for.
+    // The first sample raises the window to twice the need. Without a deadline the law returns 0.
     let (queue, ack) = waiting(100, 2_500_000);
     let (mut state, mut plus) = (State::start(&how, 2 * UNIT, MAX_WINDOW), Plus::default());
     plus.on_ack(&mut state, &how, &queue, &Ack { marked: 0, ..ack }, always);
@@ -389,7 +389,7 @@ fn no_input_leads_a_paced_window_out_of_its_bounds() {
         };
         assert_eq!(what != 0, queue.count > 0);
         assert!((UNIT..=MAX_WINDOW).contains(&state.cwnd), "{state:?}");
-        // Half as long again as what lets others pass.
+        // One and a half times the mean hold of a message without laxity.
         assert!(plus.held_until_ns.saturating_sub(ack.now_ns) <= 150_000_000, "{plus:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Messages in turn on one connection: what is announced, ended, cancelled and done, by hand and against a model that
-//! knows every byte.
+//! The queue of one connection's messages: announcing, ending, cancelling and completing them, by hand and against
+//! random sequences of calls.
 
 use linux_law::*;
 
@@ -7,7 +7,7 @@ fn announcement(bytes: u64, deadline_ns: u64, written: u64) -> Announcement {
     Announcement { bytes, deadline_ns, written, tag: deadline_ns, ..Announcement::default() }
 }
 
-/// Begin and end of what waits.
+/// Returns begin and end of the queued messages.
 fn spans(queue: &Queue) -> Vec<(u64, u64)> {
     queue.waiting().iter().map(|one| (one.begin, one.message.end)).collect()
 }
@@ -32,10 +32,10 @@ fn nothing_stands_for_all_that_has_been_written() {
     assert_eq!(queue.announce(&announcement(0, 5, 400)), Announced::Announced);
     assert_eq!(queue.announce(&announcement(0, 6, 700)), Announced::Announced);
     assert_eq!(spans(&queue), [(0, 400), (400, 700)]);
-    // Nothing has been written since: another deadline for the last.
+    // Nothing was written since: the last message gets another deadline.
     assert_eq!(queue.announce(&announcement(0, 8, 700)), Announced::Corrected);
     assert_eq!((queue.count, queue.waiting()[1].message.deadline_ns, queue.waiting()[1].tag), (2, 8, 8));
-    // All has been acknowledged already.
+    // Everything is already acknowledged.
     queue.complete(700, 4);
     assert_eq!((queue.announce(&announcement(0, 9, 700)), queue.met), (Announced::Nothing, 2));
 }
@@ -45,12 +45,12 @@ fn a_reply_that_is_broken_off_ends_where_it_was() {
     let mut queue = Queue::default();
     queue.announce(&announcement(1000, 1, 0));
     queue.announce(&announcement(1000, 2, 0));
-    // 300 bytes of the first were written; then something else begins.
+    // 300 bytes of the first were written when another message begins.
     let next = Announcement { flags: ENDS_PREVIOUS, now_ns: 1, ..announcement(50, 3, 300) };
     assert_eq!(queue.announce(&next), Announced::Announced);
     assert_eq!((spans(&queue), queue.cancelled), (vec![(0, 300), (300, 350)], 1));
     assert_eq!(queue.outcomes(), [Outcome { tag: 2, left_ns: 1, result: CANCELLED, number: 1 }]);
-    // The same by saying what has been written.
+    // The same by announcing the bytes written so far.
     queue.announce(&announcement(1000, 4, 350));
     queue.announce(&announcement(0, 5, 400));
     assert_eq!(spans(&queue), [(0, 300), (300, 350), (350, 400)]);
@@ -61,14 +61,14 @@ fn a_reply_that_is_broken_off_ends_where_it_was() {
 fn what_is_cancelled_and_was_not_written_will_not_come() {
     let mut queue = Queue::default();
     (1..=4).for_each(|tag| _ = queue.announce(&announcement(100, tag, 0)));
-    // 150 bytes are written: half of the second. It is given up, and so is the third.
+    // 150 bytes are written, half of the second message. It and then the third are cancelled.
     queue.cancel(150, 2, 0);
     assert_eq!(spans(&queue), [(0, 100), (150, 250), (250, 350)]);
     queue.cancel(150, 3, 0);
     assert_eq!((spans(&queue), queue.last_end), (vec![(0, 100), (150, 250)], 250));
     queue.announce(&announcement(10, 9, 150));
     assert_eq!(spans(&queue)[2], (250, 260));
-    // Written already: those behind stay where they are.
+    // Already written: later messages keep their positions.
     queue.cancel(260, 1, 0);
     assert_eq!(spans(&queue), [(150, 250), (250, 260)]);
     queue.cancel(255, 0, 0);
@@ -82,7 +82,7 @@ fn a_full_queue_frees_itself_of_what_is_overdue() {
     let mut queue = Queue::default();
     (1..=32).for_each(|deadline| _ = queue.announce(&announcement(10, deadline, 0)));
     assert_eq!(queue.announce(&announcement(10, 99, 0)), Announced::Full);
-    // At 6, five of them can be met no more; two had been written before they were due.
+    // At time 6, the deadlines of five have passed; two of them were written in time.
     let late = Announcement { now_ns: 6, ..announcement(10, 99, 20) };
     assert_eq!(queue.announce(&late), Announced::Announced);
     assert_eq!((queue.count, queue.missed), (30, 3));
@@ -101,7 +101,7 @@ fn d_is_the_largest_of_all_that_wait() {
     assert!((d(&queue) - 0.25).abs() < 1e-5, "a far deadline is below 1");
     queue.announce(&announcement(15_000, 2_000_000, 0));
     assert!((d(&queue) - 1.5).abs() < 1e-5, "{}", d(&queue));
-    // One far behind changes nothing.
+    // A late deadline changes nothing.
     queue.announce(&announcement(1000, 1_000_000_000, 0));
     assert!((d(&queue) - 1.5).abs() < 1e-5);
     queue.cancel(0, 2_000_000, 0);
@@ -109,7 +109,7 @@ fn d_is_the_largest_of_all_that_wait() {
     assert_eq!(d(&Queue::default()), 1.0);
 }
 
-/// A small generator: the same inputs on every machine.
+/// A small generator, with the same sequence on every machine.
 struct Draw(u64);
 
 impl Draw {
@@ -146,14 +146,14 @@ fn no_sequence_of_calls_leaves_a_queue_that_never_ends() {
                     accepted += u64::from(queue.announce(&wanted) == Announced::Announced);
                 }
             }
-            // Every message is in one place, they are in turn, and none is behind the last end.
+            // Each message is counted once, the spans are in order, and none ends after `last_end`.
             assert_eq!(accepted, queue.met + queue.missed + queue.cancelled + u64::from(queue.count));
             let spans = spans(&queue);
             assert!(spans.iter().all(|(begin, end)| begin < end), "{spans:?}");
             assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{spans:?}");
             assert!(spans.last().is_none_or(|(_, end)| *end <= queue.last_end));
         }
-        // The program ends what it began.
+        // The program ends its last message.
         queue.announce(&Announcement {
             bytes: 0,
             deadline_ns: now + 1,

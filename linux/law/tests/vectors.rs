@@ -1,4 +1,4 @@
-//! The integer law against the simulator's, step by step through the vectors that the simulator's side wrote.
+//! The integer law against the simulator's: it repeats each step of the vectors that the simulator's tests wrote.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use linux_law::*;
 const TEXT: &str = include_str!("../vectors.csv");
 const PLUS: &str = include_str!("../plus.csv");
 
-/// Worst relative error of alpha, d, p and cwnd over all vectors; measured 6.1e-6, of p at d = 4: the error of log2(alpha)
-/// is multiplied by d.
+/// Maximum relative error of alpha, d, p and cwnd over all vectors. The measured maximum is 6.1e-6, of p at d = 4,
+/// because p multiplies the error of log2(alpha) by d.
 const WORST: f64 = 1e-5;
 
 struct Case {
@@ -16,7 +16,7 @@ struct Case {
     state: State,
 }
 
-/// `# name: key = value; ...`
+/// Parses a case: `# name: key = value; ...`.
 fn case(line: &str) -> Option<(&str, Case)> {
     let (name, keys) = line.strip_prefix("# ")?.split_once(": ")?;
     let keys: BTreeMap<&str, &str> = keys.split("; ").filter_map(|key| key.split_once(" = ")).collect();
@@ -55,7 +55,7 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
     text.lines().filter(|line| !line.starts_with('#')).skip(1).map(|line| line.split(',').collect()).collect()
 }
 
-/// What the law is told in a row.
+/// Returns the inputs of a row: the acknowledgement and the queue.
 fn told(row: &[&str]) -> (Ack, Queue) {
     let whole = |column: usize| row[column].parse::<u64>().unwrap();
     let ack = Ack {
@@ -64,20 +64,20 @@ fn told(row: &[&str]) -> (Ack, Queue) {
         marked: whole(3) * 1000 * whole(4),
         segments: whole(3) as u32,
         may_grow: whole(5) as u32,
-        // As d2tcp.bpf.c has it of the kernel's state.
+        // As control.h derives it from the kernel's state.
         may_cut: u32::from(row[6] == "open"),
         mss: 1000,
         una: whole(7),
         next: whole(8),
         rtt_ns: whole(9),
     };
-    // The one that is sent, and those behind it.
+    // The message being sent, and the messages after it.
     let mut queue = Queue::default();
     for one in row[10].split(' ').filter(|one| !one.is_empty()) {
         let (end, deadline) = one.split_once(':').unwrap();
         queue.push(Message { end: end.parse().unwrap(), deadline_ns: deadline.parse().unwrap() });
     }
-    // As d2tcp.bpf.c does before it asks the law.
+    // As control.h does before it applies the law.
     queue.complete(ack.una, ack.now_ns);
     (ack, queue)
 }
@@ -97,7 +97,7 @@ fn the_kernels_law_follows_the_simulators() {
         } else {
             assert!(state.on_loss(ack.una, ack.next), "row {number}: a loss");
             if row[1] == "timeout" {
-                // As d2tcp.bpf.c does: the kernel begins again with one segment.
+                // As control.h does: after a timeout the kernel begins with one segment.
                 state.cwnd = UNIT;
             }
         }
@@ -119,7 +119,7 @@ fn the_kernels_law_follows_the_simulators() {
     println!("worst relative errors: {worst:?}");
 }
 
-/// No draw is below a chance, so that nothing is held back but what has no hope.
+/// The draws exceed every probability, so that only messages without laxity are held.
 const NEVER: Draws = Draws { whether: u32::MAX, length: 0 };
 
 #[test]
@@ -146,7 +146,7 @@ fn the_kernels_needed_rates_follow_the_simulators() {
                     "row {number}: a loss"
                 );
             }
-            // As control.h does: the kernel begins again with one segment.
+            // As control.h does: after a timeout the kernel begins with one segment.
             _ => {
                 state.on_loss(ack.una, ack.next);
                 plus.stirred = 1;
@@ -159,11 +159,11 @@ fn the_kernels_needed_rates_follow_the_simulators() {
         assert!(near(alpha, exact(12).unwrap(), 0.0), "row {number}: alpha is {alpha}: {row:?}");
         let cwnd = state.cwnd as f64 / UNIT as f64;
         assert!(near(cwnd, exact(15).unwrap(), 0.0), "row {number}: cwnd is {cwnd}: {row:?}");
-        // Of what is late nothing is shown.
+        // The vectors have no need and laxity for late messages.
         if let (Ok(need), Ok(laxity)) = (exact(13), exact(14)) {
             let standing = plus.standing(how, &queue, &ack, state.cwnd).unwrap();
             let got = (standing.0 as f64 / UNIT as f64, standing.1 as f64 / 1000.0);
-            // Needs have 20 bits of fraction; laxity, in us, is told in ns.
+            // Needs have 20 fractional bits; the vectors have the laxity in us, the law in ns.
             assert!(near(got.0, need, 1e-6) && near(got.1, laxity, 0.02), "row {number}: {got:?}: {row:?}");
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What mark.bpf.c reads of the kernel's types. Field offsets are the running kernel's, from its BTF. */
+/* The kernel's types as far as mark.bpf.c reads them. The field offsets are the running kernel's, from its BTF. */
 #ifndef KERNEL_H
 #define KERNEL_H
 

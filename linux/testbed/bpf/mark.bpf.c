@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The switch's port: marks CE, or drops, by the queue that a packet is about to join.
+/* The switch's port: marks CE, or drops, by the length of the queue that a packet is about to join.
  *
- * Runs at tc egress, that is before the packet is queued. The queue is the port's own queueing discipline as the
- * kernel counts it, so HTB's packets that wait for their turn are in it and nothing has to be estimated. */
+ * It runs at tc egress, before the packet is enqueued. The queue is the port's own queueing discipline as the kernel
+ * counts it. It includes the packets that HTB delays, so that no estimate is needed. */
 #include "kernel.h"
 
 #define TC_ACT_OK 0
 #define TC_ACT_SHOT 2
 #define ETHERNET_HEADER 14
 
-/* How a port marks, set before its program runs. A threshold of 0 is none. */
+/* The marking rule of a port, set before its program runs. A threshold of 0 is none. */
 struct port {
-	__u32 mark_packets; /* K: mark when the queue with this packet exceeds so many packets ... */
-	__u32 mark_bytes;   /* ... or so many bytes, counted without Ethernet headers */
-	__u32 drop_non_ect; /* 1: drop above K what cannot be marked */
+	__u32 mark_packets; /* K: mark when the queue with this packet has more packets ... */
+	__u32 mark_bytes;   /* ... or more bytes, counted without Ethernet headers */
+	__u32 drop_non_ect; /* 1: drop packets above K that cannot be marked */
 	__u32 unused;
 };
 
-/* What it counted. */
+/* The counters of a port. */
 struct counts {
 	__u64 packets;
 	__u64 bytes; /* with Ethernet headers */
 	__u64 marks;
 	__u64 non_ect_drops;
-	__u64 longest; /* packets waiting when one arrived, at most */
+	__u64 longest; /* maximum number of packets queued at an arrival */
 };
 
 struct {
@@ -49,7 +49,7 @@ int mark(struct __sk_buff *skb)
 	struct sk_buff *packet = bpf_cast_to_kern_ctx(skb);
 	struct Qdisc *queue = packet->dev->qdisc;
 	__u32 waiting = queue->q.qlen;
-	/* With this packet. */
+	/* The backlog with this packet. */
 	__u32 backlog = queue->qstats.backlog + skb->len - ETHERNET_HEADER * (waiting + 1);
 	int above;
 
@@ -74,5 +74,5 @@ int mark(struct __sk_buff *skb)
 	return TC_ACT_OK;
 }
 
-/* bpf_cast_to_kern_ctx is for programs under the GPL only. */
+/* Only programs under the GPL may call bpf_cast_to_kern_ctx. */
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,6 +1,6 @@
-//! A host: sends the messages that it is told to at their times, and notes when those of others arrive.
+//! A host: sends messages at their times, and records the arrival of messages of other hosts.
 //!
-//! In: [`Setup`], then [`Go`]. Out: a line with its pid, one when it listens, and [`Report`] at the end.
+//! Input: [`Setup`], then [`Go`]. Output: a line with its pid, one when it listens, and [`Report`] at the end.
 
 use std::collections::BTreeMap;
 use std::io::Error;
@@ -15,22 +15,22 @@ use crate::sender::{Message, Outgoing, Sent};
 use crate::socket::{Socket, check};
 use crate::{Result, clock, line, namespace};
 
-/// The most that is written in one turn, in bytes: six segments. Then others have theirs.
+/// The maximum number of bytes written in one turn, six segments, before other connections get theirs.
 const AT_ONCE: usize = 1 << 13;
 
-/// How a host is to be.
+/// The configuration of a host.
 #[derive(Deserialize)]
 struct Setup {
-    /// Parameters of its namespace.
+    /// The parameters of its namespace.
     sysctl: Vec<(String, String)>,
-    /// Where D2TCP's hooks are.
+    /// The cgroup of D2TCP's hooks.
     cgroup: Option<PathBuf>,
-    /// The user to run as.
+    /// The user under which it runs.
     user: u32,
-    /// To choose a congestion control that the kernel keeps for administrators.
+    /// True to keep CAP_NET_ADMIN, which some congestion controls require.
     net_admin: bool,
     listen: Vec<Listen>,
-    /// In order of their times.
+    /// The messages, in the order of their times.
     messages: Vec<Message>,
     sample_ns: Option<i64>,
 }
@@ -41,7 +41,7 @@ struct Listen {
     control: String,
 }
 
-/// When to begin, on the monotonic clock.
+/// The time of the start, on the monotonic clock, and the durations.
 #[derive(Deserialize)]
 struct Go {
     start_ns: i64,
@@ -62,11 +62,11 @@ struct Report {
     samples: Vec<Sample>,
 }
 
-/// One value: of which signal, when after the start, of which message.
+/// A sample: its signal, its time after the start, its message and its value.
 #[derive(Serialize)]
 struct Sample(&'static str, i64, u64, f64);
 
-/// The role's whole life.
+/// Runs the host from its setup to its report.
 pub fn main() -> Result<()> {
     namespace::enter_new()?;
     let setup: Setup = line::read()?;
@@ -86,7 +86,7 @@ pub fn main() -> Result<()> {
     line::wait_for_end()
 }
 
-/// What an event is about.
+/// The subject of an event.
 enum Peer {
     Listener(Socket),
     Incoming(Incoming),
@@ -96,7 +96,7 @@ enum Peer {
 struct Host {
     poll: OwnedFd,
     peers: BTreeMap<RawFd, Peer>,
-    /// The open connection to each address of messages that share one.
+    /// The shared connection to each address, for persistent messages.
     persistent: BTreeMap<(SocketAddr, String), RawFd>,
     ledger: Ledger,
     sent: Vec<Sent>,
@@ -145,7 +145,7 @@ impl Host {
                 && now >= at
             {
                 self.sample(at - go.start_ns, step);
-                // A sample that could not be taken in time is left out, not taken twice.
+                // A sample that is late by more than a step is skipped.
                 next_sample = Some(at + step * ((now - at) / step + 1));
             }
             let times = [Some(end), next.map(|message| go.start_ns + message.at_ns), next_sample];
@@ -154,7 +154,7 @@ impl Host {
         }
     }
 
-    /// Hands a message over that was due at `due_ns`.
+    /// Starts a message that was due at `due_ns`.
     fn start(&mut self, message: Message, due_ns: i64) {
         let number = message.number;
         let key = (message.to, message.control.clone());
@@ -193,7 +193,8 @@ impl Host {
         let left = (until - clock::now()).max(0);
         let timeout = libc::timespec { tv_sec: left / 1_000_000_000, tv_nsec: left % 1_000_000_000 };
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
-        // SAFETY: room for 64 events, and a valid timeout. By number since not every libc has the function.
+        // SAFETY: there is room for 64 events, and the timeout is valid. It is a raw system call, since not every libc
+        // has the function.
         let ready = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
@@ -244,7 +245,7 @@ impl Host {
                 let written = connection.write(&mut self.sent, &self.zeros);
                 match error.or(written.err()) {
                     Some(error) => self.close(fd, Some(error.to_string())),
-                    // The receiver sends nothing; that there is something to read is its end.
+                    // The receiver sends no data, so a readable socket means its end.
                     None if over => self.close(fd, None),
                     None => self.rewatch(fd),
                 }
@@ -283,7 +284,7 @@ impl Host {
         }
     }
 
-    /// What has happened. Connections stay open: their other ends may not be done yet.
+    /// Returns the records. Connections stay open, as their other ends may still need them.
     fn report(&mut self) -> Report {
         for peer in self.peers.values() {
             match peer {
@@ -304,7 +305,7 @@ impl Host {
         self.control(libc::EPOLL_CTL_ADD, fd, events)
     }
 
-    /// Asks to be told of room to write only where there is something to write.
+    /// Asks for events of a writable socket only if there is data to write.
     fn rewatch(&self, fd: RawFd) {
         if let Some(Peer::Outgoing(connection)) = self.peers.get(&fd) {
             let write = if connection.wants_to_write() { libc::EPOLLOUT } else { 0 };
@@ -314,14 +315,14 @@ impl Host {
 
     fn control(&self, operation: i32, fd: RawFd, events: i32) -> std::result::Result<(), Error> {
         let mut event = libc::epoll_event { events: events as u32, u64: fd as u64 };
-        // SAFETY: a valid event.
+        // SAFETY: the event is valid.
         check(unsafe { libc::epoll_ctl(self.poll.as_raw_fd(), operation, fd, &raw mut event) }).map(|_| ())
     }
 }
 
-/// Lets others of the same priority go first that wait for the processor: forty hosts that begin at once are not to wait
-/// for one another's messages.
+/// Yields to processes of the same priority: forty hosts that begin at the same time must not wait for each other's
+/// messages.
 fn give_way() {
-    // SAFETY: touches no memory.
+    // SAFETY: the call accesses no memory.
     unsafe { libc::sched_yield() };
 }

@@ -1,4 +1,4 @@
-//! One JSON object per line, in and out.
+//! Lines of input and output, with one JSON object each.
 
 use std::io::{BufRead, Write};
 
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Result;
 
-/// The next line of standard input. Its end is an error: whoever started this process is gone.
+/// Reads the next line of standard input. Its end is an error, since the parent process has died.
 pub fn read<T: DeserializeOwned>() -> Result<T> {
     let mut text = String::new();
     if std::io::stdin().lock().read_line(&mut text)? == 0 {
@@ -16,7 +16,7 @@ pub fn read<T: DeserializeOwned>() -> Result<T> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Writes a line to standard output.
+/// Writes an object to standard output, as one line.
 pub fn write(value: &impl Serialize) -> Result<()> {
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, value)?;
@@ -24,7 +24,7 @@ pub fn write(value: &impl Serialize) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Waits for the end of standard input: with this process its namespace goes, and what others want to read there.
+/// Waits for the end of standard input. Until then the namespace exists, from which other processes may still read.
 pub fn wait_for_end() -> Result<()> {
     std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink())?;
     Ok(())

@@ -1,8 +1,8 @@
-//! The two kinds of process that duetime's testbed consists of: hosts that send messages, and the switch.
+//! The two kinds of processes in duetime's testbed: hosts that send messages, and the switch.
 //!
-//! Each makes a network namespace of its own that nothing else holds. So whatever ends the processes also
-//! removes namespaces, links, queues and marking programs; there is nothing that could be left behind.
-//! They talk to the Python side in lines of JSON: read [`host`] and [`switch`] for what is in them.
+//! Each creates its own network namespace, which no other process holds. The end of the processes therefore removes
+//! namespaces, links, queues and marking programs, whatever its cause, and no residual state stays. The processes
+//! communicate with the Python side in lines of JSON: see [`host`] and [`switch`] for the contents.
 
 mod clock;
 mod host;

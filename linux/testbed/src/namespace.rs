@@ -1,4 +1,4 @@
-//! A network namespace of its own, and how a process gives up its privileges.
+//! The network namespace of a process, and the dropping of its privileges.
 
 use std::fs;
 use std::io::Error;
@@ -8,15 +8,15 @@ use serde::Serialize;
 
 use crate::{Result, line};
 
-/// What a process says once it has its namespace.
+/// The message that the namespace exists.
 #[derive(Serialize)]
 struct Ready {
     pid: u32,
 }
 
-/// Leaves for a new network namespace and says so; ends with the process that started this one.
+/// Moves to a new network namespace and reports it. The process ends with its parent.
 pub fn enter_new() -> Result<()> {
-    // SAFETY: neither call touches memory.
+    // SAFETY: neither call accesses memory.
     let done = unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::unshare(libc::CLONE_NEWNET)
@@ -38,11 +38,11 @@ pub fn join(cgroup: &Path) -> Result<()> {
     fs::write(cgroup.join("cgroup.procs"), "0").map_err(|error| format!("{}: {error}", cgroup.display()).into())
 }
 
-/// Gets in front of the machine's other processes: the hosts of the testbed should wait for the network, not for
-/// somebody's compiler. They sleep most of the time, and the kernel leaves a twentieth of it to others anyway.
+/// Raises the priority above the machine's other processes, so that hosts wait for the network and not for the
+/// processor. They sleep most of the time, and the kernel reserves a twentieth of the time for others anyway.
 pub fn raise_priority() {
     let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: `priority` is valid; where both are refused the process goes on as it is.
+    // SAFETY: `priority` is valid. If both calls are refused, the process continues unchanged.
     unsafe {
         if libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const priority) != 0 {
             libc::setpriority(libc::PRIO_PROCESS, 0, -10);
@@ -52,7 +52,7 @@ pub fn raise_priority() {
 
 const CAP_NET_ADMIN: u32 = 12;
 
-/// struct __user_cap_header_struct and two of struct __user_cap_data_struct, of linux/capability.h.
+/// An element of the data of capset: struct __user_cap_data_struct of linux/capability.h. Version 3 needs two.
 #[repr(C)]
 struct Capabilities {
     effective: u32,
@@ -60,7 +60,7 @@ struct Capabilities {
     inheritable: u32,
 }
 
-/// Becomes an ordinary user without any privilege; but for CAP_NET_ADMIN where that is to be kept.
+/// Changes to an ordinary user and drops all privileges, except CAP_NET_ADMIN if it is to be kept.
 pub fn drop_privileges(user: u32, keep_net_admin: bool) -> Result<()> {
     let header = [0x2008_0522u32, 0]; // _LINUX_CAPABILITY_VERSION_3, this process
     let kept = if keep_net_admin { 1 << CAP_NET_ADMIN } else { 0 };
@@ -68,7 +68,7 @@ pub fn drop_privileges(user: u32, keep_net_admin: bool) -> Result<()> {
         Capabilities { effective: kept, permitted: kept, inheritable: 0 },
         Capabilities { effective: 0, permitted: 0, inheritable: 0 },
     ];
-    // SAFETY: capset reads the two structures, which live until it returns; the others touch no memory.
+    // SAFETY: capset reads the two structures, which live until it returns; the other calls access no memory.
     let done = unsafe {
         libc::setgroups(0, std::ptr::null()) == 0
             && libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0
@@ -76,7 +76,7 @@ pub fn drop_privileges(user: u32, keep_net_admin: bool) -> Result<()> {
             && libc::setresuid(user, user, user) == 0
             && libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) == 0
             && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            // A change of user clears the signal that comes when the parent ends: it is set again.
+            // A change of user clears the signal at the parent's end, so it is set again.
             && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
     };
     if done { Ok(()) } else { Err(format!("privileges stay: {}", Error::last_os_error()).into()) }

@@ -1,4 +1,4 @@
-//! How long the queue of a network interface is, asked of the kernel.
+//! The length of a network interface's queue, as reported by the kernel.
 
 use std::io::Error;
 use std::mem::size_of;
@@ -11,10 +11,10 @@ const TC_H_ROOT: u32 = 0xffff_ffff;
 const TCA_STATS: u16 = 3;
 const NLMSG_ERROR: u16 = 2;
 
-/// A socket of the routing family.
+/// A netlink socket of the routing family.
 pub struct Netlink(OwnedFd);
 
-/// A queue's length, and what it refused.
+/// The length of a queue, and the number of packets that it dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     pub packets: u32,
@@ -38,19 +38,19 @@ struct Request {
 }
 
 impl Netlink {
-    /// In the namespace that the process is in.
+    /// Opens a socket in the namespace of the process.
     pub fn open() -> Result<Netlink, Error> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: the descriptor is new.
         unsafe { Ok(Netlink(OwnedFd::from_raw_fd(check(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE))?))) }
     }
 
-    /// The root queueing discipline of an interface.
+    /// Returns the state of an interface's root queueing discipline.
     pub fn queue(&self, interface: i32) -> Result<Queue, Error> {
         let request = Request {
             length: size_of::<Request>() as u32,
             kind: RTM_GETQDISC,
-            // Without the echo the kernel tells everybody but who asked.
+            // Without NLM_F_ECHO the kernel answers all listeners but the sender of the request.
             flags: (libc::NLM_F_REQUEST | libc::NLM_F_ECHO | libc::NLM_F_ACK) as u16,
             sequence: 1,
             port: 0,
@@ -61,13 +61,13 @@ impl Netlink {
             parent: TC_H_ROOT,
             info: 0,
         };
-        // SAFETY: the request is plain bytes.
+        // SAFETY: the request consists of plain bytes.
         let sent = unsafe { libc::send(self.0.as_raw_fd(), (&raw const request).cast(), size_of::<Request>(), 0) };
         check(sent as i32)?;
         let mut queue = None;
         let mut answer = [0u8; 8192];
         loop {
-            // SAFETY: the answer has the room that is named.
+            // SAFETY: the buffer has the stated size.
             let length =
                 check(unsafe { libc::recv(self.0.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) } as i32)?;
             let message = &answer[..length as usize];
@@ -83,17 +83,17 @@ impl Netlink {
     }
 }
 
-/// The type of a message.
+/// Returns the type of a message.
 fn kind(message: &[u8]) -> Option<u16> {
     Some(u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?))
 }
 
-/// The code of a message that acknowledges or refuses.
+/// Returns the code of a message that acknowledges or refuses.
 fn code(message: &[u8]) -> Option<i32> {
     Some(i32::from_ne_bytes(message.get(16..20)?.try_into().ok()?))
 }
 
-/// From a message: 16 bytes of header, 20 of struct tcmsg, then attributes.
+/// Parses a message: 16 bytes of header, 20 of struct tcmsg, then attributes.
 fn read(message: &[u8]) -> Option<Queue> {
     let short = |at: usize| Some(u16::from_ne_bytes(message.get(at..at + 2)?.try_into().ok()?));
     let word = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_loopback_interface_has_an_empty_queue_each_time() {
-        // SAFETY: a text that ends with zero.
+        // SAFETY: the text ends with a zero.
         let interface = unsafe { libc::if_nametoindex(c"lo".as_ptr()) } as i32;
         let netlink = Netlink::open().unwrap();
         for _ in 0..2 {

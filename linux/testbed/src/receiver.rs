@@ -1,4 +1,4 @@
-//! Connections that come in: which message is on them, how much of it has arrived, and when all of it had.
+//! Incoming connections: the message on each, the bytes received, and the time of the last byte.
 
 use std::collections::BTreeMap;
 use std::io::Error;
@@ -8,52 +8,52 @@ use serde::Serialize;
 use crate::clock;
 use crate::socket::Socket;
 
-/// Every message begins with its number and its length, big-endian; both are part of its length.
+/// The size of a message's header: its number and its length, big-endian. The length includes the header.
 pub const HEADER: usize = 16;
 
-/// The most that is taken at once: other connections want their turn too.
+/// The maximum number of bytes read at once, so that other connections get their turn.
 const AT_ONCE: usize = 1 << 20;
 
-/// What one message amounts to at its receiver.
+/// The receiver's record of one message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Received {
     pub bytes: u64,
-    /// Of these, after the warm-up.
+    /// The bytes received after the warm-up.
     pub counted_bytes: u64,
-    /// When the last byte was read, on the monotonic clock.
+    /// The time at which the last byte was read, on the monotonic clock.
     pub end_ns: Option<i64>,
     #[serde(skip)]
     sampled: u64,
 }
 
-/// A connection that came in.
+/// A connection from another host.
 pub struct Incoming {
     socket: Socket,
     header: [u8; HEADER],
-    /// Bytes of the current message that have arrived, its header included.
+    /// The received bytes of the current message, including its header.
     got: u64,
     number: u64,
     length: u64,
 }
 
-/// All that has been received.
+/// The record of all received messages.
 pub struct Ledger {
     pub messages: BTreeMap<u64, Received>,
-    /// Data segments that arrived on connections that are over.
+    /// The data segments received on closed connections.
     pub segments: u64,
-    /// When bytes begin to count.
+    /// The time from which bytes count, on the monotonic clock.
     pub counted_from_ns: i64,
 }
 
 impl Incoming {
-    /// A connection on which nothing has been read.
+    /// Returns a connection without any read bytes.
     pub fn new(socket: Socket) -> Incoming {
         Incoming { socket, header: [0; HEADER], got: 0, number: 0, length: 0 }
     }
 
-    /// Reads what is there; false when the connection is over.
+    /// Reads the available data. Returns false at the end of the connection.
     pub fn read(&mut self, ledger: &mut Ledger) -> bool {
-        // Reset by its sender, it is over too; what has arrived stays counted.
+        // A reset ends the connection as well, and the bytes received before it count.
         self.take(ledger).is_ok_and(|open| open)
     }
 
@@ -98,14 +98,14 @@ impl Incoming {
         }
     }
 
-    /// Adds what this connection counted to the whole.
+    /// Adds the segments of this connection to the total.
     pub fn settle(&self, ledger: &mut Ledger) {
         ledger.segments += u64::from(self.socket.info().data_segments_in);
     }
 }
 
 impl Ledger {
-    /// Bytes of each message since the last sample, of those that are under way.
+    /// Returns the bytes of each message since the last sample, for the messages that are not complete.
     pub fn sample(&mut self) -> Vec<(u64, u64)> {
         let mut news = Vec::new();
         for (number, message) in &mut self.messages {

@@ -1,4 +1,4 @@
-//! Connections that go out, and the messages that are sent on them in turn.
+//! Outgoing connections, and the messages that are sent on each in turn.
 
 use std::collections::VecDeque;
 use std::io::Error;
@@ -10,69 +10,69 @@ use crate::clock;
 use crate::receiver::HEADER;
 use crate::socket::{Info, Socket, State};
 
-/// A message that is to be sent.
+/// A message to be sent.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Message {
     pub number: u64,
-    /// After the start of the run; once it has been handed over, when that was, on the monotonic clock.
+    /// The time after the start of the run; once the message is queued, its time on the monotonic clock.
     pub at_ns: i64,
     pub to: SocketAddr,
     pub control: String,
-    /// None: without end.
+    /// The size; none for a message without end.
     pub bytes: Option<u64>,
-    /// The allowed time that the control is told of.
+    /// The allowed time that is announced to the control.
     pub deadline_ns: Option<i64>,
-    /// Shares its connection with the other such messages to the same address.
+    /// True if it shares its connection with other such messages to the same address.
     pub persistent: bool,
-    /// The control has been told of its deadline, or does not take it.
+    /// True if the deadline has been announced or refused.
     #[serde(skip)]
     told: bool,
-    /// Why it does not.
+    /// The reason of a refusal.
     #[serde(skip)]
     refused: Option<String>,
 }
 
 impl Message {
-    /// It has nothing to say, or has said it.
+    /// Returns true if there is no deadline left to announce.
     fn is_told(&self) -> bool {
         self.told || self.bytes.is_none() || self.deadline_ns.is_none()
     }
 }
 
-/// What one message amounts to at its sender.
+/// The sender's record of one message.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sent {
     pub number: u64,
-    /// When it was handed to the kernel, on the monotonic clock.
+    /// The time at which it was given to the kernel, on the monotonic clock.
     pub start_ns: i64,
     pub retransmits: u32,
     pub timeouts: u32,
     pub marks: u32,
     pub min_rtt_us: u32,
-    /// What the control said last.
+    /// The last state of the control.
     pub state: Option<State>,
-    /// Why the deadline was not accepted.
+    /// The reason for which the deadline was refused.
     pub refused: Option<String>,
-    /// Why the connection failed.
+    /// The reason for which the connection failed.
     pub error: Option<String>,
 }
 
-/// A connection that goes out.
+/// A connection to another host.
 pub struct Outgoing {
     socket: Socket,
     persistent: bool,
-    /// The first is under way, the others wait.
+    /// The message being sent, and the queued ones after it.
     messages: VecDeque<Message>,
-    /// Bytes of the first that the kernel has taken.
+    /// The bytes of the first message that the kernel has accepted.
     taken: u64,
-    /// What the connection had counted when the first message began.
+    /// The connection's counters at the start of the first message.
     before: Info,
     current: Sent,
     ended: bool,
 }
 
 impl Outgoing {
-    /// Connects, and has `message` ready to be sent.
+    /// Connects, with `message` as the first one to be sent.
     pub fn open(message: Message) -> Result<Outgoing, Error> {
         let start_ns = clock::now();
         let socket = Socket::connect(&message.to, &message.control)?;
@@ -90,10 +90,10 @@ impl Outgoing {
         Ok(connection)
     }
 
-    /// Puts another message behind those that wait; `handed_ns` is when it was due.
+    /// Queues a message after the others; `handed_ns` is the time at which it was due.
     pub fn push(&mut self, message: Message, handed_ns: i64, sent: &mut Vec<Sent>, zeros: &[u8]) -> Result<(), Error> {
-        // Said at once, as a program does that knows its replies: the control takes messages in turn, so that nothing
-        // may be in between that it does not know of.
+        // Announce the deadline at once, as a program that knows its replies does. The control takes messages in order,
+        // so that each earlier one must be announced before.
         let in_turn = self.messages.iter().all(|waiting| waiting.told);
         self.messages.push_back(Message { at_ns: handed_ns, ..message });
         if in_turn && !self.messages.is_empty() {
@@ -113,7 +113,7 @@ impl Outgoing {
         self.current = Sent { number: message.number, start_ns, refused, ..Sent::default() };
     }
 
-    /// Says the deadline of a message that waits, unless that has been done.
+    /// Announces the deadline of a queued message, unless that has been done.
     fn tell(&mut self, place: usize) {
         let Some(message) = self.messages.get_mut(place).filter(|message| !message.is_told()) else { return };
         if let (Some(bytes), Some(allowed)) = (message.bytes, message.deadline_ns) {
@@ -123,8 +123,9 @@ impl Outgoing {
         }
     }
 
-    /// Writes what the kernel takes, but no more than `zeros` holds: others want their turn. Messages that it has taken
-    /// whole go to `sent`, but for the last one of a connection of its own: that is over when its receiver has it.
+    /// Writes as much as the kernel accepts, but at most the size of `zeros`, so that others get their turn. Completely
+    /// written messages are recorded in `sent`. The last message of a non-persistent connection is not: it ends when
+    /// its receiver has it.
     pub fn write(&mut self, sent: &mut Vec<Sent>, zeros: &[u8]) -> Result<(), Error> {
         let mut budget = zeros.len();
         while let Some(message) = self.messages.front() {
@@ -162,17 +163,17 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Whether there is something to write still.
+    /// Returns true if there is data left to write.
     pub fn wants_to_write(&self) -> bool {
         !self.messages.is_empty() && !self.ended
     }
 
-    /// Books what is under way, when the connection or the run is over.
+    /// Records the current message at the end of the connection or the run.
     pub fn settle(&self, why: Option<String>, sent: &mut Vec<Sent>) {
         if !self.messages.is_empty() {
             sent.push(self.settled(why));
         }
-        // Never begun: its receiver knows nothing of it, its time is when it was handed over.
+        // Not begun: the receiver does not know the message, and its time is the one at which it was queued.
         for waiting in self.messages.iter().skip(1) {
             sent.push(Sent { number: waiting.number, start_ns: waiting.at_ns, ..Sent::default() });
         }
@@ -191,12 +192,12 @@ impl Outgoing {
         }
     }
 
-    /// The number of the message under way, and its connection.
+    /// Returns the number of the current message, and its connection.
     pub fn under_way(&self) -> Option<(u64, &Socket)> {
         self.messages.front().map(|message| (message.number, &self.socket))
     }
 
-    /// For epoll.
+    /// Returns the socket, for epoll.
     pub fn socket(&self) -> &Socket {
         &self.socket
     }

@@ -1,4 +1,4 @@
-//! TCP sockets, their options, and what the kernel tells about them.
+//! TCP sockets, their options, and the kernel's information about them.
 
 use std::io::{Error, ErrorKind};
 use std::mem::{size_of, zeroed};
@@ -7,22 +7,22 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use serde::Serialize;
 
-// linux/include/d2tcp.h
+// The constants of linux/include/d2tcp.h.
 const D2TCP_LEVEL: i32 = 0xd27c;
 const D2TCP_MESSAGE: i32 = 1;
 const D2TCP_STATE: i32 = 2;
 const D2TCP_ONE: f64 = (1 << 20) as f64;
 const D2TCP_ECN: u32 = 1;
 
-/// How much the kernel may hold of a connection that it has not sent yet, in bytes. It asks for more at half of that,
-/// which a link of 200 Mbit/s takes 21 ms to send. With 64 kB the urgent message of mode plus lacked something to send
-/// now and then, and in four of ten runs gave itself up; without a bound it takes 4 MB at once.
+/// The maximum of unsent bytes that the kernel holds for a connection. It asks for more at half of that, which a link
+/// of 200 Mbit/s sends in 21 ms. With 64 kB the urgent message of mode plus sometimes had no data to send, and in four
+/// of ten runs it was aborted. Without a limit the kernel accepts 4 MB at once.
 const UNSENT: i32 = 1 << 20;
 
 /// A non-blocking TCP socket.
 pub struct Socket(OwnedFd);
 
-/// What the kernel's TCP counts of a connection. Fields that this kernel does not have are 0.
+/// The counters of the kernel's TCP for a connection. Fields that this kernel lacks are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     pub rtt_us: u32,
@@ -34,7 +34,7 @@ pub struct Info {
     pub timeouts: u32,
 }
 
-/// What D2TCP says of a connection (struct d2tcp_state).
+/// The state that D2TCP reports for a connection (struct d2tcp_state).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct State {
     pub ecn: bool,
@@ -54,7 +54,7 @@ impl Socket {
     fn new(address: &SocketAddr) -> Result<Socket, Error> {
         let family = if address.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
         let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: the descriptor is new and owned by nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let socket = unsafe {
             let fd = check(libc::socket(family, kind, 0))?;
             Socket(OwnedFd::from_raw_fd(fd))
@@ -63,7 +63,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Begins to connect under the congestion control `control`.
+    /// Starts to connect under the congestion control `control`.
     pub fn connect(address: &SocketAddr, control: &str) -> Result<Socket, Error> {
         let socket = Socket::new(address)?;
         socket.use_control(control)?;
@@ -76,7 +76,7 @@ impl Socket {
         }
     }
 
-    /// Listens; accepted connections have the congestion control `control`.
+    /// Listens. Accepted connections have the congestion control `control`.
     pub fn listen(address: &SocketAddr, control: &str) -> Result<Socket, Error> {
         let socket = Socket::new(address)?;
         socket.set(libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32)?;
@@ -90,10 +90,10 @@ impl Socket {
         Ok(socket)
     }
 
-    /// The next connection, if one waits.
+    /// Returns the next pending connection, if there is one.
     pub fn accept(&self) -> Result<Option<Socket>, Error> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: no address is asked for; the descriptor is new.
+        // SAFETY: no address is requested, and the descriptor is new.
         let accepted = unsafe {
             check(libc::accept4(self.fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags))
                 .map(|fd| Socket(OwnedFd::from_raw_fd(fd)))
@@ -106,7 +106,8 @@ impl Socket {
             .map_err(|error| Error::new(error.kind(), format!("congestion control {name}: {error}")))
     }
 
-    /// Writes what fits; `None` when nothing does. With `more` to come the last segment waits until it is full.
+    /// Sends as many bytes as fit; returns `None` if none do. With `more` data to follow, the last segment waits until
+    /// it is full.
     pub fn send(&self, bytes: &[u8], more: bool) -> Result<Option<usize>, Error> {
         let flags = libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
         // SAFETY: the slice is valid for its length.
@@ -114,39 +115,39 @@ impl Socket {
         unless_it_would_block(usize::try_from(sent).map_err(|_| Error::last_os_error()))
     }
 
-    /// Reads into `buffer`; `None` when nothing has arrived, 0 at the end.
+    /// Reads into `buffer`; returns `None` if no data has been received, and 0 at the end.
     pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
         // SAFETY: the slice is valid for its length.
         let got = unsafe { libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         unless_it_would_block(usize::try_from(got).map_err(|_| Error::last_os_error()))
     }
 
-    /// Takes up to `length` bytes without copying them; otherwise as `receive`.
+    /// Discards up to `length` bytes without copying them; otherwise as `receive`.
     pub fn discard(&self, length: usize) -> Result<Option<usize>, Error> {
         // SAFETY: TCP writes nothing with MSG_TRUNC (tcp(7)).
         let got = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), length, libc::MSG_TRUNC) };
         unless_it_would_block(usize::try_from(got).map_err(|_| Error::last_os_error()))
     }
 
-    /// Says that nothing more will be sent.
+    /// Ends the sending direction of the connection.
     pub fn end(&self) {
-        // SAFETY: touches no memory. A connection that is gone needs no end.
+        // SAFETY: the call accesses no memory. It fails without harm on a closed connection.
         unsafe { libc::shutdown(self.fd(), libc::SHUT_WR) };
     }
 
-    /// What has gone wrong on the connection, if anything.
+    /// Returns the pending error of the connection, if there is one.
     pub fn error(&self) -> Option<Error> {
         let mut code = 0i32;
         self.get(libc::SOL_SOCKET, libc::SO_ERROR, bytes_mut(&mut code)).ok()?;
         (code != 0).then(|| Error::from_raw_os_error(code))
     }
 
-    /// Says that the next `bytes` are to arrive within `deadline_ns`.
+    /// Announces that the next `bytes` should be acknowledged within `deadline_ns`.
     pub fn send_deadline(&self, bytes: i64, deadline_ns: i64) -> Result<(), Error> {
         self.set(D2TCP_LEVEL, D2TCP_MESSAGE, &[bytes, deadline_ns])
     }
 
-    /// D2TCP's state, where the connection has one.
+    /// Returns D2TCP's state, if the connection has one.
     pub fn state(&self) -> Option<State> {
         let mut words = [0u32; 36];
         self.get(D2TCP_LEVEL, D2TCP_STATE, bytes_mut(&mut words)).ok()?;
@@ -167,7 +168,7 @@ impl Socket {
         })
     }
 
-    /// What TCP counts (struct tcp_info of linux/tcp.h, by offset: libc's lacks the later fields).
+    /// Returns TCP's counters (struct tcp_info of linux/tcp.h, by offset, since libc's lacks the later fields).
     pub fn info(&self) -> Info {
         let mut bytes = [0u8; 256];
         if self.get(libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes).is_err() {
@@ -186,7 +187,7 @@ impl Socket {
     }
 
     fn set<T>(&self, level: i32, option: i32, value: &T) -> Result<(), Error> {
-        // SAFETY: any value can be read as the bytes that it is made of; the options here have no padding.
+        // SAFETY: any value can be read as its bytes; the options here have no padding.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const *value).cast::<u8>(), size_of::<T>()) };
         self.set_bytes(level, option, bytes)
     }
@@ -218,11 +219,11 @@ impl AsRawFd for Socket {
 }
 
 fn bytes_mut<T>(value: &mut T) -> &mut [u8] {
-    // SAFETY: used with integers and arrays of them only, for which any bytes are a value.
+    // SAFETY: the function is used with integers and arrays of integers only, which any bytes represent.
     unsafe { std::slice::from_raw_parts_mut((&raw mut *value).cast::<u8>(), size_of::<T>()) }
 }
 
-/// An error for the -1 of a system call.
+/// Converts the -1 of a system call into an error.
 pub fn check(result: i32) -> Result<i32, Error> {
     if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
 }
@@ -236,7 +237,7 @@ fn unless_it_would_block<T>(result: Result<T, Error>) -> Result<Option<T>, Error
 }
 
 fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: a storage of zeros is a valid one, and has room for either kind of address.
+    // SAFETY: a storage of zeros is valid, and has room for either kind of address.
     unsafe {
         let mut storage: libc::sockaddr_storage = zeroed();
         let length = match address {
@@ -293,12 +294,12 @@ mod tests {
     fn the_kernel_takes_no_more_than_it_can_soon_send() {
         const SIOCOUTQNSD: libc::Ioctl = 0x894b; // linux/sockios.h
         let (client, _server) = connected();
-        // Nobody reads, so that it stops at some time.
+        // No process reads, so that the connection stops at some point.
         while client.send(&[0; 4096], false).unwrap().is_some() {}
         let mut unsent = 0i32;
-        // SAFETY: a valid place for the result.
+        // SAFETY: the result has a valid place.
         check(unsafe { libc::ioctl(client.fd(), SIOCOUTQNSD, &raw mut unsent) }).unwrap();
-        // The last packet of loopback may pass the bound. Without one it is 2.6 MB.
+        // The last packet over loopback may exceed the limit. Without the limit it is 2.6 MB.
         assert!(unsent <= UNSENT + (1 << 18), "{unsent}");
     }
 

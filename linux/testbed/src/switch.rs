@@ -1,6 +1,6 @@
 //! The switch: forwards in its namespace, marks at its ports, and watches their queues.
 //!
-//! In: [`Setup`], then [`Go`]. Out: a line with its pid, one when its ports mark, and [`Report`] at the end.
+//! Input: [`Setup`], then [`Go`]. Output: a line with its pid, one when its ports mark, and [`Report`] at the end.
 
 use std::ffi::CString;
 use std::mem::MaybeUninit;
@@ -22,18 +22,18 @@ mod skeleton {
 struct Setup {
     sysctl: Vec<(String, String)>,
     ports: Vec<Port>,
-    /// Between two looks at the queues.
+    /// The time between two readings of the queues.
     watch_ns: i64,
 }
 
 #[derive(Deserialize)]
 struct Port {
     interface: String,
-    /// K; 0 is none.
+    /// The threshold K in packets; 0 for none.
     mark_packets: u32,
     mark_bytes: u32,
     drop_non_ect: bool,
-    /// Whether its queue is watched.
+    /// True if its queue is watched.
     watched: bool,
 }
 
@@ -42,7 +42,7 @@ struct Go {
     start_ns: i64,
     duration_ns: i64,
     warm_up_ns: i64,
-    /// Between two samples that are kept.
+    /// The time between two recorded samples.
     sample_ns: Option<i64>,
 }
 
@@ -54,34 +54,34 @@ struct Marking {
 #[derive(Serialize)]
 struct Report {
     ports: Vec<PortReport>,
-    /// The longest time between two looks at the queues.
+    /// The longest time between two readings of the queues.
     longest_pause_ns: i64,
 }
 
-/// What one port did.
+/// The counts of one port.
 #[derive(Serialize)]
 struct PortReport {
     interface: String,
     packets: u64,
-    /// With Ethernet headers.
+    /// The bytes sent, including Ethernet headers.
     bytes: u64,
     marks: u64,
-    /// By a full queue.
+    /// The packets dropped by a full queue.
     drops: u64,
-    /// Above K, of packets that could not be marked.
+    /// The packets dropped above K because they could not be marked.
     non_ect_drops: u64,
-    /// The longest queue that a packet met.
+    /// The longest queue at a packet's arrival.
     longest: u64,
-    /// How often the queue had each length, in packets, when it was looked at after the warm-up.
+    /// The number of readings after the warm-up with each length in packets.
     lengths: Vec<u64>,
-    /// When (after the start), how long.
+    /// The samples: the time after the start, and the length.
     samples: Vec<(i64, u32)>,
 }
 
-/// As `struct counts` of mark.bpf.c.
+/// The number of fields in `struct counts` of mark.bpf.c.
 const COUNTS: usize = 5;
 
-/// The role's whole life.
+/// Runs the switch from its setup to its report.
 pub fn main() -> Result<()> {
     namespace::enter_new()?;
     let setup: Setup = line::read()?;
@@ -135,8 +135,8 @@ pub fn main() -> Result<()> {
 
 type Watched = (Vec<u64>, Vec<(i64, u32)>);
 
-/// Looks at the watched queues at equal steps of time until the run is over, and says how long it could not look at
-/// most: with a real-time priority, that long the machine stood still.
+/// Reads the watched queues at equal intervals until the end of the run. It also returns the longest time between two
+/// readings: with a real-time priority, that is a pause of the machine.
 fn watch(setup: &Setup, go: &Go, interfaces: &[i32]) -> Result<(Vec<Watched>, i64)> {
     let netlink = Netlink::open()?;
     let mut watched: Vec<Watched> = interfaces.iter().map(|_| Default::default()).collect();
@@ -166,7 +166,7 @@ fn watch(setup: &Setup, go: &Go, interfaces: &[i32]) -> Result<(Vec<Watched>, i6
                 samples.push((at - go.start_ns, length));
             }
         }
-        // What could not be looked at in time is left out.
+        // Readings that are too late are skipped.
         let after = |at: i64, step: i64| at + step * ((now - at).max(0) / step + 1);
         next = after(next, setup.watch_ns);
         next_sample = next_sample.zip(go.sample_ns).map(|(at, step)| if now >= at { after(at, step) } else { at });
@@ -188,7 +188,7 @@ fn sleep_until(at: i64) {
 
 fn index(interface: &str) -> Result<i32> {
     let name = CString::new(interface)?;
-    // SAFETY: a text that ends with zero.
+    // SAFETY: the text ends with a zero.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
         0 => Err(format!("there is no interface {interface}").into()),
         index => Ok(index as i32),

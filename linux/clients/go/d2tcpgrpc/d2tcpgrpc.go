@@ -1,18 +1,18 @@
 //go:build linux
 
-// Package d2tcpgrpc tells D2TCP the deadlines of gRPC calls, without a change to the service.
+// Package d2tcpgrpc announces the deadlines of gRPC calls to D2TCP, without a change to the service.
 //
 //	deadlines := d2tcpgrpc.New()
 //	server := grpc.NewServer(grpc.StatsHandler(deadlines))
 //	server.Serve(deadlines.Listener(listener))
 //
-// When a response is handed to the transport the kernel is told how long it is and how much of the caller's deadline is
-// left, less d2tcp.Margin. Calls without a deadline are left alone. Where D2TCP is not attached nothing is told, and
-// nothing fails.
+// When a response is given to the transport, its length and the caller's time left, less d2tcp.Margin, are announced to
+// the kernel. Calls without a deadline are not announced. Where D2TCP is not attached, the announcements have no effect
+// and cause no failure.
 //
-// What is told is the length of the message itself: frames, headers, trailers and TLS come on top, so that an
-// announcement ends a little before its last byte rather than never. Several responses at once on one connection share
-// it frame by frame; each is then announced to end a little early or late.
+// The announced length is that of the message itself. Frames, headers, trailers and TLS are sent in addition, so that
+// an announcement ends a little before its last byte, rather than never. Concurrent responses on one connection share
+// it frame by frame; each announcement then ends a little early or late.
 package d2tcpgrpc
 
 import (
@@ -27,26 +27,26 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// Deadlines is a server's stats handler, and knows its connections by the listener that it wraps.
+// Deadlines is a server's stats handler. It knows the server's connections by the listener that it wraps.
 type Deadlines struct {
 	connections sync.Map // [2]string, remote and local address -> *conn
 	tags        atomic.Uint64
 	kernel      kernel
 }
 
-// kernel is what is called of package d2tcp.
+// kernel has the functions of package d2tcp that are called.
 type kernel struct {
 	announce func(syscall.Conn, d2tcp.Message) error
 	cancel   func(syscall.Conn, uint64) error
 	settle   func(syscall.Conn) error
 }
 
-// New gives one for a server.
+// New returns a stats handler for a server.
 func New() *Deadlines {
 	return &Deadlines{kernel: kernel{d2tcp.Announce, d2tcp.Cancel, d2tcp.Settle}}
 }
 
-// Listener wraps the listener that the server serves. What is not TCP passes through.
+// Listener wraps the listener of the server. Connections other than TCP pass through.
 func (d *Deadlines) Listener(inner net.Listener) net.Listener {
 	return &listener{inner, d}
 }
@@ -67,7 +67,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// conn counts what has been written to a connection.
+// conn counts the bytes written to a connection.
 type conn struct {
 	net.Conn
 	tcp       *net.TCPConn
@@ -99,16 +99,16 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 type connKey struct{}
 type callKey struct{}
 
-// call is one RPC on a connection that is known.
+// call is one RPC on a known connection.
 type call struct {
 	conn *conn
 	tag  uint64
-	// What the connection will have written when the next message begins, were it this call's alone.
+	// The position at which the next message begins if no other call writes to the connection.
 	begins    atomic.Int64
 	announced atomic.Bool
 }
 
-// TagConn finds a connection by its ends.
+// TagConn finds a connection by its endpoints.
 func (d *Deadlines) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
 	if info.RemoteAddr == nil || info.LocalAddr == nil {
 		return ctx
@@ -120,10 +120,10 @@ func (d *Deadlines) TagConn(ctx context.Context, info *stats.ConnTagInfo) contex
 	return context.WithValue(ctx, connKey{}, found)
 }
 
-// HandleConn has nothing to do.
+// HandleConn ignores events of connections.
 func (d *Deadlines) HandleConn(context.Context, stats.ConnStats) {}
 
-// TagRPC begins a call.
+// TagRPC begins the state of a call.
 func (d *Deadlines) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
 	on, ok := ctx.Value(connKey{}).(*conn)
 	if !ok {
@@ -134,7 +134,7 @@ func (d *Deadlines) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Con
 	return context.WithValue(ctx, callKey{}, begun)
 }
 
-// HandleRPC announces responses, and cancels those that were broken off.
+// HandleRPC announces responses, and cancels broken-off ones.
 func (d *Deadlines) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	of, ok := ctx.Value(callKey{}).(*call)
 	if !ok || event.IsClient() {
@@ -152,8 +152,8 @@ func (d *Deadlines) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	}
 }
 
-// announce tells of a message that the transport has taken. It may be writing it already: what has gone since the
-// message before ended is taken off, and what other calls wrote meanwhile with it.
+// announce announces a message that the transport has taken, and may be writing already. It subtracts the
+// bytes written since the end of the message before, including bytes of other calls.
 func (d *Deadlines) announce(ctx context.Context, of *call, size int64) {
 	written, begins := of.conn.written.Load(), of.begins.Load()
 	size -= max(written-begins, 0)

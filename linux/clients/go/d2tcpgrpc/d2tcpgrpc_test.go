@@ -33,10 +33,10 @@ type told struct {
 	settled   int
 }
 
-// Of a response, and of what the client takes before it asks for one.
+// The sizes of a response, and of the client's window.
 const size, window = 300_000, 65_535
 
-// A service under a recorded kernel; the client's connection to it.
+// A service with a recording kernel, and the client's connection to it.
 func serve(t *testing.T) (*told, *grpc.ClientConn) {
 	seen := &told{}
 	deadlines := New()
@@ -85,8 +85,8 @@ func serve(t *testing.T) (*told, *grpc.ClientConn) {
 	}, nil)
 	go func() { _ = server.Serve(deadlines.Listener(listener)) }()
 	t.Cleanup(server.Stop)
-	// With a window of a fifth of a response none is sent whole before the client asks for it, however late the handler
-	// is told of it: what has gone by then is not announced.
+	// With a window of a fifth of a response, no response is sent completely before the client reads it.
+	// Bytes sent before the handler is called are not announced.
 	client, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(raw{})), grpc.WithInitialWindowSize(window))
 	if err != nil {
@@ -96,7 +96,7 @@ func serve(t *testing.T) (*told, *grpc.ClientConn) {
 	return seen, client
 }
 
-// Asks for responses and reads each once ready says that it is.
+// Requests responses, and reads each once ready reports it.
 func ask(t *testing.T, client *grpc.ClientConn, ctx context.Context, request string, ready func(nth int)) (got int) {
 	stream, err := client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/trial.Bytes/Stream")
 	if err != nil {
@@ -119,7 +119,7 @@ func ask(t *testing.T, client *grpc.ClientConn, ctx context.Context, request str
 
 func atOnce(int) {}
 
-// Waits until so many responses are announced, out of two.
+// Waits until so many of the two responses are announced.
 func (seen *told) untilAnnounced(nth int) {
 	for patience := 0; patience < 500; patience++ {
 		seen.Lock()
@@ -145,8 +145,8 @@ func TestResponsesAreAnnouncedWithWhatIsLeft(t *testing.T) {
 		t.Fatalf("%+v", seen)
 	}
 	first, second := seen.announced[0], seen.announced[1]
-	// A message and its five bytes of header; never more, or it would not end. No less either than what the client's
-	// window keeps back, and the frames' own bytes.
+	// At most a message and its five bytes of header, or it would not end. At least the bytes beyond the
+	// client's window, and the frames' own bytes.
 	for _, each := range seen.announced {
 		if each.Size > size+5 || each.Size < size-window-1000 {
 			t.Errorf("%+v", seen.announced)

@@ -3,10 +3,11 @@
     d2tcp.send_deadline(connection, len(reply), 0.020)  # 20 ms from now
     connection.sendall(reply)
 
-The call needs no privilege. Where D2TCP is not attached it raises `NotAttached`; the connection works as
-ever. Numbers and structures are those of ``linux/include/d2tcp.h``.
+The call needs no privilege. Where D2TCP is not attached it raises `NotAttached`, and the connection works as
+before. Numbers and structures are as in ``linux/include/d2tcp.h``.
 
-`d2tcp.grpc` has interceptors that do this for gRPC servers, `d2tcp.streams` a writer for asyncio.
+`d2tcp.grpc` has interceptors that announce the deadlines of gRPC servers, and `d2tcp.streams` a writer for
+asyncio.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ __all__ = [
     "use",
 ]
 
-#: What is taken off a caller's time left before the kernel is told of it, in seconds. The caller counts
-#: until it has decoded the last byte, the kernel until it knows that the last byte has arrived, and D2TCP
-#: arrives *at* a deadline rather than before it.
+#: The time that is subtracted from a caller's time left before it is announced, in seconds. The caller's time
+#: ends when it has decoded the last byte, and the kernel's when it knows that the last byte has been
+#: received. Also, D2TCP completes a message *at* its deadline rather than before it.
 MARGIN = 0.080
-#: But never more than this share of the time left, so that short deadlines keep most of themselves.
+#: The maximum share of the time left that is subtracted, so that short deadlines stay useful.
 MARGIN_SHARE = 0.25
 
 _LEVEL, _MESSAGE, _STATE, _CANCEL, _OUTCOMES = 0xD27C, 1, 2, 3, 4
@@ -61,24 +62,24 @@ class NotAttached(OSError):
 
 
 class WrongControl(OSError):
-    """The connection is not under D2TCP: another control, or nothing is attached when the state is read."""
+    """The connection is under another control, or D2TCP is not attached when the state is read."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What a connection does. Counts begin with the connection."""
+    """The state of a connection. Counts begin with the connection."""
 
     #: Both ends agreed on ECN; without it the connection behaves as Reno.
     ecn: bool
     slow_start: bool
-    #: A message with a deadline is being sent, ...
+    #: A message with a deadline is being sent.
     deadline: bool
-    #: ... and its deadline has passed.
+    #: The deadline of that message has passed.
     expired: bool
     recovery: bool
     #: Payload bytes of a full segment.
     mss: int
-    #: In segments.
+    #: The congestion window, in segments.
     cwnd: float
     ssthresh: int
     srtt_us: int
@@ -104,14 +105,14 @@ class State:
     timeouts: int
     #: Messages that were cancelled.
     cancelled: int
-    #: Of the first message that waits; 0 without one.
+    #: The tag of the first queued message; 0 without one.
     tag: int
-    #: Of the operator's policy, from 1, that governs the connection; 0 if none does.
+    #: The number, from 1, of the operator's rule that governs the connection; 0 if none does.
     rule: int
 
 
 class Result(enum.IntEnum):
-    """What became of a message."""
+    """The outcome of a message."""
 
     MET = 1
     MISSED = 2
@@ -123,18 +124,19 @@ _RESULTS = frozenset(Result)
 
 @dataclass(frozen=True)
 class Outcome:
-    """A message that ended."""
+    """A message that has ended."""
 
     tag: int
-    #: When its last byte was acknowledged, or it was cancelled, in seconds; negative: late.
+    #: The time left in seconds when its last byte was acknowledged, or when it was cancelled; negative if
+    #: late.
     time_left: float
     result: Result
-    #: Which announcement of the connection it was, from 1.
+    #: The number of ended messages of the connection, including this one.
     number: int
 
 
 def use(sock: socket.socket) -> None:
-    """Put `sock` under D2TCP: before `connect` or `listen`, or ECN will not be negotiated."""
+    """Put `sock` under D2TCP, before `connect` or `listen`, or ECN will not be negotiated."""
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"d2tcp")
     except FileNotFoundError as error:
@@ -144,12 +146,13 @@ def use(sock: socket.socket) -> None:
 def send_deadline(
     sock: socket.socket, size: int, seconds: float, *, tag: int = 0, ends_previous: bool = False
 ) -> None:
-    """Say that the next `size` bytes written to `sock` should be acknowledged within `seconds`.
+    """Announce that the next `size` bytes written to `sock` should be acknowledged within `seconds`.
 
-    A size of 0 means all that has been written so far. `tag` is the program's own name for the message, for
-    `cancel` and `outcomes`; with `ends_previous` messages announced before end with what has been written.
-    Raises `NotAttached`, `WrongControl`, or another `OSError`: ``EINVAL`` for impossible values,
-    ``ENOTCONN``, ``ENOBUFS`` when too many messages wait. The message can be sent in any case.
+    A size of 0 means all bytes written so far. `tag` is the program's own name for the message, for `cancel`
+    and `outcomes`. With `ends_previous` earlier messages end with the bytes written so far.
+
+    Raises `NotAttached`, `WrongControl`, or another `OSError`: ``EINVAL`` for invalid values, ``ENOTCONN``,
+    or ``ENOBUFS`` when too many messages are queued. The message can be sent in any case.
     """
     nanoseconds = round(seconds * 1e9)
     if not (-_LONGEST <= size <= _LONGEST and -_LONGEST <= nanoseconds <= _LONGEST and 0 <= tag < 1 << 64):
@@ -159,7 +162,7 @@ def send_deadline(
 
 
 def cancel(sock: socket.socket, tag: int = 0) -> None:
-    """Forget the messages with this tag, all of them for 0: what they have not written will never come.
+    """Cancel the messages with this tag, or all for 0: their unwritten bytes will never be written.
 
     Raises as `send_deadline` does.
     """
@@ -167,10 +170,10 @@ def cancel(sock: socket.socket, tag: int = 0) -> None:
 
 
 def outcomes(sock: socket.socket) -> list[Outcome]:
-    """Give what became of the messages that ended last, the youngest first; raises as `send_deadline`."""
+    """Return the outcomes of the last messages, the youngest first; raises as `send_deadline` does."""
     got = _get(sock, _OUTCOMES, _OUTCOMES_KEPT * _STRUCT_OUTCOME.size)
     whole = len(got) - len(got) % _STRUCT_OUTCOME.size
-    # Where no message has ended there is one with result 0; other numbers are of a later version.
+    # Result 0 means that no message has ended; other unknown results are of a later version.
     return [
         Outcome(tag, left_ns / 1e9, Result(result), number)
         for tag, left_ns, result, number in _STRUCT_OUTCOME.iter_unpack(got[:whole])
@@ -179,15 +182,15 @@ def outcomes(sock: socket.socket) -> list[Outcome]:
 
 
 def time_to_send(time_left: float, *, margin: float = MARGIN, share: float = MARGIN_SHARE) -> float:
-    """Give what the kernel is told of a caller's time left, in seconds: `margin` less, or `share` of it."""
+    """Return the time to announce for a caller's time left, in seconds: less `margin` or `share` of it."""
     return time_left - min(margin, share * time_left)
 
 
 def settle(sock: socket.socket, finished: Collection[int] | None = None) -> None:
-    """Cancel the first message that waits if the rest of it will never be written.
+    """Cancel the first queued message if its rest will never be written.
 
-    That is so if its tag is among those of `finished` replies, or, where None are given, if its deadline has
-    passed, and it reaches beyond what has been written. Raises as `send_deadline` does.
+    The message must extend beyond the bytes written so far. Also, its tag must be among the `finished`
+    replies or, without such a collection, its deadline must have passed. Raises as `send_deadline` does.
     """
     now = state(sock)
     over = now.time_left < 0 if finished is None else now.tag in finished
@@ -196,14 +199,14 @@ def settle(sock: socket.socket, finished: Collection[int] | None = None) -> None
 
 
 def _unacknowledged(sock: socket.socket) -> int:
-    """Bytes that were written and not yet acknowledged."""
+    """Return the bytes that were written and not yet acknowledged."""
     return int(struct.unpack("=i", fcntl.ioctl(sock.fileno(), _SIOCOUTQ, bytes(4)))[0])
 
 
 def state(sock: socket.socket) -> State:
     """Read the connection's state; raises as `send_deadline` does."""
     got = _get(sock, _STATE, _STRUCT_STATE.size)
-    # What this kernel side does not know yet is 0.
+    # Fields that this kernel side does not know yet are 0.
     values = _STRUCT_STATE.unpack(got.ljust(_STRUCT_STATE.size, b"\0"))
     _, _, flags, mss, cwnd, fraction, ssthresh, srtt_us, alpha, d, p, queued, messages, met, missed, *rest = (
         values

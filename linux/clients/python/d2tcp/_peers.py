@@ -1,4 +1,4 @@
-"""From the name of a peer, as an RPC framework gives it, to the connection."""
+"""The lookup of a connection by its peer's name in an RPC framework."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from urllib.parse import unquote
 
 Address = tuple[str, int]
 
-#: Where this process's descriptors are listed.
+#: The list of this process's descriptors.
 _DESCRIPTORS = Path("/proc/self/fd")
 
 
 def address(peer: str) -> Address | None:
-    """Read ``ipv4:10.0.0.1:1234`` or ``ipv6:%5Bfd00::1%5D:1234``; None for what is not TCP."""
+    """Parse ``ipv4:10.0.0.1:1234`` or ``ipv6:%5Bfd00::1%5D:1234``; return None for other protocols."""
     family, _, rest = unquote(peer).partition(":")
     host, _, port = rest.rpartition(":")
     if family not in ("ipv4", "ipv6") or not port.isdecimal():
@@ -27,20 +27,20 @@ def address(peer: str) -> Address | None:
 
 
 class Connections:
-    """The sockets of this process by their peers. Safe to use from several threads."""
+    """The sockets of this process by their peers. It is thread-safe."""
 
     def __init__(self) -> None:
-        """Know none yet."""
+        """Begin without known sockets."""
         self._lock = threading.Lock()
         self._known: dict[Address, int] = {}
-        #: Descriptor -> which socket it was when it was last looked at, and its peer.
+        #: Descriptor -> the inode of its socket at the last scan, and its peer.
         self._seen: dict[int, tuple[int, Address]] = {}
 
     @contextlib.contextmanager
     def to(self, peer: Address) -> Iterator[socket.socket | None]:
-        """Give the connection to `peer`, as a duplicate that nobody else can close meanwhile.
+        """Provide the connection to `peer`, as a duplicate that no other thread can close.
 
-        None if there is none any more, or more than one: then it is not known which is meant.
+        It is None if there is no such connection, or more than one, which would be ambiguous.
         """
         with self._lock:
             found = self._open(self._known.get(peer, -1), peer)
@@ -67,7 +67,7 @@ class Connections:
         return None
 
     def _look(self) -> None:
-        """Look through the descriptors; those of sockets that are known cost a call of the kernel each."""
+        """Scan the descriptors; a known socket costs one system call."""
         known: dict[Address, int] = {}
         seen: dict[int, tuple[int, Address]] = {}
         for each in _DESCRIPTORS.iterdir():
@@ -82,7 +82,7 @@ class Connections:
                         peer = _peer(found)
                 if peer is not None:
                     seen[descriptor] = about.st_ino, peer
-                    # Two connections from the same port, to two ports of ours: neither is known.
+                    # Two connections from the same port to two of our ports are ambiguous.
                     known[peer] = -1 if peer in known else descriptor
         self._known, self._seen = known, seen
 
@@ -98,6 +98,6 @@ def _peer(sock: socket.socket) -> Address | None:
 
 
 def _plain(host: str) -> str:
-    """An address without its zone; IPv4 as such where it is mapped into IPv6."""
+    """Return an address without its zone, and an IPv4 address without its mapping into IPv6."""
     host = host.partition("%")[0]
     return host.removeprefix("::ffff:") if "." in host else host

@@ -1,16 +1,16 @@
-"""Deadlines of gRPC calls for the kernel, without a change to the service.
+"""Announcements of the deadlines of gRPC calls to the kernel, without a change to the service.
 
     grpc.server(pool, interceptors=[d2tcp.grpc.DeadlineInterceptor()])
     grpc.aio.server(interceptors=[d2tcp.grpc.AioDeadlineInterceptor()])
 
-Before a response is handed to gRPC the kernel is told how long it is and how much of the caller's deadline
-is left, less a margin (`d2tcp.MARGIN`). Calls without a deadline are left alone. Where D2TCP is not
-attached nothing is told, and nothing fails.
+Before a response is given to gRPC, its length and the caller's time left, less a margin (`d2tcp.MARGIN`), are
+announced to the kernel. Calls without a deadline are not announced. Where D2TCP is not attached, the
+announcements have no effect and cause no failure.
 
-What is told is the length of the message itself: frames, headers, trailers and TLS come on top (9 bytes for
-16 KiB, say), so that an announcement ends a little before its last byte rather than never. One that turns
-out too long, since the message was compressed or its call cancelled, is taken back when the call ends.
-Several responses at once on one connection share it frame by frame; each is then announced to end a little
+The announced length is that of the message itself. Frames, headers, trailers and TLS are sent in addition,
+for example 9 bytes for 16 KiB. So an announcement ends a little before its last byte, rather than never. It
+may be too long, since the message was compressed or its call cancelled; it is then cancelled at the call's
+end. Concurrent responses on one connection share it frame by frame, and each announcement then ends a little
 early or late.
 """
 
@@ -32,16 +32,17 @@ from d2tcp._peers import Address, Connections, address
 
 __all__ = ["AioDeadlineInterceptor", "DeadlineInterceptor"]
 
-#: Connections of which ended calls are remembered, and calls of each: no more can wait in the kernel than 32.
+#: The maximum number of connections whose ended calls are remembered, and of calls of each. The kernel queues
+#: at most 32 messages.
 _REMEMBERED, _CALLS = 4096, 64
-#: The longest deadline that the kernel takes, a day.
+#: The longest deadline that the kernel accepts, a day.
 _LONGEST_S = 86400.0
 
 _log = logging.getLogger("d2tcp")
 
 
 class _Response:
-    """What a method gives until it is serialized: the response, and the call that it belongs to."""
+    """The result of a method before it is serialized: the response and its call."""
 
     __slots__ = ("call", "message")
 
@@ -50,7 +51,7 @@ class _Response:
 
 
 class _Teller:
-    """Announces the messages of calls, and clears away what calls that ended have left."""
+    """Announces the messages of calls, and cancels the leftovers of ended calls."""
 
     def __init__(self, margin: float, share: float) -> None:
         self._margin, self._share = margin, share
@@ -59,15 +60,15 @@ class _Teller:
         self._ended: OrderedDict[Address, set[int]] = OrderedDict()
 
     def call(self, context: Any) -> _Call | None:
-        """A call that has a deadline and came over TCP."""
+        """Return the state of a call, if it has a deadline and is over TCP."""
         peer, left = address(context.peer()), context.time_remaining()
-        # gRPC gives none, or centuries, for a call without a deadline.
+        # Without a deadline, gRPC returns none or centuries.
         if peer is None or left is None or left > _LONGEST_S:
             return None
         return _Call(self, context, peer, next(self._tags))
 
     def announce(self, call: _Call, size: int) -> None:
-        """Tell the kernel of a message of so many bytes."""
+        """Announce a message of so many bytes to the kernel."""
         left = call.context.time_remaining()
         if left is None or left <= 0 or size == 0:
             return
@@ -86,7 +87,7 @@ class _Teller:
                 call.announced = True
 
     def end(self, call: _Call) -> None:
-        """A call is over: what it has not written by now it never will."""
+        """Remember an ended call, whose unwritten bytes will never be written."""
         if not call.announced:
             return
         ended = self._ended.setdefault(call.peer, set())
@@ -102,7 +103,7 @@ class _Teller:
 
 
 class _Call:
-    """A call with a deadline."""
+    """A call that has a deadline."""
 
     __slots__ = ("announced", "context", "peer", "tag", "teller")
 
@@ -116,11 +117,11 @@ class _Call:
 
 class _Interceptor:
     def __init__(self, *, margin: float = d2tcp.MARGIN, share: float = d2tcp.MARGIN_SHARE) -> None:
-        """Take `margin` seconds off each deadline, but no more than `share` of the time left."""
+        """Subtract `margin` seconds from each deadline, but at most `share` of the time left."""
         self._teller = _Teller(margin, share)
 
     def _serializer(self, inner: Callable[[Any], bytes] | None) -> Callable[[Any], bytes]:
-        """Announce a response once its length is known, right before gRPC writes it."""
+        """Return a serializer that announces a response of known length, right before gRPC writes it."""
 
         def serialize(response: Any) -> bytes:
             if not isinstance(response, _Response):
@@ -133,7 +134,7 @@ class _Interceptor:
 
 
 class DeadlineInterceptor(_Interceptor, grpc.ServerInterceptor):  # type: ignore[misc]
-    """For `grpc.server`."""
+    """The interceptor for `grpc.server`."""
 
     def intercept_service(
         self, continuation: Callable[[Any], Any], handler_call_details: Any
@@ -146,7 +147,7 @@ class DeadlineInterceptor(_Interceptor, grpc.ServerInterceptor):  # type: ignore
 
         def begin(context: Any) -> _Call | None:
             call = teller.call(context)
-            # False: it is over already, and nobody waits for the response.
+            # False means that the call is over, and the response is not needed.
             return call if call and context.add_callback(call.end) else None
 
         def one(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -169,7 +170,9 @@ class DeadlineInterceptor(_Interceptor, grpc.ServerInterceptor):  # type: ignore
 
 
 class AioDeadlineInterceptor(_Interceptor, grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """For `grpc.aio.server`. Methods that are not asynchronous (gRPC runs them in threads) are left alone."""
+    """The interceptor for `grpc.aio.server`. Methods that are not asynchronous, which gRPC runs in threads,
+    are not changed.
+    """
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
@@ -204,7 +207,7 @@ class AioDeadlineInterceptor(_Interceptor, grpc.aio.ServerInterceptor):  # type:
                     async for response in given:
                         yield response if call is None else _Response(call, response)
                 else:
-                    # A coroutine: it writes by itself.
+                    # A coroutine writes its responses itself.
                     await given
 
             asynchronous = inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
@@ -227,7 +230,7 @@ class _Writer:
 
 
 def _wrapped(handler: Any, one: Any, many: Any, serialize: Callable[[Any], bytes]) -> grpc.RpcMethodHandler:
-    """The same handler with its method and its serializer exchanged."""
+    """Return the same handler with another method and serializer."""
     inputs, outputs = (
         "stream" if each else "unary" for each in (handler.request_streaming, handler.response_streaming)
     )

@@ -3,9 +3,9 @@
     messages = d2tcp.streams.Messages(writer)
     await messages.send(reply, within=0.020)
 
-asyncio keeps what the kernel does not take at once, so the kernel's idea of where a message begins is not the
-program's. `Messages` counts what was written through it and announces each message up to where it really
-ends.
+asyncio buffers the bytes that the kernel does not accept at once, so the kernel's count of written bytes is
+below the program's. `Messages` counts the bytes written through it, and announces each message up to its real
+end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Messages"]
 
 
 class Messages:
-    """The messages of one connection, all of which must be written through this."""
+    """The messages of one connection, all of which must be written through this object."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         """Write to `writer`, to which nothing else writes."""
@@ -30,10 +30,9 @@ class Messages:
         self._announced = 0
 
     async def send(self, message: bytes, *, within: float | None = None, tag: int = 0) -> bool:
-        """Write a message, with a deadline in seconds if `within` is given; wait until there is room for
-        more.
+        """Write a message, with a deadline in seconds if `within` is given, and wait for room for more.
 
-        Gives whether the kernel knows of the deadline. Why it does not is no error here: the message is
+        Returns true if the deadline was announced. A failed announcement is not an error here: the message is
         sent in any case.
         """
         told = within is not None and self._announce(len(message), within, tag)
@@ -54,9 +53,9 @@ class Messages:
 
     @property
     def socket(self) -> socket.socket:
-        """The connection's socket, for `d2tcp.state` and the like."""
+        """Return the connection's socket, for `d2tcp.state` and similar functions."""
         found = self._writer.get_extra_info("socket")
         if found is None:
             raise OSError(errno.ENOTCONN, "the connection is closed")
-        # asyncio's stand-in for it has what is needed here.
+        # asyncio's substitute for the socket has the methods that are needed here.
         return cast(socket.socket, found)

@@ -1,4 +1,4 @@
-"""Asks for BYTES within MILLISECONDS, and counts what comes.
+"""Asks for BYTES within MILLISECONDS, and counts the received bytes.
 
 client.py ADDRESS PORT BYTES MILLISECONDS
 """
@@ -10,7 +10,7 @@ import d2tcp
 
 
 def main() -> None:
-    """Ask once."""
+    """Send one query, and print the size of its reply."""
     address, port, size, milliseconds = sys.argv[1:]
     connection = socket.socket()
     try:

@@ -1,4 +1,4 @@
-"""Answers each line "BYTES MILLISECONDS" with so many bytes, and says before that they have so much time.
+"""Answers each line "BYTES MILLISECONDS" with so many bytes, after an announcement of their deadline.
 
 server.py PORT (0: any)
 """
@@ -11,7 +11,7 @@ import d2tcp
 
 
 def main() -> None:
-    """Serve one connection after the other."""
+    """Serve one connection after another."""
     listener = socket.socket()
     try:
         d2tcp.use(listener)  # before listen, for ECN
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def reply(connection: socket.socket, size: int, milliseconds: int) -> None:
-    """Send `size` bytes with a deadline, or without where there are none."""
+    """Send `size` bytes, with a deadline if D2TCP accepts it."""
     try:
         d2tcp.send_deadline(connection, size, milliseconds / 1e3)
         print("reply", size, "deadline told", flush=True)

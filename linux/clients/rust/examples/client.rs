@@ -1,4 +1,4 @@
-//! Asks for BYTES within MILLISECONDS, and counts what comes.
+//! Asks for BYTES within MILLISECONDS, and counts the received bytes.
 //!
 //! client ADDRESS PORT BYTES MILLISECONDS
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("client ADDRESS PORT BYTES MILLISECONDS".into());
     };
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    // Both ends, or ECN is not negotiated.
+    // Both ends need it, or ECN is not negotiated.
     if let Err(error) = d2tcp::use_on(&socket) {
         eprintln!("not under D2TCP: {error}");
     }

@@ -1,4 +1,4 @@
-//! Answers each line "BYTES MILLISECONDS" with so many bytes, and says before that they have so much time.
+//! Answers each line "BYTES MILLISECONDS" with so many bytes, after an announcement of their deadline.
 //!
 //! server PORT (0: any)
 
@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 fn main() -> Result<()> {
     let port = std::env::args().nth(1).and_then(|port| port.parse().ok()).unwrap_or(0);
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    // Before it listens, for ECN.
+    // Before the socket listens, for ECN.
     if let Err(error) = d2tcp::use_on(&listener) {
         eprintln!("not under D2TCP: {error}");
     }

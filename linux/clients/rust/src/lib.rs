@@ -5,13 +5,13 @@
 //! # fn main() -> std::io::Result<()> {
 //! # let (mut connection, reply) = (TcpStream::connect("127.0.0.1:7000")?, [0u8; 65536]);
 //! if let Err(error) = d2tcp::send_deadline(&connection, reply.len() as u64, Duration::from_millis(20)) {
-//!     eprintln!("without a deadline: {error}"); // D2TCP is not attached here, say
+//!     eprintln!("without a deadline: {error}"); // for example, D2TCP is not attached here
 //! }
 //! connection.write_all(&reply)
 //! # }
 //! ```
 //!
-//! Nothing here needs a privilege. Numbers and structures are those of `linux/include/d2tcp.h`.
+//! No function here needs a privilege. Numbers and structures are as in `linux/include/d2tcp.h`.
 
 use std::fmt;
 use std::io;
@@ -27,66 +27,66 @@ const OUTCOMES_KEPT: usize = 8;
 const ENDS_PREVIOUS: u32 = 1;
 const ONE: f64 = (1u32 << 20) as f64;
 
-/// Why a deadline was not accepted, or a state not given. The connection works as ever.
+/// The reason for which a deadline was not accepted, or a state not returned. The connection works as before.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// D2TCP is not attached where this program runs.
     NotAttached,
-    /// The connection is not under D2TCP: under another control, or, when the state is read, nothing is
+    /// The connection is under another congestion control. When the state is read, this can also mean that D2TCP is not
     /// attached.
     WrongControl,
     /// The socket is not connected.
     NotConnected,
-    /// Too many messages wait on the connection.
+    /// Too many messages are queued on the connection.
     QueueFull,
-    /// The operator's policy takes no deadlines from this program.
+    /// The operator's policy accepts no deadlines from this program.
     NotAllowed,
-    /// The length or the time is zero or beyond its limit.
+    /// The length or the time is zero or above its limit.
     Invalid,
-    /// Anything else.
+    /// Another error of the system call.
     Io(io::Error),
 }
 
-/// A message that is to be sent, and by when.
+/// A message to be sent, with its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Announcement {
-    /// Its length; 0 means all that has been written so far.
+    /// The length in bytes; 0 for all bytes written so far.
     pub bytes: u64,
-    /// From now until its last byte should have been acknowledged.
+    /// The time from now until its last byte should have been acknowledged.
     pub deadline: Duration,
     /// The program's own name for it, for [`cancel`] and [`outcomes`].
     pub tag: u64,
-    /// Messages announced before end with what has been written.
+    /// If true, earlier messages end with the bytes written so far.
     pub ends_previous: bool,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// As announced.
+    /// The tag, as announced.
     pub tag: u64,
-    /// When its last byte was acknowledged, or it was cancelled, in ns; negative: late.
+    /// The time left in ns when its last byte was acknowledged, or when it was cancelled; negative if late.
     pub left_ns: i64,
-    /// How it ended.
+    /// The way in which it ended.
     pub end: End,
-    /// Which announcement of the connection it was, from 1.
+    /// The number of ended messages of the connection, including this one.
     pub number: u32,
 }
 
-/// How a message ended.
+/// The end of a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum End {
-    /// Acknowledged in time.
+    /// The message was acknowledged in time.
     Met,
-    /// Acknowledged late.
+    /// The message was acknowledged late.
     Missed,
-    /// By [`cancel`], or by a later message before a byte of it was written.
+    /// The message was cancelled by [`cancel`], or by a later message before a byte of it was written.
     Cancelled,
 }
 
-/// What a connection does. Counts begin with the connection.
+/// The state of a connection. Counts begin with the connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct State {
@@ -96,15 +96,15 @@ pub struct State {
     pub slow_start: bool,
     /// A message with a deadline is being sent.
     pub deadline: bool,
-    /// And its deadline has passed.
+    /// The deadline of that message has passed.
     pub expired: bool,
     /// A loss is being repaired.
     pub recovery: bool,
     /// Payload bytes of a full segment.
     pub mss: u32,
-    /// In segments.
+    /// The congestion window, in segments.
     pub cwnd: f64,
-    /// In segments.
+    /// The threshold of slow start, in segments.
     pub ssthresh: u32,
     /// Smoothed RTT; none before the first sample.
     pub srtt: Option<Duration>,
@@ -116,19 +116,19 @@ pub struct State {
     pub p: f64,
     /// Messages whose last byte has not been acknowledged.
     pub queued: u32,
-    /// Accepted so far.
+    /// Messages that were accepted so far.
     pub messages: u64,
-    /// Acknowledged in time.
+    /// Messages that were acknowledged in time.
     pub met: u64,
-    /// Acknowledged late.
+    /// Messages that were acknowledged late.
     pub missed: u64,
-    /// Until the first message's deadline, in ns; negative when it has passed, 0 without one.
+    /// The time until the first message's deadline, in ns; negative when it has passed, 0 without one.
     pub time_left_ns: i64,
-    /// Of that message, to be acknowledged.
+    /// The bytes of that message that are not yet acknowledged.
     pub bytes_left: u64,
-    /// Acknowledged bytes.
+    /// Bytes that were acknowledged.
     pub bytes_acked: u64,
-    /// Of these, with an ECN echo.
+    /// Acknowledged bytes with an ECN echo.
     pub bytes_marked: u64,
     /// Windows over which alpha was updated.
     pub windows: u64,
@@ -136,17 +136,17 @@ pub struct State {
     pub cuts: u64,
     /// Windows cut because of loss, timeouts included.
     pub losses: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts of the connection.
     pub timeouts: u64,
     /// Messages that were cancelled.
     pub cancelled: u64,
-    /// Of the first message that waits; 0 without one.
+    /// The tag of the first queued message; 0 without one.
     pub tag: u64,
-    /// Of the operator's policy, from 1, that governs the connection; 0 if none does.
+    /// The number, from 1, of the operator's rule that governs the connection; 0 if none does.
     pub rule: u32,
 }
 
-/// Puts a socket under D2TCP: before it connects or listens, or ECN will not be negotiated.
+/// Puts a socket under D2TCP. It must be called before it connects or listens, or ECN will not be negotiated.
 pub fn use_on(socket: &impl AsFd) -> Result<(), Error> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, b"d2tcp").map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT) => Error::NotAttached,
@@ -154,12 +154,12 @@ pub fn use_on(socket: &impl AsFd) -> Result<(), Error> {
     })
 }
 
-/// Says that the next `bytes` bytes written to the socket should be acknowledged within `deadline`.
+/// Announces that the next `bytes` bytes written to the socket should be acknowledged within `deadline`.
 pub fn send_deadline(socket: &impl AsFd, bytes: u64, deadline: Duration) -> Result<(), Error> {
     announce(socket, Announcement { bytes, deadline, ..Announcement::default() })
 }
 
-/// Says of a message when its last byte should have been acknowledged.
+/// Announces a message and its deadline.
 pub fn announce(socket: &impl AsFd, message: Announcement) -> Result<(), Error> {
     let bytes = i64::try_from(message.bytes).map_err(|_| Error::Invalid)?;
     let deadline_ns = i64::try_from(message.deadline.as_nanos()).map_err(|_| Error::Invalid)?;
@@ -172,20 +172,20 @@ pub fn announce(socket: &impl AsFd, message: Announcement) -> Result<(), Error> 
     Ok(set(socket, LEVEL, MESSAGE, &value)?)
 }
 
-/// Forgets the messages with this tag, all for 0: what they have not written will never come.
+/// Cancels the messages with this tag, or all for 0: their unwritten bytes will never be written.
 pub fn cancel(socket: &impl AsFd, tag: u64) -> Result<(), Error> {
     Ok(set(socket, LEVEL, CANCEL, &tag.to_ne_bytes())?)
 }
 
-/// What became of the messages that ended last, the youngest first.
+/// Returns the outcomes of the last messages, the youngest first.
 pub fn outcomes(socket: &impl AsFd) -> Result<Vec<Outcome>, Error> {
     let mut bytes = [0u8; 24 * OUTCOMES_KEPT];
     let filled = get(socket, OUTCOMES, &mut bytes)?;
     Ok(bytes[..filled].chunks_exact(24).filter_map(outcome).collect())
 }
 
-/// Reads a `struct d2tcp_outcome`. Returns `None` for result 0, which says that no message has ended, and for those of a
-/// later version.
+/// Parses a `struct d2tcp_outcome`. Returns `None` for result 0, which means that no message has ended, and for the
+/// results of a later version.
 fn outcome(bytes: &[u8]) -> Option<Outcome> {
     let end = match u32::from_ne_bytes(bytes[16..20].try_into().expect("four bytes")) {
         1 => End::Met,
@@ -201,7 +201,7 @@ fn outcome(bytes: &[u8]) -> Option<Outcome> {
     })
 }
 
-/// Reads the connection's state. What the kernel side does not know is 0.
+/// Returns the connection's state. Fields that the kernel side does not know are 0.
 pub fn state(socket: &impl AsFd) -> Result<State, Error> {
     let mut bytes = [0u8; 160];
     get(socket, STATE, &mut bytes)?;
@@ -244,13 +244,13 @@ fn read_state(bytes: &[u8; 160]) -> State {
     }
 }
 
-/// Fills `value` and gives how much of it.
+/// Reads an option into `value`. Returns the number of bytes.
 fn get(socket: &impl AsFd, option: i32, value: &mut [u8]) -> io::Result<usize> {
     let mut length = value.len() as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
     // SAFETY: the slice has `length` bytes.
     match unsafe { libc::getsockopt(fd, LEVEL, option, value.as_mut_ptr().cast(), &raw mut length) } {
-        // It never says more than there was room for.
+        // The kernel never returns more than there is room for.
         0 => Ok((length as usize).min(value.len())),
         _ => Err(io::Error::last_os_error()),
     }
@@ -318,7 +318,7 @@ mod tests {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         assert!(matches!(send_deadline(&server, 5, Duration::from_millis(1)), Err(Error::NotAttached)));
-        // Linux answers a getsockopt of a level that it does not know with another errno than a setsockopt.
+        // Linux returns different errors from getsockopt and setsockopt for an unknown level.
         assert!(matches!(state(&server), Err(Error::WrongControl)));
         server.write_all(b"hello").unwrap();
         let mut got = [0; 5];

@@ -1,4 +1,4 @@
-//! What the tests on a real kernel stand on: a network namespace and a cgroup of their own, sockets, and the tool.
+//! The bench of the tests on a real kernel: a network namespace and a cgroup of their own, sockets, and the tool.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -21,15 +21,15 @@ pub const FLAG_ECN: u32 = 1;
 pub const FLAG_EXPIRED: u32 = 8;
 pub const ONE: u32 = 1 << 20;
 
-/// The tool that is tested.
+/// The path of the tool under test.
 pub const TOOL: &str = env!("CARGO_BIN_EXE_d2tcp");
 
-/// Names of congestion controls are one for the whole kernel: whoever registers ours holds this.
+/// The lock of the test that registers our control. Names of congestion controls are global in the kernel.
 const LOCK: &str = "/run/lock/d2tcp-test.lock";
 
-/// Why the tests on a real kernel cannot run here; nothing if they can.
+/// Returns the reason for which the tests on a real kernel cannot run here, if there is one.
 pub fn why_not() -> Option<String> {
-    // SAFETY: no arguments.
+    // SAFETY: the call has no arguments.
     if unsafe { libc::geteuid() } != 0 {
         return Some("root is needed".to_owned());
     }
@@ -37,10 +37,10 @@ pub fn why_not() -> Option<String> {
     (!checked.status.success()).then(|| String::from_utf8_lossy(&checked.stderr).trim().to_owned())
 }
 
-/// A place of one's own: cgroup, network namespace of this thread, pins. Removed with it.
+/// A private environment, removed when dropped: cgroup, network namespace of this thread, and pins.
 pub struct Bench {
     pub cgroup: PathBuf,
-    /// A cgroup beside, without hooks.
+    /// A second cgroup, without hooks.
     pub outside: PathBuf,
     pub pins: PathBuf,
     before: PathBuf,
@@ -55,7 +55,7 @@ impl Bench {
     pub fn new() -> Bench {
         let only = ONLY.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let lock = File::create(LOCK).unwrap();
-        // SAFETY: an open file.
+        // SAFETY: the file is open.
         assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
         let root = cgroup_root();
         let own = fs::read_to_string("/proc/self/cgroup").unwrap();
@@ -67,7 +67,7 @@ impl Bench {
             path
         };
         let (cgroup, outside) = (folder("inside"), folder("outside"));
-        // SAFETY: numbers only; it concerns this thread and what it starts.
+        // SAFETY: the argument is a number. The call affects this thread and its children.
         assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0);
         let bench = Bench {
             cgroup,
@@ -80,16 +80,16 @@ impl Bench {
         };
         sh("ip link set lo up mtu 1500");
         sh("ethtool -K lo tso off gso off gro off 2>/dev/null || ip link set lo gso_max_segs 1");
-        // A busy machine leaves connections idle for longer than a test means to.
+        // On a busy machine, connections may be idle for longer than a test intends.
         sh("sysctl -q -w net.ipv4.tcp_slow_start_after_idle=0");
         bench.enter(&bench.cgroup);
         bench
     }
-    /// Sockets that this process opens from now on belong to this cgroup.
+    /// Moves this process, and so its new sockets, to a cgroup.
     pub fn enter(&self, cgroup: &Path) {
         fs::write(cgroup.join("cgroup.procs"), std::process::id().to_string()).unwrap();
     }
-    /// The tool with these arguments, words separated by spaces.
+    /// Runs the tool with these arguments, separated by spaces.
     pub fn tool(&self, arguments: &str) -> Output {
         self.command(arguments).output().unwrap()
     }
@@ -98,20 +98,20 @@ impl Bench {
         command.arg("--pins").arg(&self.pins).args(arguments.split_whitespace());
         command
     }
-    /// What the tool prints; it must succeed.
+    /// Runs the tool, which must succeed, and returns its output.
     pub fn says(&self, arguments: &str) -> String {
         let output = self.tool(arguments);
         assert!(output.status.success(), "d2tcp {arguments}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
-    /// The tool's exit code and the one line of its complaint; it must fail.
+    /// Runs the tool, which must fail, and returns its exit code and its one-line message.
     pub fn fails(&self, arguments: &str) -> (i32, String) {
         let output = self.tool(arguments);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.lines().count() == 1 && said.starts_with("d2tcp: "), "d2tcp {arguments}: {said}");
         (output.status.code().unwrap(), said)
     }
-    /// Attaches to our cgroup, with these options besides.
+    /// Attaches to our cgroup, with additional options.
     pub fn attach(&self, options: &str) -> String {
         self.says(&format!("attach --cgroup {} {options}", self.cgroup.display()))
     }
@@ -121,7 +121,7 @@ impl Bench {
     pub fn flows(&self) -> Vec<serde_json::Value> {
         self.says("top --json").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
-    /// Marks one of so many data packets of our cgroup, loses one of so many; 0: none.
+    /// Sets the numbers of our cgroup's data packets per mark and per loss; 0 for none.
     pub fn wire(&mut self, mark_every: u64, lose_every: u64) {
         let cgroup = File::open(&self.cgroup).unwrap();
         let (object, _) = self.wire.get_or_insert_with(|| {
@@ -134,13 +134,13 @@ impl Bench {
             map.update(&word.to_ne_bytes(), &value.to_ne_bytes(), MapFlags::ANY).unwrap();
         }
     }
-    /// From now on everything but data is lost, or nothing of it; after a [`Bench::wire`].
+    /// Starts or stops dropping all packets except data; requires an earlier [`Bench::wire`].
     pub fn lose_acks(&self, lose: bool) {
         let (object, _) = self.wire.as_ref().unwrap();
         let map = object.maps().find(|map| map.name() == "wire").unwrap();
         map.update(&4u32.to_ne_bytes(), &u64::from(lose).to_ne_bytes(), MapFlags::ANY).unwrap();
     }
-    /// Data packets that left our cgroup since the last [`Bench::wire`], and of these, those that can be marked.
+    /// Returns the data packets sent by our cgroup since the last [`Bench::wire`], and the number of these with ECT.
     pub fn sent(&self) -> (u64, u64) {
         let (object, _) = self.wire.as_ref().unwrap();
         let map = object.maps().find(|map| map.name() == "wire").unwrap();
@@ -157,7 +157,7 @@ impl Drop for Bench {
         let _ = self.tool("detach");
         self.wire = None;
         let _ = fs::write(self.before.join("cgroup.procs"), std::process::id().to_string());
-        // A cgroup is busy for a moment after its last process has gone.
+        // A cgroup stays busy for a moment after its last process has left.
         for path in [&self.cgroup, &self.outside] {
             for _ in 0..100 {
                 if fs::remove_dir(path).is_ok() {
@@ -180,14 +180,14 @@ pub fn sh(line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-/// Calls setsockopt with any bytes. Gives the errno.
+/// Calls setsockopt with these bytes. Returns the errno of a failure.
 pub fn set(socket: &impl AsRawFd, level: i32, name: i32, bytes: &[u8]) -> Result<(), i32> {
     set_length(socket, level, name, bytes, bytes.len() as u32)
 }
 
-/// The same with any length.
+/// Calls setsockopt with any stated length.
 pub fn set_length(socket: &impl AsRawFd, level: i32, name: i32, bytes: &[u8], length: u32) -> Result<(), i32> {
-    // SAFETY: the kernel copies from what it can read, and says EFAULT for the rest.
+    // SAFETY: the kernel copies the readable bytes, and returns EFAULT otherwise.
     let failed = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, bytes.as_ptr().cast(), length) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error().raw_os_error().unwrap()) }
 }
@@ -195,7 +195,7 @@ pub fn set_length(socket: &impl AsRawFd, level: i32, name: i32, bytes: &[u8], le
 pub fn get(socket: &impl AsRawFd, level: i32, name: i32, room: usize) -> Result<Vec<u8>, i32> {
     let mut bytes = vec![0u8; room.max(1)];
     let mut length = room as u32;
-    // SAFETY: there is as much room as is said.
+    // SAFETY: the buffer has the stated size.
     let failed = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, bytes.as_mut_ptr().cast(), &mut length) };
     bytes.truncate(length as usize);
     if failed == 0 { Ok(bytes) } else { Err(io::Error::last_os_error().raw_os_error().unwrap()) }
@@ -207,7 +207,7 @@ pub fn deadline(socket: &impl AsRawFd, bytes: i64, within: Duration) -> Result<(
     set(socket, LEVEL, MESSAGE, &message)
 }
 
-/// The announcement in full.
+/// Announces a message in the full form, with tag and flags.
 pub fn announce(socket: &impl AsRawFd, bytes: i64, within: Duration, tag: u64, flags: u32) -> Result<(), i32> {
     let mut message = bytes.to_ne_bytes().to_vec();
     message.extend((within.as_nanos() as i64).to_ne_bytes());
@@ -230,7 +230,7 @@ pub fn control_of(socket: &impl AsRawFd) -> String {
     String::from_utf8(name).unwrap().trim_end_matches('\0').to_owned()
 }
 
-/// `struct d2tcp_state`, the fields that tests look at.
+/// The fields of `struct d2tcp_state` that the tests use.
 #[derive(Debug, Default)]
 pub struct State {
     pub flags: u32,
@@ -291,7 +291,7 @@ pub fn state(socket: &impl AsRawFd) -> State {
     }
 }
 
-/// Tag, time left and result of the messages that ended last, the youngest first.
+/// Returns tag, time left, result and number of the messages that ended last, the youngest first.
 pub fn outcomes(socket: &impl AsRawFd) -> Vec<(u64, i64, u32, u32)> {
     let bytes = get(socket, LEVEL, OUTCOMES, 24 * 8).unwrap();
     bytes
@@ -308,18 +308,18 @@ pub fn listen(address: &str) -> TcpListener {
     TcpListener::bind(address).unwrap()
 }
 
-/// A connection: the end that connected, and the end that accepted.
+/// Returns the two ends of a new connection: the connecting one and the accepting one.
 pub fn connect(listener: &TcpListener) -> (TcpStream, TcpStream) {
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     (client, listener.accept().unwrap().0)
 }
 
-/// A socket that is neither connected nor listening.
+/// Returns a socket that is neither connected nor listening.
 pub fn socket(address: &str) -> OwnedFd {
     use std::os::fd::FromRawFd;
     let ip: IpAddr = address.parse().unwrap();
     let family = if ip.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    // SAFETY: numbers only; the descriptor is new and ours.
+    // SAFETY: the arguments are numbers, and the descriptor is new.
     unsafe {
         let fd = libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         assert!(fd >= 0);
@@ -327,7 +327,7 @@ pub fn socket(address: &str) -> OwnedFd {
     }
 }
 
-/// Sends so many bytes and reads them at the other end; gives the time until the last has been read.
+/// Sends so many bytes and reads them at the other end. Returns the time until the last one is read.
 pub fn transfer(from: &TcpStream, to: &TcpStream, bytes: usize) -> Duration {
     let begun = Instant::now();
     std::thread::scope(|scope| {
@@ -346,7 +346,7 @@ pub fn transfer(from: &TcpStream, to: &TcpStream, bytes: usize) -> Duration {
     begun.elapsed()
 }
 
-/// Waits until it holds, for a few seconds.
+/// Waits for a condition, at most 10 s.
 pub fn wait(what: &str, holds: impl Fn() -> bool) {
     let patience = Instant::now() + Duration::from_secs(10);
     while !holds() {
@@ -360,14 +360,14 @@ pub fn is_registered() -> bool {
     names.split_whitespace().any(|name| name.starts_with("d2tcp"))
 }
 
-/// A child that is killed when the test ends in whatever way.
+/// A child process that is killed when dropped.
 pub struct Held(pub Child);
 
 impl Held {
     pub fn spawn(mut command: Command) -> Held {
         Held(command.stdout(Stdio::piped()).spawn().unwrap())
     }
-    /// The next line that it prints.
+    /// Returns the next line of its output.
     pub fn line(&mut self) -> String {
         let (mut line, mut byte) = (String::new(), [0]);
         while self.0.stdout.as_mut().unwrap().read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
@@ -376,7 +376,7 @@ impl Held {
         line
     }
     pub fn signal(&self, signal: i32) {
-        // SAFETY: our own child, not yet waited for.
+        // SAFETY: the process is our child, and not yet reaped.
         unsafe { libc::kill(self.0.id() as i32, signal) };
     }
 }
@@ -388,7 +388,7 @@ impl Drop for Held {
     }
 }
 
-/// Where the kernel's log ends now; from there, its complaints.
+/// A position in the kernel's log, after which complaints are found.
 pub struct Log(usize);
 
 impl Log {
@@ -402,7 +402,7 @@ impl Log {
     pub fn complaints(&self) -> Vec<String> {
         let telling = ["WARNING", "BUG", "Oops", "refcount", "Call Trace", "divide error", "RCU stall", "rcu: INFO"];
         let all = Log::lines();
-        // The oldest lines go when the buffer is full: then look at all of it.
+        // The oldest lines are dropped when the buffer is full: then search all lines.
         let new = if all.len() >= self.0 { &all[self.0..] } else { &all[..] };
         new.iter().filter(|line| telling.iter().any(|word| line.contains(word))).cloned().collect()
     }
@@ -412,7 +412,7 @@ pub fn address(socket: &TcpStream) -> SocketAddr {
     socket.local_addr().unwrap()
 }
 
-/// How many maps, programs and links of ours the kernel has, and how many cgroups this test.
+/// Returns the numbers of our maps, programs and links in the kernel, and of this test's cgroups.
 pub fn objects() -> (usize, usize, usize, usize) {
     use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
     let ours = |name: &[u8]| name.starts_with(b"d2tcp");
@@ -428,7 +428,7 @@ pub fn objects() -> (usize, usize, usize, usize) {
     (maps, programs.len(), links, cgroups)
 }
 
-/// The same once it does not change any more: the kernel frees in the background.
+/// Returns the same numbers once they are stable, as the kernel frees objects in the background.
 pub fn settled() -> (usize, usize, usize, usize) {
     let (mut last, mut same) = (objects(), 0);
     while same < 10 {

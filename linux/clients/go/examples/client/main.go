@@ -1,6 +1,6 @@
-// Asks for BYTES within MILLISECONDS, and counts what comes.
+// Asks for BYTES within MILLISECONDS, and counts the received bytes.
 //
-//	client ADDRESS PORT BYTES MILLISECONDS
+// client ADDRESS PORT BYTES MILLISECONDS
 package main
 
 import (

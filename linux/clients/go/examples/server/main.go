@@ -1,6 +1,6 @@
-// Answers each line "BYTES MILLISECONDS" with so many bytes, and says before that they have so much time.
+// Answers each line "BYTES MILLISECONDS" with so many bytes, after an announcement of their deadline.
 //
-//	server PORT (0: any)
+// server PORT (0: any)
 package main
 
 import (

@@ -1,6 +1,6 @@
 //go:build linux
 
-// A gRPC service that gives as many bytes as it is asked for. Says "listening PORT".
+// A gRPC service that answers with as many bytes as the request asks for. It prints "listening PORT".
 //
 // server ADDRESS [plain]
 package main
@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// raw passes bytes as they are.
+// raw is a codec that passes bytes unchanged.
 type raw struct{}
 
 func (raw) Name() string                      { return "raw" }

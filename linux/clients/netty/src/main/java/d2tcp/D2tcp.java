@@ -8,17 +8,18 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 
 /**
- * Deadlines for messages of channels on Netty's epoll transport. Nothing here needs a privilege; where D2TCP is not
- * attached nothing happens. Numbers and structures are those of {@code linux/include/d2tcp.h}.
+ * Deadlines for messages of channels on Netty's epoll transport. No function here needs a privilege, and none has an
+ * effect where D2TCP is not attached. Numbers and structures are as in {@code linux/include/d2tcp.h}.
  */
 public final class D2tcp {
   /**
-   * What {@link #timeToSend} takes off a caller's time left. The caller counts until it has decoded the last byte, the
-   * kernel until it knows that the last byte has arrived, and D2TCP arrives at a deadline rather than before it.
+   * The time that {@link #timeToSend} subtracts from a caller's time left. The caller's time ends when it has decoded
+   * the last byte, and the kernel's when it knows that the last byte has been received. Also, D2TCP completes a message
+   * at its deadline rather than before it.
    */
   public static final Duration MARGIN = Duration.ofMillis(80);
 
-  /** But never more than one part in so many of the time left, so that short deadlines keep most of themselves. */
+  /** The margin is at most one part in so many of the time left, so that short deadlines stay useful. */
   public static final int MARGIN_PARTS = 4;
 
   private static final int LEVEL = 0xd27c;
@@ -28,8 +29,8 @@ public final class D2tcp {
   private D2tcp() {}
 
   /**
-   * Says that the next {@code bytes} bytes written to the channel should be acknowledged within a time; 0: all that has
-   * been written so far. The tag is the program's own name for the message. Gives whether the kernel knows now.
+   * Announces that the next {@code bytes} bytes written to the channel should be acknowledged within a time; 0 for all
+   * bytes written so far. The tag is the program's own name for the message. Returns true if the kernel accepts it.
    */
   public static boolean announce(Channel channel, long bytes, Duration within, long tag) {
     ByteBuffer value = ByteBuffer.allocate(32).order(ByteOrder.nativeOrder());
@@ -37,14 +38,14 @@ public final class D2tcp {
     return set(channel, MESSAGE, value);
   }
 
-  /** Forgets the messages with this tag, all for 0: what they have not written will never come. */
+  /** Cancels the messages with this tag, or all for 0: their unwritten bytes will never be written. */
   public static boolean cancel(Channel channel, long tag) {
     ByteBuffer value = ByteBuffer.allocate(8).order(ByteOrder.nativeOrder());
     value.putLong(tag).flip();
     return set(channel, CANCEL, value);
   }
 
-  /** Gives what the kernel is told of a caller's time left. */
+  /** Returns the time to announce for a caller's time left. */
   public static Duration timeToSend(Duration left) {
     Duration share = left.dividedBy(MARGIN_PARTS);
     return left.minus(share.compareTo(MARGIN) < 0 ? share : MARGIN);

@@ -12,20 +12,20 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 
 /**
- * Tells the deadlines of responses: behind the {@code HttpServerCodec} of each channel.
+ * Announces the deadlines of responses, behind the {@code HttpServerCodec} of each channel.
  *
- * <p>A request with {@code X-Deadline-Ms} gives its response so many milliseconds from when it was read, less a margin.
- * The kernel is told when the response's head is written, of the length in Content-Length: the head itself comes on
- * top, so that an announcement ends a little before its last byte rather than never. Responses of unknown length are
- * left alone. A response that ends before its time is cancelled with its connection.
+ * <p>A request with {@code X-Deadline-Ms} gives its response so many milliseconds from the reading of its head, less a
+ * margin. The response is announced when its head is written, with the length in Content-Length. The head is sent in
+ * addition, so that an announcement ends a little before its last byte, rather than never. Responses of unknown length
+ * are not announced. If the channel is closed before a response is complete, its announcement is cancelled.
  */
 public final class HttpDeadlines extends ChannelDuplexHandler {
-  /** Name of the header, in milliseconds. */
+  /** The name of the header, whose value is in milliseconds. */
   public static final String HEADER = "X-Deadline-Ms";
 
   private static final long LONGEST_MS = Duration.ofDays(1).toMillis();
 
-  /** When each request that waits for its response is due, by {@link System#nanoTime}; none where it has no deadline. */
+  /** The due time of each pending request, by {@link System#nanoTime}; null without a deadline. */
   private final Queue<Long[]> due = new ArrayDeque<>();
 
   private long tag;
@@ -70,7 +70,7 @@ public final class HttpDeadlines extends ChannelDuplexHandler {
     }
   }
 
-  /** Content-Length; 0 where there is none, or none that is a number: the response is the program's own affair. */
+  /** Returns Content-Length; 0 if it is missing or not a number, which is left to the program. */
   private static long length(HttpResponse response) {
     try {
       return HttpUtil.getContentLength(response, 0L);
