@@ -1,5 +1,5 @@
-//! From messages to the jobs of the links that they begin and end at, and of the cuts that they cross. Every rounding is in favour of the
-//! schedule, so that what comes of it stays a lower bound.
+//! Turns messages into jobs of the links at their two ends, and of the cuts that they cross. Every rounding favours the
+//! schedule, so that the result stays a lower bound.
 
 use std::collections::BTreeMap;
 
@@ -14,33 +14,33 @@ use crate::machine::Job;
 /// A message with a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its class.
+    /// The class of the message.
     pub class: ClassId,
-    /// Sending host.
+    /// The host that sends it.
     pub from: HostId,
-    /// Receiving host.
+    /// The host that receives it.
     pub to: HostId,
-    /// Payload.
+    /// The size of the payload.
     pub bytes: Bytes,
-    /// When it is handed to the transport, in ps.
+    /// The time of the hand-over to the transport, in ps.
     pub start: u64,
-    /// When its last byte must be at the receiver, in ps.
+    /// The time by which its last byte must be at the receiver, in ps.
     pub due: u64,
-    /// Where in its tree an answer stands, in trees of several levels.
+    /// The level of an answer in a tree of several levels.
     pub level: Option<u8>,
 }
 
 impl Arrival {
-    /// Words of a [`record`](Arrival::record).
+    /// The length of a [`record`](Arrival::record), in words.
     pub const WORDS: usize = 6;
 
-    /// In words, for a file; in an order that does not depend on when each became known.
+    /// Returns the message as words for a file. The order of records does not depend on when each message became known.
     pub fn record(&self) -> [u64; Arrival::WORDS] {
         let Arrival { class, from, to, bytes, start, due, level } = *self;
         [start, due, pair(from.0, to.0), class.0.into(), bytes.0, level.map_or(0, |level| u64::from(level) + 1)]
     }
 
-    /// From a [`record`](Arrival::record).
+    /// Returns the message of a [`record`](Arrival::record).
     pub fn of_record([start, due, hosts, class, bytes, level]: [u64; Arrival::WORDS]) -> Arrival {
         let (from, to) = halves(hosts);
         Arrival {
@@ -55,8 +55,9 @@ impl Arrival {
     }
 }
 
-/// A link, or several that share their work, as a machine: its family and its number there, in the order in which they are
-/// looked at. A message has at most one machine of a family, so the late messages of a family's machines add up.
+/// A link, or several links that share their work, as a machine: its family and its number in the family. Machines are
+/// examined in this order. A message has at most one machine of a family, so the late messages of a family's machines
+/// add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Machine(pub u64);
 
@@ -65,14 +66,14 @@ impl Machine {
     pub const RECEIVERS: u32 = 0;
     /// The family of the links out of sending hosts.
     pub const SENDERS: u32 = 1;
-    /// The number of families: those of hosts, and two for each layer of cuts.
+    /// The number of families: two of hosts, and two for each layer of cuts.
     pub const FAMILIES: usize = 2 + 2 * MAX_LAYERS;
 
     fn new(family: u32, number: u32) -> Machine {
         Machine(pair(family, number))
     }
 
-    /// Its family; those from 2 on are of cuts.
+    /// Returns the family of the machine; families from 2 on are cuts.
     pub fn family(self) -> u32 {
         halves(self.0).0
     }
@@ -81,19 +82,20 @@ impl Machine {
 /// Turns messages into jobs.
 pub struct Demands<'a> {
     latency: Latency<'a>,
-    /// For each class.
+    /// The framing of each class.
     framings: &'a [Framing],
-    /// For each host, the rate of its links together: out of it, and into it. Several links can do no more
-    /// than one that is as fast as all of them.
+    /// The sum of the rates of each host's links: out of it, and into it. Several links can do no more than a single
+    /// link with the sum of their rates.
     rates: Table<HostId, (Rate, Rate)>,
     cuts: Cuts,
-    /// By a cut's machine and a host, the least time between them of packets without a size and of [`LARGE`] ones.
+    /// For each machine of a cut and each host, the least time between the two for packets without a size and for
+    /// [`LARGE`] ones.
     to_cuts: BTreeMap<(Machine, HostId), Option<[u64; 2]>>,
     from_cuts: BTreeMap<(Machine, HostId), Option<[u64; 2]>>,
 }
 
 impl<'a> Demands<'a> {
-    /// On this network.
+    /// Returns the demands on the network `graph`, with a framing for each class.
     pub fn new(graph: &'a Graph, framings: &'a [Framing]) -> Demands<'a> {
         let mut rates = Table::from(vec![(Rate(0), Rate(0)); graph.hosts as usize]);
         for link in &graph.links {
@@ -108,7 +110,7 @@ impl<'a> Demands<'a> {
         Demands { latency: Latency::new(graph), framings, rates, cuts: Cuts::of(graph), to_cuts, from_cuts }
     }
 
-    /// Puts what one message asks of its machines into `jobs`; nothing without a path between its hosts.
+    /// Puts the jobs of a message into `jobs`; none without a path between its hosts.
     pub fn of(&mut self, arrival: &Arrival, jobs: &mut Vec<(Machine, Job)>) {
         let Arrival { class, from, to, bytes, start, due, .. } = *arrival;
         let framing = &self.framings[class.index()];
@@ -146,25 +148,25 @@ impl<'a> Demands<'a> {
     }
 }
 
-/// Wire bytes of the smallest packet with payload of a message: it may be the first to start at the receiver's
-/// port (those before it were dropped) and the last to leave the sender's. Where connections are shared a
-/// packet may begin or end anywhere.
+/// Returns the size on the wire of the smallest packet that carries payload of a message. It may be the first to start
+/// at the receiver's port (earlier ones were dropped) and the last to leave the sender's. On a shared connection a
+/// packet may begin or end anywhere in the message.
 fn smallest_packet(bytes: Bytes, framing: &Framing) -> Bytes {
     let mss = Bytes::from(framing.mss);
     let payload = if framing.shared { Bytes(1) } else { bytes - mss * (bytes.pieces(mss) - 1) };
     payload + framing.overhead.into()
 }
 
-/// The least time that a link is busy with a message: with the payload, and with the headers of no more packets
-/// than there must be. A packet's transmission is rounded, to at most a picosecond less than exact; so each
-/// packet counts a picosecond less. On a shared connection a packet's header belongs to all of its payload in
-/// proportion, since a message may share its first and last packet with others.
+/// Returns the least time for which a message occupies a link: with its payload, and the headers of as few packets as
+/// possible. A port rounds the time of a packet, to at most a picosecond less than exact; so each packet counts a
+/// picosecond less. On a shared connection a message may share its first and last packet with others, so the header
+/// counts in proportion to the payload.
 fn work(bytes: Bytes, framing: &Framing, rate: Rate) -> u64 {
     const BYTE: u128 = 8_000_000_000_000;
     let (bytes, mss, overhead, rate) =
         (u128::from(bytes.0), u128::from(framing.mss), u128::from(framing.overhead), u128::from(rate.0.max(1)));
     let ps = if overhead * BYTE < rate {
-        // Headers cost less than the picosecond: then many small packets are the cheapest.
+        // A header costs less than the picosecond, so many small packets are the cheapest.
         (bytes * BYTE / rate).saturating_sub(bytes)
     } else if framing.shared {
         bytes * ((mss + overhead) * BYTE - rate) / (mss * rate)
@@ -185,9 +187,9 @@ mod tests {
     #[test]
     fn a_link_carries_payload_and_headers() {
         let gbps = Rate::from_gbps(1);
-        // Full packets take 12 us; of each a picosecond is forgiven.
+        // Full packets take 12 us, less a picosecond for each.
         assert_eq!(work(Bytes(14_600), &FRAMING, gbps), 10 * 12_000_000 - 10);
-        // A byte more costs a packet more, but not where it can travel with the next message.
+        // A byte more costs a packet more, unless it can share the packet of the next message.
         assert_eq!(work(Bytes(14_601), &FRAMING, gbps), 120_000_000 + 41 * 8_000 - 11);
         assert_eq!(work(Bytes(14_600), &SHARED, gbps), 10 * 12_000_000 - 10);
         assert_eq!(work(Bytes(1), &SHARED, gbps), 8219);

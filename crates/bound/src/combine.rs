@@ -1,12 +1,13 @@
-//! What overloads of several machines come to together.
+//! Adds up the overloads of several machines.
 //!
-//! Of the jobs of an overloaded busy period, or of some of them, so many are late at least. Sets of jobs that share no message
-//! add up, whatever machines they are of. So the bound is the sum over disjoint sets, and the question is which: that is
-//! weighted packing, which is hard, and every answer is a bound. Periods that share messages, directly or by way of others,
-//! are a component; components add up. Within one, the periods are taken one by one. Each is looked at without the messages
-//! that belong to sets already, and adds a set of what it is still late by: only the jobs that are critical for that, so that
-//! the others are left for periods of other machines. Several orders are tried, among them each family of machines first, so
-//! that the sum is never less than that of one family alone.
+//! At least a known number of the jobs of an overloaded busy period, or of a subset of them, is late. Sets of jobs
+//! without a common message add up, whatever their machines. So the bound is a sum over disjoint sets. To choose the
+//! best sets is weighted packing, which is hard; but every choice is a bound.
+//!
+//! Periods that share messages, directly or through other periods, form a component; components add up. Within one, the
+//! periods are taken one by one, each without the messages that belong to a set already. Each adds a set of the jobs
+//! that are critical for its remaining late ones, so that the rest is left to periods of other machines. Several orders
+//! are tried, among them each family of machines first, so that the sum is never less than the sum of one family alone.
 
 use crate::machine::{Budget, Job, critical, lower_bounds};
 
@@ -15,24 +16,25 @@ use crate::machine::{Budget, Job, critical, lower_bounds};
 pub struct Period {
     /// The family of its machine.
     pub family: u32,
-    /// So many of its jobs are late at least.
+    /// A lower bound on the number of its late jobs.
     pub late: u64,
     /// Its jobs in order of their release, each with the number of its message.
     pub jobs: Vec<(Job, u32)>,
 }
 
-/// Jobs of one machine of which so many are late. No two sets have a message in common.
+/// Jobs of one machine with a lower bound on the late ones. No two sets have a message in common.
 #[derive(Clone, Debug)]
 pub struct Set {
     /// The family of its machine.
     pub family: u32,
-    /// So many are late at least.
+    /// A lower bound on the number of its late jobs.
     pub late: u64,
     /// The jobs, each with the number of its message.
     pub jobs: Vec<(Job, u32)>,
 }
 
-/// Disjoint sets of the jobs of some periods, with as large a sum as is found; their messages have numbers below `messages`.
+/// Returns disjoint sets of the jobs of `periods`, with as large a sum as is found. The numbers of messages are below
+/// `messages`.
 pub fn disjoint_sets(periods: &[Period], messages: u32, budget: &mut Budget) -> Vec<Set> {
     let mut taken = vec![false; messages as usize];
     let components = components(periods, messages);
@@ -52,21 +54,21 @@ pub fn disjoint_sets(periods: &[Period], messages: u32, budget: &mut Budget) -> 
     found
 }
 
-/// How many are late of the jobs of some sets.
+/// Returns the number of late jobs of all sets together.
 pub fn sum(sets: &[Set]) -> u64 {
     sets.iter().map(|set| set.late).sum()
 }
 
-/// The orders in which the periods of a component are taken.
+/// Returns the orders in which to take the periods of a component.
 fn orders(periods: &[Period], component: &[usize]) -> Vec<Vec<usize>> {
     let mut families: Vec<u32> = component.iter().map(|period| periods[*period].family).collect();
     families.sort_unstable();
     families.dedup();
     if families.len() == 1 {
-        // They have no message in common.
+        // Periods of one family have no message in common.
         return vec![component.to_vec()];
     }
-    // Those of one family first, then where a message counts most.
+    // One family first, then by late jobs per message.
     let density = |period: &Period| u128::from(period.late) * (1 << 32) / period.jobs.len().max(1) as u128;
     let mut dense = component.to_vec();
     dense.sort_by_key(|period| std::cmp::Reverse(density(&periods[*period])));
@@ -78,7 +80,7 @@ fn orders(periods: &[Period], component: &[usize]) -> Vec<Vec<usize>> {
     families.into_iter().map(first).chain([dense.clone()]).collect()
 }
 
-/// The sets that come of taking periods in an order; of `taken` all are false, before and after.
+/// Takes the periods in the given order, and returns the sets. All of `taken` is false before and after.
 fn pack(periods: &[Period], order: &[usize], taken: &mut [bool], budget: &mut Budget) -> Vec<Set> {
     let mut sets: Vec<Set> = Vec::new();
     for &period in order {
@@ -99,9 +101,9 @@ fn pack(periods: &[Period], order: &[usize], taken: &mut [bool], budget: &mut Bu
     sets
 }
 
-/// The periods, in sets that share no message.
+/// Groups the periods into components that share no message.
 fn components(periods: &[Period], messages: u32) -> Vec<Vec<usize>> {
-    // For each period one that it is joined with, at last itself.
+    // Union-find: the parent of each period; a root is its own parent.
     let mut joined: Vec<usize> = (0..periods.len()).collect();
     fn root(joined: &mut [usize], mut period: usize) -> usize {
         while joined[period] != period {
@@ -132,7 +134,7 @@ mod tests {
 
     const PLENTY: u64 = 1 << 40;
 
-    /// Jobs of 3 until 5 with these messages: all but one are late.
+    /// Returns jobs of 3 until 5 with these messages: all but one are late.
     fn one_fits(family: u32, messages: &[u32]) -> Period {
         let jobs = messages.iter().map(|message| (Job { release: 0, due: 5, work: 3 }, *message));
         Period { family, late: messages.len() as u64 - 1, jobs: jobs.collect() }
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn components_take_the_better_of_their_families() {
-        // Receivers are better on the left, senders on the right.
+        // The receivers' sets have the larger sum on the left, the senders' on the right.
         let left = [one_fits(0, &[1, 2, 3, 4]), one_fits(1, &[1, 2])];
         let right = [one_fits(0, &[11, 12]), one_fits(1, &[11, 12, 13, 14])];
         assert_eq!(late(&[left, right].concat()), 6);
@@ -175,7 +177,7 @@ mod tests {
     fn what_is_left_of_a_period_counts() {
         // Five at one receiver; the fifth is one of three at its sender, of which two are left.
         assert_eq!(late(&[one_fits(0, &[1, 2, 3, 4, 5]), one_fits(1, &[5, 6, 7])]), 5);
-        // Where both are left with one only, nothing is added.
+        // Only one message is left on either side, so nothing is added.
         assert_eq!(late(&[one_fits(0, &[1, 2, 3]), one_fits(1, &[3, 4])]), 2);
     }
 

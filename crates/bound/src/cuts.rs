@@ -1,18 +1,20 @@
 //! Cuts inside the network: groups of hosts whose links to all others carry less than the hosts could send.
 //!
-//! Take any set of nodes. Every path from a host inside to a host outside takes one of the links that leave the set, and so
-//! all messages between them share what these links carry together. Of a set of messages that are in time, those whose
-//! windows at the cut lie within an interval need no more time than it has, even at the sum of the rates; by Horn's condition
-//! the earliest deadline first then meets them on one link of that rate. So one link with the sum of the rates is a relaxation
-//! of several side by side, whatever routes are taken. A cut of a single link is that link.
+//! Every path from a host inside a set of nodes to a host outside takes one of the links that leave the set. So all
+//! messages between the two share the capacity of these links. Take a set of messages that are in time, and an
+//! interval. The messages whose windows at the cut are within the interval need no more time than it has, even at the
+//! sum of the rates. By Horn's condition the earliest deadline first then meets them on one link of that rate. So one
+//! link with the sum of the rates is a relaxation of several parallel links, whatever routes are taken. A cut of a
+//! single link is that link.
 //!
-//! Which sets are looked at does not matter to the truth of the bound, only to how close it is:
+//! The bound holds for any choice of sets; the choice decides only how tight it is:
 //!
 //! - a switch with its hosts (a rack);
-//! - what is joined by switches up to some tier, counted from the hosts (a pod);
-//! - either side of a pair of switches without which the network falls apart (a shared uplink, a dumbbell).
+//! - the switches up to a tier, counted from the hosts, that are connected with each other (a pod);
+//! - either side of a bridge, a pair of switches without whose link the network is disconnected (a shared uplink, a
+//!   dumbbell).
 //!
-//! Those that carry all that their hosts can send or receive are left out: they hardly ever say more than the hosts' own
+//! Cuts that carry all that their hosts can send or receive are left out: they rarely add anything to the hosts' own
 //! links.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,35 +22,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use sim::topology::Graph;
 use units::{HostId, Rate};
 
-/// Layers of cuts: a host is inside of at most one cut of each. Those that carry the least of what their hosts could send
-/// come first; cuts for which no layer has room are left out.
+/// The number of layers of cuts: a host is inside of at most one cut of each. Cuts are assigned in order of the share
+/// that they carry of their hosts' rates, the smallest first. A cut for which no layer has room is left out.
 pub const MAX_LAYERS: usize = 8;
 
-/// Switches in all sides of bridges together: a long chain of switches has a side for each.
+/// The most switches in all sides of bridges together: a long chain of switches has a side for each.
 const MAX_BEHIND: usize = 1 << 20;
 
 /// A set of nodes and the links that cross its edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Links that leave it, and their rates together.
+    /// The links that leave it, and the sum of their rates.
     pub out: (Vec<u32>, Rate),
-    /// Links that lead into it, and their rates together.
+    /// The links that lead into it, and the sum of their rates.
     pub into: (Vec<u32>, Rate),
 }
 
 /// The cuts of a network that carry less than their hosts can send or receive.
 #[derive(Debug, Default)]
 pub struct Cuts {
-    /// All of them.
+    /// The cuts, the smallest share of the hosts' rates first.
     pub cuts: Vec<Cut>,
-    /// For each layer and host, the cut that has it inside, or [`NONE`].
+    /// For each layer and host, the index of the cut around the host, or [`NONE`].
     layers: Vec<Vec<u32>>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Cuts {
-    /// Finds the cuts of a network.
+    /// Returns the cuts of a network.
     pub fn of(graph: &Graph) -> Cuts {
         let switches = Switches::of(graph);
         let mut kept: Vec<(Vec<u32>, Cut, f64)> = Vec::new();
@@ -77,7 +79,8 @@ impl Cuts {
         cuts
     }
 
-    /// The cuts that every path between two hosts crosses, layer by layer: the one that it leaves and the one that it enters.
+    /// Returns the cuts that every path between two hosts crosses, layer by layer: the one that it leaves and the one
+    /// that it enters.
     pub fn between(&self, from: HostId, to: HostId) -> impl Iterator<Item = [Option<u32>; 2]> + '_ {
         self.layers.iter().map(move |layer| {
             let (a, b) = (layer[from.index()], layer[to.index()]);
@@ -86,19 +89,19 @@ impl Cuts {
     }
 }
 
-/// Which switches are joined, and with which hosts.
+/// The adjacency of switches and hosts.
 struct Switches {
-    /// For each switch, those that it is joined with, each once.
+    /// For each switch, its neighbouring switches, each once.
     neighbours: Vec<Vec<usize>>,
-    /// For each host, the switches that it is joined with; none if it has a link to a host.
+    /// For each host, its switches; none if it has a link to a host.
     of_host: Vec<Option<Vec<usize>>>,
-    /// For each switch, the hosts that it is joined with.
+    /// For each switch, its hosts.
     hosts: Vec<Vec<u32>>,
-    /// For each node, the links that leave it and those that lead to it.
+    /// For each node, its outgoing and its incoming links.
     links: Vec<[Vec<u32>; 2]>,
-    /// For each host, what it can send and what it can receive.
+    /// For each host, the rates at which it can send and receive, in bit/s.
     rates: Vec<[f64; 2]>,
-    /// The same for all hosts together.
+    /// The sums of the rates over all hosts.
     all: [f64; 2],
 }
 
@@ -135,8 +138,8 @@ impl Switches {
         Switches { neighbours, of_host, hosts, links, rates, all }
     }
 
-    /// Sets of switches, each behind its hosts, those that are joined with none but these: neither none nor all hosts, and
-    /// each set of hosts once.
+    /// Returns sets of switches by the hosts behind them, which are the hosts that have no other switch. Each set of
+    /// hosts is returned once, and has some but not all hosts.
     fn candidates(&self) -> BTreeMap<Vec<u32>, Vec<usize>> {
         let tiers = self.tiers();
         let mut sets: Vec<Vec<usize>> = Vec::new();
@@ -164,7 +167,7 @@ impl Switches {
         found
     }
 
-    /// The links across the edge of a set of nodes.
+    /// Returns the links across the edge of a set of nodes.
     fn around(&self, graph: &Graph, hosts: &[u32], switches: &[usize]) -> Cut {
         let nodes: BTreeSet<u32> =
             hosts.iter().copied().chain(switches.iter().map(|switch| graph.hosts + *switch as u32)).collect();
@@ -182,7 +185,7 @@ impl Switches {
         Cut { out, into }
     }
 
-    /// Returns the smaller share that a cut carries, out or in, of what hosts on either side can send and receive.
+    /// Returns the smaller share that a cut carries, out or in, of the rates of the hosts on either side.
     fn share(&self, cut: &Cut, inside: &[u32]) -> f64 {
         let within = sum(inside.iter().map(|host| self.rates[*host as usize]));
         let out = cut.out.1.0 as f64 / within[0].min(self.all[1] - within[1]);
@@ -190,7 +193,7 @@ impl Switches {
         out.min(into)
     }
 
-    /// How many links each switch is away from the next one that has hosts.
+    /// Returns the number of links from each switch to the nearest switch with hosts.
     fn tiers(&self) -> Vec<usize> {
         let mut tiers = vec![usize::MAX; self.neighbours.len()];
         let mut edge: Vec<usize> = self.of_host.iter().flatten().flatten().copied().collect();
@@ -208,7 +211,7 @@ impl Switches {
         tiers
     }
 
-    /// The switches that are looked at, in sets that nothing else joins.
+    /// Returns the connected components among the switches that `looked_at` selects.
     fn parts(&self, looked_at: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
         let mut seen = vec![false; self.neighbours.len()];
         let mut parts = Vec::new();
@@ -230,8 +233,8 @@ impl Switches {
         parts
     }
 
-    /// For each pair of joined switches without which the network falls apart, the switches on one side of it: Tarjan's
-    /// lowest reachable number in a depth-first search. So many that they have [`MAX_BEHIND`] switches together.
+    /// Returns, for each bridge between two switches, the switches on one side of it: Tarjan's lowest reachable number
+    /// in a depth-first search. Stops when the sides have [`MAX_BEHIND`] switches together.
     fn bridges(&self) -> Vec<Vec<usize>> {
         let n = self.neighbours.len();
         let mut number = vec![usize::MAX; n];
@@ -245,7 +248,7 @@ impl Switches {
             }
             (number[root], lowest[root]) = (order.len(), order.len());
             order.push(root);
-            // The path to where the search is, each with the next neighbour to look at.
+            // The path to the current switch, each with the index of its next neighbour to visit.
             let mut path = vec![(root, 0)];
             while let Some(&mut (switch, ref mut next)) = path.last_mut() {
                 let Some(&other) = self.neighbours[switch].get(*next) else {
@@ -289,7 +292,7 @@ mod tests {
 
     const GBPS: u64 = 1_000_000_000;
 
-    /// Racks of two hosts at 1 Gbps, `tops` switches above, and links between of so much.
+    /// Returns racks of two hosts at 1 Gbps, below `tops` switches with links of `gbps / 4`.
     fn racks(racks: u32, tops: u32, gbps: u64) -> Graph {
         let mut graph = Graph::new("by hand", racks * 2);
         let tops: Vec<u32> = (0..tops).map(|top| graph.switch(format!("top {top}"), false)).collect();
@@ -325,7 +328,7 @@ mod tests {
     #[test]
     fn what_carries_everything_is_no_cut() {
         assert!(Cuts::of(&racks(3, 2, 4)).cuts.is_empty());
-        // One host of a rack of two sends to one other: the rest cannot need more than that receives.
+        // A host cannot send more than the rest of the star receives, nor the rest more than it receives.
         let mut star = Graph::new("by hand", 3);
         let switch = star.switch("switch", false);
         star.rack(switch, 0, 0..3, Rate::from_gbps(1), Span(1));
@@ -347,11 +350,11 @@ mod tests {
         graph.join(switches[2], switches[3], Rate::from_gbps(1), Span(1));
         let joined = Switches::of(&graph);
         assert_eq!(joined.bridges(), [[3]]);
-        // Two links side by side are as one.
+        // Two parallel links count as one.
         graph.join(switches[2], switches[3], Rate(GBPS / 2), Span(1));
         assert_eq!(Switches::of(&graph).bridges().len(), 1);
         let cuts = Cuts::of(&graph);
-        // The three in the ring are each cut off by two links that carry all; what is behind has 1.5 of 2 Gbps.
+        // Two links cut off each switch of the ring and carry all; the switch behind them has 1.5 of 2 Gbps.
         assert_eq!(sets(&cuts), [[6, 7]]);
         assert_eq!(cuts.cuts[0].out.1, Rate(3 * GBPS / 2));
         assert_eq!(cuts.between(HostId(7), HostId(0)).collect::<Vec<_>>(), [[Some(0), None]]);

@@ -1,4 +1,4 @@
-//! The least time that a packet takes through the network before or after one of its links.
+//! The least time of a packet through the network before or after one of its links.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -6,34 +6,34 @@ use std::collections::{BTreeMap, BinaryHeap};
 use sim::topology::{Graph, LinkSpec};
 use units::{Bytes, HostId};
 
-/// Packets of this size and of none are looked at; the time of the others lies above the line between the two,
-/// since the least over paths of what grows in proportion to the size is concave.
+/// The larger of the two sizes at which times are computed; the other is zero. The least time over paths is concave in
+/// the size, as each path's time is linear in it. So the time of a size between is above the line through the two.
 pub const LARGE: Bytes = Bytes(1 << 16);
 
-/// Least times over all paths, hosts not forwarding, whatever route a flow is given.
+/// Least times over all paths, whatever route a flow is given. Hosts do not forward.
 pub struct Latency<'a> {
     graph: &'a Graph,
-    /// For each node, its outgoing links.
+    /// The outgoing links of each node.
     out: Vec<Vec<u32>>,
-    /// For each host, its incoming links.
+    /// The incoming links of each host.
     into: Vec<Vec<u32>>,
-    /// For each switch that was asked for, the least times from it to every node, for the two sizes.
+    /// The least times from a switch to every node, for the two sizes; of the switches requested so far.
     from: BTreeMap<u32, [Vec<u64>; 2]>,
 }
 
-/// Of a packet between two hosts.
+/// The least times of a packet between two hosts, in ps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Least {
-    /// From its start at the sender's port until it can start at the receiver's.
+    /// The time from its start at the sender's port until it can start at the receiver's port.
     pub head: u64,
-    /// From its end at the sender's port until it is at the receiver.
+    /// The time from its end at the sender's port until it is at the receiver.
     pub tail: u64,
-    /// From its end at the receiver's port until it is at the receiver.
+    /// The time from its end at the receiver's port until it is at the receiver.
     pub last: u64,
 }
 
 impl<'a> Latency<'a> {
-    /// Nothing looked up yet.
+    /// Returns the latencies of a network; each is computed when it is first requested.
     pub fn new(graph: &'a Graph) -> Latency<'a> {
         let mut out = vec![Vec::new(); graph.nodes() as usize];
         let mut into = vec![Vec::new(); graph.hosts as usize];
@@ -46,7 +46,7 @@ impl<'a> Latency<'a> {
         Latency { graph, out, into, from: BTreeMap::new() }
     }
 
-    /// For a packet of `size` on the wire, in ps; none where there is no path.
+    /// Returns the least times of a packet of `size` on the wire; none without a path.
     pub fn least(&mut self, from: HostId, to: HostId, size: Bytes) -> Option<Least> {
         let mut least: Option<Least> = None;
         let mut note = |found: Least| {
@@ -81,7 +81,8 @@ impl<'a> Latency<'a> {
         least
     }
 
-    /// For a packet of `size` on the wire, from its start at a host's port until it can start at the first of some links.
+    /// Returns the least time of a packet of `size` on the wire from its start at a host's port until it can start at
+    /// the first of `links`, in ps.
     pub fn to_links(&mut self, from: HostId, links: &[u32], size: Bytes) -> Option<u64> {
         let mut least: Option<u64> = None;
         for &link in links {
@@ -100,7 +101,8 @@ impl<'a> Latency<'a> {
         least
     }
 
-    /// For a packet of `size` on the wire, from its end at the last of some links until it is at a host.
+    /// Returns the least time of a packet of `size` on the wire from its end at the last of `links` until it is at a
+    /// host, in ps.
     pub fn from_links(&mut self, links: &[u32], to: HostId, size: Bytes) -> Option<u64> {
         let mut least: Option<u64> = None;
         for &link in links {
@@ -122,7 +124,7 @@ impl<'a> Latency<'a> {
         least
     }
 
-    /// From one switch to another; none where there is no path, or one of them is a host.
+    /// Returns the least time from one switch to another; none without a path, or if one of them is a host.
     fn between(&mut self, a: u32, b: u32, size: Bytes) -> Option<u64> {
         if a.min(b) < self.graph.hosts {
             return None;
@@ -138,7 +140,7 @@ impl<'a> Latency<'a> {
         (times[0] < u64::MAX).then(|| of_size(times, size))
     }
 
-    /// Dijkstra's least times from a switch, each hop a picosecond less than it takes: a port rounds.
+    /// Returns Dijkstra's least times from a switch. Each hop counts a picosecond less than its time, as a port rounds.
     fn times_from(&self, start: u32, size: Bytes) -> Vec<u64> {
         let mut times = vec![u64::MAX; self.graph.nodes() as usize];
         let mut edge = BinaryHeap::from([Reverse((0, start))]);
@@ -160,13 +162,13 @@ impl<'a> Latency<'a> {
     }
 }
 
-/// The time of a packet of `size` that is the least over paths, from those of packets without a size and of [`LARGE`] ones.
+/// Returns the least time of a packet of `size`, interpolated between packets without a size and [`LARGE`] ones.
 pub fn of_size([none, large]: [u64; 2], size: Bytes) -> u64 {
     let more = u128::from(large - none) * u128::from(size.min(LARGE).0) / u128::from(LARGE.0);
     none.saturating_add(more as u64)
 }
 
-/// The time that a packet takes over a link, a picosecond less than it may be: a port rounds.
+/// Returns the time of a packet over a link, less a picosecond, as a port rounds.
 fn hop(link: &LinkSpec, size: Bytes) -> u64 {
     (link.delay.0 + link.rate.transmission().of(size).0).saturating_sub(1)
 }
@@ -178,7 +180,7 @@ mod tests {
 
     const MICRO: u64 = 1_000_000;
 
-    /// Two racks of two hosts; between the racks a slow link with a short delay and a fast one with a long delay.
+    /// Returns two racks of two hosts, joined by a slow link with a short delay and a fast one with a long delay.
     fn graph() -> Graph {
         let mut graph = Graph::new("by hand", 4);
         let (a, b) = (graph.switch("a", false), graph.switch("b", false));

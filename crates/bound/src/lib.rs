@@ -1,36 +1,35 @@
-//! How few deadlines any schedule can miss: an omniscient lower bound for the messages of a run.
+//! An omniscient lower bound on the deadlines that any schedule misses, for the messages of a run.
 //!
-//! A schedule here knows all messages in advance, sends any part of any of them at any time once it has been
-//! handed over, loses nothing, acknowledges nothing and needs no handshake. Three kinds of links limit it: the one into
-//! each receiver, the one out of each sender, and inside the network those that every path of a message crosses
-//! ([`cuts`]). On each of them the question is a known one, preemptive scheduling with release times, and [`machine`]
-//! answers it: of the messages of this busy period so many are late. Where the messages are different ones, such numbers
-//! add up ([`combine`]). [`Bound::missed`] is what they come to.
+//! A schedule here knows all messages in advance, and sends any part of a message at any time after its hand-over. It
+//! loses nothing, acknowledges nothing and needs no handshake. Three kinds of links limit it: the one into each
+//! receiver, the one out of each sender, and the links between switches that every path of a message crosses
+//! ([`cuts`]). On each of them the question is preemptive scheduling with release times. [`machine`] answers it with a
+//! lower bound on the late messages of each busy period. Bounds of periods without a common message add up
+//! ([`combine`]) to [`Bound::missed`].
 //!
 //! Why no run of the simulator misses fewer, whatever its transport:
 //!
-//! - **Which messages.** Those that count (they start in the measured time) and have a deadline not beyond the
-//!   last moment that the run may go on to: they are decided, whatever happens. The others occupy no link here,
-//!   which only makes room. A message that is given up (`expired = "abort"`, a request that cannot be granted) counts as
-//!   missed in a run, and here none is given up.
-//! - **Arrivals.** All traffic patterns are open loop: a message starts when it starts, whatever became of those
-//!   before it. So the bound is one of the traffic, not of the transport.
-//! - **Release.** At its sender's link a message can begin when it is handed over. At later links, after its
-//!   smallest packet was stored and forwarded at each hop before on the fastest path ([`latency`]).
+//! - **Which messages.** A message is included if it counts (it starts in the measured time) and is decided in any
+//!   case: its deadline is not after the latest end of the run. The others occupy no link here, which only makes room.
+//!   A message that a run aborts (`expired = "abort"`, a request that cannot be granted) counts as missed there; here
+//!   none is aborted.
+//! - **Arrivals.** All traffic patterns are open loop: the start of a message does not depend on earlier ones. So the
+//!   bound is one of the traffic, not of the transport.
+//! - **Release.** At its sender's link a message can begin at its hand-over. At later links it can begin when its
+//!   smallest packet has been stored and forwarded at each earlier hop of the fastest path ([`latency`]).
 //! - **Deadline.** The last byte must have left the receiver's link one propagation delay before, and earlier links
-//!   before that by all the hops behind them.
-//! - **Work.** Payload and the headers of as many full packets as it takes, at the rate of the link, or of all links of a
-//!   cut together ([`arrivals`]); on a persistent connection a packet may carry parts of two messages. Packets
-//!   of a run can be interrupted here at any time, and what they share is divided. ACKs, SYNs and
-//!   retransmissions of a run come on top. A host's pauses (`host_jitter`) only delay.
-//! - **Elsewhere** in the network nothing is counted but the time of flight: buffers and routes can only make a run miss
-//!   more.
-//! - **Alone too slow.** A message that one of its machines could not carry in time even alone is missed, and takes part
-//!   nowhere.
-//! - **Rounding** is always in favour of the schedule, in integers.
+//!   before that by all the later hops.
+//! - **Work.** The payload, and the headers of as few full packets as possible, at the rate of the link, or of all
+//!   links of a cut together ([`arrivals`]). On a persistent connection a packet may carry parts of two messages. Here
+//!   packets can be interrupted at any time, and the cost of a shared packet is divided. A run also sends ACKs, SYNs
+//!   and retransmissions. A host's pauses (`host_jitter`) only delay.
+//! - **Elsewhere** in the network only the time of flight counts: buffers and routes can only make a run miss more.
+//! - **Infeasible alone.** A message that one of its machines could not carry in time even alone is missed, and is no
+//!   job of any machine.
+//! - **Rounding** always favours the schedule, in integers.
 //!
-//! What follows is a bound, not a schedule: no transport may be able to reach it. It is called exact where a schedule was
-//! found that misses no more ([`schedule`]); where none was, [`Bound::gap`] says why.
+//! The result is a bound, not a schedule: perhaps no transport can reach it. It is exact where a schedule was found
+//! that misses no more ([`schedule`]); otherwise [`Bound::gap`] gives the reason.
 
 #![forbid(unsafe_code)]
 
@@ -56,48 +55,48 @@ use combine::{Period, Set, disjoint_sets};
 use machine::{Budget, Job, Overloaded};
 use schedule::{Found, Wanted};
 
-/// What may be spent on overloads: about 10 ms,
+/// Steps for overloads (about 10 ms),
 const STEPS: u64 = 1_000_000;
-/// and for each packet a small part of what it costs a run.
+/// and further steps for each packet, at a small part of the packet's cost in a run.
 const STEPS_PER_PACKET: u64 = 2;
 
-/// Crossings of links by trains that a schedule may have: one for so many packets, each of which costs a run several,
+/// Packets for which a schedule may have one train cross one link; in a run each packet costs several crossings.
 const PACKETS_PER_CROSSING: u64 = 16;
-/// at least so many (about 10 ms), and at most so many (about 30 MB).
+/// The least and the most crossings, whatever the packets (about 10 ms, and about 30 MB).
 const CROSSINGS: std::ops::RangeInclusive<u64> = 100_000..=300_000;
 
-/// Jobs of overloaded busy periods that are held in memory at a time, to see what several families of machines come to
-/// together: of more, the largest sum of one family counts.
+/// The most jobs of overloaded busy periods in memory at a time, to combine several families of machines. Of more jobs,
+/// the largest sum of one family counts.
 const MAX_TOGETHER: usize = 1 << 18;
 
-/// How few deadlines any schedule can miss.
+/// A lower bound on the deadlines that any schedule misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// Messages with a deadline that count.
+    /// The number of messages with a deadline that count.
     pub with_deadline: u64,
-    /// No schedule misses fewer of them.
+    /// The number of them that every schedule misses.
     pub missed: u64,
-    /// Which links say so.
+    /// The links that the bound is derived from.
     pub side: Side,
-    /// Why every schedule may miss more; none where one was found that does not.
+    /// The reason why every schedule may miss more; none where a schedule was found that does not.
     pub gap: Option<Gap>,
 }
 
-/// Why a bound may be less than what the best schedule misses.
+/// The reason why a bound may be less than the best schedule misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// An overload was too large to find the fewest that its link can miss.
+    /// An overload was too large to find the fewest jobs that its link can miss.
     Overload,
-    /// Each link can do with that, and no schedule of the whole network was found.
+    /// Each link can meet the bound, but no schedule of the whole network was found.
     Schedule,
     /// The messages are too many to look for a schedule.
     Size,
-    /// When answers within a tree start depends on the schedule, and they are held against no link.
+    /// The start of an answer within a tree depends on the schedule, so that it is a job of no link.
     Tree,
 }
 
 impl Gap {
-    /// Its words in results.
+    /// Returns the reason as results print it.
     pub fn words(self) -> &'static str {
         match self {
             Gap::Overload => "an overload was too large to find the fewest",
@@ -108,23 +107,23 @@ impl Gap {
     }
 }
 
-/// Which links a bound comes from.
+/// The links that a bound is derived from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Those into the receiving hosts.
+    /// The links into the receiving hosts.
     Receivers,
-    /// Those out of the sending hosts.
+    /// The links out of the sending hosts.
     Senders,
-    /// Those between switches.
+    /// The links between switches.
     Network,
-    /// Some messages are held up at the receivers and some at the senders.
+    /// Receivers limit some messages and senders others.
     Both,
-    /// Some are held up between switches, others elsewhere.
+    /// Links between switches limit some messages, other links others.
     Several,
 }
 
 impl Side {
-    /// Its word in results.
+    /// Returns the word of the side in results.
     pub fn name(self) -> &'static str {
         match self {
             Side::Receivers => "receivers",
@@ -135,7 +134,7 @@ impl Side {
         }
     }
 
-    /// Of the families that some machines belong to.
+    /// Returns the side of the machines of some families.
     fn of(families: impl Iterator<Item = u32>) -> Side {
         let side = |family| match family {
             Machine::RECEIVERS => Side::Receivers,
@@ -158,58 +157,58 @@ impl Side {
 /// The bounds of one run's traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Of all classes together; none without deadlines.
+    /// The bound of all classes together; none without deadlines.
     pub all: Option<Bound>,
-    /// Of each class as if there were no other; they need not add up. None where a class has no deadlines.
+    /// The bound of each class as if there were no other; they need not add up. None where a class has no deadlines.
     pub classes: Vec<Option<Bound>>,
 }
 
-/// The messages of a run that have deadlines and count, as far as the bound has to know them.
+/// The messages of a run that have deadlines and count, with the fields that the bound needs.
 ///
-/// In trees of several levels only the leaves' answers are held against the links: when the others start
-/// depends on how the run went, and another schedule could have them start earlier.
+/// In trees of several levels only the leaves' answers become jobs of links. The start of other answers depends on the
+/// run, and another schedule could let them start earlier.
 pub struct Messages {
-    /// By class, the level of leaves in trees.
+    /// By class, the level of the leaves in trees.
     leaves: Vec<u8>,
-    /// Those in memory.
+    /// The messages in memory.
     recent: Vec<Arrival>,
-    /// Where the others lie in a file.
+    /// The runs of the other messages in a file.
     runs: Vec<Run>,
 }
 
 impl Messages {
-    /// None, of so many classes.
+    /// Returns an empty set of messages of `classes` classes.
     pub fn new(classes: usize) -> Messages {
         Messages { leaves: vec![0; classes], recent: Vec::new(), runs: Vec::new() }
     }
 
-    /// One that counts.
+    /// Adds a message that counts.
     pub fn add(&mut self, message: &Message) {
         let &Message { class, from, to, query, place, bytes, start, deadline, .. } = message;
         self.ask(class, &Request { start, from, to, bytes, deadline, query, place });
     }
 
-    /// One that counts, before it is sent.
+    /// Adds a message that counts, before it is sent.
     fn ask(&mut self, class: ClassId, request: &Request) {
         let &Request { start, from, to, bytes, deadline, place, .. } = request;
         let leaves = &mut self.leaves[class.index()];
         *leaves = place.map_or(0, |place| place.level).max(*leaves);
-        // A size comes with every deadline.
+        // A message with a deadline always has a size.
         if let Some((deadline, bytes)) = deadline.zip(bytes) {
             let (due, level) = (start.saturating_add(deadline).0, place.map(|place| place.level));
             self.recent.push(Arrival { class, from, to, bytes, start: start.0, due, level });
         }
     }
 
-    /// How many words those in memory take.
+    /// Returns the size of the messages in memory, in words.
     pub fn held(&self) -> usize {
         self.recent.len() * Arrival::WORDS
     }
 
-    /// Puts those that are in memory into a file.
+    /// Moves the messages in memory into a file.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Returns the error of the disk.
     pub fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
         let records: Vec<_> = self.recent.iter().map(Arrival::record).collect();
         self.runs.push(aside.append(&records)?);
@@ -217,10 +216,10 @@ impl Messages {
         Ok(())
     }
 
-    /// The bounds, up to the time that the run reached. What is worked out on the way goes into the same file.
+    /// Returns the bounds, up to the time that the run reached. Intermediate results are written into the same file.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Returns the error of the disk.
     pub fn bounds(&self, outcome: &Outcome, aside: Option<&mut Aside>) -> io::Result<Bounds> {
         let framings: Vec<Framing> = outcome.classes.iter().map(|class| class.framing).collect();
         self.bounds_on(&outcome.graph, &framings, outcome.decided_until, aside)
@@ -245,7 +244,7 @@ impl Messages {
         traffic.bounds(aside.as_deref())
     }
 
-    /// Whether a message starts at the same time under every schedule.
+    /// Returns whether a message starts at the same time under every schedule.
     fn is_known(&self, arrival: &Arrival) -> bool {
         arrival.level.is_none_or(|level| level == self.leaves[arrival.class.index()])
     }
@@ -261,14 +260,14 @@ impl Messages {
     }
 }
 
-/// Of the messages of a run, up to the time that it reached.
+/// Returns the bounds of the messages of a run, up to the time that it reached.
 pub fn of_outcome(outcome: &Outcome) -> Bounds {
     let mut messages = Messages::new(outcome.classes.len());
     outcome.messages.iter().filter(|message| outcome.counts(message.start)).for_each(|message| messages.add(message));
     messages.bounds(outcome, None).expect(IN_MEMORY)
 }
 
-/// Of the traffic of a scenario, without running it: what [`of_outcome`] gives for its run.
+/// Returns the bounds of a scenario's traffic without running it: the same as [`of_outcome`] of its run.
 pub fn of_scenario(scenario: Scenario) -> Bounds {
     let Scenario { run, network, transports, mut classes, .. } = scenario;
     let framing = |class: &sim::Class| class.framing(&transports[class.transport], network.frame_overhead);
@@ -287,29 +286,29 @@ pub fn of_scenario(scenario: Scenario) -> Bounds {
 
 const IN_MEMORY: &str = "everything is in memory";
 
-/// What messages ask of the machines.
+/// The jobs of messages, by class.
 struct Traffic<'a> {
     messages: &'a Messages,
     graph: &'a Graph,
     demands: Demands<'a>,
     framings: &'a [Framing],
-    /// Deadlines beyond this are not decided.
+    /// Deadlines after this are not decided.
     until: Instant,
     packets: u64,
     classes: Vec<OfClass>,
-    /// Of the message that was looked at last.
+    /// The jobs of the last message.
     asked: Vec<(Machine, Job)>,
 }
 
-/// What the messages of one class ask.
+/// The jobs and counts of one class.
 #[derive(Default)]
 struct OfClass {
     with_deadline: u64,
-    /// Messages that one of their machines could not carry in time even alone.
+    /// The number of messages that a machine could not carry in time even alone.
     hopeless: u64,
-    /// Messages that are held against no link.
+    /// The number of messages that are jobs of no link.
     unknown: u64,
-    /// All others whose deadline is decided.
+    /// The number of all others whose deadline is decided.
     held: u64,
     jobs: Jobs,
 }
@@ -318,7 +317,7 @@ struct OfClass {
 #[derive(Default)]
 struct Jobs {
     recent: Vec<[u64; 4]>,
-    /// Those in the file, each run in order.
+    /// The runs in the file, each sorted.
     runs: Vec<Run>,
 }
 
@@ -333,7 +332,7 @@ impl Jobs {
     }
 }
 
-/// What may still be spent on each.
+/// The budgets for overloads and for the search for a schedule.
 #[derive(Clone, Copy)]
 struct Budgets {
     overloads: Budget,
@@ -341,19 +340,19 @@ struct Budgets {
 }
 
 impl Budgets {
-    /// Takes out what each of `left` may spend.
+    /// Takes out the share of each of `left` users.
     fn share(&mut self, left: usize) -> Budgets {
         Budgets { overloads: self.overloads.share(left, 1), crossings: self.crossings.share(left, 1) }
     }
 
-    /// Puts back what was not spent.
+    /// Puts back the rest of a share.
     fn put_back(&mut self, share: Budgets) {
         self.overloads.0 += share.overloads.0;
         self.crossings.0 += share.crossings.0;
     }
 }
 
-/// A message in an overloaded busy period, with the places of these periods and its jobs there.
+/// A message in overloaded busy periods, with the index of each period and its job there.
 type Contested = (Arrival, Vec<(usize, Job)>);
 
 impl<'a> Traffic<'a> {
@@ -363,7 +362,7 @@ impl<'a> Traffic<'a> {
         Traffic { messages, graph, demands, framings, until, packets: 0, classes, asked: Vec::new() }
     }
 
-    /// One message more.
+    /// Adds a message to its class.
     fn add(&mut self, arrival: &Arrival) {
         let mss = self.framings[arrival.class.index()].mss;
         let class = &mut self.classes[arrival.class.index()];
@@ -388,7 +387,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Puts what is in memory into a file.
+    /// Moves the jobs in memory into a file.
     fn put(&mut self, aside: &mut Aside) -> io::Result<()> {
         self.classes.iter_mut().try_for_each(|class| class.jobs.put(aside))
     }
@@ -411,7 +410,7 @@ impl<'a> Traffic<'a> {
         for (done, &class) in with_deadlines.iter().enumerate() {
             let with_deadline = self.classes[class].with_deadline;
             if with_deadlines.len() == 1 || all.missed == 0 {
-                // It is alone, or has nothing to miss even with the others beside it.
+                // The class is alone, or misses nothing even together with the others.
                 classes[class] = Some(Bound { with_deadline, ..all });
                 continue;
             }
@@ -422,7 +421,7 @@ impl<'a> Traffic<'a> {
         Ok(Bounds { all: Some(at_least_their_sum(all, &classes)), classes })
     }
 
-    /// Of some classes together.
+    /// Returns the bound of some classes together.
     fn bound(&mut self, classes: &[usize], aside: Option<&Aside>, budgets: &mut Budgets) -> io::Result<Bound> {
         let sum =
             |figure: fn(&OfClass) -> u64| -> u64 { classes.iter().map(|class| figure(&self.classes[*class])).sum() };
@@ -442,7 +441,7 @@ impl<'a> Traffic<'a> {
         for overload in &overloads {
             *families.entry(overload.machine.family()).or_default() += overload.fewest.late;
         }
-        // The first of the largest.
+        // The first of the families with the largest sum.
         let largest =
             families.iter().rev().max_by_key(|(_, late)| **late).map_or((Machine::RECEIVERS, 0), |(f, l)| (*f, *l));
         let bound = |late, side, gap| Bound { with_deadline, missed: hopeless + late, side, gap };
@@ -465,8 +464,8 @@ impl<'a> Traffic<'a> {
         Ok(bound(late, side, gap.map(|gap| gap_of(&overloads, gap))))
     }
 
-    /// The messages of overloaded busy periods, and these with the numbers of their messages: these are in an order that does
-    /// not depend on when each became known.
+    /// Returns the overloaded busy periods, and the messages in them. Their order, and so the number of each message,
+    /// does not depend on when each became known.
     fn contested(
         &mut self,
         classes: &[usize],
@@ -508,7 +507,7 @@ impl<'a> Traffic<'a> {
         Ok((periods, contested.into_iter().map(|(arrival, _)| arrival).collect()))
     }
 
-    /// Calls `each` with every message of some classes that is held against the links and is not hopeless, and with its jobs.
+    /// Calls `each` with the jobs of every message of some classes that is known, decided and feasible.
     fn each_held(
         &mut self,
         classes: &[usize],
@@ -527,7 +526,7 @@ impl<'a> Traffic<'a> {
         })
     }
 
-    /// Looks for a schedule that misses no more than the sets say; gives why none was found.
+    /// Looks for a schedule that misses no more than the sets do, and returns the reason if none was found.
     fn gap(
         &mut self,
         classes: &[usize],
@@ -536,7 +535,7 @@ impl<'a> Traffic<'a> {
         aside: Option<&Aside>,
         budgets: &mut Budgets,
     ) -> io::Result<Option<Gap>> {
-        // Equal messages may stand for one another: so many of each are left out.
+        // Equal messages are interchangeable: the map has the number of each to leave out.
         let mut left_out: BTreeMap<[u64; Arrival::WORDS], u64> = BTreeMap::new();
         for set in sets {
             let jobs: Vec<Job> = set.jobs.iter().map(|(job, _)| *job).collect();
@@ -570,12 +569,12 @@ impl<'a> Traffic<'a> {
     }
 }
 
-/// Where an overload is not solved, that is the reason.
+/// Returns [`Gap::Overload`] where an overload is not solved, otherwise the given gap.
 fn gap_of(overloads: &[Overloaded<Machine>], otherwise: Gap) -> Gap {
     if overloads.iter().all(|overload| overload.fewest.exact) { otherwise } else { Gap::Overload }
 }
 
-/// Each class misses at least its own bound, so all together miss at least their sum.
+/// Raises the bound of all classes to the sum of the classes' bounds: each class misses at least its own.
 fn at_least_their_sum(all: Bound, classes: &[Option<Bound>]) -> Bound {
     let sum: u64 = classes.iter().flatten().map(|class| class.missed).sum();
     if sum <= all.missed {

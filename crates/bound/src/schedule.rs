@@ -1,10 +1,10 @@
-//! Looks for a schedule in which given messages are in time, so that a bound can be called exact.
+//! Searches for a schedule in which given messages are in time, to show that a bound is exact.
 //!
-//! The schedule is one of a network without acknowledgements and losses: each message is handed over at its start, takes one
-//! of its shortest paths, and each link sends the packet that is due first among those that are there. A packet is stored
-//! before it is forwarded. Packets go by in trains that are stored and forwarded as one, which can only make them later; so a
-//! schedule of trains is one of packets, and takes less time to find. One that is found proves that all are in time; if this
-//! one fails, others may still succeed.
+//! The schedule is for a network without acknowledgements and losses. Each message is sent from its start on and takes
+//! one of its shortest paths. Each link sends the packet that is due first among the packets in its queue. A packet is
+//! stored before it is forwarded. Packets move in trains that are stored and forwarded as one, which can only make them
+//! later. So a schedule of trains is one of packets, and takes less time to find. Success proves that all messages can
+//! be in time; after a failure another schedule may still succeed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -15,38 +15,38 @@ use units::{Bytes, HostId};
 
 use crate::machine::Budget;
 
-/// A message that is to be in time.
+/// A message that must be in time.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Sending host.
+    /// The host that sends it.
     pub from: HostId,
-    /// Receiving host.
+    /// The host that receives it.
     pub to: HostId,
-    /// Payload.
+    /// The size of the payload.
     pub bytes: Bytes,
-    /// When it is handed over, in ps.
+    /// The time of the hand-over, in ps.
     pub start: u64,
-    /// When its last byte must be at the receiver, in ps.
+    /// The time by which its last byte must be at the receiver, in ps.
     pub due: u64,
-    /// How it becomes packets.
+    /// The division of the payload into packets.
     pub framing: Framing,
 }
 
-/// Trains are at most so many packets long.
+/// The most packets of a train.
 const MAX_TRAIN: u64 = 64;
 
-/// What came of the search.
+/// The result of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// All are in time.
+    /// All messages are in time.
     Schedule,
-    /// Not all of them, in this schedule.
+    /// Some message is late in this schedule.
     Nothing,
-    /// It would take more than `crossings` of links by trains.
+    /// The search would exceed its budget of crossings.
     TooLong,
 }
 
-/// Whether all messages are in time in a schedule that takes no more `crossings` of links by trains than may be spent.
+/// Tries a schedule with trains as short as the budget of `crossings` (of a link by a train) allows.
 pub fn find(graph: &Graph, messages: &[Wanted], crossings: &mut Budget) -> Found {
     let Some(paths) = Paths::of(graph, messages) else { return Found::Nothing };
     let pieces = |message: &Wanted| message.bytes.pieces(message.framing.mss.into()).max(1);
@@ -65,20 +65,20 @@ pub fn find(graph: &Graph, messages: &[Wanted], crossings: &mut Budget) -> Found
     if Schedule::new(graph, messages, paths, train).all_in_time() { Found::Schedule } else { Found::Nothing }
 }
 
-/// For each message, the links that it takes: a shortest path, on links with as little work as possible.
+/// The links of each message: a shortest path, over links with as little work as possible.
 struct Paths {
     of_message: Vec<Vec<u32>>,
 }
 
 impl Paths {
-    /// None where a message has no path.
+    /// Returns the paths; none where a message has no path.
     fn of(graph: &Graph, messages: &[Wanted]) -> Option<Paths> {
         let (mut out, mut into) = (vec![Vec::new(); graph.nodes() as usize], vec![Vec::new(); graph.nodes() as usize]);
         for (number, link) in graph.links.iter().enumerate() {
             out[link.from as usize].push(number as u32);
             into[link.to as usize].push(link.from);
         }
-        // The distance of every node to those from which a host is reached.
+        // By the nodes before a receiver, the distance of every node to the nearest of them.
         let mut distances: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
         let mut work = vec![0u64; graph.links.len()];
         let mut of_message = Vec::with_capacity(messages.len());
@@ -111,7 +111,7 @@ impl Paths {
     }
 }
 
-/// For every node, how many links it is away from the next of some; hosts do not forward.
+/// Returns the number of links from every node to the nearest of `ends`; hosts do not forward.
 fn distances_to(graph: &Graph, into: &[Vec<u32>], ends: &[u32]) -> Vec<u32> {
     let mut distances = vec![u32::MAX; graph.nodes() as usize];
     ends.iter().for_each(|end| distances[*end as usize] = 0);
@@ -129,19 +129,19 @@ fn distances_to(graph: &Graph, into: &[Vec<u32>], ends: &[u32]) -> Vec<u32> {
     distances
 }
 
-/// Packets of a message that stay together.
+/// Packets of a message that move together.
 #[derive(Clone, Copy)]
 struct Train {
     message: u32,
-    /// How many of its links it has crossed.
+    /// The number of links that it has crossed.
     crossed: u32,
-    /// Full packets.
+    /// The number of full packets.
     full: u64,
-    /// Payload of a packet that is not full, if there is one.
+    /// The payload of a packet that is not full; zero if there is none.
     rest: u64,
 }
 
-/// A link's port: trains that wait, each by the deadline of its message, the message, and the train's number.
+/// A link's port. Each queued train has the deadline of its message, the message and the train's number as its key.
 #[derive(Default)]
 struct Port {
     waiting: BinaryHeap<Reverse<(u64, u32, u32)>>,
@@ -154,15 +154,15 @@ struct Schedule<'a> {
     paths: Paths,
     trains: Vec<Train>,
     ports: Vec<Port>,
-    /// What happens at a time: a train is at its next port (or at its receiver), or a port is free.
+    /// Events by time, in ps.
     events: BinaryHeap<Reverse<(u64, Event)>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A train is there.
+    /// A train is received by its next port, or by its receiver.
     Arrives(u32),
-    /// A link has sent a train.
+    /// A link has transmitted a train.
     Free(u32),
 }
 
@@ -208,7 +208,7 @@ impl Schedule<'_> {
         true
     }
 
-    /// Sends the train that is due first, if the link is free.
+    /// Transmits the train that is due first, if the link is free.
     fn send(&mut self, link: u32, now: u64) {
         let port = &mut self.ports[link as usize];
         if port.busy {
@@ -235,7 +235,7 @@ mod tests {
 
     const US: u64 = 1_000_000;
 
-    /// 1460 B take 12 us at 1 Gbps.
+    /// Returns a message of `packets` packets that take 12 us each at 1 Gbps; times are in us.
     fn message(from: u32, to: u32, packets: u64, start: u64, due: u64) -> Wanted {
         let framing = Framing { mss: 1460, overhead: 40, shared: false };
         Wanted {
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Four hosts in two racks, and two links of 1 Gbps between the racks; no delay.
+    /// Returns four hosts in two racks, and two paths of 1 Gbps between the racks, without delay.
     fn graph() -> Graph {
         let mut graph = Graph::new("by hand", 4);
         let switches = ["a", "b", "up", "down"].map(|name| graph.switch(name, false));
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn trains_are_later_and_never_earlier() {
         let graph = graph();
-        // Twenty crossings of single packets; ten of pairs, which take 12 us more at the second hop.
+        // Single packets cross links twenty times; pairs cross ten times, and take 12 us more at the second hop.
         let due = |due: u64| [message(0, 1, 10, 0, due)];
         assert_eq!(find(&graph, &due(132), 20), Found::Schedule);
         assert_eq!(find(&graph, &due(132), 19), Found::Nothing);

@@ -21,7 +21,8 @@ fn run(text: &str, transport: &str) -> Outcome {
     world.finish()
 }
 
-/// Missed by the definition of the results: too late, given up, or unfinished at its deadline.
+/// Returns whether a message missed its deadline by the definition of the results: too late, aborted, or unfinished at
+/// its deadline.
 fn missed(outcome: &Outcome, message: &Message) -> bool {
     let Some(deadline) = message.deadline else { return false };
     let due = message.start + deadline;
@@ -37,7 +38,7 @@ fn misses(outcome: &Outcome, class: Option<usize>) -> u64 {
     of_class.filter(|message| missed(outcome, message)).count() as u64
 }
 
-/// Runs under every transport; gives the bound, and the fewest misses of any.
+/// Runs a scenario under every transport, and returns the bound and the fewest misses of any transport.
 fn under_every_transport(text: &str) -> (Bounds, u64) {
     let mut fewest = u64::MAX;
     let mut bounds: Option<Bounds> = None;
@@ -60,7 +61,8 @@ fn under_every_transport(text: &str) -> (Bounds, u64) {
     (bounds.expect("there are transports"), fewest)
 }
 
-/// The bounds, with so many messages in memory at a time, which come in another order: that must make no difference.
+/// Returns the bounds with at most `each` messages in memory at a time, added in reverse order; neither may change the
+/// result.
 fn in_a_file(outcome: &Outcome, each: usize) -> Bounds {
     let mut aside = aside::Aside::new(tempfile::tempfile().unwrap());
     let mut messages = Messages::new(outcome.classes.len());
@@ -74,7 +76,7 @@ fn in_a_file(outcome: &Outcome, each: usize) -> Bounds {
     messages.bounds(outcome, Some(&mut aside)).unwrap()
 }
 
-/// Draws for scenarios.
+/// A linear congruential generator that draws parts of scenarios.
 struct Dice(u64);
 
 impl Dice {
@@ -84,7 +86,7 @@ impl Dice {
     }
 }
 
-/// A small scenario in which deadlines are hard to meet.
+/// Returns a small scenario in which deadlines are hard to meet.
 fn any_scenario(seed: u64) -> String {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let topology = dice.one(&[
@@ -125,7 +127,7 @@ fn any_scenario(seed: u64) -> String {
     };
     let (first, second) = (traffic(&mut dice), traffic(&mut dice));
     format!(
-        // A bound is of deadlines: nothing else need be waited for, however long overloaded queues take to empty.
+        // A run needs to wait for deadlines only, however long overloaded queues take to empty.
         "[run]\nduration = '20 ms'\nwait_for = 'deadlines'\nseed = {seed}\n{}\n[network]\n{topology}\n{}\n[transport]\nname = 'd2tcp'\n{}\n\
          [[traffic]]\nname = 'a'\n{first}\n[[traffic]]\nname = 'b'\n{second}\n",
         dice.one(&["", "warm_up = '4 ms'", "cool_down = '0 s'", "warm_up = '4 ms'\ncool_down = '600 us'"]),
@@ -149,7 +151,7 @@ fn no_transport_misses_fewer_where_queries_draw_their_hosts() {
 #[test]
 fn no_transport_misses_fewer_in_any_scenario() {
     let (mut above_zero, mut reached, mut sides) = (0, 0, Vec::new());
-    // Side by side: these are more than a thousand runs.
+    // Four threads, as these are more than a thousand runs.
     let part = |first: u64| (first..60).step_by(4).map(|seed| under_every_transport(&any_scenario(seed))).collect();
     let found: Vec<(Bounds, u64)> = std::thread::scope(|scope| {
         let parts: Vec<_> = (0..4).map(|first| scope.spawn(move || -> Vec<_> { part(first) })).collect();
@@ -164,7 +166,7 @@ fn no_transport_misses_fewer_in_any_scenario() {
             sides.push(all.side);
         }
     }
-    // It says something: often more than nothing, from each side, and some runs do no worse.
+    // The bound is not trivial: it is often above zero, on each side, and some runs reach it.
     assert!(above_zero > 20 && reached > 1, "{above_zero}, {reached}");
     assert!([Side::Receivers, Side::Senders, Side::Network].iter().all(|side| sides.contains(side)), "{sides:?}");
 }
@@ -225,7 +227,7 @@ fn a_burst_misses_what_does_not_fit_through_the_receivers_link() {
     assert_eq!(bound::of_outcome(&outcome).all, Some(bound(5, Side::Receivers)));
     assert_eq!(misses(&outcome, None), 10);
     assert_eq!(bound::of_outcome(&run(&text(10, "13 ms"), "tcp")).all, Some(bound(0, Side::Receivers)));
-    // The same the other way round: one host sends to ten.
+    // The same in the other direction: one host sends to ten.
     let spread = "[run]\nduration = '40 ms'\n[network]\ntopology = 'star'\nhosts = 11\nrate = '1 Gbps'\n\
                   delay = '20 us'\n[[traffic]]\nname = 'a'\npattern = 'periodic'\nfrom = 10\nto = '0..10'\n\
                   every = '1 s'\nsize = '146000 B'\ndeadline = '6.1 ms'\n";
@@ -275,7 +277,8 @@ fn each_class_has_a_bound_of_its_own_and_all_have_at_least_their_sum() {
     assert_eq!(bounds.all, bound(11, 6, Side::Both));
 }
 
-/// The bound of messages (start in ms, from, to), each of 100 KB and due after 1.2 ms; some in a second class.
+/// Returns the bound of messages (start in ms, from, to), each of 100 KB and due after 1.2 ms; `second` is a second
+/// class.
 fn of_messages(network: &str, messages: &[(u64, u32, u32)], second: &[(u64, u32, u32)]) -> Bound {
     let class = |name: &str, messages: &[(u64, u32, u32)]| {
         let flow = |(start, from, to): &(u64, u32, u32)| {
@@ -296,7 +299,7 @@ const STAR: &str = "topology = 'star'\nhosts = 8";
 
 #[test]
 fn conflicts_at_different_hosts_add_up() {
-    // Two from host 0, and two others to host 7; each alone needs 0.83 of 1.2 ms.
+    // Two from host 0, and two others to host 7; each alone takes 0.83 of 1.2 ms.
     let (senders, receivers) = ([(0, 0, 4), (0, 0, 5)], [(0, 1, 7), (0, 2, 7)]);
     let both = |missed, with_deadline| Bound { with_deadline, missed, side: Side::Both, gap: None };
     assert_eq!(of_messages(STAR, &[senders, receivers].concat(), &[]), both(2, 4));
@@ -308,10 +311,10 @@ fn conflicts_at_different_hosts_add_up() {
 
 #[test]
 fn conflicts_over_one_message_are_resolved_by_leaving_it_out() {
-    // The message from 0 to 7 is in the way at both of its hosts.
+    // The message from 0 to 7 is contested at both of its hosts.
     let found = of_messages(STAR, &[(0, 0, 4), (0, 0, 7), (0, 1, 7)], &[]);
     assert_eq!(found.missed, 1);
-    // Of two at the sender, two at each receiver: one at the sender, and one at the other receiver.
+    // Two contested at the sender and two at each receiver: one is late at the sender, and one at the other receiver.
     let found = of_messages(STAR, &[(0, 0, 4), (0, 0, 7), (0, 1, 7), (0, 1, 4), (0, 2, 4)], &[]);
     assert_eq!((found.missed, found.side), (3, Side::Receivers));
 }
@@ -326,7 +329,7 @@ fn links_between_switches_count() {
     let network = |missed| (missed, Some(Side::Network), None);
     assert_eq!(missed("topology = 'racks'\nracks = 2\nhosts_per_rack = 4\nuplink = '1 Gbps'"), network(3));
     assert_eq!(missed("topology = 'racks'\nracks = 2\nhosts_per_rack = 4\nuplink = '4 Gbps'"), (0, None, None));
-    // Two uplinks side by side carry two.
+    // Two parallel uplinks carry two messages in time.
     let spines = |spines: u32, uplink: &str| {
         missed(&format!(
             "topology = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 4\nspines = {spines}\nuplink = '{uplink}'"
@@ -334,7 +337,7 @@ fn links_between_switches_count() {
     };
     assert_eq!(spines(2, "1 Gbps"), network(2));
     assert_eq!(spines(4, "1 Gbps"), (0, None, None));
-    // Three links have time for four messages if these are spread over them, and none of them has time for two.
+    // Three links have time for four messages if these are spread over them, but none of the links has time for two.
     assert_eq!(spines(3, "1 Gbps"), (0, None, Some(Gap::Schedule)));
 }
 
@@ -345,14 +348,14 @@ fn a_dumbbell_of_switches_has_its_link_as_a_limit() {
                              { from = 'left', to = 'right', rate = '2 Gbps' } ]";
     let across: Vec<(u64, u32, u32)> = (0..4).map(|host| (0, host, 4 + host)).collect();
     assert_eq!(of_messages(network, &across, &[]).missed, 2);
-    // Within one side it does not count, and the two ways are apart.
+    // The uplink does not count within one side, and its two directions are independent.
     let apart = of_messages(network, &[(0, 0, 1), (0, 3, 2), (0, 4, 0), (0, 5, 3), (0, 1, 4), (0, 2, 5)], &[]);
     assert_eq!((apart.missed, apart.gap), (0, None));
 }
 
 #[test]
 fn a_bound_without_a_schedule_says_why() {
-    // Each host's link could do it, but the second hop of the first message begins when the second is due there.
+    // Each host's link could carry all in time, but the second hop of the first message begins when the second is due.
     let text = "[run]\nduration = '20 ms'\n[network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '1 us'\n\
                 [[traffic]]\nname = 'a'\npattern = 'poisson'\nload = '70%'\nsize = '1 KB'\ndeadline = '100 ms'\n";
     let of = |text: &str| bound::of_scenario(read(text, "tcp")).all.unwrap();

@@ -1,14 +1,14 @@
-//! The bound beside the truth on instances that are small enough to try every schedule.
+//! Compares the bound with the truth on instances that are small enough to try every schedule.
 
 use std::collections::BTreeSet;
 
 use bound::{Bound, Gap};
 use sim::topology::Graph;
 
-/// A packet takes 10 us on a link of 1 Gbps.
+/// The payload of a packet that takes 10 us on a link of 1 Gbps.
 const PACKET: u64 = 1210;
 
-/// A message of some packets, in units of 10 us.
+/// A message of some packets; times are in units of 10 us.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     from: u32,
@@ -29,7 +29,7 @@ impl Dice {
 
 fn scenario(network: &str, messages: &[Message]) -> sim::Scenario {
     let flow = |&Message { from, to, packets, start, due }: &Message| {
-        // The delay of a link is 1 ns.
+        // A link's delay of 1 ns is within the slack of 100 ns.
         let (size, start, allowed) = (u64::from(packets) * PACKET, start * 10, (due - start) * 10_000 + 100);
         format!("{{ from = {from}, to = {to}, size = '{size} B', start = '{start} us', deadline = '{allowed} ns' }}")
     };
@@ -45,13 +45,13 @@ fn scenario(network: &str, messages: &[Message]) -> sim::Scenario {
     read.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario
 }
 
-/// All schedules that send whole packets, one on each link in a unit of time.
+/// All schedules that send whole packets, at most one on each link in a unit of time.
 struct Schedules<'a> {
     graph: &'a Graph,
     messages: Vec<Message>,
-    /// For each node and message, how many links it is from the message's receiver.
+    /// For each node and message, the number of links to the message's receiver.
     distance: Vec<Vec<u64>>,
-    /// Time, and how many packets of each message are at each node.
+    /// The states tried so far: the time, and the number of packets of each message at each node.
     tried: BTreeSet<(u64, Vec<u8>)>,
 }
 
@@ -78,7 +78,7 @@ impl Schedules<'_> {
         node as usize * self.messages.len() + message
     }
 
-    /// Whether all messages are in time in some schedule.
+    /// Returns whether all messages are in time in some schedule.
     fn some(&mut self) -> bool {
         let mut state = vec![0; self.graph.nodes() as usize * self.messages.len()];
         for (number, message) in self.messages.iter().enumerate() {
@@ -107,12 +107,13 @@ impl Schedules<'_> {
         if !self.tried.insert((now, state.to_vec())) {
             return false;
         }
-        // Each link sends one of the packets that are nearer to their receivers behind it.
+        // Each link sends one of the packets that it brings nearer to their receivers.
         let sent = state.to_vec();
         self.link(now, 0, sent, state.to_vec())
     }
 
-    /// `there` is what has not been sent in this unit of time, `after` is the state after it.
+    /// Tries every choice of the links from index `link` on. `there` holds the packets not yet sent in this unit of
+    /// time; `after` is the state after it.
     fn link(&mut self, now: u64, link: usize, there: Vec<u8>, after: Vec<u8>) -> bool {
         let Some(spec) = self.graph.links.get(link) else { return self.from(now + 1, &after) };
         let (from, to) = (spec.from, spec.to);
@@ -132,12 +133,12 @@ impl Schedules<'_> {
                 return true;
             }
         }
-        // To wait with something to send is never better.
+        // An idle link with a packet to send is never better.
         idle && self.link(now, link + 1, there, after)
     }
 }
 
-/// The fewest that are late in any schedule.
+/// Returns the fewest late messages of any schedule.
 fn truth(graph: &Graph, messages: &[Message]) -> u64 {
     let sets = (0..1u32 << messages.len()).filter(|set| {
         let kept = (0..messages.len()).filter(|i| set & 1 << i != 0).map(|i| messages[i]).collect();
@@ -146,7 +147,7 @@ fn truth(graph: &Graph, messages: &[Message]) -> u64 {
     messages.len() as u64 - sets.map(|set| u64::from(set.count_ones())).max().unwrap_or(0)
 }
 
-/// Up to five messages, whose deadlines are hard to meet together, between some hosts.
+/// Draws up to five messages whose deadlines are hard to meet together.
 fn draw(dice: &mut Dice, graph: &Graph, (senders, receivers): (u64, u64)) -> Vec<Message> {
     let hosts = u64::from(graph.hosts);
     let one = |dice: &mut Dice| {
@@ -193,6 +194,7 @@ fn no_schedule_at_all_misses_fewer_and_an_exact_bound_is_reached() {
         exact += u32::from(gap.is_none());
         close += u32::from(missed == truth);
     }
-    // It says something: deadlines are missed, mostly the bound is the truth, and mostly that is known.
+    // The bound is not trivial: deadlines are missed, mostly the bound is the truth, and mostly it is known to be
+    // exact.
     assert!(late > all / 3 && close > all * 4 / 5 && exact > all * 3 / 5, "{late}, {close} and {exact} of {all}");
 }

@@ -1,4 +1,4 @@
-//! Earliest deadline first: whether all jobs can be in time, and if not, where they cannot.
+//! Earliest deadline first: a test of whether all jobs can be in time, with an overloaded interval as the proof if not.
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -8,22 +8,22 @@ use super::Job;
 /// An interval that is shorter than the jobs that must be done within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overload {
-    /// They are released from here on
+    /// The earliest release of its jobs, in ps.
     pub from: u64,
-    /// and due by here.
+    /// The latest deadline of its jobs, in ps.
     pub until: u64,
 }
 
 impl Overload {
-    /// Whether it must be done within.
+    /// Returns whether a job must be done within the interval.
     pub fn holds(&self, job: &Job) -> bool {
         job.release >= self.from && job.due <= self.until
     }
 }
 
-/// Cuts the jobs of a machine, in order of their release, where a machine that never waits while there is work has done
-/// all that was released. When a machine is idle does not depend on the order of its jobs, and leaving jobs out only
-/// makes it idle more, so the parts have nothing to do with one another.
+/// Divides the jobs of a machine, in order of their release, into busy periods. A period ends when a work-conserving
+/// machine has done all released jobs. The times at which a machine is idle do not depend on the order of its jobs, and
+/// leaving jobs out only adds idle time. So the periods are independent.
 #[derive(Default)]
 pub struct BusyPeriods {
     period: Vec<Job>,
@@ -31,7 +31,7 @@ pub struct BusyPeriods {
 }
 
 impl BusyPeriods {
-    /// The next job; gives the busy period that ended before it, if one did.
+    /// Adds the next job, and returns the busy period that ended before it, if one did.
     pub fn add(&mut self, job: Job) -> Option<Vec<Job>> {
         let over = if job.release >= self.free_at { self.end() } else { None };
         self.free_at = self.free_at.max(job.release).saturating_add(job.work);
@@ -39,15 +39,15 @@ impl BusyPeriods {
         over
     }
 
-    /// There are no more jobs of this machine; gives its last busy period, if it had any, and goes on with another machine.
+    /// Ends the jobs of a machine, and returns its last busy period, if any. The next job is of another machine.
     pub fn end(&mut self) -> Option<Vec<Job>> {
         self.free_at = 0;
         (!self.period.is_empty()).then(|| std::mem::take(&mut self.period))
     }
 }
 
-/// Whether all jobs of a busy period, in order of their release, are in time when they are simply done in this
-/// order. O(n), and mostly they are.
+/// Returns whether all jobs of a busy period are in time when they are done in order of their release. O(n), and mostly
+/// they are.
 pub fn in_turn(period: &[Job]) -> bool {
     let mut free_at = period.first().map_or(0, |job| job.release);
     period.iter().all(|job| {
@@ -56,10 +56,10 @@ pub fn in_turn(period: &[Job]) -> bool {
     })
 }
 
-/// An interval in which the jobs among `jobs` (in order of their release) that are `kept` cannot be done; none
-/// if all of them can be in time. O(n log n).
+/// Returns an interval in which the `kept` jobs cannot be done; none if all of them can be in time. The jobs are in
+/// order of their release. O(n log n).
 pub fn overload(jobs: &[Job], kept: impl Fn(usize) -> bool) -> Option<Overload> {
-    // What waits, the earliest due first: when it is due, and what is left of it.
+    // The released jobs, the earliest due first: the deadline and the remaining work of each.
     let mut ready: BinaryHeap<(std::cmp::Reverse<u64>, u64)> = BinaryHeap::new();
     let mut coming = jobs.iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, job)| job).peekable();
     let mut now = 0;
@@ -88,7 +88,8 @@ pub fn overload(jobs: &[Job], kept: impl Fn(usize) -> bool) -> Option<Overload> 
     }
 }
 
-/// When the machine begins the jobs that keep it busy beyond `until`, if it has only those that are due by then.
+/// Returns the release of the first job in the busy period that ends after `until`, among the jobs that are due by
+/// then.
 fn start_of(jobs: &[Job], kept: impl Fn(usize) -> bool, until: u64) -> u64 {
     let (mut start, mut free_at) = (0, 0u128);
     let urgent = jobs.iter().enumerate().filter(|(i, job)| kept(*i) && job.due <= until);
@@ -144,7 +145,7 @@ mod tests {
         over.extend(periods.end().map(|period| period.len()));
         assert_eq!(over, [2, 1, 1]);
         assert_eq!(periods.end(), None);
-        // The next machine begins anew.
+        // The next machine has busy periods of its own.
         assert_eq!(periods.add(jobs[0]), None);
         assert_eq!(periods.add(jobs[2]), Some(vec![jobs[0]]));
     }

@@ -1,9 +1,9 @@
-//! A schedule with few late jobs: its number is an upper bound on the fewest.
+//! A schedule with few late jobs: their number is an upper bound on the fewest.
 
 use super::edf::overload;
 use super::{Budget, Job};
 
-/// Steps for each job to look for an overload.
+/// Steps of the budget for each job of an overload test.
 const LOOK: u64 = 4;
 
 /// Returns the number of jobs that [`left_out`] leaves out.
@@ -11,8 +11,8 @@ pub fn late(jobs: &[Job], budget: &mut Budget) -> Option<u64> {
     left_out(jobs, budget).map(|out| out.iter().filter(|out| **out).count() as u64)
 }
 
-/// Leaves out the longest job of an overloaded interval until there is none, then takes back what fits after
-/// all, short ones first. None when the budget is spent before.
+/// Leaves out the longest job of an overloaded interval until there is none, then takes back the jobs that still fit,
+/// short ones first. None when the budget is spent during the first part.
 pub fn left_out(jobs: &[Job], budget: &mut Budget) -> Option<Vec<bool>> {
     let mut kept = vec![true; jobs.len()];
     let mut left_out = Vec::new();

@@ -1,11 +1,11 @@
 //! Links as machines: the fewest jobs that are late in any preemptive schedule (1 | pmtn, r_j | sum U_j).
 //!
-//! Earliest deadline first meets every deadline of a set of jobs if any schedule does (Horn 1974). So the
-//! question is how few jobs must be left out for it to succeed with the others. Machines fall into busy
-//! periods that do not depend on one another; in most of them nothing must be left out. In the others a lower
-//! bound ([`relax`]) and a schedule ([`greedy`]) mostly agree; where they do not, [`search`] goes through what
-//! can be left out. The problem is polynomial (Lawler 1990; Baptiste 1999, O(n^4)), but those programs take
-//! O(n^4) always, and these steps take O(n^2 log n) nearly always.
+//! Earliest deadline first meets every deadline of a set of jobs if any schedule does (Horn 1974). So the question is
+//! how few jobs must be left out for it to succeed with the others. A machine's jobs form busy periods that do not
+//! depend on one another; in most of them no job must be left out. In the others a lower bound ([`relax`]) and a
+//! schedule ([`greedy`]) mostly agree. Where they do not, [`search`] tries sets of jobs to leave out. The problem is
+//! polynomial (Lawler 1990; Baptiste 1999, O(n^4)). Those algorithms always take O(n^4), and these steps nearly always
+//! take O(n^2 log n).
 
 mod edf;
 mod greedy;
@@ -16,45 +16,45 @@ use std::io;
 
 use edf::overload;
 
-/// What must be sent between two times.
+/// Work that must be done between two times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Not before this, in ps.
+    /// The earliest time at which it can begin, in ps.
     pub release: u64,
-    /// Done by this, in ps.
+    /// The time by which it must be done, in ps.
     pub due: u64,
-    /// How long it occupies the machine, in ps.
+    /// The time for which it occupies the machine, in ps.
     pub work: u64,
 }
 
-/// How few jobs of a busy period are late.
+/// A lower bound on the late jobs of a busy period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fewest {
-    /// No schedule has fewer late jobs than this.
+    /// The number of jobs that are late in every schedule.
     pub late: u64,
-    /// Some schedule of this machine has no more.
+    /// Whether some schedule of this machine has no more late jobs.
     pub exact: bool,
 }
 
-/// A busy period of a machine in which something must be late.
+/// A busy period of a machine in which some job must be late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overloaded<M> {
-    /// Whose.
+    /// The machine of the period.
     pub machine: M,
-    /// The release of its first job and of its last one. No other job of the machine is released between them.
+    /// The releases of its first and its last job. No other job of the machine is released between them.
     pub released: (u64, u64),
     /// The number of its jobs.
     pub jobs: usize,
-    /// How many of them are late.
+    /// The bound on its late jobs.
     pub fewest: Fewest,
 }
 
-/// Steps, each about a heap operation (10 ns), that may still be spent; then a relaxation must do.
+/// The steps, each about a heap operation (10 ns), that may still be spent on exact answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget(pub u64);
 
 impl Budget {
-    /// Takes `steps`, or nothing and says no.
+    /// Takes `steps` and returns whether there were so many; otherwise takes nothing.
     pub fn take(&mut self, steps: u64) -> bool {
         let enough = self.0 >= steps;
         if enough {
@@ -63,14 +63,15 @@ impl Budget {
         enough
     }
 
-    /// Takes out what each of `left` may spend if each takes one part in so many of its share.
+    /// Takes out one part in `parts` of the share of each of `left` users.
     pub fn share(&mut self, left: usize, parts: u64) -> Budget {
         let share = self.0 / left as u64 / parts;
         self.0 -= share;
         Budget(share)
     }
 
-    /// Spends itself on starts of [`relax::fewest`], at most one for each of `jobs`, in both directions.
+    /// Takes out steps for the starts of [`relax::fewest`] in both directions, and returns the number of starts: at
+    /// most one for each of `jobs`.
     fn starts(&mut self, jobs: usize) -> u64 {
         let starts = (self.0 / 2 / jobs.max(1) as u64).min(jobs as u64);
         self.0 -= 2 * starts * jobs as u64;
@@ -78,13 +79,14 @@ impl Budget {
     }
 }
 
-/// The busy periods in which something must be late: the jobs of each machine stand together, in order of release, deadline
-/// and work. Of all of them only a busy period is in memory at a time, and those that are no simple matter. What is spent on
-/// these is limited; where that ends the result is a lower bound of the fewest. Beyond `max_jobs` in such periods, those of
-/// machines that are `alike` are added up as if they were one, where they follow on one another and are solved.
+/// Returns the busy periods in which some job must be late. `jobs` yields the jobs of each machine together, in order
+/// of release, deadline and work. Only one busy period and the hard ones are in memory at a time. The budget limits the
+/// work on hard periods; when it is spent, the result is a lower bound of the fewest.
+///
+/// After `max_jobs` jobs in such periods, adjacent solved periods of machines that are `alike` are merged into one.
 ///
 /// # Errors
-/// Those of `jobs`.
+/// Returns the errors of `jobs`.
 pub fn overloads<M: Copy + PartialEq>(
     jobs: impl Iterator<Item = io::Result<(M, Job)>>,
     (max_jobs, alike): (usize, impl Fn(M, M) -> bool),
@@ -107,19 +109,19 @@ pub fn overloads<M: Copy + PartialEq>(
     Ok(overloads.found)
 }
 
-/// Busy periods in which something must be late.
+/// The busy periods in which some job must be late.
 struct Overloads<M, A> {
     found: Vec<Overloaded<M>>,
-    /// The number of jobs in them.
+    /// The number of jobs in the periods found.
     jobs: usize,
     max_jobs: usize,
     alike: A,
-    /// The jobs of those that are not solved, each with its place among those found.
+    /// The jobs of the unsolved periods, each with its index among those found.
     hard: Vec<(Vec<Job>, usize)>,
 }
 
 impl<M: Copy, A: Fn(M, M) -> bool> Overloads<M, A> {
-    /// Most periods have nothing that must be late, or are solved at once.
+    /// Adds a period if it is overloaded. Most periods are not, or are solved at once.
     fn look_at(&mut self, machine: M, period: Vec<Job>) {
         if edf::in_turn(&period) || overload(&period, |_| true).is_none() {
             return;
@@ -148,7 +150,8 @@ impl<M: Copy, A: Fn(M, M) -> bool> Overloads<M, A> {
         }
     }
 
-    /// What is cheap comes first, and short periods before long ones: most are solved before anything is searched.
+    /// Solves the hard periods. Cheap methods are tried first, and short periods before long ones: most are solved
+    /// before the search.
     fn resolve(&mut self, budget: &mut Budget) {
         self.hard.sort_by_key(|(jobs, _)| jobs.len());
         let mut open = Vec::new();
@@ -174,8 +177,9 @@ impl<M: Copy, A: Fn(M, M) -> bool> Overloads<M, A> {
     }
 }
 
-/// Cuts some jobs of a machine, in order of their release, into busy periods, and gives those in which something must be
-/// late: the places of their jobs, and a lower bound of the late ones. None are given once the budget is spent.
+/// Divides the jobs of a machine, in order of their release, into busy periods. Returns the index range of each period
+/// in which some job must be late, and a lower bound of its late jobs. Returns no further periods when the budget is
+/// spent.
 pub fn lower_bounds(jobs: &[Job], budget: &mut Budget) -> Vec<(std::ops::Range<usize>, u64)> {
     let (mut periods, mut ends) = (edf::BusyPeriods::default(), Vec::new());
     for (place, job) in jobs.iter().enumerate() {
@@ -202,10 +206,11 @@ pub fn lower_bounds(jobs: &[Job], budget: &mut Budget) -> Vec<(std::ops::Range<u
     found
 }
 
-/// Steps for each job of a period that is looked at.
+/// Steps of the budget for each job of a period.
 const LOOK: u64 = 8;
 
-/// Which jobs of an overloaded busy period are enough for `late` of them to be late: those within a few intervals, or all.
+/// Returns the jobs of an overloaded busy period that suffice for `late` of them to be late: the jobs within a few
+/// intervals, or all.
 pub fn critical(jobs: &[Job], late: u64, budget: &mut Budget) -> Vec<bool> {
     match relax::intervals(jobs, budget.starts(jobs.len())) {
         (found, intervals) if found >= late => {
@@ -216,7 +221,7 @@ pub fn critical(jobs: &[Job], late: u64, budget: &mut Budget) -> Vec<bool> {
     }
 }
 
-/// Jobs of a busy period, not more than `late`, without which all others can be in time; none if none are found.
+/// Returns at most `late` jobs of a busy period without which all others can be in time; none if no such set is found.
 pub fn leave_out(jobs: &[Job], late: u64, budget: &mut Budget) -> Option<Vec<bool>> {
     let few = |out: &Vec<bool>| out.iter().filter(|out| **out).count() as u64 <= late;
     let enough = |out: &Vec<bool>| few(out) && overload(jobs, |i| !out[i]).is_none();
@@ -225,7 +230,7 @@ pub fn leave_out(jobs: &[Job], late: u64, budget: &mut Budget) -> Option<Vec<boo
     at_once.or_else(|| greedy(budget)).or_else(|| search::left_out(jobs, late, budget))
 }
 
-/// So many are late at least, and whether that is the answer: that of a burst mostly is. O(n log n).
+/// Returns a lower bound on the late jobs, and whether it is exact, as it mostly is for a burst. O(n log n).
 fn at_once(jobs: &[Job]) -> (u64, bool) {
     let late = |out: &[bool]| out.iter().filter(|out| **out).count() as u64;
     let relaxed = relax::left_out(jobs);
@@ -235,7 +240,7 @@ fn at_once(jobs: &[Job]) -> (u64, bool) {
 }
 
 impl Job {
-    /// It could be in time if it had the machine for itself.
+    /// Returns whether it could be in time if it had the machine for itself.
     pub fn possible(&self) -> bool {
         self.due.checked_sub(self.release).is_some_and(|window| self.work <= window)
     }
@@ -274,7 +279,7 @@ mod tests {
         Fewest { late, exact: found.iter().all(|period| period.fewest.exact) }
     }
 
-    /// Tries every set of jobs, and for each every schedule, a unit of time at a time.
+    /// Returns the fewest late jobs by trying every set of jobs and every schedule, a unit of time at a time.
     fn by_brute_force(jobs: &[Job]) -> u64 {
         let sets = 0..1u32 << jobs.len();
         let possible = sets.filter(|set| {
@@ -285,7 +290,7 @@ mod tests {
         jobs.len() as u64 - possible.map(|set| u64::from(set.count_ones())).max().unwrap_or(0)
     }
 
-    /// Whether any way to spend each unit of time from `now` on does all that is left in time.
+    /// Returns whether some assignment of each unit of time from `now` on does all remaining work in time.
     fn some_schedule(jobs: &[Job], left: &mut [u64], now: u64) -> bool {
         if left.iter().all(|left| *left == 0) {
             return true;
@@ -305,7 +310,7 @@ mod tests {
         })
     }
 
-    /// The fewest late jobs by trying every set with Horn's condition: no interval holds more work than time.
+    /// Returns the fewest late jobs by trying every set with Horn's condition: no interval holds more work than time.
     fn by_subsets(jobs: &[Job]) -> u64 {
         let fits = |set: u32| {
             let kept = || (0..jobs.len()).filter(move |i| set & 1 << i != 0).map(|i| jobs[i]);
@@ -388,7 +393,7 @@ mod tests {
 
     #[test]
     fn each_machine_has_its_own_jobs() {
-        // Two jobs of 3 by 5 are one too many for a machine; a third for another is no trouble.
+        // Two jobs of 3 by 5 are one too many for a machine; a third one is on another machine.
         let jobs = [(1, job(0, 5, 3)), (1, job(1, 5, 3)), (2, job(0, 5, 3)), (2, job(9, 12, 3))];
         let both = found(jobs.map(Ok).into_iter(), PLENTY).unwrap();
         let first = Overloaded { machine: 1, released: (0, 1), jobs: 2, fewest: Fewest { late: 1, exact: true } };

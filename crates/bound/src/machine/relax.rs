@@ -1,18 +1,18 @@
 //! A lower bound on the late jobs of an overloaded busy period, by forgetting some of the release times.
 //!
-//! Take the jobs that are released from a time a on, and let all of them begin at a. The fewest late among
-//! those due by b is then found by Moore and Hodgson's rule (Moore 1968; it needs equal release times): in
-//! order of the deadlines, whenever one would be late, leave out the longest so far. Forgetting release times
-//! only makes it easier, so at least so many of the jobs between a and b are late. Intervals that do not
-//! overlap have no job in common, so their numbers add up: the bound is the largest sum. The same with time
-//! running backwards forgets deadlines instead of releases; the larger of the two counts.
+//! Let all jobs that are released from a time a on begin at a. Moore and Hodgson's rule (Moore 1968; it needs equal
+//! release times) then finds the fewest late among the jobs due by b. In order of the deadlines, whenever a job would
+//! be late, it leaves out the longest so far. Without release times the jobs are only easier, so at least so many jobs
+//! between a and b are late. Intervals that do not overlap have no job in common, so their numbers add up: the bound is
+//! the largest sum. With time running backwards, deadlines are forgotten instead of releases; the larger of the two
+//! counts.
 
 use std::collections::BinaryHeap;
 
 use super::Job;
 
-/// Which jobs Moore and Hodgson's rule leaves out if all may begin with the first (and, backwards, may end with
-/// the last). At least so many are late; and if the others can be in time after all, no more.
+/// Returns the jobs that Moore and Hodgson's rule leaves out if all may begin with the first, and (backwards) if all
+/// may end with the last. At least so many are late; if the others can be in time after all, no more are.
 pub fn left_out(jobs: &[Job]) -> [Vec<bool>; 2] {
     [jobs.to_vec(), backwards(jobs)].map(|jobs| {
         let mut by_due: Vec<usize> = (0..jobs.len()).collect();
@@ -37,19 +37,19 @@ fn end(jobs: &[Job]) -> u64 {
     jobs.iter().map(|job| job.due).max().unwrap_or(0)
 }
 
-/// The same jobs with time running the other way.
+/// Returns the jobs with time running backwards.
 fn backwards(jobs: &[Job]) -> Vec<Job> {
     let end = end(jobs);
     jobs.iter().map(|job| Job { release: end - job.due, due: end - job.release, work: job.work }).collect()
 }
 
-/// At least so many are late. Takes intervals that begin (or, backwards, end) at `max_starts` different times,
-/// at least one: that many times O(n log n).
+/// Returns a lower bound on the late jobs. Examines intervals that begin (or, backwards, end) at `max_starts` different
+/// times, at least one: that many times O(n log n).
 pub fn fewest(jobs: &[Job], max_starts: u64) -> u64 {
     intervals(jobs, max_starts).0
 }
 
-/// As [`fewest`], with disjoint intervals whose jobs alone are late so often.
+/// Returns the same as [`fewest`], with disjoint intervals whose jobs alone have as many late ones.
 pub fn intervals(jobs: &[Job], max_starts: u64) -> (u64, Vec<(u64, u64)>) {
     let [forwards, (late, mirrored)] = [jobs.to_vec(), backwards(jobs)].map(|jobs| {
         let starts = starts(&jobs, max_starts.max(1));
@@ -62,13 +62,13 @@ pub fn intervals(jobs: &[Job], max_starts: u64) -> (u64, Vec<(u64, u64)>) {
     (late, mirrored.into_iter().map(|(from, until)| (end - until, end - from)).collect())
 }
 
-/// As [`fewest`], of all intervals and with time running forwards only.
+/// Returns the same as [`fewest`] of all intervals, with time running forwards only.
 pub fn quickly(jobs: Vec<Job>) -> u64 {
     let starts = starts(&jobs, u64::MAX);
     of_disjoint_intervals(jobs, &starts).0
 }
 
-/// The release times, each once and in order; of more than `most` the first and others evenly among them.
+/// Returns the distinct release times in order; of more than `most`, the first and others evenly among them.
 fn starts(jobs: &[Job], most: u64) -> Vec<u64> {
     let mut starts: Vec<u64> = jobs.iter().map(|job| job.release).collect();
     starts.sort_unstable();
@@ -77,11 +77,11 @@ fn starts(jobs: &[Job], most: u64) -> Vec<u64> {
     if n <= most { starts } else { (0..most).map(|i| starts[(i * n / most) as usize]).collect() }
 }
 
-/// The largest sum over intervals that begin at one of `starts` and do not overlap, with these intervals.
+/// Returns the largest sum over disjoint intervals that begin at one of `starts`, with these intervals.
 fn of_disjoint_intervals(mut jobs: Vec<Job>, starts: &[u64]) -> (u64, Vec<(u64, u64)>) {
     jobs.sort_by_key(|job| job.due);
-    // For each start, the largest sum over intervals that begin there or later, the end of the first of them if it begins
-    // there, and the start from which the others are taken.
+    // For each start: the largest sum over intervals that begin at it or later, the end of the interval that begins at
+    // it (if one does), and the index of the start of the next interval.
     let mut from = vec![0; starts.len() + 1];
     let mut first = vec![(None, starts.len()); starts.len()];
     let mut kept: BinaryHeap<u64> = BinaryHeap::new();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn of_equal_release_times_it_is_exact() {
-        // Moore's own kind of example: the longest go.
+        // Moore's own kind of example: the longest are left out.
         let jobs = vec![job(0, 6, 4), job(0, 7, 3), job(0, 8, 2), job(0, 9, 5), job(0, 11, 6)];
         assert_eq!(quickly(jobs), 2);
     }
@@ -142,7 +142,7 @@ mod tests {
     fn intervals_that_do_not_overlap_add_up() {
         let jobs = vec![job(0, 10, 6), job(0, 10, 6), job(10, 20, 6), job(10, 20, 6), job(0, 40, 19)];
         assert_eq!(quickly(jobs.clone()), 2);
-        // Of one interval only.
+        // With one start there is one interval.
         assert_eq!(fewest(&jobs, 1), 1);
     }
 

@@ -1,15 +1,15 @@
-//! The fewest late jobs by going through what can be left out.
+//! The fewest late jobs, by a search over the jobs to leave out.
 //!
-//! Of an overloaded interval at least one job must be left out. A job is harder than another if it is no
-//! shorter, released no earlier and due no later; wherever the harder one can be kept, the easier one can
-//! instead. So some best choice leaves out, with each job, all harder ones, and only the hardest of an interval
-//! need to be tried. What was tried and kept must be kept in the branches after it, with all that is easier.
+//! At least one job of an overloaded interval must be left out. A job is harder than another if it is no shorter,
+//! released no earlier and due no later. Wherever the harder one can be kept, the easier one can take its place. So
+//! some best choice leaves out, with each job, all harder ones, and only the hardest of an interval are tried. A job
+//! that was tried and kept must be kept in the later branches, with all easier jobs.
 
 use super::edf::overload;
 use super::{Budget, Fewest, Job, relax};
 
-/// Of jobs in order of their release, of which at least `least` are late and `most` can be the late ones.
-/// When the budget is spent before the answer is found, what is known by then is a lower bound.
+/// Returns the fewest late jobs; at least `least` and at most `most` are late. The jobs are in order of their release.
+/// When the budget is spent before the answer is found, the result is a lower bound.
 pub fn fewest(jobs: &[Job], least: u64, most: u64, budget: &mut Budget) -> Fewest {
     let mut search = Search::of(jobs, budget);
     for late in least..most {
@@ -22,7 +22,8 @@ pub fn fewest(jobs: &[Job], least: u64, most: u64, budget: &mut Budget) -> Fewes
     Fewest { late: most, exact: true }
 }
 
-/// Jobs, not more than `late`, without which all others can be in time; none if there are none, or the budget is spent.
+/// Returns at most `late` jobs without which all others can be in time; none if there is no such set, or the budget is
+/// spent.
 pub fn left_out(jobs: &[Job], late: u64, budget: &mut Budget) -> Option<Vec<bool>> {
     let mut search = Search::of(jobs, budget);
     (search.possible(late) == Some(true)).then_some(search.found)
@@ -30,7 +31,7 @@ pub fn left_out(jobs: &[Job], late: u64, budget: &mut Budget) -> Option<Vec<bool
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Not decided.
+    /// Not decided in this branch.
     Open,
     /// Kept in this branch.
     Kept,
@@ -41,7 +42,7 @@ enum State {
 struct Search<'a> {
     jobs: &'a [Job],
     states: Vec<State>,
-    /// What is left out where the search has ended with success.
+    /// The jobs that a successful search leaves out.
     found: Vec<bool>,
     budget: &'a mut Budget,
 }
@@ -51,8 +52,8 @@ impl<'a> Search<'a> {
         Search { jobs, states: vec![State::Open; jobs.len()], found: Vec::new(), budget }
     }
 
-    /// Whether leaving out `more` jobs that are not decided, or fewer, lets all others be in time; none when the
-    /// budget is spent.
+    /// Returns whether leaving out at most `more` undecided jobs lets all others be in time; none when the budget is
+    /// spent.
     fn possible(&mut self, more: u64) -> Option<bool> {
         let n = self.jobs.len() as u64;
         if !self.budget.take(n * n) {
@@ -86,20 +87,20 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Whether it is open and no open one is harder.
+    /// Returns whether a job is open and no open job is harder.
     fn is_hardest(&self, i: usize) -> bool {
         let open = |i: usize| self.states[i] == State::Open;
         open(i) && !(0..self.jobs.len()).any(|other| open(other) && self.harder(other, i))
     }
 
-    /// Whether `a` is harder than `b`; of equal ones the first.
+    /// Returns whether `a` is harder than `b`; of equal jobs the first is the harder.
     fn harder(&self, a: usize, b: usize) -> bool {
         let (first, second) = (&self.jobs[a], &self.jobs[b]);
         let no_easier = first.work >= second.work && first.release >= second.release && first.due <= second.due;
         no_easier && (first != second || a < b)
     }
 
-    /// Keeps a job and all open ones that are easier.
+    /// Keeps a job and all easier open jobs.
     fn keep(&mut self, i: usize) {
         self.states[i] = State::Kept;
         for other in 0..self.jobs.len() {
