@@ -18,7 +18,7 @@ from validate.arrivals import Arrivals, Outcome, draw, ours
 
 SETUPS = Path(__file__).parent / "setups"
 #: How many seeds. Where deadlines are missed by little, chance decides which are: that takes more runs.
-SEEDS = {"answers": 5, "answers-tight": 12, "incast": 5, "mix": 4}
+SEEDS = {"answers": 5, "answers-tight": 12, "incast": 5, "join": 4, "mix": 4, "ten": 4}
 TRANSPORTS = ("dctcp", "tcp", "cubic")
 #: ns-3 with what the page explains made as RFCs and Linux have it; and as it is, over fewer seeds, for the
 #: page's explanations.

@@ -47,6 +47,12 @@ BY_TRANSPORT: dict[str, dict[str, Any]] = {
     "cubic": {"transport.reno_alpha": "constant", "transport.arithmetic": "whole-segments"},
 }
 
+#: Where duetime's hosts limit their queues: ns-3's sockets hold so many bytes, as ns-3 has no limit on a socket's
+#: packets below TCP. Twice the buffer of a port of these setups, so that it limits no window that a loss has cut.
+SOCKET_BUFFER = 400_000
+#: And the queue of a host's device holds all of them, so that a host drops none of its own.
+HOST_PACKETS = 300
+
 
 def build(source: Path = PEER) -> Path:
     """A driver, compiled against the wheel unless it has been; `Absent` where that cannot be."""
@@ -121,6 +127,9 @@ def planned(
     yield f"g {chosen.get('g', 0.0625)}"
     yield f"initial_alpha {chosen.get('initial_alpha', 1)}"
     yield f"buffer {packets(network['buffer'])}"
+    limited = network["host_queue"] != "unlimited"
+    yield f"socket_buffer {SOCKET_BUFFER if limited else 0}"
+    yield f"host_packets {HOST_PACKETS if limited else 0}"
     yield f"mark {packets(network['mark']) if network.get('mark') else 0}"
     jitter = APART if APART in mends else "together"
     yield f"jitter {'none' if network.get('host_jitter') else jitter}"

@@ -34,8 +34,8 @@ using duetime::Refuse;
 using duetime::UNLIMITED;
 
 constexpr uint16_t PORT = 5000;
-// Larger than any window here, so that only the congestion window limits the sender.
-constexpr uint32_t SOCKET_BUFFER = 512u << 20;
+// The socket buffer of a plan without a limit, larger than any window: the congestion window alone limits a sender.
+constexpr uint32_t UNLIMITED_BUFFER = 512u << 20;
 // Packets above this size carry data.
 constexpr uint32_t HEADERS_ONLY = 120;
 
@@ -48,6 +48,8 @@ TimeOf(const Plan& plan, const std::string& name)
 struct Entry
 {
     duetime::Arrival of;
+    /// Bytes that the application has written into the socket.
+    uint64_t written{0};
     uint64_t arrived{0};
     Time end{Time::Min()};
 };
@@ -538,6 +540,20 @@ Sent(Ptr<const Packet> packet, const TcpHeader&, Ptr<const TcpSocketBase>)
     g_sent += packet->GetSize() > 0;
 }
 
+/// Writes what the socket's buffer has room for, as an application does that blocks in write().
+void
+Write(std::size_t index, Ptr<Socket> socket, uint32_t room)
+{
+    auto& entry = g_messages[index];
+    auto bytes = static_cast<uint32_t>(std::min<uint64_t>(entry.of.bytes - entry.written, room));
+    if (bytes > 0)
+    {
+        // Before: to send may call this function again.
+        entry.written += bytes;
+        NS_ABORT_MSG_IF(socket->Send(Create<Packet>(bytes)) != static_cast<int>(bytes), "the socket's buffer has no room");
+    }
+}
+
 void
 Start(std::size_t index, Ptr<Node> node, Ipv4Address to)
 {
@@ -553,8 +569,8 @@ Start(std::size_t index, Ptr<Node> node, Ipv4Address to)
     auto own = InetSocketAddress::ConvertFrom(address);
     auto ip = node->GetObject<Ipv4>()->GetAddress(1, 0).GetLocal();
     g_carries[{entry.of.to, ip.Get(), own.GetPort()}] = index;
-    NS_ABORT_MSG_IF(socket->Send(Create<Packet>(entry.of.bytes)) != static_cast<int>(entry.of.bytes),
-                    "a message is larger than the socket's buffer");
+    Write(index, socket, socket->GetTxAvailable());
+    socket->SetSendCallback(MakeBoundCallback(&Write, index));
 }
 
 void
@@ -610,8 +626,9 @@ Configure(const Plan& plan)
     text("ns3::TcpSocket::InitialCwnd", plan.Text("initial_window"));
     text("ns3::TcpSocket::ConnCount", "1000");
     text("ns3::TcpSocket::DataRetries", "1000");
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(SOCKET_BUFFER));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(SOCKET_BUFFER));
+    auto buffer = static_cast<uint32_t>(plan.Number("socket_buffer"));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(buffer == 0 ? UNLIMITED_BUFFER : buffer));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(UNLIMITED_BUFFER));
     text("ns3::TcpCubic::HyStart", plan.Text("hystart") == "1" ? "true" : "false");
     if (law->first == "dctcp")
     {
@@ -627,8 +644,9 @@ Ptr<QueueDisc>
 AddQueue(const Plan& plan, Ptr<PointToPointNetDevice> device, bool isSwitch, Watch* watch)
 {
     auto buffer = static_cast<uint32_t>(plan.Number("buffer"));
+    auto limit = static_cast<uint32_t>(plan.Number("host_packets"));
     auto disc = isSwitch ? AddDisc(device, buffer - 1, plan.Number("mark"), plan.links[0].rate)
-                         : AddDisc(device, UNLIMITED, 0, 0);
+                         : AddDisc(device, limit == 0 ? UNLIMITED : limit - 1, 0, 0);
     if (watch != nullptr)
     {
         disc->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Watch::DiscHolds, watch));
