@@ -4,8 +4,8 @@
 
 A network is decided by the name of its set and its number. Topologies, transports, buffers, thresholds,
 loads, sizes and fan-in are drawn independently, each from what a datacenter has. Every key that decides a
-host's queue or its timers is written out, so that later defaults change nothing; in the set `datacenter` they
-are those of that profile.
+host's queue or its timers is written out, so that later defaults change nothing. In sets whose name begins
+with `datacenter` they are those of that profile.
 """
 
 import itertools
@@ -15,15 +15,15 @@ from typing import Any
 
 from duetime import scenario
 
-#: Packet-hops of a full run, about: a second or less of one core.
-PACKET_HOPS = 2_000_000
-#: The set whose stack is the profile of this name.
+#: Packet-hops of a full run, about: half a second or less of one core. Records of 2026-11-26 have twice that.
+PACKET_HOPS = 1_000_000
+#: The profile of sets whose name begins with its own.
 DATACENTER = "datacenter"
 #: Links that a packet and its acknowledgement cross, and bits of a full packet.
 BOTH_WAYS, PACKET_BITS = 2, 12_000
 #: Transports with the chance of each; those without marks, those with, and peers.
 TRANSPORTS = {
-    "tcp": 3, "cubic": 3, "dctcp": 4, "d2tcp": 4, "xdctcp": 2, "d2tcp_plus": 2, "hull": 1, "pfabric": 1,
+    "tcp": 3, "cubic": 3, "dctcp": 4, "d2tcp": 4, "xdctcp": 2, "d2tcp_plus": 2, "hull": 2, "pfabric": 1,
     "mcp": 1,
 }  # fmt: skip
 #: Of the hosts' links; the busiest link between switches is offered no more than `MOST_LOAD`.
@@ -38,6 +38,7 @@ SIZES = (
 def network(name: str, number: int) -> dict[str, Any]:
     """Draw one."""
     dice = random.Random(f"{name} {number}")
+    as_datacenter = name.startswith(DATACENTER)
     rate = dice.choice((1, 10, 10, 25))
     shape, hosts, hops, between = _shape(dice, rate)
     transport = dice.choices(list(TRANSPORTS), list(TRANSPORTS.values()))[0]
@@ -47,10 +48,11 @@ def network(name: str, number: int) -> dict[str, Any]:
     background["size"] = dice.choice(SIZES)
     if dice.random() < 0.5:
         background["deadline"] = {"base": f"{dice.choice((20, 50, 100)) / rate:g} ms", "vary": "exponential"}
+    queue, stack = ({}, {}) if as_datacenter else _stack(dice)
     seconds = PACKET_HOPS / (load * hosts * rate * 1e9 / PACKET_BITS * hops * BOTH_WAYS)
     return {
         "title": f"{name} {number}",
-        "profile": "datacenter" if name == DATACENTER else "classic",
+        "profile": DATACENTER if as_datacenter else "classic",
         "run": {
             "duration": f"{round(seconds * 1e6)} us",
             "warm_up": f"{round(seconds * 1e5)} us",
@@ -62,16 +64,18 @@ def network(name: str, number: int) -> dict[str, Any]:
             "rate": f"{rate} Gbps",
             "delay": f"{dice.choice((1, 2, 5, 10))} us",
             **_buffers(dice, transport, rate),
+            **queue,
         },
-        "transport": {"name": transport, **({} if name == DATACENTER else _stack(dice))},
+        "transport": {"name": transport, **stack},
         "traffic": [asks, background],
     }
 
 
-def _stack(dice: random.Random) -> dict[str, Any]:
-    """Keys of the transport that decide timers, first windows and the host's queue."""
-    return {
-        "nic_limit": "2 packets",
+def _stack(dice: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the network's key of the host's queue, and the transport's keys of it, timers and windows."""
+    fair = dice.random() < 0.5
+    return {"host_queue": "fair"} if fair else {}, {
+        **({} if fair else {"nic_limit": "2 packets"}),
         "rto_min": f"{dice.choice((1, 2, 5, 10))} ms",
         "rto_initial": f"{dice.choice((5, 10, 20))} ms",
         "initial_window": dice.choice((2, 10, 10)),
@@ -123,8 +127,8 @@ def _asks(dice: random.Random, rate: int, hosts: int, load: float) -> tuple[dict
     }
     if dice.random() < 0.5:
         return {**found, "pattern": "poisson", "load": part}, part
-    leaves = min(dice.randint(3, 20), hosts - 1)
-    parents = dice.randint(1, max(hosts // 3, 1))
+    leaves, parents = dice.randint(3, 20), dice.randint(1, max(hosts // 3, 1))
+    leaves = min(leaves, hosts - parents)
     # What asks receive beside the background is no more than their links carry.
     part = round(min(part, (MOST_LOAD - load) * parents / hosts), 4)
     every = parents * leaves * 2 * kilobytes * 8e3 / (part * hosts * rate * 1e9)

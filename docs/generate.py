@@ -823,7 +823,7 @@ def tally(experiments: list[Any]) -> str:
         some = [f"{counts['holds']} of {sum(counts.values()) - counts['open']}"]
         some += [
             f"{counts[word]} {STATUSES[word].removeprefix('holds').strip(', ')}"
-            for word in ("late", "calibrated", "uncalibrated")
+            for word in ("few", "late", "calibrated", "uncalibrated")
             if counts[word]
         ]
         rows.append(f"| `{each.id}` | {each.title} | {'; '.join(some)} |")

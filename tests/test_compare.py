@@ -323,3 +323,17 @@ def test_the_commands_of_the_page_run(duetime: Command, tmp_path: Path) -> None:
     for command in commands:
         done = duetime(*shlex.split(command)[1:])
         assert done.returncode == 0, done.stderr
+
+
+def test_timers_are_told_of_transports_with_timeouts(duetime: Command, small: Path) -> None:
+    """A buffer of five packets loses whole windows; as written no timer expires."""
+    lossy = ("--set", "network.buffer=5 packets", "--set", "transport.rto_min=1 ms")
+    data = json.loads(duetime("compare", small, "--transports", "tcp,dctcp", *lossy, "--json").stdout)
+    done = duetime("compare", small, "--transports", "tcp,dctcp", *lossy)
+    for name, run in data["runs"].items():
+        told = [line for line in done.stdout.splitlines() if f"timeouts of {name}: " in line]
+        assert len(told) == (run["timeouts"] > 0)
+    assert any(run["timeouts"] for run in data["runs"].values())
+    done = duetime("compare", small, "--transports", "tcp,dctcp", *lossy, "--seeds", 2)
+    assert "timeouts of tcp, mean over seeds: " in done.stdout
+    assert "timeouts of" not in duetime("compare", small, "--transports", "tcp,dctcp").stdout

@@ -25,7 +25,9 @@ MESSAGES = SCENARIOS / "large-messages.toml"
 def modelled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Ask of a model instead of the simulator, so that the right answer is known."""
 
-    def ask(model: Model, seeds: Sequence[int] = range(5), **asked: Any) -> dict[str, Any]:
+    def ask(
+        model: Model, seeds: Sequence[int] = range(5), *, differ: bool = False, **asked: Any
+    ) -> dict[str, Any]:
         def run_points(points: Sequence[Point], **_: object) -> list[Kept]:
             return [answered(point) for point in points]
 
@@ -33,6 +35,7 @@ def modelled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., d
             factor = float(point.overrides[-1].removeprefix("run.deadline_factor="))
             missed = model(point.transport, factor, point.seed)
             summary = {"missed_percent": missed, "with_deadline": 100_000, "undecided": 0}
+            summary |= {"messages": point.seed} if differ else {}
             return Kept(point, "key", {"summary": summary, "bound": {"missed_percent": 1.0}})
 
         monkeypatch.setattr(decide, "run_points", run_points)
@@ -91,6 +94,62 @@ def test_one_seed_has_no_interval(modelled: Callable[..., dict[str, Any]]) -> No
     )
     assert answer["d2tcp"]["tighter_percent"] == 50
     assert answer["d2tcp"]["ci95"] == [None, None]
+
+
+def test_too_few_misses_give_an_average_and_the_seeds_that_would_do(
+    modelled: Callable[..., dict[str, Any]],
+) -> None:
+    """Up to 20 % tighter 3 of 10 seeds miss anything: 10 ln(10/7) = 3.6 events, so 10 / 3.6 * 10 seeds."""
+
+    def model(_: str | None, factor: float, seed: int) -> float:
+        return (1.0 if seed < 3 else 0.0) + seed / 1000 * (seed < 3) if factor >= 0.795 else 40.0 + seed
+
+    data = modelled(model, seeds=range(10), target=5.0)
+    answer = by_transport(data)["d2tcp"]
+    assert (answer["tighter_percent"], answer["ci95"], answer["seeds"]) == (20, [None, None], 29)
+    assert answer["missed_percent"]["ci95"] == [None, None]
+    assert decide.sentence(data, answer) == (
+        "d2tcp, on average of 10 seeds, misses at most 5 % with deadlines 20 % tighter; "
+        "too few misses to compare, 29 seeds would do."
+    )
+    # All ten seeds miss something: 10 ln 20 = 30 events.
+    often = by_transport(modelled(lambda *at: model(*at) or 0.5 + at[2] / 1000, range(10), target=5.0))
+    assert often["d2tcp"]["ci95"] == [20, 20]
+    assert "seeds" not in often["d2tcp"]
+
+
+def test_no_miss_with_any_seed_bounds_nothing(modelled: Callable[..., dict[str, Any]]) -> None:
+    """Of no event there may have been one: five seeds, of which ten would have to see one each."""
+
+    def model(_: str | None, factor: float, seed: int) -> float:
+        return 0.0 if factor >= 0.795 else 40.0 + seed
+
+    def alike(_: str | None, factor: float, __: int) -> float:
+        return 0.0 if factor >= 0.795 else 40.0
+
+    answer = by_transport(modelled(model, target=5.0))["d2tcp"]
+    assert answer["tighter_percent"] == 20
+    assert "seeds" not in answer, "each level is the same with every seed"
+    counted = by_transport(modelled(model, target=5.0, differ=True))["d2tcp"]
+    assert (counted["tighter_percent"], counted["ci95"], counted["seeds"]) == (20, [None, None], 50)
+    assert by_transport(modelled(alike, target=5.0))["d2tcp"]["tighter_percent"] == 20
+
+
+def test_against_a_transport_too_few_pairs_that_differ_give_no_interval(
+    modelled: Callable[..., dict[str, Any]],
+) -> None:
+    """Both miss alike but with one seed of five: 5 ln(5/4) = 1.1 events, so 10 / 1.1 * 5 seeds."""
+
+    def model(transport: str | None, factor: float, seed: int) -> float:
+        own = 10.0 + seed if factor >= 0.795 else 60.0 + seed
+        return own - (transport == "d2tcp" and seed == 2)
+
+    data = modelled(model, against="dctcp")
+    found = by_transport(data)
+    assert (found["d2tcp"]["tighter_percent"], found["d2tcp"]["ci95"]) == (20, [None, None])
+    assert found["d2tcp"]["seeds"] == 45
+    assert decide.sentence(data, found["d2tcp"]).endswith("; too few misses to compare, 45 seeds would do.")
+    assert "seeds" not in found["dctcp"], "it is compared with itself"
 
 
 def test_against_a_transport_it_is_seed_by_seed(modelled: Callable[..., dict[str, Any]]) -> None:

@@ -1,8 +1,11 @@
 """Link by link: what a link's simulation gives by hand, which links are alike, and what is added up."""
 
+import importlib.util
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,7 +32,8 @@ from duetime.estimates.cluster import _differ, clusters
 from duetime.estimates.link import alone, ideal
 from duetime.report import NoReport, experiments
 
-RECORD = Path(__file__).resolve().parent.parent / "bench" / "record"
+ROOT = Path(__file__).resolve().parent.parent
+BENCH = ROOT / "bench"
 #: 1500 B at 1 Gbps, in us.
 PACKET = 12.0
 
@@ -644,23 +648,54 @@ def test_no_range_where_none_was_calibrated() -> None:
     assert [each for each in limits.outside(drawn(bounded), few) if "20 messages" in each]
 
 
-def test_ranges_hold_for_nine_of_ten_networks_that_were_drawn() -> None:
-    # `bench/coverage.py` measured them; none of this set was used to calibrate.
-    paths = RECORD.glob("*-coverage.jsonl")
-    lines = [json.loads(line) for path in paths for line in path.read_text("utf-8").splitlines()]
-    tested = [each for each in lines if each["set"] == "test"]
-    assert len(tested) >= 20
+@pytest.fixture
+def coverage(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """`bench/coverage.py`, which measured the networks of the record."""
+    monkeypatch.syspath_prepend(BENCH)
+    spec = importlib.util.spec_from_file_location("bench_coverage", BENCH / "coverage.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_ranges_hold_for_nine_of_ten_networks_that_were_drawn(coverage: ModuleType) -> None:
+    """None of this set was used to calibrate."""
+    lines = coverage.by_profile(coverage._lines([]), coverage.TEST)["datacenter"]
+    tested = [each for each in lines if coverage.has_ranges(each)]
+    assert len([each for each in tested if each["set"] == "datacenter-test"]) >= 20
     assert len({each["topology"] for each in tested}) == 5
-    held = []
-    for each in tested:
-        stated, full = ranges.of(each["corrected"], each["check"])["summary"], each["full"]["summary"]
-        true = {"missed_percent": full["missed_percent"]}
-        true |= {f"slowdown_{name}": value for name, value in full["slowdown"].items()}
-        held.append(
-            all(
-                span[0] * 0.9999 <= true[name] <= span[1] * 1.0001
-                for name, span in stated.items()
-                if span is not None and true[name] is not None
-            )
-        )
-    assert sum(held) >= 0.9 * len(held)
+    assert {"cubic", "hull", "xdctcp"} <= {each["transport"] for each in tested}
+    assert sum(map(coverage.holds, tested)) >= limits.LEVEL * len(tested)
+
+
+def test_the_coverage_that_warnings_tell_is_that_of_the_record(coverage: ModuleType) -> None:
+    told = json.loads(limits.COVERAGE.read_text("utf-8"))
+    assert told == coverage.record_of(coverage._lines([]))
+    (page,) = re.findall(
+        r"In (\d+) of (\d+) test networks", (ROOT / "docs" / "estimate.md").read_text("utf-8")
+    )
+    assert page == (str(told["datacenter"]["held"]), str(told["datacenter"]["tested"]))
+
+
+def test_what_was_calibrated_is_what_is_fitted(coverage: ModuleType) -> None:
+    groups = coverage.by_profile(coverage._lines([]), coverage.CALIBRATION)
+    assert groups.keys() == {"classic", "datacenter"}
+    stated = [[each for each in kept if coverage.has_ranges(each)] for kept in groups.values()]
+    for figure in ranges.NAMES:
+        assert coverage.fitted(figure, stated) == ranges.SCALES[figure]
+
+
+def test_ranges_that_hold_too_seldom_are_warned_of() -> None:
+    coverage = {
+        "classic": {"calibrated": 30, "tested": 20, "held": 20},
+        "datacenter": {"calibrated": 40, "tested": 20, "held": 18},
+    }
+    assert list(limits._untested("datacenter", coverage)) == []
+    assert list(limits._untested("classic", coverage)) == []
+    (said,) = limits._untested("linux", coverage)
+    assert said == "ranges were calibrated with the profiles classic and datacenter, and not with linux"
+    coverage["datacenter"]["held"] = 17
+    (said,) = limits._untested("datacenter", coverage)
+    assert said == "ranges: with the profile datacenter they held in 17 of 20 networks, not nine of ten"

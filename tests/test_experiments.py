@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import duetime
+from duetime.cli import show
 from duetime.experiments import claims as judging
 from duetime.experiments import experiment as reading
 from duetime.experiments import figures, places, verdicts
@@ -286,6 +287,7 @@ def claim(holds: bool | None = True, **changes: Any) -> dict[str, Any]:
         (True, False, True, "of fifteen", "calibrated"),
         (False, None, False, "of fifteen", "fails"),
         (None, None, True, "", "open"),
+        (None, True, True, "of fifteen", "open"),
     ],
 )
 def test_what_came_of_a_claim(
@@ -368,7 +370,8 @@ def test_a_result_keeps_its_contract(tiny: Path) -> None:
     assert (second["holds"], second["why"]) == (False, "deadlines are short")
     assert (third["holds"], third["measured"], third["why"]) == (None, None, "not measured")
     assert first["why"] == ""
-    assert first["low"] <= first["measured"] <= first["high"]
+    # Neither of two seeds saw a miss, which is no interval.
+    assert (first["low"], first["measured"], first["high"]) == (None, 0, None)
     assert {"figure.png", "figure.svg", "rows.parquet"} <= {path.name for path in folder.iterdir()}
     rows = pl.read_parquet(folder / "rows.parquet")
     assert rows.height == len(result["rows"]) == 6
@@ -586,6 +589,95 @@ def test_equal_labels_make_one_row() -> None:
     assert [(row["a"], row["runs"], row["x"]) for row in rows] == [(1, 2, 2.0), (2, 1, 5.0)]
     assert rows[0]["x_low"] < 2 < rows[0]["x_high"]
     assert rows[1]["x_low"] is None
+
+
+def missed(transport: str, *percents: float, **more: float) -> list[tuple[Any, Any]]:
+    """What runs of one transport missed, a seed each; their completion times differ."""
+    return [
+        ({"transport": transport, "leaves": 2}, {"missed_percent": value, "fct_us": float(i), **more})
+        for i, value in enumerate(percents)
+    ]
+
+
+def test_too_few_misses_have_no_interval_in_a_row() -> None:
+    """One of five seeds: 5 ln(5/4) = 1.1 events, so 10 / 1.1 * 5 seeds; of none it may be one."""
+    (row,) = over_seeds(missed("dctcp", 0.0, 0.0, 3.0, 0.0, 0.0))
+    assert (row["missed_percent"], row["missed_percent_seeds"]) == (pytest.approx(0.6), 45)
+    assert (row["missed_percent_low"], row["missed_percent_high"]) == (None, None)
+    assert row["fct_us_low"] < row["fct_us"] < row["fct_us_high"]
+    (row,) = over_seeds(missed("dctcp", 0.0, 0.0, 0.0, 0.0, 0.0))
+    assert (row["missed_percent_high"], row["missed_percent_seeds"]) == (None, 50)
+    (row,) = over_seeds(missed("dctcp", 1.0, 2.0, 3.0, 1.0, 2.0))
+    assert row["missed_percent_low"] < 1.8 < row["missed_percent_high"]
+    assert "missed_percent_seeds" not in row
+    # Nothing is random: seeds add nothing.
+    (row,) = over_seeds([({"a": 1}, {"missed_percent": 0.0})] * 5)
+    assert (row["missed_percent_low"], row["missed_percent_high"]) == (0, 0)
+    apart = [
+        ({"a": 1}, {"apart": value, "x": float(i)}) for i, value in enumerate([0.0, 0.0, -3.0, 0.0, 0.0])
+    ]
+    assert over_seeds(apart, ["apart"])[0]["apart_seeds"] == 45
+    assert "apart_seeds" not in over_seeds(apart)[0]
+
+
+@pytest.mark.parametrize(
+    ("holds", "status", "seeds"),
+    [
+        ("high < 5", "few", 45),
+        ("measured < 5", "holds", None),
+        ("measured < 5 and high < 5", "few", 45),
+        ("measured > 5 and high < 5", "fails", None),
+        ("(select missed_percent_high < 5 from rows where transport = 'dctcp')", "few", 45),
+        ("(select missed_percent_high < 5 from rows where transport = 'd2tcp')", "holds", None),
+        ("(select max(a.missed_percent_high, b.missed_percent_high) < 5 from rows a, rows b "
+         "where a.transport = 'dctcp' and b.transport = 'tcp')", "few", 50),
+        ("(select missed_percent_high < 5 from rows where transport = 'd3')", "open", None),
+    ],
+)  # fmt: skip
+def test_a_rule_that_reads_an_interval_needs_enough_misses(
+    tiny: Path, holds: str, status: str, seeds: int | None
+) -> None:
+    path = edited(tiny, 'holds = "measured <= published"', f'holds = "{holds}"')
+    experiment = reading.read(path)
+    rows = over_seeds(
+        [
+            *missed("dctcp", 0.0, 0.0, 3.0, 0.0, 0.0),
+            *missed("d2tcp", 1.0, 2.0, 3.0, 1.0, 2.0),
+            *missed("tcp", 0.0, 0.0, 0.0, 0.0, 0.0),
+        ]
+    )
+    found = judging.judge(experiment, rows, {}, reading.published(tiny))[0]
+    assert (found["status"], found.get("seeds")) == (status, seeds)
+    if seeds is not None:
+        assert found["why"] == f"too few misses to compare; {seeds} seeds would do"
+        assert (found["holds"], found["low"], found["high"]) == (None, None, None)
+        assert show.verdict(found) == "too few misses to tell"
+
+
+def test_the_seeds_of_a_ratio_must_see_misses(tiny: Path) -> None:
+    """One of five seeds saw misses: without it there is no ratio, without another the same."""
+    path = edited(
+        tiny,
+        "select missed_percent, missed_percent_low, missed_percent_high from rows\n"
+        "where leaves = {leaves} and transport = 'dctcp'",
+        "select 100.0 * sum(missed_percent) filter (where transport = 'd2tcp') "
+        "/ (1e-9 + sum(missed_percent) filter (where transport = 'dctcp')) from rows",
+    )
+    path.write_text(path.read_text().replace("measured <= published", "high < 100"))
+    experiment = reading.read(path)
+
+    def status(ours: list[float], theirs: list[float]) -> tuple[str, int | None]:
+        samples = [*missed("d2tcp", *ours), *missed("dctcp", *theirs)]
+        rows = over_seeds(samples)
+        without = [
+            over_seeds([each for number, each in enumerate(samples) if number % 5 != i]) for i in range(5)
+        ]
+        found = judging.judge(experiment, rows, {}, reading.published(tiny), without)[0]
+        assert found["measured"] == pytest.approx(50)
+        return found["status"], found.get("seeds")
+
+    assert status([0, 0, 2, 0, 0], [0, 0, 4, 0, 0]) == ("few", 45)
+    assert status([1, 2, 2, 1, 1.5], [2.1, 4.1, 3.8, 1.9, 3.1]) == ("holds", None)
 
 
 def test_an_unfinished_message_is_slow_and_not_absent() -> None:

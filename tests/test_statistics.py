@@ -5,6 +5,7 @@ import json
 import math
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from duetime.statistics import (
     estimate,
     interval,
     jackknife,
+    jackknife_seeds,
     most_unseen,
     of_figure,
     over_seeds,
     paired,
     seeds_needed,
+    seeds_of_share,
     share,
     t_quantile,
 )
@@ -127,15 +130,15 @@ DRAWS = 1000
 @pytest.mark.parametrize("seeds", [3, 5, 10, 20])
 @pytest.mark.parametrize("name", sorted(intervals.tables()))
 def test_an_interval_of_a_difference_covers_what_it_says_or_is_not_given(name: str, seeds: int) -> None:
-    """Of recorded runs: Student's t alone covers 50 to 87 % where misses are rare."""
+    """Of recorded runs: Student's t alone covers 70 to 89 % where misses are rare."""
     one, other = intervals.tables()[name]
-    for found in (
-        intervals.trial([b - a for a, b in zip(one, other, strict=True)], seeds, DRAWS),
-        intervals.trial(one, seeds, DRAWS, shares=True),
-    ):
+    apart = intervals.trial([b - a for a, b in zip(one, other, strict=True)], seeds, DRAWS)
+    # Intervals of shares are wider where misses are rare.
+    assert apart.covered is None or apart.printed <= 50 or apart.covered < 95 + 2 + 2
+    for found in (apart, intervals.trial(one, seeds, DRAWS, shares=True)):
         assert found.wrong < 5 + 2 + 2
         if found.covered is not None and found.printed > 50:
-            assert abs(found.covered - 95) < 2 + 2
+            assert found.covered > 95 - 2 - 2
 
 
 def test_few_seeds_that_differ_have_no_interval_and_say_how_many_would_do() -> None:
@@ -455,3 +458,29 @@ def test_what_does_not_differ_is_not_judged() -> None:
     (fixed,) = judged([3.0, 3.0], [4.0, 4.0], differ=False)
     assert (fixed["better"], "seeds add nothing" in fixed["sentence"]) == ("tcp", True)
     assert json.dumps(fixed)
+
+
+def test_the_jackknife_counts_seeds_that_change_something() -> None:
+    """One of five seeds saw a miss: 5 ln(5/4) = 1.1 events, so 10 / 1.1 * 5 seeds."""
+    ours, theirs = [0.0, 0.0, 3.0, 0.0, 0.0], [0.0, 0.0, 4.0, 0.0, 0.0]
+
+    def without(figure: Callable[[list[float], list[float]], float]) -> list[float]:
+        return [figure(ours[:i] + ours[i + 1 :], theirs[:i] + theirs[i + 1 :]) for i in range(5)]
+
+    def apart(a: list[float], b: list[float]) -> float:
+        return (sum(b) - sum(a)) / len(a)
+
+    assert jackknife_seeds(apart(ours, theirs), without(apart)) == 45
+    # A ratio: without the seed that saw it there is none, so two of six see other things here.
+    assert jackknife_seeds(2.0, [2.0, 2.0, 2.0, 2.0, 1.0, 3.0]) == 25
+    assert jackknife_seeds(2.0, [1.9, 2.1, 2.2, 1.8, 2.05]) is None
+
+
+def test_a_share_that_few_seeds_have_takes_more_seeds() -> None:
+    assert seeds_of_share("missed_percent", [0.0, 0.0, 3.0, 0.0, 0.0]) == 45
+    assert seeds_of_share("missed_percent", [0.0] * 5) == 50
+    assert seeds_of_share("met_percent", [100.0, 100.0, 97.0, 100.0, 100.0]) == 45
+    assert seeds_of_share("missed_percent", [1.0, 2.0, 3.0, 1.0, 2.0]) is None
+    assert seeds_of_share("gain_percent", [-1.0, 0.0, 0.0, 0.0, 0.0]) is None
+    assert seeds_of_share("fct_us", [0.0, 0.0, 3.0, 0.0, 0.0]) is None
+    assert seeds_of_share("missed_percent", [None, 0.0]) is None

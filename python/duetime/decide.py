@@ -3,7 +3,8 @@
 Three questions of one kind: how much tighter deadlines can be, how much fan-in or load a network carries, and
 how little rate or buffer it needs. All look for the hardest level at which no more than a given share of the
 deadlines is missed, by bisection over whole steps. Every level runs with the same seeds under every transport
-(common random numbers), and what is said of a level is said with 95 % confidence (`statistics.share`).
+(common random numbers). An interval is given where enough misses back each level that it rests on
+(`statistics.seeds_needed`); elsewhere an answer is an average, and says how many seeds would do.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from duetime import _core, files, scenario
 from duetime.points import Kept, Point, run_points
+from duetime.quantities import counted
 from duetime.run import catalog, resolve_each
-from duetime.statistics import estimate, share, trials
+from duetime.statistics import difference, estimate, seeds_differ, seeds_needed, share, trials
 
 if TYPE_CHECKING:
     from duetime.plots import Picture
@@ -72,10 +74,12 @@ class Runs:
 class Measured:
     """The misses of a transport at a level."""
 
-    #: Percent: mean, 95 % interval, one value for each seed.
+    #: Percent: mean, one value for each seed, and 95 % interval unless misses are too few.
     missed: dict[str, Any]
-    #: The same, less what the level may miss at most.
+    #: The same, less what the level may miss at most. Its interval guides the search, few misses or not.
     excess: dict[str, Any]
+    #: About how many seeds would do, where misses are too few for an interval.
+    seeds: int | None
     #: Percent that no schedule could avoid, where the results say it.
     bound: dict[str, Any] | None
 
@@ -97,7 +101,15 @@ class Answer:
         """Give the hardest level that surely holds, and the hardest that may hold, with 95 % confidence."""
         if all(each is None or each.excess["ci95"][0] is None for each in self.levels.values()):
             return None, None
+        if self.seeds() is not None:
+            return None, None
         return self._bracket("high")[0], self._bracket("low")[0]
+
+    def seeds(self) -> int | None:
+        """Return about how many seeds would do, where misses are too few to rely on the answer."""
+        ends = {level for end in ("mean", "high", "low") for level in self._bracket(end)}
+        found = (self.levels[level] for level in ends if level is not None)
+        return max((each.seeds for each in found if each and each.seeds is not None), default=None)
 
     def next(self) -> set[int]:
         """Give the levels to try next; none when all is known to one step."""
@@ -281,20 +293,24 @@ def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     against = data.get("against")
     limit = f"{against} does with the deadlines as written" if against else f"{data['target_percent']:g} %"
     goal = f"misses {'no more than' if against else 'at most'} {limit}"
+    name = answer["transport"]
+    few = answer.get("seeds")
+    if few is not None:
+        name += f", on average of {counted(len(data['seeds']), 'seed')},"
     value = answer[ANSWERS[data["question"]]]
     if value is None:
         most = "smallest" if data["question"] == "capacity" else "largest"
         easiest = "deadlines four times as long" if tighter else f"the {most} {data['over']} that was tried"
-        text = f"{answer['transport']} misses more than {limit}, even with {easiest}"
-        return f"{text}{_turned(data, answer)}."
+        text = f"{name} misses more than {limit}, even with {easiest}"
+        return f"{text}{_turned(data, answer)}{_too_few(few)}."
     if not tighter:
         so_far = "up to" if data["question"] == "capacity" else "from"
-        text = f"{answer['transport']} {goal} {so_far} {data['over']} = {value}"
+        text = f"{name} {goal} {so_far} {data['over']} = {value}"
         text += "" if data["question"] == "capacity" else " on"
     elif value >= 0:
-        text = f"{answer['transport']} {goal} with deadlines {value:g} % tighter"
+        text = f"{name} {goal} with deadlines {value:g} % tighter"
     else:
-        text = f"{answer['transport']} {goal} only with deadlines {-value:g} % looser"
+        text = f"{name} {goal} only with deadlines {-value:g} % looser"
     low, high = answer["ci95"]
     if low is not None and high is not None:
         text += f" (with 95 % confidence {_between(low, high, tighter)})"
@@ -307,7 +323,12 @@ def sentence(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
         text += f"; {more} was not tried"
     if answer["uneven"]:
         text += "; misses do not rise evenly, beyond that they fall again in places"
-    return f"{text}{_turned(data, answer)}."
+    return f"{text}{_turned(data, answer)}{_too_few(few)}."
+
+
+def _too_few(seeds: int | None) -> str:
+    """Return the words for an answer that too few misses back."""
+    return "" if seeds is None else f"; too few misses to compare, {seeds} seeds would do"
 
 
 def _turned(data: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
@@ -381,18 +402,24 @@ def _measured(group: list[Kept], allowed: float | list[float]) -> Measured | Non
         return None
     missed = _missed(group)
     summaries = [kept.result["summary"] for kept in group]
-    # A search needs an interval at each level, few events or not.
-    found = share(missed, trials("missed_percent", summaries), always=True)
+    queries = trials("missed_percent", summaries)
+    found, always = share(missed, queries), share(missed, queries, always=True)
     assert found is not None
+    assert always is not None
     if isinstance(allowed, list):
-        excess = estimate([value - limit for value, limit in zip(missed, allowed, strict=True)])
+        apart = [value - limit for value, limit in zip(missed, allowed, strict=True)]
+        excess, seeds = estimate(apart), (difference(apart) or {}).get("seeds")
     else:
-        ends = [None if end is None else end - allowed for end in found["ci95"]]
+        # A search needs an interval at each level, few events or not.
+        ends = [None if end is None else end - allowed for end in always["ci95"]]
         values = [value - allowed for value in missed]
-        excess = {"mean": found["mean"] - allowed, "ci95": ends, "values": values}
+        excess, seeds = {"mean": found["mean"] - allowed, "ci95": ends, "values": values}, found.get("seeds")
+        if found["mean"] in (0, 100) and ends == [None, None] and seeds_differ(summaries):
+            # Without queries to count, that no seed missed anything bounds nothing.
+            seeds = seeds_needed(missed, found["mean"])
     assert excess is not None
     bounds = [(kept.result.get("bound") or {}).get("missed_percent") for kept in group]
-    return Measured(found, excess, share(bounds))
+    return Measured(found, excess, seeds, share(bounds))
 
 
 def _missed(group: list[Kept]) -> list[float]:
@@ -430,6 +457,7 @@ def _answered(answer: Answer, resolved: Mapping[str, Any], name: str) -> dict[st
         "transport": answer.transport or resolved.get("transport", {}).get("name"),
         name: None if best is None else value(best),
         "ci95": [None if level is None else value(level) for level in answer.interval()],
+        **({} if answer.seeds() is None else {"seeds": answer.seeds()}),
         "missed_percent": None if at is None else at.missed,
         "bound_percent": None if at is None else at.bound,
         "as_written_missed_percent": written.missed,

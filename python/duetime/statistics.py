@@ -181,10 +181,22 @@ def of_figure(
     name: str, values: Sequence[float | None], trials: Sequence[float] = (), *, always: bool = False
 ) -> dict[str, Any] | None:
     """What `share` says of figures that are shares, by their name, and `estimate` of others."""
+    return share(values, trials, always=always) if _is_share(name, values) else estimate(values)
+
+
+def seeds_of_share(name: str, values: Sequence[float | None]) -> int | None:
+    """Return about how many seeds an interval of a share takes; None where there are enough.
+
+    Other figures than shares have none. A share that is 0, or 100, with every seed counts as too few events.
+    """
     present = [value for value in values if value is not None]
-    if name.endswith("_percent") and all(0 <= value <= 100 for value in present):
-        return share(values, trials, always=always)
-    return estimate(values)
+    if not present or not _is_share(name, values):
+        return None
+    return seeds_needed(present, 0.0 if sum(present) < 50 * len(present) else 100.0)
+
+
+def _is_share(name: str, values: Sequence[float | None]) -> bool:
+    return name.endswith("_percent") and all(value is None or 0 <= value <= 100 for value in values)
 
 
 def share(
@@ -245,9 +257,23 @@ def jackknife(whole: float, without: Sequence[float]) -> list[float] | None:
     It serves any smooth function of means over seeds, as a ratio of two, and sees what the seeds share (Efron
     and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 11). None where no seed matters.
     """
-    n = len(without)
-    half = half_width([n * whole - (n - 1) * each for each in without])
+    half = half_width(_pseudo_values(whole, without))
     return None if half is None else [whole - half, whole + half]
+
+
+def jackknife_seeds(whole: float, without: Sequence[float]) -> int | None:
+    """Return about how many seeds an interval of the jackknife takes; None where there are enough.
+
+    A seed without events leaves a ratio of means as it is, and adds nothing to a sum or a difference.
+    """
+    pseudo = _pseudo_values(whole, without)
+    least = 1e-9 * max((abs(value) for value in (whole, *pseudo)), default=0.0)
+    return seeds_needed([float(min(abs(value), abs(value - whole)) > least) for value in pseudo])
+
+
+def _pseudo_values(whole: float, without: Sequence[float]) -> list[float]:
+    n = len(without)
+    return [n * whole - (n - 1) * each for each in without]
 
 
 def most_unseen(trials: float) -> float:

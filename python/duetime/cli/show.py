@@ -142,6 +142,7 @@ def comparison_table(compared: Comparison[Any]) -> Shown:
         grid.add(["", what], [*(_written(run[what], _count) for run in runs.values()), *beside])
     lines = [least.sentence()] if least else []
     lines += [*_of_seeds(compared), *_left_open(list(runs.values()))]
+    lines += [line for name, run in runs.items() for line in _timers(run, f" of {name}")]
     return grid, [*lines, *(each["sentence"] for each in compared.verdicts)]
 
 
@@ -492,16 +493,18 @@ TIMERS = {
 }
 
 
-def _timers(data: dict[str, Any]) -> list[str]:
-    """Say which timers the timeouts of a run came from, if there are any."""
+def _timers(data: dict[str, Any], of: str = "") -> list[str]:
+    """Return the line about the timers of a run's timeouts, or of their means; none without timeouts."""
     timers = data.get("timers")
     # A testbed does not know its timers.
-    if not timers or not data["timeouts"]:
+    if not timers or not _mean(data["timeouts"]):
         return []
-    parts = [f"{_count(timers[name])} by {words}" for name, words in TIMERS.items() if timers[name]]
-    if timers["probes"]:
-        parts.append(counted(timers["probes"], "tail-loss probe"))
-    return [f"timeouts: {', '.join(parts)}"] if parts else []
+    many = {name: _mean(value) or 0.0 for name, value in timers.items()}
+    parts = [f"{_count(many[name])} by {words}" for name, words in TIMERS.items() if many[name]]
+    if many["probes"]:
+        parts.append(f"{_count(many['probes'])} tail-loss probe{'' if many['probes'] == 1 else 's'}")
+    mean = ", mean over seeds" if isinstance(data["timeouts"], dict) else ""
+    return [f"timeouts{of}{mean}: {', '.join(parts)}"] if parts else []
 
 
 def _parts(

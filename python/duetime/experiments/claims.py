@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 from duetime.experiments.experiment import Claim, Experiment, expanded, facts, number_at, regimes
@@ -10,9 +12,10 @@ from duetime.experiments.places import Mistaken
 from duetime.experiments.queries import Tables, flat, sql
 from duetime.experiments.study import Row
 from duetime.experiments.texts import filled
-from duetime.statistics import jackknife
+from duetime.statistics import jackknife, jackknife_seeds
 
 NOT_MEASURED = "not measured"
+TOO_FEW = "too few misses to compare; {} seeds would do"
 
 
 def judge(
@@ -27,14 +30,16 @@ def judge(
     A query sees the rows of a regime as the table ``rows``, and the resolved scenario as
     ``scenario(path, value)``. With a regime beside the experiment's own, each claim is judged in both. A
     query that gives a value without an interval gets that of the jackknife, from the rows without each seed.
+    A rule that reads an interval which too few misses back is left without a verdict.
     """
     claims = [claim for written in experiment.claims for claim in expanded(written, numbers, experiment.path)]
     judged, *others = [
         _in_regime(
             experiment,
             claims,
-            _tables(experiment, of_regime(rows, regime), scenario),
-            [_tables(experiment, of_regime(each, regime), scenario) for each in without_seeds],
+            of_regime(rows, regime),
+            [of_regime(each, regime) for each in without_seeds],
+            scenario,
             numbers,
         )
         for regime in experiment.regimes
@@ -82,7 +87,7 @@ def of_regime(rows: Sequence[Row], regime: str) -> list[Row]:
 def _status(claim: Mapping[str, Any], *, calibrated: bool) -> str:
     other = claim.get("beside", {}).get("holds")
     if claim["holds"] is None:
-        return "open"
+        return "few" if "seeds" in claim else "open"
     if not claim["holds"]:
         return "uncalibrated" if other and calibrated else "fails"
     if calibrated and other is not True:
@@ -93,20 +98,46 @@ def _status(claim: Mapping[str, Any], *, calibrated: bool) -> str:
 def _in_regime(
     experiment: Experiment,
     claims: Sequence[Claim],
-    tables: Tables,
-    without: Sequence[Tables],
+    rows: Sequence[Row],
+    without: Sequence[Sequence[Row]],
+    scenario: Mapping[str, Any],
     numbers: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    try:
-        return [_judged(claim, tables, numbers, experiment, without) for claim in claims]
-    finally:
-        for each in (tables, *without):
-            each.close()
+    with ExitStack() as stack:
+
+        def tables(some: Sequence[Row]) -> Tables:
+            return stack.enter_context(_tables(experiment, some, scenario))
+
+        @cache
+        def backed(seeds: int) -> Tables:
+            return tables(_backed(rows, seeds))
+
+        others, seeds = [tables(each) for each in without], _seeds(rows)
+        return [_judged(claim, backed, seeds, numbers, experiment, others) for claim in claims]
 
 
 def _tables(experiment: Experiment, rows: Sequence[Row], scenario: Mapping[str, Any]) -> Tables:
     values = [{"path": path, "value": value} for path, value in flat(scenario)]
     return Tables(str(experiment.path), rows=rows, scenario=values)
+
+
+def _seeds(rows: Sequence[Row]) -> list[int]:
+    """Return the numbers of seeds that intervals without enough misses take, each once and in order."""
+    return sorted({row[name] for row in rows for name in row if name.endswith("_seeds")})
+
+
+def _backed(rows: Sequence[Row], seeds: int) -> list[Row]:
+    """Return the rows with ends, at the mean, for the intervals that so many seeds would give."""
+    return [
+        row
+        | {
+            f"{name.removesuffix('_seeds')}{end}": row[name.removesuffix("_seeds")]
+            for name, needed in row.items()
+            if name.endswith("_seeds") and needed <= seeds
+            for end in ("_low", "_high")
+        }
+        for row in rows
+    ]
 
 
 def paths(claim: Claim) -> list[str]:
@@ -117,27 +148,45 @@ def paths(claim: Claim) -> list[str]:
 
 def _judged(
     claim: Claim,
-    tables: Tables,
+    backed: Callable[[int], Tables],
+    more: Sequence[int],
     numbers: Mapping[str, Any],
     experiment: Experiment,
     without: Sequence[Tables],
 ) -> dict[str, Any]:
+    """Return what came of a claim; `backed` gives the tables as they are, for 0, and as of `more` seeds."""
     where = f"{experiment.path}: claim {claim.claim!r}"
     found = [number_at(path, numbers, where) for path in paths(claim)]
     published: Any = claim.published if not found else found[0] if len(found) == 1 else found
-    measured, low, high = _measured(claim, tables, where)
+    measured, low, high = _measured(claim, backed(0), where)
+    few: int | None = None
     if low is None and high is None and isinstance(measured, float):
         others = [_measured(claim, each, where)[0] for each in without]
         numeric = [each for each in others if isinstance(each, int | float)]
-        interval = jackknife(measured, numeric) if len(numeric) == len(others) else None
-        low, high = interval or (None, None)
-    holds: bool | None = None
-    if measured is not None:
+        if len(numeric) == len(others):
+            few = jackknife_seeds(measured, numeric)
+            low, high = (None, None) if few else jackknife(measured, numeric) or (None, None)
+
+    def verdict(tables: Tables, low: Any, high: Any) -> bool | None:
         values = {"published": sql(published), "measured": measured, "low": low, "high": high}
         given = ", ".join(f":{name} as {name}" for name in values)
         _, answer = tables.ask(f"select {claim.holds} from (select {given})", where, values, most=1)
-        verdict = answer[0][0] if answer else None
-        holds = None if verdict is None else bool(verdict)
+        found = answer[0][0] if answer else None
+        return None if found is None else bool(found)
+
+    holds = None if measured is None else verdict(backed(0), low, high)
+    seeds = None
+    if measured is not None and holds is None:
+        # The least number of seeds of which the rule has all the intervals that it reads.
+        for each in sorted({*more, *([few] if few else [])}):
+            tables = backed(max((number for number in more if number <= each), default=0))
+            ends = _measured(claim, tables, where)[1:]
+            if few and few <= each:
+                ends = (measured, measured)
+            if verdict(tables, *ends) is not None:
+                seeds = each
+                break
+    why = claim.why.strip() if holds is False else NOT_MEASURED if holds is None else ""
     return {
         "claim": claim.claim,
         "published": published,
@@ -147,7 +196,8 @@ def _judged(
         "unit": claim.unit,
         "holds": holds,
         "rule": claim.rule,
-        "why": claim.why.strip() if holds is False else NOT_MEASURED if holds is None else "",
+        "why": why if seeds is None else TOO_FEW.format(seeds),
+        **({} if seeds is None else {"seeds": seeds}),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -16,9 +16,10 @@ from duetime.experiments.places import Mistaken
 from duetime.experiments.texts import filled
 from duetime.points import Kept, Point, run_points
 from duetime.run import catalog
-from duetime.statistics import of_figure
+from duetime.statistics import of_figure, seeds_needed, seeds_of_share
 
-#: A row of a result: labels, and metrics with their 95 % intervals in ``_low`` and ``_high``.
+#: A row of a result: labels, and metrics with their 95 % intervals in ``_low`` and ``_high``. Where too few
+#: misses back an interval it has none, and ``_seeds`` is about how many seeds would do.
 Row: TypeAlias = dict[str, Any]
 Metrics: TypeAlias = Mapping[str, float | None]
 #: What one run says: further labels and metrics, as many as it likes.
@@ -204,12 +205,15 @@ def _label(axis: Axis, value: Any) -> Labels:
     return {} if axis.replicates else {axis.column: value}
 
 
-def over_seeds(samples: Iterable[tuple[Labels, Metrics]]) -> list[Row]:
-    """Put samples with equal labels into one row: means, and 95 % intervals where there are two or more."""
+def over_seeds(samples: Iterable[tuple[Labels, Metrics]], differences: Collection[str] = ()) -> list[Row]:
+    """Put samples with equal labels into one row: means, and 95 % intervals where there are two or more.
+
+    `differences` names metrics that are differences of two runs with the same seed.
+    """
     groups: dict[tuple[tuple[str, Any], ...], list[Metrics]] = {}
     for labels, metrics in samples:
         groups.setdefault(tuple(labels.items()), []).append(metrics)
-    return [_row(dict(labels), group) for labels, group in groups.items()]
+    return [_row(dict(labels), group, differences) for labels, group in groups.items()]
 
 
 def figure_of(result: Mapping[str, Any], path: str | Mapping[str, float]) -> float | None:
@@ -235,16 +239,22 @@ def _check_bound(point: Point, result: Mapping[str, Any]) -> None:
             raise RuntimeError(f"{point}: missed {summary['missed']}, less than the bound {bound['missed']}")
 
 
-def _row(labels: Labels, samples: Sequence[Metrics]) -> Row:
+def _row(labels: Labels, samples: Sequence[Metrics], differences: Collection[str]) -> Row:
     row: Row = {**labels, "runs": len(samples)}
+    # Where seeds change nothing there is nothing that more of them could show.
+    differ = any(sample != samples[0] for sample in samples)
     for name in dict.fromkeys(name for sample in samples for name in sample):
         values = [sample.get(name) for sample in samples]
-        # A claim names its rule: it is judged by the interval, few events or not.
         found = of_figure(name, values, always=True)
         row[name] = None if found is None else found["mean"]
         low, high = (None, None) if found is None else found["ci95"]
         if found is not None and len(values) > 1 and len(set(values)) == 1:
             # Claims are judged by these: where all seeds agree there is nothing between them.
             low, high = found["mean"], found["mean"]
+        present = [value for value in values if value is not None]
+        seeds = seeds_needed(present) if name in differences else seeds_of_share(name, values)
+        if differ and seeds is not None:
+            low, high = None, None
+            row[f"{name}_seeds"] = seeds
         row[f"{name}_low"], row[f"{name}_high"] = low, high
     return row

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: What can come of a claim, from best to worst, and how it is called. `late`: it holds by a definition that
-#: was chosen when the figure was known. `calibrated`: it holds where a choice was calibrated by what the
-#: paper says, and the other regime was not tried or contradicts it; `uncalibrated`: it holds in that alone.
+#: What can come of a claim, from best to worst, and how it is called. `few`: its rule reads an interval that
+#: too few misses back. `late`: it holds by a definition that was chosen when the figure was known.
+#: `calibrated`: it holds where a choice was calibrated by what the paper says, and the other regime was not
+#: tried or contradicts it; `uncalibrated`: it holds in that alone.
 STATUSES = {
     "holds": "holds",
     "late": "holds, defined late",
     "open": "not measured",
+    "few": "too few misses to tell",
     "calibrated": "holds where calibrated",
     "uncalibrated": "holds only uncalibrated",
     "fails": "does not hold",

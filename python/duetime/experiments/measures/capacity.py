@@ -2,7 +2,8 @@
 
 ``[options.capacity]``: the parameter ``over``, its first and last value ``from`` and ``to``, the ``step``,
 and ``target``, the percentage of deadlines that may be missed. Ends of the interval are the values that
-surely hold and that may hold, with 95 % confidence. 0: not even the first value holds.
+surely hold and that may hold, with 95 % confidence. 0: not even the first value holds. Where too few misses
+back them there are none, and ``capacity_seeds`` is about how many seeds would do.
 """
 
 from duetime.decide import capacity
@@ -25,15 +26,17 @@ def rows(study: Study) -> list[Row]:
                 step=str(options["step"]),
             )
             (answer,) = decided.data["answers"]
-            low, high = answer["ci95"]
+            few = {"capacity_seeds": answer["seeds"]} if "seeds" in answer else {}
+            low, high = (None if few else end or 0 for end in answer["ci95"])
             found.append(
                 {
                     **cell.labels,
                     "transport": transport,
                     "runs": len(study.seeds),
                     "capacity": answer["largest"] or 0,
-                    "capacity_low": low or 0,
-                    "capacity_high": high or 0,
+                    "capacity_low": low,
+                    "capacity_high": high,
+                    **few,
                     "bound_percent": None
                     if answer["bound_percent"] is None
                     else answer["bound_percent"]["mean"],

@@ -32,7 +32,7 @@ def rows(study: Study) -> list[Row]:
             values |= _differences(options, run, other)
         if values:
             samples.append((run.labels, values))
-    return over_seeds(samples)
+    return over_seeds(samples, options.get("points", {}).keys())
 
 
 def _differences(options: Mapping[str, Any], run: Run, baseline: Run) -> dict[str, float | None]:

@@ -54,6 +54,7 @@ def with_bound(study: Study, rows: list[Row], column: str = "missed_percent") ->
             **labels,
             "runs": row["runs"],
             **{f"{column}{end}": row[f"bound_percent{end}"] for end in ("", "_low", "_high")},
+            **({f"{column}_seeds": row["bound_percent_seeds"]} if "bound_percent_seeds" in row else {}),
         }
         place = tuple(labels.items())
         if place not in found or bound[column] < found[place][column]:

@@ -1,7 +1,8 @@
 """How much tighter deadlines can be at no more misses than another transport has (`duetime tighten`).
 
 ``[options.tightening]``: ``against`` names that transport, ``step`` the precision in percent. The rows of the
-others hold ``tighter_percent``; all hold the misses with the deadlines as they are written.
+others hold ``tighter_percent``; all hold the misses with the deadlines as they are written. Where too few
+misses back an interval there is none, and a column in ``_seeds`` says how many seeds would do.
 """
 
 from duetime.decide import tighten
@@ -19,6 +20,11 @@ def rows(study: Study) -> list[Row]:
             written, at = answer["as_written_missed_percent"], answer["missed_percent"]
             low, high = answer["ci95"]
             bound = answer["bound_percent"]
+            few = {
+                f"{column}_seeds": part["seeds"]
+                for column, part in (("missed_percent", written), ("tighter_percent", answer))
+                if "seeds" in part
+            }
             found.append(
                 {
                     **cell.labels,
@@ -30,6 +36,7 @@ def rows(study: Study) -> list[Row]:
                     "tighter_percent": answer["tighter_percent"],
                     "tighter_percent_low": low,
                     "tighter_percent_high": high,
+                    **few,
                     "missed_when_tighter_percent": None if at is None else at["mean"],
                     "bound_percent": None if bound is None else bound["mean"],
                     "levels": len(answer["tried"]),
