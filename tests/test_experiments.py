@@ -382,6 +382,29 @@ def test_a_result_keeps_its_contract(tiny: Path) -> None:
         assert chart["published"] == [{"series": "dctcp", "x": 4, "y": -1.0, "label": "there"}]
 
 
+def test_an_axis_has_room_for_published_points_or_names_them() -> None:
+    def axes(*published: float) -> Any:
+        points = [{"series": "tcp", "x": 1, "y": y} for y in published]
+        chart = reading.Chart(
+            "",
+            "line",
+            reading.Coordinate("x", "x"),
+            reading.Coordinate("y", "y", "%"),
+            "name",
+            published=points,
+        )
+        rows = [{"x": x, "y": float(x), "name": "tcp"} for x in (1, 2)]
+        return figures.draw([chart], rows, "", "").axes[0]
+
+    near = axes(7.0)
+    assert near.get_ylim()[1] > 7
+    assert not near.texts
+    # Four times the largest of ours is 8.
+    far = axes(7.0, 9.0, 60.0)
+    assert 7 < far.get_ylim()[1] < 9
+    assert [text.get_text() for text in far.texts] == ["published: 9 to 60 %, above this axis"]
+
+
 def with_a_ratio(root: Path) -> Path:
     """The tiny study with a claim of a ratio, over seeds that differ."""
     ratio = (

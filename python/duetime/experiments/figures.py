@@ -29,6 +29,8 @@ DOTS = (("o", True), ("o", False), ("s", True))
 GROUP, DOT, AROUND = 0.27, 0.1, 0.7
 #: Lines with more points than this are drawn without markers.
 MOST_MARKERS = 15
+#: A published value above so many times our largest is told in words: drawn, it would flatten all curves.
+TOO_HIGH = 4.0
 #: Points between two published values that would hide each other.
 APART = 9.0
 PUBLISHED: Mapping[str, Any] = {
@@ -63,6 +65,8 @@ def draw(charts: Sequence[Chart], rows: Sequence[Row], title: str, subtitle: str
     panels = figure.subplots(lines, columns, squeeze=False, sharex=sharex, sharey=sharey).flatten()
     for axes in panels[len(charts) :]:
         axes.set_axis_off()
+    for axes in panels[max(0, len(charts) - columns) : len(charts)]:
+        axes.tick_params(labelbottom=True)
     drawn: list[tuple[Axes, Chart]] = []
     for axes, chart, some in zip(panels, charts, chosen, strict=False):
         if len(charts) > 1:
@@ -137,7 +141,7 @@ def _lines(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, st
                 axes.fill_between(x, low, high, color=look.colour, alpha=0.16, linewidth=0)
             else:
                 axes.errorbar(x, y, _errors(y, low, high), color=look.colour, linestyle="none", capsize=3)
-    for point, aside in _apart(chart.published):
+    for point, aside in _apart(_within_reach(axes, chart)):
         edge = looks[point["series"]].colour if point.get("series") in looks else style.INK
         _published(axes, (point["x"], point["y"]), edge, point.get("bound"), aside)
     if all(isinstance(value, str) for value in _values(rows, chart.x)):
@@ -187,6 +191,29 @@ def _bars(axes: Axes, chart: Chart, rows: Sequence[Row], looks: Mapping[Any, sty
         axes.grid(axis="x", visible=False)
         axes.set_xlabel(_label(chart.x))
         axes.set_ylabel(_label(chart.y))
+
+
+def _within_reach(axes: Axes, chart: Chart) -> Sequence[Mapping[str, Any]]:
+    """Return the published points to draw, and make room for them; a note tells of higher ones."""
+    top = float(axes.dataLim.y1)
+    high = sorted(
+        point["y"] for point in chart.published if not chart.y.log and point["y"] > TOO_HIGH * top > 0
+    )
+    near = [point for point in chart.published if not high or point["y"] < high[0]]
+    if near and not all(isinstance(point["x"], str) for point in near):
+        axes.update_datalim([(point["x"], point["y"]) for point in near])
+        axes.autoscale_view()
+    if high:
+        text = f"{high[0]:g}" if high[0] == high[-1] else f"{high[0]:g} to {high[-1]:g}"
+        axes.annotate(
+            f"published: {text} {chart.y.unit}".rstrip() + ", above this axis",
+            (0.03, 0.96),
+            xycoords="axes fraction",
+            fontsize=8,
+            va="top",
+            color="#555555",
+        )
+    return near
 
 
 def _apart(published: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], float]]:
