@@ -315,6 +315,10 @@ const _: () = assert!(size_of::<Flow>() == 192);
 const _: () = assert!(size_of::<Event>() == 120);
 
 /// A structure of plain numbers without padding, which any bytes represent.
+///
+/// # Safety
+///
+/// The type is `repr(C)`, has no padding, and every pattern of bits is one of its values.
 pub unsafe trait Plain: Copy {
     /// Returns the bytes of the structure.
     fn bytes(&self) -> &[u8] {
