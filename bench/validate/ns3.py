@@ -47,10 +47,10 @@ BY_TRANSPORT: dict[str, dict[str, Any]] = {
     "cubic": {"transport.reno_alpha": "constant", "transport.arithmetic": "whole-segments"},
 }
 
-#: Where duetime's hosts limit their queues: ns-3's sockets hold so many bytes, as ns-3 has no limit on a socket's
-#: packets below TCP. Twice the buffer of a port of these setups, so that it limits no window that a loss has cut.
+#: The socket buffer, in bytes, where duetime's hosts limit their queues: ns-3 has no limit on a socket's packets
+#: below TCP. Twice the buffer of a port of these setups, so that it limits no window that a loss has cut.
 SOCKET_BUFFER = 400_000
-#: And the queue of a host's device holds all of them, so that a host drops none of its own.
+#: The queue of a host's device, in packets: it holds the whole socket buffer, so that a host drops nothing.
 HOST_PACKETS = 300
 
 
