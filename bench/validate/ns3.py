@@ -47,7 +47,7 @@ BY_TRANSPORT: dict[str, dict[str, Any]] = {
     "cubic": {"transport.reno_alpha": "constant", "transport.arithmetic": "whole-segments"},
 }
 
-#: The socket buffer, in bytes, where duetime's hosts limit their queues: ns-3 has no limit on a socket's packets
+#: The socket buffer, in bytes, where duetime limits hosts' queues: ns-3 has no limit on a socket's packets
 #: below TCP. Twice the buffer of a port of these setups, so that it limits no window that a loss has cut.
 SOCKET_BUFFER = 400_000
 #: The queue of a host's device, in packets: it holds the whole socket buffer, so that a host drops nothing.
