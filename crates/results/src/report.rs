@@ -3,7 +3,7 @@
 use std::io;
 
 use sim::Outcome;
-use sim::outcome::{Counters, FaultCounts, Link, Requests, Timers};
+use sim::outcome::{self, Counters, FaultCounts, Link, Requests};
 
 use crate::book::Book;
 use crate::by_name::by_name;
@@ -40,7 +40,6 @@ pub struct Report {
     /// Retransmission timeouts after the warm-up.
     pub timeouts: u64,
     /// The timers behind them.
-    #[serde(serialize_with = "timers")]
     pub timers: Timers,
     /// Data packets sent again after the warm-up.
     pub retransmits: u64,
@@ -147,9 +146,28 @@ pub struct Faults {
     pub rerouted: u64,
 }
 
-/// Writes how often each timer expired, a field for each count.
-fn timers<S: serde::Serializer>(timers: &Timers, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(timers.counts())
+/// How often each retransmission timer expired after the warm-up; all but the probes together are the timeouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Timers {
+    /// The RTO before the first sample of the round-trip time (`rto_initial`).
+    pub initial: u64,
+    /// The RTO at its lower limit (`rto_min`).
+    pub minimum: u64,
+    /// The RTO that followed from the samples, above its lower limit.
+    pub estimated: u64,
+    /// An RTO that was doubled since it last expired.
+    pub backed_off: u64,
+    /// A time of the transport's own, such as `resend_after`.
+    pub own: u64,
+    /// Tail-loss probes, which are no timeouts.
+    pub probes: u64,
+}
+
+impl Timers {
+    fn of(counts: outcome::Timers) -> Timers {
+        let outcome::Timers { initial, minimum, estimated, backed_off, own, probes } = counts;
+        Timers { initial, minimum, estimated, backed_off, own, probes }
+    }
 }
 
 /// One class.
@@ -232,7 +250,7 @@ impl Report {
             drops: drops - before.drops,
             marks: marks - before.marks,
             timeouts: timeouts - before.timeouts,
-            timers: timers.since(before.timers),
+            timers: Timers::of(timers.since(before.timers)),
             retransmits: retransmits - before.retransmits,
             packets: Packets { sent: packets_sent, received: packets_received, in_flight: packets_in_flight },
             busiest_queue: BusiestQueue::among(&outcome.links),

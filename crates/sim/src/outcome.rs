@@ -141,19 +141,6 @@ impl Timers {
         } += 1;
     }
 
-    /// Returns the counts with their names, in the order of the fields.
-    pub fn counts(self) -> [(&'static str, u64); 6] {
-        let Timers { initial, minimum, estimated, backed_off, own, probes } = self;
-        [
-            ("initial", initial),
-            ("minimum", minimum),
-            ("estimated", estimated),
-            ("backed_off", backed_off),
-            ("own", own),
-            ("probes", probes),
-        ]
-    }
-
     /// Returns the counts of both, each joined to its counterpart by `join`.
     fn join(self, other: Timers, join: fn(u64, u64) -> u64) -> Timers {
         Timers {
