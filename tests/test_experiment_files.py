@@ -118,9 +118,12 @@ def test_a_query_ends(query: str) -> None:
     assert "Mistaken: here: " in done.stderr.splitlines()[-1]
 
 
-def test_ctrl_c_ends_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_a_query(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.setattr(queries, "MAX_STEPS", 10**15)
     monkeypatch.setattr(queries, "MAX_SECONDS", 1e9)
+    # A shell that starts the tests in the background has them ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     with Tables("there", rows=ROWS) as tables:
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
