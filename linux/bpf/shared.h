@@ -14,7 +14,8 @@
  * whether it may read the rest. */
 struct d2tcp_about {
 	__u32 layout;
-	__u32 reserved[2];
+	__u32 unlisted;		/* 1 if the kernel refuses the iterator over connections */
+	__u32 reserved;
 	__u32 pid;		/* of the process that attached and holds the links, or 0 */
 	__u64 since_ns;		/* time of attaching, as CLOCK_BOOTTIME */
 	char version[16];

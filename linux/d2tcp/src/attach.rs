@@ -40,6 +40,8 @@ pub const MAPS: [(&str, &str); 12] = [
 ];
 /// The pin of the iterator over connections.
 pub const FLOWS: &str = "flows";
+/// The program of that iterator.
+pub const LISTING: &str = "d2tcp_flows";
 
 /// The connections that get the control without asking for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,14 +218,22 @@ pub fn programs() -> Result<OpenObject> {
     ObjectBuilder::default().open_memory(PROGRAMS).context("read the programs")
 }
 
-fn loaded(open: OpenObject) -> Result<Object> {
-    open.load().map_err(|error| {
-        if std::env::var_os("D2TCP_VERBOSE").is_some() {
-            eprintln!("{}", complaints());
-        }
+/// Loads the programs. Some kernels refuse the iterator over connections and take all else, for example where the
+/// operator restricts program types. The iterator is then left out, and `top` has no list.
+fn loaded(open: impl Fn() -> Result<OpenObject>) -> Result<Object> {
+    let refused = match open()?.load() {
+        Ok(object) => return Ok(object),
+        Err(error) => error,
+    };
+    if std::env::var_os("D2TCP_VERBOSE").is_some() {
+        eprintln!("{}", complaints());
+    }
+    let mut unlisted = open()?;
+    unlisted.progs_mut().find(|program| program.name() == LISTING).expect("in the programs").set_autoload(false);
+    unlisted.load().map_err(|_| {
         Failure::new(
             Kind::Unsupported,
-            format!("the kernel does not take the programs ({error:#}): d2tcp check says what is missing"),
+            format!("the kernel does not take the programs ({refused:#}): d2tcp check says what is missing"),
         )
     })
 }
@@ -335,7 +345,7 @@ fn fresh(
     namespace: Option<&Namespace>,
     version: &str,
 ) -> Result<(About, Vec<Link>)> {
-    let mut object = loaded(programs()?)?;
+    let mut object = loaded(programs)?;
     for (name, pin) in MAPS {
         let mut map = object.maps_mut().find(|map| map.name() == name).expect("in the programs");
         map.pin(pins.of(pin)).context(format!("pin {pin}"))?;
@@ -343,6 +353,7 @@ fn fresh(
     set_law(pins, law)?;
     let prior = namespace.map(|namespace| namespace.default_control(None)).transpose()?;
     let mut about = describe(wanted, root, version)?;
+    about.unlisted = u32::from(!lists(&object));
     if let Some((namespace, prior)) = namespace.zip(prior) {
         about.namespace = fit(&namespace.path.display().to_string(), "the namespace's path")?;
         about.prior_control = fit(&prior, "a name")?;
@@ -370,10 +381,18 @@ fn fresh(
     Ok((about, links))
 }
 
-/// Pins the iterator, in place of an earlier one.
+/// Returns true if the kernel has taken the iterator over connections.
+fn lists(object: &Object) -> bool {
+    program(object, LISTING).autoload()
+}
+
+/// Pins the iterator, if there is one, in place of an earlier one.
 fn pin_flows(object: &Object, pins: &Pins) -> Result<()> {
+    if !lists(object) {
+        return Ok(());
+    }
     let sockets = map(pins, "sockets")?;
-    let mut flows = program(object, "d2tcp_flows").attach_iter(sockets.as_fd()).context("attach the iterator")?;
+    let mut flows = program(object, LISTING).attach_iter(sockets.as_fd()).context("attach the iterator")?;
     let _ = std::fs::remove_file(pins.of(FLOWS));
     flows.pin(pins.of(FLOWS)).context("pin the iterator")
 }
@@ -396,7 +415,8 @@ fn describe(wanted: &Wanted, root: &Path, version: &str) -> Result<About> {
     }
     Ok(About {
         layout: LAYOUT,
-        reserved: [0; 2],
+        unlisted: 0,
+        reserved: 0,
         pid: if wanted.foreground { std::process::id() } else { 0 },
         since_ns: clock(libc::CLOCK_BOOTTIME),
         version: fit(version, "the version")?,
@@ -425,12 +445,14 @@ pub fn clock(which: libc::clockid_t) -> u64 {
 
 /// Loads the programs once more, with the existing maps.
 fn anew(pins: &Pins) -> Result<Object> {
-    let mut open = programs()?;
-    for (name, pin) in MAPS {
-        let mut map = open.maps_mut().find(|map| map.name() == name).expect("in the programs");
-        map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
-    }
-    loaded(open)
+    loaded(|| {
+        let mut open = programs()?;
+        for (name, pin) in MAPS {
+            let mut map = open.maps_mut().find(|map| map.name() == name).expect("in the programs");
+            map.reuse_pinned_map(pins.of(pin)).context(format!("take over {pin}"))?;
+        }
+        Ok(open)
+    })
 }
 
 fn settle(pins: &Pins, object: &Object, places: &[Place]) -> Result<()> {
@@ -447,7 +469,7 @@ pub fn reload(pins: &Pins, rules: &[Rule], parameters: &Parameters) -> Result<Ab
     let law = parameters.harmless_over(DEFAULTS)?;
     let rules: Vec<kernel::Rule> = rules.iter().map(|rule| rule.compiled(law)).collect::<Result<_>>()?;
     let places = hooks::places(&place::cgroup_root()?, &rules)?;
-    if about.pid == 0 && !hooks::is_settled(pins, &places) {
+    if about.pid == 0 && !hooks::is_settled(pins, &about, &places) {
         settle(pins, &anew(pins)?, &places)?;
     }
     set_law(pins, &law)?;
@@ -490,7 +512,8 @@ fn replace(pins: &Pins, wanted: &Wanted, before: About, version: &str) -> Result
         }
     }
     pin_flows(&object, pins)?;
-    let about = About { version: fit(version, "the version")?, ..before };
+    let unlisted = u32::from(!lists(&object));
+    let about = About { version: fit(version, "the version")?, unlisted, ..before };
     write_about(pins, &about)?;
     Ok(about)
 }

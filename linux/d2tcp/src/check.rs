@@ -15,6 +15,8 @@ use crate::privileges;
 struct Finding {
     what: &'static str,
     holds: bool,
+    /// False if only one command needs it, which `detail` names.
+    needed: bool,
     detail: String,
 }
 
@@ -29,7 +31,8 @@ struct Report {
 pub fn run(pins: &Pins, json: bool) -> Result<()> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
     let findings = findings(pins);
-    let missing: Vec<&str> = findings.iter().filter(|finding| !finding.holds).map(|finding| finding.what).collect();
+    let missing: Vec<&str> =
+        findings.iter().filter(|finding| finding.needed && !finding.holds).map(|finding| finding.what).collect();
     let permitted = privileges::missing(&privileges::TO_ATTACH).is_empty();
     let failed = (!missing.is_empty()).then(|| {
         let kind = if permitted { Kind::Unsupported } else { Kind::NotPermitted };
@@ -40,8 +43,13 @@ pub fn run(pins: &Pins, json: bool) -> Result<()> {
         println!("{}", serde_json::to_string_pretty(&report).expect("plain data"));
     } else {
         println!("kernel {}", report.kernel);
-        for Finding { what, holds, detail } in &report.findings {
-            println!("{} {what}: {detail}", if *holds { "yes" } else { "NO " });
+        for Finding { what, holds, needed, detail } in &report.findings {
+            let answer = match (holds, needed) {
+                (true, _) => "yes",
+                (false, true) => "NO ",
+                (false, false) => "no ",
+            };
+            println!("{answer} {what}: {detail}");
         }
     }
     failed.map_or(Ok(()), Err)
@@ -50,7 +58,7 @@ pub fn run(pins: &Pins, json: bool) -> Result<()> {
 fn findings(pins: &Pins) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |what, holds: bool, yes: &str, no: &str| {
-        findings.push(Finding { what, holds, detail: if holds { yes } else { no }.to_owned() });
+        findings.push(Finding { what, holds, needed: true, detail: if holds { yes } else { no }.to_owned() });
         holds
     };
     let lacking: Vec<String> = privileges::missing(&privileges::TO_ATTACH).iter().map(ToString::to_string).collect();
@@ -114,7 +122,6 @@ fn findings(pins: &Pins) -> Vec<Finding> {
             ("the deadline hook loads", &["d2tcp_setsockopt", "d2tcp_getsockopt"]),
             ("the selection loads", &["d2tcp_select"]),
             ("the measuring of a canary loads", &["d2tcp_arrive"]),
-            ("the list of connections loads", &["d2tcp_flows"]),
         ] {
             let tried = load_only(programs);
             add(what, tried.is_ok(), "the kernel accepts it", tried.as_ref().err().map_or("", |error| error));
@@ -132,6 +139,15 @@ fn findings(pins: &Pins) -> Vec<Finding> {
         },
         "another control is called d2tcp: names are one for the whole kernel",
     );
+    if permitted && !btf.is_empty() {
+        let refused = load_only(&[attach::LISTING]).err();
+        findings.push(Finding {
+            what: "the list of connections loads",
+            holds: refused.is_none(),
+            needed: false,
+            detail: refused.map_or("the kernel accepts it".to_owned(), |why| format!("{why}; only `top` needs it")),
+        });
+    }
     findings
 }
 
@@ -142,8 +158,8 @@ fn load_only(programs: &[&str]) -> std::result::Result<(), String> {
     let control = programs[0] == "d2tcp_init";
     for mut program in open.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
-        let of_control =
-            !["d2tcp_setsockopt", "d2tcp_getsockopt", "d2tcp_select", "d2tcp_arrive", "d2tcp_flows"].contains(&&*name);
+        let of_control = !["d2tcp_setsockopt", "d2tcp_getsockopt", "d2tcp_select", "d2tcp_arrive", attach::LISTING]
+            .contains(&&*name);
         program.set_autoload(if control { of_control } else { programs.contains(&&*name) });
     }
     if !control {
@@ -170,6 +186,8 @@ fn reason(said: &str) -> Option<String> {
             && !line.starts_with("libbpf: failed to load object")
             && !line.starts_with("libbpf: prog '")
             && !line.starts_with("libbpf: map '")
+            // libbpf's guess for every EPERM; the limit matters for kernels before 5.11 only.
+            && !line.contains("try raising 'ulimit -l'")
     };
     said.lines().rfind(telling).map(|line| line.trim().trim_start_matches("libbpf: ").to_owned())
 }

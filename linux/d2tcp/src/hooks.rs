@@ -13,7 +13,7 @@ use libbpf_rs::{Link, Object};
 
 use crate::attach::{FLOWS, program};
 use crate::failure::{Context, Result};
-use crate::kernel::{self, CONTROLS, Control, ONE};
+use crate::kernel::{self, About, CONTROLS, Control, ONE};
 use crate::place::{self, Pins};
 
 /// The programs for each place, and the prefixes of their links' names.
@@ -107,8 +107,8 @@ fn unwanted(pins: &Pins, places: &[Place]) -> Vec<String> {
 }
 
 /// Returns true if all links that the places need are alive, and there are no others.
-pub fn is_settled(pins: &Pins, places: &[Place]) -> bool {
-    dead(pins, false, places).is_empty() && unwanted(pins, places).is_empty()
+pub fn is_settled(pins: &Pins, about: &About, places: &[Place]) -> bool {
+    dead(pins, about, places).is_empty() && unwanted(pins, places).is_empty()
 }
 
 /// Returns a pinned link if its cgroup still exists.
@@ -121,10 +121,10 @@ fn alive(pins: &Pins, name: &str) -> Option<Link> {
 
 /// Returns the names of links that should be in force but are not. It returns only the controls if a process holds the
 /// links, as these cannot be inspected.
-pub fn dead(pins: &Pins, held: bool, places: &[Place]) -> Vec<String> {
+pub fn dead(pins: &Pins, about: &About, places: &[Place]) -> Vec<String> {
     let mut dead: Vec<String> =
         CONTROLS.iter().filter(|name| !place::is_registered(name)).map(|name| format!("control {name}")).collect();
-    if held {
+    if about.pid != 0 {
         return dead;
     }
     for place in places {
@@ -136,7 +136,7 @@ pub fn dead(pins: &Pins, held: bool, places: &[Place]) -> Vec<String> {
             }
         }
     }
-    let pinned = CONTROL_LINKS.iter().map(|(_, pin)| *pin).chain([FLOWS]);
+    let pinned = CONTROL_LINKS.iter().map(|(_, pin)| *pin).chain((about.unlisted == 0).then_some(FLOWS));
     dead.extend(pinned.filter(|pin| !pins.of(pin).exists()).map(|pin| format!("{pin}: its pin is missing")));
     dead
 }

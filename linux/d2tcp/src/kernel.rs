@@ -56,7 +56,8 @@ pub struct Law {
 #[allow(missing_docs)]
 pub struct About {
     pub layout: u32,
-    pub reserved: [u32; 2],
+    pub unlisted: u32,
+    pub reserved: u32,
     pub pid: u32,
     pub since_ns: u64,
     pub version: [u8; 16],

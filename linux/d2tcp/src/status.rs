@@ -149,7 +149,7 @@ fn status(pins: &Pins, about: &About) -> Result<Status> {
 pub fn parts(pins: &Pins, about: &About) -> Result<(Vec<Place>, Vec<String>)> {
     let rules: Vec<kernel::Rule> = rules::in_force(pins)?.into_iter().map(|(_, rule)| rule).collect();
     let places = hooks::places(&place::cgroup_root()?, &rules)?;
-    let dead = hooks::dead(pins, about.pid != 0, &places);
+    let dead = hooks::dead(pins, about, &places);
     Ok((places, dead))
 }
 
@@ -251,6 +251,10 @@ pub fn in_brief(pins: &Pins, about: &About) -> Result<String> {
     if rules.iter().any(|(_, rule)| rule.control == Control::Use as u32) {
         text += "\nnote: beside CUBIC or Reno in one switch queue D2TCP gets next to nothing: give it a queue of its own, \
                  with ECN, or use it for all of the traffic";
+    }
+    if about.unlisted != 0 {
+        text +=
+            "\nnote: this kernel refuses the list of connections, so that `d2tcp top` has none: d2tcp check says why";
     }
     Ok(text)
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use units::counted;
 
 use crate::attach::{self, FLOWS};
-use crate::failure::{Context, Result};
+use crate::failure::{Context, Failure, Kind, Result};
 use crate::kernel::{self, Flow, MAX_WINDOW, ONE, Plain, UNIT};
 use crate::owners::{Owners, Process};
 use crate::place::{self, Pins};
@@ -132,7 +132,12 @@ impl Row {
 
 /// Runs `d2tcp top` until the operator ends it.
 pub fn run(pins: &Pins, mut view: View, once: bool, json: bool) -> Result<()> {
-    attach::require(pins)?;
+    if attach::require(pins)?.unlisted != 0 {
+        return Err(Failure::new(
+            Kind::Unsupported,
+            "this kernel refuses the list of connections: d2tcp check says why; status and metrics have the counts",
+        ));
+    }
     // These capabilities are only used to name the processes of other users.
     privileges::keep(&[Capability::CAP_SYS_PTRACE, Capability::CAP_DAC_READ_SEARCH])?;
     let mut names = Names { owners: Owners::below(place::cgroup_root().ok()), rules: BTreeMap::new() };

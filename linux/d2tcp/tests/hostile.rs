@@ -197,7 +197,7 @@ fn many_sockets(bench: &mut Bench) {
         }
     }
     assert_eq!(bench.status()["out_of_memory"], 0);
-    assert!(bench.flows().len() >= open.len());
+    assert!(!bench.lists() || bench.flows().len() >= open.len());
     drop((open, listener));
     wait("all of them end", || bench.status()["connections"]["open"] == 0);
 }

@@ -671,7 +671,7 @@ fn a_peer_without_ecn_is_served_as_reno_and_visibly(bench) {
         assert!(sent > 50, "{sent}");
         // At most the first window was sent before the change.
         assert!(ect <= 10, "{ect} of {sent} say that they can be marked");
-        assert!(bench.says("top --once").contains("Reno"));
+        assert!(!bench.lists() || bench.says("top --once").contains("Reno"));
     }
     assert_eq!(bench.status()["connections"]["without_ecn"], 2);
     sh("sysctl -q -w net.ipv4.tcp_ecn=2");
@@ -749,6 +749,9 @@ fn hooks_that_died_are_told_and_mended(bench) {
         bench.says("attach --replace");
     }
     for control in ["control", "control-reno", "flows"] {
+        if control == "flows" && !bench.lists() {
+            continue;
+        }
         std::fs::remove_file(bench.pins.join(control)).unwrap();
         // The kernel destroys the link in the background.
         wait(&format!("the tool misses {control}"), || bench.tool("status").status.code() != Some(0));
@@ -917,7 +920,7 @@ fn an_upgrade_leaves_connections_alone(bench) {
     deadline(&client, 100_000, 60 * SECOND).unwrap();
     transfer(&client, &server, 100_000);
     wait("the message is met", || state(&client).met == 1);
-    assert_eq!(bench.flows().len(), 4);
+    assert!(!bench.lists() || bench.flows().len() == 4);
 }
 
 fn a_killed_owner_leaves_nothing_in_force(bench) {
@@ -1017,6 +1020,9 @@ fn three_capabilities_are_enough(bench) {
     let (client, _server) = connect(&listen(V4));
     deadline(&client, 1000, SECOND).unwrap();
     for reading in ["status", "top --once", "metrics", "trace --for 100ms"] {
+        if reading.starts_with("top") && !bench.lists() {
+            continue;
+        }
         let read = run(reading, kept);
         assert!(read.status.success(), "{reading}: {read:?}");
     }
@@ -1099,18 +1105,9 @@ fn what_connections_do_can_be_watched(bench) {
     deadline(&client, 10_000_000, 60 * SECOND).unwrap();
     transfer(&client, &server, 10_000_000);
 
-    let flows = bench.flows();
-    let flow = flows.iter().find(|flow| flow["local"] == address(&client).to_string()).unwrap();
-    assert_eq!((&flow["met"], &flow["ecn"]), (&1.into(), &true.into()));
-    assert_eq!(flow["process"]["pid"], std::process::id());
-    let group = bench.cgroup.file_name().unwrap().to_str().unwrap();
-    assert_eq!((flow["cgroup"].as_str().unwrap(), flow["rule"].as_str().unwrap()), (&*format!("/{group}"), &group[..group.len().min(20)]));
-    assert_eq!(bench.says(&format!("top --json --filter {}", address(&client))).lines().count(), 2, "both ends");
-    assert_eq!(bench.says("top --json --filter nowhere"), "");
-    let windows: Vec<f64> = bench.says("top --json --sort cwnd --reverse").lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["cwnd"].as_f64().unwrap()).collect();
-    assert!(windows.is_sorted() && windows.len() >= 2, "{windows:?}");
-    assert!(flow["cuts"].as_u64().unwrap() > 0 && flow["alpha"].as_f64().unwrap() > 0.0);
+    if bench.lists() {
+        listed(&bench, &client);
+    }
 
     let mut server = Held::spawn(bench.command("metrics --listen 127.0.0.1:0"));
     let page = server.line();
@@ -1425,7 +1422,8 @@ fn ten_thousand_connections_leave_nothing(bench) {
     wait("all connections end", || bench.status()["connections"]["open"] == 0);
     let status = bench.status();
     assert_eq!((&status["connections"]["total"], &status["out_of_memory"]), (&20_000.into(), &0.into()));
-    assert_eq!((bench.flows().len(), settled()), (0, before));
+    assert!(!bench.lists() || bench.flows().is_empty());
+    assert_eq!(settled(), before);
 }
 
 }
@@ -1493,4 +1491,26 @@ fn program_ids(_: &Bench) -> Vec<u32> {
 #[test]
 fn pins_are_apart_from_the_operators() {
     assert_ne!(Path::new("/sys/fs/bpf/d2tcp"), Path::new(&format!("/sys/fs/bpf/d2tcp-test-{}", std::process::id())));
+}
+
+/// Checks what `d2tcp top` says of a connection that has met one deadline and been marked.
+fn listed(bench: &Bench, client: &TcpStream) {
+    let flows = bench.flows();
+    let flow = flows.iter().find(|flow| flow["local"] == address(client).to_string()).unwrap();
+    assert_eq!((&flow["met"], &flow["ecn"]), (&1.into(), &true.into()));
+    assert_eq!(flow["process"]["pid"], std::process::id());
+    let group = bench.cgroup.file_name().unwrap().to_str().unwrap();
+    assert_eq!(
+        (flow["cgroup"].as_str().unwrap(), flow["rule"].as_str().unwrap()),
+        (&*format!("/{group}"), &group[..group.len().min(20)])
+    );
+    assert_eq!(bench.says(&format!("top --json --filter {}", address(client))).lines().count(), 2, "both ends");
+    assert_eq!(bench.says("top --json --filter nowhere"), "");
+    let windows: Vec<f64> = bench
+        .says("top --json --sort cwnd --reverse")
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["cwnd"].as_f64().unwrap())
+        .collect();
+    assert!(windows.is_sorted() && windows.len() >= 2, "{windows:?}");
+    assert!(flow["cuts"].as_u64().unwrap() > 0 && flow["alpha"].as_f64().unwrap() > 0.0);
 }
