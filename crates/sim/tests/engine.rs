@@ -431,7 +431,7 @@ fn a_shared_buffer_never_holds_more_than_it_has() {
 
 #[test]
 fn forty_windows_on_the_floor_fill_the_queue_that_the_link_does_not() {
-    // W1: 40 x 2 segments, less those in flight: RTT 80 us + two transmissions and the ACK's.
+    // W1: 40 x 2 segments, less the ones in flight: RTT 80 us + two transmissions and the ACK's.
     let outcome = run(
         "[run]\nduration = '1 s'\nwarm_up = '200 ms'\n[network]\ntopology = 'star'\nhosts = 41\nrate = '1 Gbps'\n\
          delay = '20 us'\nbuffer = '1000 packets'\nsharing = 'per-port'\nmark = '20 packets'\n[transport]\nname = 'dctcp'\n\
