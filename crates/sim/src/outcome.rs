@@ -276,9 +276,9 @@ pub struct Framing {
 pub struct Message {
     /// Index into [`Outcome::classes`], by class.
     pub class: ClassId,
-    /// The sending host.
+    /// The host that sends it.
     pub from: HostId,
-    /// The receiving host.
+    /// The host that receives it.
     pub to: HostId,
     /// The query of its class that it answers (`fan-in`).
     pub query: Option<u64>,
@@ -356,7 +356,7 @@ pub struct Link {
     pub from: String,
     /// Name of the node at its end.
     pub to: String,
-    /// Rate in bit/s.
+    /// Rate of the link in bit/s.
     pub rate_bps: u64,
     /// Packets put on the wire.
     pub packets: u64,
@@ -381,13 +381,13 @@ pub struct Link {
 /// ports of switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// Number of requests.
+    /// Number of requests for rates.
     pub requests: u64,
     /// Of these, granted less than they asked for.
     pub denied: u64,
     /// Of these, while a flow with a later deadline held at the same port all that it had asked for.
     pub inverted: u64,
-    /// Of these, where such a flow had reached the port before: first come, first served.
+    /// Of these, where such a flow had reached the port before: requests are served in order of arrival.
     pub overtaken: u64,
     /// Denied ones that lacked no more than flows with later deadlines or none held together at the port.
     pub displaceable: u64,

@@ -7,7 +7,7 @@ use crate::run::Run;
 
 /// Everything that one run needs.
 pub struct Scenario {
-    /// Title for reports.
+    /// Title of the scenario, for reports.
     pub title: String,
     /// Duration, seed and signals of the run.
     pub run: Run,

@@ -109,7 +109,7 @@ fn what_is_measured_is_that_of_the_duration() {
 
 #[test]
 fn answers_of_a_query_that_counts_are_waited_for() {
-    // Asked at 5.9 ms; parents give up at 60 % of the deadline and answer then, after the end.
+    // Asked at 5.9 ms; parents stop waiting at 60 % of the deadline and answer then, after the end.
     let tree = "[[traffic]]\nname = 'q'\npattern = 'fan-in'\nlevels = 2\nbranches = 1\nleaves = 1\ncount = 1\n\
                 start = '4.9 ms'\nevery = '1 ms'\nsize = '1 MB'\ndeadline = { base = '10 ms' }\n";
     let outcome = run("duration = '6 ms'", tree);

@@ -113,8 +113,8 @@ fn a_host_grants_by_the_rate_of_the_link_to_it_not_of_its_own() {
 }
 
 /// Twelve hosts send 49 queries to the same eleven. The links of these eleven are as busy as the twelve's, and Homa's
-/// unscheduled data overflow ports of 50 KB. A message that loses packets repeatedly meets the next burst each time:
-/// the interval between two grants doubles from 1 to 64 ms, and a burst is sent every 4 ms. After the last burst, at
+/// unscheduled data overflow ports of 50 KB. A message that loses packets repeatedly meets the next burst each time.
+/// The interval between two grants doubles from 1 to 64 ms, and a burst is sent every 4 ms. After the last burst, at
 /// 196 ms, the remaining messages have the links to themselves: each is granted or requested again within 64 ms. Four
 /// such intervals, for three packets of one message that are lost in a row, end at 452 ms.
 #[test]
@@ -141,10 +141,10 @@ fn everything_arrives_when_all_send_to_all_and_control_packets_are_lost() {
 /// buffers a round trip of each but one.
 ///
 /// Eight messages of 2055 packets each want one link. From a grant to the last bit of its packet it takes 105.024 us,
-/// in which the link carries 8.752 packets: the product, rounded up, is 9, and SIRD's credit 14. The packets in flight
+/// in which the link carries 8.752 packets. The product, rounded up, is 9, and SIRD's credit 14. The packets in flight
 /// are the link's rate times their delay (Little), so that 14 - 8.752 packets are queued under SIRD. Under Homa four
 /// messages at a time have 9 each in flight. Others have the grants that they got while they were among these, in the
-/// first moments. So at least 4 x 9 - 8.752 are queued, and at most 8 x 9 - 8.752, some of them for tens of
+/// first moments. So at least 4 x 9 - 8.752 are queued, and at most 8 x 9 - 8.752. Some are queued for tens of
 /// milliseconds; nothing is lost or sent twice.
 #[test]
 fn sird_buffers_half_a_product_and_homa_three_round_trips_or_more() {
@@ -164,9 +164,9 @@ fn sird_buffers_half_a_product_and_homa_three_round_trips_or_more() {
 
 /// Homa (SIGCOMM 2018, 3.6): many answers at once. A hundred of 13 packets each (18 KiB) are 1300 packets, for which
 /// the link takes 100 x (18432 + 13 x 40) x 8 ns = 15.16 ms. A port of 4 MB holds them all, so nothing is lost or sent
-/// twice, although a packet may be queued for 15 times the millisecond after which it would count as late. Homa limits
-/// the unscheduled data of many answers. Then at most four round trips of 17 packets and the beginnings of 96 (of 340
-/// B) can meet in the port, with the four round trips that are granted: 8 x 17 x 1500 + 96 x 340 B.
+/// twice. A packet may be queued for 15 times the millisecond after which it would count as late. Homa limits the
+/// unscheduled data of many answers. Then at most four round trips of 17 packets and the beginnings of 96 (of 340 B)
+/// can meet in the port. With the four round trips that are granted these are 8 x 17 x 1500 + 96 x 340 B.
 #[test]
 fn many_answers_at_once_are_sent_once_and_wait_at_their_hosts() {
     let fan_in = |keys: &str| {

@@ -139,7 +139,7 @@ fn pdq_ends_the_flows_of_its_papers_figure_1_one_after_the_other() {
     // Without early start each flow waits for the end of the one before, and for its own next probe.
     near(&figure_1("name = 'pdq'\nearly_start = 0", in_turn), [1.0, 3.0, 6.0], 5.0);
     // Requests may be in any order: a more urgent flow takes the place of another. It does so after a probe if a flow
-    // was resumed just before (dampening), and when the queue that both have left is empty.
+    // was resumed just before (dampening), and once the queue of both is empty.
     for start in [[0, 0, 0], [200, 100, 0]] {
         near(&figure_1("name = 'pdq'", start), [1.0, 3.0, 6.0], 8.0);
     }
@@ -151,8 +151,8 @@ fn pdq_ends_the_flows_of_its_papers_figure_1_one_after_the_other() {
 
 #[test]
 fn pdq_gives_up_what_cannot_be_in_time_and_nothing_else() {
-    // The second and the third need 5 units, and 6 in sum. With a deadline of 3 for the third it is aborted as soon as
-    // that is known. Without early termination it takes the rate of no other flow.
+    // In the order of deadlines the second message ends after 5 units, and its deadline is 2.9: it is aborted as soon
+    // as that is known. Without early termination it delays the third beyond its deadline.
     let text = |more: &str| {
         run(&format!(
             "[run]\nduration = '200 ms'\n[network]\ntopology = 'star'\nhosts = 4\nrate = '1 Gbps'\ndelay = '20 us'\n\

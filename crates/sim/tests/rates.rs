@@ -101,9 +101,9 @@ fn equal_flows_share_alike() {
 /// Host 0 sends to hosts 3 and 4, to which two more send. By D3's rules each port divides all of its rate by its flows
 /// and does not see that one of them gets less elsewhere. So host 0's link grants 500 to both, although the flow to
 /// host 4 gets only 333 there. Max-min would leave the other 667 (649 of payload). The capacity that follows the use of
-/// the link (RCP) does: it settles where 333 + C/2 is the link's rate, at 4/3 of it, if it may rise so far. It settles
-/// a little lower, at the point where the unused rate times alpha equals the drain of the queue times beta: below 12
-/// Mbit/s for a queue of up to a packet.
+/// the link (RCP) does. It settles where 333 + C/2 is the link's rate, at 4/3 of it, if it may rise so far. It settles
+/// a little lower, where the unused rate times alpha equals the drain of the queue times beta. That is below 12 Mbit/s
+/// for a queue of up to a packet.
 #[test]
 fn what_a_flow_cannot_use_for_another_link_is_lost_by_the_rules_and_found_by_adaptation() {
     let list = flows("{ from = '0..3', to = 4, size = '50 MB' }, { from = 0, to = 3, size = '50 MB' }");

@@ -19,7 +19,7 @@ fn long_path(transport: &str) -> Outcome {
 fn recovery_is_repaired_without_a_timeout_though_a_round_trip_takes_longer_than_the_least_rto() {
     // Of 50 Mbit/s 1460/1500 are payload: 48.67. CUBIC's window falls from 417 + 100 segments, which is the path and
     // its buffer, to 0.7 of that, 87 % of the path. It is back at 100 % within half of the time to the next loss, since
-    // it grows in a concave curve: more than 95 % of the path is used.
+    // it grows in a concave curve. More than 95 % of the path is used.
     let (least, most) = (0.95 * 48.67, 48.67);
     let runs = ["", "rto_restart = 'ack'", "rto_granularity = '1 us'", "rto_granularity = '20 ms'", "rto_min = '1 s'"]
         .map(|keys| long_path(&format!("name = 'cubic'\nrto_initial = '1 s'\n{keys}")));

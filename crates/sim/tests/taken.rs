@@ -6,8 +6,8 @@ use common::{run, world};
 use sim::Outcome;
 use sim::outcome::{Message, Sample};
 
-/// Returns a scenario with everything that changes rows late: losses, connections that stay open, flows without end,
-/// aborted messages, queries of several levels, a warm-up, a cool-down, and samples of all of it.
+/// Returns a scenario with everything that changes rows late. It has losses, connections that stay open, flows without
+/// end, aborted messages, queries of several levels, a warm-up, a cool-down, and samples of all.
 fn busy(transport: &str, connections: &str) -> String {
     format!(
         "[run]\nduration = '20 ms'\nwarm_up = '2 ms'\ncool_down = '10 ms'\n\

@@ -8,8 +8,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// Restricts a run to one host at a time: an event at a host changes only ends of that host, so that a rack can be a
-/// domain of its own. Checked with debug assertions; a no-op otherwise.
+/// Restricts a run to one host at a time: an event at a host changes only ends of that host. So a rack can be a domain
+/// of its own. Checked with debug assertions; a no-op otherwise.
 #[derive(Clone, Default)]
 pub struct Stage {
     /// The host that acts, plus [`Stage::FIRST`]; or no host yet, or all are examined from outside.

@@ -28,7 +28,7 @@ impl Timer {
             net.events.push_timer(at, self.event, self.order);
         }
     }
-    /// Cancels the timer.
+    /// Cancels the timer, if it is armed.
     pub fn disarm(&mut self) {
         self.at = Instant::MAX;
     }

@@ -3,7 +3,7 @@
 //! The data of an arrival form a chain: the wheel has the link, its port the packet's slot, the slot the route, the
 //! route the next port. Followed only when the arrival is due, each step waits for the one before, and so does every
 //! branch that depends on it. But no earlier event can change the end of the chain, only the order of events. So the
-//! next two arrivals are prefetched, the first of them in full, while the one before them is processed; a processor
+//! next two arrivals are prefetched, the first of them in full, while the one before them is processed. A processor
 //! that executes out of order does both at once. With deferred enqueue, an arrival takes more work and fewer are
 //! pending: then only one is prefetched.
 
@@ -73,7 +73,7 @@ impl Upcoming {
 }
 
 impl Ahead {
-    /// Nothing is prefetched.
+    /// No arrival is prefetched.
     pub const EMPTY: Ahead = Ahead { next: Upcoming::NOTHING, second: Upcoming::NOTHING };
 }
 

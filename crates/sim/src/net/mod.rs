@@ -42,7 +42,7 @@ use route::Router;
 pub struct Net {
     /// Current time of the simulation.
     pub now: Instant,
-    /// The pending events.
+    /// All events that are pending.
     pub events: EventQueue,
     /// Totals of the run.
     pub counters: Counters,

@@ -67,7 +67,8 @@ impl Router {
     }
 
     /// Restricts the router to the pages of one partition, before it has found any route. So the routes of several
-    /// partitions have different positions: each stores those of its hosts, and [learns](Router::learn) the others.
+    /// partitions have different positions: each stores the routes of its hosts, and [learns](Router::learn) the
+    /// others.
     pub fn keep_to(&mut self, part: u32, of: u32) {
         let first = part as usize * self.page;
         (self.room, self.every) = (first..first + self.page, of as usize);

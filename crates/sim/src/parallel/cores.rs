@@ -1,7 +1,7 @@
 //! Initial placement of threads on cores.
 //!
 //! A system may start a new thread on the core of the thread that created it. If the two wait for each other in turns,
-//! it may leave them there for some ten milliseconds although another core is idle: then both take twice the time, or
+//! it may leave them there for some ten milliseconds although another core is idle. Then both take twice the time, or
 //! longer. So a thread that finds another on its core moves once, and may be moved on from there.
 
 /// Returns the core of this thread. If it is not known, returns no core's number, and [`part`] moves no thread.

@@ -496,8 +496,8 @@ impl Stint {
         let mut horizon = reached;
         while reached < end {
             // The slowest can always advance by the whole lookahead, so some partition never waits. But each advances
-            // by at most a step at a time, even where it could go further. Otherwise the others would wait for all of
-            // that, and then it for them, in turns.
+            // by at most a step at a time, even if a further advance were possible. Otherwise the others would wait for
+            // all of that, and then it for them, in turns.
             let next = reached.saturating_add(step).min(end);
             // Items sent since the last exchange are for later than the previous horizon.
             if horizon < next {

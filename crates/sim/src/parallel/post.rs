@@ -1,4 +1,4 @@
-//! Mailboxes between threads.
+//! Channels and mailboxes between threads.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -28,9 +28,9 @@ pub struct Trial {
 
 /// The result of the calibration.
 pub enum Choice {
-    /// One thread continues.
+    /// One thread continues the run.
     Alone(Box<World>),
-    /// Several threads continue.
+    /// Several threads continue the run.
     Together(Box<Team>),
     /// The calibration is not over yet.
     Open(Box<Trial>),

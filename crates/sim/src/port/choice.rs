@@ -67,7 +67,7 @@ impl Port {
         self.verdict(congested, packet.flags)
     }
 
-    /// Enqueues a packet.
+    /// Enqueues a packet at the port.
     pub fn push(&mut self, now: Instant, packet: Packet) {
         let Length { packets, bytes } = self.length_with(&packet);
         self.count_stay(packets - 1, packets, now);

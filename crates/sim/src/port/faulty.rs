@@ -53,7 +53,7 @@ impl Port {
         threshold
     }
 
-    /// Resumes marking.
+    /// Resumes marking above `threshold`.
     pub fn resume_marks(&mut self, threshold: Level) {
         if self.choice().is_some() {
             self.choice_mut().unheard = false;

@@ -123,8 +123,8 @@ impl Port {
         if number == NONE { self.first_of_both(store) } else { number }
     }
 
-    /// Returns whether the next packet at the far end depends on arrivals since the port was last examined: nothing is
-    /// in flight, or the first packet in flight counts as queued.
+    /// Returns whether the next packet at the far end depends on arrivals since the port was last examined. It does if
+    /// nothing is in flight, or if the first packet in flight counts as queued.
     #[inline(always)]
     pub fn must_catch_up(&self) -> bool {
         // Both may be none.

@@ -52,7 +52,7 @@ pub enum Turn {
 }
 
 impl Inlet {
-    /// Nothing is on its way.
+    /// An inlet without pending arrivals.
     pub const EMPTY: Inlet = Inlet { first_at: Instant::MAX, first: NONE, last: NONE, due: Instant::MAX };
 
     /// Returns the time of the first arrival; [`Instant::MAX`] if there is none.

@@ -71,8 +71,8 @@ pub struct Port {
     inlet: Inlet,
 }
 
-/// Flags in one byte, so that a port takes two cache lines: which limits count bytes, not packets, and whether a packet
-/// of a [usual](Limits::USUAL) size passes unmarked when it is alone.
+/// Flags in one byte, so that a port takes two cache lines. They tell which limits count bytes, not packets, and
+/// whether a packet of a [usual](Limits::USUAL) size passes unmarked when it is alone.
 #[derive(Clone, Copy)]
 struct Limits(u8);
 

@@ -13,7 +13,7 @@ use units::{Instant, LinkId};
 pub struct Slot {
     /// Arrival time of the packet.
     pub at: Instant,
-    /// The arriving packet.
+    /// The packet that arrives.
     pub packet: Packet,
 }
 

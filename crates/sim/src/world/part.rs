@@ -30,7 +30,7 @@ impl World {
         self.hosts.senders.keep_to(number, partition.parts);
     }
 
-    /// Advances to `until`.
+    /// Advances the partition to `until`.
     pub fn goes_to(&mut self, until: Instant) {
         self.goes_to_within(until, Instant::MAX);
     }

@@ -28,7 +28,7 @@ pub type MakeMarker = fn(&Values, &Site) -> Box<dyn Marker>;
 
 /// The port that a marker is for.
 pub struct Site {
-    /// The port's rate.
+    /// The rate of its link.
     pub rate: Rate,
     /// K at the port, infinite if none is given.
     pub mark: Level,

@@ -18,7 +18,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
 /// Marks packets whose arrival makes the queue longer than a threshold.
 #[derive(Clone, Copy)]
 pub struct Threshold {
-    /// The threshold K.
+    /// The marking threshold K.
     pub above: Level,
 }
 

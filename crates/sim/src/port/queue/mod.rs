@@ -18,7 +18,7 @@ pub struct Descriptor {
     pub help: &'static str,
     /// Its keys in `[network]`.
     pub keys: &'static [Key],
-    /// Creates its queue.
+    /// Creates its queue at a port.
     pub queue: MakeQueue,
     /// Hosts' ports use it too wherever switches' ports do.
     pub at_hosts: bool,
@@ -29,7 +29,7 @@ pub struct Descriptor {
 /// Creates the empty queue of one port, from the checked values of `[network]` and the number of priorities.
 pub type MakeQueue = fn(&Values, u8) -> Box<dyn Queue>;
 
-/// All queueing disciplines.
+/// All disciplines, the default first.
 pub const DISCIPLINES: &[Descriptor] = &[fifo::DESCRIPTOR, priority::DESCRIPTOR, pfabric::DESCRIPTOR];
 
 /// Returns the discipline of that name.
@@ -62,7 +62,7 @@ static NAMES: [&str; DISCIPLINES.len()] = {
 
 /// The queue of one port, in the order of a discipline. [`Slot::at`] is the arrival time of a packet.
 pub trait Queue: Send {
-    /// Enqueues a packet.
+    /// Enqueues a packet in its order.
     fn push(&mut self, slot: Slot);
     /// Dequeues the packet to be sent next.
     fn pop(&mut self) -> Option<Slot>;

@@ -24,7 +24,7 @@ impl Ring {
         self.head = 0;
         self.tail = 0;
     }
-    /// Appends a packet.
+    /// Appends a packet at the end.
     pub fn push(&mut self, slot: Slot) {
         if self.tail - self.head == self.slots.len() as u64 {
             self.grow();
