@@ -20,7 +20,7 @@ use units::{ClassId, ConnectionId, HostId, Instant, LinkId, Span, Table, mix64};
 /// - arrivals at links;
 /// - timers of connections, then of hosts;
 /// - new messages;
-/// - samples, the end of the warm-up and departures.
+/// - the end of the warm-up, samples and departures; then delayed packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source(u64);
 

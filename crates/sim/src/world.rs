@@ -374,7 +374,7 @@ impl World {
         }
     }
 
-    /// Applies the begin or end of a fault, or its detection by routing.
+    /// Applies the start or end of a fault, or its detection by routing.
     #[cold]
     fn change(&mut self, number: u32) {
         if self.net.change(number) {

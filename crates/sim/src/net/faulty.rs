@@ -28,7 +28,7 @@ pub(super) struct Faults {
     before_warm_up: FaultCounts,
 }
 
-/// The change at the begin or end of a fault.
+/// The change at the start or end of a fault.
 #[derive(Clone, Copy)]
 struct Change {
     at: Instant,
