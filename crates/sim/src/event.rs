@@ -684,8 +684,8 @@ mod tests {
         }
     }
 
-    /// Among 100 000 timers, an arrival in the heap is cancelled and scheduled again 20 000 times, in part for the same time.
-    /// A search of the heap for each would take minutes.
+    /// Among 100 000 timers, an arrival in the heap is cancelled and scheduled again 20 000 times, in part for the same
+    /// time. A search of the heap for each would take minutes.
     #[test]
     fn cancelled_arrivals_in_the_heap_do_not_come() {
         let mut queue = EventQueue::new(2, Span(1));

@@ -21,8 +21,8 @@ fn short_in_us(transport: &str, others: &str) -> f64 {
     (short.end.expect("it arrived") - short.start).as_micros_f64()
 }
 
-/// With cut-offs at 1, 4 and 16 KB both sizes have the third priority. Of 21 KB, 5 KB have less than a quarter, so that the
-/// first priority ends at 8 KB. With 5 KB thrice as often, the first two priorities end at 5 KB.
+/// With cut-offs at 1, 4 and 16 KB both sizes have the third priority. Of 21 KB, 5 KB have less than a quarter, so that
+/// the first priority ends at 8 KB. With 5 KB thrice as often, the first two priorities end at 5 KB.
 #[test]
 fn cutoffs_follow_the_sizes_of_the_messages() {
     let often =

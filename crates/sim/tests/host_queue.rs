@@ -82,7 +82,7 @@ fn host_buffer_is_the_most_that_waits_at_the_port() {
     }
 }
 
-/// Of 1 ms, 125 KB fit at 1 Gbps and 1.25 MB at 10 Gbps: 85 and 856 segments of 1460 B, one of which is in transmission.
+/// 1 ms takes 125 KB at 1 Gbps and 1.25 MB at 10 Gbps: 85 and 856 segments of 1460 B, one of which is in transmission.
 #[test]
 fn fifo_queue_holds_a_millisecond_of_the_own_port_of_each_host() {
     let outcome = run(&format!(

@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_link_in_full_use_is_marked_and_one_below_its_share_is_not() {
-        // At 1 Gbit/s a packet takes 12 us, in which 0.95 of it drain: it leaves 75 B. After 14 packets that are 1050 B.
+        // At 1 Gbit/s a packet takes 12 us, in which 0.95 of it drain: it leaves 75 B. After 14 packets these are 1050
+        // B.
         assert_eq!(first_marked(phantom(1, &[]), Span::from_micros(12), 100), Some(14));
         // At 10 Gbit/s the threshold is 3 KB: 41 of 75 B.
         assert_eq!(first_marked(phantom(10, &[]), Span::from_nanos(1200), 100), Some(41));
